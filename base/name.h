@@ -1,0 +1,14 @@
+/* The rule for names of jobs, nodes and resources: they become znode, unit and file names, so they
+ * are [a-z0-9._-], begin with a letter or a digit, and have at most NAME_LENGTH_MAX bytes. */
+#pragma once
+
+#include <stdbool.h>
+
+#define NAME_LENGTH_MAX 100
+
+/* Return: whether `name` is a valid name. NULL is not. */
+bool name_is_valid(const char *name);
+
+/* Return: NULL when `name` is valid, else a constant sentence fragment that says what is wrong with
+ * it. */
+const char *name_fault(const char *name);
