@@ -1,0 +1,433 @@
+/* See daemon-keys.h. The order is that of the manual. */
+#include "daemon-keys.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "name.h"
+
+#define PORT_MAX 65535
+#define LABEL_LENGTH_MAX 100
+#define ROOT_LENGTH_MAX 200
+#define SERVER_ROOT "/zookeeper"
+
+/* Return: what is wrong with a port, or NULL. No leading zero: libzookeeper would read it as octal.
+ */
+static const char *port_fault(const char *port) {
+        size_t length = strlen(port);
+
+        if (length == 0 || port[strspn(port, "0123456789")])
+                return "has no port: it must be of the form HOST:PORT";
+        if (*port == '0' || length > 5 || g_ascii_strtoull(port, NULL, 10) > PORT_MAX)
+                return "has a port that is not from 1 to 65535";
+        return NULL;
+}
+
+static const char *host_fault(const char *host, size_t length) {
+        bool bracketed = length > 0 && host[0] == '[';
+
+        if (length == 0)
+                return "has no host: it must be of the form HOST:PORT";
+        if (bracketed) {
+                if (length < 3 || host[length - 1] != ']' ||
+                    memchr(host, ']', length) != host + length - 1)
+                        return "has brackets that are not around an address";
+                return strspn(host + 1, "0123456789abcdefABCDEF:.%") < length - 2
+                           ? "has brackets that are not around an IPv6 address"
+                           : NULL;
+        }
+        if (memchr(host, ':', length))
+                return "has several colons: put an IPv6 address in brackets";
+        for (size_t i = 0; i < length; i++)
+                if (!g_ascii_isalnum(host[i]) && !strchr(".-_", host[i]))
+                        return "is not of the form HOST:PORT";
+        return NULL;
+}
+
+/* Return: what is wrong with one server's address, as a sentence fragment; or NULL. */
+static const char *server_fault(const char *server) {
+        const char *colon = strrchr(server, ':');
+        const char *fault;
+
+        if (strchr(server, '/'))
+                return "has a path: that is what the key \"root\" is for";
+        if (!colon || g_str_has_suffix(server, "]"))
+                return "has no port: it must be of the form HOST:PORT";
+        fault = host_fault(server, (size_t)(colon - server));
+        return fault ? fault : port_fault(colon + 1);
+}
+
+/* Adds a server to the list in libzookeeper's form. */
+static void add_server(GString *servers, const YamlNode *node, const char *server,
+                       Diagnostics *diagnostics) {
+        const char *fault = server_fault(server);
+
+        if (fault) {
+                diagnostics_add(diagnostics, &node->mark, "server \"%s\" %s", server, fault);
+                return;
+        }
+        if (servers->len > 0)
+                g_string_append_c(servers, ',');
+        for (; *server; server++)
+                if (*server != '[' && *server != ']')
+                        g_string_append_c(servers, *server);
+}
+
+static void take_servers(const Key *key, const YamlNode *node, void *target,
+                         Diagnostics *diagnostics) {
+        g_autoptr(GString) joined = g_string_new(NULL);
+        g_auto(GStrv) words = NULL;
+        DaemonConfig *config = target;
+        guint count;
+
+        if (node->type == YAML_LIST) {
+                count = node->items->len;
+                for (guint i = 0; i < count; i++) {
+                        const YamlNode *item = node->items->pdata[i];
+
+                        add_server(joined, item, item->text, diagnostics);
+                }
+        } else {
+                words = g_strsplit(node->text, ",", -1);
+                count = g_strv_length(words);
+                for (char **word = words; *word; word++)
+                        add_server(joined, node, g_strstrip(*word), diagnostics);
+        }
+        if (count == 0)
+                diagnostics_add(diagnostics, &node->mark, "\"%s\" is empty", key->name);
+        if (count > DAEMON_SERVERS_MAX)
+                diagnostics_add(diagnostics, &node->mark, "\"%s\" has more than %d entries",
+                                key->name, DAEMON_SERVERS_MAX);
+        g_free(config->servers);
+        config->servers = g_string_free(g_steal_pointer(&joined), FALSE);
+}
+
+/* Return: what is wrong with the path of a znode, as a sentence fragment; or NULL. */
+static const char *root_fault(const char *path) {
+        const char *fault = path_fault(path);
+
+        if (fault)
+                return fault;
+        if (!path[1])
+                return "must be a znode below \"/\"";
+        if (strlen(path) > ROOT_LENGTH_MAX)
+                return "is longer than 200 bytes";
+        if (g_str_has_suffix(path, "/") || strstr(path, "//"))
+                return "may not end with \"/\" or have an empty part";
+        if (g_str_equal(path, SERVER_ROOT) || g_str_has_prefix(path, SERVER_ROOT "/"))
+                return "belongs to ZooKeeper itself";
+        return NULL;
+}
+
+static const char *label_fault(const char *text) {
+        if (!*text)
+                return "is empty";
+        if (strlen(text) > LABEL_LENGTH_MAX)
+                return "is longer than 100 bytes";
+        return line_fault(text);
+}
+
+static void take_labels(const Key *key, const YamlNode *node, void *target,
+                        Diagnostics *diagnostics) {
+        DaemonConfig *config = target;
+
+        for (guint i = 0; i < node->items->len; i++) {
+                const YamlPair *pair = node->items->pdata[i];
+                const char *fault = name_fault(pair->key->text);
+
+                if (fault)
+                        diagnostics_add(diagnostics, &pair->key->mark, "label \"%s\" %s",
+                                        pair->key->text, fault);
+                g_hash_table_insert(config->labels, g_strdup(pair->key->text),
+                                    g_strdup(pair->value->text));
+        }
+        if (node->items->len > DAEMON_LABELS_MAX)
+                diagnostics_add(diagnostics, &node->mark, "\"%s\" has more than %d entries",
+                                key->name, DAEMON_LABELS_MAX);
+}
+
+static const Key text_entry = {.name = "text", .forms = KEY_TEXT};
+static const Key label_entry = {.name = "value", .forms = KEY_LITERAL, .fault = label_fault};
+
+static void resource_free(gpointer data) {
+        daemon_resource_free(data);
+}
+
+/* Only the first naming knows slots. */
+static void check_slots(const DaemonResource *resource, const YamlNode *node,
+                        Diagnostics *diagnostics) {
+        const YamlNode *slots = yaml_node_get(node, "slots");
+
+        if (resource->slots > 1 && resource->naming != DAEMON_NAMING_CURATOR_RW)
+                diagnostics_add(diagnostics, &slots->mark,
+                                "\"slots\" and \"naming: %s\" exclude each other",
+                                daemon_naming_to_string(resource->naming));
+}
+
+static void take_resources(const Key *key, const YamlNode *node, void *target,
+                           Diagnostics *diagnostics) {
+        GHashTable *resources = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, resource_free);
+        DaemonConfig *config = target;
+
+        for (guint i = 0; i < node->items->len; i++) {
+                const YamlPair *pair = node->items->pdata[i];
+                const char *fault = resource_name_fault(pair->key->text);
+                g_autofree char *label =
+                    g_strdup_printf("\"%s\" of \"%s\"", pair->key->text, key->name);
+                DaemonResource *resource = g_new0(DaemonResource, 1);
+
+                if (fault)
+                        diagnostics_add(diagnostics, &pair->key->mark, "resource \"%s\" %s",
+                                        pair->key->text, fault);
+                resource->name = g_strdup(pair->key->text);
+                resource->mark = pair->key->mark;
+                if (key_decode(key->entry, label, pair->value, resource, diagnostics))
+                        check_slots(resource, pair->value, diagnostics);
+                g_hash_table_replace(resources, resource->name, resource);
+        }
+        if (node->items->len > DAEMON_RESOURCES_MAX)
+                diagnostics_add(diagnostics, &node->mark, "\"%s\" has more than %d entries",
+                                key->name, DAEMON_RESOURCES_MAX);
+        if (config->resources)
+                g_hash_table_unref(config->resources);
+        config->resources = resources;
+}
+
+static const KeyChoice naming_choices[] = {{"curator-rw", DAEMON_NAMING_CURATOR_RW},
+                                           {"curator-mutex", DAEMON_NAMING_CURATOR_MUTEX},
+                                           {"kazoo", DAEMON_NAMING_KAZOO},
+                                           {"single-node", DAEMON_NAMING_SINGLE_NODE},
+                                           {NULL}};
+
+const char *daemon_naming_to_string(DaemonNaming naming) {
+        for (const KeyChoice *choice = naming_choices; choice->name; choice++)
+                if (choice->value == (int)naming)
+                        return choice->name;
+        g_assert_not_reached();
+}
+
+int daemon_naming_from_string(const char *word, DaemonNaming *ret_naming) {
+        for (const KeyChoice *choice = naming_choices; choice->name; choice++) {
+                if (!g_str_equal(choice->name, word))
+                        continue;
+                *ret_naming = (DaemonNaming)choice->value;
+                return 0;
+        }
+        return -EINVAL;
+}
+
+static const Key resource_keys[] = {
+    {
+        .name = "path",
+        .forms = KEY_TEXT,
+        .fault = root_fault,
+        KEY_FIELD(DaemonResource, path),
+        KEY_MARK_FIELD(DaemonResource, path_mark),
+        .documentation = "The znode under which the contenders stand; otherwise one of ours.",
+    },
+    {
+        .name = "naming",
+        .forms = KEY_CHOICE,
+        .fallback = "curator-rw",
+        .choices = naming_choices,
+        KEY_FIELD(DaemonResource, naming),
+        .documentation = "Whose contenders those of others are like: Curator's "
+                         "InterProcessReadWriteLock's or InterProcessMutex's, kazoo's, or one "
+                         "child called lock.",
+    },
+    {
+        .name = "slots",
+        .forms = KEY_INTEGER,
+        .min = 1,
+        .max = RESOURCE_SLOTS_MAX,
+        KEY_FIELD(DaemonResource, slots),
+        .documentation = "How many may hold the resource at a time; otherwise as the jobs say.",
+    },
+    {NULL},
+};
+static const KeyTable resource_table = {"a resource", resource_keys};
+static const Key resource_entry = {
+    .name = "resource", .forms = KEY_TABLE, .table = &resource_table};
+
+static const KeyChoice auth_choices[] = {{"digest", DAEMON_AUTH_DIGEST}, {NULL}};
+
+static const Key zookeeper_keys[] = {
+    {
+        .name = "servers",
+        .forms = KEY_TEXT | KEY_LIST,
+        .fallback = "127.0.0.1:2181",
+        .entry = &text_entry,
+        .take = take_servers,
+        KEY_FIELD(DaemonConfig, servers),
+        .documentation = "The ZooKeeper servers as HOST:PORT: one, several with commas, or a list.",
+    },
+    {
+        .name = "root",
+        .forms = KEY_TEXT,
+        .fallback = "/jobkeeper",
+        .fault = root_fault,
+        KEY_FIELD(DaemonConfig, root),
+        .documentation = "The znode under which everything lives.",
+    },
+    {
+        .name = "session-timeout",
+        .forms = KEY_DURATION,
+        .fallback = "30s",
+        .min = USEC_PER_SEC,
+        .max = 10 * USEC_PER_MINUTE,
+        KEY_FIELD(DaemonConfig, session_timeout),
+        .documentation = "The session timeout to ask the servers for.",
+    },
+    {
+        .name = "tick-time",
+        .forms = KEY_DURATION,
+        .fallback = "2s",
+        .min = 50 * USEC_PER_MSEC,
+        .max = USEC_PER_MINUTE,
+        KEY_FIELD(DaemonConfig, tick_time),
+        .documentation = "The servers' tickTime.",
+    },
+    {
+        .name = "sync-limit",
+        .forms = KEY_INTEGER,
+        .fallback = "5",
+        .min = 1,
+        .max = 100,
+        KEY_FIELD(DaemonConfig, sync_limit),
+        .documentation = "The servers' syncLimit.",
+    },
+    {
+        .name = "auth",
+        .forms = KEY_CHOICE,
+        .choices = auth_choices,
+        KEY_FIELD(DaemonConfig, auth),
+        .documentation = "How to authenticate to the servers; otherwise not at all.",
+    },
+    {
+        .name = "tls",
+        .forms = KEY_MAPPING,
+        .flags = KEY_DEFAULT_ONLY,
+        .fallback = "{}",
+        .entry = &text_entry,
+        .documentation = "Certificates for a TLS connection to the servers.",
+    },
+    {NULL},
+};
+static const KeyTable zookeeper_table = {"\"zookeeper\"", zookeeper_keys};
+
+static const Key node_keys[] = {
+    {
+        .name = "name",
+        .forms = KEY_LITERAL,
+        .fault = name_fault,
+        KEY_FIELD(DaemonConfig, node_name),
+        .documentation =
+            "This node's name in the cluster; otherwise the host name without its domain.",
+    },
+    {
+        .name = "labels",
+        .forms = KEY_MAPPING,
+        .fallback = "{}",
+        .entry = &label_entry,
+        .take = take_labels,
+        .documentation = "What a job's \"nodes\" can ask for.",
+    },
+    {NULL},
+};
+static const KeyTable node_table = {"\"node\"", node_keys};
+
+static const Key daemon_keys[] = {
+    {
+        .name = "zookeeper",
+        .forms = KEY_TABLE,
+        .table = &zookeeper_table,
+        .documentation = "The connection to ZooKeeper.",
+    },
+    {
+        .name = "node",
+        .forms = KEY_TABLE,
+        .table = &node_table,
+        .documentation = "What this machine is in the cluster.",
+    },
+    {
+        .name = "heartbeat",
+        .forms = KEY_DURATION,
+        .fallback = "1s",
+        .min = 50 * USEC_PER_MSEC,
+        .max = USEC_PER_MINUTE,
+        KEY_FIELD(DaemonConfig, heartbeat),
+        .documentation = "The time between two proofs that the session lives.",
+    },
+    {
+        .name = "fence-budget",
+        .forms = KEY_DURATION,
+        .fallback = "8s",
+        .min = 100 * USEC_PER_MSEC,
+        .max = 5 * USEC_PER_MINUTE,
+        KEY_FIELD(DaemonConfig, fence_budget),
+        .documentation = "The time before the deadline at which runs are stopped.",
+    },
+    {
+        .name = "kill-slack",
+        .forms = KEY_DURATION,
+        .fallback = "2s",
+        .min = 10 * USEC_PER_MSEC,
+        .max = USEC_PER_MINUTE,
+        KEY_FIELD(DaemonConfig, kill_slack),
+        .documentation = "The part of fence-budget left for the kernel after SIGKILL.",
+    },
+    {
+        .name = "takeover-delay",
+        .forms = KEY_DURATION,
+        .fallback = "2s",
+        .min = 10 * USEC_PER_MSEC,
+        .max = 5 * USEC_PER_MINUTE,
+        KEY_FIELD(DaemonConfig, takeover_delay),
+        .documentation = "How much later than the candidate before it a candidate looks at a tick.",
+    },
+    {
+        .name = "max-skew",
+        .forms = KEY_DURATION,
+        .fallback = "2s",
+        .min = 10 * USEC_PER_MSEC,
+        .max = 5 * USEC_PER_MINUTE,
+        KEY_FIELD(DaemonConfig, max_skew),
+        .documentation =
+            "How far this node's clock may be from the servers' before it stops claiming ticks.",
+    },
+    {
+        .name = "max-runs",
+        .forms = KEY_INTEGER,
+        .fallback = "0",
+        .max = 10000,
+        KEY_FIELD(DaemonConfig, max_runs),
+        .documentation = "How many runs there may be at once on this node; 0 for no limit.",
+    },
+    {
+        .name = "drain-timeout",
+        .forms = KEY_DURATION,
+        .fallback = "10min",
+        .max = USEC_PER_DAY,
+        KEY_FIELD(DaemonConfig, drain_timeout),
+        .documentation = "How long a stopping daemon waits for its runs before it stops them.",
+    },
+    {
+        .name = "wait-for-clock",
+        .forms = KEY_SWITCH,
+        .flags = KEY_DEFAULT_ONLY,
+        .fallback = "yes",
+        .documentation = "Whether ticks wait until the clock has been set.",
+    },
+    {
+        .name = "resources",
+        .forms = KEY_MAPPING,
+        .flags = KEY_BY_TAKE,
+        .fallback = "{}",
+        .entry = &resource_entry,
+        .take = take_resources,
+        .documentation = "What is special about resources: where they stand, who shares them, how "
+                         "many may hold them.",
+    },
+    {NULL},
+};
+const KeyTable daemon_table = {"the configuration", daemon_keys};

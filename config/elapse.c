@@ -1,0 +1,89 @@
+/* Calendar expression + time zone = instants.
+ *
+ * An expression of fixed local times maps each of them to one instant, zone_first_instant(). That
+ * map never falls, so that the neighbour of an instant is the neighbour of a local time, and no
+ * search is needed.
+ *
+ * An hourly expression follows real time: an instant elapses when the local time it has does.
+ * Within one span of constant offset that is again the neighbour of a local time; where the answer
+ * lies beyond the span's end, the search goes on from there, in the next span. So that it does not
+ * walk over every change of many years, it then jumps to the neighbourhood of the answer it had:
+ * offsets differ by ZONE_SHIFT_MAX at most, hence nothing that lies further than that from both
+ * ends of a stretch without elapsing local times can elapse.
+ */
+#include "elapse.h"
+
+#include <glib.h>
+
+static bool fixed_next(const Calendar *calendar, const Zone *zone, int64_t after,
+                       int64_t *ret_tick) {
+        int64_t local;
+
+        if (!calendar_next(calendar, zone_last_local(zone, after), &local))
+                return false;
+        *ret_tick = zone_first_instant(zone, local);
+        return true;
+}
+
+static bool fixed_previous(const Calendar *calendar, const Zone *zone, int64_t before,
+                           int64_t *ret_tick) {
+        int64_t local;
+
+        if (!calendar_previous(calendar, zone_last_local(zone, before - 1) + 1, &local))
+                return false;
+        *ret_tick = zone_first_instant(zone, local);
+        return true;
+}
+
+static bool hourly_next(const Calendar *calendar, const Zone *zone, int64_t after,
+                        int64_t *ret_tick) {
+        for (;;) {
+                int span = zone_span(zone, after + 1);
+                int64_t offset = zone_span_offset(zone, span), local, probe, end;
+                bool found = calendar_next(calendar, after + offset, &local);
+
+                probe = found ? local - offset : after + ZONE_SHIFT_MAX;
+                if (zone_span(zone, probe) == span) {
+                        if (found)
+                                *ret_tick = probe;
+                        return found;
+                }
+                end = zone_span_begin(zone, span + 1, after + 1, probe);
+                if (found && end > after + ZONE_SHIFT_MAX)
+                        end = MAX(end, probe - ZONE_SHIFT_MAX);
+                after = end - 1;
+        }
+}
+
+static bool hourly_previous(const Calendar *calendar, const Zone *zone, int64_t before,
+                            int64_t *ret_tick) {
+        for (;;) {
+                int span = zone_span(zone, before - 1);
+                int64_t offset = zone_span_offset(zone, span), local, probe, begin;
+                bool found = calendar_previous(calendar, before + offset, &local);
+
+                probe = found ? local - offset : before - ZONE_SHIFT_MAX;
+                if (zone_span(zone, probe) == span) {
+                        if (found)
+                                *ret_tick = probe;
+                        return found;
+                }
+                begin = zone_span_begin(zone, span, probe, before - 1);
+                if (found && begin < before - ZONE_SHIFT_MAX)
+                        begin = MIN(begin, probe + ZONE_SHIFT_MAX);
+                before = begin;
+        }
+}
+
+bool elapse_next(const Calendar *calendar, const Zone *zone, int64_t after, int64_t *ret_tick) {
+        if (calendar_is_hourly(calendar) && !zone_is_utc(zone))
+                return hourly_next(calendar, zone, after, ret_tick);
+        return fixed_next(calendar, zone, after, ret_tick);
+}
+
+bool elapse_previous(const Calendar *calendar, const Zone *zone, int64_t before,
+                     int64_t *ret_tick) {
+        if (calendar_is_hourly(calendar) && !zone_is_utc(zone))
+                return hourly_previous(calendar, zone, before, ret_tick);
+        return fixed_previous(calendar, zone, before, ret_tick);
+}

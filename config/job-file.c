@@ -1,0 +1,172 @@
+/* One job file: from text to JobSpecs (job-files.h).
+ *
+ * Each job begins with the built-in defaults, then takes over the file's `defaults:`, then its own
+ * keys. Faults in `defaults:` are reported once, when they are decoded for themselves; after that
+ * they are decoded for each job without a word. The schedule comes last, because its expressions
+ * are read in the job's time zone, which may come from either.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "job-files.h"
+#include "job-keys.h"
+#include "trusted-file.h"
+
+static void spec_free(gpointer data) {
+        job_spec_free(data);
+}
+
+JobFile *job_file_free(JobFile *file) {
+        if (!file)
+                return NULL;
+        g_free(file->path);
+        g_free(file->name);
+        if (file->jobs)
+                g_ptr_array_unref(file->jobs);
+        if (file->duplicates)
+                g_ptr_array_unref(file->duplicates);
+        g_free(file);
+        return NULL;
+}
+
+static JobFile *job_file_new(const char *path) {
+        JobFile *file = g_new0(JobFile, 1);
+
+        file->path = g_strdup(path);
+        file->name = g_path_get_basename(path);
+        file->jobs = g_ptr_array_new_with_free_func(spec_free);
+        file->duplicates = g_ptr_array_new_with_free_func(spec_free);
+        return file;
+}
+
+/* Checks `defaults:` for itself, so that its faults are reported once. */
+static void check_defaults(const YamlNode *defaults, Diagnostics *diagnostics) {
+        _cleanup_(job_spec_freep) JobSpec *spec = job_spec_new();
+
+        key_table_decode(&job_table, defaults, spec, diagnostics);
+        for (const Key *key = job_table.keys; key->name; key++) {
+                const YamlPair *pair = yaml_node_pair(defaults, key->name);
+
+                if (pair && (key->flags & KEY_JOB_ONLY))
+                        diagnostics_add(diagnostics, &pair->key->mark,
+                                        "\"%s\" cannot stand in \"defaults\": each job has its own",
+                                        key->name);
+        }
+}
+
+/* Makes the schedule of the expressions, in the job's time zone (UTC where that was refused, so
+ * that the expressions are judged all the same). */
+static void read_calendar(JobSpec *spec, const YamlNode *node, Diagnostics *diagnostics) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        g_autofree char *message = NULL;
+        guint count = node->type == YAML_LIST ? node->items->len : 1;
+        unsigned before = diagnostics_count(diagnostics);
+        int r;
+
+        r = schedule_new(spec->timezone, &schedule, &message);
+        if (r < 0) {
+                diagnostics_add(diagnostics, &node->mark, "\"schedule\": %s",
+                                message ? message : g_strerror(-r));
+                return;
+        }
+        for (guint i = 0; i < count; i++) {
+                const YamlNode *text = node->type == YAML_LIST ? node->items->pdata[i] : node;
+                g_autofree char *fault = NULL;
+
+                if (yaml_node_kind(text) != YAML_KIND_TEXT) /* which has been reported */
+                        continue;
+                r = schedule_add_calendar(schedule, text->text, &fault);
+                if (r < 0)
+                        diagnostics_add(diagnostics, &text->mark, "\"schedule\": %s",
+                                        fault ? fault : g_strerror(-r));
+        }
+        if (count == 0)
+                diagnostics_add(
+                    diagnostics, &node->mark,
+                    "\"schedule\" is empty: leave it out for a job that runs by hand only");
+        if (diagnostics_count(diagnostics) > before)
+                return;
+        spec->schedule_mark = node->mark;
+        spec->schedule = g_steal_pointer(&schedule);
+}
+
+static void read_schedule(JobSpec *spec, const YamlNode *job, Diagnostics *diagnostics) {
+        const YamlNode *schedule = yaml_node_get(job, "schedule");
+        const YamlPair *every = yaml_node_pair(job, "every");
+
+        if (schedule && every) {
+                diagnostics_add(diagnostics, &every->key->mark,
+                                "\"every\" and \"schedule\" exclude each other");
+                return;
+        }
+        if (schedule && (schedule->type == YAML_LIST || yaml_node_kind(schedule) == YAML_KIND_TEXT))
+                read_calendar(spec, schedule, diagnostics);
+}
+
+/* Reads one job of the file. Return: never NULL; its faults are in `diagnostics`. */
+static JobSpec *read_job(const YamlPair *pair, const YamlNode *defaults, Diagnostics *diagnostics) {
+        _cleanup_(diagnostics_freep) Diagnostics *reported = diagnostics_new();
+        const YamlNode *exec = yaml_node_get(pair->value, "exec");
+        JobSpec *spec = job_spec_new();
+
+        spec->name = g_strdup(pair->key->text);
+        spec->mark = pair->key->mark;
+        if (defaults)
+                key_table_decode(&job_table, defaults, spec, reported);
+        key_table_decode(&job_table, pair->value, spec, diagnostics);
+        if (pair->value->type != YAML_MAPPING)
+                return spec;
+        if (exec)
+                spec->exec_mark = exec->mark;
+        read_schedule(spec, pair->value, diagnostics);
+        job_spec_validate(spec, diagnostics);
+        return spec;
+}
+
+static void read_root(const YamlNode *root, GPtrArray *jobs, Diagnostics *diagnostics) {
+        JobFileRoot found = {0};
+
+        if (yaml_node_kind(root) == YAML_KIND_NOTHING)
+                return;
+        key_table_decode(&job_file_table, root, &found, diagnostics);
+        if (found.defaults)
+                check_defaults(found.defaults, diagnostics);
+        for (guint i = 0; found.jobs && i < found.jobs->items->len; i++)
+                g_ptr_array_add(jobs,
+                                read_job(found.jobs->items->pdata[i], found.defaults, diagnostics));
+}
+
+int job_file_parse(const char *file, const char *text, size_t size, Diagnostics *diagnostics,
+                   JobFile **ret_file) {
+        _cleanup_(job_file_freep) JobFile *result = job_file_new(file);
+        _cleanup_(yaml_node_freep) YamlNode *root = NULL;
+        unsigned before = diagnostics_count(diagnostics);
+        int r;
+
+        r = yaml_tree_parse(file, text, size, diagnostics, &root);
+        if (r < 0 && r != -EBADMSG)
+                return r;
+        if (root)
+                read_root(root, result->jobs, diagnostics);
+        result->good = diagnostics_count(diagnostics) == before;
+        if (!result->good)
+                g_ptr_array_set_size(result->jobs, 0);
+        *ret_file = g_steal_pointer(&result);
+        return 0;
+}
+
+int job_file_load(const char *path, Diagnostics *diagnostics, JobFile **ret_file) {
+        g_autofree char *text = NULL;
+        Mark mark = {g_intern_string(path), 0, 0};
+        size_t size = 0;
+        int r;
+
+        r = trusted_file_read(path, JOB_FILE_SIZE_MAX, diagnostics, &text, &size);
+        if (r == 0)
+                return job_file_parse(path, text, size, diagnostics, ret_file);
+        if (r == -ENOENT)
+                diagnostics_add(diagnostics, &mark, "does not exist");
+        *ret_file = job_file_new(path);
+        (*ret_file)->good = r == TRUSTED_FILE_MASKED;
+        return 0;
+}

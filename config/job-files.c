@@ -1,0 +1,175 @@
+/* See job-files.h. First the names are collected, each from the first directory that has it, then
+ * the files are read in the order of their names, then names of jobs that stand in several files
+ * are taken out of all of them. */
+#include "job-files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define SUBDIRECTORY "/jobkeeper/jobs.d"
+
+char **job_directories(const char *prefix) {
+        static const char *const roots[] = {"/etc", "/run", "/usr/local/lib", "/usr/lib"};
+        char **directories = g_new0(char *, G_N_ELEMENTS(roots) + 1);
+
+        for (size_t i = 0; i < G_N_ELEMENTS(roots); i++)
+                directories[i] = g_strconcat(prefix, roots[i], SUBDIRECTORY, NULL);
+        return directories;
+}
+
+static bool is_job_file_name(const char *name) {
+        return *name != '.' && (g_str_has_suffix(name, ".yaml") || g_str_has_suffix(name, ".yml"));
+}
+
+/* Adds the directory's job files to `paths` (name -> path) where the name is new. Return: 0 or
+ * negative errno. */
+static int collect_names(const char *directory, GHashTable *paths) {
+        struct dirent *entry;
+        DIR *dir;
+        int r;
+
+        dir = opendir(directory);
+        if (!dir)
+                return errno == ENOENT ? 0 : -errno;
+        while ((errno = 0, entry = readdir(dir)))
+                if (is_job_file_name(entry->d_name) && !g_hash_table_contains(paths, entry->d_name))
+                        g_hash_table_insert(paths, g_strdup(entry->d_name),
+                                            g_build_filename(directory, entry->d_name, NULL));
+        r = -errno;
+        (void)closedir(dir);
+        return r;
+}
+
+/* Return: whether the file is hidden by a link to /dev/null, or went away since it was listed. */
+static bool is_hidden(const char *path) {
+        struct stat st, null;
+
+        if (lstat(path, &st) < 0)
+                return errno == ENOENT;
+        return S_ISLNK(st.st_mode) && stat(path, &st) == 0 && stat("/dev/null", &null) == 0 &&
+               S_ISCHR(st.st_mode) && st.st_rdev == null.st_rdev;
+}
+
+static int compare_strings(gconstpointer a, gconstpointer b) {
+        return strcmp(a, b);
+}
+
+static void file_free(gpointer data) {
+        job_file_free(data);
+}
+
+/* Loads the collected files in the order of their names. Return: 0 or negative errno. */
+static int load_paths(GHashTable *paths, Diagnostics *diagnostics, GPtrArray *files) {
+        g_autoptr(GList) names = g_list_sort(g_hash_table_get_keys(paths), compare_strings);
+
+        for (const GList *name = names; name; name = name->next) {
+                const char *path = g_hash_table_lookup(paths, name->data);
+                Mark mark = {g_intern_string(path), 0, 0};
+                JobFile *file;
+                int r;
+
+                if (is_hidden(path))
+                        continue;
+                if (files->len >= JOB_FILES_MAX) {
+                        diagnostics_add(
+                            diagnostics, &mark,
+                            "is left out with all that follow: there are more than %d job files",
+                            JOB_FILES_MAX);
+                        break;
+                }
+                r = job_file_load(path, diagnostics, &file);
+                if (r < 0)
+                        return r;
+                g_ptr_array_add(files, file);
+        }
+        return 0;
+}
+
+/* Reports each name that stands in a second file. Return: the set of those names (borrowed from the
+ * specs). */
+static GHashTable *find_duplicates(const GPtrArray *files, Diagnostics *diagnostics) {
+        g_autoptr(GHashTable) first = g_hash_table_new(g_str_hash, g_str_equal);
+        GHashTable *duplicates = g_hash_table_new(g_str_hash, g_str_equal);
+
+        for (guint i = 0; i < files->len; i++) {
+                const JobFile *file = files->pdata[i];
+
+                for (guint j = 0; j < file->jobs->len; j++) {
+                        JobSpec *spec = file->jobs->pdata[j];
+                        const JobSpec *other = g_hash_table_lookup(first, spec->name);
+
+                        if (!other) {
+                                g_hash_table_insert(first, spec->name, spec);
+                                continue;
+                        }
+                        diagnostics_add(
+                            diagnostics, &spec->mark,
+                            "job \"%s\" is also defined at %s:%u:%u: neither is in force",
+                            spec->name, other->mark.file, other->mark.line, other->mark.column);
+                        g_hash_table_add(duplicates, other->name);
+                }
+        }
+        return duplicates;
+}
+
+/* Moves the jobs of these names from the file's jobs to its duplicates. */
+static void set_duplicates_aside(JobFile *file, GHashTable *names) {
+        for (guint i = 0; i < file->jobs->len;) {
+                JobSpec *spec = file->jobs->pdata[i];
+
+                if (g_hash_table_contains(names, spec->name))
+                        g_ptr_array_add(file->duplicates, g_ptr_array_steal_index(file->jobs, i));
+                else
+                        i++;
+        }
+}
+
+/* Drops the jobs beyond JOBS_MAX, in the order of the files. */
+static void limit_jobs(const GPtrArray *files, Diagnostics *diagnostics) {
+        guint room = JOBS_MAX;
+
+        for (guint i = 0; i < files->len; i++) {
+                JobFile *file = files->pdata[i];
+
+                if (file->jobs->len > room) {
+                        const JobSpec *spec = file->jobs->pdata[room];
+
+                        diagnostics_add(diagnostics, &spec->mark,
+                                        "job \"%s\" is left out with all that follow: there are "
+                                        "more than %d jobs",
+                                        spec->name, JOBS_MAX);
+                        g_ptr_array_set_size(file->jobs, (int)room);
+                }
+                room -= file->jobs->len;
+        }
+}
+
+int job_files_load(const char *const *directories, Diagnostics *diagnostics,
+                   GPtrArray **ret_files) {
+        g_autoptr(GHashTable) paths =
+            g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(file_free);
+        g_autoptr(GHashTable) duplicates = NULL;
+        int r;
+
+        for (; *directories; directories++) {
+                r = collect_names(*directories, paths);
+                if (r < 0) {
+                        Mark mark = {g_intern_string(*directories), 0, 0};
+
+                        diagnostics_add(diagnostics, &mark, "cannot be read: %s", g_strerror(-r));
+                        return r;
+                }
+        }
+        r = load_paths(paths, diagnostics, files);
+        if (r < 0)
+                return r;
+        duplicates = find_duplicates(files, diagnostics);
+        for (guint i = 0; i < files->len; i++)
+                set_duplicates_aside(files->pdata[i], duplicates);
+        limit_jobs(files, diagnostics);
+        *ret_files = g_steal_pointer(&files);
+        return 0;
+}

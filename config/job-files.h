@@ -1,0 +1,45 @@
+/* Finding and loading the job files of jobs.d: directory precedence, masking, ownership, limits.
+ *
+ * Directories are given highest precedence first. A file name that stands in several is taken from
+ * the first; a link to /dev/null hides the name. Only "*.yaml" and "*.yml" that do not begin with a
+ * dot count. A file that is not root's (or ours, when we are not root), or is writable by group or
+ * others, is refused. A missing directory is no error.
+ */
+#pragma once
+
+#include "diagnostics.h"
+#include "job.h"
+
+#define JOB_FILE_SIZE_MAX ((size_t)256 * 1024)
+#define JOB_FILES_MAX 4096
+#define JOBS_MAX 10000
+
+typedef struct JobFile {
+        char *path;            /* the effective file */
+        char *name;            /* its name alone: the key that precedence and "last good" go by */
+        GPtrArray *jobs;       /* JobSpec, in the file's order; empty when !good */
+        bool good;             /* no error in it. A file with any error has no jobs */
+        GPtrArray *duplicates; /* JobSpec whose name another file has too: not in force, and no
+                                  reason to forget an older definition */
+} JobFile;
+
+JobFile *job_file_free(JobFile *file);
+DEFINE_CLEANUP(JobFile, job_file_free);
+
+/* The directories of a real system, highest precedence first, NULL-terminated, all below `prefix`
+ * ("" for the system itself). g_strfreev. */
+char **job_directories(const char *prefix);
+
+/* Loads every effective file. All faults go to `diagnostics`. The same job name in two files is an
+ * error that names both places, and makes neither of the two a job (the other jobs of both files
+ * stay). Return: 0 with *ret_files (JobFile, sorted by name, g_ptr_array_unref), or negative errno
+ * when memory or a directory itself fails. */
+int job_files_load(const char *const *directories, Diagnostics *diagnostics, GPtrArray **ret_files);
+
+/* Loads one file by path, ownership check included (`verify FILE`). Return: 0 with *ret_file also
+ * when it has errors. */
+int job_file_load(const char *path, Diagnostics *diagnostics, JobFile **ret_file);
+
+/* Parses text as a job file. `file` is the name for marks. Pure but for time zone data. */
+int job_file_parse(const char *file, const char *text, size_t size, Diagnostics *diagnostics,
+                   JobFile **ret_file);

@@ -1,0 +1,142 @@
+/* See job.h. */
+#include "job.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "name.h"
+
+/* Grows when the digest's text below changes its meaning: nodes of two versions then call each
+ * other's jobs drifted. */
+#define DIGEST_VERSION 1
+
+JobResource *job_resource_free(JobResource *resource) {
+        if (!resource)
+                return NULL;
+        g_free(resource->name);
+        g_free(resource);
+        return NULL;
+}
+
+JobNodeMatch *job_node_match_free(JobNodeMatch *match) {
+        if (!match)
+                return NULL;
+        g_free(match->label);
+        g_free(match->pattern);
+        g_free(match);
+        return NULL;
+}
+
+JobSpec *job_spec_free(JobSpec *spec) {
+        if (!spec)
+                return NULL;
+        g_free(spec->name);
+        g_free(spec->description);
+        (void)schedule_free(spec->schedule);
+        g_free(spec->timezone);
+        g_strfreev(spec->argv);
+        g_free(spec->user);
+        g_free(spec->group);
+        g_strfreev(spec->environment);
+        g_free(spec->working_directory);
+        if (spec->resources)
+                g_ptr_array_unref(spec->resources);
+        if (spec->nodes)
+                g_ptr_array_unref(spec->nodes);
+        g_free(spec);
+        return NULL;
+}
+
+/* Return: the bytes that the strings take in a process's argument space. */
+static size_t strv_size(char **strings) {
+        size_t size = 0;
+
+        for (; strings && *strings; strings++)
+                size += strlen(*strings) + 1;
+        return size;
+}
+
+void job_spec_validate(const JobSpec *spec, Diagnostics *diagnostics) {
+        const char *fault = name_fault(spec->name);
+
+        if (fault)
+                diagnostics_add(diagnostics, &spec->mark, "job name \"%s\" %s", spec->name, fault);
+        if (!spec->argv && !spec->exec_mark.file)
+                diagnostics_add(diagnostics, &spec->mark, "job \"%s\" has no \"exec\"", spec->name);
+        if (strv_size(spec->argv) + strv_size(spec->environment) >= JOB_COMMAND_SIZE_MAX)
+                diagnostics_add(diagnostics, &spec->exec_mark,
+                                "the command and its environment have %zu KiB or more",
+                                JOB_COMMAND_SIZE_MAX / 1024);
+}
+
+/* Return: whether the node has the label, with a value that the glob matches. */
+static bool label_matches(const JobNodeMatch *match, GHashTable *labels) {
+        const char *value = labels ? g_hash_table_lookup(labels, match->label) : NULL;
+
+        return value && fnmatch(match->pattern, value, 0) == 0;
+}
+
+bool job_spec_matches_node(const JobSpec *spec, const char *node, GHashTable *labels) {
+        bool names = false, named = false;
+
+        for (guint i = 0; i < spec->nodes->len; i++) {
+                const JobNodeMatch *match = spec->nodes->pdata[i];
+
+                if (match->label) {
+                        if (!label_matches(match, labels))
+                                return false;
+                        continue;
+                }
+                names = true;
+                named |= fnmatch(match->pattern, node, 0) == 0;
+        }
+        return named || !names;
+}
+
+static const char *lock_mode_to_string(JobLockMode mode) {
+        switch (mode) {
+        case JOB_LOCK_EXCLUSIVE:
+                return "exclusive";
+        case JOB_LOCK_SHARED:
+                return "shared";
+        case JOB_LOCK_NONE:
+                return "none";
+        }
+        g_assert_not_reached();
+}
+
+/* Nodes that look for one resource in two places, or count its slots differently, exclude nobody.
+ * What is not declared adds nothing to the text. */
+static void add_resource(GString *text, const JobResource *resource, const DaemonConfig *config) {
+        const DaemonResource *declared =
+            config ? daemon_config_resource(config, resource->name) : NULL;
+        unsigned slots = resource->slots;
+
+        if (slots == 0 && declared)
+                slots = declared->slots;
+        g_string_append_printf(text, "resource %s %s slots %u", resource->name,
+                               lock_mode_to_string(resource->mode), MAX(slots, 1));
+        if (declared && declared->naming != DAEMON_NAMING_CURATOR_RW)
+                g_string_append_printf(text, " naming %s",
+                                       daemon_naming_to_string(declared->naming));
+        if (declared && declared->path)
+                g_string_append_printf(text, " path %s", declared->path);
+        g_string_append_c(text, '\n');
+}
+
+char *job_spec_digest(const JobSpec *spec, const DaemonConfig *config, int64_t from) {
+        g_autofree char *schedule = spec->schedule ? schedule_to_string(spec->schedule) : NULL;
+        g_autofree char *transitions =
+            spec->schedule ? schedule_transitions(spec->schedule, from) : NULL;
+        g_autoptr(GString) text = g_string_new(NULL);
+
+        g_string_append_printf(text, "version %d\nmode once\n", DIGEST_VERSION);
+        g_string_append_printf(text, "schedule %s\n", schedule ? schedule : "none");
+        g_string_append_printf(text, "transitions %s\n", transitions ? transitions : "");
+        g_string_append(text, "dst shift first\n");
+        g_string_append_printf(text, "lock %s slots 1\n", lock_mode_to_string(spec->lock));
+        for (guint i = 0; i < spec->resources->len; i++)
+                add_resource(text, spec->resources->pdata[i], config);
+        return g_compute_checksum_for_string(G_CHECKSUM_SHA256, text->str, (gssize)text->len);
+}

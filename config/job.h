@@ -1,0 +1,92 @@
+/* A job: a named definition from YAML, as plain data with the place it came from. Made by
+ * job-file.c, judged by job_spec_validate(); mapped onto locks and units on the floor above. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "cleanup.h"
+#include "clock.h"
+#include "daemon-config.h"
+#include "diagnostics.h"
+#include "mark.h"
+#include "schedule.h"
+
+typedef enum JobLockMode { JOB_LOCK_EXCLUSIVE, JOB_LOCK_SHARED, JOB_LOCK_NONE } JobLockMode;
+typedef enum JobCatchUp { JOB_CATCH_UP_LATEST, JOB_CATCH_UP_NONE } JobCatchUp;
+
+/* One entry of `locks:`. */
+typedef struct JobResource {
+        char *name;
+        JobLockMode mode; /* never JOB_LOCK_NONE */
+        unsigned slots;   /* 0: not said here */
+        Mark mark;
+} JobResource;
+
+/* One condition of `nodes:`; all must hold. `label` NULL: `pattern` is a glob on the node's name,
+ * and of several such one must match. Otherwise the node's label of that name must match the glob.
+ */
+typedef struct JobNodeMatch {
+        char *label;
+        char *pattern;
+} JobNodeMatch;
+
+typedef struct JobSpec {
+        char *name;
+        Mark mark; /* of the job's key */
+        char *description;
+        Schedule *schedule; /* NULL: manual only */
+        Mark schedule_mark;
+        char *timezone;   /* never NULL: "UTC" where none is given */
+        char **argv;      /* NULL-terminated, at least one; argv[0] is an absolute path */
+        bool argv_expand; /* exec was a string: the service manager expands ${VARIABLES} in it as in
+                             ExecStart= */
+        Mark exec_mark;
+        char *user;  /* NULL: root */
+        char *group; /* NULL: the user's */
+        Mark user_mark, group_mark;
+        char **environment;      /* NULL-terminated "NAME=value", sorted; never NULL */
+        char *working_directory; /* NULL: / */
+        Mark working_directory_mark;
+        JobLockMode lock;
+        GPtrArray *resources; /* JobResource, sorted by name; never NULL */
+        usec_t lock_wait;     /* USEC_INFINITY allowed; 0 is a try */
+        bool lock_wait_set;   /* false: the rest of start_deadline */
+        JobCatchUp catch_up;
+        usec_t start_deadline;
+        usec_t timeout; /* USEC_INFINITY: none */
+        usec_t stop_timeout;
+        Mark stop_timeout_mark;
+        GPtrArray *nodes; /* JobNodeMatch; empty: every node */
+        unsigned history;
+} JobSpec;
+
+#define JOB_START_DEADLINE_DEFAULT (10 * USEC_PER_MINUTE)
+#define JOB_STOP_TIMEOUT_DEFAULT                                                                   \
+        (5 * USEC_PER_SEC) /* + kill-slack 2 s leaves 1 s of the fence budget 8 s */
+#define JOB_HISTORY_DEFAULT 50
+#define JOB_HISTORY_MAX 1000
+#define JOB_RESOURCES_MAX 16
+#define JOB_ARGV_MAX 256
+#define JOB_ENVIRONMENT_MAX 256
+#define JOB_NODE_MATCHES_MAX 64
+#define JOB_COMMAND_SIZE_MAX                                                                       \
+        ((size_t)128 *                                                                             \
+         1024) /* argv and environment together; the kernel takes no longer single string */
+
+JobSpec *job_spec_free(JobSpec *spec);
+DEFINE_CLEANUP(JobSpec, job_spec_free);
+JobResource *job_resource_free(JobResource *resource);
+JobNodeMatch *job_node_match_free(JobNodeMatch *match);
+
+/* Judges what one key alone cannot: adds every fault found to `diagnostics` with its mark. */
+void job_spec_validate(const JobSpec *spec, Diagnostics *diagnostics);
+
+/* Return: whether a node with this name and these labels (name → value) matches `nodes:`. Pure. */
+bool job_spec_matches_node(const JobSpec *spec, const char *node, GHashTable *labels);
+
+/* Return: newly allocated hex digest (g_free) of what decides the ticks and the exclusion: mode,
+ * schedule, zone with its transitions from `from` for two years, dst, lock, locks with what
+ * `config` (NULL: nothing) declares of them. Nodes compare it: see DESIGN "Drift". Pure. */
+char *job_spec_digest(const JobSpec *spec, const DaemonConfig *config, int64_t from);

@@ -1,0 +1,290 @@
+/* A schedule: the union of its expressions and intervals.
+ *
+ * Each entry can say what its neighbours of an instant are, at a cost that does not depend on the
+ * distance; the schedule's are the nearest among them. What an expression means is in calendar.h,
+ * what a zone does to it in elapse.h.
+ */
+#include "schedule.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "calendar.h"
+#include "duration.h"
+#include "elapse.h"
+#include "timezone.h"
+
+#define TICK_MIN INT64_C(0)
+#define TICK_MAX INT64_C(7258118399) /* 2199-12-31 23:59:59 UTC */
+#define TRANSITIONS_SPAN (INT64_C(2) * 366 * 86400)
+
+/* One expression, or (calendar NULL) one interval. */
+typedef struct Entry {
+        Calendar *calendar;
+        Zone *own_zone;   /* the one that the expression names, if it names one */
+        const Zone *zone; /* own_zone or the schedule's */
+        int64_t every;
+} Entry;
+
+struct Schedule {
+        Zone *zone;
+        GPtrArray *entries;
+};
+
+static Entry *entry_free(Entry *entry) {
+        if (!entry)
+                return NULL;
+        calendar_free(entry->calendar);
+        zone_free(entry->own_zone);
+        g_free(entry);
+        return NULL;
+}
+
+static void entry_destroy(gpointer entry) {
+        entry_free(entry);
+}
+
+static bool entry_next(const Entry *entry, int64_t after, int64_t *ret_tick) {
+        int64_t tick;
+
+        after = CLAMP(after, TICK_MIN - 1, TICK_MAX);
+        if (entry->calendar) {
+                if (!elapse_next(entry->calendar, entry->zone, after, &tick))
+                        return false;
+        } else {
+                tick = after < 0 ? 0 : (after / entry->every + 1) * entry->every;
+        }
+        if (tick > TICK_MAX)
+                return false;
+        *ret_tick = tick;
+        return true;
+}
+
+static bool entry_previous(const Entry *entry, int64_t before, int64_t *ret_tick) {
+        int64_t tick;
+
+        before = CLAMP(before, TICK_MIN, TICK_MAX + 1);
+        if (before == TICK_MIN)
+                return false;
+        if (entry->calendar) {
+                if (!elapse_previous(entry->calendar, entry->zone, before, &tick))
+                        return false;
+        } else {
+                tick = (before - 1) / entry->every * entry->every;
+        }
+        if (tick < TICK_MIN)
+                return false;
+        *ret_tick = tick;
+        return true;
+}
+
+int schedule_new(const char *zone, Schedule **ret_schedule, char **ret_message) {
+        Zone *opened = zone_new(zone ? zone : "UTC");
+        Schedule *schedule;
+
+        if (!opened) {
+                *ret_message = g_strdup_printf("tzdata lists no time zone \"%.64s\"", zone);
+                return -EINVAL;
+        }
+        schedule = g_new0(Schedule, 1);
+        schedule->zone = opened;
+        schedule->entries = g_ptr_array_new_with_free_func(entry_destroy);
+        *ret_schedule = schedule;
+        return 0;
+}
+
+Schedule *schedule_free(Schedule *schedule) {
+        if (!schedule)
+                return NULL;
+        g_clear_pointer(&schedule->entries, g_ptr_array_unref);
+        zone_free(schedule->zone);
+        g_free(schedule);
+        return NULL;
+}
+
+static int check_room(const Schedule *schedule, char **ret_message) {
+        if (schedule->entries->len < SCHEDULE_EXPRESSIONS_MAX)
+                return 0;
+        *ret_message =
+            g_strdup_printf("a schedule has at most %d expressions", SCHEDULE_EXPRESSIONS_MAX);
+        return -E2BIG;
+}
+
+/* Gives a parsed expression its zone, in which it must elapse at least once. */
+static int entry_set_zone(Entry *entry, const Schedule *schedule, char **ret_message) {
+        const char *name = entry->calendar->timezone;
+        int64_t tick;
+
+        if (name) {
+                entry->own_zone = zone_new(name);
+                if (!entry->own_zone) {
+                        *ret_message = g_strdup_printf("time zone \"%s\" cannot be read", name);
+                        return -EINVAL;
+                }
+        }
+        entry->zone = entry->own_zone ? entry->own_zone : schedule->zone;
+        if (!entry_next(entry, TICK_MIN - 1, &tick)) {
+                *ret_message =
+                    g_strdup_printf("it never elapses: no such moment exists from %d to %d",
+                                    SCHEDULE_YEAR_MIN, SCHEDULE_YEAR_MAX);
+                return -EINVAL;
+        }
+        return 0;
+}
+
+int schedule_add_calendar(Schedule *schedule, const char *expression, char **ret_message) {
+        g_autofree char *message = NULL;
+        Entry *entry;
+        int r;
+
+        r = check_room(schedule, ret_message);
+        if (r < 0)
+                return r;
+        if (strlen(expression) > SCHEDULE_TEXT_MAX) {
+                *ret_message = g_strdup_printf("a calendar expression has at most %d characters",
+                                               SCHEDULE_TEXT_MAX);
+                return -E2BIG;
+        }
+        entry = g_new0(Entry, 1);
+        r = calendar_parse(expression, &entry->calendar, &message);
+        if (r == 0)
+                r = entry_set_zone(entry, schedule, &message);
+        if (r < 0) {
+                *ret_message =
+                    g_strdup_printf("calendar expression \"%.80s\": %s", expression, message);
+                entry_free(entry);
+                return r;
+        }
+        g_ptr_array_add(schedule->entries, entry);
+        return 0;
+}
+
+int schedule_add_every(Schedule *schedule, usec_t interval, char **ret_message) {
+        Entry *entry;
+        int r;
+
+        r = check_room(schedule, ret_message);
+        if (r < 0)
+                return r;
+        if (interval < USEC_PER_SEC || interval % USEC_PER_SEC != 0) {
+                *ret_message = g_strdup("an interval is whole seconds, at least one");
+                return -EINVAL;
+        }
+        if (interval / USEC_PER_SEC > TICK_MAX) {
+                *ret_message = g_strdup_printf("the interval is too long: it does not end by %d",
+                                               SCHEDULE_YEAR_MAX);
+                return -EINVAL;
+        }
+        entry = g_new0(Entry, 1);
+        entry->every = (int64_t)(interval / USEC_PER_SEC);
+        g_ptr_array_add(schedule->entries, entry);
+        return 0;
+}
+
+bool schedule_next(const Schedule *schedule, int64_t after, int64_t *ret_tick) {
+        int64_t nearest = INT64_MAX;
+
+        for (guint i = 0; i < schedule->entries->len; i++) {
+                int64_t tick;
+
+                if (entry_next(schedule->entries->pdata[i], after, &tick))
+                        nearest = MIN(nearest, tick);
+        }
+        if (nearest == INT64_MAX)
+                return false;
+        *ret_tick = nearest;
+        return true;
+}
+
+bool schedule_previous(const Schedule *schedule, int64_t before, int64_t *ret_tick) {
+        int64_t nearest = INT64_MIN;
+
+        for (guint i = 0; i < schedule->entries->len; i++) {
+                int64_t tick;
+
+                if (entry_previous(schedule->entries->pdata[i], before, &tick))
+                        nearest = MAX(nearest, tick);
+        }
+        if (nearest == INT64_MIN)
+                return false;
+        *ret_tick = nearest;
+        return true;
+}
+
+unsigned schedule_count(const Schedule *schedule, int64_t after, int64_t until, unsigned limit) {
+        unsigned count = 0;
+
+        while (count < limit && schedule_next(schedule, after, &after) && after <= until)
+                count++;
+        return count;
+}
+
+int64_t schedule_shortest_period(const Schedule *schedule, int64_t after, unsigned samples) {
+        int64_t shortest = INT64_MAX, tick, next;
+
+        if (!schedule_next(schedule, after, &tick))
+                return shortest;
+        for (unsigned i = 1; i < samples && schedule_next(schedule, tick, &next); i++) {
+                shortest = MIN(shortest, next - tick);
+                tick = next;
+        }
+        return shortest;
+}
+
+static void append_interval(GString *text, int64_t seconds) {
+        g_autofree char *duration = duration_to_string((usec_t)seconds * USEC_PER_SEC);
+
+        g_string_append_printf(text, "every %s", duration);
+}
+
+char *schedule_to_string(const Schedule *schedule) {
+        GString *text = g_string_new(NULL);
+
+        for (guint i = 0; i < schedule->entries->len; i++) {
+                const Entry *entry = schedule->entries->pdata[i];
+
+                if (i > 0)
+                        g_string_append_c(text, '\n');
+                if (entry->calendar)
+                        g_string_append_printf(text, "%s %s", entry->calendar->text,
+                                               zone_name(entry->zone));
+                else
+                        append_interval(text, entry->every);
+        }
+        return g_string_free(text, FALSE);
+}
+
+/* Appends "ZONE OFFSET" for the start and "ZONE INSTANT OFFSET" for each change. */
+static void append_transitions(GString *text, const Zone *zone, int64_t from) {
+        int64_t until = from + TRANSITIONS_SPAN, at = from;
+        int span = zone_span(zone, from), last = zone_span(zone, until);
+        int64_t offset = zone_span_offset(zone, span);
+
+        g_string_append_printf(text, "%s %+" PRId64 "\n", zone_name(zone), offset);
+        while (span < last) {
+                at = zone_span_begin(zone, span + 1, at, until);
+                span = zone_span(zone, at);
+                if (zone_span_offset(zone, span) == offset)
+                        continue;
+                offset = zone_span_offset(zone, span);
+                g_string_append_printf(text, "%s %" PRId64 " %+" PRId64 "\n", zone_name(zone), at,
+                                       offset);
+        }
+}
+
+char *schedule_transitions(const Schedule *schedule, int64_t from) {
+        GString *text = g_string_new(NULL);
+        g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+
+        from = CLAMP(from, TICK_MIN, TICK_MAX);
+        for (guint i = 0; i < schedule->entries->len; i++) {
+                const Entry *entry = schedule->entries->pdata[i];
+
+                if (entry->calendar && !zone_is_utc(entry->zone) &&
+                    g_hash_table_add(seen, (gpointer)zone_name(entry->zone)))
+                        append_transitions(text, entry->zone, from);
+        }
+        return g_string_free(text, FALSE);
+}

@@ -1,0 +1,67 @@
+/* Schedules: which UTC seconds are a job's ticks. Pure: computed from the schedule alone, never
+ * from "now".
+ *
+ * A schedule is one or several systemd OnCalendar expressions (systemd.time(7), "Calendar events":
+ * lists, ranges, steps, `~`, weekdays, names such as "daily", a time zone suffix), or an interval
+ * ("every"), whose ticks are the multiples of its length since the epoch.
+ *
+ * Daylight saving: a local time that does not exist is taken right after the gap, and one that
+ * exists twice the first time. Expressions that elapse in every hour of their days (`*`, "0/1",
+ * "0..23": hourly or finer) follow real time instead: they elapse in both passes of an overlap and
+ * not in a gap. The local zone of a node is never used.
+ *
+ * Sub-second parts are refused. No input makes the search loop: it visits a bounded number of days,
+ * to the year SCHEDULE_YEAR_MAX.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cleanup.h"
+#include "clock.h"
+
+typedef struct Schedule Schedule;
+
+#define SCHEDULE_YEAR_MIN 1970
+#define SCHEDULE_YEAR_MAX 2199
+#define SCHEDULE_EXPRESSIONS_MAX 32
+#define SCHEDULE_TEXT_MAX 1024
+
+/* An empty schedule whose expressions are read in `zone` (an IANA name, NULL for UTC) where they
+ * name none themselves. Return: 0; -EINVAL with a newly allocated sentence fragment in *ret_message
+ * (g_free) when tzdata lists no such zone. */
+int schedule_new(const char *zone, Schedule **ret_schedule, char **ret_message);
+Schedule *schedule_free(Schedule *schedule);
+DEFINE_CLEANUP(Schedule, schedule_free);
+
+/* Adds an expression or an interval. Return: 0; -EINVAL (not such an expression, can never elapse,
+ * sub-second; an interval under 1 s or not whole seconds), -E2BIG (too many or too long) with a
+ * sentence fragment in *ret_message. The schedule is unchanged on failure. */
+int schedule_add_calendar(Schedule *schedule, const char *expression, char **ret_message);
+int schedule_add_every(Schedule *schedule, usec_t interval, char **ret_message);
+
+/* The first tick after, and the last tick before, an epoch second (both exclusive). Return: false
+ * when there is none. */
+bool schedule_next(const Schedule *schedule, int64_t after, int64_t *ret_tick);
+bool schedule_previous(const Schedule *schedule, int64_t before, int64_t *ret_tick);
+
+/* How many ticks there are in (after, until]; counts no further than `limit`. */
+unsigned schedule_count(const Schedule *schedule, int64_t after, int64_t until, unsigned limit);
+
+/* Return: the shortest distance between neighbouring ticks among the next `samples` after `after`,
+ * seconds; INT64_MAX when there are not two. */
+int64_t schedule_shortest_period(const Schedule *schedule, int64_t after, unsigned samples);
+
+/* Return: newly allocated (g_free), the schedule in normal form, one expression a line with its
+ * zone: equal text, equal meaning. */
+char *schedule_to_string(const Schedule *schedule);
+
+/* Return: newly allocated (g_free): every offset change of the schedule's zones in the two years
+ * after `from`, as text. Part of a job's digest, so that nodes with different tzdata notice,
+ * provided that all ask with the same `from`. "" for UTC and intervals. */
+char *schedule_transitions(const Schedule *schedule, int64_t from);
+
+/* Return: whether tzdata lists this zone name (no "/etc/localtime", no "posix/...", no
+ * "right/..."). */
+bool timezone_is_valid(const char *name);

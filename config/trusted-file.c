@@ -1,0 +1,93 @@
+/* See trusted-file.h. */
+#include "trusted-file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+static bool is_dev_null(const struct stat *st) {
+        return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3);
+}
+
+/* Return: NULL, or why a file like this is refused. */
+static char *stat_fault(const struct stat *st, size_t size_max) {
+        if (!S_ISREG(st->st_mode))
+                return g_strdup("is not a regular file");
+        if (st->st_uid != 0 && st->st_uid != geteuid())
+                return g_strdup_printf("belongs to user %u, not to root", (unsigned)st->st_uid);
+        if (st->st_mode & (S_IWGRP | S_IWOTH))
+                return g_strdup_printf("is writable by others than its owner (mode %04o)",
+                                       (unsigned)st->st_mode & 07777);
+        if ((uint64_t)st->st_size > size_max)
+                return g_strdup_printf("is larger than %zu KiB", size_max / 1024);
+        return NULL;
+}
+
+/* Reads to the end of the file. Return: 0; -EFBIG when it grew past size_max; negative errno. */
+static int read_whole(int fd, size_t size_max, GString *text) {
+        for (;;) {
+                char buffer[16384];
+                ssize_t n = read(fd, buffer, sizeof buffer);
+
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n < 0)
+                        return -errno;
+                if (n == 0)
+                        return 0;
+                if (text->len + (size_t)n > size_max)
+                        return -EFBIG;
+                g_string_append_len(text, buffer, n);
+        }
+}
+
+/* Opens without waiting for a FIFO's writer. */
+static int open_file(const char *path, struct stat *ret_st) {
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+        if (fd < 0)
+                return -errno;
+        if (fstat(fd, ret_st) < 0) {
+                int r = -errno;
+
+                (void)close(fd);
+                return r;
+        }
+        return fd;
+}
+
+int trusted_file_read(const char *path, size_t size_max, Diagnostics *diagnostics, char **ret_text,
+                      size_t *ret_size) {
+        g_autoptr(GString) text = g_string_new(NULL);
+        g_autofree char *fault = NULL;
+        Mark mark = {g_intern_string(path), 0, 0};
+        struct stat st = {0};
+        _cleanup_close_ int fd = -1;
+        int r;
+
+        fd = open_file(path, &st);
+        if (fd == -ENOENT && (lstat(path, &st) < 0 || !S_ISLNK(st.st_mode)))
+                return -ENOENT;
+        if (fd < 0) {
+                diagnostics_add(diagnostics, &mark, "cannot be opened: %s", g_strerror(-fd));
+                return -EBADMSG;
+        }
+        if (is_dev_null(&st))
+                return TRUSTED_FILE_MASKED;
+        fault = stat_fault(&st, size_max);
+        if (fault) {
+                diagnostics_add(diagnostics, &mark, "%s", fault);
+                return -EBADMSG;
+        }
+        r = read_whole(fd, size_max, text);
+        if (r < 0) {
+                diagnostics_add(diagnostics, &mark, "cannot be read: %s", g_strerror(-r));
+                return -EBADMSG;
+        }
+        *ret_size = text->len;
+        *ret_text = g_string_free(g_steal_pointer(&text), FALSE);
+        return 0;
+}
