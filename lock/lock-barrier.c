@@ -1,0 +1,23 @@
+/* How to read what is current.
+ *
+ * A server may be behind the one that took our last request, or told us of an event. The usual
+ * remedy is a sync before the read, but a sync is no transaction: the leader answers those of its
+ * own clients at once, while what it has just had committed may not be applied there yet, though a
+ * follower shows it; and a leader that was cut off goes on answering them for a while. So the
+ * remedy here is a write that writes nothing, a multi of one check: it is a transaction like any
+ * other, so whoever answers it has applied all before it, with a quorum behind him. Also one that
+ * fails is.
+ *
+ * It is asked for only where an answer was lost, or a twin may stand.
+ */
+#include "lock-private.h"
+
+int barrier_send(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call) {
+        const ZkOp check = {.type = ZK_OP_CHECK, .path = path, .version = -1};
+
+        return zk_multi(zk, &check, 1, func, userdata, ret_call);
+}
+
+bool barrier_is_done(const ZkReply *reply) {
+        return reply->code != ZK_UNKNOWN && reply->code != ZK_CLOSED;
+}

@@ -1,0 +1,357 @@
+/* Getting out of a queue for certain.
+ *
+ * A contender that stays behind blocks its queue for as long as the session lives, so its deletion
+ * may not depend on one request getting through, nor on anybody waiting for it. Each is a small
+ * object that belongs to the session: it asks until the answer is "deleted" or "no such node",
+ * after every lost request again, and goes with the session, which takes the contender with it.
+ *
+ * Where the path is not known for certain (a creation whose answer was lost) the directory is
+ * searched first for our uuid; a sweep searches it for contenders of this session that nobody owns.
+ * A single node has a name that may be another's by now, so it is read before each try.
+ *
+ * Who leaves after having held the lock, and waited for it, leaves the mark with the same request
+ * (lock-directory.c). That is a favour to the others, not part of the deletion: when it does not
+ * succeed at once, the contender is deleted without it.
+ */
+#include "lock-private.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Whom a contender must belong to, to be deleted. */
+typedef enum RemovalCheck {
+        CHECK_NOTHING, /* we made it */
+        CHECK_OURS,    /* to this session */
+        CHECK_ORPHAN,  /* to this session, and to no LockSet */
+        CHECK_SINGLE,  /* a single node, to this session, with our uuid ("": of no LockSet) */
+} RemovalCheck;
+
+typedef struct Removal {
+        Session *session; /* weak: we go at its end */
+        SessionListener *listener;
+        sd_event_source *retry;
+        unsigned failures;
+        ZkCall *call, *barrier;
+        bool current; /* the answer to `barrier` came: what was asked after it is current */
+
+        char *path; /* what to delete; NULL: search `directory` */
+        RemovalCheck check;
+        int64_t served;       /* the mark to leave, or -1 */
+        bool empty_directory; /* delete that as well, if nobody is in it */
+        char *directory;
+        char *uuid; /* search for it; NULL: a sweep, sparing `keep` */
+        GStrv keep;
+} Removal;
+
+static void removal_step(Removal *removal);
+static void removal_delete(Removal *removal);
+
+static Removal *removal_free(Removal *removal) {
+        if (!removal)
+                return NULL;
+        removal->listener = session_unlisten(removal->listener);
+        removal->retry = sd_event_source_disable_unref(removal->retry);
+        removal->call = zk_call_free(removal->call);
+        removal->barrier = zk_call_free(removal->barrier);
+        g_free(removal->path);
+        g_free(removal->directory);
+        g_free(removal->uuid);
+        g_strfreev(removal->keep);
+        g_free(removal);
+        return NULL;
+}
+
+static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
+        Removal *removal = userdata;
+
+        removal->retry = sd_event_source_disable_unref(removal->retry);
+        if (session_state(removal->session) == SESSION_CONNECTED)
+                removal_step(removal);
+        return 0;
+}
+
+static void removal_pause(Removal *removal) {
+        usec_t then = usec_add(clock_monotonic(), lock_backoff(removal->failures++));
+        int r;
+
+        removal->retry = sd_event_source_disable_unref(removal->retry);
+        r = sd_event_add_time(session_event_loop(removal->session), &removal->retry,
+                              CLOCK_MONOTONIC, then, USEC_PER_MSEC, on_retry, removal);
+        if (r < 0)
+                removal->retry = NULL; /* the next RESUMED tries again, and the end of the session
+                                          deletes it at the latest */
+}
+
+static void on_session_event(Session *session, SessionEvent event, void *userdata) {
+        Removal *removal = userdata;
+
+        switch (event) {
+        case SESSION_EVENT_RESUMED:
+                if (!removal->call)
+                        removal_step(removal);
+                break;
+        case SESSION_EVENT_LOST:
+        case SESSION_EVENT_CLOSED:
+                removal_free(removal); /* and with the session goes the contender */
+                break;
+        default:
+                break;
+        }
+}
+
+static Removal *removal_new(Session *session) {
+        Removal *removal = NULL;
+
+        if (!session_zk(session))
+                return NULL;
+        removal = g_new0(Removal, 1);
+        removal->session = session;
+        removal->served = -1;
+        if (session_listen(session, on_session_event, removal, &removal->listener) < 0)
+                return removal_free(removal);
+        return removal;
+}
+
+/* It is gone: begins the directory anew where that was asked for and nobody is in it. */
+static void removal_done(Removal *removal) {
+        Zk *zk = session_zk(removal->session);
+
+        if (removal->empty_directory && zk)
+                (void)zk_delete(zk, removal->directory, -1, lock_on_ignored, NULL, NULL);
+        removal_free(removal);
+}
+
+static void on_deleted(const ZkReply *reply, void *userdata) {
+        Removal *removal = userdata;
+        bool marked = removal->served >= 0;
+
+        removal->call = NULL;
+        removal->served = -1;
+        if (reply->code == ZK_OK || (reply->code == ZK_NO_NODE && !marked))
+                removal_done(removal);
+        else if (marked && reply->code != ZK_UNKNOWN && reply->code != ZK_CLOSED)
+                removal_step(removal); /* the mark may not be left: without it */
+        else if (reply->code != ZK_CLOSED)
+                removal_pause(removal);
+}
+
+static bool is_to_go(const Removal *removal, const ZkReply *reply) {
+        return reply->stat.ephemeral_owner == session_id(removal->session) &&
+               (removal->check == CHECK_OURS || !lock_is_owned(removal->session, removal->path));
+}
+
+static void on_checked(const ZkReply *reply, void *userdata) {
+        Removal *removal = userdata;
+
+        removal->call = NULL;
+        if (reply->code == ZK_OK && is_to_go(removal, reply)) {
+                removal->check = CHECK_NOTHING; /* its name is nobody else's, ever */
+                removal_step(removal);
+        } else if (reply->code == ZK_OK || reply->code == ZK_NO_NODE) {
+                removal_free(removal);
+        } else if (reply->code != ZK_CLOSED) {
+                removal_pause(removal);
+        }
+}
+
+static bool single_is_to_go(const Removal *removal, const ZkReply *reply) {
+        g_autofree char *uuid = single_uuid(reply->data, reply->data_size);
+
+        if (reply->stat.ephemeral_owner != session_id(removal->session))
+                return false;
+        if (removal->uuid[0] == '\0')
+                return !uuid || !lock_is_owned_uuid(removal->session, uuid);
+        return g_strcmp0(uuid, removal->uuid) == 0;
+}
+
+static void on_single_checked(const ZkReply *reply, void *userdata) {
+        Removal *removal = userdata;
+        /* Without the barrier another server answered, which may not show it yet. */
+        bool known = removal->current && (reply->code == ZK_OK || reply->code == ZK_NO_NODE ||
+                                          reply->code == ZK_NO_AUTH);
+
+        removal->call = NULL;
+        if (reply->code == ZK_CLOSED)
+                return;
+        if (!known)
+                removal_pause(removal);
+        else if (reply->code == ZK_OK && single_is_to_go(removal, reply))
+                removal_delete(removal);
+        else
+                removal_free(removal); /* not ours (any more) */
+}
+
+/* Return: whether the child `name` is one that this search looks for. */
+static bool is_wanted(const Removal *removal, const char *name, const char *path) {
+        Contender contender;
+
+        contender_parse(name, &contender);
+        if (contender.kind == CONTENDER_FOREIGN &&
+            (removal->uuid || strcmp(name, SINGLE_NODE_NAME) != 0))
+                return false;
+        if (removal->uuid)
+                return strcmp(contender.uuid, removal->uuid) == 0;
+        return !removal->keep || !g_strv_contains((const char *const *)removal->keep, path);
+}
+
+static void remove_path(Session *session, const char *path, RemovalCheck check) {
+        Removal *removal = removal_new(session);
+
+        if (!removal)
+                return;
+        removal->path = g_strdup(path);
+        removal->check = check;
+        removal_step(removal);
+}
+
+static void on_searched(const ZkReply *reply, void *userdata) {
+        Removal *removal = userdata;
+
+        removal->call = NULL;
+        if (reply->code == ZK_CLOSED)
+                return;
+        /* Without the barrier another server answered, which may not show it yet. */
+        if (!removal->current || (reply->code != ZK_OK && reply->code != ZK_NO_NODE)) {
+                removal_pause(removal);
+                return;
+        }
+        for (size_t i = 0; i < reply->n_children; i++) {
+                g_autofree char *path =
+                    g_strconcat(removal->directory, "/", reply->children[i], NULL);
+
+                if (!is_wanted(removal, reply->children[i], path))
+                        continue;
+                if (strcmp(reply->children[i], SINGLE_NODE_NAME) == 0)
+                        single_delete(removal->session, removal->directory, "");
+                else
+                        remove_path(removal->session, path,
+                                    removal->uuid ? CHECK_NOTHING : CHECK_ORPHAN);
+        }
+        removal_free(removal);
+}
+
+static void on_barrier(const ZkReply *reply, void *userdata) {
+        Removal *removal = userdata;
+
+        removal->barrier = NULL;
+        removal->current = barrier_is_done(reply);
+}
+
+static int send_check(Removal *removal, Zk *zk) {
+        int r;
+
+        if (removal->check != CHECK_SINGLE)
+                return zk_exists(zk, removal->path, on_checked, removal, &removal->call, NULL, NULL,
+                                 NULL);
+        removal->current = false;
+        removal->barrier = zk_call_free(removal->barrier);
+        r = barrier_send(zk, removal->path, on_barrier, removal, &removal->barrier);
+        if (r < 0)
+                return r;
+        return zk_get(zk, removal->path, on_single_checked, removal, &removal->call, NULL, NULL,
+                      NULL);
+}
+
+static int send_delete(Removal *removal, Zk *zk) {
+        g_autofree char *mark = NULL;
+
+        if (removal->served < 0)
+                return zk_delete(zk, removal->path, -1, on_deleted, removal, &removal->call);
+        mark = directory_mark(removal->served);
+        return zk_multi(
+            zk,
+            (const ZkOp[]){
+                {.type = ZK_OP_DELETE, .path = removal->path, .version = -1},
+                {.type = ZK_OP_SET, .path = removal->directory, .data = mark, .version = -1},
+            },
+            2, on_deleted, removal, &removal->call);
+}
+
+static int send_search(Removal *removal, Zk *zk) {
+        int r;
+
+        removal->current = false;
+        removal->barrier = zk_call_free(removal->barrier);
+        r = barrier_send(zk, removal->directory, on_barrier, removal, &removal->barrier);
+        if (r < 0)
+                return r;
+        return zk_get_children(zk, removal->directory, on_searched, removal, &removal->call, NULL,
+                               NULL, NULL);
+}
+
+static void removal_sent(Removal *removal, int r) {
+        if (r < 0 && r != -ENOTCONN)
+                removal_pause(removal);
+}
+
+static void removal_delete(Removal *removal) {
+        Zk *zk = session_zk(removal->session);
+
+        removal_sent(removal, zk ? send_delete(removal, zk) : -ENOTCONN);
+}
+
+static void removal_step(Removal *removal) {
+        Zk *zk = session_zk(removal->session);
+
+        removal->retry = sd_event_source_disable_unref(removal->retry);
+        if (!zk)
+                return;
+        if (!removal->path)
+                removal_sent(removal, send_search(removal, zk));
+        else if (removal->check != CHECK_NOTHING)
+                removal_sent(removal, send_check(removal, zk));
+        else
+                removal_delete(removal);
+}
+
+void contender_delete(Session *session, const Departure *departure) {
+        Removal *removal = removal_new(session);
+
+        if (!removal)
+                return;
+        removal->path = g_strdup(departure->path);
+        removal->directory = g_path_get_dirname(departure->path);
+        removal->served = departure->served;
+        removal->empty_directory = departure->empty_directory;
+        removal_step(removal);
+}
+
+void contender_delete_if_ours(Session *session, const char *path) {
+        remove_path(session, path, CHECK_OURS);
+}
+
+void single_delete(Session *session, const char *directory, const char *uuid) {
+        Removal *removal = removal_new(session);
+
+        if (!removal)
+                return;
+        removal->path = g_strconcat(directory, "/" SINGLE_NODE_NAME, NULL);
+        removal->uuid = g_strdup(uuid);
+        removal->check = CHECK_SINGLE;
+        removal_step(removal);
+}
+
+void contender_search_and_delete(Session *session, const char *directory, const char *uuid) {
+        Removal *removal = removal_new(session);
+
+        if (!removal)
+                return;
+        removal->directory = g_strdup(directory);
+        removal->uuid = g_strdup(uuid);
+        removal_step(removal);
+}
+
+int lock_sweep(Session *session, const char *const *directories, const char *const *keep) {
+        if (!session_zk(session))
+                return -ENOTCONN;
+        for (size_t i = 0; directories[i]; i++) {
+                Removal *removal = removal_new(session);
+
+                if (!removal)
+                        return -ENOMEM;
+                removal->directory = g_strdup(directories[i]);
+                removal->keep = g_strdupv((char **)keep);
+                removal_step(removal);
+        }
+        return 0;
+}

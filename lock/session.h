@@ -1,0 +1,102 @@
+/* A session: one Zk after another, a heartbeat, and the deadline.
+ *
+ * The session connects, and connects again with a new ZooKeeper session when the old one is lost,
+ * until it is closed. It sends a heartbeat (zoo_async) every period and remembers when the last one
+ * that was answered had been sent; from that follows the deadline D (deadline.h). Locks are ours
+ * only before D, whatever the library believes. At D - K it reports SESSION_EVENT_STOP (the owner
+ * must begin to stop what its locks protect), at D it reports SESSION_EVENT_LOST, discards the
+ * handle and starts anew, also when the old ZooKeeper session could have been resumed.
+ *
+ * With a state file the session's id and password are kept there (mode 0600), so that a restarted
+ * process attaches to the same session: see session_detach().
+ */
+#pragma once
+
+#include <glib.h>
+
+#include "deadline.h"
+#include "zk.h"
+
+typedef struct Session Session;
+
+typedef struct SessionOptions {
+        const char *servers;
+        usec_t session_timeout;
+        DeadlineRule rule;
+        const char *auth;       /* see ZkOptions; may be NULL */
+        const char *state_file; /* NULL: keep nothing */
+        void (*log)(int priority, const char *message, void *userdata); /* may be NULL */
+} SessionOptions;
+
+typedef enum SessionEvent {
+        SESSION_EVENT_CONNECTED, /* a new ZooKeeper session: nothing of ours exists in it yet */
+        SESSION_EVENT_ATTACHED, /* the session of the state file lives on: ephemerals of the process
+                                   before us are ours */
+        SESSION_EVENT_SUSPENDED, /* no server at the moment; locks stay ours until the deadline */
+        SESSION_EVENT_RESUMED,   /* the same session goes on */
+        SESSION_EVENT_STOP,  /* D - K passed without a good heartbeat. May be followed by RESUMED */
+        SESSION_EVENT_LOST,  /* D passed, or a server said "expired". Every lock and ephemeral of
+                                this session is gone for us.  Sent before the new session connects;
+                                requests return -ENOTCONN until then */
+        SESSION_EVENT_FAULT, /* cannot connect (address does not resolve, nobody answers, auth
+                                failed, the negotiated timeout leaves no room): session_fault() is
+                                the sentence; sent once a cause, retrying goes on */
+        SESSION_EVENT_CLOSED, /* after session_close() */
+} SessionEvent;
+typedef void (*SessionEventFunc)(Session *session, SessionEvent event, void *userdata);
+
+typedef enum SessionState {
+        SESSION_CONNECTING, /* no session at present */
+        SESSION_CONNECTED,
+        SESSION_SUSPENDED,
+        SESSION_CLOSED,
+} SessionState;
+
+/* Begins connecting. Options are copied. `func` is never called from inside a session_*() function.
+ * Further listeners (lock/ itself) register with session_listen(). Return: 0 or negative errno. */
+int session_new(sd_event *event, const SessionOptions *options, SessionEventFunc func,
+                void *userdata, Session **ret_session);
+
+/* Frees it; an open ZooKeeper session is abandoned (lives on at the server until its timeout).
+ * Listeners that are still registered (not `func`) get SESSION_EVENT_CLOSED first, from inside this
+ * function, so that what belongs to the session is freed with it. */
+Session *session_free(Session *session);
+DEFINE_CLEANUP(Session, session_free);
+
+/* Ends the session at the server, deletes the state file, then SESSION_EVENT_CLOSED. At most 5 s,
+ * connected or not. */
+void session_close(Session *session);
+
+/* Stops all activity but leaves the ZooKeeper session alive at the server and the state file in
+ * place, for the next process. At most 5 s, then SESSION_EVENT_CLOSED. */
+void session_detach(Session *session);
+
+SessionState session_state(const Session *session);
+/* The port of the present session, or NULL while there is none. Valid until SESSION_EVENT_LOST or
+ * CLOSED. */
+Zk *session_zk(const Session *session);
+/* ZooKeeper's id of the present session, 0 while there is none. */
+int64_t session_id(const Session *session);
+/* Counts sessions of this process, from 1: differs whenever a reply belongs to another session. */
+uint64_t session_generation(const Session *session);
+/* D on CLOCK_BOOTTIME; 0 when there is no session. Always compare with clock_boottime(): "held" is
+ * a question about time. */
+usec_t session_held_until(const Session *session);
+/* D - K on CLOCK_BOOTTIME; 0 when there is no session. */
+usec_t session_stop_at(const Session *session);
+const char *session_fault(const Session *session);
+/* The loop that it was made for. Borrowed. */
+sd_event *session_event_loop(const Session *session);
+/* What others keep with it (g_datalist_set_data_full and friends; lock/ keeps its live LockSets
+ * here), cleared by session_free() after the listeners were told. */
+GData **session_data(Session *session);
+
+/* Additional listeners, called before the owner's func and in the order of registration. Listeners
+ * may come and go from inside a listener: one that was unlistened is not called any more, and one
+ * that came waits for the next event. At SESSION_EVENT_LOST and SESSION_EVENT_CLOSED the old port
+ * is still there to free calls and watches of (session_zk() may already be NULL). Return: 0 on
+ * success, negative errno. */
+typedef struct SessionListener SessionListener;
+int session_listen(Session *session, SessionEventFunc func, void *userdata,
+                   SessionListener **ret_listener);
+SessionListener *session_unlisten(SessionListener *listener);

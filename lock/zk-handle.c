@@ -1,0 +1,437 @@
+/* What blocks, on a short-lived thread: resolving names, making the library's handle, and closing
+ * it.
+ *
+ * Names. The library calls getaddrinfo not only when a handle is made but, unless told otherwise,
+ * in *every* round of its I/O thread, heartbeats and all. So names are resolved here, once a
+ * handle, and the library is given numeric addresses; a change in the DNS is seen by the next
+ * handle, which a session makes after its deadline at the latest.
+ *
+ * Abandoning. zookeeper_close() on a connected handle tells the server to end the session, which is
+ * the opposite of what a process that is being restarted wants. There is no call that forgets
+ * quietly, but the library sends nothing when it is not connected: so its list of servers is first
+ * replaced by an address to which no connection can be made. That closes its socket, and it cannot
+ * come back between that and the close, however long this thread is kept from running.
+ *
+ * Completions. A request whose answer is still in the library when zookeeper_close() is called may
+ * never be called back, and the library leaks its copy. So the helper waits a moment until nothing
+ * is in flight.
+ *
+ * Credentials. The library is told them at the first CONNECTED, before the loop hears of it: so
+ * they go before the first request that needs them. Told earlier, it may send them twice or, where
+ * it was just being connected, not before the loop's first request. From then on it sends them by
+ * itself at each reconnect, before the watches and whatever waits to be sent. A server that does
+ * not like them answers at once and hangs up: AUTH_FAILED. The library keeps a copy until
+ * zookeeper_close(), and does not wipe it.
+ *
+ * Descriptors. The library opens its wake-up pipe and its sockets without CLOEXEC. The flag is set
+ * right after the handle is made (on the pipe: whatever pipe was not there before) and at each
+ * connect (on sockets to our servers). A child that is forked by another thread in between could
+ * still inherit one: a program that starts children besides should call close_range() in them.
+ */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "zk-private.h"
+
+#define DEFAULT_PORT "2181"
+/* The limited broadcast address: connect() fails at once, in the kernel. */
+#define NOWHERE "255.255.255.255:1"
+/* How long the answers to requests in flight are awaited before a handle is closed. */
+#define DRAIN_TIMEOUT_MS 500
+
+static bool is_port(const char *text) {
+        return text[0] >= '1' && text[0] <= '9' && strspn(text, "0123456789") == strlen(text) &&
+               strlen(text) <= 5 && strtoul(text, NULL, 10) <= UINT16_MAX;
+}
+
+/* host:port, [v6]:port or host -> its two parts, in place. Return: false when it is none of these.
+ */
+static bool split_server(char *server, const char **ret_host, const char **ret_port) {
+        char *colon, *host = server;
+
+        if (*host == '[') {
+                char *end = strchr(++host, ']');
+
+                if (!end || (end[1] && end[1] != ':'))
+                        return false;
+                *end = '\0';
+                colon = end[1] ? end + 1 : NULL;
+        } else
+                colon = strrchr(host, ':');
+
+        *ret_port = DEFAULT_PORT;
+        if (colon) {
+                *colon = '\0';
+                *ret_port = colon + 1;
+        }
+        *ret_host = host;
+        return **ret_host && is_port(*ret_port);
+}
+
+/* "127.0.0.1:2181"; an IPv6 address without brackets, as this library wants it. */
+static char *format_address(const struct sockaddr *address, socklen_t length) {
+        char host[INET6_ADDRSTRLEN + 32], port[8];
+
+        if (getnameinfo(address, length, host, sizeof(host), port, sizeof(port),
+                        NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+                return NULL;
+        return g_strdup_printf("%s:%s", host, port);
+}
+
+static void add_addresses(const struct addrinfo *found, GString *numeric, GArray *addresses) {
+        for (; found; found = found->ai_next) {
+                struct sockaddr_storage address = {0};
+                g_autofree char *text = NULL;
+
+                if (found->ai_addrlen > sizeof(address))
+                        continue;
+                text = format_address(found->ai_addr, found->ai_addrlen);
+                if (!text)
+                        continue;
+                memcpy(&address, found->ai_addr, found->ai_addrlen);
+                g_array_append_val(addresses, address);
+                g_string_append_printf(numeric, "%s%s", numeric->len ? "," : "", text);
+        }
+}
+
+/* Return: newly allocated, a sentence on why one server's address cannot be used, or NULL. */
+static char *resolve_one(char *server, GString *numeric, GArray *addresses) {
+        const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+        g_autofree char *whole = g_strdup(server);
+        struct addrinfo *found = NULL;
+        const char *host, *port;
+        int r;
+
+        if (!split_server(server, &host, &port))
+                return g_strdup_printf("\"%s\" is not a host:port", whole);
+        r = getaddrinfo(host, port, &hints, &found);
+        if (r != 0)
+                return g_strdup_printf("the ZooKeeper server name \"%s\" does not resolve: %s",
+                                       host, r == EAI_SYSTEM ? g_strerror(errno) : gai_strerror(r));
+        add_addresses(found, numeric, addresses);
+        freeaddrinfo(found);
+        return NULL;
+}
+
+/* Resolves zk->servers into the numeric form of the library's own syntax. One name that resolves is
+ * enough. Return: newly allocated, or NULL and *ret_fault. */
+static char *resolve(Zk *zk, char **ret_fault) {
+        g_auto(GStrv) servers = g_strsplit(zk->servers, ",", -1);
+        g_autoptr(GString) numeric = g_string_new(NULL);
+        GArray *addresses = g_array_new(FALSE, TRUE, sizeof(struct sockaddr_storage));
+        g_autofree char *fault = NULL;
+
+        for (char **server = servers; *server; server++) {
+                g_autofree char *one = resolve_one(g_strstrip(*server), numeric, addresses);
+
+                if (one && !fault)
+                        fault = g_steal_pointer(&one);
+        }
+        zk->n_addresses = addresses->len;
+        zk->addresses = (struct sockaddr_storage *)(void *)g_array_free(addresses, FALSE);
+        if (numeric->len > 0)
+                return g_strdup(numeric->str);
+        *ret_fault =
+            fault ? g_steal_pointer(&fault) : g_strdup("no ZooKeeper server is configured");
+        return NULL;
+}
+
+/* Calls `visit` for every open descriptor above the standard three. */
+static void each_descriptor(void (*visit)(int fd, void *userdata), void *userdata) {
+        DIR *directory = opendir("/proc/self/fd");
+        struct dirent *entry;
+
+        if (!directory)
+                return;
+        while ((entry = readdir(directory))) {
+                int fd = (int)strtol(entry->d_name, NULL, 10);
+
+                if (fd > STDERR_FILENO && fd != dirfd(directory))
+                        visit(fd, userdata);
+        }
+        closedir(directory);
+}
+
+static void set_cloexec(int fd) {
+        int flags = fcntl(fd, F_GETFD);
+
+        if (flags >= 0 && !(flags & FD_CLOEXEC))
+                (void)fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+}
+
+/* "pipe:[12345]": names a pipe for as long as it is open. Asking /proc rather than the descriptor
+ * itself does not disturb whoever is opening or closing it at this moment on another thread.
+ * Return: newly allocated, or NULL when it is no pipe. */
+static char *pipe_name(int fd) {
+        char path[32], name[64];
+        ssize_t n;
+
+        (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        n = readlink(path, name, sizeof(name));
+        if (n <= 0 || !g_str_has_prefix(name, "pipe:"))
+                return NULL;
+        return g_strndup(name, (gsize)n);
+}
+
+static void remember_pipe(int fd, void *userdata) {
+        char *name = pipe_name(fd);
+
+        if (name)
+                g_hash_table_add(userdata, name);
+}
+
+static void seal_new_pipe(int fd, void *userdata) {
+        g_autofree char *name = pipe_name(fd);
+
+        if (name && !g_hash_table_contains(userdata, name))
+                set_cloexec(fd);
+}
+
+static bool same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b) {
+        const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+        const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+
+        if (a->ss_family != b->ss_family)
+                return false;
+        if (a->ss_family == AF_INET)
+                return a4->sin_port == b4->sin_port && a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+        return a->ss_family == AF_INET6 && a6->sin6_port == b6->sin6_port &&
+               memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) == 0;
+}
+
+static void seal_socket(int fd, void *userdata) {
+        const Zk *zk = userdata;
+        struct sockaddr_storage peer = {0};
+        socklen_t length = sizeof(peer);
+
+        if (getpeername(fd, (struct sockaddr *)&peer, &length) < 0)
+                return;
+        for (size_t i = 0; i < zk->n_addresses; i++)
+                if (same_address(&peer, &zk->addresses[i]))
+                        set_cloexec(fd);
+}
+
+static bool authenticate(Zk *zk, zhandle_t *handle) {
+        if (!zk->auth || zk->authenticated)
+                return true;
+        zk->authenticated =
+            zoo_add_auth(handle, "digest", zk->auth, (int)strlen(zk->auth), NULL, NULL) == ZOK;
+        return zk->authenticated;
+}
+
+/* The library's session watcher, on its completion thread. */
+static void on_session(zhandle_t *handle, int type, int state, const char *path, void *context) {
+        Zk *zk = context;
+        ZkItem *item;
+
+        (void)path;
+        if (type != ZOO_SESSION_EVENT)
+                return;
+        if (state == ZOO_CONNECTED_STATE && !authenticate(zk, handle))
+                state = ZOO_AUTH_FAILED_STATE;
+        item = zk_item_new(ZK_ITEM_SESSION);
+        item->code = state;
+        item->handle = handle;
+        if (state == ZOO_CONNECTED_STATE) {
+                const clientid_t *id = zoo_client_id(handle);
+                struct sockaddr_storage peer = {0};
+                socklen_t length = sizeof(peer);
+
+                each_descriptor(seal_socket, zk);
+                item->timeout = (usec_t)zoo_recv_timeout(handle) * USEC_PER_MSEC;
+                item->session.id = id->client_id;
+                memcpy(item->session.password, id->passwd, sizeof(item->session.password));
+                if (zookeeper_get_connected_host(handle, (struct sockaddr *)&peer, &length))
+                        item->text = format_address((struct sockaddr *)&peer, length);
+        }
+        zk_post(zk, item);
+}
+
+/* Return: the handle, or NULL and *ret_fault. */
+static zhandle_t *open_handle(Zk *zk, char **ret_fault) {
+        g_autoptr(GHashTable) pipes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        g_autofree char *numeric = resolve(zk, ret_fault);
+        clientid_t session = {.client_id = zk->wanted.id};
+        zhandle_t *handle = NULL;
+
+        memcpy(session.passwd, zk->wanted.password, sizeof(session.passwd));
+        if (numeric) {
+                zoo_set_debug_level(
+                    ZOO_LOG_LEVEL_INFO); /* process-wide; DEBUG has a use-after-free */
+                each_descriptor(remember_pipe, pipes);
+                handle = zookeeper_init2(numeric, on_session, zk->timeout_ms,
+                                         zk->wanted.id ? &session : NULL, zk, ZOO_NO_LOG_CLIENTENV,
+                                         zk_log_line);
+                if (!handle)
+                        *ret_fault = g_strdup_printf("the ZooKeeper client does not start: %s",
+                                                     g_strerror(errno));
+                each_descriptor(seal_new_pipe, pipes);
+        }
+        if (handle)
+                (void)zoo_set_servers_resolution_delay(handle, -1);
+        return handle;
+}
+
+/* The answer to the helper's own request: nobody waits for it in the loop. */
+static void on_woken(int rc, const char *value, const void *data) {
+        Zk *zk = (Zk *)data;
+
+        (void)rc;
+        (void)value;
+        pthread_mutex_lock(&zk->mutex);
+        if (--zk->in_flight == 0)
+                pthread_cond_broadcast(&zk->changed);
+        pthread_mutex_unlock(&zk->mutex);
+}
+
+/* One more request, which wakes the I/O thread; when it is answered, everything before it has been
+ * delivered. */
+static void wake(Zk *zk, zhandle_t *handle) {
+        pthread_mutex_lock(&zk->mutex);
+        zk->in_flight++;
+        pthread_mutex_unlock(&zk->mutex);
+        if (zoo_async(handle, "/", on_woken, zk) != ZOK)
+                on_woken(ZINVALIDSTATE, NULL, zk);
+}
+
+static void await_answers(Zk *zk) {
+        struct timespec until;
+
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += DRAIN_TIMEOUT_MS * 1000000L;
+        until.tv_sec += until.tv_nsec / 1000000000L;
+        until.tv_nsec %= 1000000000L;
+
+        pthread_mutex_lock(&zk->mutex);
+        while (zk->in_flight > 0)
+                if (pthread_cond_timedwait(&zk->changed, &zk->mutex, &until) != 0)
+                        break;
+        pthread_mutex_unlock(&zk->mutex);
+}
+
+static void close_handle(Zk *zk, zhandle_t *handle, ZkWish wish) {
+        /* Without a connection there is nobody to tell, so it makes no difference but for an
+         * orderly end. */
+        if (wish == ZK_WISH_ABANDON || zoo_state(handle) != ZOO_CONNECTED_STATE)
+                if (zoo_set_servers(handle, NOWHERE) != ZOK) {
+                        /* No memory: rather keep the handle, and what it points to, than end the
+                         * session. */
+                        (void)zk_ref(zk);
+                        return;
+                }
+        wake(zk, handle);
+        await_answers(zk);
+        (void)zookeeper_close(handle);
+}
+
+static ZkWish wish_of(Zk *zk) {
+        ZkWish wish;
+
+        pthread_mutex_lock(&zk->mutex);
+        wish = zk->wish;
+        pthread_mutex_unlock(&zk->mutex);
+        return wish;
+}
+
+/* Ends the helper's turn with the handle it leaves, unless a wish came meanwhile. */
+static bool finish(Zk *zk, zhandle_t *handle, ZkWish done) {
+        bool through;
+
+        pthread_mutex_lock(&zk->mutex);
+        through = zk->wish == done || done != ZK_WISH_RUN;
+        zk->helper_handle = handle;
+        if (through)
+                zk->helper_running = false;
+        pthread_mutex_unlock(&zk->mutex);
+        return through;
+}
+
+static void *helper_main(void *userdata) {
+        Zk *zk = userdata;
+        zhandle_t *handle = zk->helper_handle;
+        ZkWish wish = wish_of(zk);
+        ZkItem *item;
+
+        if (!handle && wish == ZK_WISH_RUN) {
+                char *fault = NULL;
+
+                handle = open_handle(zk, &fault);
+                item = zk_item_new(ZK_ITEM_STARTED);
+                item->text = fault;
+                zk_post(zk, item);
+                if (finish(zk, handle, ZK_WISH_RUN)) {
+                        (void)zk_unref(zk);
+                        return NULL;
+                }
+                wish = wish_of(zk);
+        }
+        if (handle)
+                close_handle(zk, handle, wish);
+        (void)finish(zk, NULL, wish);
+        zk_post(zk, zk_item_new(ZK_ITEM_CLOSED));
+        (void)zk_unref(zk);
+        return NULL;
+}
+
+/* All signals stay with the loop's thread: the library's threads inherit the helper's mask. */
+static int thread_start(Zk *zk) {
+        sigset_t all, before;
+        int r;
+
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        r = pthread_create(&zk->helper, NULL, helper_main, zk_ref(zk));
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        if (r != 0) {
+                (void)zk_unref(zk);
+                return -r;
+        }
+        zk->helper_joinable = true;
+        return 0;
+}
+
+int zk_helper_start(Zk *zk, ZkWish wish) {
+        bool running;
+        int r;
+
+        pthread_mutex_lock(&zk->mutex);
+        running = zk->helper_running;
+        zk->helper_running = true;
+        zk->wish = wish;
+        pthread_mutex_unlock(&zk->mutex);
+        if (running)
+                return 0;
+
+        zk_helper_join(zk);
+        r = thread_start(zk);
+        if (r < 0) {
+                pthread_mutex_lock(&zk->mutex);
+                zk->helper_running = false;
+                pthread_mutex_unlock(&zk->mutex);
+        }
+        return r;
+}
+
+bool zk_helper_is_idle(Zk *zk) {
+        bool idle;
+
+        pthread_mutex_lock(&zk->mutex);
+        idle = !zk->helper_running && !zk->helper_handle;
+        pthread_mutex_unlock(&zk->mutex);
+        return idle;
+}
+
+/* Only for a helper that has posted its last item: it is as good as gone. */
+void zk_helper_join(Zk *zk) {
+        if (zk->helper_joinable)
+                pthread_join(zk->helper, NULL);
+        zk->helper_joinable = false;
+}

@@ -1,0 +1,502 @@
+/* Requests: each is one call into the library with a ZkCall as its context, and one completion that
+ * copies the answer into the queue.
+ *
+ * In the books from before it is sent (the answer may arrive on the other thread at once) until the
+ * library has answered, it is also what "pending" means: closing the port answers whatever is left
+ * there with ZK_CLOSED, in order.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "zk-private.h"
+
+ZkCall *zk_call_unref(ZkCall *call) {
+        if (!call || !g_atomic_int_dec_and_test(&call->refs))
+                return NULL;
+        g_free(call->op_results);
+        g_free(call->op_stats);
+        g_free(call);
+        return NULL;
+}
+
+ZkCall *zk_call_free(ZkCall *call) {
+        if (!call || !call->owned)
+                return NULL;
+        call->owned = false;
+        call->answered = true;
+        call->func = NULL;
+        return zk_call_unref(call);
+}
+
+ZkCode zk_code_from_error(int error) {
+        switch (error) {
+        case ZOK:
+                return ZK_OK;
+        case ZNONODE:
+                return ZK_NO_NODE;
+        case ZNODEEXISTS:
+                return ZK_NODE_EXISTS;
+        case ZBADVERSION:
+                return ZK_BAD_VERSION;
+        case ZNOTEMPTY:
+                return ZK_NOT_EMPTY;
+        case ZNOAUTH:
+                return ZK_NO_AUTH;
+        case ZNOCHILDRENFOREPHEMERALS:
+                return ZK_NO_CHILDREN_FOR_EPHEMERALS;
+        case ZUNIMPLEMENTED:
+                return ZK_UNIMPLEMENTED;
+        case ZCONNECTIONLOSS:
+        case ZOPERATIONTIMEOUT:
+        case ZRUNTIMEINCONSISTENCY:
+        /* Not done, but worth another try, which is what "unknown" leads to. */
+        case ZSESSIONMOVED:
+        case ZNOTREADONLY:
+        case ZTHROTTLEDOP:
+                return ZK_UNKNOWN;
+        case ZCLOSING:
+        case ZINVALIDSTATE:
+        case ZSESSIONEXPIRED:
+        case ZAUTHFAILED:
+        case ZSESSIONCLOSEDREQUIRESASLAUTH:
+                return ZK_CLOSED;
+        default:
+                return ZK_FAULT;
+        }
+}
+
+const char *zk_code_to_string(ZkCode code) {
+        static const char *const words[] = {
+            [ZK_OK] = "done",
+            [ZK_NO_NODE] = "no such node",
+            [ZK_NODE_EXISTS] = "node exists",
+            [ZK_BAD_VERSION] = "version changed",
+            [ZK_NOT_EMPTY] = "node has children",
+            [ZK_NO_AUTH] = "not permitted",
+            [ZK_NO_CHILDREN_FOR_EPHEMERALS] = "ephemeral nodes have no children",
+            [ZK_ROLLED_BACK] = "rolled back",
+            [ZK_UNKNOWN] = "outcome unknown",
+            [ZK_CLOSED] = "session over",
+            [ZK_UNIMPLEMENTED] = "not supported by the server",
+            [ZK_FAULT] = "fault",
+        };
+
+        return (size_t)code < G_N_ELEMENTS(words) ? words[code] : "?";
+}
+
+/* The results of a multi, as the library left them in the call. When it failed, the server calls
+ * what stands before the culprit "OK" and what stands behind it "runtime inconsistency": both were
+ * fine and are undone. */
+static ZkOpResult *op_results_new(const ZkCall *call, ZkCode code) {
+        ZkOpResult *results = g_new0(ZkOpResult, call->n_ops);
+
+        for (size_t i = 0; i < call->n_ops; i++) {
+                int error = call->op_results[i].err;
+                bool fine = error == ZOK || error == ZRUNTIMEINCONSISTENCY;
+
+                if (code == ZK_OK || code == ZK_UNKNOWN || code == ZK_CLOSED)
+                        results[i].code = code;
+                else
+                        results[i].code = fine ? ZK_ROLLED_BACK : zk_code_from_error(error);
+                if (code == ZK_OK && call->op_results[i].stat)
+                        zk_stat_copy(call->op_results[i].stat, &results[i].stat);
+        }
+        return results;
+}
+
+/* The library's last word on the watch that travelled with a request. */
+static void settle_watch(Zk *zk, ZkCall *call, ZkCode code) {
+        if (call->watch && code != ZK_OK && !(code == ZK_NO_NODE && call->watch_if_absent))
+                zk_watch_disarm(zk, call->watch);
+        call->watch = NULL;
+}
+
+/* Calls back, unless nobody waits any more. The caller holds a reference to the call. */
+static void tell(ZkCall *call, const ZkReply *reply) {
+        ZkReplyFunc func = call->func;
+
+        call->answered = true;
+        call->func = NULL;
+        if (func)
+                func(reply, call->userdata);
+        (void)zk_call_free(call); /* its owner's reference */
+}
+
+void zk_call_answer(Zk *zk, const ZkItem *item) {
+        ZkCall *call = item->call;
+        ZkCode code = zk_code_from_error(item->code);
+        g_autofree ZkOpResult *results = NULL;
+
+        g_queue_delete_link(&zk->calls, call->link);
+        call->link = NULL;
+        settle_watch(zk, call, code);
+
+        if (!call->answered) {
+                if (call->n_ops > 0)
+                        results = op_results_new(call, code);
+                tell(call, &(ZkReply){
+                               .code = code,
+                               .path = item->text,
+                               .data = item->data,
+                               .data_size = item->data_size,
+                               .children = (const char *const *)item->children,
+                               .n_children = item->n_children,
+                               .stat = item->stat,
+                               .results = results,
+                               .n_results = call->n_ops,
+                               .sent = call->sent,
+                               .sent_realtime = call->sent_realtime,
+                           });
+        }
+        (void)zk_call_unref(call); /* the books' */
+}
+
+/* Answers everything that is pending; the library's own answers are then ignored. A callback may
+ * free the port. */
+void zk_calls_drain(Zk *zk) {
+        g_autoptr(GPtrArray) pending = g_ptr_array_new();
+
+        for (GList *link = zk->calls.head; link; link = link->next) {
+                ZkCall *call = link->data;
+
+                g_atomic_int_inc(&call->refs);
+                g_ptr_array_add(pending, call);
+        }
+        for (guint i = 0; i < pending->len; i++) {
+                ZkCall *call = pending->pdata[i];
+
+                if (!zk->freed && !call->answered)
+                        tell(call, &(ZkReply){
+                                       .code = ZK_CLOSED,
+                                       .n_results = 0,
+                                       .sent = call->sent,
+                                       .sent_realtime = call->sent_realtime,
+                                   });
+                (void)zk_call_unref(call);
+        }
+}
+
+static ZkCall *call_begin(Zk *zk, ZkReplyFunc func, void *userdata, bool owned) {
+        ZkCall *call = g_new0(ZkCall, 1);
+
+        call->refs = owned ? 2 : 1;
+        call->owned = owned;
+        call->zk = zk;
+        call->func = func;
+        call->userdata = userdata;
+        g_queue_push_tail(&zk->calls, call);
+        call->link = zk->calls.tail;
+
+        pthread_mutex_lock(&zk->mutex);
+        zk->in_flight++;
+        pthread_mutex_unlock(&zk->mutex);
+
+        call->sent_realtime = clock_realtime();
+        call->sent = clock_boottime();
+        return call;
+}
+
+static int errno_of(int error) {
+        switch (zk_code_from_error(error)) {
+        case ZK_CLOSED:
+                return -ENOTCONN;
+        case ZK_FAULT:
+                return error == ZBADARGUMENTS ? -EINVAL : -EIO;
+        default:
+                return -EIO;
+        }
+}
+
+/* Takes the call back when the library refused it, else hands it to its owner. */
+static int call_end(Zk *zk, ZkCall *call, int error, ZkCall **ret_call, ZkWatch **ret_watch) {
+        if (error == ZOK) {
+                if (ret_call)
+                        *ret_call = call;
+                if (ret_watch)
+                        *ret_watch = call->watch;
+                return 0;
+        }
+
+        pthread_mutex_lock(&zk->mutex);
+        zk->in_flight--;
+        pthread_mutex_unlock(&zk->mutex);
+
+        if (call->watch) {
+                ZkWatch *watch = call->watch;
+
+                zk_watch_disarm(zk, watch);
+                (void)zk_watch_free(watch);
+        }
+        g_queue_delete_link(&zk->calls, call->link);
+        (void)zk_call_free(call);
+        (void)zk_call_unref(call);
+        return errno_of(error);
+}
+
+/* Completions, on the library's thread. */
+
+static ZkItem *reply_new(int rc, const void *data) {
+        ZkItem *item = zk_item_new(ZK_ITEM_REPLY);
+
+        item->code = rc;
+        item->call = (ZkCall *)data;
+        return item;
+}
+
+static void post_reply(ZkItem *item) {
+        zk_post(item->call->zk, item);
+}
+
+static void on_void(int rc, const void *data) {
+        post_reply(reply_new(rc, data));
+}
+
+static void on_string(int rc, const char *value, const void *data) {
+        (void)value;
+        post_reply(reply_new(rc, data));
+}
+
+static void on_string_stat(int rc, const char *string, const struct Stat *stat, const void *data) {
+        ZkItem *item = reply_new(rc, data);
+
+        item->text = g_strdup(string);
+        if (stat)
+                zk_stat_copy(stat, &item->stat);
+        post_reply(item);
+}
+
+static void on_stat(int rc, const struct Stat *stat, const void *data) {
+        ZkItem *item = reply_new(rc, data);
+
+        if (stat)
+                zk_stat_copy(stat, &item->stat);
+        post_reply(item);
+}
+
+static void on_data(int rc, const char *value, int value_len, const struct Stat *stat,
+                    const void *data) {
+        ZkItem *item = reply_new(rc, data);
+
+        if (rc == ZOK) {
+                item->data_size = value && value_len > 0 ? (size_t)value_len : 0;
+                item->data = g_malloc0(item->data_size + 1);
+                if (item->data_size > 0)
+                        memcpy(item->data, value, item->data_size);
+        }
+        if (stat)
+                zk_stat_copy(stat, &item->stat);
+        post_reply(item);
+}
+
+static void on_children(int rc, const struct String_vector *strings, const struct Stat *stat,
+                        const void *data) {
+        ZkItem *item = reply_new(rc, data);
+
+        if (rc == ZOK) {
+                item->n_children = strings ? (size_t)strings->count : 0;
+                item->children = g_new0(char *, item->n_children + 1);
+                for (size_t i = 0; i < item->n_children; i++)
+                        item->children[i] = g_strdup(strings->data[i]);
+        }
+        if (stat)
+                zk_stat_copy(stat, &item->stat);
+        post_reply(item);
+}
+
+/* The requests themselves. */
+
+static int data_length(const char *data) {
+        return data ? (int)strlen(data) : -1;
+}
+
+static int create_mode(unsigned flags, int *ret_mode) {
+        switch (flags) {
+        case 0:
+                *ret_mode = ZOO_PERSISTENT;
+                return 0;
+        case ZK_CREATE_EPHEMERAL:
+                *ret_mode = ZOO_EPHEMERAL;
+                return 0;
+        case ZK_CREATE_SEQUENTIAL:
+                *ret_mode = ZOO_PERSISTENT_SEQUENTIAL;
+                return 0;
+        case ZK_CREATE_EPHEMERAL | ZK_CREATE_SEQUENTIAL:
+                *ret_mode = ZOO_EPHEMERAL_SEQUENTIAL;
+                return 0;
+        case ZK_CREATE_CONTAINER:
+                *ret_mode = ZOO_CONTAINER;
+                return 0;
+        default:
+                return -EINVAL;
+        }
+}
+
+/* Who may do what with a node of ours: everybody, or who knows the same secret. */
+static const struct ACL_vector *acl_of(const Zk *zk) {
+        return zk->auth ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
+}
+
+static bool ready(const Zk *zk) {
+        return zk && !zk->over && zk->handle;
+}
+
+int zk_create(Zk *zk, const char *path, const char *data, unsigned flags, ZkReplyFunc func,
+              void *userdata, ZkCall **ret_call) {
+        ZkCall *call;
+        int mode, r;
+
+        r = create_mode(flags, &mode);
+        if (r < 0)
+                return r;
+        if (!ready(zk))
+                return -ENOTCONN;
+        call = call_begin(zk, func, userdata, ret_call != NULL);
+        r = zoo_acreate2(zk->handle, path, data, data_length(data), acl_of(zk), mode,
+                         on_string_stat, call);
+        return call_end(zk, call, r, ret_call, NULL);
+}
+
+int zk_delete(Zk *zk, const char *path, int32_t version, ZkReplyFunc func, void *userdata,
+              ZkCall **ret_call) {
+        ZkCall *call;
+
+        if (!ready(zk))
+                return -ENOTCONN;
+        call = call_begin(zk, func, userdata, ret_call != NULL);
+        return call_end(zk, call, zoo_adelete(zk->handle, path, version, on_void, call), ret_call,
+                        NULL);
+}
+
+int zk_set(Zk *zk, const char *path, const char *data, int32_t version, ZkReplyFunc func,
+           void *userdata, ZkCall **ret_call) {
+        ZkCall *call;
+        int r;
+
+        if (!ready(zk))
+                return -ENOTCONN;
+        call = call_begin(zk, func, userdata, ret_call != NULL);
+        r = zoo_aset(zk->handle, path, data, data_length(data), version, on_stat, call);
+        return call_end(zk, call, r, ret_call, NULL);
+}
+
+int zk_sync(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call) {
+        ZkCall *call;
+
+        if (!ready(zk))
+                return -ENOTCONN;
+        call = call_begin(zk, func, userdata, ret_call != NULL);
+        return call_end(zk, call, zoo_async(zk->handle, path, on_string, call), ret_call, NULL);
+}
+
+/* Begins a request that may set a watch of this kind (a letter, see zk_watch_new()). */
+static int call_begin_watch(Zk *zk, char kind, const char *path, ZkReplyFunc func, void *userdata,
+                            bool owned, ZkWatchFunc watch_func, void *watch_userdata,
+                            bool with_watch, ZkCall **ret_call) {
+        ZkWatch *watch = NULL;
+        int r;
+
+        if (!ready(zk))
+                return -ENOTCONN;
+        if (with_watch) {
+                r = zk_watch_new(zk, kind, path, watch_func, watch_userdata, &watch);
+                if (r < 0)
+                        return r;
+        }
+        *ret_call = call_begin(zk, func, userdata, owned);
+        (*ret_call)->watch = watch;
+        return 0;
+}
+
+int zk_get(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call,
+           ZkWatchFunc watch_func, void *watch_userdata, ZkWatch **ret_watch) {
+        ZkCall *call;
+        int r;
+
+        r = call_begin_watch(zk, 'd', path, func, userdata, ret_call != NULL, watch_func,
+                             watch_userdata, ret_watch != NULL, &call);
+        if (r < 0)
+                return r;
+        r = zoo_awget(zk->handle, path, call->watch ? zk_on_watch : NULL, call->watch, on_data,
+                      call);
+        return call_end(zk, call, r, ret_call, ret_watch);
+}
+
+int zk_exists(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call,
+              ZkWatchFunc watch_func, void *watch_userdata, ZkWatch **ret_watch) {
+        ZkCall *call;
+        int r;
+
+        r = call_begin_watch(zk, 'e', path, func, userdata, ret_call != NULL, watch_func,
+                             watch_userdata, ret_watch != NULL, &call);
+        if (r < 0)
+                return r;
+        call->watch_if_absent = true;
+        r = zoo_awexists(zk->handle, path, call->watch ? zk_on_watch : NULL, call->watch, on_stat,
+                         call);
+        return call_end(zk, call, r, ret_call, ret_watch);
+}
+
+int zk_get_children(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call,
+                    ZkWatchFunc watch_func, void *watch_userdata, ZkWatch **ret_watch) {
+        ZkCall *call;
+        int r;
+
+        r = call_begin_watch(zk, 'c', path, func, userdata, ret_call != NULL, watch_func,
+                             watch_userdata, ret_watch != NULL, &call);
+        if (r < 0)
+                return r;
+        r = zoo_awget_children2(zk->handle, path, call->watch ? zk_on_watch : NULL, call->watch,
+                                on_children, call);
+        return call_end(zk, call, r, ret_call, ret_watch);
+}
+
+/* Turns one of our operations into the library's. Return: 0 or -EINVAL. */
+static int op_init(const Zk *zk, zoo_op_t *op, const ZkOp *ours, struct Stat *stat) {
+        int mode, r;
+
+        switch (ours->type) {
+        case ZK_OP_CHECK:
+                zoo_check_op_init(op, ours->path, ours->version);
+                return 0;
+        case ZK_OP_CREATE:
+                r = create_mode(ours->flags, &mode);
+                if (r < 0)
+                        return r;
+                zoo_create_op_init(op, ours->path, ours->data, data_length(ours->data), acl_of(zk),
+                                   mode, NULL, 0);
+                return 0;
+        case ZK_OP_SET:
+                zoo_set_op_init(op, ours->path, ours->data, data_length(ours->data), ours->version,
+                                stat);
+                return 0;
+        case ZK_OP_DELETE:
+                zoo_delete_op_init(op, ours->path, ours->version);
+                return 0;
+        }
+        return -EINVAL;
+}
+
+int zk_multi(Zk *zk, const ZkOp *ops, size_t n_ops, ZkReplyFunc func, void *userdata,
+             ZkCall **ret_call) {
+        g_autofree zoo_op_t *theirs = g_new0(zoo_op_t, n_ops);
+        g_autofree struct Stat *stats = g_new0(struct Stat, n_ops);
+        ZkCall *call;
+        int r;
+
+        if (n_ops == 0)
+                return -EINVAL;
+        if (!ready(zk))
+                return -ENOTCONN;
+        for (size_t i = 0; i < n_ops; i++) {
+                r = op_init(zk, &theirs[i], &ops[i], &stats[i]);
+                if (r < 0)
+                        return r;
+        }
+
+        call = call_begin(zk, func, userdata, ret_call != NULL);
+        call->n_ops = n_ops;
+        call->op_stats = g_steal_pointer(&stats);
+        call->op_results = g_new0(zoo_op_result_t, n_ops);
+        r = zoo_amulti(zk->handle, (int)n_ops, theirs, call->op_results, on_void, call);
+        return call_end(zk, call, r, ret_call, NULL);
+}
