@@ -1,0 +1,48 @@
+/* Calls to PID 1: asynchronous, with a timeout, at most UNIT_CALLS_IN_FLIGHT_MAX at a time, each
+ * owned by the object that waits for its answer.
+ *
+ * A call that finds no connection, or too many calls under way, waits in the queue; its message is
+ * made when its turn comes, because a message belongs to one connection and the connection may
+ * change while the call waits. Freeing a call, at any time, means that its callback never comes.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <systemd/sd-bus.h>
+#include <systemd/sd-event.h>
+
+#include "cleanup.h"
+#include "clock.h"
+
+typedef struct BusQueue BusQueue;
+typedef struct BusCall BusCall;
+
+/* Makes the message. Return: 0 or negative errno, which then reaches the callback as an error. */
+typedef int (*BusCallBuild)(sd_bus *bus, void *userdata, sd_bus_message **ret_message);
+/* The answer, from the loop: `error` is NULL on success, `reply` is NULL on failure. The call is
+ * over and may be freed. */
+typedef void (*BusCallFunc)(sd_bus_message *reply, const sd_bus_error *error, void *userdata);
+
+typedef enum BusCallFlags {
+        BUS_CALL_ORDINARY = 0,
+        BUS_CALL_URGENT = 1 << 0, /* before the waiting ones that are not */
+} BusCallFlags;
+
+int bus_queue_new(sd_event *event, BusQueue **ret_queue);
+/* All calls must have been freed. */
+BusQueue *bus_queue_free(BusQueue *queue);
+DEFINE_CLEANUP(BusQueue, bus_queue_free);
+
+/* The connection to send on, NULL while there is none. Borrowed. */
+void bus_queue_set_bus(BusQueue *queue, sd_bus *bus);
+
+/* Queues a call. Never calls back from inside. */
+BusCall *bus_call_new(BusQueue *queue, BusCallBuild build, BusCallFunc func, void *userdata,
+                      usec_t timeout, BusCallFlags flags);
+BusCall *bus_call_free(BusCall *call);
+DEFINE_CLEANUP(BusCall, bus_call_free);
+
+/* Return: whether the message has been handed to the connection (then PID 1 may act on it). */
+bool bus_call_sent(const BusCall *call);
+/* Return: whether the answer has come. */
+bool bus_call_done(const BusCall *call);

@@ -1,0 +1,191 @@
+/* See unit-properties.h. A table of names and where their values go; whatever is not in it is
+ * skipped. */
+#include "unit-properties.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <stddef.h>
+#include <string.h>
+
+typedef int (*PropertyRead)(sd_bus_message *message, void *value);
+
+static int read_string(sd_bus_message *message, void *value) {
+        char **string = value;
+        const char *text;
+        int r;
+
+        r = sd_bus_message_read_basic(message, 's', &text);
+        if (r < 0)
+                return r;
+        g_free(*string);
+        *string = g_strdup(text);
+        return 0;
+}
+
+static int read_u32(sd_bus_message *message, void *value) {
+        return sd_bus_message_read_basic(message, 'u', value);
+}
+
+static int read_i32(sd_bus_message *message, void *value) {
+        return sd_bus_message_read_basic(message, 'i', value);
+}
+
+static int read_u64(sd_bus_message *message, void *value) {
+        return sd_bus_message_read_basic(message, 't', value);
+}
+
+/* CPU time comes in nanoseconds, all ones when it is not accounted. */
+static int read_nsec(sd_bus_message *message, void *value) {
+        usec_t *usec = value;
+        uint64_t nsec;
+        int r;
+
+        r = sd_bus_message_read_basic(message, 't', &nsec);
+        if (r < 0)
+                return r;
+        *usec = nsec == UINT64_MAX ? USEC_INFINITY : nsec / 1000;
+        return 0;
+}
+
+static int read_job(sd_bus_message *message, void *value) {
+        char **job = value;
+        const char *path;
+        uint32_t id;
+        int r;
+
+        r = sd_bus_message_read(message, "(uo)", &id, &path);
+        if (r < 0)
+                return r;
+        g_free(*job);
+        *job = id ? g_strdup(path) : NULL;
+        return 0;
+}
+
+static int read_nonce(sd_bus_message *message, void *value) {
+        char **nonce = value;
+        const char *assignment;
+        int r;
+
+        r = sd_bus_message_enter_container(message, 'a', "s");
+        if (r < 0)
+                return r;
+        while ((r = sd_bus_message_read_basic(message, 's', &assignment)) > 0)
+                if (g_str_has_prefix(assignment, UNIT_NONCE_VARIABLE)) {
+                        g_free(*nonce);
+                        *nonce = g_strdup(assignment + strlen(UNIT_NONCE_VARIABLE));
+                }
+        return r < 0 ? r : sd_bus_message_exit_container(message);
+}
+
+int unit_invocation_id_read(sd_bus_message *message, char ret_id[33]) {
+        const uint8_t *bytes;
+        size_t size;
+        int r;
+
+        r = sd_bus_message_read_array(message, 'y', (const void **)&bytes, &size);
+        if (r < 0)
+                return r;
+        ret_id[0] = '\0';
+        for (size_t i = 0; size == 16 && i < size; i++)
+                (void)g_snprintf(ret_id + 2 * i, 3, "%02x", bytes[i]);
+        return 0;
+}
+
+static int read_invocation_id(sd_bus_message *message, void *value) {
+        return unit_invocation_id_read(message, value);
+}
+
+static const struct {
+        const char *name;
+        const char *contents;
+        PropertyRead read;
+        size_t offset;
+} properties_wanted[] = {
+    {"LoadState", "s", read_string, offsetof(UnitProperties, load_state)},
+    {"ActiveState", "s", read_string, offsetof(UnitProperties, active_state)},
+    {"Result", "s", read_string, offsetof(UnitProperties, result)},
+    {"ControlGroup", "s", read_string, offsetof(UnitProperties, control_group)},
+    {"Slice", "s", read_string, offsetof(UnitProperties, slice)},
+    {"Environment", "as", read_nonce, offsetof(UnitProperties, nonce)},
+    {"Job", "(uo)", read_job, offsetof(UnitProperties, systemd_job)},
+    {"InvocationID", "ay", read_invocation_id, offsetof(UnitProperties, invocation_id)},
+    {"MainPID", "u", read_u32, offsetof(UnitProperties, main_pid)},
+    {"ExecMainCode", "i", read_i32, offsetof(UnitProperties, exec_main_code)},
+    {"ExecMainStatus", "i", read_i32, offsetof(UnitProperties, exec_main_status)},
+    {"ExecMainStartTimestamp", "t", read_u64, offsetof(UnitProperties, exec_main_start)},
+    {"ExecMainExitTimestamp", "t", read_u64, offsetof(UnitProperties, exec_main_exit)},
+    {"CPUUsageNSec", "t", read_nsec, offsetof(UnitProperties, cpu)},
+};
+
+static int read_property(sd_bus_message *reply, const char *name, UnitProperties *properties) {
+        int r;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(properties_wanted); i++) {
+                if (strcmp(properties_wanted[i].name, name) != 0)
+                        continue;
+                r = sd_bus_message_enter_container(reply, 'v', properties_wanted[i].contents);
+                if (r >= 0)
+                        r = properties_wanted[i].read(reply, (char *)properties +
+                                                                 properties_wanted[i].offset);
+                return r < 0 ? r : sd_bus_message_exit_container(reply);
+        }
+        return sd_bus_message_skip(reply, "v");
+}
+
+int unit_properties_read(sd_bus_message *reply, UnitProperties *ret_properties) {
+        UnitProperties properties = {.cpu = USEC_INFINITY};
+        const char *name;
+        int r;
+
+        r = sd_bus_message_enter_container(reply, 'a', "{sv}");
+        while (r >= 0 && (r = sd_bus_message_enter_container(reply, 'e', "sv")) > 0) {
+                r = sd_bus_message_read_basic(reply, 's', &name);
+                if (r >= 0)
+                        r = read_property(reply, name, &properties);
+                if (r >= 0)
+                        r = sd_bus_message_exit_container(reply);
+        }
+        if (r >= 0 && (!properties.load_state || !properties.active_state))
+                r = -EBADMSG; /* an object, but not a unit */
+        if (r < 0) {
+                unit_properties_clear(&properties);
+                return r;
+        }
+        *ret_properties = properties;
+        return 0;
+}
+
+void unit_properties_clear(UnitProperties *properties) {
+        g_free(properties->load_state);
+        g_free(properties->active_state);
+        g_free(properties->result);
+        g_free(properties->control_group);
+        g_free(properties->slice);
+        g_free(properties->nonce);
+        g_free(properties->systemd_job);
+        *properties = (UnitProperties){0};
+}
+
+bool unit_properties_are_of(const UnitProperties *properties, const char *nonce) {
+        return properties->nonce && strcmp(properties->nonce, nonce) == 0;
+}
+
+bool unit_properties_over(const UnitProperties *properties) {
+        bool has_run = properties->exec_main_code != 0;
+
+        if (properties->main_pid != 0)
+                return false;
+        if (strcmp(properties->active_state, "active") == 0)
+                return true;
+        /* Its own words while what is left of it is being stopped; before the main process began,
+         * "deactivating" waits for a job. */
+        if (strcmp(properties->active_state, "deactivating") == 0)
+                return has_run;
+        if (strcmp(properties->active_state, "failed") == 0)
+                return true;
+        if (strcmp(properties->active_state, "inactive") == 0)
+                return has_run ||
+                       !properties
+                            ->systemd_job; /* with a job and nothing run: it waits for its turn */
+        return false;
+}

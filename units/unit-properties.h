@@ -1,0 +1,41 @@
+/* What one GetAll on a service tells, as far as we care. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <systemd/sd-bus.h>
+
+#include "cleanup.h"
+#include "clock.h"
+
+#define UNIT_NONCE_VARIABLE "JOBKEEPER_NONCE="
+
+typedef struct UnitProperties {
+        char *load_state;
+        char *active_state;
+        char *result;
+        char *control_group; /* "" while there is none */
+        char *slice;
+        char *nonce;       /* NULL: it has none, so it is not ours */
+        char *systemd_job; /* object path of the queued job, NULL: none */
+        char invocation_id[33];
+        uint32_t main_pid;
+        int32_t exec_main_code; /* CLD_*, 0 until the main process has ended */
+        int32_t exec_main_status;
+        usec_t exec_main_start; /* CLOCK_REALTIME */
+        usec_t exec_main_exit;
+        usec_t cpu;
+} UnitProperties;
+
+/* Reads the reply of GetAll for all interfaces of a service. Return: 0 or negative errno. */
+int unit_properties_read(sd_bus_message *reply, UnitProperties *ret_properties);
+void unit_properties_clear(UnitProperties *properties);
+
+/* Reads an invocation id, which travels as 16 bytes (or none while the unit was never started), as
+ * 32 hex digits (or ""). */
+int unit_invocation_id_read(sd_bus_message *message, char ret_id[33]);
+
+/* Return: whether the unit is loaded and the start with this nonce made it. */
+bool unit_properties_are_of(const UnitProperties *properties, const char *nonce);
+/* Return: whether the main process has ended, or will never run. */
+bool unit_properties_over(const UnitProperties *properties);
