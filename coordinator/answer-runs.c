@@ -1,0 +1,281 @@
+/* The answers about runs: History, Next, Run, WaitRun. */
+#include <errno.h>
+#include <string.h>
+
+#include "answer.h"
+#include "bus-interface.h"
+#include "paths.h"
+#include "placement.h"
+#include "requests.h"
+#include "run.h"
+#include "scheduled-job.h"
+
+#define HISTORY_LIMIT_MAX 1000
+#define NEXT_COUNT_MAX 1000
+#define WAIT_POLL (1 * USEC_PER_SEC)
+/* Beyond the life of a request: for whoever refuses it to say so. */
+#define WAIT_SLACK (15 * USEC_PER_SEC)
+
+static int no_such_job(sd_bus_error *error, const char *job) {
+        return sd_bus_error_setf(error, BUS_ERROR_NO_SUCH_JOB,
+                                 "there is no job \"%s\" on this node", job);
+}
+
+static int not_connected(const Coordinator *coordinator, sd_bus_error *error) {
+        const char *fault = session_fault(coordinator->session);
+
+        return sd_bus_error_setf(error, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session%s%s",
+                                 *fault ? ": " : "", fault);
+}
+
+/* ---- history ---- */
+
+static gint newest_first(gconstpointer a, gconstpointer b) {
+        return strcmp((*(const RunRecord *const *)b)->run, (*(const RunRecord *const *)a)->run);
+}
+
+static void history_done(Answer *answer) {
+        json_t *object = json_object(), *runs = json_array();
+
+        g_ptr_array_sort(answer->records, newest_first);
+        for (guint i = 0; i < answer->records->len; i++)
+                json_array_append_new(runs, run_record_to_json(answer->records->pdata[i]));
+        json_object_set_new(object, "job", json_string(answer->job));
+        json_object_set_new(object, "runs", runs);
+        answer_reply(answer, object);
+}
+
+static void on_record(Answer *answer, const char *name, const ZkReply *reply) {
+        RunRecord *record = NULL;
+        g_autofree char *key = NULL;
+
+        if (reply->code != ZK_OK || run_record_decode(reply->data, reply->data_size, &record) < 0)
+                return;
+        record->token = reply->stat.czxid;
+        key = run_key(record->job, record->run);
+        if (record->state == RUN_CLAIMED && g_hash_table_contains(answer->coordinator->runs, key))
+                record->state = RUN_RUNNING;
+        g_ptr_array_add(answer->records, record);
+}
+
+static gint name_newest_first(gconstpointer a, gconstpointer b) {
+        return strcmp(*(const char *const *)b, *(const char *const *)a);
+}
+
+static void on_records_listed(Answer *answer, const char *tag, const ZkReply *reply) {
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+
+        for (size_t i = 0; reply->code == ZK_OK && i < reply->n_children; i++)
+                g_ptr_array_add(names, (char *)reply->children[i]);
+        g_ptr_array_sort(names, name_newest_first);
+        for (guint i = 0; i < names->len && i < answer->limit; i++) {
+                g_autofree char *path =
+                    path_run(answer->coordinator->config->root, answer->job, names->pdata[i]);
+                (void)answer_get(answer, path, names->pdata[i], on_record);
+        }
+}
+
+int answer_history(Coordinator *coordinator, GHashTable *owner, sd_bus_message *message,
+                   sd_bus_error *error) {
+        g_autofree char *path = NULL;
+        const char *job;
+        uint32_t limit;
+        Answer *answer;
+        int r = sd_bus_message_read(message, "su", &job, &limit);
+
+        if (r < 0)
+                return r;
+        if (!g_hash_table_contains(coordinator->jobs, job))
+                return no_such_job(error, job);
+        if (session_state(coordinator->session) != SESSION_CONNECTED)
+                return not_connected(coordinator, error);
+        answer = answer_new(coordinator, owner, message, history_done);
+        answer->job = g_strdup(job);
+        answer->limit = limit ? MIN(limit, HISTORY_LIMIT_MAX) : HISTORY_LIMIT_MAX;
+        path = path_runs(coordinator->config->root, job);
+        if (answer_get_children(answer, path, NULL, on_records_listed) < 0)
+                answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
+        return 1;
+}
+
+/* ---- next ---- */
+
+int answer_next(Coordinator *coordinator, sd_bus_message *message, sd_bus_error *error) {
+        const JobSpec *spec;
+        const char *job;
+        uint32_t count;
+        json_t *object, *ticks;
+        g_autofree char *schedule = NULL, *text = NULL;
+        int64_t tick = (int64_t)(clock_realtime() / USEC_PER_SEC);
+        int r = sd_bus_message_read(message, "su", &job, &count);
+
+        if (r < 0)
+                return r;
+        spec = jobset_find(coordinator->jobset, job);
+        if (!spec)
+                return no_such_job(error, job);
+        ticks = json_array();
+        schedule = spec->schedule ? schedule_to_string(spec->schedule) : NULL;
+        for (uint32_t i = 0; spec->schedule && i < MIN(count, NEXT_COUNT_MAX) &&
+                             schedule_next(spec->schedule, tick, &tick);
+             i++)
+                json_array_append_new(ticks, json_integer(tick));
+        object = json_object();
+        json_object_set_new(object, "job", json_string(job));
+        json_object_set_new(object, "schedule", schedule ? json_string(schedule) : json_null());
+        json_object_set_new(object, "ticks", ticks);
+        text = record_dump_object(object);
+        return sd_bus_reply_method_return(message, "s", text);
+}
+
+/* ---- run ---- */
+
+static void run_done(Answer *answer) {
+}
+
+static void on_request_written(int error, const char *run, void *userdata) {
+        Answer *answer = userdata;
+        json_t *object;
+
+        if (error < 0) {
+                answer_error(answer, BUS_ERROR_FAILED,
+                             error == -ETIMEDOUT
+                                 ? "ZooKeeper's answer was lost: the run may still take place"
+                                 : "the request could not be written");
+                return;
+        }
+        object = json_object();
+        json_object_set_new(object, "job", json_string(answer->job));
+        json_object_set_new(object, "run", json_string(run));
+        answer_reply(answer, object);
+}
+
+static int on_caller(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        Answer *answer = userdata;
+        g_autofree char *who = NULL;
+        uint32_t uid;
+
+        if (!sd_bus_message_is_method_error(reply, NULL) &&
+            sd_bus_message_read(reply, "u", &uid) >= 0)
+                who = g_strdup_printf("uid %u", uid);
+        if (requests_submit(answer->coordinator->requests, answer->job, who ? who : "",
+                            on_request_written, answer, &answer->request) < 0)
+                answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
+        return 0;
+}
+
+/* Who calls is the bus's to say; sd-bus's own question would wait for the answer. */
+static int ask_for_caller(Answer *answer) {
+        return sd_bus_call_method_async(sd_bus_message_get_bus(answer->message), &answer->slot,
+                                        "org.freedesktop.DBus", "/org/freedesktop/DBus",
+                                        "org.freedesktop.DBus", "GetConnectionUnixUser", on_caller,
+                                        answer, "s", sd_bus_message_get_sender(answer->message));
+}
+
+static bool has_candidate(const Coordinator *coordinator, const JobSpec *spec) {
+        g_autoptr(GPtrArray) candidates = coordinator_candidates(coordinator, spec);
+
+        return candidates->len > 0;
+}
+
+int answer_run(Coordinator *coordinator, GHashTable *owner, sd_bus_message *message,
+               sd_bus_error *error) {
+        const JobSpec *spec;
+        const char *job;
+        Answer *answer;
+        int r = sd_bus_message_read(message, "s", &job);
+
+        if (r < 0)
+                return r;
+        spec = jobset_find(coordinator->jobset, job);
+        if (!spec)
+                return no_such_job(error, job);
+        if (!coordinator->ready || session_state(coordinator->session) != SESSION_CONNECTED)
+                return not_connected(coordinator, error);
+        if (!has_candidate(coordinator, spec))
+                return sd_bus_error_setf(error, BUS_ERROR_NO_CANDIDATE,
+                                         "no node of the cluster can run job \"%s\" at present",
+                                         job);
+        answer = answer_new(coordinator, owner, message, run_done);
+        answer->job = g_strdup(job);
+        if (ask_for_caller(answer) < 0)
+                answer_error(answer, BUS_ERROR_FAILED, "the bus cannot be asked who calls");
+        return 1;
+}
+
+/* ---- wait ---- */
+
+static void look_at_run(Answer *answer);
+
+static int on_wait_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        look_at_run(userdata);
+        return 0;
+}
+
+/* Looks again soon. A watch would be one more thing to lose; a person waits, and once a second is
+ * nothing. */
+static void look_later(Answer *answer) {
+        answer->timer = sd_event_source_disable_unref(answer->timer);
+        (void)sd_event_add_time_relative(answer->coordinator->event, &answer->timer,
+                                         CLOCK_MONOTONIC, WAIT_POLL / 4, USEC_PER_MSEC,
+                                         on_wait_timer, answer);
+}
+
+/* Nobody took the request, and nobody could even say so. */
+static void answer_nobody_came(Answer *answer) {
+        _cleanup_(run_record_freep) RunRecord *record = run_record_new(answer->job, answer->run);
+
+        record->state = RUN_SKIPPED;
+        record->why = g_strdup("no node took the request in time");
+        answer_reply(answer, run_record_to_json(record));
+}
+
+static void wait_done(Answer *answer) {
+        RunRecord *record = answer->records->len > 0 ? answer->records->pdata[0] : NULL;
+
+        if (record && run_state_is_final(record->state)) {
+                answer_reply(answer, run_record_to_json(record));
+                return;
+        }
+        if (!answer->missing)
+                answer->since = clock_monotonic();
+        else if (clock_monotonic() > usec_add(answer->since, REQUEST_LIFETIME + WAIT_SLACK)) {
+                answer_nobody_came(answer);
+                return;
+        }
+        look_later(answer);
+}
+
+static void on_waited_record(Answer *answer, const char *name, const ZkReply *reply) {
+        answer->missing = reply->code == ZK_NO_NODE;
+        on_record(answer, name, reply);
+}
+
+static void look_at_run(Answer *answer) {
+        g_autofree char *path =
+            path_run(answer->coordinator->config->root, answer->job, answer->run);
+
+        g_ptr_array_set_size(answer->records, 0);
+        g_ptr_array_set_size(answer->reads, 0);
+        answer->pending = 0;
+        if (answer_get(answer, path, NULL, on_waited_record) < 0)
+                look_later(answer); /* no session: there will be one again */
+}
+
+int answer_wait_run(Coordinator *coordinator, GHashTable *owner, sd_bus_message *message,
+                    sd_bus_error *error) {
+        const char *job, *run;
+        Answer *answer;
+        int r = sd_bus_message_read(message, "ss", &job, &run);
+
+        if (r < 0)
+                return r;
+        if (!g_hash_table_contains(coordinator->jobs, job))
+                return no_such_job(error, job);
+        answer = answer_new(coordinator, owner, message, wait_done);
+        answer->job = g_strdup(job);
+        answer->run = g_strdup(run);
+        answer->since = clock_monotonic();
+        look_at_run(answer);
+        return 1;
+}

@@ -1,0 +1,254 @@
+/* See claim.h. */
+#include "claim.h"
+
+#include <errno.h>
+#include <string.h>
+#include <systemd/sd-id128.h>
+
+#include "members.h"
+#include "paths.h"
+#include "tree.h"
+
+#define READ_BACK_DELAY (200 * USEC_PER_MSEC)
+
+struct Claim {
+        Coordinator *coordinator; /* weak */
+        ClaimFunc func;
+        void *userdata;
+        RunRecord *record;
+        Ledger *ledger;
+        int32_t ledger_version;
+        char *record_path, *ledger_path, *open_path;
+        guint ledger_op;
+        ZkCall *call, *second_call, *sync_call;
+        sd_event_source *retry;
+        unsigned pending;
+        bool unsure;          /* an answer of the reads after an unknown outcome was lost as well */
+        ClaimOutcome outcome; /* as those reads have it so far */
+};
+
+RunRecord *run_record_for_claim(const Coordinator *coordinator, const char *job, const char *run,
+                                int64_t tick, unsigned attempt) {
+        RunRecord *record = run_record_new(job, run);
+        char nonce[SD_ID128_STRING_MAX];
+        sd_id128_t random;
+
+        (void)sd_id128_randomize(&random); /* getrandom() cannot fail once the machine is up */
+        record->tick = tick;
+        record->attempt = attempt;
+        record->node = g_strdup(coordinator->config->node_name);
+        record->boot = g_strdup(coordinator->boot_id);
+        record->nonce = g_strdup(sd_id128_to_string(random, nonce));
+        record->unit = unit_name_for_run(job, run);
+        record->state = RUN_CLAIMED;
+        record->claimed = clock_realtime();
+        return record;
+}
+
+Claim *claim_free(Claim *claim) {
+        if (!claim)
+                return NULL;
+        zk_call_free(claim->call);
+        zk_call_free(claim->second_call);
+        zk_call_free(claim->sync_call);
+        sd_event_source_disable_unref(claim->retry);
+        run_record_free(claim->record);
+        ledger_free(claim->ledger);
+        g_free(claim->record_path);
+        g_free(claim->ledger_path);
+        g_free(claim->open_path);
+        g_free(claim);
+        return NULL;
+}
+
+RunRecord *claim_steal_record(Claim *claim) {
+        return g_steal_pointer(&claim->record);
+}
+
+Ledger *claim_steal_ledger(Claim *claim, int32_t *ret_version) {
+        *ret_version = claim->ledger_version;
+        return g_steal_pointer(&claim->ledger);
+}
+
+/* ---- after an unknown outcome ---- */
+
+static void read_back(Claim *claim);
+
+static int on_read_back_again(sd_event_source *source, uint64_t usec, void *userdata) {
+        Claim *claim = userdata;
+
+        claim->retry = sd_event_source_disable_unref(claim->retry);
+        read_back(claim);
+        return 0;
+}
+
+static void read_back_again(Claim *claim) {
+        if (sd_event_add_time_relative(claim->coordinator->event, &claim->retry, CLOCK_MONOTONIC,
+                                       READ_BACK_DELAY, USEC_PER_MSEC, on_read_back_again,
+                                       claim) < 0)
+                claim->func(CLAIM_OVER, claim->userdata);
+}
+
+static void read_back_answered(Claim *claim, ZkCode code) {
+        if (code == ZK_UNKNOWN)
+                claim->unsure = true;
+        if (--claim->pending > 0)
+                return;
+        if (claim->unsure)
+                read_back_again(claim);
+        else
+                claim->func(claim->outcome, claim->userdata);
+}
+
+static void on_synced(const ZkReply *reply, void *userdata) {
+        Claim *claim = userdata;
+
+        claim->sync_call = NULL;
+        read_back_answered(claim, reply->code == ZK_CLOSED ? ZK_CLOSED
+                                  : reply->code == ZK_OK   ? ZK_OK
+                                                           : ZK_UNKNOWN);
+}
+
+static void on_record_read(const ZkReply *reply, void *userdata) {
+        Claim *claim = userdata;
+        _cleanup_(run_record_freep) RunRecord *found = NULL;
+
+        claim->call = NULL;
+        if (reply->code == ZK_NO_NODE) {
+                claim->outcome = CLAIM_STALE; /* it was not done, and after the sync it will not be:
+                                                 the old connection is gone */
+        } else if (reply->code == ZK_OK) {
+                bool ours = run_record_decode(reply->data, reply->data_size, &found) == 0 &&
+                            g_strcmp0(found->nonce, claim->record->nonce) == 0;
+                claim->outcome = ours ? CLAIM_WON : CLAIM_LOST;
+                claim->record->token = reply->stat.czxid;
+        }
+        read_back_answered(claim, reply->code);
+}
+
+static void on_ledger_read(const ZkReply *reply, void *userdata) {
+        Claim *claim = userdata;
+        Ledger *found = NULL;
+
+        claim->second_call = NULL;
+        if (reply->code == ZK_OK && ledger_decode(reply->data, reply->data_size, &found) == 0) {
+                ledger_free(claim->ledger);
+                claim->ledger = found;
+                claim->ledger_version = reply->stat.version;
+        }
+        read_back_answered(claim, reply->code);
+}
+
+/* The answer of the transaction was lost. In one flight: sync (with whatever server we now have),
+ * the record, the ledger. The reads count only with their sync: a server that is behind may not
+ * show what another one did. Repeated until it is known, or the session is over. */
+static void read_back(Claim *claim) {
+        Zk *zk = session_zk(claim->coordinator->session);
+
+        claim->outcome = CLAIM_OVER;
+        claim->unsure = false;
+        claim->pending = 3;
+        if (!zk || zk_sync(zk, claim->record_path, on_synced, claim, &claim->sync_call) < 0 ||
+            zk_get(zk, claim->record_path, on_record_read, claim, &claim->call, NULL, NULL, NULL) <
+                0 ||
+            zk_get(zk, claim->ledger_path, on_ledger_read, claim, &claim->second_call, NULL, NULL,
+                   NULL) < 0) {
+                claim->sync_call = zk_call_free(claim->sync_call);
+                claim->call = zk_call_free(claim->call);
+                claim->func(CLAIM_OVER, claim->userdata);
+        }
+}
+
+/* ---- the transaction ---- */
+
+static void on_claimed(const ZkReply *reply, void *userdata) {
+        Claim *claim = userdata;
+
+        claim->call = NULL;
+        switch (reply->code) {
+        case ZK_OK:
+                claim->record->token = reply->results[claim->ledger_op].stat.mzxid;
+                claim->ledger_version = reply->results[claim->ledger_op].stat.version;
+                coordinator_clock_sample(claim->coordinator,
+                                         reply->results[claim->ledger_op].stat.mtime_ms,
+                                         reply->sent_realtime);
+                claim->func(CLAIM_WON, claim->userdata);
+                return;
+        case ZK_UNKNOWN:
+                read_back(claim);
+                return;
+        case ZK_NODE_EXISTS:
+                claim->func(CLAIM_LOST, claim->userdata);
+                return;
+        case ZK_CLOSED:
+                claim->func(CLAIM_OVER, claim->userdata);
+                return;
+        case ZK_NO_NODE: /* a contender, or part of the layout */
+                tree_repair(claim->coordinator->tree);
+                claim->func(CLAIM_STALE, claim->userdata);
+                return;
+        default:
+                tree_refresh_control(claim->coordinator->tree);
+                claim->func(CLAIM_STALE, claim->userdata);
+        }
+}
+
+static void add_op(GArray *ops, ZkOpType type, const char *path, const char *data,
+                   int32_t version) {
+        ZkOp op = {.type = type, .path = path, .data = data, .version = version};
+
+        g_array_append_val(ops, op);
+}
+
+static int send(Claim *claim, Zk *zk, const char *const *contenders, const char *request) {
+        const Coordinator *coordinator = claim->coordinator;
+        g_autoptr(GArray) ops = g_array_new(FALSE, TRUE, sizeof(ZkOp));
+        g_autofree char *control = path_control(coordinator->config->root);
+        g_autofree char *record = run_record_encode(claim->record),
+                        *ledger = ledger_encode(claim->ledger);
+
+        for (const char *const *contender = contenders; contender && *contender; contender++)
+                add_op(ops, ZK_OP_CHECK, *contender, NULL, -1);
+        if (!contenders || !*contenders)
+                add_op(ops, ZK_OP_CHECK, members_self_path(coordinator->members), NULL, -1);
+        add_op(ops, ZK_OP_CHECK, control, NULL, tree_control_version(coordinator->tree));
+        claim->ledger_op = ops->len;
+        add_op(ops, ZK_OP_SET, claim->ledger_path, ledger, claim->ledger_version);
+        add_op(ops, ZK_OP_CREATE, claim->record_path, record, 0);
+        add_op(ops, ZK_OP_CREATE, claim->open_path, "", 0);
+        if (request)
+                add_op(ops, ZK_OP_DELETE, request, NULL, -1);
+        return zk_multi(zk, (const ZkOp *)(void *)ops->data, ops->len, on_claimed, claim,
+                        &claim->call);
+}
+
+int claim_start(Coordinator *coordinator, RunRecord *record, Ledger *ledger, int32_t ledger_version,
+                const char *const *contenders, const char *request, ClaimFunc func, void *userdata,
+                Claim **ret_claim) {
+        const char *root = coordinator->config->root;
+        _cleanup_(claim_freep) Claim *claim = NULL;
+        Zk *zk = coordinator_zk(coordinator);
+        int r;
+
+        if (!zk)
+                return -ENOTCONN;
+        record->locks = contenders ? g_strdupv((char **)contenders) : NULL;
+        claim = g_new0(Claim, 1);
+        claim->coordinator = coordinator;
+        claim->func = func;
+        claim->userdata = userdata;
+        claim->record = record;
+        claim->ledger = ledger;
+        claim->ledger_version = ledger_version;
+        claim->record_path = path_run(root, record->job, record->run);
+        claim->ledger_path = path_job(root, record->job);
+        claim->open_path = path_open_run(root, record->node, record->job, record->run);
+        r = send(claim, zk, contenders, request);
+        if (r < 0) {
+                claim->record = NULL;
+                claim->ledger = NULL;
+                return r;
+        }
+        *ret_claim = g_steal_pointer(&claim);
+        return 0;
+}

@@ -1,0 +1,32 @@
+/* See clock-skew.h. */
+#include "clock-skew.h"
+
+#include <stdlib.h>
+
+void clock_skew_sample(ClockSkew *skew, usec_t server, usec_t sent, usec_t received,
+                       usec_t boottime, usec_t precision) {
+        int64_t low = (int64_t)sent - (int64_t)(server + USEC_PER_MSEC),
+                high = (int64_t)received - (int64_t)server;
+
+        if (skew->measured && received > sent && received - sent > precision)
+                return;
+        /* Anything between low and high is possible: blame the clock only for what the network
+         * cannot explain. */
+        skew->skew = low > 0 ? low : high < 0 ? high : 0;
+        skew->measured = boottime;
+        skew->offset = (int64_t)received - (int64_t)boottime;
+}
+
+bool clock_skew_was_stepped(const ClockSkew *skew, usec_t realtime, usec_t boottime) {
+        int64_t offset = (int64_t)realtime - (int64_t)boottime;
+
+        return skew->measured && llabs(offset - skew->offset) >= (int64_t)CLOCK_SKEW_STEP_MIN;
+}
+
+bool clock_skew_is_fresh(const ClockSkew *skew, usec_t boottime) {
+        return skew->measured && boottime < usec_add(skew->measured, CLOCK_SKEW_AGE_MAX);
+}
+
+bool clock_skew_exceeds(const ClockSkew *skew, usec_t limit) {
+        return skew->measured && (usec_t)llabs(skew->skew) > limit;
+}

@@ -1,0 +1,31 @@
+/* How far our wall clock is from the ZooKeeper server's, measured from our own writes: the server
+ * stamps a write with its own clock somewhere between our sending it and its answer. Pure. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "clock.h"
+
+/* A measurement older than this is not good enough to claim, skip or catch up by. */
+#define CLOCK_SKEW_AGE_MAX (60 * USEC_PER_SEC)
+/* More than slewing can do to a clock within that age: it was set. */
+#define CLOCK_SKEW_STEP_MIN (200 * USEC_PER_MSEC)
+
+typedef struct ClockSkew {
+        int64_t skew;    /* ours minus the server's, µs: the nearest to 0 that the sample allows */
+        usec_t measured; /* CLOCK_BOOTTIME; 0: never */
+        int64_t offset;  /* CLOCK_REALTIME minus CLOCK_BOOTTIME then */
+} ClockSkew;
+
+/* Takes a sample: `server` (ms precision) lies between `sent` and `received` (ours,
+ * CLOCK_REALTIME), read at `boottime`. A sample whose answer took longer than `precision` says too
+ * little and is ignored unless there is none yet. */
+void clock_skew_sample(ClockSkew *skew, usec_t server, usec_t sent, usec_t received,
+                       usec_t boottime, usec_t precision);
+
+/* Return: whether our clock was set since the measurement, which then says nothing any more. */
+bool clock_skew_was_stepped(const ClockSkew *skew, usec_t realtime, usec_t boottime);
+bool clock_skew_is_fresh(const ClockSkew *skew, usec_t boottime);
+/* Return: whether the clocks differ by more than `limit`; false before the first measurement. */
+bool clock_skew_exceeds(const ClockSkew *skew, usec_t limit);

@@ -1,0 +1,671 @@
+/* See coordinator.h: what follows from what. */
+#include "coordinator-internal.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-id128.h>
+
+#include "command-lock.h"
+#include "digest-memory.h"
+#include "log.h"
+#include "member.h"
+#include "members.h"
+#include "message-id.h"
+#include "orphans.h"
+#include "paths.h"
+#include "placement.h"
+#include "recovery.h"
+#include "requests.h"
+#include "resource.h"
+#include "run.h"
+#include "scheduled-job.h"
+#include "secret.h"
+#include "surface.h"
+#include "tree.h"
+#include "withdrawal.h"
+
+/* While our clock is skewed, nothing else measures it. */
+#define SKEW_MEASURE_PERIOD (10 * USEC_PER_SEC)
+
+/* ---- asking every job ---- */
+
+static GPtrArray *all_jobs(const Coordinator *coordinator) {
+        GPtrArray *jobs = g_ptr_array_new();
+        GHashTableIter iterator;
+        gpointer job;
+
+        g_hash_table_iter_init(&iterator, coordinator->jobs);
+        while (g_hash_table_iter_next(&iterator, NULL, &job))
+                g_ptr_array_add(jobs, job);
+        return jobs;
+}
+
+static GPtrArray *all_runs(const Coordinator *coordinator) {
+        GPtrArray *runs = g_ptr_array_new();
+        GHashTableIter iterator;
+        gpointer run;
+
+        g_hash_table_iter_init(&iterator, coordinator->runs);
+        while (g_hash_table_iter_next(&iterator, NULL, &run))
+                g_ptr_array_add(runs, run);
+        return runs;
+}
+
+void coordinator_for_all_jobs(Coordinator *coordinator, void (*func)(ScheduledJob *)) {
+        g_autoptr(GPtrArray) jobs = all_jobs(coordinator);
+
+        for (guint i = 0; i < jobs->len; i++)
+                func(jobs->pdata[i]);
+}
+
+void coordinator_for_all_runs(Coordinator *coordinator, void (*func)(Run *)) {
+        g_autoptr(GPtrArray) runs = all_runs(coordinator);
+
+        for (guint i = 0; i < runs->len; i++)
+                func(runs->pdata[i]);
+}
+
+void coordinator_stop_all_runs(Coordinator *coordinator, const char *why) {
+        g_autoptr(GPtrArray) runs = all_runs(coordinator);
+
+        for (guint i = 0; i < runs->len; i++)
+                run_stop(runs->pdata[i], true, why);
+}
+
+/* ---- the clock ---- */
+
+static int on_skew_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        members_measure(coordinator->members);
+        return sd_event_source_set_time_relative(source, SKEW_MEASURE_PERIOD);
+}
+
+/* Clocks came apart, or together again: say so, to people and to the other nodes, which then rank
+ * without us. */
+static void skew_changed(Coordinator *coordinator, bool skewed) {
+        const LogAbout about = {.message_id = MESSAGE_CLOCK_SKEWED};
+
+        if (skewed)
+                log_warning(&about,
+                            "this node's clock differs from the ZooKeeper server's by %.3f s: no "
+                            "job is claimed until it is within max-skew",
+                            (double)coordinator->skew.skew / (double)USEC_PER_SEC);
+        else
+                log_notice(&about, "this node's clock agrees with the ZooKeeper server's again");
+        members_set_skewed(coordinator->members, skewed);
+        members_publish(coordinator->members);
+        coordinator->skew_timer = sd_event_source_disable_unref(coordinator->skew_timer);
+        if (skewed && sd_event_add_time_relative(coordinator->event, &coordinator->skew_timer,
+                                                 CLOCK_MONOTONIC, SKEW_MEASURE_PERIOD, USEC_PER_SEC,
+                                                 on_skew_timer, coordinator) >= 0)
+                (void)sd_event_source_set_enabled(coordinator->skew_timer, SD_EVENT_ON);
+        coordinator_for_all_jobs(coordinator, scheduled_job_consider);
+}
+
+void coordinator_clock_sample(Coordinator *coordinator, int64_t server_ms, usec_t sent_realtime) {
+        coordinator_clock_sample_at(coordinator, (usec_t)server_ms * USEC_PER_MSEC, sent_realtime,
+                                    clock_realtime());
+}
+
+void coordinator_clock_sample_at(Coordinator *coordinator, usec_t server, usec_t sent,
+                                 usec_t received) {
+        bool before = clock_skew_exceeds(&coordinator->skew, coordinator->config->max_skew), after;
+        usec_t age = usec_sub(clock_realtime(), received);
+
+        clock_skew_sample(&coordinator->skew, server, sent, received,
+                          usec_sub(clock_boottime(), age), USEC_PER_SEC);
+        after = clock_skew_exceeds(&coordinator->skew, coordinator->config->max_skew);
+        if (before != after)
+                skew_changed(coordinator, after);
+}
+
+/* ---- who may ---- */
+
+Zk *coordinator_zk(const Coordinator *coordinator) {
+        return coordinator->ready ? session_zk(coordinator->session) : NULL;
+}
+
+bool coordinator_may_claim(const Coordinator *coordinator, const char **ret_why) {
+        const DaemonConfig *config = coordinator->config;
+        const char *why = NULL;
+
+        if (coordinator->stopping)
+                why = "the daemon is stopping";
+        else if (!coordinator->ready || session_state(coordinator->session) != SESSION_CONNECTED)
+                why = "no ZooKeeper session";
+        else if (clock_boottime() >= session_stop_at(coordinator->session))
+                why = "ZooKeeper has not answered for too long";
+        else if (clock_skew_exceeds(&coordinator->skew, config->max_skew))
+                why = "the clock is skewed";
+        else if (config->max_runs &&
+                 g_hash_table_size(coordinator->runs) + g_hash_table_size(coordinator->claiming) >=
+                     config->max_runs)
+                why = "max-runs is reached";
+        if (ret_why)
+                *ret_why = why;
+        return !why;
+}
+
+/* What we know of ourselves counts before the others can see it. */
+static bool is_candidate(const Coordinator *coordinator, const JobSpec *spec,
+                         const Member *member) {
+        bool self = strcmp(member->node, coordinator->config->node_name) == 0;
+
+        return !member->skewed && !member_is_unfit(member, spec->name) &&
+               !(self && members_unfit(coordinator->members, spec->name)) &&
+               job_spec_matches_node(spec, member->node, member->labels);
+}
+
+GPtrArray *coordinator_candidates(const Coordinator *coordinator, const JobSpec *spec) {
+        g_autoptr(GPtrArray) members = members_list(coordinator->members);
+        GPtrArray *candidates = g_ptr_array_new();
+
+        for (guint i = 0; i < members->len; i++) {
+                const Member *member = members->pdata[i];
+                if (is_candidate(coordinator, spec, member))
+                        g_ptr_array_add(candidates, member->node);
+        }
+        g_ptr_array_add(candidates, NULL);
+        candidates->len--;
+        return candidates;
+}
+
+uint32_t coordinator_rank(const Coordinator *coordinator, const JobSpec *spec, const char *key) {
+        g_autoptr(GPtrArray) candidates = coordinator_candidates(coordinator, spec);
+
+        return placement_rank(key, (const char *const *)candidates->pdata,
+                              coordinator->config->node_name);
+}
+
+uint32_t coordinator_member_rank(const Coordinator *coordinator, const char *key) {
+        g_autoptr(GPtrArray) members = members_list(coordinator->members);
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+        uint32_t rank;
+
+        for (guint i = 0; i < members->len; i++)
+                g_ptr_array_add(names, ((Member *)members->pdata[i])->node);
+        g_ptr_array_add(names, NULL);
+        rank =
+            placement_rank(key, (const char *const *)names->pdata, coordinator->config->node_name);
+        return rank == PLACEMENT_NONE ? 0 : rank;
+}
+
+/* ---- the life of a session ---- */
+
+void coordinator_tree_done(Coordinator *coordinator) {
+        if (coordinator->ready) /* read again after a short break */
+                return;
+        members_start(coordinator->members);
+}
+
+void coordinator_registered(Coordinator *coordinator) {
+        recovery_start(coordinator->recovery, coordinator->attached);
+}
+
+/* What a process before us left in queues while it waited; its held locks belong to runs, which are
+ * found again by now. */
+static void sweep_queues(Coordinator *coordinator) {
+        g_autoptr(GPtrArray) directories = g_ptr_array_new_with_free_func(g_free),
+                             keep = g_ptr_array_new_with_free_func(g_free);
+        g_autofree char *parent = path_locks(coordinator->config->root);
+        GHashTableIter iterator;
+        gpointer value;
+
+        g_hash_table_iter_init(&iterator, coordinator->jobs);
+        while (g_hash_table_iter_next(&iterator, NULL, &value)) {
+                const JobSpec *spec = scheduled_job_spec(value);
+                g_autofree char *own = resource_of_job(spec->name);
+
+                g_ptr_array_add(directories, g_strconcat(parent, "/", own, NULL));
+                for (guint i = 0; i < spec->resources->len; i++) {
+                        const JobResource *resource = spec->resources->pdata[i];
+                        g_ptr_array_add(directories,
+                                        resource_directory(coordinator->config, resource->name));
+                }
+        }
+        command_locks_keep(coordinator->command_locks, directories, keep);
+        g_ptr_array_add(directories, NULL);
+        g_hash_table_iter_init(&iterator, coordinator->runs);
+        while (g_hash_table_iter_next(&iterator, NULL, &value))
+                for (char **path = ((Run *)value)->record->locks; path && *path; path++)
+                        g_ptr_array_add(keep, g_strdup(*path));
+        g_ptr_array_add(keep, NULL);
+        (void)lock_sweep(coordinator->session, (const char *const *)directories->pdata,
+                         (const char *const *)keep->pdata);
+}
+
+/* Jobs that were in our files and are not any more: the ledger says so, so that a job added again
+ * begins at its re-adding. */
+static void withdraw_removed(Coordinator *coordinator) {
+        g_autoptr(GPtrArray) remembered = digest_memory_jobs(coordinator->digests);
+        const char *const *errors = jobset_errors(coordinator->jobset);
+
+        if (errors && *errors)
+                return; /* what a broken file does not say is not removed */
+        for (guint i = 0; i < remembered->len; i++)
+                if (!g_hash_table_contains(coordinator->jobs, remembered->pdata[i]))
+                        withdrawal_start(coordinator, remembered->pdata[i]);
+}
+
+void coordinator_recovered(Coordinator *coordinator) {
+        const LogAbout about = {.message_id = MESSAGE_SESSION_CONNECTED};
+        Zk *zk = session_zk(coordinator->session);
+
+        coordinator->ready = true;
+        log_info(&about,
+                 "connected to ZooKeeper at %s as node \"%s\", session 0x%" G_GINT64_MODIFIER "x",
+                 zk ? zk_server(zk) : "?", coordinator->config->node_name,
+                 session_id(coordinator->session));
+        (void)sd_notifyf(0, "STATUS=Connected to ZooKeeper, %u jobs",
+                         jobset_size(coordinator->jobset));
+        if (coordinator->attached)
+                sweep_queues(coordinator);
+        if (coordinator->stopping) {
+                coordinator_for_all_runs(coordinator, run_session_ready);
+                coordinator_stop_found_runs(coordinator);
+                return;
+        }
+        command_locks_session_ready(coordinator->command_locks);
+        orphans_start(coordinator->orphans);
+        requests_start(coordinator->requests);
+        coordinator_for_all_runs(coordinator, run_session_ready);
+        coordinator_for_all_jobs(coordinator, scheduled_job_begin);
+        withdraw_removed(coordinator);
+}
+
+void coordinator_members_changed(Coordinator *coordinator) {
+        if (coordinator->ready)
+                coordinator_for_all_jobs(coordinator, scheduled_job_begin);
+}
+
+void coordinator_member_left(Coordinator *coordinator, const char *node) {
+        if (coordinator->ready)
+                orphans_node_left(coordinator->orphans, node);
+}
+
+static void session_connected(Coordinator *coordinator, bool attached) {
+        coordinator->attached = attached;
+        command_locks_session_begins(coordinator->command_locks, attached);
+        tree_start(coordinator->tree);
+}
+
+static void session_resumed(Coordinator *coordinator) {
+        const LogAbout about = {.message_id = MESSAGE_SESSION_CONNECTED};
+
+        log_info(&about, "ZooKeeper answers again; the session goes on");
+        if (!tree_is_done(coordinator->tree)) {
+                tree_start(coordinator->tree);
+                return;
+        }
+        tree_refresh_control(coordinator->tree);
+        members_resume(coordinator->members);
+        if (!coordinator->ready)
+                return;
+        command_locks_session_ready(coordinator->command_locks);
+        requests_start(coordinator->requests);
+        orphans_start(coordinator->orphans);
+        coordinator_for_all_runs(coordinator, run_session_ready);
+        coordinator_for_all_jobs(coordinator, scheduled_job_consider);
+}
+
+static void session_lost(Coordinator *coordinator) {
+        const LogAbout about = {.message_id = MESSAGE_SESSION_LOST};
+
+        log_warning(&about, "the ZooKeeper session is lost: whatever it locked is not ours any "
+                            "more; connecting anew");
+        (void)sd_notify(0, "STATUS=Not connected to ZooKeeper");
+        coordinator->ready = coordinator->attached = false;
+        coordinator->skew = (ClockSkew){0};
+        coordinator->skew_timer = sd_event_source_disable_unref(coordinator->skew_timer);
+        members_set_skewed(coordinator->members, false);
+        withdrawal_reset(coordinator);
+        coordinator_for_all_jobs(coordinator, scheduled_job_reset);
+        coordinator_for_all_runs(coordinator, run_session_lost);
+        command_locks_session_lost(coordinator->command_locks);
+        requests_reset(coordinator->requests);
+        orphans_reset(coordinator->orphans);
+        recovery_reset(coordinator->recovery);
+        members_reset(coordinator->members);
+        tree_reset(coordinator->tree);
+        if (coordinator->stopping)
+                coordinator_close_when_idle(coordinator);
+}
+
+static void session_stop(Coordinator *coordinator) {
+        const LogAbout about = {.message_id = MESSAGE_STOPPING_RUNS};
+
+        if (g_hash_table_size(coordinator->runs) > 0)
+                log_warning(&about,
+                            "no answer from ZooKeeper: stopping %u runs, so that they are gone "
+                            "before their locks are",
+                            g_hash_table_size(coordinator->runs));
+        coordinator_stop_all_runs(
+            coordinator, "ZooKeeper did not answer, and the locks would not have outlived the run");
+        command_locks_session_stop(coordinator->command_locks);
+}
+
+static void session_faulty(Coordinator *coordinator) {
+        const LogAbout about = {.message_id = MESSAGE_ZOOKEEPER_UNREACHABLE};
+
+        log_warning(&about, "%s; no job is run until that changes, retrying",
+                    session_fault(coordinator->session));
+        (void)sd_notifyf(0, "STATUS=Not connected to ZooKeeper: %s",
+                         session_fault(coordinator->session));
+}
+
+static void on_session(Session *session, SessionEvent event, void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        switch (event) {
+        case SESSION_EVENT_CONNECTED:
+                session_connected(coordinator, false);
+                return;
+        case SESSION_EVENT_ATTACHED:
+                session_connected(coordinator, true);
+                return;
+        case SESSION_EVENT_SUSPENDED:
+                log_warning(&(LogAbout){.message_id = MESSAGE_SESSION_SUSPENDED},
+                            "the connection to ZooKeeper broke; looking for a server");
+                return;
+        case SESSION_EVENT_RESUMED:
+                session_resumed(coordinator);
+                return;
+        case SESSION_EVENT_STOP:
+                session_stop(coordinator);
+                return;
+        case SESSION_EVENT_LOST:
+                session_lost(coordinator);
+                return;
+        case SESSION_EVENT_FAULT:
+                session_faulty(coordinator);
+                return;
+        case SESSION_EVENT_CLOSED:
+                coordinator_exit_when_told(coordinator);
+                return;
+        }
+}
+
+/* ---- the end of a run ---- */
+
+static int on_settled_run(sd_event_source *source, uint64_t usec, void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        coordinator->reaper = sd_event_source_disable_unref(coordinator->reaper);
+        g_ptr_array_set_size(coordinator->settled, 0);
+        return 0;
+}
+
+void coordinator_run_settled(Coordinator *coordinator, Run *run) {
+        ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, run->record->job);
+
+        /* We are inside a callback of the run's own settle: it is freed from the loop. */
+        g_hash_table_steal(coordinator->runs, run->key);
+        g_ptr_array_add(coordinator->settled, run);
+        if (!coordinator->reaper)
+                (void)sd_event_add_time(coordinator->event, &coordinator->reaper, CLOCK_MONOTONIC,
+                                        0, 1, on_settled_run, coordinator);
+        if (coordinator->stopping)
+                coordinator_close_when_idle(coordinator);
+        else if (coordinator->config->max_runs)
+                coordinator_for_all_jobs(coordinator, scheduled_job_consider);
+        else if (job)
+                scheduled_job_consider(job);
+}
+
+/* ---- the jobs ---- */
+
+static void log_faults(const Coordinator *coordinator) {
+        for (const char *const *error = jobset_errors(coordinator->jobset); error && *error;
+             error++)
+                log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s", *error);
+}
+
+/* Looks whether this machine can run the job, and says so to people and to the other nodes. */
+static void check_fitness(Coordinator *coordinator, const JobSpec *spec) {
+        const LogAbout about = {.message_id = MESSAGE_JOB_UNFIT, .job = spec->name};
+        const char *before = members_unfit(coordinator->members, spec->name);
+        g_autofree char *why = NULL;
+
+        if (job_spec_matches_node(spec, coordinator->config->node_name,
+                                  coordinator->config->labels))
+                why = job_unfit_reason(spec, coordinator->config);
+        if (why && g_strcmp0(before, why) != 0)
+                log_warning(&about, "this node cannot run it: %s", why);
+        members_set_unfit(coordinator->members, spec->name, why);
+}
+
+static void remove_job(Coordinator *coordinator, ScheduledJob *job) {
+        members_set_unfit(coordinator->members, scheduled_job_name(job), NULL);
+        g_hash_table_remove(coordinator->jobs, scheduled_job_name(job));
+}
+
+/* Brings the scheduled jobs in line with the set. The set was just loaded, so every spec is new
+ * memory. */
+static void take_jobset(Coordinator *coordinator) {
+        g_autoptr(GPtrArray) old = all_jobs(coordinator);
+
+        for (guint i = 0; i < old->len; i++) {
+                const JobSpec *spec =
+                    jobset_find(coordinator->jobset, scheduled_job_name(old->pdata[i]));
+                if (spec)
+                        scheduled_job_replace(old->pdata[i], spec);
+                else
+                        remove_job(coordinator, old->pdata[i]);
+        }
+        for (guint i = 0; i < jobset_size(coordinator->jobset); i++) {
+                const JobSpec *spec = jobset_get(coordinator->jobset, i);
+                check_fitness(coordinator, spec);
+                if (!g_hash_table_contains(coordinator->jobs, spec->name)) {
+                        ScheduledJob *job = scheduled_job_new(coordinator, spec);
+                        g_hash_table_remove(coordinator->withdrawals, spec->name);
+                        g_hash_table_insert(coordinator->jobs, (char *)scheduled_job_name(job),
+                                            job);
+                }
+        }
+}
+
+void coordinator_reload(Coordinator *coordinator) {
+        const LogAbout about = {.message_id = MESSAGE_RELOADED};
+        int r;
+
+        if (coordinator->stopping)
+                return;
+        (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" G_GUINT64_FORMAT, clock_monotonic());
+        r = jobset_load(coordinator->jobset, (const char *const *)coordinator->directories,
+                        coordinator->config);
+        if (r < 0) {
+                log_error(&about,
+                          "the job files could not be read (%s): the definitions in force stay",
+                          g_strerror(-r));
+        } else {
+                take_jobset(coordinator);
+                log_faults(coordinator);
+                log_info(&about, "reloaded: %u jobs", jobset_size(coordinator->jobset));
+                members_publish(coordinator->members);
+                if (coordinator->ready) {
+                        coordinator_for_all_jobs(coordinator, scheduled_job_begin);
+                        withdraw_removed(coordinator);
+                        recovery_check(coordinator->recovery); /* a claim of a job that was removed
+                                                                  may be on its way */
+                }
+        }
+        (void)sd_notifyf(0, "READY=1\nSTATUS=%u jobs", jobset_size(coordinator->jobset));
+}
+
+/* ---- the beginning ---- */
+
+static void destroy_job(void *job) {
+        scheduled_job_free(job);
+}
+
+static void destroy_run(void *run) {
+        run_free(run);
+}
+
+static void log_library(int priority, const char *message, void *userdata) {
+        log_debug(NULL, "zookeeper: %s", message);
+}
+
+static int load_config(Coordinator *coordinator) {
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+        int r = daemon_config_load(coordinator->config_path, diagnostics, &coordinator->config);
+        g_auto(GStrv) lines = diagnostics_to_strv(diagnostics);
+
+        for (char **line = lines; *line; line++)
+                log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s", *line);
+        if (r < 0 && !*lines)
+                log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s: %s",
+                          coordinator->config_path, g_strerror(-r));
+        return r;
+}
+
+static int identify(Coordinator *coordinator) {
+        sd_id128_t machine, boot;
+        int r;
+
+        if ((r = sd_id128_get_machine(&machine)) < 0 || (r = sd_id128_get_boot(&boot)) < 0) {
+                log_error(NULL, "this machine has no usable machine id or boot id: %s",
+                          g_strerror(-r));
+                return r;
+        }
+        (void)sd_id128_to_string(machine, coordinator->machine_id);
+        (void)sd_id128_to_string(boot, coordinator->boot_id);
+        return 0;
+}
+
+/* Return: 0 with the secret for `auth: digest`, NULL where none is asked for; -EBADMSG when it
+ * cannot be had, which is logged: trying again will not mend that. */
+static int take_secret(const Coordinator *coordinator, char **ret_secret) {
+        g_autofree char *credential = NULL, *fault = NULL;
+
+        if (coordinator->config->auth == DAEMON_AUTH_NONE)
+                return 0;
+        credential = secret_credential_path();
+        if (secret_read(credential ? credential : SECRET_STORED_PATH, ret_secret, &fault) >= 0)
+                return 0;
+        log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s", fault);
+        return -EBADMSG;
+}
+
+static int open_session(Coordinator *coordinator) {
+        const DaemonConfig *config = coordinator->config;
+        g_autofree char *state_file = g_build_filename(coordinator->runtime_dir, "session", NULL);
+        _cleanup_(secret_freep) char *secret = NULL;
+        SessionOptions options = {
+            .servers = config->servers,
+            .session_timeout = config->session_timeout,
+            .rule = {.tick_time = config->tick_time,
+                     .sync_limit = config->sync_limit,
+                     .heartbeat = config->heartbeat,
+                     .fence_budget = config->fence_budget},
+            .state_file = state_file,
+            .log = log_library,
+        };
+        g_autofree char *sum = deadline_explain(&options.rule, config->session_timeout),
+                        *fault = NULL;
+
+        fault = deadline_fault(&options.rule, config->session_timeout);
+        if (fault) {
+                log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s: %s",
+                          coordinator->config_path, fault);
+                return -EBADMSG;
+        }
+        log_info(NULL, "%s", sum);
+        if (take_secret(coordinator, &secret) < 0)
+                return -EBADMSG;
+        options.auth = secret;
+        return session_new(coordinator->event, &options, on_session, coordinator,
+                           &coordinator->session);
+}
+
+static int open_all(Coordinator *coordinator) {
+        int r;
+
+        if ((r = load_config(coordinator)) < 0 || (r = identify(coordinator)) < 0)
+                return r;
+        if (g_mkdir_with_parents(coordinator->runtime_dir, 0755) < 0 ||
+            g_mkdir_with_parents(coordinator->state_dir, 0755) < 0)
+                return -errno;
+        coordinator->digests = digest_memory_new(coordinator->state_dir);
+        coordinator->members = members_new(coordinator);
+        coordinator->tree = tree_new(coordinator);
+        coordinator->recovery = recovery_new(coordinator);
+        coordinator->orphans = orphans_new(coordinator);
+        coordinator->requests = requests_new(coordinator);
+        if ((r = jobset_load(coordinator->jobset, (const char *const *)coordinator->directories,
+                             coordinator->config)) < 0) {
+                log_error(NULL, "the job files could not be read: %s", g_strerror(-r));
+                return r;
+        }
+        take_jobset(coordinator);
+        log_faults(coordinator);
+        if ((r = unit_manager_new(coordinator->event, &coordinator->units)) < 0 ||
+            (r = open_session(coordinator)) < 0)
+                return r;
+        coordinator->command_locks = command_locks_new(coordinator);
+        return surface_new(coordinator, &coordinator->surface);
+}
+
+int coordinator_new(sd_event *event, const CoordinatorOptions *options,
+                    Coordinator **ret_coordinator) {
+        _cleanup_(coordinator_freep) Coordinator *coordinator = g_new0(Coordinator, 1);
+        int r;
+
+        coordinator->event = sd_event_ref(event);
+        coordinator->config_path = g_strdup(options->config_path);
+        coordinator->runtime_dir = g_strdup(options->runtime_dir);
+        coordinator->state_dir = g_strdup(options->state_dir);
+        coordinator->directories = job_directories(options->prefix);
+        coordinator->started = clock_realtime();
+        coordinator->jobset = jobset_new();
+        coordinator->jobs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, destroy_job);
+        coordinator->runs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, destroy_run);
+        coordinator->claiming = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        coordinator->withdrawals =
+            g_hash_table_new_full(g_str_hash, g_str_equal, NULL, withdrawal_free);
+        coordinator->settled = g_ptr_array_new_with_free_func(destroy_run);
+        r = open_all(coordinator);
+        if (r < 0)
+                return r;
+        log_info(&(LogAbout){.message_id = MESSAGE_STARTED},
+                 "jobkeeperd " JOBKEEPER_VERSION " on node \"%s\": %u jobs",
+                 coordinator->config->node_name, jobset_size(coordinator->jobset));
+        *ret_coordinator = g_steal_pointer(&coordinator);
+        return 0;
+}
+
+Coordinator *coordinator_free(Coordinator *coordinator) {
+        if (!coordinator)
+                return NULL;
+        surface_free(coordinator->surface);
+        command_locks_free(coordinator->command_locks);
+        sd_event_source_disable_unref(coordinator->skew_timer);
+        sd_event_source_disable_unref(coordinator->stop_timer);
+        sd_event_source_disable_unref(coordinator->reaper);
+        sd_event_source_disable_unref(coordinator->exit_timer);
+        g_hash_table_unref(coordinator->withdrawals);
+        g_ptr_array_unref(coordinator->settled);
+        g_hash_table_unref(coordinator->jobs);
+        g_hash_table_unref(coordinator->runs);
+        g_hash_table_unref(coordinator->claiming);
+        requests_free(coordinator->requests);
+        orphans_free(coordinator->orphans);
+        recovery_free(coordinator->recovery);
+        members_free(coordinator->members);
+        tree_free(coordinator->tree);
+        session_free(coordinator->session);
+        unit_manager_free(coordinator->units);
+        digest_memory_free(coordinator->digests);
+        jobset_free(coordinator->jobset);
+        daemon_config_free(coordinator->config);
+        g_strfreev(coordinator->directories);
+        g_free(coordinator->config_path);
+        g_free(coordinator->runtime_dir);
+        g_free(coordinator->state_dir);
+        sd_event_unref(coordinator->event);
+        g_free(coordinator);
+        return NULL;
+}

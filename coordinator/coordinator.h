@@ -1,0 +1,128 @@
+/* The coordinator: what jobkeeperd is. It owns one of everything and decides what follows from
+ * what.
+ *
+ *   files ── JobSet ──▶ ScheduledJob (one a job): when is a tick due, is it ours, claim it ──▶ Run
+ * (one a claim): unit, result, settle ▲ ▲ ZooKeeper ── Session ──▶ Tree (layout) ──▶ Members (who
+ * is there, ranks) ──▶ Orphans (runs of the dead), Requests (manual runs) PID 1 ── UnitManager
+ * Surface (D-Bus)
+ *
+ * One event loop in one thread. Nothing blocks; every answer comes as a callback; every object that
+ * waits owns its pending calls, and freeing it cancels them. Everything a run needs is
+ * level-triggered: a ScheduledJob asks "what is to be done now?" (decision.h) after every event
+ * that may change the answer, and asking once too often does no harm.
+ *
+ * Life of a session: CONNECTED or ATTACHED → the tree is checked → the node is registered → runs
+ * that a process before us left are found again → `ready`. At SESSION_EVENT_STOP every run is
+ * stopped; at SESSION_EVENT_LOST everything learnt from ZooKeeper is forgotten.
+ */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+#include <systemd/sd-event.h>
+
+#include "clock-skew.h"
+#include "daemon-config.h"
+#include "jobset.h"
+#include "session.h"
+#include "unit.h"
+
+typedef struct CommandLocks CommandLocks;
+typedef struct Coordinator Coordinator;
+typedef struct DigestMemory DigestMemory;
+typedef struct Members Members;
+typedef struct Orphans Orphans;
+typedef struct Recovery Recovery;
+typedef struct Requests Requests;
+typedef struct Run Run;
+typedef struct ScheduledJob ScheduledJob;
+typedef struct Surface Surface;
+typedef struct Tree Tree;
+
+typedef struct CoordinatorOptions {
+        const char *config_path;
+        const char *prefix;      /* of the job directories; "" on a real system */
+        const char *runtime_dir; /* /run/jobkeeper */
+        const char *state_dir;   /* /var/lib/jobkeeper */
+} CoordinatorOptions;
+
+struct Coordinator {
+        sd_event *event;
+        char *config_path, *runtime_dir, *state_dir;
+        char **directories;
+        DaemonConfig *config;
+        char machine_id[33], boot_id[33];
+        usec_t started; /* CLOCK_REALTIME */
+
+        JobSet *jobset;
+        GHashTable *jobs;     /* name → ScheduledJob */
+        GHashTable *runs;     /* "JOB:RUN" → Run: claimed by us and not settled yet */
+        GHashTable *claiming; /* "JOB:RUN" of claims on their way */
+        DigestMemory *digests;
+
+        Session *session;
+        UnitManager *units;
+        Tree *tree;
+        Members *members;
+        Recovery *recovery;
+        Orphans *orphans;
+        Requests *requests;
+        CommandLocks *command_locks;
+        Surface *surface;
+
+        GHashTable *withdrawals; /* job → Withdrawal: jobs that left our files */
+        GPtrArray *settled;      /* Run: done, freed from the loop */
+
+        ClockSkew skew;
+        bool attached;   /* the session is the one of the process before us */
+        bool ready;      /* registered, and our own runs are found again: ticks may be claimed */
+        bool stopping;   /* no new claims */
+        bool closing;    /* the session is being closed or left */
+        usec_t leave_by; /* CLOCK_MONOTONIC: a restart waits no longer for starts on their way */
+        sd_event_source *skew_timer, *stop_timer, *reaper, *exit_timer;
+        unsigned exit_patience;
+};
+
+/* Reads the configuration and the jobs, connects to everything. Return: 0, -EBADMSG when the
+ * configuration is wrong (logged), or negative errno. */
+int coordinator_new(sd_event *event, const CoordinatorOptions *options,
+                    Coordinator **ret_coordinator);
+Coordinator *coordinator_free(Coordinator *coordinator);
+DEFINE_CLEANUP(Coordinator, coordinator_free);
+
+/* SIGHUP: reads the job files again; what is broken keeps its last good definition. */
+void coordinator_reload(Coordinator *coordinator);
+/* SIGTERM: asks PID 1 whether this is part of a restart; then either leaves runs and session for
+ * the next process, or stops the runs, settles them and closes the session. Ends the event loop
+ * when done. */
+void coordinator_terminate(Coordinator *coordinator);
+/* SIGINT: as for a real stop. */
+void coordinator_stop(Coordinator *coordinator);
+
+/* Return: whether a claim may be made now: ready, not stopping, before D - K, clock good. *ret_why,
+ * if not NULL, is a constant word otherwise. */
+bool coordinator_may_claim(const Coordinator *coordinator, const char **ret_why);
+/* The ready session's port, or NULL. */
+Zk *coordinator_zk(const Coordinator *coordinator);
+/* Takes a sample of the server's clock from a reply that carries a stamp of a write of ours
+ * (`server_ms`). */
+void coordinator_clock_sample(Coordinator *coordinator, int64_t server_ms, usec_t sent_realtime);
+/* The same for a reply that came a moment ago; all on CLOCK_REALTIME, the server's or ours. */
+void coordinator_clock_sample_at(Coordinator *coordinator, usec_t server, usec_t sent,
+                                 usec_t received);
+
+/* Events of the parts. */
+void coordinator_tree_done(Coordinator *coordinator);  /* layout is there */
+void coordinator_registered(Coordinator *coordinator); /* our member node is there */
+void coordinator_recovered(Coordinator *coordinator);  /* our own open runs are all known */
+void coordinator_members_changed(Coordinator *coordinator);
+void coordinator_member_left(Coordinator *coordinator, const char *node);
+void coordinator_run_settled(Coordinator *coordinator, Run *run); /* frees the run, from the loop */
+
+/* The nodes that can run a job at present: names (borrowed), NULL-terminated beyond its length;
+ * g_ptr_array_unref(). */
+GPtrArray *coordinator_candidates(const Coordinator *coordinator, const JobSpec *spec);
+/* Our rank for a key among the candidates of a job; PLACEMENT_NONE when we are none. */
+uint32_t coordinator_rank(const Coordinator *coordinator, const JobSpec *spec, const char *key);
+/* Our rank for a key among all members. */
+uint32_t coordinator_member_rank(const Coordinator *coordinator, const char *key);

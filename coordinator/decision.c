@@ -1,0 +1,184 @@
+/* See decision.h. */
+#include "decision.h"
+
+#include "placement.h"
+
+#define COUNT_MAX 1000
+
+static usec_t tick_usec(int64_t tick) {
+        return (usec_t)tick * USEC_PER_SEC;
+}
+
+/* The owner of the run that stands in the way answers for every tick at once, whatever its rank. */
+static bool self_is_running(const DecisionInput *input) {
+        const LedgerEntry *claimed = ledger_first_claimed(input->ledger);
+
+        return claimed && g_strcmp0(claimed->node, input->self) == 0;
+}
+
+static usec_t turn_of(const DecisionInput *input, int64_t tick) {
+        if (self_is_running(input))
+                return tick_usec(tick);
+        return usec_add(tick_usec(tick), input->rank * input->takeover_delay);
+}
+
+/* How long after it a tick is fresh. */
+static usec_t freshness(const DecisionInput *input) {
+        usec_t window = usec_add(PLACEMENT_RANKS * input->takeover_delay, DECISION_FRESH_SLACK);
+
+        return MIN(window, input->start_deadline);
+}
+
+static bool is_expired(const DecisionInput *input, int64_t tick) {
+        return input->now > usec_add(tick_usec(tick), input->start_deadline);
+}
+
+/* Adds [from, to] to the skips; false when there is no room: the rest is decided the next time. */
+static bool add_skip(const DecisionInput *input, Decision *decision, int64_t from, int64_t to,
+                     const char *why) {
+        if (decision->n_skips == DECISION_SKIPS_MAX)
+                return false;
+        decision->skips[decision->n_skips++] = (DecisionSkip){
+            .from = from,
+            .to = to,
+            .count = schedule_count(input->schedule, from - 1, to, COUNT_MAX),
+            .why = why,
+        };
+        return true;
+}
+
+/* Skips every undecided tick in (after, until], one range for each gap between decided ones. */
+static void skip_range(const DecisionInput *input, Decision *decision, int64_t after, int64_t until,
+                       const char *why) {
+        int64_t from;
+
+        while (ledger_next_undecided(input->ledger, input->schedule, after, until, &from)) {
+                int64_t to = until;
+
+                for (guint i = 0; i < input->ledger->open->len; i++) {
+                        const LedgerEntry *entry = input->ledger->open->pdata[i];
+                        if (entry->tick > from && entry->tick <= to)
+                                to = entry->tick - 1;
+                }
+                if (!schedule_previous(input->schedule, to + 1, &to) || to < from)
+                        to = from;
+                if (!add_skip(input, decision, from, to, why))
+                        return;
+                after = to;
+        }
+}
+
+/* The newest undecided tick in (after, until]. Looks back from the end, over decided ones. */
+static bool newest_undecided(const DecisionInput *input, int64_t after, int64_t until,
+                             int64_t *ret_tick) {
+        int64_t floor = MAX(after, ledger_floor(input->ledger)), tick = until + 1;
+
+        while (schedule_previous(input->schedule, tick, &tick) && tick > floor) {
+                const LedgerEntry *entry = ledger_find_tick(input->ledger, tick);
+                if (!entry) {
+                        *ret_tick = tick;
+                        return true;
+                }
+                tick = entry->tick;
+        }
+        return false;
+}
+
+/* The newest tick that is not fresh any more, whatever the ledger says: all before it are not fresh
+ * either. */
+static int64_t last_stale(const DecisionInput *input) {
+        usec_t edge = usec_sub(input->now, freshness(input));
+
+        return (int64_t)(edge / USEC_PER_SEC) - (edge % USEC_PER_SEC ? 0 : 1);
+}
+
+static void want(const DecisionInput *input, Decision *decision, int64_t tick) {
+        const LedgerEntry *claimed = ledger_first_claimed(input->ledger);
+
+        decision->tick = tick;
+        if (!claimed) {
+                decision->verdict = DECISION_RUN;
+                return;
+        }
+        if (g_strcmp0(claimed->node, input->self) == 0 ||
+            (input->waited_long_enough && g_strcmp0(claimed->run, input->waited_run) == 0)) {
+                add_skip(input, decision, tick, tick,
+                         "overlap: the previous run was still under way");
+                return;
+        }
+        decision->verdict = DECISION_BLOCKED;
+        decision->blocker = claimed;
+}
+
+/* Missed ticks: skips all but the one to catch up with, and wants that one when no fresh tick is to
+ * come first. */
+static void decide_stale(const DecisionInput *input, Decision *decision, int64_t stale,
+                         bool fresh_pending) {
+        int64_t newest;
+
+        if (!newest_undecided(input, 0, stale, &newest))
+                return;
+        if (is_expired(input, newest)) {
+                skip_range(input, decision, 0, newest, "missed: the start deadline passed");
+                return;
+        }
+        if (input->catch_up == JOB_CATCH_UP_NONE || fresh_pending) {
+                skip_range(input, decision, 0, newest,
+                           fresh_pending ? "missed: a newer tick takes its place"
+                                         : "missed: no node could start it");
+                return;
+        }
+        skip_range(input, decision, 0, newest - 1, "missed: a newer tick takes its place");
+        if (decision->n_skips < DECISION_SKIPS_MAX)
+                want(input, decision, newest);
+}
+
+static void decide_fresh(const DecisionInput *input, Decision *decision, int64_t first) {
+        if (turn_of(input, first) <= input->now)
+                want(input, decision, first);
+}
+
+/* When is the next moment that the clock alone gives us something to do? The turn of the next
+ * undecided tick that is not dealt with now; always after now. */
+static usec_t next_moment(const DecisionInput *input, int64_t stale, int64_t now_tick) {
+        int64_t tick;
+
+        if (ledger_next_undecided(input->ledger, input->schedule, stale, now_tick, &tick) &&
+            turn_of(input, tick) > input->now)
+                return turn_of(input, tick);
+        if (!ledger_next_undecided(input->ledger, input->schedule, now_tick, INT64_MAX, &tick))
+                return USEC_INFINITY;
+        return turn_of(input, tick);
+}
+
+/* Once a tick's start deadline has passed, the members by their rank, it is said that nobody could
+ * run it. */
+static void decide_for_nobody(const DecisionInput *input, Decision *decision) {
+        usec_t patience = usec_add(input->start_deadline, input->rank * input->takeover_delay);
+        usec_t edge = usec_sub(input->now, patience);
+        int64_t last = (int64_t)(edge / USEC_PER_SEC) - (edge % USEC_PER_SEC ? 0 : 1), newest, next;
+
+        if (newest_undecided(input, 0, last, &newest))
+                skip_range(input, decision, 0, newest, "no node could run it");
+        if (ledger_next_undecided(input->ledger, input->schedule, last, INT64_MAX, &next))
+                decision->again = usec_add(usec_add(tick_usec(next), patience), 1);
+}
+
+void decide(const DecisionInput *input, Decision *ret) {
+        int64_t now_tick = (int64_t)(input->now / USEC_PER_SEC), stale = last_stale(input),
+                first = 0;
+        bool fresh;
+
+        *ret = (Decision){.verdict = DECISION_NOTHING, .again = USEC_INFINITY};
+        if (input->rank >= PLACEMENT_RANKS && !self_is_running(input))
+                return;
+        if (input->nobody) {
+                decide_for_nobody(input, ret);
+                return;
+        }
+        fresh = ledger_next_undecided(input->ledger, input->schedule, stale, now_tick, &first);
+        decide_stale(input, ret, stale, fresh);
+        if (fresh && ret->verdict == DECISION_NOTHING)
+                decide_fresh(input, ret, first);
+        ret->again = next_moment(input, stale, now_tick);
+}

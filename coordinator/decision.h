@@ -1,0 +1,67 @@
+/* What is to be done about a job's undecided ticks, now, by us? Pure: the ledger, the schedule, a
+ * clock reading and our rank go in, a verdict comes out. Every policy of DESIGN section 4 on missed
+ * and overlapping ticks is here and nowhere else.
+ *
+ * Only ranks below PLACEMENT_RANKS have anything to do. A tick's turn at rank r begins r ×
+ * takeover-delay after its start instant. For a while after it the tick is fresh: some candidate is
+ * about to take it, so each fresh tick is run for itself, oldest first, as soon as it is our turn.
+ * An undecided tick that is no longer fresh was missed by everybody (no candidate up, no ZooKeeper,
+ * an older run in the way): of those `catch-up: latest` runs the newest, `none` runs none, and the
+ * rest are skipped. Past its start deadline every tick is skipped.
+ *
+ * While another run of the job is claimed, a tick whose turn it is is skipped ("overlap") at once
+ * by the node that runs that run, because it knows that the run is alive. Any other node only knows
+ * what the ledger says: it waits, and skips when the same run has stood in the way for as long as a
+ * dead node's session can last.
+ *
+ * When no member can run the job at all, its ticks are still owed an answer: each is skipped once
+ * its start deadline has passed, because until then a node that can run it may come.
+ */
+#pragma once
+
+#include "job.h"
+#include "ledger.h"
+
+#define DECISION_SKIPS_MAX 8
+
+typedef struct DecisionInput {
+        const Schedule *schedule;
+        const Ledger *ledger;
+        const char *self; /* our node's name */
+        usec_t now;       /* CLOCK_REALTIME */
+        uint32_t rank;
+        usec_t takeover_delay;
+        usec_t start_deadline;
+        JobCatchUp catch_up;
+        bool nobody; /* no member can run the job at present; `rank` is ours among all members */
+        const char *waited_run; /* the run of another node that we have been waiting for, or NULL */
+        bool waited_long_enough; /* it stood there for a whole session timeout and two server ticks
+                                  */
+} DecisionInput;
+
+typedef struct DecisionSkip {
+        int64_t from, to;
+        unsigned count;  /* of ticks; counted up to 1000 */
+        const char *why; /* constant */
+} DecisionSkip;
+
+typedef enum DecisionVerdict {
+        DECISION_NOTHING, /* nothing is undecided whose turn it is */
+        DECISION_RUN,     /* claim `tick` */
+        DECISION_BLOCKED, /* `tick` has to wait for `blocker`, a claimed run of another node */
+} DecisionVerdict;
+
+typedef struct Decision {
+        DecisionVerdict verdict;
+        int64_t tick;
+        const LedgerEntry *blocker; /* borrowed from the ledger */
+        DecisionSkip skips[DECISION_SKIPS_MAX];
+        size_t n_skips;
+        usec_t again; /* CLOCK_REALTIME at which this is to be asked again; USEC_INFINITY: never, by
+                         the clock alone */
+} Decision;
+
+void decide(const DecisionInput *input, Decision *ret);
+
+/* How long a tick is fresh after its turn at the last rank. */
+#define DECISION_FRESH_SLACK (2 * USEC_PER_SEC)

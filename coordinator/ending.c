@@ -1,0 +1,171 @@
+/* How the daemon ends: at a real stop it stops its runs, settles them and closes the session; at a
+ * restart it leaves runs and session to the next process. */
+#include <systemd/sd-daemon.h>
+
+#include "command-lock.h"
+#include "coordinator-internal.h"
+#include "log.h"
+#include "members.h"
+#include "message-id.h"
+#include "run.h"
+#include "scheduled-job.h"
+#include "tree.h"
+
+#define OWN_UNIT "jobkeeperd.service"
+/* How long PID 1 may take to say whether our SIGTERM is part of a restart. */
+#define RESTART_QUERY_TIMEOUT (2 * USEC_PER_SEC)
+/* A real stop gives up waiting for runs to be settled after this long; below TimeoutStopSec= of our
+ * unit. */
+#define STOP_TIMEOUT (90 * USEC_PER_SEC)
+/* How often, and how many times at most, the last calls to PID 1 are looked at before the process
+ * ends. */
+#define EXIT_LOOK (20 * USEC_PER_MSEC)
+#define EXIT_LOOKS 50
+/* How long a restart waits for the starts that are on their way. */
+#define START_PATIENCE (2 * USEC_PER_SEC)
+
+static int on_exit_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        if (--coordinator->exit_patience == 0 || !unit_manager_busy(coordinator->units))
+                return sd_event_exit(coordinator->event, 0);
+        return sd_event_source_set_time_relative(source, EXIT_LOOK);
+}
+
+/* The session is closed. What we last told PID 1 (forget that unit) must still reach it: it asks
+ * the bus who we are, and refuses one that has gone already. */
+void coordinator_exit_when_told(Coordinator *coordinator) {
+        coordinator->exit_patience = EXIT_LOOKS;
+        coordinator->exit_timer = sd_event_source_disable_unref(coordinator->exit_timer);
+        if (sd_event_add_time_relative(coordinator->event, &coordinator->exit_timer,
+                                       CLOCK_MONOTONIC, 0, USEC_PER_MSEC, on_exit_timer,
+                                       coordinator) < 0 ||
+            sd_event_source_set_enabled(coordinator->exit_timer, SD_EVENT_ON) < 0)
+                (void)sd_event_exit(coordinator->event, 0);
+}
+
+/* Return: whether runs that a process before us left may still turn up. */
+static bool is_recovering(const Coordinator *coordinator) {
+        return session_zk(coordinator->session) && !coordinator->ready &&
+               !*members_fault(coordinator->members) && !*tree_fault(coordinator->tree);
+}
+
+/* Ends the session, which lets go of whatever it holds, once nothing of ours runs any more. One
+ * that was never reached may hold locks of runs that we could not find again: it is left as it is.
+ */
+void coordinator_close_when_idle(Coordinator *coordinator) {
+        if (g_hash_table_size(coordinator->runs) > 0 || coordinator->closing ||
+            !command_locks_idle(coordinator->command_locks) || is_recovering(coordinator))
+                return;
+        coordinator->closing = true;
+        if (session_zk(coordinator->session))
+                session_close(coordinator->session);
+        else
+                session_detach(coordinator->session);
+}
+
+/* We were asked to stop before the runs of the process before us were found. */
+void coordinator_stop_found_runs(Coordinator *coordinator) {
+        if (coordinator->closing)
+                return;
+        coordinator_stop_all_runs(coordinator, "the daemon was stopped");
+        coordinator_close_when_idle(coordinator);
+}
+
+static int on_stop_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        /* Runs that cannot be settled now (no ZooKeeper) are settled by the next process, or by the
+         * other nodes. */
+        if (!coordinator->closing) {
+                coordinator->closing = true;
+                session_detach(coordinator->session);
+        }
+        return 0;
+}
+
+void coordinator_stop(Coordinator *coordinator) {
+        const LogAbout about = {.message_id = MESSAGE_STOPPING};
+
+        if (coordinator->stopping)
+                return;
+        coordinator->stopping = true;
+        log_info(&about, "stopping: %u runs are ended first", g_hash_table_size(coordinator->runs));
+        (void)sd_notify(0, "STOPPING=1\nSTATUS=Ending runs");
+        coordinator_for_all_jobs(coordinator, scheduled_job_reset);
+        coordinator_stop_all_runs(coordinator, "the daemon was stopped");
+        command_locks_stop(coordinator->command_locks);
+        (void)sd_event_add_time_relative(coordinator->event, &coordinator->stop_timer,
+                                         CLOCK_MONOTONIC, STOP_TIMEOUT, USEC_PER_SEC,
+                                         on_stop_timeout, coordinator);
+        coordinator_close_when_idle(coordinator);
+}
+
+/* Return: whether a claim, or the start that follows it, is on its way: what is cut off there is a
+ * run that nobody starts any more. */
+static bool is_starting(const Coordinator *coordinator) {
+        GHashTableIter iterator;
+        gpointer value;
+
+        if (g_hash_table_size(coordinator->claiming) > 0)
+                return true;
+        g_hash_table_iter_init(&iterator, coordinator->runs);
+        while (g_hash_table_iter_next(&iterator, NULL, &value)) {
+                const Run *run = value;
+                if (run->phase == RUN_PHASE_CLAIMED && !run->recovering)
+                        return true;
+        }
+        return false;
+}
+
+static void leave(Coordinator *coordinator) {
+        const LogAbout about = {.message_id = MESSAGE_STOPPING};
+
+        log_info(&about,
+                 "restarting: %u runs and the ZooKeeper session are left for the next process",
+                 g_hash_table_size(coordinator->runs));
+        /* To our locks the end of the session object is a loss, which would stop their runs. */
+        coordinator_for_all_runs(coordinator, run_leave);
+        command_locks_leave(coordinator->command_locks);
+        session_detach(coordinator->session);
+}
+
+static int on_leave_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        if (clock_monotonic() < coordinator->leave_by && is_starting(coordinator))
+                return sd_event_source_set_time_relative(source, EXIT_LOOK);
+        coordinator->stop_timer = sd_event_source_disable_unref(coordinator->stop_timer);
+        leave(coordinator);
+        return 0;
+}
+
+static void leave_for_the_next(Coordinator *coordinator) {
+        coordinator->stopping = coordinator->closing = true;
+        coordinator->leave_by = clock_monotonic() + START_PATIENCE;
+        if (!is_starting(coordinator) ||
+            sd_event_add_time_relative(coordinator->event, &coordinator->stop_timer,
+                                       CLOCK_MONOTONIC, EXIT_LOOK, USEC_PER_MSEC, on_leave_timer,
+                                       coordinator) < 0 ||
+            sd_event_source_set_enabled(coordinator->stop_timer, SD_EVENT_ON) < 0)
+                leave(coordinator);
+}
+
+static void on_own_job(UnitJob systemd_job, void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        if (coordinator->stopping)
+                return;
+        if (systemd_job == UNIT_JOB_STOP)
+                coordinator_stop(coordinator);
+        else
+                leave_for_the_next(coordinator);
+}
+
+void coordinator_terminate(Coordinator *coordinator) {
+        if (coordinator->stopping)
+                return;
+        if (unit_manager_query_job(coordinator->units, OWN_UNIT, RESTART_QUERY_TIMEOUT, on_own_job,
+                                   coordinator) < 0)
+                on_own_job(UNIT_JOB_UNKNOWN, coordinator);
+}

@@ -1,0 +1,101 @@
+/* Can this machine run a job (job_unfit_reason() of jobset.h)?
+ *
+ * Only what is certainly missing counts. The daemon has no capabilities, so what it may not look
+ * into, such as a program in a user's own directory, is given the benefit of the doubt: the service
+ * manager will say.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "jobset.h"
+#include "resource.h"
+
+#define DATABASE_BUFFER_SIZE ((size_t)64 * 1024)
+
+/* Return: 0 with *ret_st; -ENOENT when there is certainly no such thing; other negative errno when
+ * that cannot be told. */
+static int look_at(const char *path, struct stat *ret_st) {
+        if (stat(path, ret_st) == 0)
+                return 0;
+        return errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG ? -ENOENT : -errno;
+}
+
+static char *executable_fault(const char *path) {
+        struct stat st;
+        int r = look_at(path, &st);
+
+        if (r == -ENOENT)
+                return g_strdup_printf("the executable %s does not exist", path);
+        if (r < 0)
+                return NULL;
+        if (!S_ISREG(st.st_mode) || !(st.st_mode & 0111))
+                return g_strdup_printf("%s is not executable", path);
+        return NULL;
+}
+
+static char *directory_fault(const char *path) {
+        struct stat st;
+        int r = look_at(path, &st);
+
+        if (r == -ENOENT)
+                return g_strdup_printf("the working directory %s does not exist", path);
+        if (r == 0 && !S_ISDIR(st.st_mode))
+                return g_strdup_printf("the working directory %s is not a directory", path);
+        return NULL;
+}
+
+static bool is_number(const char *text) {
+        return *text && !text[strspn(text, "0123456789")];
+}
+
+/* The databases answer "no such entry" with 0 and no result, or with one of these (getpwnam(3));
+ * other codes mean that they could not be asked. */
+static bool means_unknown(int code) {
+        return code == 0 || code == ENOENT || code == ESRCH;
+}
+
+static bool user_is_unknown(const char *name) {
+        g_autofree char *buffer = g_malloc(DATABASE_BUFFER_SIZE);
+        struct passwd entry, *found = NULL;
+        int code = getpwnam_r(name, &entry, buffer, DATABASE_BUFFER_SIZE, &found);
+
+        return !found && means_unknown(code);
+}
+
+static bool group_is_unknown(const char *name) {
+        g_autofree char *buffer = g_malloc(DATABASE_BUFFER_SIZE);
+        struct group entry, *found = NULL;
+        int code = getgrnam_r(name, &entry, buffer, DATABASE_BUFFER_SIZE, &found);
+
+        return !found && means_unknown(code);
+}
+
+/* The first resource of which the two files of this machine disagree: both places are named. */
+static char *resource_fault(const JobSpec *spec, const DaemonConfig *config) {
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+        const char *message;
+        Mark mark;
+
+        resource_check_job(config, spec, diagnostics);
+        if (!diagnostics_get(diagnostics, 0, &mark, &message))
+                return NULL;
+        return g_strdup_printf("%s:%u:%u: %s", mark.file, mark.line, mark.column, message);
+}
+
+char *job_unfit_reason(const JobSpec *spec, const DaemonConfig *config) {
+        char *reason = executable_fault(spec->argv[0]);
+
+        if (!reason && spec->user && !is_number(spec->user) && user_is_unknown(spec->user))
+                reason = g_strdup_printf("the user %s does not exist", spec->user);
+        if (!reason && spec->group && !is_number(spec->group) && group_is_unknown(spec->group))
+                reason = g_strdup_printf("the group %s does not exist", spec->group);
+        if (!reason && spec->working_directory)
+                reason = directory_fault(spec->working_directory);
+        if (!reason)
+                reason = resource_fault(spec, config);
+        return reason;
+}

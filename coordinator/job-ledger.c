@@ -1,0 +1,368 @@
+/* The writes to a job's ledger that are not claims or settles: making it, putting another
+ * definition in force, skips, refused requests, repair. Every one is a transaction that names the
+ * version it was decided on. */
+#include <errno.h>
+#include <string.h>
+
+#include "digest-memory.h"
+#include "log.h"
+#include "member.h"
+#include "members.h"
+#include "message-id.h"
+#include "paths.h"
+#include "placement.h"
+#include "resource.h"
+#include "scheduled-job-internal.h"
+#include "tree.h"
+
+static void add_op(GArray *ops, ZkOpType type, const char *path, const char *data,
+                   int32_t version) {
+        ZkOp op = {.type = type, .path = path, .data = data, .version = version};
+
+        g_array_append_val(ops, op);
+}
+
+static void forget_write(ScheduledJob *job) {
+        job->next_ledger = ledger_free(job->next_ledger);
+        g_clear_pointer(&job->remember, g_free);
+        g_clear_pointer(&job->write_note, g_free);
+        g_clear_pointer(&job->write_note_id, g_free);
+        job->write_note_tick = 0;
+}
+
+/* Is the refused request gone? Otherwise it is refused again. */
+static void note_refusal(ScheduledJob *job, ZkCode code) {
+        if (job->refused && (code == ZK_OK || code == ZK_NO_NODE || code == ZK_NODE_EXISTS))
+                scheduled_job_drop_request(job, job->refused);
+        g_clear_pointer(&job->refused, g_free);
+}
+
+static void write_succeeded(ScheduledJob *job, const ZkReply *reply) {
+        const LogAbout about = {
+            .message_id = job->write_note_id, .job = job->name, .tick = job->write_note_tick};
+        int32_t version =
+            job->ledger_op < reply->n_results ? reply->results[job->ledger_op].stat.version : 0;
+
+        if (job->next_ledger)
+                scheduled_job_set_ledger(job, g_steal_pointer(&job->next_ledger), version);
+        if (job->remember &&
+            digest_memory_set(job->coordinator->digests, job->name, job->remember) < 0)
+                log_warning(&about, "cannot remember the job's digest in %s",
+                            job->coordinator->state_dir);
+        if (job->write_note)
+                log_info(&about, "%s", job->write_note);
+}
+
+static void on_written(const ZkReply *reply, void *userdata) {
+        ScheduledJob *job = userdata;
+
+        job->write_call = NULL;
+        if (reply->code == ZK_OK)
+                write_succeeded(job, reply);
+        forget_write(job);
+        note_refusal(job, reply->code);
+        job->overwrite_records = reply->code == ZK_NODE_EXISTS;
+        job->remake_records = reply->code == ZK_NO_NODE;
+        job->one_skip_at_a_time = job->overwrite_records || job->remake_records ||
+                                  (job->one_skip_at_a_time && reply->code != ZK_OK);
+        if (reply->code == ZK_NO_NODE)
+                tree_repair(job->coordinator->tree);
+        scheduled_job_write_done(job, reply->code);
+}
+
+/* Sends the transaction. `next` (taken over) is the ledger as it will be; its operation is the one
+ * at `ledger_op`. */
+static void write_ops(ScheduledJob *job, GArray *ops, Ledger *next, guint ledger_op) {
+        Zk *zk = coordinator_zk(job->coordinator);
+        int r;
+
+        ledger_free(job->next_ledger);
+        job->next_ledger = next;
+        job->ledger_op = ledger_op;
+        job->operation = JOB_OPERATION_WRITING;
+        r = zk ? zk_multi(zk, (const ZkOp *)(void *)ops->data, ops->len, on_written, job,
+                          &job->write_call)
+               : -ENOTCONN;
+        if (r < 0) {
+                forget_write(job);
+                scheduled_job_write_done(job, r == -ENOTCONN ? ZK_CLOSED : ZK_FAULT);
+        }
+}
+
+/* ---- the definition in force ---- */
+
+void job_ledger_create(ScheduledJob *job) {
+        int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
+        g_autoptr(GArray) ops = g_array_new(FALSE, TRUE, sizeof(ZkOp));
+        g_autofree char *digest = job_spec_digest(job->spec, job->coordinator->config, now),
+                        *data = NULL;
+        g_autofree char *runs = path_runs(job->coordinator->config->root, job->name);
+        Ledger *ledger = ledger_new(now, digest);
+
+        data = ledger_encode(ledger);
+        add_op(ops, ZK_OP_CREATE, job->path, data, 0);
+        add_op(ops, ZK_OP_CREATE, runs, "", 0);
+        job->remember = job_spec_digest(job->spec, job->coordinator->config, 0);
+        /* A create's result carries no version: it is 0, which write_succeeded() takes for a
+         * missing one. */
+        write_ops(job, ops, ledger, UINT32_MAX);
+}
+
+void job_ledger_create_runs(ScheduledJob *job) {
+        g_autofree char *runs = path_runs(job->coordinator->config->root, job->name);
+
+        (void)zk_create(coordinator_zk(job->coordinator), runs, "", 0, NULL, NULL, NULL);
+}
+
+/* How many slots a resource has stands in its directory, and whoever means another number is
+ * refused: it changes with the definition. A directory that is missing gets its number with the
+ * first contender. Whoever writes the ledger after this has these requests before it in the
+ * session's order, so nothing of it is lost when the ledger's write is not. */
+static void change_slots(const ScheduledJob *job) {
+        const Coordinator *coordinator = job->coordinator;
+
+        for (guint i = 0; session_zk(coordinator->session) && i < job->spec->resources->len; i++) {
+                const JobResource *resource = job->spec->resources->pdata[i];
+                g_autofree char *directory =
+                    resource_directory(coordinator->config, resource->name);
+                LockRequest request = {0};
+
+                resource_request_of_job(coordinator->config, resource, &request);
+                if (request.slots > 1)
+                        (void)lock_change_slots(coordinator->session, directory, request.slots,
+                                                NULL, NULL);
+        }
+}
+
+static void adopt(ScheduledJob *job) {
+        int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
+        g_autoptr(GArray) ops = g_array_new(FALSE, TRUE, sizeof(ZkOp));
+        g_autofree char *digest = job_spec_digest(job->spec, job->coordinator->config, now),
+                        *data = NULL;
+        Ledger *next = ledger_copy(job->ledger);
+
+        ledger_adopt_digest(next, digest, now);
+        data = ledger_encode(next);
+        add_op(ops, ZK_OP_SET, job->path, data, job->ledger_version);
+        job->remember = job_spec_digest(job->spec, job->coordinator->config, 0);
+        job->write_note =
+            g_strdup("the job's definition changed: the new one is in force from now on");
+        job->write_note_id = g_strdup(MESSAGE_RELOADED);
+        change_slots(job);
+        write_ops(job, ops, next, 0);
+}
+
+/* What a drifted node says of the job in its member node. */
+static const char drifted_why[] =
+    "this node's definition differs from the one in force in the cluster";
+
+static void set_drifted(ScheduledJob *job, bool drifted) {
+        const LogAbout about = {.message_id = MESSAGE_JOB_DRIFTED, .job = job->name};
+
+        if (job->drifted == drifted)
+                return;
+        job->drifted = drifted;
+        if (drifted)
+                log_warning(&about,
+                            "%s: it claims and skips nothing of this job until the files agree",
+                            drifted_why);
+        else
+                log_info(&about, "this node's definition is the one in force again");
+        members_set_unfit(job->coordinator->members, job->name, drifted ? drifted_why : NULL);
+        members_publish(job->coordinator->members);
+}
+
+/* Return: whether no member that may run the job has the definition in force, and we are the first
+ * of them: a fleet that was set up anew beside an old ledger. */
+static bool is_first_of_all_drifted(const ScheduledJob *job) {
+        g_autoptr(GPtrArray) members = members_list(job->coordinator->members);
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+
+        for (guint i = 0; i < members->len; i++) {
+                const Member *member = members->pdata[i];
+                if (!job_spec_matches_node(job->spec, member->node, member->labels))
+                        continue;
+                if (g_strcmp0(g_hash_table_lookup(member->unfit, job->name), drifted_why) != 0)
+                        return false;
+                g_ptr_array_add(names, member->node);
+        }
+        g_ptr_array_add(names, NULL);
+        return placement_rank(job->name, (const char *const *)names->pdata,
+                              job->coordinator->config->node_name) == 0;
+}
+
+/* Has our own file changed since we last agreed, so that it is for us to change the ledger? Without
+ * a memory only the one node of a cluster may say so, or the first where all are drifted. A job
+ * that one node withdrew goes on while others have it: the last of them withdraws it for good. */
+static bool is_ours_to_change(const ScheduledJob *job, const char *own) {
+        const char *remembered = digest_memory_get(job->coordinator->digests, job->name);
+        g_autoptr(GPtrArray) members = members_list(job->coordinator->members);
+
+        if (*job->ledger->digest == '\0')
+                return true;
+        if (remembered)
+                return strcmp(remembered, own) != 0;
+        return members->len == 1 || is_first_of_all_drifted(job);
+}
+
+bool job_ledger_check_digest(ScheduledJob *job) {
+        g_autofree char *ours =
+            job_spec_digest(job->spec, job->coordinator->config, job->ledger->from);
+        g_autofree char *own = job_spec_digest(job->spec, job->coordinator->config, 0);
+
+        if (strcmp(ours, job->ledger->digest) == 0) {
+                set_drifted(job, false);
+                (void)digest_memory_set(job->coordinator->digests, job->name, own);
+                return true;
+        }
+        if (is_ours_to_change(job, own)) {
+                set_drifted(job, false);
+                adopt(job);
+        } else {
+                set_drifted(job, true);
+        }
+        return false;
+}
+
+/* ---- skips ---- */
+
+static char *skip_record(const ScheduledJob *job, const LedgerEntry *entry) {
+        _cleanup_(run_record_freep) RunRecord *record = run_record_new(job->name, entry->run);
+
+        record->tick = entry->tick;
+        record->to = entry->to == entry->tick ? 0 : entry->to;
+        record->count = entry->count;
+        record->state = RUN_SKIPPED;
+        record->why = g_strdup(entry->why);
+        record->node = g_strdup(job->coordinator->config->node_name); /* who decided it */
+        record->ended = clock_realtime();
+        return run_record_encode(record);
+}
+
+static char *skips_note(const DecisionSkip *skips, size_t n) {
+        unsigned count = 0;
+
+        for (size_t i = 0; i < n; i++)
+                count += skips[i].count;
+        if (count == 1)
+                return g_strdup_printf("tick %" G_GINT64_FORMAT " skipped: %s", skips[0].from,
+                                       skips[0].why);
+        return g_strdup_printf("%u ticks skipped, from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
+                               ": %s",
+                               count, skips[0].from, skips[n - 1].to, skips[0].why);
+}
+
+/* What was missed because its locks cannot be had was not missed for want of a node. */
+static const char *why_of(const ScheduledJob *job, const DecisionSkip *skip) {
+        if (job->lock_fault && g_str_has_prefix(skip->why, "missed"))
+                return "missed: its locks could not be had";
+        return skip->why;
+}
+
+/* Appends the operation that writes one skip's record; its strings are kept in `strings`. */
+static void add_skip(ScheduledJob *job, GArray *ops, GPtrArray *strings, Ledger *next,
+                     const DecisionSkip *skip) {
+        const LedgerEntry *entry = NULL;
+        bool joined = false;
+        char *path, *data;
+
+        if (ledger_skip(next, job->spec->schedule, skip->from, skip->to, skip->count,
+                        why_of(job, skip), &entry, &joined) < 0)
+                return;
+        path = path_run(job->coordinator->config->root, job->name, entry->run);
+        data = skip_record(job, entry);
+        g_ptr_array_add(strings, path);
+        g_ptr_array_add(strings, data);
+        add_op(ops,
+               job->overwrite_records || (joined && !job->remake_records) ? ZK_OP_SET
+                                                                          : ZK_OP_CREATE,
+               path, data, -1);
+}
+
+void job_ledger_write_skips(ScheduledJob *job, const DecisionSkip *skips, size_t n) {
+        g_autoptr(GArray) ops = g_array_new(FALSE, TRUE, sizeof(ZkOp));
+        g_autoptr(GPtrArray) strings = g_ptr_array_new_with_free_func(g_free);
+        g_autofree char *control = path_control(job->coordinator->config->root);
+        Ledger *next = ledger_copy(job->ledger);
+
+        /* Some of the records may exist already (the ledger was deleted and they were not), or not
+         * any more: one by one, each is made or written over. */
+        if (job->one_skip_at_a_time)
+                n = MIN(n, 1);
+        add_op(ops, ZK_OP_CHECK, control, NULL, tree_control_version(job->coordinator->tree));
+        for (size_t i = 0; i < n; i++)
+                add_skip(job, ops, strings, next, &skips[i]);
+        if (ops->len == 1) { /* full, and of runs under way: one of them has to end first */
+                ledger_free(next);
+                scheduled_job_write_done(job, ZK_FAULT);
+                return;
+        }
+        ledger_compact(next, job->spec->schedule);
+        g_ptr_array_add(strings, ledger_encode(next));
+        add_op(ops, ZK_OP_SET, job->path, strings->pdata[strings->len - 1], job->ledger_version);
+        job->write_note = skips_note(skips, n);
+        job->write_note_tick = skips[0].from;
+        job->write_note_id = g_strdup(MESSAGE_TICK_SKIPPED);
+        write_ops(job, ops, next, ops->len - 1);
+}
+
+/* ---- refused requests ---- */
+
+void job_ledger_refuse_request(ScheduledJob *job, const JobRequest *request, const char *why) {
+        const char *root = job->coordinator->config->root;
+        g_autoptr(GArray) ops = g_array_new(FALSE, TRUE, sizeof(ZkOp));
+        g_autofree char *record_path = path_run(root, job->name, request->id),
+                        *request_path = path_request(root, request->id);
+        _cleanup_(run_record_freep) RunRecord *record = run_record_new(job->name, request->id);
+        g_autofree char *data = NULL;
+
+        record->state = RUN_SKIPPED;
+        record->why = g_strdup(why);
+        record->who = g_strdup(request->who);
+        record->node = g_strdup(job->coordinator->config->node_name);
+        record->ended = clock_realtime();
+        data = run_record_encode(record);
+        add_op(ops, ZK_OP_DELETE, request_path, NULL, -1);
+        add_op(ops, ZK_OP_CREATE, record_path, data, 0);
+        job->write_note = g_strdup_printf("manual run %s skipped: %s", request->id, why);
+        job->write_note_id = g_strdup(MESSAGE_TICK_SKIPPED);
+        g_free(job->refused);
+        job->refused = g_strdup(request->id);
+        write_ops(job, ops, NULL, UINT32_MAX);
+}
+
+/* ---- repair ---- */
+
+static void on_found(const ZkReply *reply, void *userdata) {
+        ScheduledJob *job = userdata;
+        g_autoptr(GArray) ops = g_array_new(FALSE, TRUE, sizeof(ZkOp));
+        _cleanup_(run_record_freep) RunRecord *found = NULL;
+        g_autofree char *data = NULL;
+        Ledger *next;
+
+        job->write_call = NULL;
+        if (reply->code != ZK_OK || run_record_decode(reply->data, reply->data_size, &found) < 0 ||
+            !job->ledger) {
+                scheduled_job_write_done(job, reply->code == ZK_OK ? ZK_FAULT : reply->code);
+                return;
+        }
+        next = ledger_copy(job->ledger);
+        (void)ledger_claim(next, found);
+        if (run_state_is_final(found->state))
+                (void)ledger_settle(next, found, job->spec->schedule);
+        data = ledger_encode(next);
+        add_op(ops, ZK_OP_SET, job->path, data, job->ledger_version);
+        job->write_note =
+            g_strdup_printf("run %s had a record but no entry in the ledger: taken in", found->run);
+        job->write_note_id = g_strdup(MESSAGE_FOREIGN_DATA);
+        write_ops(job, ops, next, 0);
+}
+
+void job_ledger_repair(ScheduledJob *job, const char *run) {
+        g_autofree char *path = path_run(job->coordinator->config->root, job->name, run);
+        Zk *zk = coordinator_zk(job->coordinator);
+
+        job->operation = JOB_OPERATION_WRITING;
+        if (!zk || zk_get(zk, path, on_found, job, &job->write_call, NULL, NULL, NULL) < 0)
+                scheduled_job_write_done(job, ZK_CLOSED);
+}

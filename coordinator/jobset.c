@@ -1,0 +1,223 @@
+/* See jobset.h.
+ *
+ * An entry is a job with the name of the file that it came from (directories are not part of it: a
+ * file that moved from /usr/lib to /etc is the same file). At a load, entries are made in this
+ * order, and a name that has one is not given another:
+ *
+ *   1. what bad files last had: their old entries stay;
+ *   2. what names in several files last were: their old entries stay;
+ *   3. the jobs of the good files.
+ *
+ * So whatever was in force stays so until somebody's files say clearly what shall come after it.
+ */
+#include "jobset.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "duration.h"
+
+typedef struct Entry {
+        JobSpec *spec;
+        char *file; /* the file's name without its directory */
+} Entry;
+
+struct JobSet {
+        GPtrArray *entries;  /* Entry, sorted by the job's name */
+        GHashTable *by_name; /* job name -> Entry; owns nothing */
+        char **errors;
+};
+
+static void entry_free(gpointer data) {
+        Entry *entry = data;
+
+        job_spec_free(entry->spec);
+        g_free(entry->file);
+        g_free(entry);
+}
+
+JobSet *jobset_new(void) {
+        JobSet *set = g_new0(JobSet, 1);
+
+        set->entries = g_ptr_array_new_with_free_func(entry_free);
+        set->by_name = g_hash_table_new(g_str_hash, g_str_equal);
+        set->errors = g_new0(char *, 1);
+        return set;
+}
+
+JobSet *jobset_free(JobSet *set) {
+        if (!set)
+                return NULL;
+        g_hash_table_unref(set->by_name);
+        g_ptr_array_unref(set->entries);
+        g_strfreev(set->errors);
+        g_free(set);
+        return NULL;
+}
+
+static bool stop_fits(const JobSpec *spec, const DaemonConfig *config) {
+        return usec_add(spec->stop_timeout, config->kill_slack) <= config->fence_budget;
+}
+
+void jobset_check_file(const JobFile *file, const DaemonConfig *config, Diagnostics *diagnostics) {
+        for (guint i = 0; i < file->jobs->len; i++) {
+                const JobSpec *spec = file->jobs->pdata[i];
+                g_autofree char *stop = duration_to_string(spec->stop_timeout);
+                g_autofree char *slack = duration_to_string(config->kill_slack);
+                g_autofree char *budget = duration_to_string(config->fence_budget);
+                g_autofree char *sum =
+                    duration_to_string(usec_add(spec->stop_timeout, config->kill_slack));
+
+                if (!stop_fits(spec, config))
+                        diagnostics_add(diagnostics,
+                                        spec->stop_timeout_mark.file ? &spec->stop_timeout_mark
+                                                                     : &spec->mark,
+                                        "job \"%s\" could not be stopped in time: stop-timeout %s "
+                                        "+ kill-slack %s = %s, more than the fence-budget %s",
+                                        spec->name, stop, slack, sum, budget);
+        }
+}
+
+/* Puts an entry into the set. Return: false when the name has one already; nothing has changed
+ * then. */
+static bool add_entry(JobSet *set, JobSpec *spec, const char *file) {
+        Entry *entry;
+
+        if (g_hash_table_contains(set->by_name, spec->name))
+                return false;
+        entry = g_new0(Entry, 1);
+        entry->spec = spec;
+        entry->file = g_strdup(file);
+        g_ptr_array_add(set->entries, entry);
+        g_hash_table_insert(set->by_name, spec->name, entry);
+        return true;
+}
+
+/* Moves an old entry over, unless the daemon's configuration has changed so that it no longer fits.
+ */
+static void keep_entry(JobSet *set, Entry *old, const DaemonConfig *config) {
+        if (old->spec && stop_fits(old->spec, config) && add_entry(set, old->spec, old->file))
+                old->spec = NULL;
+}
+
+static void keep_entries_of_bad_file(JobSet *set, const JobSet *old, const JobFile *file,
+                                     const DaemonConfig *config) {
+        for (guint i = 0; i < old->entries->len; i++) {
+                Entry *entry = old->entries->pdata[i];
+
+                if (g_str_equal(entry->file, file->name))
+                        keep_entry(set, entry, config);
+        }
+}
+
+static void keep_entries_of_duplicates(JobSet *set, const JobSet *old, const JobFile *file,
+                                       const DaemonConfig *config) {
+        for (guint i = 0; i < file->duplicates->len; i++) {
+                const JobSpec *spec = file->duplicates->pdata[i];
+                Entry *entry = g_hash_table_lookup(old->by_name, spec->name);
+
+                if (entry)
+                        keep_entry(set, entry, config);
+        }
+}
+
+static void add_entries_of_good_file(JobSet *set, const JobFile *file, Diagnostics *diagnostics) {
+        for (guint i = 0; i < file->jobs->len; i++) {
+                JobSpec *spec = file->jobs->pdata[i];
+                const Entry *kept;
+
+                if (add_entry(set, spec, file->name)) {
+                        file->jobs->pdata[i] =
+                            NULL; /* ours now; the array's free function takes NULL */
+                        continue;
+                }
+                kept = g_hash_table_lookup(set->by_name, spec->name);
+                diagnostics_add(diagnostics, &spec->mark,
+                                "job \"%s\" stays as it last was in %s, which has errors",
+                                spec->name, kept->spec->mark.file);
+        }
+}
+
+static int compare_entries(gconstpointer a, gconstpointer b) {
+        return strcmp((*(const Entry *const *)a)->spec->name,
+                      (*(const Entry *const *)b)->spec->name);
+}
+
+/* Return: the lines for people, with one that counts those that were not kept. */
+static char **error_lines(const Diagnostics *diagnostics) {
+        char **lines = diagnostics_to_strv(diagnostics);
+        guint shown = g_strv_length(lines);
+
+        if (diagnostics_count(diagnostics) > shown) {
+                lines = g_renew(char *, lines, shown + 2);
+                lines[shown] =
+                    g_strdup_printf("and %u more errors", diagnostics_count(diagnostics) - shown);
+                lines[shown + 1] = NULL;
+        }
+        return lines;
+}
+
+/* Makes the new set of the files and of what is left of the old one. */
+static JobSet *jobset_merge(const JobSet *old, const GPtrArray *files, const DaemonConfig *config,
+                            Diagnostics *diagnostics) {
+        JobSet *set = jobset_new();
+
+        for (guint i = 0; i < files->len; i++) {
+                JobFile *file = files->pdata[i];
+                unsigned before = diagnostics_count(diagnostics);
+
+                jobset_check_file(file, config, diagnostics);
+                file->good &= diagnostics_count(diagnostics) == before;
+                if (!file->good)
+                        keep_entries_of_bad_file(set, old, file, config);
+        }
+        for (guint i = 0; i < files->len; i++)
+                keep_entries_of_duplicates(set, old, files->pdata[i], config);
+        for (guint i = 0; i < files->len; i++) {
+                const JobFile *file = files->pdata[i];
+
+                if (file->good)
+                        add_entries_of_good_file(set, file, diagnostics);
+        }
+        g_ptr_array_sort(set->entries, compare_entries);
+        return set;
+}
+
+int jobset_load(JobSet *set, const char *const *directories, const DaemonConfig *config) {
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+        _cleanup_(jobset_freep) JobSet *merged = NULL;
+        g_autoptr(GPtrArray) files = NULL;
+        JobSet swap;
+        int r;
+
+        r = job_files_load(directories, diagnostics, &files);
+        if (r < 0)
+                return r;
+        merged = jobset_merge(set, files, config, diagnostics);
+        g_strfreev(merged->errors);
+        merged->errors = error_lines(diagnostics);
+        swap = *set;
+        *set = *merged;
+        *merged = swap;
+        return 0;
+}
+
+guint jobset_size(const JobSet *set) {
+        return set->entries->len;
+}
+
+const JobSpec *jobset_get(const JobSet *set, guint index) {
+        const Entry *entry = g_ptr_array_index(set->entries, index);
+
+        return entry->spec;
+}
+
+const JobSpec *jobset_find(const JobSet *set, const char *name) {
+        const Entry *entry = g_hash_table_lookup(set->by_name, name);
+
+        return entry ? entry->spec : NULL;
+}
+
+const char *const *jobset_errors(const JobSet *set) {
+        return (const char *const *)set->errors;
+}

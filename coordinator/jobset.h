@@ -1,0 +1,42 @@
+/* The set of jobs in force: what the files say, merged with what was last good, and the checks that
+ * need more than one floor-1 room.
+ *
+ * A file with an error keeps the definitions it last had; a job that stands in two files keeps the
+ * one it last had. The deadline sum (stop-timeout + kill-slack must fit the fence budget) is
+ * checked here because it needs the daemon's configuration and the job's.
+ */
+#pragma once
+
+#include "daemon-config.h"
+#include "diagnostics.h"
+#include "job-files.h"
+
+typedef struct JobSet JobSet;
+
+JobSet *jobset_new(void);
+JobSet *jobset_free(JobSet *set);
+DEFINE_CLEANUP(JobSet, jobset_free);
+
+/* Loads the directories and replaces the set; `config` gives the sums. Faults are kept with the set
+ * (jobset_errors()). Return: 0, or negative errno when nothing could be read at all: the old set is
+ * then unchanged. */
+int jobset_load(JobSet *set, const char *const *directories, const DaemonConfig *config);
+
+/* Judges one file's jobs against the daemon's configuration, as jobset_load() does; for `verify`.
+ */
+void jobset_check_file(const JobFile *file, const DaemonConfig *config, Diagnostics *diagnostics);
+
+/* The jobs, sorted by name: JobSpec, borrowed until the next load. */
+guint jobset_size(const JobSet *set);
+const JobSpec *jobset_get(const JobSet *set, guint index);
+const JobSpec *jobset_find(const JobSet *set, const char *name);
+
+/* What was wrong at the last load: "FILE:LINE:COL: error: ...", NULL-terminated, borrowed. */
+const char *const *jobset_errors(const JobSet *set);
+
+/* Return: NULL when this machine can run the job, else a newly allocated sentence (g_free): the
+ * executable is missing or not executable, the user or group is unknown, the working directory is
+ * missing, or it
+ * asks for a resource in another way than this machine's configuration declares. Looks at this
+ * machine. */
+char *job_unfit_reason(const JobSpec *spec, const DaemonConfig *config);

@@ -1,0 +1,399 @@
+/* See ledger.h. */
+#include "ledger.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define LEDGER_VERSION 1
+
+static void ledger_entry_free(void *data) {
+        LedgerEntry *entry = data;
+
+        g_free(entry->run);
+        g_free(entry->node);
+        g_free(entry->why);
+        g_free(entry);
+}
+
+Ledger *ledger_new(int64_t from, const char *digest) {
+        Ledger *ledger = g_new0(Ledger, 1);
+
+        ledger->from = from;
+        ledger->digest = g_strdup(digest);
+        ledger->open = g_ptr_array_new_with_free_func(ledger_entry_free);
+        return ledger;
+}
+
+Ledger *ledger_free(Ledger *ledger) {
+        if (!ledger)
+                return NULL;
+        g_free(ledger->digest);
+        g_clear_pointer(&ledger->open, g_ptr_array_unref);
+        ledger->last = run_record_free(ledger->last);
+        g_free(ledger);
+        return NULL;
+}
+
+static LedgerEntry *ledger_entry_copy(const LedgerEntry *entry) {
+        LedgerEntry *copy = g_new(LedgerEntry, 1);
+
+        *copy = *entry;
+        copy->run = g_strdup(entry->run);
+        copy->node = g_strdup(entry->node);
+        copy->why = g_strdup(entry->why);
+        return copy;
+}
+
+Ledger *ledger_copy(const Ledger *ledger) {
+        Ledger *copy = ledger_new(ledger->from, ledger->digest);
+
+        copy->mark = ledger->mark;
+        for (guint i = 0; i < ledger->open->len; i++)
+                g_ptr_array_add(copy->open, ledger_entry_copy(ledger->open->pdata[i]));
+        copy->last = ledger->last ? run_record_copy(ledger->last) : NULL;
+        return copy;
+}
+
+static json_t *entry_to_json(const LedgerEntry *entry) {
+        json_t *object = json_object();
+
+        json_object_set_new(object, "run", json_string(entry->run));
+        json_object_set_new(object, "state", json_string(run_state_to_string(entry->state)));
+        if (entry->tick)
+                json_object_set_new(object, "tick", json_integer(entry->tick));
+        if (entry->to != entry->tick) {
+                json_object_set_new(object, "to", json_integer(entry->to));
+                json_object_set_new(object, "count", json_integer(entry->count));
+        }
+        if (entry->attempt)
+                json_object_set_new(object, "attempt", json_integer(entry->attempt));
+        if (entry->node)
+                json_object_set_new(object, "node", json_string(entry->node));
+        if (entry->why)
+                json_object_set_new(object, "why", json_string(entry->why));
+        if (entry->claimed)
+                json_object_set_new(object, "claimed",
+                                    json_real((double)entry->claimed / (double)USEC_PER_SEC));
+        return object;
+}
+
+char *ledger_encode(const Ledger *ledger) {
+        json_t *object = json_object(), *open = json_array();
+
+        json_object_set_new(object, "v", json_integer(LEDGER_VERSION));
+        json_object_set_new(object, "mark", json_integer(ledger->mark));
+        json_object_set_new(object, "from", json_integer(ledger->from));
+        json_object_set_new(object, "digest", json_string(ledger->digest));
+        for (guint i = 0; i < ledger->open->len; i++)
+                json_array_append_new(open, entry_to_json(ledger->open->pdata[i]));
+        json_object_set_new(object, "open", open);
+        if (ledger->last)
+                json_object_set_new(object, "last", run_record_to_json(ledger->last));
+        return record_dump_object(object);
+}
+
+/* An entry has the members of a run record, so that one decoder knows them all. */
+static int entry_from_json(json_t *object, LedgerEntry **ret_entry) {
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+        LedgerEntry *entry;
+
+        if (!json_is_object(object) || json_object_set_new(object, "job", json_string("any")) < 0 ||
+            run_record_from_json(object, &record) < 0)
+                return -EBADMSG;
+        if (record->state == RUN_RUNNING ||
+            (record->to && (!record->tick || record->to < record->tick)))
+                return -EBADMSG;
+        entry = g_new0(LedgerEntry, 1);
+        *entry = (LedgerEntry){
+            .tick = record->tick,
+            .to = record->to ? record->to : record->tick,
+            .count = record->count ? record->count : 1,
+            .attempt = record->attempt,
+            .state = record->state,
+            .run = g_steal_pointer(&record->run),
+            .node = g_steal_pointer(&record->node),
+            .why = g_steal_pointer(&record->why),
+            .claimed = record->claimed,
+        };
+        *ret_entry = entry;
+        return 0;
+}
+
+static gint entry_compare(gconstpointer a, gconstpointer b) {
+        const LedgerEntry *x = *(const LedgerEntry *const *)a, *y = *(const LedgerEntry *const *)b;
+
+        if (x->tick != y->tick)
+                return x->tick < y->tick ? -1 : 1;
+        return strcmp(x->run, y->run);
+}
+
+static bool is_tick(const json_t *value) {
+        return json_is_integer(value) && json_integer_value(value) >= 0 &&
+               json_integer_value(value) <= RECORD_TICK_MAX;
+}
+
+static int ledger_from_json(json_t *object, Ledger *ledger) {
+        const json_t *mark = json_object_get(object, "mark"),
+                     *from = json_object_get(object, "from");
+        const json_t *open = json_object_get(object, "open"),
+                     *last = json_object_get(object, "last");
+        const char *digest = json_string_value(json_object_get(object, "digest"));
+        json_t *element;
+        size_t index;
+
+        if (json_integer_value(json_object_get(object, "v")) != LEDGER_VERSION || !is_tick(mark) ||
+            !is_tick(from) || !json_is_array(open) || !digest ||
+            json_array_size(open) > 4 * (size_t)LEDGER_OPEN_MAX)
+                return -EBADMSG;
+        ledger->mark = json_integer_value(mark);
+        ledger->from = json_integer_value(from);
+        ledger->digest = g_strdup(digest);
+        json_array_foreach(open, index, element) {
+                LedgerEntry *entry = NULL;
+                if (entry_from_json(element, &entry) < 0)
+                        return -EBADMSG;
+                g_ptr_array_add(ledger->open, entry);
+        }
+        g_ptr_array_sort(ledger->open, entry_compare);
+        return last ? run_record_from_json(last, &ledger->last) : 0;
+}
+
+int ledger_decode(const char *data, size_t size, Ledger **ret_ledger) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(0, NULL);
+        json_t *object = record_parse_object(data, size);
+        int r = object ? ledger_from_json(object, ledger) : -EBADMSG;
+
+        json_decref(object);
+        if (r < 0)
+                return r;
+        *ret_ledger = g_steal_pointer(&ledger);
+        return 0;
+}
+
+int64_t ledger_floor(const Ledger *ledger) {
+        return MAX(ledger->mark, ledger->from);
+}
+
+static LedgerEntry *find_tick(const Ledger *ledger, int64_t tick) {
+        for (guint i = 0; i < ledger->open->len; i++) {
+                LedgerEntry *entry = ledger->open->pdata[i];
+                if (entry->tick && entry->tick <= tick && tick <= entry->to)
+                        return entry;
+        }
+        return NULL;
+}
+
+static LedgerEntry *find_run(const Ledger *ledger, const char *run) {
+        for (guint i = 0; i < ledger->open->len; i++) {
+                LedgerEntry *entry = ledger->open->pdata[i];
+                if (strcmp(entry->run, run) == 0)
+                        return entry;
+        }
+        return NULL;
+}
+
+const LedgerEntry *ledger_find_tick(const Ledger *ledger, int64_t tick) {
+        return find_tick(ledger, tick);
+}
+
+const LedgerEntry *ledger_find_run(const Ledger *ledger, const char *run) {
+        return find_run(ledger, run);
+}
+
+bool ledger_is_decided(const Ledger *ledger, int64_t tick) {
+        return tick <= ledger_floor(ledger) || find_tick(ledger, tick);
+}
+
+const LedgerEntry *ledger_first_claimed(const Ledger *ledger) {
+        for (guint i = 0; i < ledger->open->len; i++) {
+                const LedgerEntry *entry = ledger->open->pdata[i];
+                if (entry->state == RUN_CLAIMED)
+                        return entry;
+        }
+        return NULL;
+}
+
+bool ledger_next_undecided(const Ledger *ledger, const Schedule *schedule, int64_t after,
+                           int64_t until, int64_t *ret_tick) {
+        int64_t cursor = MAX(after, ledger_floor(ledger)), tick;
+
+        while (schedule_next(schedule, cursor, &tick) && tick <= until) {
+                const LedgerEntry *entry = find_tick(ledger, tick);
+                if (!entry) {
+                        *ret_tick = tick;
+                        return true;
+                }
+                cursor = entry->to;
+        }
+        return false;
+}
+
+int ledger_claim(Ledger *ledger, const RunRecord *record) {
+        LedgerEntry *entry;
+
+        if ((record->tick && ledger_is_decided(ledger, record->tick)) ||
+            find_run(ledger, record->run))
+                return -EEXIST;
+        if (ledger->open->len >= LEDGER_OPEN_MAX)
+                return -ENOSPC;
+        entry = g_new0(LedgerEntry, 1);
+        *entry = (LedgerEntry){
+            .tick = record->tick,
+            .to = record->tick,
+            .count = 1,
+            .attempt = record->attempt,
+            .state = RUN_CLAIMED,
+            .run = g_strdup(record->run),
+            .node = g_strdup(record->node),
+            .claimed = record->claimed,
+        };
+        g_ptr_array_add(ledger->open, entry);
+        g_ptr_array_sort(ledger->open, entry_compare);
+        return 0;
+}
+
+static bool is_newer(const RunRecord *record, const RunRecord *last) {
+        return !last || strcmp(record->run, last->run) == 0 || record->claimed >= last->claimed;
+}
+
+/* What `status` shows of the newest run; the rest stands in its record. */
+static RunRecord *record_short(const RunRecord *record) {
+        RunRecord *copy = run_record_copy(record);
+
+        g_clear_pointer(&copy->boot, g_free);
+        g_clear_pointer(&copy->nonce, g_free);
+        g_clear_pointer(&copy->unit, g_free);
+        g_clear_pointer(&copy->invocation, g_free);
+        g_clear_pointer(&copy->locks, g_strfreev);
+        copy->token = 0;
+        return copy;
+}
+
+int ledger_settle(Ledger *ledger, const RunRecord *record, const Schedule *schedule) {
+        LedgerEntry *entry = find_run(ledger, record->run);
+
+        if (record->state != RUN_SKIPPED && is_newer(record, ledger->last) &&
+            (entry || (ledger->last && strcmp(record->run, ledger->last->run) == 0))) {
+                RunRecord *last = record_short(record);
+                run_record_free(ledger->last);
+                ledger->last = last;
+        }
+        if (!entry)
+                return -ENOENT;
+        entry->state = record->state;
+        ledger_compact(ledger, schedule);
+        return 0;
+}
+
+/* The skipped entry right before `from` that may take it in, or NULL. `why` NULL: whatever its
+ * reason. */
+static LedgerEntry *find_joinable(const Ledger *ledger, const Schedule *schedule, int64_t from,
+                                  const char *why) {
+        LedgerEntry *before = NULL;
+        int64_t next;
+
+        for (guint i = 0; i < ledger->open->len; i++) {
+                LedgerEntry *entry = ledger->open->pdata[i];
+                if (entry->tick && entry->to < from)
+                        before = entry;
+        }
+        if (!before || before->state != RUN_SKIPPED || (why && g_strcmp0(before->why, why) != 0))
+                return NULL;
+        return schedule_next(schedule, before->to, &next) && next == from ? before : NULL;
+}
+
+static bool has_decided(const Ledger *ledger, int64_t from, int64_t to) {
+        if (from <= ledger_floor(ledger))
+                return true;
+        for (guint i = 0; i < ledger->open->len; i++) {
+                const LedgerEntry *entry = ledger->open->pdata[i];
+                if (entry->tick && entry->tick <= to && from <= entry->to)
+                        return true;
+        }
+        return false;
+}
+
+/* Return: whether nothing but `from` keeps the mark from moving. */
+static bool holds_mark(const Ledger *ledger, const Schedule *schedule, int64_t from) {
+        int64_t tick;
+
+        return schedule_next(schedule, ledger_floor(ledger), &tick) && tick == from;
+}
+
+/* The skipped entry that takes in what begins at `from`, or NULL. */
+static LedgerEntry *find_taker(const Ledger *ledger, const Schedule *schedule, int64_t from,
+                               const char *why) {
+        LedgerEntry *entry = find_joinable(ledger, schedule, from, why);
+
+        if (entry || ledger->open->len < LEDGER_OPEN_MAX)
+                return entry;
+        entry = find_joinable(ledger, schedule, from, NULL);
+        if (entry) {
+                g_free(entry->why);
+                entry->why = g_strdup(LEDGER_WHY_SEVERAL);
+        }
+        return entry;
+}
+
+int ledger_skip(Ledger *ledger, const Schedule *schedule, int64_t from, int64_t to, unsigned count,
+                const char *why, const LedgerEntry **ret_entry, bool *ret_joined) {
+        LedgerEntry *entry;
+
+        if (has_decided(ledger, from, to))
+                return -EEXIST;
+        entry = find_taker(ledger, schedule, from, why);
+        if (entry) {
+                entry->to = to;
+                entry->count =
+                    count > UINT32_MAX - entry->count ? UINT32_MAX : entry->count + count;
+                *ret_entry = entry;
+                *ret_joined = true;
+                return 0;
+        }
+        if (ledger->open->len >= LEDGER_OPEN_MAX && !holds_mark(ledger, schedule, from))
+                return -ENOSPC;
+        *ret_joined = false;
+        entry = g_new0(LedgerEntry, 1);
+        *entry = (LedgerEntry){
+            .tick = from,
+            .to = to,
+            .count = count,
+            .state = RUN_SKIPPED,
+            .run = g_strdup_printf("%" G_GINT64_FORMAT "-0", from),
+            .why = g_strdup(why),
+        };
+        g_ptr_array_add(ledger->open, entry);
+        g_ptr_array_sort(ledger->open, entry_compare);
+        *ret_entry = entry;
+        return 0;
+}
+
+/* Moves the mark to the end of the run of final entries that begins right after the floor. */
+static void advance_mark(Ledger *ledger, const Schedule *schedule) {
+        int64_t cursor = ledger_floor(ledger), tick;
+
+        while (schedule_next(schedule, cursor, &tick)) {
+                const LedgerEntry *entry = find_tick(ledger, tick);
+                if (!entry || !run_state_is_final(entry->state))
+                        break;
+                cursor = entry->to;
+                ledger->mark = cursor;
+        }
+}
+
+void ledger_compact(Ledger *ledger, const Schedule *schedule) {
+        if (schedule)
+                advance_mark(ledger, schedule);
+        for (guint i = ledger->open->len; i-- > 0;) {
+                const LedgerEntry *entry = ledger->open->pdata[i];
+                if (run_state_is_final(entry->state) && entry->to <= ledger_floor(ledger))
+                        g_ptr_array_remove_index(ledger->open, i);
+        }
+}
+
+void ledger_adopt_digest(Ledger *ledger, const char *digest, int64_t now) {
+        g_free(ledger->digest);
+        ledger->digest = g_strdup(digest);
+        ledger->from = MAX(ledger->from, now);
+        ledger_compact(ledger, NULL);
+}

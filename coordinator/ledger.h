@@ -1,0 +1,86 @@
+/* The ledger: what ZooKeeper remembers of a job's ticks (DESIGN sections 2, 5 and 7). Pure: the
+ * data, its one line of JSON, and the rules by which it changes; reading and writing it is done by
+ * scheduled-job.c and run.c.
+ *
+ *   {"v":1, "mark":T, "from":T, "digest":"hex", "open":[entry...], "last":{run record, short}}
+ *
+ * Every tick at or before max(mark, from) is settled, or was never owed. Above it a tick is decided
+ * when an entry covers it: claimed (a run is under way), or already final while an older tick is
+ * still open. A tick that nothing covers is undecided: somebody still owes it. Entries of manual
+ * runs have tick 0: they are open until settled and never move the mark.
+ */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "run-record.h"
+#include "schedule.h"
+
+/* A ledger of this many entries is full: it takes no claims, and of skips only those that need no
+ * entry of their own, or whose entry goes with the next ledger_compact(). */
+#define LEDGER_OPEN_MAX 64
+
+/* The reason of a range that was joined because the ledger was full, not because of its reason. */
+#define LEDGER_WHY_SEVERAL "for several reasons, too many to tell apart"
+
+typedef struct LedgerEntry {
+        int64_t tick;   /* 0: a manual run */
+        int64_t to;     /* the last tick it covers; equal to tick but for skipped ranges */
+        unsigned count; /* how many ticks */
+        unsigned attempt;
+        RunState state; /* claimed, or final */
+        char *run;
+        char *node; /* of the claim; NULL when skipped */
+        char *why;  /* NULL but for skipped */
+        usec_t claimed;
+} LedgerEntry;
+
+typedef struct Ledger {
+        int64_t mark;
+        int64_t from;
+        char *digest;    /* "" when the job was withdrawn */
+        GPtrArray *open; /* LedgerEntry, sorted by tick */
+        RunRecord *last; /* the newest settled run, short; NULL before the first */
+} Ledger;
+
+Ledger *ledger_new(int64_t from, const char *digest);
+Ledger *ledger_free(Ledger *ledger);
+DEFINE_CLEANUP(Ledger, ledger_free);
+Ledger *ledger_copy(const Ledger *ledger);
+
+char *ledger_encode(const Ledger *ledger);
+/* Return: 0; -EBADMSG when the data is no ledger. */
+int ledger_decode(const char *data, size_t size, Ledger **ret_ledger);
+
+/* Everything at or before this is settled or not owed. */
+int64_t ledger_floor(const Ledger *ledger);
+/* Return: the entry that covers a tick above the floor, or NULL. */
+const LedgerEntry *ledger_find_tick(const Ledger *ledger, int64_t tick);
+const LedgerEntry *ledger_find_run(const Ledger *ledger, const char *run);
+bool ledger_is_decided(const Ledger *ledger, int64_t tick);
+/* Return: the oldest entry that is still claimed, or NULL. */
+const LedgerEntry *ledger_first_claimed(const Ledger *ledger);
+/* Return: the first undecided tick after `after` and at or before `until`. False when there is
+ * none. */
+bool ledger_next_undecided(const Ledger *ledger, const Schedule *schedule, int64_t after,
+                           int64_t until, int64_t *ret_tick);
+
+/* Adds a claim. Return: 0; -EEXIST when the tick is decided or the run is known; -ENOSPC when
+ * LEDGER_OPEN_MAX is reached. */
+int ledger_claim(Ledger *ledger, const RunRecord *record);
+/* Settles a claimed run (or refines an unknown one), updates `last`, then moves the mark. Return:
+ * 0; -ENOENT when there is no such entry: then only `last` changes, if it is the same run. */
+int ledger_settle(Ledger *ledger, const RunRecord *record, const Schedule *schedule);
+/* Adds [from, to] as skipped, joining it to the entry before when that was skipped for the same
+ * reason (in a full ledger: for any) and nothing undecided lies between. *ret_entry is the entry as
+ * it now is (borrowed), *ret_joined whether its record exists already. ledger_compact() is to
+ * follow. Return: 0; -EEXIST when a tick in the range is decided; -ENOSPC. */
+int ledger_skip(Ledger *ledger, const Schedule *schedule, int64_t from, int64_t to, unsigned count,
+                const char *why, const LedgerEntry **ret_entry, bool *ret_joined);
+/* Moves the mark over what is final and drops those entries. `schedule` NULL: only what is at or
+ * before the floor is dropped. */
+void ledger_compact(Ledger *ledger, const Schedule *schedule);
+/* The job changed: another digest is in force from `now` on; undecided ticks before it are no
+ * longer owed. */
+void ledger_adopt_digest(Ledger *ledger, const char *digest, int64_t now);

@@ -1,0 +1,127 @@
+/* See lock-look.h. To see all means two surveys, one of the directories below the root and one of
+ * those that the configuration declares elsewhere. */
+#include "lock-look.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lock-report.h"
+#include "name.h"
+#include "paths.h"
+
+struct LockLook {
+        char *asked;
+        LockSurvey *below, *elsewhere;
+        unsigned pending;
+        int error;
+        LockLookFunc func;
+        void *userdata;
+};
+
+LockLook *lock_look_free(LockLook *look) {
+        if (!look)
+                return NULL;
+        lock_survey_free(look->below);
+        lock_survey_free(look->elsewhere);
+        g_free(look->asked);
+        g_free(look);
+        return NULL;
+}
+
+char *lock_look_fault(const char *resource) {
+        const char *name =
+            g_str_has_prefix(resource, "job:") ? resource + strlen("job:") : resource;
+        const char *fault = name_fault(name);
+
+        return fault ? g_strdup_printf("the resource name \"%s\" %s", resource, fault) : NULL;
+}
+
+static void take_entries(GPtrArray *entries, const LockSurvey *survey) {
+        const GPtrArray *more = survey ? lock_survey_entries(survey) : NULL;
+
+        for (guint i = 0; more && i < more->len; i++)
+                g_ptr_array_add(entries, more->pdata[i]);
+}
+
+static void on_survey(LockSurvey *survey, int error, void *userdata) {
+        g_autoptr(GPtrArray) entries = g_ptr_array_new();
+        LockLook *look = userdata;
+
+        if (error < 0)
+                look->error = error;
+        if (--look->pending > 0)
+                return;
+        if (look->error < 0) {
+                look->func(look, look->error, NULL, look->userdata);
+                return;
+        }
+        take_entries(entries, look->below);
+        take_entries(entries, look->elsewhere);
+        look->func(look, 0, lock_report(entries, look->asked, clock_realtime()), look->userdata);
+}
+
+static int survey(LockLook *look, Session *session, const char *parent, const GArray *places,
+                  LockSurvey **ret_survey) {
+        int r = lock_survey_new(session, parent, (const LockPlace *)(void *)places->data,
+                                places->len, on_survey, look, ret_survey);
+
+        if (r >= 0)
+                look->pending++;
+        return r;
+}
+
+/* What is declared to stand elsewhere. */
+static GArray *places_elsewhere(const DaemonConfig *config) {
+        GArray *places = g_array_new(FALSE, FALSE, sizeof(LockPlace));
+        GHashTableIter iterator;
+        gpointer value;
+
+        if (!config->resources)
+                return places;
+        g_hash_table_iter_init(&iterator, config->resources);
+        while (g_hash_table_iter_next(&iterator, NULL, &value)) {
+                const DaemonResource *resource = value;
+                LockPlace place = {resource->name, resource->path};
+
+                if (resource->path)
+                        g_array_append_val(places, place);
+        }
+        return places;
+}
+
+static int look_at_one(LockLook *look, Session *session, const DaemonConfig *config,
+                       const char *parent) {
+        const DaemonResource *declared = daemon_config_resource(config, look->asked);
+        g_autoptr(GArray) places = g_array_new(FALSE, FALSE, sizeof(LockPlace));
+        LockPlace place = {look->asked, declared ? declared->path : NULL};
+
+        g_array_append_val(places, place);
+        return survey(look, session, parent, places, &look->below);
+}
+
+static int look_at_all(LockLook *look, Session *session, const DaemonConfig *config,
+                       const char *parent) {
+        g_autoptr(GArray) none = g_array_new(FALSE, FALSE, sizeof(LockPlace));
+        g_autoptr(GArray) places = places_elsewhere(config);
+        int r = survey(look, session, parent, none, &look->below);
+
+        if (r >= 0 && places->len > 0)
+                r = survey(look, session, parent, places, &look->elsewhere);
+        return r;
+}
+
+int lock_look_new(Session *session, const DaemonConfig *config, const char *resource,
+                  LockLookFunc func, void *userdata, LockLook **ret_look) {
+        _cleanup_(lock_look_freep) LockLook *look = g_new0(LockLook, 1);
+        g_autofree char *parent = path_locks(config->root);
+        int r = 0;
+
+        look->asked = g_strdup(resource);
+        look->func = func;
+        look->userdata = userdata;
+        r = resource ? look_at_one(look, session, config, parent)
+                     : look_at_all(look, session, config, parent);
+        if (r >= 0)
+                *ret_look = g_steal_pointer(&look);
+        return r;
+}

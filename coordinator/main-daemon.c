@@ -1,0 +1,129 @@
+/* jobkeeperd: options, signals, the loop. Everything else is the coordinator's. */
+#include <errno.h>
+#include <getopt.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-event.h>
+
+#include "coordinator.h"
+#include "log.h"
+
+#define EXIT_CONFIGURATION 78 /* sysexits.h, EX_CONFIG: the service manager does not try again */
+#define EXIT_USAGE 64
+
+static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *info,
+                        void *userdata) {
+        coordinator_terminate(userdata);
+        return 0;
+}
+
+static int on_interrupt(sd_event_source *source, const struct signalfd_siginfo *info,
+                        void *userdata) {
+        coordinator_stop(userdata);
+        return 0;
+}
+
+static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
+        coordinator_reload(userdata);
+        return 0;
+}
+
+static void print_help(void) {
+        puts("jobkeeperd [OPTIONS...]\n\n"
+             "Runs scheduled jobs once in the whole cluster.\n\n"
+             "  -h --help            Show this help\n"
+             "     --version         Show the version\n"
+             "     --config=FILE     The daemon's configuration (" DAEMON_CONFIG_PATH ")\n\n"
+             "See jobkeeperd(8), jobkeeper.yaml(5) and jobkeeper-jobs(5).");
+}
+
+/* Return: -1 to go on, otherwise the exit status. */
+static int parse_arguments(int argc, char **argv, CoordinatorOptions *options) {
+        enum { OPTION_VERSION = 0x100, OPTION_CONFIG };
+        static const struct option long_options[] = {
+            {"help", no_argument, NULL, 'h'},
+            {"version", no_argument, NULL, OPTION_VERSION},
+            {"config", required_argument, NULL, OPTION_CONFIG},
+            {0},
+        };
+        int option;
+
+        while ((option = getopt_long(argc, argv, "h", long_options, NULL)) >= 0)
+                switch (option) {
+                case 'h':
+                        print_help();
+                        return EXIT_SUCCESS;
+                case OPTION_VERSION:
+                        puts("jobkeeperd " JOBKEEPER_VERSION);
+                        return EXIT_SUCCESS;
+                case OPTION_CONFIG:
+                        options->config_path = optarg;
+                        break;
+                default:
+                        return EXIT_USAGE;
+                }
+        if (optind < argc) {
+                fprintf(stderr, "jobkeeperd: unexpected argument \"%s\"\n", argv[optind]);
+                return EXIT_USAGE;
+        }
+        return -1;
+}
+
+/* The signals come through the loop, so they must be blocked before any thread starts. */
+static int block_signals(void) {
+        sigset_t set;
+
+        sigemptyset(&set);
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGHUP);
+        return sigprocmask(SIG_BLOCK, &set, NULL) < 0 ? -errno : 0;
+}
+
+static int add_signals(sd_event *event, Coordinator *coordinator) {
+        int r;
+
+        if ((r = sd_event_add_signal(event, NULL, SIGTERM, on_terminate, coordinator)) < 0 ||
+            (r = sd_event_add_signal(event, NULL, SIGINT, on_interrupt, coordinator)) < 0)
+                return r;
+        return sd_event_add_signal(event, NULL, SIGHUP, on_hangup, coordinator);
+}
+
+static int run(const CoordinatorOptions *options) {
+        _cleanup_(sd_event_unrefp) sd_event *event = NULL;
+        _cleanup_(coordinator_freep) Coordinator *coordinator = NULL;
+        int r;
+
+        if ((r = block_signals()) < 0 || (r = sd_event_default(&event)) < 0 ||
+            (r = sd_event_set_watchdog(event, true)) < 0 ||
+            (r = coordinator_new(event, options, &coordinator)) < 0 ||
+            (r = add_signals(event, coordinator)) < 0)
+                return r;
+        (void)sd_notify(0, "READY=1\nSTATUS=Connecting to ZooKeeper");
+        return sd_event_loop(event);
+}
+
+int main(int argc, char **argv) {
+        CoordinatorOptions options = {
+            .config_path = DAEMON_CONFIG_PATH,
+            .prefix = "",
+            .runtime_dir = "/run/jobkeeper",
+            .state_dir = "/var/lib/jobkeeper",
+        };
+        int r;
+
+        (void)setlocale(LC_ALL, "");
+        r = parse_arguments(argc, argv, &options);
+        if (r >= 0)
+                return r;
+        r = run(&options);
+        if (r == -EBADMSG)
+                return EXIT_CONFIGURATION;
+        if (r < 0)
+                log_error(NULL, "cannot go on: %s", strerror(-r));
+        return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

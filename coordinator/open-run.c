@@ -1,0 +1,56 @@
+/* See open-run.h. */
+#include "open-run.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <string.h>
+
+#include "paths.h"
+
+OpenRun *open_run_new(Coordinator *coordinator, const char *name, OpenRunFunc func,
+                      void *userdata) {
+        g_autofree char *job = NULL, *run = NULL;
+        OpenRun *open;
+
+        if (open_name_split(name, &job, &run) < 0)
+                return NULL;
+        open = g_new0(OpenRun, 1);
+        open->coordinator = coordinator;
+        open->job = g_steal_pointer(&job);
+        open->run = g_steal_pointer(&run);
+        open->func = func;
+        open->userdata = userdata;
+        return open;
+}
+
+void open_run_free(void *data) {
+        OpenRun *open = data;
+
+        if (!open)
+                return;
+        zk_call_free(open->call);
+        g_free(open->job);
+        g_free(open->run);
+        g_free(open);
+}
+
+static void on_record(const ZkReply *reply, void *userdata) {
+        OpenRun *open = userdata;
+        RunRecord *record = NULL;
+
+        open->call = NULL;
+        if (reply->code == ZK_OK && run_record_decode(reply->data, reply->data_size, &record) == 0)
+                record->token = reply->stat.czxid;
+        if (record && (strcmp(record->job, open->job) != 0 || strcmp(record->run, open->run) != 0))
+                record = run_record_free(record); /* somebody else's, whoever put it there */
+        open->func(open, reply->code, record, reply->stat.version, open->userdata);
+}
+
+int open_run_read(OpenRun *open) {
+        g_autofree char *path = path_run(open->coordinator->config->root, open->job, open->run);
+        Zk *zk = session_zk(open->coordinator->session);
+
+        if (!zk)
+                return -ENOTCONN;
+        return zk_get(zk, path, on_record, open, &open->call, NULL, NULL, NULL);
+}

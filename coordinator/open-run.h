@@ -1,0 +1,26 @@
+/* Reading the record of a run that stands open under a node's name: what recovery (our own) and
+ * orphans (a dead node's) begin with. */
+#pragma once
+
+#include "coordinator.h"
+#include "run-record.h"
+
+typedef struct OpenRun OpenRun;
+/* `record` is NULL when there is none or it is not one; otherwise it is handed over. */
+typedef void (*OpenRunFunc)(OpenRun *open, ZkCode code, RunRecord *record, int32_t version,
+                            void *userdata);
+
+struct OpenRun {
+        Coordinator *coordinator; /* weak */
+        char *job, *run;
+        OpenRunFunc func;
+        void *userdata;
+        ZkCall *call;
+};
+
+/* `name` is an entry's, "JOB:RUN". Return: NULL when it is not one. */
+OpenRun *open_run_new(Coordinator *coordinator, const char *name, OpenRunFunc func, void *userdata);
+/* For g_ptr_array_new_with_free_func(). */
+void open_run_free(void *data);
+/* Sends the read. Return: 0 or negative errno. */
+int open_run_read(OpenRun *open);

@@ -1,0 +1,327 @@
+/* See orphans.h.
+ *
+ * A DeadNode is looked at after rank × takeover-delay, and again every second until nothing stands
+ * open under its name or it is a member again: then it answers for its runs itself. Its contenders
+ * may outlive its member node for a moment only (one session owns both), so looking again soon is
+ * cheap.
+ */
+#include "orphans.h"
+
+#include <string.h>
+
+#include "log.h"
+#include "members.h"
+#include "message-id.h"
+#include "name.h"
+#include "open-run.h"
+#include "paths.h"
+#include "settle.h"
+
+#define LOOK_AGAIN (1 * USEC_PER_SEC)
+#define LEFT_ALONE_LOOK (5 * USEC_PER_MINUTE)
+
+typedef struct DeadNode DeadNode;
+
+/* One open run of a dead node on its way to being settled. */
+typedef struct Orphan {
+        DeadNode *dead; /* weak: owns us */
+        OpenRun *open;
+        RunRecord *record;
+        GPtrArray *lock_calls; /* OrphanLock */
+        unsigned pending;
+        bool locked; /* a contender of it still stands */
+        Settle *settle;
+} Orphan;
+
+typedef struct OrphanLock {
+        Orphan *orphan; /* weak: owns us */
+        ZkCall *call;
+} OrphanLock;
+
+struct DeadNode {
+        Orphans *orphans; /* weak: owns us */
+        char *node, *path;
+        sd_event_source *timer;
+        ZkCall *list_call;
+        GPtrArray *found; /* Orphan */
+        unsigned pending;
+        unsigned left_alone; /* entries of this look that nobody can settle */
+        unsigned looks;
+};
+
+struct Orphans {
+        Coordinator *coordinator; /* weak: owns us */
+        GHashTable *dead;         /* node → DeadNode */
+        ZkCall *list_call;
+        char *path;
+};
+
+static void orphan_lock_free(void *data) {
+        OrphanLock *lock = data;
+
+        zk_call_free(lock->call);
+        g_free(lock);
+}
+
+static void orphan_free(void *data) {
+        Orphan *orphan = data;
+
+        settle_free(orphan->settle);
+        g_ptr_array_unref(orphan->lock_calls);
+        run_record_free(orphan->record);
+        open_run_free(orphan->open);
+        g_free(orphan);
+}
+
+static void dead_node_free(void *data) {
+        DeadNode *dead = data;
+
+        sd_event_source_disable_unref(dead->timer);
+        zk_call_free(dead->list_call);
+        g_ptr_array_unref(dead->found);
+        g_free(dead->node);
+        g_free(dead->path);
+        g_free(dead);
+}
+
+Orphans *orphans_new(Coordinator *coordinator) {
+        Orphans *orphans = g_new0(Orphans, 1);
+
+        orphans->coordinator = coordinator;
+        orphans->path = path_open(coordinator->config->root);
+        orphans->dead = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, dead_node_free);
+        return orphans;
+}
+
+void orphans_reset(Orphans *orphans) {
+        orphans->list_call = zk_call_free(orphans->list_call);
+        g_hash_table_remove_all(orphans->dead);
+}
+
+Orphans *orphans_free(Orphans *orphans) {
+        if (!orphans)
+                return NULL;
+        orphans_reset(orphans);
+        g_hash_table_unref(orphans->dead);
+        g_free(orphans->path);
+        g_free(orphans);
+        return NULL;
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata);
+
+static void look_in(DeadNode *dead, usec_t delay) {
+        dead->timer = sd_event_source_disable_unref(dead->timer);
+        (void)sd_event_add_time_relative(dead->orphans->coordinator->event, &dead->timer,
+                                         CLOCK_MONOTONIC, delay, USEC_PER_MSEC, on_timer, dead);
+}
+
+/* One orphan has been dealt with, or cannot be for now. After the last one of this look: look
+ * again, until there are none. */
+static void orphan_done(DeadNode *dead) {
+        if (--dead->pending == 0)
+                look_in(dead, dead->left_alone == dead->found->len ? LEFT_ALONE_LOOK : LOOK_AGAIN);
+}
+
+static void on_settled(SettleOutcome outcome, void *userdata) {
+        Orphan *orphan = userdata;
+        const LogAbout about = {.message_id = MESSAGE_RUN_SETTLED_FOR_OTHER,
+                                .job = orphan->record->job,
+                                .run = orphan->record->run,
+                                .tick = orphan->record->tick};
+
+        orphan->settle = settle_free(orphan->settle);
+        if (outcome == SETTLE_DONE)
+                log_warning(&about, "node %s vanished during run %s: settled as unknown",
+                            orphan->dead->node, orphan->record->run);
+        orphan_done(orphan->dead);
+}
+
+static void settle_orphan(Orphan *orphan) {
+        Coordinator *coordinator = orphan->dead->orphans->coordinator;
+        SettleRequest request = {
+            .record = orphan->record,
+            .owner = orphan->dead->node,
+            .record_version = -1,
+            .history = UINT32_MAX, /* pruning is the next run's business */
+            .only_if_claimed = true,
+        };
+
+        orphan->record->state = RUN_UNKNOWN;
+        orphan->record->ended = clock_realtime();
+        g_free(orphan->record->why);
+        orphan->record->why = g_strdup_printf("node %s vanished while it ran", orphan->dead->node);
+        if (members_contains(coordinator->members, orphan->dead->node) ||
+            settle_start(coordinator, &request, on_settled, orphan, &orphan->settle) < 0)
+                orphan_done(orphan->dead);
+}
+
+static void on_lock(const ZkReply *reply, void *userdata) {
+        OrphanLock *lock = userdata;
+        Orphan *orphan = lock->orphan;
+
+        lock->call = NULL;
+        if (reply->code != ZK_NO_NODE &&
+            (reply->code != ZK_OK || run_record_is_contender(orphan->record, reply->stat.czxid)))
+                orphan->locked = true;
+        if (--orphan->pending > 0)
+                return;
+        if (orphan->locked)
+                orphan_done(orphan->dead);
+        else
+                settle_orphan(orphan);
+}
+
+/* Are its contenders gone? Without any, only the member node tells: one that somebody deleted, or
+ * that is just being replaced, is there again a moment later. */
+static void check_locks(Orphan *orphan) {
+        Zk *zk = session_zk(orphan->dead->orphans->coordinator->session);
+
+        if ((!orphan->record->locks || !*orphan->record->locks) && orphan->dead->looks < 2) {
+                orphan_done(orphan->dead);
+                return;
+        }
+
+        for (char **path = orphan->record->locks; path && *path; path++) {
+                OrphanLock *lock = g_new0(OrphanLock, 1);
+                lock->orphan = orphan;
+                g_ptr_array_add(orphan->lock_calls, lock);
+                if (!zk || zk_exists(zk, *path, on_lock, lock, &lock->call, NULL, NULL, NULL) < 0)
+                        orphan->locked = true;
+                else
+                        orphan->pending++;
+        }
+        if (orphan->pending > 0)
+                return;
+        if (orphan->locked)
+                orphan_done(orphan->dead);
+        else
+                settle_orphan(orphan);
+}
+
+static void remove_entry(const Orphan *orphan) {
+        const Coordinator *coordinator = orphan->dead->orphans->coordinator;
+        g_autofree char *path = path_open_run(coordinator->config->root, orphan->dead->node,
+                                              orphan->open->job, orphan->open->run);
+        Zk *zk = session_zk(coordinator->session);
+
+        if (zk)
+                (void)zk_delete(zk, path, -1, NULL, NULL, NULL);
+}
+
+/* Somebody deleted its record. The ledger may still say that it is under way, and would for ever.
+ */
+static RunRecord *record_of_nothing(const Orphan *orphan) {
+        RunRecord *record = run_record_new(orphan->open->job, orphan->open->run);
+        char *end = NULL;
+        int64_t tick = g_ascii_strtoll(orphan->open->run, &end, 10);
+
+        record->node = g_strdup(orphan->dead->node);
+        record->state = RUN_CLAIMED;
+        if (end[0] == '-' && g_ascii_isdigit(end[1])) { /* not a manual run's */
+                record->tick = tick;
+                record->attempt = (unsigned)g_ascii_strtoull(end + 1, NULL, 10);
+        }
+        return record;
+}
+
+static void on_record(OpenRun *open, ZkCode code, RunRecord *record, int32_t version,
+                      void *userdata) {
+        Orphan *orphan = userdata;
+
+        orphan->record = code == ZK_NO_NODE ? record_of_nothing(orphan) : record;
+        if (orphan->record && orphan->record->state == RUN_CLAIMED) {
+                check_locks(orphan);
+                return;
+        }
+        /* Settled: then nothing stands open. What cannot be read is left for people, and seldom
+         * looked at again. */
+        if (record)
+                remove_entry(orphan);
+        else if (code == ZK_OK)
+                orphan->dead->left_alone++;
+        orphan_done(orphan->dead);
+}
+
+static void add_orphan(DeadNode *dead, const char *name) {
+        Orphan *orphan = g_new0(Orphan, 1);
+
+        orphan->dead = dead;
+        orphan->lock_calls = g_ptr_array_new_with_free_func(orphan_lock_free);
+        orphan->open = open_run_new(dead->orphans->coordinator, name, on_record, orphan);
+        g_ptr_array_add(dead->found, orphan);
+        if (orphan->open && open_run_read(orphan->open) >= 0)
+                dead->pending++;
+}
+
+static void on_listed(const ZkReply *reply, void *userdata) {
+        DeadNode *dead = userdata;
+
+        dead->list_call = NULL;
+        if (reply->code == ZK_NO_NODE || (reply->code == ZK_OK && reply->n_children == 0)) {
+                g_hash_table_remove(dead->orphans->dead, dead->node);
+                return;
+        }
+        if (reply->code != ZK_OK) {
+                look_in(dead, LOOK_AGAIN);
+                return;
+        }
+        for (size_t i = 0; i < reply->n_children; i++)
+                add_orphan(dead, reply->children[i]);
+        if (dead->pending == 0) /* nothing but names that are not ours */
+                g_hash_table_remove(dead->orphans->dead, dead->node);
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        DeadNode *dead = userdata;
+        Coordinator *coordinator = dead->orphans->coordinator;
+
+        dead->timer = sd_event_source_disable_unref(dead->timer);
+        g_ptr_array_set_size(dead->found, 0);
+        dead->pending = dead->left_alone = 0;
+        dead->looks++;
+        if (members_contains(coordinator->members, dead->node)) {
+                g_hash_table_remove(dead->orphans->dead, dead->node);
+                return 0;
+        }
+        if (!coordinator_zk(coordinator) ||
+            zk_get_children(coordinator_zk(coordinator), dead->path, on_listed, dead,
+                            &dead->list_call, NULL, NULL, NULL) < 0)
+                look_in(dead, LOOK_AGAIN);
+        return 0;
+}
+
+void orphans_node_left(Orphans *orphans, const char *node) {
+        Coordinator *coordinator = orphans->coordinator;
+        DeadNode *dead;
+
+        if (strcmp(node, coordinator->config->node_name) == 0 || !name_is_valid(node) ||
+            g_hash_table_contains(orphans->dead, node))
+                return;
+        dead = g_new0(DeadNode, 1);
+        dead->orphans = orphans;
+        dead->node = g_strdup(node);
+        dead->path = path_open_node(coordinator->config->root, node);
+        dead->found = g_ptr_array_new_with_free_func(orphan_free);
+        g_hash_table_insert(orphans->dead, dead->node, dead);
+        look_in(dead,
+                coordinator_member_rank(coordinator, node) * coordinator->config->takeover_delay);
+}
+
+static void on_nodes_listed(const ZkReply *reply, void *userdata) {
+        Orphans *orphans = userdata;
+
+        orphans->list_call = NULL;
+        for (size_t i = 0; reply->code == ZK_OK && i < reply->n_children; i++)
+                if (!members_contains(orphans->coordinator->members, reply->children[i]))
+                        orphans_node_left(orphans, reply->children[i]);
+}
+
+void orphans_start(Orphans *orphans) {
+        Zk *zk = session_zk(orphans->coordinator->session);
+
+        orphans->list_call = zk_call_free(orphans->list_call);
+        if (zk)
+                (void)zk_get_children(zk, orphans->path, on_nodes_listed, orphans,
+                                      &orphans->list_call, NULL, NULL, NULL);
+}

@@ -1,0 +1,16 @@
+/* Orphans: runs that stand open under the name of a node that is gone. The survivors settle them,
+ * rank by rank, as unknown, once the dead node's contenders are gone too: then its session is over,
+ * and with it, by the deadline, whatever it ran. */
+#pragma once
+
+#include "coordinator.h"
+
+Orphans *orphans_new(Coordinator *coordinator);
+Orphans *orphans_free(Orphans *orphans);
+DEFINE_CLEANUP(Orphans, orphans_free);
+
+/* We are ready: looks at the open runs of every node that is no member. */
+void orphans_start(Orphans *orphans);
+/* A member left. */
+void orphans_node_left(Orphans *orphans, const char *node);
+void orphans_reset(Orphans *orphans);

@@ -1,0 +1,94 @@
+/* See paths.h. */
+#include "paths.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <inttypes.h>
+
+#include "name.h"
+
+char *path_version(const char *root) {
+        return g_strconcat(root, "/version", NULL);
+}
+
+char *path_control(const char *root) {
+        return g_strconcat(root, "/control", NULL);
+}
+
+char *path_nodes(const char *root) {
+        return g_strconcat(root, "/nodes", NULL);
+}
+
+char *path_node(const char *root, const char *node) {
+        return g_strconcat(root, "/nodes/", node, NULL);
+}
+
+char *path_locks(const char *root) {
+        return g_strconcat(root, "/locks", NULL);
+}
+
+char *path_jobs(const char *root) {
+        return g_strconcat(root, "/jobs", NULL);
+}
+
+char *path_job(const char *root, const char *job) {
+        return g_strconcat(root, "/jobs/", job, NULL);
+}
+
+char *path_runs(const char *root, const char *job) {
+        return g_strconcat(root, "/jobs/", job, "/runs", NULL);
+}
+
+char *path_run(const char *root, const char *job, const char *run) {
+        return g_strconcat(root, "/jobs/", job, "/runs/", run, NULL);
+}
+
+char *path_open(const char *root) {
+        return g_strconcat(root, "/open", NULL);
+}
+
+char *path_open_node(const char *root, const char *node) {
+        return g_strconcat(root, "/open/", node, NULL);
+}
+
+char *path_open_run(const char *root, const char *node, const char *job, const char *run) {
+        return g_strconcat(root, "/open/", node, "/", job, ":", run, NULL);
+}
+
+char *path_requests(const char *root) {
+        return g_strconcat(root, "/requests", NULL);
+}
+
+char *path_request(const char *root, const char *id) {
+        return g_strconcat(root, "/requests/", id, NULL);
+}
+
+int open_name_split(const char *name, char **ret_job, char **ret_run) {
+        g_auto(GStrv) parts = g_strsplit(name, ":", 2);
+
+        if (!parts[0] || !parts[1] || !name_is_valid(parts[0]) || !name_is_valid(parts[1]))
+                return -EINVAL;
+        *ret_job = g_strdup(parts[0]);
+        *ret_run = g_strdup(parts[1]);
+        return 0;
+}
+
+char *run_id_for_tick(int64_t tick, unsigned attempt) {
+        return g_strdup_printf("%" PRId64 "-%u", tick, attempt);
+}
+
+char *run_id_for_skip(int64_t tick) {
+        return run_id_for_tick(tick, 0);
+}
+
+char *run_id_for_request(int64_t now) {
+        return g_strdup_printf("%" PRId64 "-m%08x", now, g_random_int());
+}
+
+char *unit_name_for_run(const char *job, const char *run) {
+        return g_strdup_printf("jobkeeper-%s-%s.service", job, run);
+}
+
+char *resource_of_job(const char *job) {
+        return g_strconcat("job:", job, NULL);
+}

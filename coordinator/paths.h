@@ -1,0 +1,34 @@
+/* Where things stand under zookeeper.root (DESIGN section 5), and the ids of runs. Pure. Every
+ * string is newly allocated (g_free). */
+#pragma once
+
+#include <stdint.h>
+
+char *path_version(const char *root);
+char *path_control(const char *root);
+char *path_nodes(const char *root);
+char *path_node(const char *root, const char *node);
+char *path_locks(const char *root);
+char *path_jobs(const char *root);
+char *path_job(const char *root, const char *job);
+char *path_runs(const char *root, const char *job);
+char *path_run(const char *root, const char *job, const char *run);
+char *path_open(const char *root);
+char *path_open_node(const char *root, const char *node);
+/* The open entry's name is "JOB:RUN": a job's name has no colon. */
+char *path_open_run(const char *root, const char *node, const char *job, const char *run);
+char *path_requests(const char *root);
+char *path_request(const char *root, const char *id);
+
+/* Takes the name of an open entry apart. Return: 0, or -EINVAL. */
+int open_name_split(const char *name, char **ret_job, char **ret_run);
+
+char *run_id_for_tick(int64_t tick, unsigned attempt);
+char *run_id_for_skip(int64_t tick);
+/* A manual run's id: the second it was asked for, and chance. Sorted by name, runs are sorted by
+ * time. */
+char *run_id_for_request(int64_t now);
+/* "jobkeeper-JOB-RUN.service" */
+char *unit_name_for_run(const char *job, const char *run);
+/* The name of the resource that is a job's own: "job:NAME". */
+char *resource_of_job(const char *job);

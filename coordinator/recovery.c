@@ -1,0 +1,168 @@
+/* See recovery.h. */
+#include "recovery.h"
+
+#include <string.h>
+
+#include "log.h"
+#include "message-id.h"
+#include "open-run.h"
+#include "paths.h"
+#include "run.h"
+
+#define RETRY_DELAY (1 * USEC_PER_SEC)
+
+struct Recovery {
+        Coordinator *coordinator; /* weak: owns us */
+        char *path;
+        bool attached, done;
+        ZkCall *sync_call, *call;
+        bool synced;
+        GPtrArray *reads; /* OpenRun */
+        unsigned pending;
+        bool failed, again;
+        sd_event_source *retry;
+};
+
+static void list_open(Recovery *recovery);
+
+Recovery *recovery_new(Coordinator *coordinator) {
+        Recovery *recovery = g_new0(Recovery, 1);
+
+        recovery->coordinator = coordinator;
+        recovery->path = path_open_node(coordinator->config->root, coordinator->config->node_name);
+        recovery->reads = g_ptr_array_new_with_free_func(open_run_free);
+        return recovery;
+}
+
+static void cancel(Recovery *recovery) {
+        recovery->sync_call = zk_call_free(recovery->sync_call);
+        recovery->call = zk_call_free(recovery->call);
+        g_ptr_array_set_size(recovery->reads, 0);
+        recovery->pending = 0;
+        recovery->failed = recovery->again = false;
+        recovery->retry = sd_event_source_disable_unref(recovery->retry);
+}
+
+void recovery_reset(Recovery *recovery) {
+        cancel(recovery);
+        recovery->done = recovery->attached = false;
+}
+
+Recovery *recovery_free(Recovery *recovery) {
+        if (!recovery)
+                return NULL;
+        cancel(recovery);
+        g_ptr_array_unref(recovery->reads);
+        g_free(recovery->path);
+        g_free(recovery);
+        return NULL;
+}
+
+static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
+        list_open(userdata);
+        return 0;
+}
+
+static void retry_later(Recovery *recovery) {
+        cancel(recovery);
+        (void)sd_event_add_time_relative(recovery->coordinator->event, &recovery->retry,
+                                         CLOCK_MONOTONIC, RETRY_DELAY, USEC_PER_MSEC, on_retry,
+                                         recovery);
+}
+
+static void answered(Recovery *recovery) {
+        if (recovery->pending > 0 && --recovery->pending > 0)
+                return;
+        if (recovery->failed || (recovery->done && recovery->again)) {
+                retry_later(recovery);
+                return;
+        }
+        if (recovery->done)
+                return;
+        recovery->done = true;
+        coordinator_recovered(recovery->coordinator);
+}
+
+static bool is_known(const Recovery *recovery, const OpenRun *open) {
+        g_autofree char *key = run_key(open->job, open->run);
+
+        return g_hash_table_contains(recovery->coordinator->runs, key) ||
+               g_hash_table_contains(recovery->coordinator->claiming, key);
+}
+
+static void on_record(OpenRun *open, ZkCode code, RunRecord *record, int32_t version,
+                      void *userdata) {
+        Recovery *recovery = userdata;
+        const LogAbout about = {
+            .message_id = MESSAGE_FOREIGN_DATA, .job = open->job, .run = open->run};
+
+        if (code != ZK_OK && code != ZK_NO_NODE)
+                recovery->failed = true;
+        else if (!record)
+                log_warning(&about,
+                            "%s/%s:%s: stands open, but has no record that we can read; left alone",
+                            recovery->path, open->job, open->run);
+        else if (record->state == RUN_CLAIMED && !is_known(recovery, open))
+                (void)run_recover(recovery->coordinator, g_steal_pointer(&record), version,
+                                  recovery->attached);
+        run_record_free(record);
+        answered(recovery);
+}
+
+static void on_synced(const ZkReply *reply, void *userdata) {
+        Recovery *recovery = userdata;
+
+        recovery->sync_call = NULL;
+        recovery->synced = reply->code == ZK_OK;
+}
+
+static void on_listed(const ZkReply *reply, void *userdata) {
+        Recovery *recovery = userdata;
+
+        recovery->call = NULL;
+        recovery->failed = !recovery->synced || (reply->code != ZK_OK && reply->code != ZK_NO_NODE);
+        for (size_t i = 0; i < reply->n_children; i++) {
+                OpenRun *open =
+                    open_run_new(recovery->coordinator, reply->children[i], on_record, recovery);
+                if (!open)
+                        continue;
+                if (is_known(recovery, open) || open_run_read(open) < 0) {
+                        open_run_free(open);
+                        continue;
+                }
+                g_ptr_array_add(recovery->reads, open);
+                recovery->pending++;
+        }
+        if (recovery->pending == 0)
+                answered(recovery);
+}
+
+static void list_open(Recovery *recovery) {
+        Zk *zk = session_zk(recovery->coordinator->session);
+
+        cancel(recovery);
+        if (!zk)
+                return; /* begun again with the next session */
+        /* What the process before us did last may be news to the server that we are connected to.
+         */
+        recovery->synced = false;
+        if (zk_sync(zk, recovery->path, on_synced, recovery, &recovery->sync_call) < 0 ||
+            zk_get_children(zk, recovery->path, on_listed, recovery, &recovery->call, NULL, NULL,
+                            NULL) < 0)
+                retry_later(recovery);
+}
+
+void recovery_start(Recovery *recovery, bool attached) {
+        recovery_reset(recovery);
+        recovery->attached = attached;
+        list_open(recovery);
+}
+
+void recovery_check(Recovery *recovery) {
+        /* What we would find now is ours in this session: its locks live. */
+        recovery->attached = true;
+        if (recovery->call || recovery->pending > 0)
+                recovery->again = true; /* this look may have come too early */
+        else if (recovery->done && !recovery->retry)
+                retry_later(recovery);
+}

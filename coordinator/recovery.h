@@ -1,0 +1,17 @@
+/* Recovery: the runs that stand open under our own node's name and that this process does not know,
+ * because a process before it claimed them, or because the answer to a claim was lost. Each is
+ * found again by its unit's name and settled, never started: claimed without a unit is unknown. */
+#pragma once
+
+#include "coordinator.h"
+
+Recovery *recovery_new(Coordinator *coordinator);
+Recovery *recovery_free(Recovery *recovery);
+DEFINE_CLEANUP(Recovery, recovery_free);
+
+/* We are registered. `attached`: the session of the process before us lives on, and its locks with
+ * it. Ends in coordinator_recovered(). */
+void recovery_start(Recovery *recovery, bool attached);
+/* Looks again, now that a claim's answer was lost. */
+void recovery_check(Recovery *recovery);
+void recovery_reset(Recovery *recovery);

@@ -1,0 +1,62 @@
+/* The record of one run (or of one range of skipped ticks): /jobs/JOB/runs/ID. One line of JSON,
+ * and the same object that the D-Bus surface hands out (bus-interface.h). Pure: encoding and
+ * decoding only. */
+#pragma once
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "cleanup.h"
+#include "clock.h"
+#include "run-state.h"
+
+/* What we read from a znode of ours is refused above this: ZooKeeper's own limit is 1 MiB, and ours
+ * never get near this one. */
+#define RECORD_SIZE_MAX ((size_t)64 * 1024)
+/* The last tick that a schedule can have (2199-12-31 23:59:59 UTC): a later one is none of ours. */
+#define RECORD_TICK_MAX INT64_C(7258118399)
+
+typedef struct RunRecord {
+        char *run; /* "TICK-ATTEMPT", for a manual run "EPOCH-mHEX", for skipped ticks "TICK-0" */
+        char *job;
+        int64_t tick; /* 0: manual */
+        int64_t to;   /* the last tick of a skipped range; 0: not a range */
+        unsigned count;
+        unsigned attempt;
+        char *node, *boot, *nonce, *unit, *invocation; /* NULL where it does not apply */
+        char **locks; /* absolute paths of the contenders, NULL-terminated; may be NULL */
+        RunState state;
+        char *why;
+        char *who;
+        int exit_status;                /* -1: none */
+        int signal;                     /* 0: none */
+        usec_t claimed, started, ended; /* CLOCK_REALTIME, 0: not (yet) */
+        usec_t cpu;                     /* USEC_INFINITY: not known */
+        int64_t token;                  /* fencing token; not stored: it is the znode's czxid */
+} RunRecord;
+
+RunRecord *run_record_new(const char *job, const char *run);
+RunRecord *run_record_free(RunRecord *record);
+DEFINE_CLEANUP(RunRecord, run_record_free);
+RunRecord *run_record_copy(const RunRecord *record);
+
+/* Return: a new reference. */
+json_t *run_record_to_json(const RunRecord *record);
+/* Return: 0; -EBADMSG when the object is not a record. */
+int run_record_from_json(const json_t *object, RunRecord **ret_record);
+
+/* Return: one line, newly allocated (g_free). */
+char *run_record_encode(const RunRecord *record);
+/* Return: 0; -EBADMSG when the data is not a record of ours (broken, foreign, too large). */
+int run_record_decode(const char *data, size_t size, RunRecord **ret_record);
+
+/* Return: whether what stands at the path of one of the record's contenders is that contender, by
+ * its czxid: it was there before the claim. A name that is not unique (naming single-node) may be
+ * another's by now. */
+bool run_record_is_contender(const RunRecord *record, int64_t czxid);
+
+/* Parses a line of JSON that must be an object: what every znode of ours holds. Return: a new
+ * reference or NULL. */
+json_t *record_parse_object(const char *data, size_t size);
+/* Return: `object` as one line, newly allocated (g_free); the reference is taken. */
+char *record_dump_object(json_t *object);

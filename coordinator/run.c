@@ -1,0 +1,307 @@
+/* See run.h. */
+#include "run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "message-id.h"
+#include "scheduled-job.h"
+#include "settle.h"
+#include "unit-spec.h"
+
+static void run_event(Run *run, RunEvent event);
+
+char *run_key(const char *job, const char *run) {
+        return g_strconcat(job, ":", run, NULL);
+}
+
+static LogAbout about(const Run *run, const char *message_id) {
+        return (LogAbout){.message_id = message_id,
+                          .job = run->record->job,
+                          .run = run->record->run,
+                          .tick = run->record->tick};
+}
+
+Run *run_free(Run *run) {
+        if (!run)
+                return NULL;
+        settle_free(run->settle);
+        unit_free(run->unit);
+        /* What is not settled keeps its contenders: the process after us, or the session's end,
+         * disposes of them. */
+        lock_set_forget(run->locks);
+        run_record_free(run->record);
+        g_free(run->key);
+        g_free(run);
+        return NULL;
+}
+
+/* ---- the end ---- */
+
+/* Our transaction would have deleted them; it was not ours to write. Taking them over and giving
+ * them up deletes them for certain. */
+static void release_contenders(Run *run) {
+        const char *const *paths = (const char *const *)run->record->locks;
+        LockSet *locks = NULL;
+
+        /* What stands at a path of another session's may be another run's of ours. */
+        if (paths && *paths && !run->session_lost &&
+            lock_set_adopt(run->coordinator->session, paths, NULL, NULL, &locks) >= 0)
+                lock_set_free(locks);
+}
+
+static void on_settled(SettleOutcome outcome, void *userdata) {
+        Run *run = userdata;
+
+        run->settle = settle_free(run->settle);
+        if (outcome == SETTLE_AGAIN)
+                return; /* run_session_ready() begins again */
+        if (outcome == SETTLE_ELSEWHERE)
+                release_contenders(run);
+        run_event(run, RUN_EVENT_SETTLED);
+}
+
+/* Return: whether its contenders are certainly its own still. */
+static bool holds_its_locks(const Run *run) {
+        return !run->record->locks || !*run->record->locks ||
+               (run->locks && lock_set_held_until(run->locks) > 0);
+}
+
+static void begin_settle(Run *run) {
+        const SettleRequest request = {
+            .record = run->record,
+            .owner = run->record->node,
+            .record_version = holds_its_locks(run) ? run->record_version : -1,
+            .history = run->history,
+        };
+
+        if (run->settle || run->phase != RUN_PHASE_SETTLING)
+                return;
+        /* The transaction deletes the contenders, and their watches tell of it before its answer
+         * does: that is no loss. */
+        run->locks = lock_set_forget(run->locks);
+        (void)settle_start(run->coordinator, &request, on_settled, run,
+                           &run->settle); /* no session: begun when there is one */
+}
+
+static void log_end(const Run *run) {
+        const LogAbout fields = about(run, MESSAGE_RUN_ENDED);
+        const RunRecord *record = run->record;
+        g_autofree char *detail = NULL;
+
+        if (record->signal)
+                detail = g_strdup_printf(" (signal %d)", record->signal);
+        else if (record->exit_status > 0)
+                detail = g_strdup_printf(" (exit status %d)", record->exit_status);
+        log_write(record->state == RUN_SUCCEEDED ? LOG_INFO : LOG_WARNING, &fields,
+                  "run %s %s%s%s%s", record->run, run_state_to_string(record->state),
+                  detail ? detail : "", record->why ? ": " : "", record->why ? record->why : "");
+}
+
+/* ---- the unit ---- */
+
+static void on_unit(Unit *unit, UnitEvent event, void *userdata) {
+        static const RunEvent events[] = {
+            [UNIT_EVENT_STARTED] = RUN_EVENT_UNIT_STARTED,
+            [UNIT_EVENT_EXITED] = RUN_EVENT_UNIT_EXITED,
+            [UNIT_EVENT_ENDED] = RUN_EVENT_UNIT_ENDED,
+            [UNIT_EVENT_ABSENT] = RUN_EVENT_UNIT_ABSENT,
+        };
+
+        run_event(userdata, events[event]);
+}
+
+static void take_unknown(Run *run) {
+        run->record->state = RUN_UNKNOWN;
+        run->record->ended = clock_realtime();
+        if (!run->record->why)
+                run->record->why =
+                    g_strdup("claimed, but its unit is not there: it may or may not have run");
+}
+
+static void perform(Run *run, RunAction action) {
+        const LogAbout started = about(run, MESSAGE_RUN_STARTED);
+
+        switch (action) {
+        case RUN_ACTION_NONE:
+                return;
+        case RUN_ACTION_ANNOUNCE:
+                log_info(&started, run->recovering ? "run %s goes on" : "run %s started",
+                         run->record->run);
+                return;
+        case RUN_ACTION_STOP_UNIT:
+                (void)unit_stop(run->unit);
+                return;
+        case RUN_ACTION_SETTLE:
+                run_record_take_result(run->record, unit_result(run->unit), run->interrupted);
+                break;
+        case RUN_ACTION_SETTLE_UNKNOWN:
+                take_unknown(run);
+                break;
+        case RUN_ACTION_DISCARD:
+                if (run->unit)
+                        unit_discard(run->unit);
+                run->locks = lock_set_forget(run->locks);
+                coordinator_run_settled(run->coordinator, run);
+                return;
+        case RUN_ACTION_IMPOSSIBLE:
+                abort();
+        }
+        log_end(run);
+        begin_settle(run);
+}
+
+static void run_event(Run *run, RunEvent event) {
+        RunStep step = run_table_step(run->phase, event);
+
+        if (step.action == RUN_ACTION_IMPOSSIBLE) {
+                log_error(NULL, "run %s: event \"%s\" in phase \"%s\" cannot happen", run->key,
+                          run_event_to_string(event), run_phase_to_string(run->phase));
+                abort();
+        }
+        run->phase = step.phase;
+        perform(run, step.action);
+}
+
+/* ---- the locks ---- */
+
+static void on_locks(LockSet *set, LockEvent event, void *userdata) {
+        Run *run = userdata;
+
+        if (event == LOCK_EVENT_HELD)
+                return; /* adopted */
+        /* Those of its contenders that still stand protect it until its cgroup is empty: the settle
+         * deletes them. */
+        run->locks = lock_set_forget(run->locks);
+        run_stop(run, true, "its locks were lost");
+}
+
+void run_session_lost(Run *run) {
+        /* The contenders are the dead session's: the server removes them, or the settle does. */
+        run->locks = lock_set_forget(run->locks);
+        run->settle = settle_free(run->settle);
+        run->record_version = -1;
+        run->session_lost = true;
+        run_stop(run, true, "the ZooKeeper session was lost");
+        /* Others may have its locks already: what did not end between D - K and D, or was not told
+         * because the server was first to say so, has no time left to end by itself. */
+        if (run->phase == RUN_PHASE_STOPPING && run->record->locks && *run->record->locks)
+                (void)unit_kill(run->unit);
+}
+
+void run_leave(Run *run) {
+        run->locks = lock_set_forget(run->locks);
+}
+
+void run_session_ready(Run *run) {
+        begin_settle(run);
+}
+
+void run_stop(Run *run, bool interrupted, const char *why) {
+        if (run->phase == RUN_PHASE_SETTLING || run->phase == RUN_PHASE_SETTLED ||
+            run->phase == RUN_PHASE_STOPPING)
+                return;
+        run->interrupted = interrupted;
+        if (!run->record->why)
+                run->record->why = g_strdup(why);
+        run_event(run, RUN_EVENT_STOP);
+}
+
+/* ---- the beginning ---- */
+
+static Run *run_new(Coordinator *coordinator, RunRecord *record, LockSet *locks, unsigned history) {
+        Run *run = g_new0(Run, 1);
+
+        run->coordinator = coordinator;
+        run->phase = RUN_PHASE_CLAIMED;
+        run->record = record;
+        run->key = run_key(record->job, record->run);
+        run->locks = locks;
+        run->history = history;
+        g_hash_table_insert(coordinator->runs, run->key, run);
+        return run;
+}
+
+/* It was claimed, and never was: says so. */
+static void not_started(Run *run, RunState state, char *why) {
+        run->record->state = state;
+        run->record->ended = clock_realtime();
+        g_free(run->record->why);
+        run->record->why = why;
+        run->phase = RUN_PHASE_SETTLING;
+        log_end(run);
+        begin_settle(run);
+}
+
+Run *run_start(Coordinator *coordinator, const JobSpec *spec, RunRecord *record, LockSet *locks) {
+        Run *run = run_new(coordinator, record, locks, spec->history);
+        RunUnitSpec unit_spec;
+        int r;
+
+        lock_set_set_func(locks, on_locks, run);
+        if (!locks && record->locks && *record->locks) {
+                not_started(run, RUN_INTERRUPTED,
+                            g_strdup("not started: its locks were lost right after the claim"));
+                return run;
+        }
+        /* The claim's answer may have come late, after the stop of all runs was due: what would be
+         * started now would not be stopped in time. */
+        if (clock_boottime() >= session_stop_at(coordinator->session)) {
+                not_started(run, RUN_INTERRUPTED,
+                            g_strdup("not started: ZooKeeper answered too late"));
+                return run;
+        }
+        run_unit_spec_init(&unit_spec, spec, record);
+        r = unit_start(coordinator->units, &unit_spec.spec, on_unit, run, &run->unit);
+        run_unit_spec_clear(&unit_spec);
+        if (r < 0)
+                not_started(run, RUN_FAILED,
+                            g_strdup_printf("could not be started: %s", g_strerror(-r)));
+        return run;
+}
+
+/* The machine was booted since: whatever ran is gone. */
+static bool settle_if_rebooted(Run *run) {
+        if (g_strcmp0(run->record->boot, run->coordinator->boot_id) == 0)
+                return false;
+        run->record->state = RUN_INTERRUPTED;
+        run->record->why = g_strdup("the node was rebooted");
+        run->record->ended = clock_realtime();
+        run->phase = RUN_PHASE_SETTLING;
+        log_end(run);
+        begin_settle(run);
+        return true;
+}
+
+Run *run_recover(Coordinator *coordinator, RunRecord *record, int32_t record_version,
+                 bool attached) {
+        ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, record->job);
+        Run *run = run_new(coordinator, record, NULL,
+                           job ? scheduled_job_spec(job)->history : JOB_HISTORY_DEFAULT);
+        const LogAbout fields = about(run, MESSAGE_RUN_ADOPTED);
+        int r;
+
+        run->record_version = record_version;
+        run->recovering = true;
+        run->session_lost = !attached;
+        if (settle_if_rebooted(run))
+                return run;
+        log_info(&fields, "run %s was claimed by a process before this one: looking for its unit",
+                 record->run);
+        r = unit_adopt(coordinator->units, record->unit, record->nonce, on_unit, run, &run->unit);
+        if (r < 0) {
+                take_unknown(run);
+                run->phase = RUN_PHASE_SETTLING;
+                log_end(run);
+                begin_settle(run);
+                return run;
+        }
+        if (attached && record->locks && *record->locks)
+                r = lock_set_adopt(coordinator->session, (const char *const *)record->locks,
+                                   on_locks, run, &run->locks);
+        if (r < 0 || !attached)
+                run_stop(run, true, "the ZooKeeper session was lost while the daemon was away");
+        return run;
+}

@@ -1,0 +1,48 @@
+/* A run on this node, from the claim (or from being found again after a restart) to the settle.
+ * Which step follows which event stands in run-table.h; the transaction that settles it in
+ * settle.h. */
+#pragma once
+
+#include "coordinator.h"
+#include "lock.h"
+#include "run-record.h"
+#include "run-table.h"
+
+struct Run {
+        Coordinator *coordinator; /* weak: owns us */
+        RunPhase phase;
+        RunRecord *record;
+        char *key;        /* "JOB:RUN" */
+        unsigned history; /* how many records the job keeps */
+        LockSet *locks;   /* NULL where there are none, or the session they belonged to is gone */
+        Unit *unit;
+        bool interrupted; /* we ended it, so its end is not its own result */
+        bool recovering;  /* it is being found again: nothing is known of its unit yet */
+        int32_t record_version;
+        bool session_lost;     /* that of the claim: its contenders are gone, or will be */
+        struct Settle *settle; /* under way, or NULL */
+};
+
+/* A claim of ours was written: takes the record (with its token) and the locks, and asks PID 1 to
+ * start the unit. Return: borrowed; the coordinator's table owns it. */
+Run *run_start(Coordinator *coordinator, const JobSpec *spec, RunRecord *record, LockSet *locks);
+
+/* A process before us claimed it: takes the record, and looks for its unit. `attached`: its session
+ * lives on and its locks are taken over; otherwise they are lost and it is stopped. */
+Run *run_recover(Coordinator *coordinator, RunRecord *record, int32_t record_version,
+                 bool attached);
+
+Run *run_free(Run *run);
+
+/* Ends it: `interrupted` when it is we who want that (locks, daemon), false when a person asked. */
+void run_stop(Run *run, bool interrupted, const char *why);
+/* The session that held its locks is gone. */
+void run_session_lost(Run *run);
+/* The daemon ends and the run is to go on, for the next process to find: nothing that happens to
+ * our session or our locks from now on concerns it. */
+void run_leave(Run *run);
+/* There is a session again: settles what waits for that. */
+void run_session_ready(Run *run);
+
+/* Return: "JOB:RUN", newly allocated. */
+char *run_key(const char *job, const char *run);

@@ -1,0 +1,50 @@
+/* A job as the daemon keeps it: its definition, its ledger as last seen, its timer, and the one
+ * question it asks again and again: what is to be done now? (decision.h)
+ *
+ * One operation at a time: reading the ledger, queueing for the locks, claiming, or writing skips.
+ * Rank 0 sends the queueing and the reading in one flight, because it will most likely run; the
+ * others read first, and create nothing when the tick is claimed or settled.
+ */
+#pragma once
+
+#include "coordinator.h"
+#include "ledger.h"
+#include "lock.h"
+
+ScheduledJob *scheduled_job_new(Coordinator *coordinator, const JobSpec *spec);
+ScheduledJob *scheduled_job_free(ScheduledJob *job);
+DEFINE_CLEANUP(ScheduledJob, scheduled_job_free);
+
+const char *scheduled_job_name(const ScheduledJob *job);
+const JobSpec *scheduled_job_spec(const ScheduledJob *job);
+/* Another definition took effect (or the same one, in other memory). */
+void scheduled_job_replace(ScheduledJob *job, const JobSpec *spec);
+
+/* There is a ready session: reads the ledger, makes it if it is missing, looks for missed ticks.
+ * Delayed by our rank. */
+void scheduled_job_begin(ScheduledJob *job);
+/* The session is gone: everything under way is dropped, what we know of the ledger is forgotten. */
+void scheduled_job_reset(ScheduledJob *job);
+/* Something changed that may change the answer. */
+void scheduled_job_consider(ScheduledJob *job);
+/* A manual run was asked for: ID is claimed by the rank that comes first. */
+void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, usec_t not_after);
+
+/* The ledger as last seen, with its version; NULL when not known. Settles use and update it. */
+const Ledger *scheduled_job_ledger(const ScheduledJob *job, int32_t *ret_version);
+void scheduled_job_set_ledger(ScheduledJob *job, Ledger *ledger, int32_t version);
+/* The names of the job's records as last listed, sorted, oldest first; NULL when not known.
+ * Borrowed; settles remove what they pruned. */
+GPtrArray *scheduled_job_records(ScheduledJob *job);
+void scheduled_job_set_records(ScheduledJob *job, const char *const *names, size_t n);
+
+typedef enum ScheduledJobState {
+        JOB_UNREAD,
+        JOB_IDLE,
+        JOB_WAITING,
+        JOB_RUNNING,
+        JOB_DRIFTED,
+        JOB_UNFIT
+} ScheduledJobState;
+/* For status. *ret_why is a sentence or "", borrowed. */
+ScheduledJobState scheduled_job_state(const ScheduledJob *job, const char **ret_why);

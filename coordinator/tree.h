@@ -1,0 +1,27 @@
+/* The layout under zookeeper.root: made when it is missing, checked when it is there, and the
+ * control node watched. */
+#pragma once
+
+#include "coordinator.h"
+
+#define TREE_LAYOUT_VERSION 1
+
+Tree *tree_new(Coordinator *coordinator);
+Tree *tree_free(Tree *tree);
+DEFINE_CLEANUP(Tree, tree_free);
+
+/* A new session, or a resumed one whose answers were lost: makes and checks the layout, then
+ * coordinator_tree_done(). */
+void tree_start(Tree *tree);
+/* The session is gone. */
+void tree_reset(Tree *tree);
+bool tree_is_done(const Tree *tree);
+
+/* The version of /control, which every claim checks. */
+int32_t tree_control_version(const Tree *tree);
+/* The control node is not what we thought: reads it again. */
+void tree_refresh_control(Tree *tree);
+/* Something of the layout is missing that was there: makes it again, soon. */
+void tree_repair(Tree *tree);
+/* Why the tree cannot be used, a sentence; "" when it can. */
+const char *tree_fault(const Tree *tree);

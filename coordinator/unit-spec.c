@@ -1,0 +1,129 @@
+/* See unit-spec.h. */
+#include "unit-spec.h"
+
+#include <glib.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define SLICE "system-jobkeeper.slice"
+
+/* A tick as RFC 3339 in UTC. */
+static char *tick_text(int64_t tick) {
+        g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(tick);
+
+        return time ? g_date_time_format(time, "%Y-%m-%dT%H:%M:%SZ") : g_strdup("");
+}
+
+static void add(GPtrArray *list, char *text) {
+        g_ptr_array_add(list, text);
+}
+
+static char **environment_of(const JobSpec *spec, const RunRecord *record) {
+        GPtrArray *list = g_ptr_array_new();
+        g_autofree char *tick = record->tick ? tick_text(record->tick) : g_strdup("");
+
+        for (char **assignment = spec->environment; *assignment; assignment++)
+                add(list, g_strdup(*assignment));
+        add(list, g_strconcat("JOBKEEPER_JOB=", record->job, NULL));
+        add(list, g_strconcat("JOBKEEPER_RUN_ID=", record->run, NULL));
+        add(list, g_strconcat("JOBKEEPER_NODE=", record->node, NULL));
+        add(list, g_strdup_printf("JOBKEEPER_ATTEMPT=%u", record->attempt));
+        add(list, g_strdup_printf("JOBKEEPER_FENCING_TOKEN=%" PRId64, record->token));
+        add(list, g_strconcat("JOBKEEPER_TICK=", tick, NULL));
+        if (record->tick)
+                add(list, g_strdup_printf("JOBKEEPER_TICK_EPOCH=%" PRId64, record->tick));
+        else
+                add(list, g_strdup("JOBKEEPER_TICK_EPOCH="));
+        add(list, NULL);
+        return (char **)g_ptr_array_free(list, FALSE);
+}
+
+static char **log_fields_of(const RunRecord *record) {
+        GPtrArray *list = g_ptr_array_new();
+
+        add(list, g_strconcat("JOBKEEPER_JOB=", record->job, NULL));
+        add(list, g_strconcat("JOBKEEPER_RUN=", record->run, NULL));
+        if (record->tick)
+                add(list, g_strdup_printf("JOBKEEPER_TICK=%" PRId64, record->tick));
+        add(list, NULL);
+        return (char **)g_ptr_array_free(list, FALSE);
+}
+
+void run_unit_spec_init(RunUnitSpec *ret, const JobSpec *spec, const RunRecord *record) {
+        *ret = (RunUnitSpec){
+            .environment = environment_of(spec, record),
+            .log_fields = log_fields_of(record),
+            .description = spec->description && *spec->description
+                               ? g_strdup(spec->description)
+                               : g_strdup_printf("Run %s of job %s", record->run, record->job),
+        };
+        ret->spec = (UnitSpec){
+            .name = record->unit,
+            .description = ret->description,
+            .argv = (const char *const *)spec->argv,
+            .argv_expand = spec->argv_expand,
+            .user = spec->user,
+            .group = spec->group,
+            .environment = (const char *const *)ret->environment,
+            .working_directory = spec->working_directory,
+            .log_fields = (const char *const *)ret->log_fields,
+            .slice = SLICE,
+            .nonce = record->nonce,
+            .timeout = spec->timeout,
+            .stop_timeout = spec->stop_timeout,
+        };
+}
+
+void run_unit_spec_clear(RunUnitSpec *spec) {
+        g_strfreev(spec->environment);
+        g_strfreev(spec->log_fields);
+        g_free(spec->description);
+        *spec = (RunUnitSpec){0};
+}
+
+static RunState state_of(const UnitResult *result, bool interrupted) {
+        if (result->stopped && interrupted)
+                return RUN_INTERRUPTED;
+        if (result->stopped)
+                return RUN_STOPPED;
+        switch (result->outcome) {
+        case UNIT_OUTCOME_SUCCESS:
+                return RUN_SUCCEEDED;
+        case UNIT_OUTCOME_TIMEOUT:
+                return RUN_TIMED_OUT;
+        case UNIT_OUTCOME_PENDING:
+        case UNIT_OUTCOME_UNKNOWN:
+                return RUN_UNKNOWN;
+        case UNIT_OUTCOME_EXIT_CODE:
+        case UNIT_OUTCOME_SIGNAL:
+        case UNIT_OUTCOME_START_FAILED:
+        case UNIT_OUTCOME_OTHER:
+                return RUN_FAILED;
+        }
+        return RUN_UNKNOWN;
+}
+
+static char *why_of(const UnitResult *result) {
+        if (result->outcome == UNIT_OUTCOME_START_FAILED)
+                return g_strdup_printf("could not be started: %s", result->detail);
+        if (result->outcome == UNIT_OUTCOME_UNKNOWN)
+                return g_strdup("the unit vanished before its result could be read");
+        return *result->detail ? g_strdup(result->detail) : NULL;
+}
+
+void run_record_take_result(RunRecord *record, const UnitResult *result, bool interrupted) {
+        record->state = state_of(result, interrupted);
+        if (!result->stopped) /* it ended by itself before the stop that `why` tells of */
+                g_clear_pointer(&record->why, g_free);
+        if (!record->why && record->state != RUN_SUCCEEDED)
+                record->why = why_of(result);
+        if (result->outcome == UNIT_OUTCOME_SUCCESS || result->outcome == UNIT_OUTCOME_EXIT_CODE)
+                record->exit_status = result->exit_status;
+        if (result->outcome == UNIT_OUTCOME_SIGNAL)
+                record->signal = result->exit_status;
+        record->started = result->started;
+        record->ended = result->ended ? result->ended : clock_realtime();
+        record->cpu = result->cpu;
+        g_free(record->invocation);
+        record->invocation = *result->invocation_id ? g_strdup(result->invocation_id) : NULL;
+}

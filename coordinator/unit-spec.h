@@ -1,0 +1,23 @@
+/* From a job and a run to the unit that executes it: the one place where config/ and units/ meet.
+ * Pure. */
+#pragma once
+
+#include "job.h"
+#include "run-record.h"
+#include "unit.h"
+
+/* The strings a UnitSpec borrows from. */
+typedef struct RunUnitSpec {
+        UnitSpec spec;
+        char **environment;
+        char **log_fields;
+        char *description;
+} RunUnitSpec;
+
+/* Fills *ret; `spec` and `record` must outlive it. run_unit_spec_clear() afterwards. */
+void run_unit_spec_init(RunUnitSpec *ret, const JobSpec *spec, const RunRecord *record);
+void run_unit_spec_clear(RunUnitSpec *spec);
+
+/* What a unit's end means for the run: fills state, why, exit, signal, times. `interrupted`: we
+ * ended it. */
+void run_record_take_result(RunRecord *record, const UnitResult *result, bool interrupted);
