@@ -1,0 +1,177 @@
+/* See bus-client.h. */
+#include "bus-client.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <stdarg.h>
+#include <string.h>
+#include <systemd/sd-bus.h>
+
+#include "bus-interface.h"
+#include "exit-code.h"
+#include "output.h"
+
+#define MESSAGE_NO_DAEMON "jobkeeperd is not running on this machine (systemctl status jobkeeperd)"
+
+typedef struct ErrorOutcome {
+        const char *name;
+        BusOutcome outcome;
+} ErrorOutcome;
+
+static const ErrorOutcome error_outcomes[] = {
+    {BUS_ERROR_NO_SUCH_JOB, BUS_NO_SUCH_JOB},
+    {BUS_ERROR_NOT_CONNECTED, BUS_NOT_CONNECTED},
+    {BUS_ERROR_NO_CANDIDATE, BUS_NO_CANDIDATE},
+    {BUS_ERROR_NO_SUCH_LOCK, BUS_NO_SUCH_LOCK},
+    {BUS_ERROR_STOPPING, BUS_STOPPING},
+    {BUS_ERROR_FAILED, BUS_FAILED},
+    {SD_BUS_ERROR_SERVICE_UNKNOWN, BUS_NO_DAEMON},
+    {SD_BUS_ERROR_NAME_HAS_NO_OWNER, BUS_NO_DAEMON},
+    {SD_BUS_ERROR_NO_REPLY, BUS_NO_ANSWER},
+    {SD_BUS_ERROR_TIMEOUT, BUS_NO_ANSWER},
+    {"org.freedesktop.DBus.Error.TimedOut", BUS_NO_ANSWER},
+    {SD_BUS_ERROR_DISCONNECTED, BUS_NO_ANSWER},
+    {SD_BUS_ERROR_ACCESS_DENIED, BUS_DENIED},
+    {SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED, BUS_DENIED},
+};
+
+BusOutcome bus_outcome_from_error(const char *name) {
+        for (size_t i = 0; name && i < G_N_ELEMENTS(error_outcomes); i++)
+                if (strcmp(error_outcomes[i].name, name) == 0)
+                        return error_outcomes[i].outcome;
+        return BUS_FAILED;
+}
+
+int bus_outcome_exit(BusOutcome outcome) {
+        switch (outcome) {
+        case BUS_ANSWERED:
+                return EXIT_CODE_OK;
+        case BUS_NO_DAEMON:
+        case BUS_NO_ANSWER:
+        case BUS_NOT_CONNECTED:
+        case BUS_STOPPING:
+                return EXIT_CODE_UNAVAILABLE;
+        case BUS_NO_SUCH_JOB:
+        case BUS_NO_CANDIDATE:
+        case BUS_NO_SUCH_LOCK:
+        case BUS_DENIED:
+        case BUS_FAILED:
+                return EXIT_CODE_FAILED;
+        }
+        g_assert_not_reached();
+}
+
+void bus_answer_done(BusAnswer *answer) {
+        g_clear_pointer(&answer->text, g_free);
+        g_clear_pointer(&answer->message, g_free);
+        json_decref(answer->json);
+        answer->json = NULL;
+}
+
+/* Fills in what kind of no it is. Takes the message. */
+static void answer_no(BusAnswer *answer, BusOutcome outcome, char *message) {
+        answer->outcome = outcome;
+        answer->message = message;
+}
+
+static void answer_error(BusAnswer *answer, const sd_bus_error *error, const char *method) {
+        BusOutcome outcome = bus_outcome_from_error(error->name);
+
+        switch (outcome) {
+        case BUS_NO_DAEMON:
+                answer_no(answer, outcome, g_strdup(MESSAGE_NO_DAEMON));
+                break;
+        case BUS_NO_ANSWER:
+                answer_no(answer, outcome,
+                          g_strdup("jobkeeperd did not answer (systemctl status jobkeeperd)"));
+                break;
+        case BUS_DENIED:
+                answer_no(answer, outcome,
+                          g_strdup_printf("not allowed to call %s: try as root", method));
+                break;
+        default:
+                answer_no(answer, outcome, g_strdup(error->message ? error->message : error->name));
+        }
+}
+
+static void answer_read(BusAnswer *answer, sd_bus_message *reply) {
+        const char *text = NULL;
+        json_error_t error;
+
+        if (sd_bus_message_read(reply, "s", &text) < 0) {
+                answer_no(answer, BUS_FAILED,
+                          g_strdup("jobkeeperd's answer is not of the kind expected"));
+                return;
+        }
+        answer->json = json_loads(text, 0, &error);
+        if (!answer->json) {
+                answer_no(answer, BUS_FAILED,
+                          g_strdup_printf("jobkeeperd's answer is no JSON: %s", error.text));
+                return;
+        }
+        answer->text = g_strdup(text);
+        answer->outcome = BUS_ANSWERED;
+}
+
+static int bus_message_new(sd_bus *bus, const char *method, const char *types, va_list arguments,
+                           sd_bus_message **ret) {
+        sd_bus_message *message = NULL;
+        int r = sd_bus_message_new_method_call(bus, &message, BUS_NAME, BUS_PATH, BUS_INTERFACE,
+                                               method);
+
+        if (r >= 0 && *types)
+                r = sd_bus_message_appendv(message, types, arguments);
+        if (r < 0) {
+                sd_bus_message_unref(message);
+                return r;
+        }
+        *ret = message;
+        return 0;
+}
+
+static void bus_ask_message(BusAnswer *answer, sd_bus *bus, sd_bus_message *message,
+                            usec_t timeout) {
+        sd_bus_error error = SD_BUS_ERROR_NULL;
+        sd_bus_message *reply = NULL;
+        int r = sd_bus_call(bus, message, timeout, &error, &reply);
+
+        if (r >= 0)
+                answer_read(answer, reply);
+        else if (sd_bus_error_is_set(&error))
+                answer_error(answer, &error, sd_bus_message_get_member(message));
+        else
+                answer_no(answer, BUS_FAILED,
+                          g_strdup_printf("the call failed: %s", g_strerror(-r)));
+        sd_bus_message_unref(reply);
+        sd_bus_error_free(&error);
+}
+
+void bus_ask(BusAnswer *ret, const char *method, usec_t timeout, const char *types, ...) {
+        sd_bus_message *message = NULL;
+        sd_bus *bus = NULL;
+        va_list arguments;
+        int r = sd_bus_open_system(&bus);
+
+        bus_answer_done(ret);
+        if (r < 0) {
+                answer_no(ret, BUS_NO_DAEMON,
+                          g_strdup_printf("cannot reach the system bus: %s", g_strerror(-r)));
+                return;
+        }
+        va_start(arguments, types);
+        r = bus_message_new(bus, method, types, arguments, &message);
+        va_end(arguments);
+        if (r < 0)
+                answer_no(ret, BUS_FAILED,
+                          g_strdup_printf("cannot make the call: %s", g_strerror(-r)));
+        else
+                bus_ask_message(ret, bus, message, timeout);
+        sd_bus_message_unref(message);
+        sd_bus_flush_close_unref(bus);
+}
+
+int bus_answer_report(const BusAnswer *answer) {
+        if (answer->outcome != BUS_ANSWERED)
+                complain("%s", answer->message);
+        return bus_outcome_exit(answer->outcome);
+}

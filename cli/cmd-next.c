@@ -1,0 +1,183 @@
+/* See cmd-next.h.
+ *
+ * What is typed is a job when it is the name of one, and a calendar expression otherwise ("daily"
+ * may be either). The daemon knows the jobs in force; where it does not run, the job files are read
+ * instead; and an expression needs neither. */
+#include "cmd-next.h"
+
+#include <string.h>
+
+#include "bus-client.h"
+#include "duration.h"
+#include "exit-code.h"
+#include "job-files.h"
+#include "name.h"
+#include "next-view.h"
+#include "options.h"
+#include "output.h"
+#include "run-view.h"
+
+#define NEXT_DEFAULT 5
+#define NEXT_MAX 1000
+
+typedef struct NextOptions {
+        char *timezone; /* NULL: the terminal user's for showing, UTC for reading an expression */
+        int count;
+        gboolean json;
+} NextOptions;
+
+static GTimeZone *zone_for_showing(const NextOptions *options) {
+        GTimeZone *zone = options->timezone ? g_time_zone_new_identifier(options->timezone) : NULL;
+
+        return zone ? zone : g_time_zone_new_local();
+}
+
+static void next_print(const NextOptions *options, const json_t *next) {
+        g_autoptr(GTimeZone) zone = zone_for_showing(options);
+        const char *const headings[] = {options->timezone ? options->timezone : "LOCAL", "UTC",
+                                        "IN", NULL};
+        double now = (double)clock_realtime() / (double)USEC_PER_SEC;
+        _cleanup_(table_freep) Table *table = next_table(next, now, zone, headings);
+        g_autofree char *schedule = printable(json_text(next, "schedule"));
+
+        if (*schedule)
+                printf("%s\n\n", schedule);
+        if (table->rows->len > 0)
+                (void)table_print(table, stdout);
+        else
+                (void)puts(*schedule ? "No tick is left."
+                                     : "It has no schedule: it only runs when asked to.");
+}
+
+/* Shows what we computed ourselves. Takes the reference. */
+static int next_show(const NextOptions *options, json_t *next) {
+        if (options->json) {
+                output_json(next);
+                return EXIT_CODE_OK;
+        }
+        next_print(options, next);
+        json_decref(next);
+        return EXIT_CODE_OK;
+}
+
+static int64_t now_seconds(void) {
+        return (int64_t)(clock_realtime() / USEC_PER_SEC);
+}
+
+static const JobSpec *find_job(const GPtrArray *files, const char *name) {
+        for (guint i = 0; i < files->len; i++) {
+                const JobFile *file = g_ptr_array_index(files, i);
+
+                for (guint j = 0; j < file->jobs->len; j++) {
+                        const JobSpec *job = g_ptr_array_index(file->jobs, j);
+
+                        if (strcmp(job->name, name) == 0)
+                                return job;
+                }
+        }
+        return NULL;
+}
+
+/* Return: whether the job files define the job; it is then shown. */
+static bool next_of_job_files(const NextOptions *options, const char *name) {
+        g_auto(GStrv) directories = job_directories("");
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+        g_autoptr(GPtrArray) files = NULL;
+        const JobSpec *job = NULL;
+
+        if (job_files_load((const char *const *)directories, diagnostics, &files) < 0)
+                return false;
+        job = find_job(files, name);
+        if (!job)
+                return false;
+        (void)next_show(options,
+                        next_compute(job->schedule, name, now_seconds(), (unsigned)options->count));
+        return true;
+}
+
+/* Reads what was typed as an expression, or as an interval where it begins with "every ". */
+static int expression_read(const NextOptions *options, const char *text, Schedule **ret_schedule,
+                           char **ret_message) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        usec_t interval = 0;
+        int r = schedule_new(options->timezone, &schedule, ret_message);
+
+        if (r < 0)
+                return r;
+        if (!g_str_has_prefix(text, "every "))
+                r = schedule_add_calendar(schedule, text, ret_message);
+        else if (duration_parse(text + strlen("every "), &interval) >= 0)
+                r = schedule_add_every(schedule, interval, ret_message);
+        else {
+                *ret_message = g_strdup("no such duration");
+                r = -EINVAL;
+        }
+        if (r >= 0)
+                *ret_schedule = g_steal_pointer(&schedule);
+        return r;
+}
+
+static int next_of_expression(const NextOptions *options, const char *text) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        g_autofree char *message = NULL;
+
+        if (expression_read(options, text, &schedule, &message) >= 0)
+                return next_show(
+                    options, next_compute(schedule, NULL, now_seconds(), (unsigned)options->count));
+        if (name_is_valid(text))
+                complain("there is no job \"%s\", and as a calendar expression: %s", text,
+                         message ? message : "not valid");
+        else
+                complain("\"%s\": %s", text, message ? message : "not a calendar expression");
+        return EXIT_CODE_FAILED;
+}
+
+static int next_of(const NextOptions *options, const char *text) {
+        _cleanup_answer_ BusAnswer answer = {0};
+
+        if (!name_is_valid(text))
+                return next_of_expression(options, text);
+        bus_ask(&answer, "Next", BUS_TIMEOUT, "su", text, (uint32_t)options->count);
+        if (answer.outcome == BUS_ANSWERED) {
+                if (options->json)
+                        output_json_text(answer.text, answer.json);
+                else
+                        next_print(options, answer.json);
+                return EXIT_CODE_OK;
+        }
+        if (answer.outcome != BUS_NO_SUCH_JOB && next_of_job_files(options, text))
+                return EXIT_CODE_OK;
+        return next_of_expression(options, text);
+}
+
+int cmd_next(int argc, char **argv) {
+        static const OptionsUse use = {
+            "next",
+            "JOB|EXPRESSION",
+            "Shows the coming ticks of a job, of a calendar expression, or of an interval (\"every "
+            "15min\").",
+            "Example:\n  jobkeeper next --timezone Europe/Berlin -n 3 'Mon..Fri 02:30'",
+        };
+        g_autofree char *zone = NULL;
+        NextOptions options = {.count = NEXT_DEFAULT};
+        const GOptionEntry entries[] = {
+            {"lines", 'n', 0, G_OPTION_ARG_INT, &options.count, "Show N ticks (5)", "N"},
+            {"timezone", 'z', 0, G_OPTION_ARG_FILENAME, &zone,
+             "Read an expression (UTC) and show the ticks (local) in this time zone", "ZONE"},
+            {"json", 'j', 0, G_OPTION_ARG_NONE, &options.json, "Print JSON", NULL},
+            {0},
+        };
+        g_auto(GStrv) rest = NULL;
+        int code = EXIT_CODE_OK;
+
+        if (!options_parse(&use, entries, argc, argv, &rest, &code))
+                return code;
+        options.timezone = zone;
+        if (g_strv_length(rest) != 1)
+                return options_error("next", "give one job or one calendar expression (in quotes)");
+        if (options.count < 1 || options.count > NEXT_MAX)
+                return options_error("next", "-n must be 1 to %d", NEXT_MAX);
+        if (zone && !timezone_is_valid(zone))
+                return options_error("next", "there is no time zone \"%s\"", zone);
+        return next_of(&options, rest[0]);
+}

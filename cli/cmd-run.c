@@ -1,0 +1,90 @@
+/* See cmd-run.h.
+ *
+ * The request stands in ZooKeeper once Run() has answered, so the daemon may be restarted or
+ * upgraded while we wait for the run: then the question is asked again for a while. The run itself
+ * is not ours: ending this command does not end it. */
+#include "cmd-run.h"
+
+#include <unistd.h>
+
+#include "bus-client.h"
+#include "exit-code.h"
+#include "options.h"
+#include "output.h"
+#include "run-view.h"
+
+#define WAIT_TRIES                                                                                 \
+        60 /* a second apart: longer than a daemon's restart and its reconnecting take             \
+            */
+
+static bool outcome_may_pass(BusOutcome outcome) {
+        return outcome == BUS_NO_ANSWER || outcome == BUS_NO_DAEMON || outcome == BUS_NOT_CONNECTED;
+}
+
+static void wait_for_run(BusAnswer *answer, const char *job, const char *run) {
+        for (unsigned tries = 0;; tries++) {
+                bus_ask(answer, "WaitRun", USEC_INFINITY, "ss", job, run);
+                if (!outcome_may_pass(answer->outcome) || tries == WAIT_TRIES)
+                        return;
+                (void)sleep(1);
+        }
+}
+
+static int run_wait(const char *job, const char *run, gboolean json) {
+        _cleanup_answer_ BusAnswer answer = {0};
+
+        wait_for_run(&answer, job, run);
+        if (answer.outcome != BUS_ANSWERED)
+                return bus_answer_report(&answer);
+        if (json) {
+                output_json_text(answer.text, answer.json);
+        } else {
+                g_autofree char *sentence = run_sentence(answer.json);
+                g_autofree char *shown = printable(sentence);
+
+                (void)puts(shown);
+        }
+        return run_exit(answer.json);
+}
+
+static int run_request(const char *job, gboolean wait, gboolean json) {
+        _cleanup_answer_ BusAnswer answer = {0};
+        const char *run = NULL;
+
+        bus_ask(&answer, "Run", BUS_TIMEOUT, "s", job);
+        if (answer.outcome != BUS_ANSWERED)
+                return bus_answer_report(&answer);
+        run = json_text(answer.json, "run");
+        if (wait)
+                return run_wait(job, run, json);
+        if (json)
+                output_json_text(answer.text, answer.json);
+        else
+                printf("run %s of %s is asked for (jobkeeper history %s)\n", run, job, job);
+        return EXIT_CODE_OK;
+}
+
+int cmd_run(int argc, char **argv) {
+        static const OptionsUse use = {
+            "run",
+            "JOB",
+            "Asks the cluster to run a job now, on one of the nodes that may run it and under its "
+            "locks.",
+            "With --wait the exit status is 0 when the run succeeded, else 1.",
+        };
+        gboolean json = FALSE, wait = FALSE;
+        const GOptionEntry entries[] = {
+            {"wait", 'w', 0, G_OPTION_ARG_NONE, &wait,
+             "Wait until the run has ended and print its result", NULL},
+            {"json", 'j', 0, G_OPTION_ARG_NONE, &json, "Print the daemon's JSON", NULL},
+            {0},
+        };
+        g_auto(GStrv) rest = NULL;
+        int code = EXIT_CODE_OK;
+
+        if (!options_parse(&use, entries, argc, argv, &rest, &code))
+                return code;
+        if (g_strv_length(rest) != 1)
+                return options_error("run", "give the name of one job");
+        return run_request(rest[0], wait, json);
+}

@@ -1,0 +1,230 @@
+/* See cmd-verify.h.
+ *
+ * The same loaders and checks as the daemon's, run once. With no FILE it judges what this machine's
+ * daemon would load: its own configuration and all job directories. A FILE called jobkeeper.yaml is
+ * a daemon configuration, any other a job file, judged against the configuration of this machine
+ * because the deadline sum needs both. What only this machine cannot do (a missing executable, an
+ * unknown user) is a warning: the definition is right, and another node may run it. Where a job and
+ * this machine's configuration say different things of a resource, one of the two is wrong: an
+ * error, although the daemon takes it for a job that only this machine cannot run. */
+#include "cmd-verify.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "daemon-config.h"
+#include "deadline.h"
+#include "exit-code.h"
+#include "jobset.h"
+#include "options.h"
+#include "output.h"
+#include "resource.h"
+#include "verify-report.h"
+
+#define DAEMON_CONFIG_NAME "jobkeeper.yaml"
+
+typedef struct Verify {
+        char *config_path; /* the daemon configuration to judge jobs against */
+        char *root;        /* "" or where another system's files are */
+        gboolean json;
+        gboolean verbose;
+        VerifyReport *report;
+        DaemonConfig *config; /* the defaults where the file is broken */
+} Verify;
+
+/* Loaders say themselves what is wrong; where they have said nothing more than `before`, we do. */
+static void verify_fault(Verify *verify, const char *file, int error, unsigned before) {
+        const Mark mark = {.file = g_intern_string(file)};
+
+        if (diagnostics_count(verify->report->errors) == before)
+                diagnostics_add(verify->report->errors, &mark, "%s", g_strerror(-error));
+}
+
+static DeadlineRule config_rule(const DaemonConfig *config) {
+        return (DeadlineRule){
+            .tick_time = config->tick_time,
+            .sync_limit = config->sync_limit,
+            .heartbeat = config->heartbeat,
+            .fence_budget = config->fence_budget,
+        };
+}
+
+/* What the daemon checks before it starts, and no key alone can say: is there time to stop runs? */
+static void verify_sum(Verify *verify, const char *file, const DaemonConfig *config) {
+        const Mark mark = {.file = g_intern_string(file)};
+        DeadlineRule rule = config_rule(config);
+        g_autofree char *fault = deadline_fault(&rule, config->session_timeout);
+
+        if (fault)
+                diagnostics_add(verify->report->errors, &mark, "%s", fault);
+}
+
+/* Loads the daemon's configuration; where it is broken, jobs are judged against the defaults. Its
+ * errors count only where it is itself to be judged. */
+static void verify_load_config(Verify *verify, bool judged) {
+        static const char defaults[] = "node: {name: localhost}\n";
+        _cleanup_(diagnostics_freep) Diagnostics *unheard = diagnostics_new();
+        Diagnostics *errors = judged ? verify->report->errors : unheard;
+        unsigned before = diagnostics_count(verify->report->errors);
+        int r = daemon_config_load(verify->config_path, errors, &verify->config);
+
+        if (r < 0 && judged)
+                verify_fault(verify, verify->config_path, r, before);
+        else if (judged)
+                verify_sum(verify, verify->config_path, verify->config);
+        if (r < 0)
+                (void)daemon_config_parse("", defaults, strlen(defaults), unheard, &verify->config);
+        g_assert(verify->config);
+}
+
+static void verify_deadline(Verify *verify) {
+        DeadlineRule rule = config_rule(verify->config);
+        g_autofree char *sum = deadline_explain(&rule, verify->config->session_timeout);
+
+        if (verify->verbose)
+                fprintf(verify->json ? stderr : stdout, "deadline: %s\n", sum);
+}
+
+/* A configuration file of its own, given as an argument. */
+static void verify_config_file(Verify *verify, const char *path) {
+        _cleanup_(daemon_config_freep) DaemonConfig *config = NULL;
+        unsigned before = diagnostics_count(verify->report->errors);
+        int r = daemon_config_load(path, verify->report->errors, &config);
+
+        if (r >= 0 && access(path, F_OK) < 0)
+                r = -errno; /* to the daemon that means the defaults, but not to who names it */
+        if (r < 0) {
+                verify_fault(verify, path, r, before);
+                return;
+        }
+        verify->report->files++;
+        verify_sum(verify, path, config);
+}
+
+static void verify_fitness(Verify *verify, const JobSpec *job) {
+        g_autofree char *reason = NULL;
+
+        if (!job_spec_matches_node(job, verify->config->node_name, verify->config->labels))
+                return;
+        reason = job_unfit_reason(job, verify->config);
+        if (reason)
+                diagnostics_add(verify->report->warnings, &job->mark,
+                                "this machine cannot run %s: %s", job->name, reason);
+}
+
+static void verify_loaded_file(Verify *verify, const JobFile *file) {
+        unsigned before = diagnostics_count(verify->report->errors);
+
+        jobset_check_file(file, verify->config, verify->report->errors);
+        for (guint i = 0; i < file->jobs->len; i++)
+                resource_check_job(verify->config, g_ptr_array_index(file->jobs, i),
+                                   verify->report->errors);
+        if (!file->good || diagnostics_count(verify->report->errors) > before)
+                return;
+        verify->report->files++;
+        verify->report->jobs += file->jobs->len;
+        for (guint i = 0; !verify->root[0] && i < file->jobs->len; i++)
+                verify_fitness(verify, g_ptr_array_index(file->jobs, i));
+}
+
+static void verify_job_file(Verify *verify, const char *path) {
+        _cleanup_(job_file_freep) JobFile *file = NULL;
+        unsigned before = diagnostics_count(verify->report->errors);
+        int r = job_file_load(path, verify->report->errors, &file);
+
+        if (r < 0)
+                verify_fault(verify, path, r, before);
+        else
+                verify_loaded_file(verify, file);
+}
+
+static void verify_directories(Verify *verify) {
+        g_auto(GStrv) directories = job_directories(verify->root);
+        unsigned before = diagnostics_count(verify->report->errors);
+        g_autoptr(GPtrArray) files = NULL;
+        int r = job_files_load((const char *const *)directories, verify->report->errors, &files);
+
+        if (r < 0) {
+                verify_fault(verify, directories[0], r, before);
+                return;
+        }
+        for (guint i = 0; i < files->len; i++)
+                verify_loaded_file(verify, g_ptr_array_index(files, i));
+}
+
+static void verify_files(Verify *verify, char **files) {
+        for (char **file = files; *file; file++) {
+                g_autofree char *name = g_path_get_basename(*file);
+
+                if (g_str_equal(name, DAEMON_CONFIG_NAME))
+                        verify_config_file(verify, *file);
+                else
+                        verify_job_file(verify, *file);
+        }
+}
+
+static void verify_print(const Verify *verify) {
+        g_autofree char *lines = verify_report_lines(verify->report);
+        g_autofree char *shown = printable(lines);
+        g_autofree char *summary = verify_report_summary(verify->report);
+
+        if (verify->json) {
+                output_json(verify_report_json(verify->report));
+                return;
+        }
+        fputs(shown, stderr);
+        if (verify_report_exit(verify->report) == EXIT_CODE_OK)
+                (void)puts(summary);
+}
+
+static int verify(Verify *verify, char **files) {
+        verify_load_config(verify, !files[0]);
+        if (files[0])
+                verify_files(verify, files);
+        else
+                verify_directories(verify);
+        verify_deadline(verify);
+        verify_print(verify);
+        return verify_report_exit(verify->report);
+}
+
+int cmd_verify(int argc, char **argv) {
+        static const OptionsUse use = {
+            "verify",
+            "[FILE…]",
+            "Judges job files (or the daemon's configuration, where FILE is called jobkeeper.yaml) "
+            "without running anything.\n"
+            "With no FILE: this machine's daemon configuration and all its job directories.",
+            "Errors go to standard error as FILE:LINE:COLUMN: error: MESSAGE, and the exit status "
+            "is then 1.\n"
+            "Warnings say what only this machine cannot run.",
+        };
+        g_autofree char *config_path = NULL, *root = NULL;
+        _cleanup_(verify_report_freep) VerifyReport *report = verify_report_new();
+        Verify verify_state = {.report = report};
+        const GOptionEntry entries[] = {
+            {"config", 'c', 0, G_OPTION_ARG_FILENAME, &config_path,
+             "Judge jobs against this daemon configuration", "FILE"},
+            {"root", 0, 0, G_OPTION_ARG_FILENAME, &root,
+             "Read the directories of the system below DIRECTORY", "DIRECTORY"},
+            {"verbose", 'v', 0, G_OPTION_ARG_NONE, &verify_state.verbose,
+             "Also print the deadline sum", NULL},
+            {"json", 'j', 0, G_OPTION_ARG_NONE, &verify_state.json,
+             "Print all findings as a JSON array", NULL},
+            {0},
+        };
+        g_auto(GStrv) rest = NULL;
+        int code = EXIT_CODE_OK;
+
+        if (!options_parse(&use, entries, argc, argv, &rest, &code))
+                return code;
+        if (config_path && access(config_path, R_OK) < 0)
+                return options_error("verify", "%s: %s", config_path, g_strerror(errno));
+        verify_state.root = root ? root : (root = g_strdup(""));
+        if (!config_path)
+                config_path = g_strdup_printf("%s%s", root, DAEMON_CONFIG_PATH);
+        verify_state.config_path = config_path;
+        code = verify(&verify_state, rest);
+        daemon_config_free(verify_state.config);
+        return code;
+}

@@ -1,0 +1,88 @@
+/* `jobkeeper`: the command that people type. This file only finds the subcommand; each has a file
+ * pair of its own, cmd-*.c. */
+#include <glib.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd-history.h"
+#include "cmd-lock.h"
+#include "cmd-locks.h"
+#include "cmd-next.h"
+#include "cmd-run.h"
+#include "cmd-status.h"
+#include "cmd-verify.h"
+#include "command.h"
+#include "exit-code.h"
+
+static int cmd_help(int argc, char **argv);
+
+static const Command commands[] = {
+    {"status", "Show this node, its session, the members and the jobs", cmd_status},
+    {"history", "Show a job's runs", cmd_history},
+    {"run", "Run a job now", cmd_run},
+    {"next", "Show the coming ticks of a job or a calendar expression", cmd_next},
+    {"verify", "Check configuration and job files", cmd_verify},
+    {"lock", "Hold a lock around a command", cmd_lock},
+    {"locks", "Show who holds locks and who waits for them", cmd_locks},
+    {"help", "Show a command's options", cmd_help},
+    {0},
+};
+
+static int unknown_command(const char *typed) {
+        const Command *nearest = command_nearest(commands, typed);
+
+        if (nearest)
+                fprintf(stderr, "jobkeeper: there is no command \"%s\" (did you mean \"%s\"?)\n",
+                        typed, nearest->name);
+        else
+                fprintf(stderr,
+                        "jobkeeper: there is no command \"%s\" (jobkeeper --help lists them)\n",
+                        typed);
+        return EXIT_CODE_USAGE;
+}
+
+static int overview(FILE *out, int code) {
+        g_autofree char *text = command_overview(commands);
+
+        fputs(text, out);
+        return code;
+}
+
+static int cmd_help(int argc, char **argv) {
+        char option[] = "--help";
+        char *arguments[] = {argc > 1 ? argv[1] : NULL, option, NULL};
+        const Command *command = argc > 1 ? command_find(commands, argv[1]) : NULL;
+
+        if (argc < 2 || (command && command->run == cmd_help) || strcmp(argv[1], option) == 0)
+                return overview(stdout, EXIT_CODE_OK);
+        return command ? command->run(2, arguments) : unknown_command(argv[1]);
+}
+
+static int dispatch(int argc, char **argv) {
+        const Command *command = NULL;
+
+        if (argc < 2)
+                return overview(stderr, EXIT_CODE_USAGE);
+        if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+                return overview(stdout, EXIT_CODE_OK);
+        if (strcmp(argv[1], "--version") == 0) {
+                (void)puts("jobkeeper " JOBKEEPER_VERSION);
+                return EXIT_CODE_OK;
+        }
+        command = command_find(commands, argv[1]);
+        return command ? command->run(argc - 1, argv + 1) : unknown_command(argv[1]);
+}
+
+int main(int argc, char **argv) {
+        int code = 0;
+
+        (void)setlocale(LC_ALL, "");
+        code = dispatch(argc, argv);
+        /* An answer that was not written was not given. */
+        if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_CODE_OK) {
+                perror("jobkeeper: cannot write");
+                code = EXIT_CODE_FAILED;
+        }
+        return code;
+}

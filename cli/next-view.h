@@ -1,0 +1,16 @@
+/* How coming ticks are shown, and how they are computed where no daemon is asked. Pure but for time
+ * zone data. */
+#pragma once
+
+#include <glib.h>
+#include <jansson.h>
+
+#include "schedule.h"
+#include "table.h"
+
+/* Return: the next `count` ticks after `after` in the shape of the daemon's Next(); `job` may be
+ * NULL. A new reference. */
+json_t *next_compute(const Schedule *schedule, const char *job, int64_t after, unsigned count);
+
+/* Return: the ticks as a table: in UTC, in `zone` (headed `zone_name`), and how far away. */
+Table *next_table(const json_t *next, double now, GTimeZone *zone, const char *const *headings);

@@ -1,0 +1,51 @@
+/* See output.h. */
+#include "output.h"
+
+#include <glib.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* 16 digits keep a microsecond of an epoch second and do not show the binary fraction's tail. */
+#define JSON_STYLE JSON_REAL_PRECISION(16)
+
+void output_json_text(const char *text, const json_t *parsed) {
+        if (!isatty(STDOUT_FILENO)) {
+                (void)puts(text);
+                return;
+        }
+        (void)json_dumpf(parsed, stdout, JSON_STYLE | JSON_INDENT(2));
+        (void)putchar('\n');
+}
+
+void output_json(json_t *json) {
+        (void)json_dumpf(json, stdout, JSON_STYLE | (isatty(STDOUT_FILENO) ? JSON_INDENT(2) : 0));
+        (void)putchar('\n');
+        json_decref(json);
+}
+
+char *printable(const char *text) {
+        g_autofree char *valid = g_utf8_make_valid(text, -1);
+        g_autoptr(GString) shown = g_string_new(NULL);
+
+        for (const char *c = valid; *c; c = g_utf8_next_char(c)) {
+                gunichar character = g_utf8_get_char(c);
+
+                if (character == '\n' || character == '\t' || !g_unichar_iscntrl(character))
+                        g_string_append_unichar(shown, character);
+                else
+                        g_string_append_c(shown, '?');
+        }
+        return g_string_free(g_steal_pointer(&shown), FALSE);
+}
+
+void complain(const char *format, ...) {
+        g_autofree char *message = NULL;
+        g_autofree char *shown = NULL;
+        va_list arguments;
+
+        va_start(arguments, format);
+        message = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        shown = printable(message);
+        fprintf(stderr, "jobkeeper: %s\n", shown);
+}

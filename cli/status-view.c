@@ -1,0 +1,149 @@
+/* See status-view.h. */
+#include "status-view.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "run-view.h"
+#include "time-text.h"
+
+static void head_node(GString *text, const json_t *status, double now) {
+        double started = json_number(status, "started", NAN);
+
+        g_string_append_printf(text, "node     %s, jobkeeperd %s", json_text(status, "node"),
+                               json_text(status, "version"));
+        if (!isnan(started)) {
+                g_autofree char *up = span_to_text(floor(fmax(now - started, 0)));
+
+                g_string_append_printf(text, ", up %s", up);
+        }
+        g_string_append_c(text, '\n');
+}
+
+static void head_session(GString *text, const json_t *session) {
+        double held = json_number(session, "held_for", NAN);
+        const char *fault = json_text(session, "fault"), *id = json_text(session, "id");
+
+        g_string_append_printf(text, "session  %s", json_text(session, "state"));
+        if (*json_text(session, "server"))
+                g_string_append_printf(text, " to %s", json_text(session, "server"));
+        if (*id && strcmp(id, "0x0") != 0)
+                g_string_append_printf(text, ", %s", id);
+        if (held > 0)
+                g_string_append_printf(text, ", locks are certain for %.1fs", held);
+        if (*fault)
+                g_string_append_printf(text, ": %s", fault);
+        g_string_append_c(text, '\n');
+}
+
+static void head_clock(GString *text, const json_t *clock) {
+        double skew = json_number(clock, "skew", NAN);
+
+        if (isnan(skew))
+                g_string_append(text, "clock    not measured yet");
+        else
+                g_string_append_printf(text, "clock    %+.3fs against ZooKeeper's", skew);
+        if (json_is_true(json_object_get(clock, "skewed")))
+                g_string_append(text, ": SKEWED, this node starts nothing");
+        g_string_append_c(text, '\n');
+}
+
+static void head_members(GString *text, const json_t *members) {
+        size_t index = 0;
+        const json_t *member = NULL;
+
+        g_string_append(text, "members  ");
+        json_array_foreach(members, index, member) {
+                g_string_append_printf(text, "%s%s", index ? ", " : "", json_text(member, "node"));
+                if (json_is_true(json_object_get(member, "self")))
+                        g_string_append(text, " (this)");
+                if (json_is_true(json_object_get(member, "skewed")))
+                        g_string_append(text, " (skewed)");
+        }
+        if (json_array_size(members) == 0)
+                g_string_append(text, "not known");
+        g_string_append_c(text, '\n');
+}
+
+char *status_head(const json_t *status, double now) {
+        g_autoptr(GString) text = g_string_new(NULL);
+
+        head_node(text, status, now);
+        head_session(text, json_object_get(status, "session"));
+        head_clock(text, json_object_get(status, "clock"));
+        head_members(text, json_object_get(status, "members"));
+        return g_string_free(g_steal_pointer(&text), FALSE);
+}
+
+/* Where it runs; where it last ran, when it does not. */
+static char *job_nodes(const json_t *job) {
+        g_autoptr(GString) nodes = g_string_new(NULL);
+        size_t index = 0;
+        const json_t *run = NULL;
+
+        json_array_foreach(json_object_get(job, "running"), index, run)
+            g_string_append_printf(nodes, "%s%s", index ? ", " : "", json_text(run, "node"));
+        if (nodes->len == 0)
+                g_string_append(nodes, json_text(json_object_get(job, "last"), "node"));
+        return g_string_free(g_steal_pointer(&nodes), FALSE);
+}
+
+/* When the last run began; for one that never began, its tick or when it was settled. Without a
+ * connection the daemon cannot know of any. */
+static char *job_last(const json_t *job, bool connected, double now, GTimeZone *zone) {
+        static const char *const members[] = {"started", "claimed", "tick", "ended"};
+        const json_t *last = json_object_get(job, "last");
+
+        for (size_t i = 0; i < G_N_ELEMENTS(members); i++) {
+                double time = json_number(last, members[i], NAN);
+
+                if (!isnan(time))
+                        return time_with_age(time, now, zone);
+        }
+        return g_strdup(json_is_object(last) || !connected ? "-" : "never");
+}
+
+static char *job_next(const json_t *job, double now, GTimeZone *zone) {
+        double next = json_number(job, "next", NAN);
+
+        if (!isnan(next))
+                return time_with_age(next, now, zone);
+        return g_strdup(*json_text(job, "schedule") ? "-" : "manual");
+}
+
+Table *status_table(const json_t *status, double now, GTimeZone *zone) {
+        static const char *const headings[] = {"JOB",    "STATE", "NEXT", "LAST",
+                                               "RESULT", "NODE",  "WHY",  NULL};
+        Table *table = table_new(headings, 4);
+        bool connected =
+            strcmp(json_text(json_object_get(status, "session"), "state"), "connected") == 0;
+        size_t index = 0;
+        const json_t *job = NULL;
+
+        json_array_foreach(json_object_get(status, "jobs"), index, job) {
+                const char *why = json_text(job, "why");
+
+                if (!*why)
+                        why = run_why(json_object_get(job, "last"));
+                table_add(table, g_strdup(json_text(job, "job")), g_strdup(json_text(job, "state")),
+                          job_next(job, now, zone), job_last(job, connected, now, zone),
+                          run_result(json_object_get(job, "last")), job_nodes(job), g_strdup(why),
+                          NULL);
+        }
+        return table;
+}
+
+char *status_errors(const json_t *status) {
+        const json_t *errors = json_object_get(status, "errors");
+        g_autoptr(GString) text = g_string_new(NULL);
+        size_t index = 0;
+        const json_t *error = NULL;
+
+        if (json_array_size(errors) > 0)
+                g_string_append(text,
+                                "These files have errors; their last good jobs stay in force:\n");
+        json_array_foreach(errors, index, error) g_string_append_printf(
+            text, "  %s\n", json_is_string(error) ? json_string_value(error) : "?");
+        return g_string_free(g_steal_pointer(&text), FALSE);
+}
