@@ -1,0 +1,36 @@
+"""Promise 5: cost follows the work, not the fleet. Counted at the server: every write has a transaction id of its own."""
+
+import time
+
+from cluster_test import ClusterTest
+from fleet import job, job_file
+from testbed import wait_until
+
+RUNS = 8
+
+
+class Cost(ClusterTest):
+    def zxid(self):
+        """The server's newest transaction id (within one leader's epoch: a count of writes)."""
+        answer = self.fleet.bed.zookeepers[0].ask("srvr")
+        return int(next(line for line in answer.splitlines() if line.startswith("Zxid: ")).split()[1], 16)
+
+    def settled(self):
+        return [record for record in self.fleet.ledger("tick") if record["state"] != "claimed"]
+
+    def test_an_uncontended_run_costs_three_writes_and_an_idle_fleet_none(self):
+        self.begin(files={"tick.yaml": job_file(job("tick", every="3s", seconds=0.1)), "rare.yaml": job_file(job("rare", every="1h"))})
+        wait_until(lambda: len(self.settled()) >= 2, 30, "two settled runs")
+        # Between two settles lie whole runs only: queue, claim, settle.
+        before, first = self.zxid(), len(self.settled())
+        wait_until(lambda: len(self.settled()) >= first + RUNS, 60, f"{RUNS} further runs")
+        writes = self.zxid() - before
+        # Once a minute a standby compares its clock with the server's by a write of its own; two of them in this half minute.
+        self.assertLessEqual(writes, 3 * RUNS + 2)
+        self.assertGreaterEqual(writes, 3 * RUNS)
+        self.fleet.write_jobs("tick.yaml", job_file(job("tick", every="1h")))
+        wait_until(lambda: not self.fleet.running(), 10, "the last run's end")
+        idle = self.zxid()
+        deadline = time.monotonic() + 5
+        wait_until(lambda: time.monotonic() > deadline, 10, "five idle seconds")
+        self.assertLessEqual(self.zxid() - idle, 4)  # the withdrawal of the old definition may still be on its way

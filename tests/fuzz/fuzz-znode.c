@@ -1,0 +1,214 @@
+/* What a znode of ours might hold: anything. The input is read as a ledger, as a run's record and
+ * as a member. What is taken for one means the same when it is written and read again; and a ledger
+ * of whatever content never makes a decision loop, lead into the past, or ask for what cannot be
+ * written. */
+#include <errno.h>
+#include <glib.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "decision.h"
+#include "ledger.h"
+#include "member.h"
+#include "placement.h"
+#include "run-record.h"
+
+#define CHECK(condition)                                                                           \
+        do {                                                                                       \
+                if (!(condition))                                                                  \
+                        __builtin_trap();                                                          \
+        } while (0)
+
+#define ROUNDS_MAX 300
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* ---- records and members ---- */
+
+static void check_record(const char *data, size_t size) {
+        _cleanup_(run_record_freep) RunRecord *record = NULL, *again = NULL, *copy = NULL;
+        g_autofree char *text = NULL, *text_again = NULL, *text_copy = NULL;
+
+        if (run_record_decode(data, size, &record) < 0) {
+                CHECK(!record);
+                return;
+        }
+        text = run_record_encode(record);
+        if (strlen(text) > RECORD_SIZE_MAX)
+                return;
+        CHECK(run_record_decode(text, strlen(text), &again) == 0);
+        text_again = run_record_encode(again);
+        CHECK(g_str_equal(text, text_again));
+        copy = run_record_copy(record);
+        text_copy = run_record_encode(copy);
+        CHECK(g_str_equal(text, text_copy));
+}
+
+static void check_member(const char *data, size_t size) {
+        _cleanup_(member_freep) Member *member = NULL, *again = NULL;
+        g_autofree char *text = NULL, *text_again = NULL;
+        json_t *object, *object_again;
+
+        if (member_decode("n1", data, size, &member) < 0) {
+                CHECK(!member);
+                return;
+        }
+        text = member_encode(member);
+        if (strlen(text) > RECORD_SIZE_MAX)
+                return;
+        CHECK(member_decode("n1", text, strlen(text), &again) == 0);
+        text_again = member_encode(again);
+        object = record_parse_object(text, strlen(text));
+        object_again = record_parse_object(text_again, strlen(text_again));
+        CHECK(object && json_equal(object, object_again));
+        json_decref(object);
+        json_decref(object_again);
+}
+
+/* ---- ledgers ---- */
+
+static void check_codec(const Ledger *ledger) {
+        _cleanup_(ledger_freep) Ledger *again = NULL, *copy = ledger_copy(ledger);
+        g_autofree char *text = ledger_encode(ledger), *text_copy = ledger_encode(copy),
+                        *text_again = NULL;
+
+        CHECK(g_str_equal(text, text_copy));
+        if (strlen(text) > RECORD_SIZE_MAX)
+                return;
+        CHECK(ledger_decode(text, strlen(text), &again) == 0);
+        text_again = ledger_encode(again);
+        CHECK(g_str_equal(text, text_again));
+}
+
+static void check_compact(const Ledger *ledger, const Schedule *schedule) {
+        _cleanup_(ledger_freep) Ledger *copy = ledger_copy(ledger);
+        guint left;
+
+        ledger_compact(copy, schedule);
+        CHECK(ledger_floor(copy) >= ledger_floor(ledger));
+        CHECK(copy->open->len <= ledger->open->len);
+        left = copy->open->len;
+        ledger_compact(copy, schedule);
+        CHECK(copy->open->len == left);
+}
+
+/* Return: whether one of the skips was written. */
+static bool apply_skips(Ledger *ledger, const Schedule *schedule, const Decision *decision) {
+        bool any = false;
+
+        for (size_t i = 0; i < decision->n_skips; i++) {
+                const DecisionSkip *one = &decision->skips[i];
+                const LedgerEntry *entry = NULL;
+                bool joined;
+                int r = ledger_skip(ledger, schedule, one->from, one->to, one->count, one->why,
+                                    &entry, &joined);
+
+                CHECK(one->from <= one->to && one->count > 0);
+                CHECK(i == 0 || one->from > decision->skips[i - 1].to);
+                CHECK(r == 0 || (r == -ENOSPC && ledger->open->len >= LEDGER_OPEN_MAX));
+                CHECK(r < 0 || ledger_is_decided(ledger, one->to));
+                any |= r == 0;
+        }
+        ledger_compact(ledger, schedule);
+        return any;
+}
+
+static void check_claim(Ledger *ledger, const Decision *decision) {
+        _cleanup_(run_record_freep) RunRecord *record = run_record_new("a", "fuzz-1");
+        int r;
+
+        CHECK(!ledger_first_claimed(ledger));
+        CHECK(!ledger_is_decided(ledger, decision->tick));
+        record->tick = decision->tick;
+        r = ledger_claim(ledger, record);
+        CHECK(r == 0 || r == -EEXIST || ledger->open->len >= LEDGER_OPEN_MAX);
+        CHECK(r != -EEXIST || ledger_find_run(ledger, "fuzz-1"));
+}
+
+/* Decides again and again, as the daemon would, until there is nothing left to skip. */
+static void check_decisions(const Ledger *ledger, DecisionInput *input) {
+        _cleanup_(ledger_freep) Ledger *copy = ledger_copy(ledger);
+        Decision decision;
+
+        input->ledger = copy;
+        for (unsigned round = 0;; round++) {
+                int64_t floor = ledger_floor(copy);
+
+                CHECK(round < ROUNDS_MAX);
+                decide(input, &decision);
+                CHECK(decision.again > input->now);
+                CHECK(decision.verdict != DECISION_BLOCKED || decision.blocker);
+                if (decision.n_skips == 0 || !apply_skips(copy, input->schedule, &decision))
+                        break;
+                CHECK(ledger_floor(copy) >= floor);
+        }
+        if (decision.n_skips == 0 && decision.verdict == DECISION_RUN)
+                check_claim(copy, &decision);
+}
+
+static void check_at(const Ledger *ledger, const Schedule *schedule, usec_t now) {
+        static const char *const selves[] = {"n1", "n2"};
+        static const usec_t deadlines[] = {0, 600 * USEC_PER_SEC, USEC_INFINITY};
+
+        for (uint32_t i = 0; i < 12; i++) {
+                DecisionInput input = {
+                    .schedule = schedule,
+                    .self = selves[i % G_N_ELEMENTS(selves)],
+                    .now = now,
+                    .rank = i % (PLACEMENT_RANKS + 1),
+                    .takeover_delay = 2 * USEC_PER_SEC,
+                    .start_deadline = deadlines[i % G_N_ELEMENTS(deadlines)],
+                    .catch_up = i % 4 < 2 ? JOB_CATCH_UP_LATEST : JOB_CATCH_UP_NONE,
+                    .waited_run = "10-1",
+                    .waited_long_enough = i % 2,
+                };
+
+                check_decisions(ledger, &input);
+        }
+}
+
+static Schedule *schedule_of(const char *calendar, unsigned seconds) {
+        g_autofree char *message = NULL;
+        Schedule *schedule = NULL;
+
+        CHECK(schedule_new("Europe/Berlin", &schedule, &message) == 0);
+        CHECK(calendar ? schedule_add_calendar(schedule, calendar, &message) == 0
+                       : schedule_add_every(schedule, seconds * USEC_PER_SEC, &message) == 0);
+        return schedule;
+}
+
+static void check_ledger(const char *data, size_t size) {
+        static Schedule *schedules[3]; /* made once: they are the same for every input */
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        usec_t floor;
+
+        if (!schedules[0]) {
+                schedules[0] = schedule_of(NULL, 1);
+                schedules[1] = schedule_of(NULL, 300);
+                schedules[2] = schedule_of("Mon..Fri *-*-* 02:30", 0);
+        }
+        if (ledger_decode(data, size, &ledger) < 0) {
+                CHECK(!ledger);
+                return;
+        }
+        check_codec(ledger);
+        floor = (usec_t)ledger_floor(ledger) * USEC_PER_SEC;
+        for (size_t i = 0; i < G_N_ELEMENTS(schedules); i++) {
+                check_compact(ledger, schedules[i]);
+                check_compact(ledger, NULL);
+                check_at(ledger, schedules[i], 0);
+                check_at(ledger, schedules[i], floor);
+                check_at(ledger, schedules[i], floor + 5 * USEC_PER_SEC);
+                check_at(ledger, schedules[i], floor + 400 * USEC_PER_SEC);
+                check_at(ledger, schedules[i], 1763700000 * USEC_PER_SEC);
+                check_at(ledger, schedules[i], USEC_INFINITY - 1);
+        }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        check_ledger((const char *)data, size);
+        check_record((const char *)data, size);
+        check_member((const char *)data, size);
+        return 0;
+}

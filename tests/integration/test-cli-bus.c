@@ -1,0 +1,551 @@
+/* The subcommands that ask the daemon, against a bus of their own and a service that answers with
+ * the samples of bus-interface.h: tables,
+ * --json, exit statuses, and what is said when the daemon is not there. */
+#include <criterion/criterion.h>
+#include <glib.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <systemd/sd-bus.h>
+#include <systemd/sd-event.h>
+
+#include "bus-interface.h"
+#include "helper-cli.h"
+
+#define STATUS                                                                                     \
+        "{\"node\":\"n1\",\"version\":\"0.1.0\",\"session\":{\"state\":\"connected\",\"server\":"  \
+        "\"127.0.0.1:2181\"},"                                                                     \
+        "\"clock\":{\"skew\":0.002,\"skewed\":false},\"members\":[{\"node\":\"n1\",\"self\":true}" \
+        "],"                                                                                       \
+        "\"jobs\":[{\"job\":\"orders-backup\",\"schedule\":\"daily\",\"next\":4102444800,"         \
+        "\"state\":\"idle\",\"why\":"                                                              \
+        "\"\",\"running\":[],\"last\":{\"run\":\"1\",\"state\":\"failed\",\"exit\":3,\"node\":"    \
+        "\"n2\",\"started\":1}}],"                                                                 \
+        "\"errors\":[\"/etc/jobkeeper/jobs.d/a.yaml:1:2: error: \\u001b[31mred\"]}"
+
+static int reply(sd_bus_message *call, char *json) {
+        int r = sd_bus_reply_method_return(call, "s", json);
+
+        g_free(json);
+        return r;
+}
+
+static int on_status(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        return sd_bus_reply_method_return(call, "s", STATUS);
+}
+
+/* The errors go by the job's name. Return: 0 when there is none. */
+static int job_error(const char *job, sd_bus_error *error) {
+        if (strcmp(job, "no-such-job") == 0 || strcmp(job, "daily") == 0)
+                return sd_bus_error_setf(error, BUS_ERROR_NO_SUCH_JOB, "There is no job \"%s\".",
+                                         job);
+        if (strcmp(job, "offline") == 0)
+                return sd_bus_error_set(error, BUS_ERROR_NOT_CONNECTED,
+                                        "There is no ZooKeeper session.");
+        if (strcmp(job, "nobody") == 0)
+                return sd_bus_error_set(error, BUS_ERROR_NO_CANDIDATE, "No node can run it.");
+        if (strcmp(job, "secret") == 0)
+                return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED, "Policy.");
+        return 0;
+}
+
+static int on_history(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        const char *job = NULL;
+        uint32_t count = 0;
+
+        if (sd_bus_message_read(call, "su", &job, &count) < 0 || job_error(job, error) < 0)
+                return -EINVAL;
+        if (strcmp(job, "garbage") == 0)
+                return sd_bus_reply_method_return(call, "s", "{not JSON");
+        if (strcmp(job, "young") == 0)
+                return sd_bus_reply_method_return(call, "s", "{\"job\":\"young\",\"runs\":[]}");
+        return reply(
+            call,
+            g_strdup_printf(
+                "{\"job\":\"%s\",\"runs\":[{\"run\":\"asked-for-%u\",\"tick\":null,\"node\":\"n1\","
+                "\"state\":\"succeeded\",\"started\":10,\"ended\":12.5}]}",
+                job, count));
+}
+
+static int on_next(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        const char *job = NULL;
+        uint32_t count = 0;
+
+        if (sd_bus_message_read(call, "su", &job, &count) < 0 || job_error(job, error) < 0)
+                return -EINVAL;
+        return reply(call, g_strdup_printf(
+                               "{\"job\":\"%s\",\"schedule\":\"sched-%u\",\"ticks\":[4102444800]}",
+                               job, count));
+}
+
+static int on_run(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        const char *job = NULL;
+
+        if (sd_bus_message_read(call, "s", &job) < 0 || job_error(job, error) < 0)
+                return -EINVAL;
+        return reply(call, g_strdup_printf("{\"job\":\"%s\",\"run\":\"r1\"}", job));
+}
+
+/* Answers late, and the first time not at all: as when the daemon is restarted meanwhile. */
+static int on_wait_run(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        const char *job = NULL, *run = NULL;
+        unsigned *calls = userdata;
+
+        if (sd_bus_message_read(call, "ss", &job, &run) < 0)
+                return -EINVAL;
+        if ((*calls)++ == 0)
+                return sd_bus_error_set(error, SD_BUS_ERROR_NO_REPLY, "gone");
+        return reply(
+            call, g_strdup_printf(
+                      "{\"run\":\"%s\",\"job\":\"%s\",\"node\":\"n2\",\"state\":\"%s\",\"exit\":%d,"
+                      "\"started\":1,\"ended\":3}",
+                      run, job, strcmp(job, "good") ? "failed" : "succeeded",
+                      strcmp(job, "good") ? 4 : 0));
+}
+
+static int on_locks(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        const char *resource = NULL;
+
+        if (sd_bus_message_read(call, "s", &resource) < 0 || job_error(resource, error) < 0)
+                return -EINVAL;
+        if (strcmp(resource, "nobody-there") == 0)
+                return sd_bus_reply_method_return(call, "s",
+                                                  "{\"now\":100.0,\"resources\":[{\"resource\":"
+                                                  "\"nobody-there\",\"entries\":[]}]}");
+        return sd_bus_reply_method_return(
+            call, "s",
+            "{\"now\":100.0,\"resources\":[{\"resource\":\"db\",\"slots\":1,\"entries\":[{"
+            "\"holds\":true,\"mode\":\"exclusive\",\"node\":\"n1\",\"command\":\"sh\",\"pid\":7,"
+            "\"since\":40.0},{\"holds\":false,\"before\":1,\"mode\":\"shared\",\"payload\":\"x"
+            "\\u001b[31m\",\"since\":90.0}]}]}");
+}
+
+/* ---- a daemon that holds locks: what it does goes by the resource's name, which is the id ---- */
+
+static char *lease(const char *id, usec_t stop_in, usec_t held_for) {
+        usec_t now = clock_boottime();
+
+        return g_strdup_printf("{\"state\":\"held\",\"id\":\"%s\",\"token\":5,\"paths\":[],"
+                               "\"stop_at\":%" G_GUINT64_FORMAT ",\"held_until\":%" G_GUINT64_FORMAT
+                               "}",
+                               id, now + stop_in, now + held_for);
+}
+
+static char *held_as(const char *id) {
+        bool is_short = strcmp(id, "short") == 0;
+
+        if (strcmp(id, "late") == 0)
+                return lease(id, 300 * USEC_PER_MSEC, 60 * USEC_PER_SEC);
+        return is_short ? lease(id, USEC_PER_SEC / 2, 2 * USEC_PER_SEC)
+                        : lease(id, 60 * USEC_PER_SEC, 70 * USEC_PER_SEC);
+}
+
+static int on_acquire(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        const char *text = NULL, *name = NULL;
+        json_t *request = NULL;
+        int r = sd_bus_message_read(call, "s", &text);
+
+        if (r < 0)
+                return r;
+        request = json_loads(text, 0, NULL);
+        name = json_string_value(
+            json_object_get(json_array_get(json_object_get(request, "resources"), 0), "resource"));
+        if (strcmp(name, "refused") == 0)
+                r = sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "this cannot be meant");
+        else if (strcmp(name, "stopping") == 0 && (*(unsigned *)userdata)++ == 0)
+                r = sd_bus_error_set(error, BUS_ERROR_STOPPING, "just now");
+        else if (g_str_has_prefix(name, "state-"))
+                r = reply(call,
+                          g_strdup_printf("{\"state\":\"%s\",\"why\":\"because\"}", name + 6));
+        else
+                r = reply(call, held_as(name));
+        json_decref(request);
+        return r;
+}
+
+static int tell(sd_bus_message *call, const char *signal, const char *id, const char *why,
+                int at_once) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
+        sd_bus *bus = sd_bus_message_get_bus(call);
+
+        if (sd_bus_message_new_signal(bus, &message, BUS_PATH, BUS_INTERFACE, signal) < 0 ||
+            sd_bus_message_append(message, "ssb", id, why, at_once) < 0 ||
+            sd_bus_message_set_destination(message, sd_bus_message_get_sender(call)) < 0)
+                return -EINVAL;
+        return sd_bus_send(bus, message, NULL);
+}
+
+/* The command executes after the answer; the lease is asked for a second later. */
+static int on_attach(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        const char *id = NULL;
+        uint32_t pid = 0;
+        int r = sd_bus_message_read(call, "su", &id, &pid);
+
+        if (r >= 0 && strcmp(id, "no-scope") == 0)
+                return sd_bus_error_set(error, BUS_ERROR_FAILED, "no room");
+        if (r >= 0 && strcmp(id, "no-answer") == 0)
+                return 1;
+        if (r >= 0 && strcmp(id, "late") == 0)
+                g_usleep(450 * USEC_PER_MSEC); /* past D - K */
+        return r < 0 ? r
+                     : sd_bus_reply_method_return(call, "s", "{\"scope\":\"\",\"cgroup\":\"/\"}");
+}
+
+static int on_lease(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        const char *id = NULL;
+        int r = sd_bus_message_read(call, "s", &id);
+
+        if (r < 0)
+                return r;
+        if (strcmp(id, "short") == 0)
+                return 1; /* never answered */
+        if (strcmp(id, "forgotten") == 0)
+                return sd_bus_error_set(error, BUS_ERROR_NO_SUCH_LOCK, "unknown");
+        if (strcmp(id, "lost") == 0)
+                (void)tell(call, "LockLost", id, "lost it", 1);
+        if (strcmp(id, "revoked") == 0)
+                (void)tell(call, "LockRevoked", id, "", 0);
+        return reply(call, held_as(id));
+}
+
+static int on_release(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        return sd_bus_reply_method_return(call, "s", "{}");
+}
+
+static const sd_bus_vtable vtable[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_METHOD("Status", "", "s", on_status, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("History", "su", "s", on_history, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Next", "su", "s", on_next, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Run", "s", "s", on_run, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("WaitRun", "ss", "s", on_wait_run, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Locks", "s", "s", on_locks, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("AcquireLock", "s", "s", on_acquire, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("AttachLock", "su", "s", on_attach, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("LockLease", "s", "s", on_lease, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("ReleaseLock", "s", "s", on_release, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_VTABLE_END,
+};
+
+static char *directory, *address;
+static pid_t bus_pid, service_pid;
+
+static const char bus_config[] =
+    "<busconfig><listen>unix:path=%s/bus</listen><policy context=\"default\">"
+    "<allow send_destination=\"*\"/><allow receive_sender=\"*\"/><allow own=\"*\"/>"
+    "<allow user=\"*\"/></policy></busconfig>";
+
+/* The service's process: never returns. Says that it is ready by closing `ready`. */
+static void service(int ready) {
+        sd_event *event = NULL;
+        sd_bus *bus = NULL;
+        unsigned waits = 0;
+
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (sd_event_new(&event) < 0 || sd_bus_open_system(&bus) < 0 ||
+            sd_bus_attach_event(bus, event, 0) < 0 ||
+            sd_bus_add_object_vtable(bus, NULL, BUS_PATH, BUS_INTERFACE, vtable, &waits) < 0 ||
+            sd_bus_request_name(bus, BUS_NAME, 0) < 0)
+                _exit(1);
+        if (write(ready, "!", 1) == 1)
+                (void)sd_event_loop(event);
+        _exit(1);
+}
+
+static void start_service(void) {
+        int ends[2];
+        char byte = 0;
+
+        cr_assert_eq(pipe(ends), 0);
+        service_pid = fork();
+        if (service_pid == 0)
+                service(ends[1]);
+        (void)close(ends[1]);
+        cr_assert_eq(read(ends[0], &byte, 1), 1, "the service did not start");
+        (void)close(ends[0]);
+}
+
+static bool bus_answers(const char *path) {
+        struct sockaddr_un where = {.sun_family = AF_UNIX};
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+        g_strlcpy(where.sun_path, path, sizeof(where.sun_path));
+        return connect(fd, (const struct sockaddr *)&where, sizeof(where)) == 0;
+}
+
+static void start_bus(void) {
+        g_autofree char *config = NULL, *config_path = NULL, *option = NULL, *path = NULL;
+        usec_t end = clock_monotonic() + 10 * USEC_PER_SEC;
+
+        directory = g_dir_make_tmp("jobkeeper-bus-XXXXXX", NULL);
+        config_path = g_build_filename(directory, "bus.conf", NULL);
+        path = g_build_filename(directory, "bus", NULL);
+        config = g_strdup_printf(bus_config, directory);
+        option = g_strdup_printf("--config-file=%s", config_path);
+        cr_assert(g_file_set_contents(config_path, config, -1, NULL));
+        bus_pid = fork();
+        if (bus_pid == 0) {
+                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+                (void)execlp("dbus-daemon", "dbus-daemon", "--nofork", "--nopidfile", option,
+                             (char *)NULL);
+                _exit(127);
+        }
+        while (!bus_answers(path)) {
+                cr_assert_lt(clock_monotonic(), end, "dbus-daemon did not start");
+                g_usleep(10000);
+        }
+        address = g_strdup_printf("unix:path=%s", path);
+        (void)setenv("DBUS_SYSTEM_BUS_ADDRESS", address, 1);
+}
+
+static void setup_bus(void) {
+        (void)setenv("TZ", "UTC", 1);
+        start_bus();
+}
+
+static void setup(void) {
+        setup_bus();
+        start_service();
+}
+
+static void end_process(pid_t *pid) {
+        if (*pid <= 0)
+                return;
+        (void)kill(*pid, SIGKILL);
+        (void)waitpid(*pid, NULL, 0);
+        *pid = 0;
+}
+
+static void teardown(void) {
+        g_autofree char *config_path = g_build_filename(directory, "bus.conf", NULL),
+                        *path = g_build_filename(directory, "bus", NULL);
+
+        end_process(&service_pid);
+        end_process(&bus_pid);
+        (void)unlink(config_path);
+        (void)unlink(path);
+        (void)rmdir(directory);
+        g_clear_pointer(&directory, g_free);
+        g_clear_pointer(&address, g_free);
+}
+
+/* Runs `jobkeeper WORDS…` and checks how it ends and what it has written; NULL: anything. */
+static void expect(int status, const char *out, const char *err, const char *const *words) {
+        _cleanup_(cli_run_freep) CliRun *run = cli_run_to_end(words, NULL);
+        g_autofree char *got_out = cli_out(run);
+        g_autofree char *got_err = cli_err(run);
+
+        cr_expect_eq(run->status, status, "status %d, out: %s err: %s", run->status, got_out,
+                     got_err);
+        if (out)
+                cr_expect_str_eq(got_out, out);
+        if (err)
+                cr_expect_str_eq(got_err, err);
+}
+#define EXPECT(status, out, err, ...)                                                              \
+        expect((status), (out), (err), (const char *const[]){__VA_ARGS__, NULL})
+
+TestSuite(cli_bus, .init = setup, .fini = teardown);
+TestSuite(cli_no_daemon, .init = setup_bus, .fini = teardown);
+
+Test(cli_bus, locks_are_a_table_or_json) {
+        EXPECT(0,
+               "RESOURCE  STATE             MODE       NODE  AGE   WHO\n"
+               "db        holds             exclusive  n1    1min  sh (pid 7)\n"
+               "db        waits (1 before)  shared           10s   x\\x1b[31m\n",
+               "", "locks");
+        EXPECT(0, "Nobody holds nobody-there or waits for it.\n", "", "locks", "nobody-there");
+        EXPECT(69, "", "jobkeeper: There is no ZooKeeper session.\n", "locks", "offline");
+        EXPECT(64, "", NULL, "locks", "a", "b");
+        EXPECT(64, "", NULL, "locks", "--tree", "--json");
+        EXPECT(64, "", NULL, "locks", "NO");
+}
+
+Test(cli_bus, the_tree_has_the_resource_above) {
+        _cleanup_(cli_run_freep) CliRun *run = cli_run(NULL, "locks", "--tree");
+        g_autofree char *out = cli_out(run);
+
+        cr_expect(strstr(out, "\ndb "), "%s", out);
+        cr_expect(strstr(out, "n1 "), "%s", out);
+        cr_expect_not(strchr(out, '\033'), "%s", out);
+}
+
+Test(cli_bus, a_lock_of_the_daemons_runs_the_command_and_passes_its_status) {
+        EXPECT(0, "db 5\n", "", "lock", "db", "--", "sh", "-c",
+               "echo $JOBKEEPER_RESOURCE $JOBKEEPER_FENCING_TOKEN");
+        EXPECT(7, "", "", "lock", "db", "--", "sh", "-c", "exit 7");
+        EXPECT(127, "", "jobkeeper: cannot execute no-such-command: No such file or directory\n",
+               "lock", "db", "--", "no-such-command");
+}
+
+Test(cli_bus, what_the_daemon_does_not_hold_is_told) {
+        EXPECT(75, "", "jobkeeper: the lock state-busy was not free in time\n", "lock", "-n",
+               "state-busy", "--", "true");
+        EXPECT(75, "", "", "lock", "-q", "state-timeout", "--", "true");
+        EXPECT(75, "", "jobkeeper: jobkeeperd cannot use ZooKeeper: because\n", "lock",
+               "state-unreachable", "--", "true");
+        EXPECT(69, "", "jobkeeper: the lock state-failed cannot be had: because\n", "lock",
+               "state-failed", "--", "true");
+        EXPECT(64, "", "jobkeeper lock: this cannot be meant\nTry: jobkeeper lock --help\n", "lock",
+               "refused", "--", "true");
+        EXPECT(69, "", "jobkeeper: the command cannot be given a scope of its own: no room\n",
+               "lock", "no-scope", "--", "echo", "never");
+}
+
+Test(cli_bus, a_daemon_that_is_stopping_is_asked_again) {
+        EXPECT(0, "mine\n", "", "lock", "stopping", "--", "echo", "mine");
+}
+
+Test(cli_bus, a_lock_that_is_lost_or_forgotten_kills_the_command) {
+        EXPECT(75, "", "jobkeeper: lost it: killing the command\n", "lock", "lost", "--", "sleep",
+               "60");
+        EXPECT(75, "",
+               "jobkeeper: jobkeeperd does not know the lock any more: killing the command\n",
+               "lock", "forgotten", "--", "sleep", "60");
+        EXPECT(5, "", "jobkeeper: lost it: the command goes on without the lock lost\n", "lock",
+               "--on-loss", "continue", "lost", "--", "sh", "-c", "sleep 2; exit 5");
+}
+
+Test(cli_bus, a_command_whose_scope_comes_late_is_never_executed) {
+        EXPECT(75, "", "jobkeeper: the lock is not certain any more: killing the command\n", "lock",
+               "late", "--", "echo", "never");
+}
+
+Test(cli_bus, a_command_whose_scope_does_not_come_gives_the_lock_back) {
+        EXPECT(69, "", "jobkeeper: the command was not given a scope of its own in time\n", "lock",
+               "no-answer", "--", "echo", "never");
+}
+
+Test(cli_bus, a_wish_for_the_lock_is_told_and_nothing_follows) {
+        EXPECT(3, "", "jobkeeper: somebody asks for the lock revoked to be given back\n", "lock",
+               "revoked", "--", "sh", "-c", "sleep 1.5; exit 3");
+}
+
+Test(cli_bus, without_an_answer_the_command_is_stopped_and_then_killed_in_time) {
+        usec_t began = clock_boottime();
+
+        EXPECT(75, "told\n",
+               "jobkeeper: jobkeeperd cannot keep the lock: stopping the command\n"
+               "jobkeeper: the lock is not certain any more: killing the command\n",
+               "lock", "short", "--", "sh", "-c",
+               "exec 2>/dev/null; trap 'echo told' TERM; while :; do sleep 0.05; done");
+        cr_expect_leq(clock_boottime() - began, 3 * USEC_PER_SEC);
+}
+
+Test(cli_bus, status_is_a_head_a_table_and_the_errors) {
+        _cleanup_(cli_run_freep) CliRun *run = cli_run(NULL, "status");
+        g_autofree char *out = cli_out(run);
+        const char *table = strstr(out, "\nJOB ");
+
+        cr_assert_eq(run->status, 0);
+        cr_expect(g_str_has_prefix(
+                      out, "node     n1, jobkeeperd 0.1.0\nsession  connected to 127.0.0.1:2181\n"),
+                  "%s", out);
+        cr_assert(table, "%s", out);
+        cr_expect(strstr(table, "STATE  NEXT"), "%s", out);
+        cr_expect(strstr(table, "\norders-backup  idle   2100-01-01 00:00:00 (in "), "%s", out);
+        cr_expect(strstr(table, " failed (exit 3)  n2\n"), "%s", out);
+        cr_expect(strstr(out, "a.yaml:1:2: error: ?[31mred\n"), "%s", out);
+}
+
+Test(cli_bus, status_json_is_the_daemons_own) {
+        EXPECT(0, STATUS "\n", "", "status", "--json");
+}
+
+Test(cli_bus, history) {
+        _cleanup_(cli_run_freep) CliRun *run = cli_run(NULL, "history", "orders", "-n", "7");
+        g_autofree char *out = cli_out(run);
+
+        cr_assert_eq(run->status, 0);
+        cr_expect(g_str_has_prefix(out, "TICK    RUN          NODE  STARTED"), "%s", out);
+        cr_expect(strstr(out, "\nmanual  asked-for-7  n1    1970-01-01 00:00:10 ("), "%s", out);
+        cr_expect(strstr(out, " 2.5s  succeeded\n"), "%s", out);
+        EXPECT(0, "young has not run yet.\n", "", "history", "young");
+}
+
+Test(cli_bus, next) {
+        _cleanup_(cli_run_freep) CliRun *run = cli_run(NULL, "next", "orders-backup", "-n", "3");
+        g_autofree char *out = cli_out(run);
+
+        cr_assert_eq(run->status, 0);
+        cr_expect(g_str_has_prefix(out, "sched-3\n\nLOCAL                UTC                  "
+                                        "IN\n2100-01-01 00:00:00  2100-01-01 00:00:00  in "),
+                  "%s", out);
+}
+
+Test(cli_bus, next_takes_what_is_no_job_for_an_expression) {
+        _cleanup_(cli_run_freep) CliRun *run = cli_run(NULL, "next", "daily", "-n", "2", "--json");
+        g_autofree char *out = cli_out(run);
+
+        cr_assert_eq(run->status, 0);
+        cr_expect(strstr(out, "\"ticks\": ["), "%s", out);
+        cr_expect_null(strstr(out, "\"job\""), "%s", out);
+        EXPECT(1, "", NULL, "next", "no-such-job");
+}
+
+Test(cli_bus, run_asks_and_returns) {
+        EXPECT(0, "run r1 of good is asked for (jobkeeper history good)\n", "", "run", "good");
+        EXPECT(0, "{\"job\":\"good\",\"run\":\"r1\"}\n", "", "run", "--json", "good");
+}
+
+Test(cli_bus, run_wait_outlives_a_daemon_that_is_restarted_and_ends_as_the_run_did) {
+        EXPECT(0, "run r1 of good on n2: succeeded after 2.0s\n", "", "run", "good", "--wait");
+        EXPECT(1, "run r1 of bad on n2: failed (exit 4) after 2.0s\n", "", "run", "-w", "bad");
+}
+
+Test(cli_bus, errors_have_one_line_and_a_status_each) {
+        EXPECT(1, "", "jobkeeper: There is no job \"no-such-job\".\n", "history", "no-such-job");
+        EXPECT(1, "", "jobkeeper: No node can run it.\n", "run", "nobody");
+        EXPECT(69, "", "jobkeeper: There is no ZooKeeper session.\n", "run", "offline");
+        EXPECT(1, "", "jobkeeper: not allowed to call Run: try as root\n", "run", "secret");
+        EXPECT(1, "", NULL, "history", "garbage");
+}
+
+Test(cli_no_daemon, is_said_plainly) {
+        const char *message =
+            "jobkeeper: jobkeeperd is not running on this machine (systemctl status jobkeeperd)\n";
+
+        EXPECT(69, "", message, "status");
+        EXPECT(69, "", message, "history", "a");
+        EXPECT(69, "", message, "run", "a");
+}
+
+Test(cli_no_daemon, next_needs_none_for_an_expression) {
+        EXPECT(0, NULL, "", "next", "Mon..Fri 02:30", "--timezone", "Europe/Berlin");
+        EXPECT(0, NULL, "", "next", "daily");
+        EXPECT(0, NULL, "", "next", "every 15min");
+        EXPECT(1, "", NULL, "next", "every so often");
+        EXPECT(64, "", NULL, "next", "daily", "--timezone", "Mars/Olympus");
+}
+
+Test(cli_no_daemon, nor_a_bus) {
+        (void)setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
+        EXPECT(69, "", "jobkeeper: cannot reach the system bus: No such file or directory\n",
+               "status");
+        EXPECT(0, NULL, "", "next", "daily");
+}
+
+Test(cli_no_daemon, usage_errors_are_64) {
+        EXPECT(64, "", "jobkeeper: there is no command \"stats\" (did you mean \"status\"?)\n",
+               "stats");
+        EXPECT(64, "", NULL, "history");
+        EXPECT(64, "", NULL, "history", "a", "b");
+        EXPECT(64, "", NULL, "history", "a", "-n", "0");
+        EXPECT(64, "", NULL, "status", "--frob");
+        EXPECT(64, "", NULL, "lock", "db", "true");
+        EXPECT(64, "", NULL, "lock", "DB", "--", "true");
+        EXPECT(64, "", NULL, "lock", "--timeout", "soon", "db", "--", "true");
+}
+
+Test(cli_no_daemon, help_is_everywhere) {
+        EXPECT(0, NULL, "", "--help");
+        EXPECT(0, NULL, "", "help");
+        EXPECT(0, NULL, "", "help", "lock");
+        EXPECT(0, NULL, "", "lock", "--help");
+        EXPECT(0, "jobkeeper " JOBKEEPER_VERSION "\n", "", "--version");
+}

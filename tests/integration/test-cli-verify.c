@@ -1,0 +1,215 @@
+/* `jobkeeper verify`: what it prints for good, bad and unfit files, word for word. The files are
+ * made in a directory of the test's, because a checkout's may belong to somebody whom the loader
+ * does not trust. */
+#include <criterion/criterion.h>
+#include <glib.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "helper-cli.h"
+
+static char *directory;
+static GPtrArray *made; /* paths, in the order of their making */
+
+static void make_directory(const char *name) {
+        char *path = g_build_filename(directory, name, NULL);
+
+        cr_assert_eq(mkdir(path, 0755), 0);
+        g_ptr_array_add(made, path);
+}
+
+static void make_file(const char *name, const char *text) {
+        char *path = g_build_filename(directory, name, NULL);
+
+        cr_assert(
+            g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0644, NULL));
+        g_ptr_array_add(made, path);
+}
+
+static void setup(void) {
+        directory = g_dir_make_tmp("jobkeeper-verify-XXXXXX", NULL);
+        made = g_ptr_array_new_with_free_func(g_free);
+        cr_assert_eq(chdir(directory), 0);
+}
+
+static void teardown(void) {
+        for (guint i = made->len; i > 0; i--)
+                (void)remove(g_ptr_array_index(made, i - 1));
+        (void)rmdir(directory);
+        g_ptr_array_unref(made);
+        g_free(directory);
+}
+
+TestSuite(cli_verify, .init = setup, .fini = teardown);
+
+/* Runs `jobkeeper verify WORDS…` and compares all that comes out. */
+static void expect(int status, const char *out, const char *err, const char *const *words) {
+        _cleanup_(cli_run_freep) CliRun *run = cli_run_to_end(words, NULL);
+        g_autofree char *got_out = cli_out(run);
+        g_autofree char *got_err = cli_err(run);
+
+        cr_expect_eq(run->status, status, "status %d", run->status);
+        cr_expect_str_eq(got_out, out);
+        cr_expect_str_eq(got_err, err);
+}
+#define EXPECT(status, out, err, ...)                                                              \
+        expect((status), (out), (err), (const char *const[]){"verify", __VA_ARGS__, NULL})
+
+static const char good[] = "jobs:\n"
+                           "  backup:\n"
+                           "    schedule: daily\n"
+                           "    exec: [/bin/true]\n"
+                           "  report:\n"
+                           "    every: 15min\n"
+                           "    exec: /bin/true\n";
+
+Test(cli_verify, good_files_are_counted) {
+        make_file("good.yaml", good);
+        EXPECT(0, "2 jobs in 1 file are good\n", "", "good.yaml");
+}
+
+static const char bad[] = "jobs:\n"
+                          "  backup:\n"
+                          "    schedule: \"Sun 25:00\"\n"
+                          "    exec: [/bin/true]\n"
+                          "    timout: 5s\n"
+                          "  Report:\n"
+                          "    exec: [/bin/true]\n"
+                          "  slow:\n"
+                          "    exec: [/bin/true]\n"
+                          "    timezone: Mars/Olympus\n";
+
+Test(cli_verify, all_errors_of_all_files_are_listed_in_order) {
+        _cleanup_(cli_run_freep) CliRun *run = NULL;
+        g_autofree char *err = NULL, *out = NULL;
+        g_auto(GStrv) lines = NULL;
+
+        make_file("good.yaml", good);
+        make_file("bad.yaml", bad);
+        run = cli_run(NULL, "verify", "good.yaml", "bad.yaml");
+        err = cli_err(run);
+        out = cli_out(run);
+        lines = g_strsplit(err, "\n", -1);
+        cr_assert_eq(run->status, 1);
+        cr_assert_str_eq(out, "");
+        cr_assert_eq(g_strv_length(lines), 5, "%s", err);
+        cr_expect(g_str_has_prefix(lines[0], "bad.yaml:3:15: error: "), "%s", err);
+        cr_expect_str_eq(lines[1],
+                         "bad.yaml:5:5: error: unknown key \"timout\" (did you mean \"timeout\"?)");
+        cr_expect(g_str_has_prefix(lines[2], "bad.yaml:6:3: error: "), "%s", err);
+        cr_expect(g_str_has_prefix(lines[3], "bad.yaml:10:15: error: "), "%s", err);
+}
+
+Test(cli_verify, a_file_that_is_not_there) {
+        EXPECT(1, "", "absent.yaml: error: does not exist\n", "absent.yaml");
+        EXPECT(1, "", "./jobkeeper.yaml: error: No such file or directory\n", "./jobkeeper.yaml");
+}
+
+Test(cli_verify, a_file_that_others_can_write_is_refused) {
+        _cleanup_(cli_run_freep) CliRun *run = NULL;
+        g_autofree char *err = NULL;
+
+        make_file("open.yaml", good);
+        cr_assert_eq(chmod("open.yaml", 0666), 0);
+        run = cli_run(NULL, "verify", "open.yaml");
+        err = cli_err(run);
+        cr_expect_eq(run->status, 1);
+        cr_expect(g_str_has_prefix(err, "open.yaml: error: "), "%s", err);
+}
+
+Test(cli_verify, what_this_machine_cannot_run_is_a_warning) {
+        _cleanup_(cli_run_freep) CliRun *run = NULL;
+        g_autofree char *err = NULL, *out = NULL;
+
+        make_file("unfit.yaml", "jobs:\n  backup:\n    exec: [/nonexistent/backup]\n  elsewhere:\n "
+                                "   exec: [/nonexistent/backup]\n"
+                                "    nodes: {role: no-such-role}\n");
+        run = cli_run(NULL, "verify", "unfit.yaml");
+        err = cli_err(run);
+        out = cli_out(run);
+        cr_expect_eq(run->status, 0);
+        cr_expect_str_eq(out, "2 jobs in 1 file are good\n");
+        cr_expect(
+            g_str_has_prefix(err, "unfit.yaml:2:3: warning: this machine cannot run backup: "),
+            "%s", err);
+        cr_expect_null(strstr(err, "elsewhere"));
+}
+
+Test(cli_verify, json_has_every_finding) {
+        _cleanup_(cli_run_freep) CliRun *run = NULL;
+        g_autofree char *out = NULL;
+        const char *file = NULL, *severity = NULL, *message = NULL;
+        json_t *array = NULL;
+        int line = 0, column = 0;
+
+        make_file("bad.yaml", "jobs:\n  backup:\n    exec: [/bin/true]\n    timout: 5s\n");
+        run = cli_run(NULL, "verify", "--json", "bad.yaml");
+        out = cli_out(run);
+        cr_expect_eq(run->status, 1);
+        array = json_loads(out, 0, NULL);
+        cr_assert_eq(json_array_size(array), 1, "%s", out);
+        cr_assert_eq(json_unpack(json_array_get(array, 0), "{s:s, s:i, s:i, s:s, s:s !}", "file",
+                                 &file, "line", &line, "column", &column, "severity", &severity,
+                                 "message", &message),
+                     0, "%s", out);
+        cr_expect_str_eq(file, "bad.yaml");
+        cr_expect_eq(line, 4);
+        cr_expect_eq(column, 5);
+        cr_expect_str_eq(severity, "error");
+        json_decref(array);
+        EXPECT(0, "[]\n", "", "--json", "--root", "/nonexistent");
+}
+
+Test(cli_verify, without_files_it_judges_the_whole_system) {
+        make_directory("etc");
+        make_directory("etc/jobkeeper");
+        make_directory("etc/jobkeeper/jobs.d");
+        make_file("etc/jobkeeper/jobs.d/a.yaml", good);
+        EXPECT(0, "2 jobs in 1 file are good\n", "", "--root", ".");
+        make_file("etc/jobkeeper/jobkeeper.yaml", "zookeeper: {sessions: 30s}\n");
+        EXPECT(1, "", "./etc/jobkeeper/jobkeeper.yaml:1:13: error: unknown key \"sessions\"\n",
+               "--root", ".");
+}
+
+Test(cli_verify, a_job_must_fit_the_configuration_that_is_named) {
+        _cleanup_(cli_run_freep) CliRun *run = NULL;
+        g_autofree char *err = NULL;
+
+        make_file("tight.yaml", "fence-budget: 6s\n");
+        make_file("good.yaml", good);
+        run = cli_run(NULL, "verify", "--config", "tight.yaml", "good.yaml");
+        err = cli_err(run);
+        cr_expect_eq(run->status, 1);
+        cr_expect(strstr(err, "good.yaml:2:3: error: job \"backup\" could not be stopped in time"),
+                  "%s", err);
+        EXPECT(64, "",
+               "jobkeeper verify: absent.yaml: No such file or directory\nTry: jobkeeper verify "
+               "--help\n",
+               "--config", "absent.yaml", "good.yaml");
+}
+
+/* Each key is right by itself; the daemon would not start. */
+Test(cli_verify, a_sum_that_leaves_no_time_is_an_error) {
+        _cleanup_(cli_run_freep) CliRun *run = NULL;
+        g_autofree char *err = NULL;
+
+        make_file("jobkeeper.yaml", "zookeeper: {session-timeout: 20s}\n");
+        run = cli_run(NULL, "verify", "jobkeeper.yaml");
+        err = cli_err(run);
+        cr_expect_eq(run->status, 1);
+        cr_expect(g_str_has_prefix(err, "jobkeeper.yaml: error: the session timeout is too short"),
+                  "%s", err);
+}
+
+Test(cli_verify, verbose_prints_the_deadline_sum) {
+        _cleanup_(cli_run_freep) CliRun *run =
+            cli_run(NULL, "verify", "--verbose", "--root", "/nonexistent");
+        g_autofree char *out = cli_out(run);
+
+        cr_expect_eq(run->status, 0);
+        cr_expect(g_str_has_prefix(out, "deadline: "), "%s", out);
+        cr_expect(g_str_has_suffix(out, "\n0 jobs in 0 files are good\n"), "%s", out);
+}

@@ -1,0 +1,120 @@
+"""Running the programs of a test run: output that fails on a sanitizer's report, counts summed up, nothing left when interrupted.
+
+Every program is a session of its own. An interrupt does not reach it from the terminal; we end its process group with SIGTERM and
+wait until it is done, since some programs have machines to take down.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import time
+
+SANITIZER = re.compile(r"ERROR: (Address|Leak|Undefined|Thread|Memory)Sanitizer|runtime error:|WARNING: ThreadSanitizer|SUMMARY: \w+Sanitizer")
+SYNTHESIS = re.compile(r"Synthesis: Tested: (\d+) \| Passing: (\d+) \| Failing: (\d+) \| Crashing: (\d+)")
+COUNTS = re.compile(r"^(\d+) passed, (\d+) failed$", re.M)
+KILL_AFTER = 60  # seconds that a program has to clean up
+
+
+class Programs:
+    """All programs that run now."""
+
+    def __init__(self):
+        self.running = set()
+        self.stopped = False
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._stop)
+
+    def _stop(self, number, _frame):
+        for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(one, signal.SIG_IGN)
+        self.stopped = True
+        for process in list(self.running):
+            _signal(process, signal.SIGTERM)
+        raise KeyboardInterrupt(signal.Signals(number).name)
+
+    def run(self, argv, timeout, live=False, **options):
+        """Runs a program. Returns (status, output, seconds); with `live` its output is also printed as it comes."""
+        began = time.monotonic()
+        if self.stopped:
+            raise KeyboardInterrupt("stopped")
+        process = subprocess.Popen([str(word) for word in argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   text=True, errors="replace", start_new_session=True, **options)
+        self.running.add(process)
+        try:
+            output = self._read(process, timeout, live)
+        finally:
+            self.running.discard(process)
+        return process.returncode, output, time.monotonic() - began
+
+    def _read(self, process, timeout, live):
+        try:
+            if live:
+                return "".join(_echo(line) for line in process.stdout)
+            return process.communicate(timeout=timeout)[0]
+        except subprocess.TimeoutExpired:
+            return self._end(process) + f"\nnot done after {timeout} s\n"
+        except BaseException:
+            self._end(process)
+            raise
+        finally:
+            process.wait()
+
+    @staticmethod
+    def _end(process):
+        _signal(process, signal.SIGTERM)
+        try:
+            return process.communicate(timeout=KILL_AFTER)[0] or ""
+        except subprocess.TimeoutExpired:
+            _signal(process, signal.SIGKILL)
+            return process.communicate()[0] or ""
+
+
+def _echo(text):
+    print(text, end="", flush=True)
+    return text
+
+
+def _signal(process, number):
+    """To the whole group, which has the process's number as long as that is not waited for."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+
+
+def count(status, output):
+    """(passed, failed) by a program's last words: Criterion's synthesis or "N passed, N failed", whichever comes later (a run of many programs shows
+    the words of those that failed); else one test."""
+    synthesis = max(SYNTHESIS.finditer(output), key=lambda match: match.start(), default=None)
+    counts = max(COUNTS.finditer(output), key=lambda match: match.start(), default=None)
+    if synthesis and (not counts or counts.start() < synthesis.start()):
+        tested, passing, _, _ = (int(number) for number in synthesis.groups())
+        passed, failed = passing, tested - passing
+    elif counts:
+        passed, failed = (int(number) for number in counts.groups())
+    else:
+        passed, failed = int(status == 0), int(status != 0)
+    if not failed and (status != 0 or SANITIZER.search(output)):
+        failed = 1  # it says that all is well, and it is not
+    return passed, failed
+
+
+def line(name, seconds, passed, failed):
+    word = "FAILED" if failed else "ok"
+    tests = f"  ({passed + failed} tests" + (f", {failed} failed)" if failed else ")") if passed + failed != 1 else ""
+    print(f"{word:<6} {seconds:6.1f} s  {name}{tests}", flush=True)
+
+
+def build(programs, source, directory, *settings, targets=()):
+    """Configures and builds all, or the targets. Returns whether it worked; what went wrong is printed."""
+    total = 0.0
+    for argv in (["cmake", "-S", source, "-B", directory, "-G", "Ninja", *settings], ["ninja", "-k", "0", "-C", directory, *targets]):
+        status, output, seconds = programs.run(argv, 1800)
+        total += seconds
+        if status != 0:
+            print(re.sub(r"(?m)^\[\d+/\d+\].*\n", "", output)[-20000:])
+            line(f"build {directory}", total, 0, 1)
+            return False
+    line(f"build {directory}", total, 1, 0)
+    return True

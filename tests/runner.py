@@ -1,0 +1,143 @@
+#!/usr/bin/python3
+"""Builds jobkeeper and runs all of its tests; tests/run calls this once the packages are there.
+
+    unit          programs that need nothing but the machine, built with ASan and UBSan
+    integration   programs that start ZooKeeper servers, and programs that run inside a systemd node (node-*), built likewise
+    cluster       jobkeeper itself on real nodes with faults, built as for a package
+
+Which programs there are, ctest knows; they are run from here, so that -k can reach single tests and each counts. The last line
+is "N passed, N failed".
+"""
+
+import argparse
+import concurrent.futures
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from programs import Programs, build, count, line
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+ASAN = f"{ROOT}/build/asan"
+NODES = f"{ROOT}/build/nodes"
+PARTS = ("unit", "integration", "cluster")
+
+# detect_stack_use_after_return costs much and finds what UBSan and ASan find at -Og anyway; leaks fail.
+ENVIRONMENT = {"ASAN_OPTIONS": "abort_on_error=0:detect_leaks=1:strict_string_checks=1", "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
+
+
+class Totals:
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def add(self, passed, failed):
+        self.passed += passed
+        self.failed += failed
+
+
+def registered(part):
+    """What ctest knows of a part: {name, command, timeout, environment, directory}."""
+    answer = subprocess.run(["ctest", "--test-dir", ASAN, "--show-only=json-v1", "-R", f"^{part}/"], check=True, stdout=subprocess.PIPE, text=True)
+    for test in json.loads(answer.stdout)["tests"]:
+        properties = {item["name"]: item["value"] for item in test.get("properties", [])}
+        yield {"name": test["name"], "command": test["command"], "timeout": float(properties.get("TIMEOUT", 300)),
+               "environment": dict(setting.split("=", 1) for setting in properties.get("ENVIRONMENT", [])),
+               "directory": properties.get("WORKING_DIRECTORY", ASAN)}
+
+
+def run_registered(programs, test, pattern):
+    """Returns (passed, failed). With a pattern that is not in the program's own name, only what it names inside a Criterion program."""
+    command = list(test["command"])
+    narrowed = pattern is not None and pattern not in test["name"]
+    if narrowed:
+        if "--jobs" not in command:  # every Criterion program has it
+            return 0, 0
+        command += ["--filter", f"*{pattern}*"]
+    status, output, seconds = programs.run(command, test["timeout"], cwd=test["directory"], env={**os.environ, **ENVIRONMENT, **test["environment"]})
+    passed, failed = count(status, output)
+    if narrowed and status == 0 and passed + failed == 0:
+        return 0, 0
+    if failed:
+        print(output)
+    line(test["name"], seconds, passed, failed)
+    return passed, failed
+
+
+def run_part(programs, part, pattern, jobs, totals):
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for future in [pool.submit(run_registered, programs, test, pattern) for test in registered(part)]:
+            totals.add(*future.result())
+
+
+def run_node_programs(programs, pattern, totals):
+    for program in sorted(glob.glob(f"{ASAN}/tests/integration/node-*")):
+        name = f"integration/{os.path.basename(program)}"
+        if not os.access(program, os.X_OK) or os.path.isdir(program) or (pattern is not None and pattern not in name):
+            continue
+        status, output, seconds = programs.run([f"{HERE}/cluster/run-in-node", program], 300, env={**os.environ, **ENVIRONMENT})
+        passed, failed = count(status, output)
+        if failed:
+            print(output)
+        line(name, seconds, passed, failed)
+        totals.add(passed, failed)
+
+
+def run_cluster(programs, options, totals):
+    argv = [f"{HERE}/cluster/run.py", "--build", NODES, "--tests-build", ASAN]
+    argv += ["-k", options.pattern] if options.pattern else []
+    argv += ["--keep"] if options.keep else []
+    argv += ["--long", "--repeat", "5"] if options.long else []
+    status, output, _ = programs.run(argv, None, live=True)
+    if options.pattern and "no test has" in output:
+        return
+    totals.add(*count(status, output))
+
+
+def run_parts(programs, parts, options, totals):
+    common = ["-DCMAKE_C_COMPILER=gcc", "-DCMAKE_BUILD_TYPE=Debug", "-DJOBKEEPER_WERROR=ON"]
+    asan = [*common, "-DJOBKEEPER_SANITIZE=address,undefined"]
+    if "unit" in parts or "integration" in parts:
+        if build(programs, ROOT, ASAN, *asan):
+            for part, jobs in (("unit", os.cpu_count() or 1), ("integration", 1)):
+                if part in parts:
+                    run_part(programs, part, options.pattern, jobs, totals)
+            if "integration" in parts:
+                run_node_programs(programs, options.pattern, totals)
+        else:
+            totals.add(0, 1)
+    if "cluster" in parts:
+        built = build(programs, ROOT, NODES, *common, "-DCMAKE_INSTALL_PREFIX=/usr", "-DJOBKEEPER_TESTS=OFF")
+        if built and build(programs, ROOT, ASAN, *asan, targets=["lock-probe"]):
+            run_cluster(programs, options, totals)
+        else:
+            totals.add(0, 1)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tests/run", description="Build jobkeeper and run its tests (as root).")
+    parser.add_argument("--only", choices=PARTS, action="append", help="only this part; can be given several times")
+    parser.add_argument("-k", dest="pattern", metavar="NAME", help="only tests with NAME in their name")
+    parser.add_argument("--long", action="store_true", help="run the cluster tests five times over, with longer histories and real timings")
+    parser.add_argument("--keep", action="store_true", help="leave the nodes of failed cluster tests running")
+    options = parser.parse_args()
+    parts = options.only or PARTS
+    programs, totals = Programs(), Totals()
+    with tempfile.TemporaryDirectory(prefix="jobkeeper-tests-") as scratch:
+        os.chmod(scratch, 0o755)
+        ENVIRONMENT["TMPDIR"] = scratch  # what a killed program leaves goes with it
+        run_parts(programs, parts, options, totals)
+    if not totals.passed + totals.failed:
+        print(f"no test has {options.pattern!r} in its name")
+    print(f"{totals.passed} passed, {totals.failed} failed")
+    return 1 if totals.failed or not totals.passed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt as interrupt:
+        sys.exit(f"tests/run: interrupted ({interrupt})")

@@ -1,0 +1,131 @@
+/* Where PID 1 places a unit, and when a cgroup counts as empty: against a directory that looks like
+ * one. */
+#include <criterion/criterion.h>
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+
+Test(cgroup, path_of_unit) {
+        static const struct {
+                const char *slice, *path;
+        } cells[] = {
+            {"system.slice", "/system.slice/a.service"},
+            {"system-jobkeeper.slice", "/system.slice/system-jobkeeper.slice/a.service"},
+            {"system-jobkeeper-fenced.slice",
+             "/system.slice/system-jobkeeper.slice/system-jobkeeper-fenced.slice/a.service"},
+            {"-.slice", "/a.service"},
+            {NULL, "/a.service"},
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cells); i++) {
+                g_autofree char *path = cgroup_path_of_unit(cells[i].slice, "a.service");
+
+                cr_expect_str_eq(path, cells[i].path);
+        }
+}
+
+typedef struct Scene {
+        char *root, *group, *file;
+        sd_event *event;
+        unsigned calls;
+} Scene;
+
+static void on_empty(void *userdata) {
+        Scene *scene = userdata;
+
+        scene->calls++;
+}
+
+static Scene scene_new(const char *text) {
+        Scene scene = {.root = g_dir_make_tmp("cgroup-XXXXXX", NULL)};
+
+        scene.group = g_build_filename(scene.root, "a.service", NULL);
+        scene.file = g_build_filename(scene.group, "cgroup.events", NULL);
+        cr_assert_eq(g_mkdir(scene.group, 0700), 0);
+        cr_assert(g_file_set_contents(scene.file, text, -1, NULL));
+        cr_assert(sd_event_new(&scene.event) >= 0);
+        return scene;
+}
+
+static void scene_clear(Scene *scene) {
+        (void)g_unlink(scene->file);
+        (void)g_rmdir(scene->group);
+        (void)g_rmdir(scene->root);
+        g_free(scene->root);
+        g_free(scene->group);
+        g_free(scene->file);
+        sd_event_unref(scene->event);
+}
+
+/* Runs the loop until the watch has called, or for `patience`. */
+static void scene_run(Scene *scene, usec_t patience) {
+        usec_t end = clock_monotonic() + patience;
+
+        while (scene->calls == 0 && clock_monotonic() < end)
+                (void)sd_event_run(scene->event, 10 * USEC_PER_MSEC);
+}
+
+Test(cgroup, populated) {
+        _cleanup_(scene_clear) Scene scene = scene_new("populated 1\nfrozen 0\n");
+
+        cr_expect(cgroup_is_populated(scene.root, "/a.service"));
+        cr_assert(g_file_set_contents(scene.file, "populated 0\nfrozen 0\n", -1, NULL));
+        cr_expect_not(cgroup_is_populated(scene.root, "/a.service"));
+        cr_expect_not(cgroup_is_populated(scene.root, "/never-was.service"));
+        cr_assert(g_file_set_contents(scene.file, "", -1, NULL));
+        cr_expect(cgroup_is_populated(scene.root, "/a.service"),
+                  "what cannot be understood is not empty");
+}
+
+Test(cgroup, watch_sees_the_change) {
+        _cleanup_(scene_clear) Scene scene = scene_new("populated 1\n");
+        _cleanup_(cgroup_watch_freep) CgroupWatch *watch = NULL;
+        FILE *file;
+
+        cr_assert(
+            cgroup_watch_new(scene.event, scene.root, "/a.service", on_empty, &scene, &watch) >= 0);
+        scene_run(&scene, 2 * CGROUP_POLL_PERIOD);
+        cr_expect_eq(scene.calls, 0);
+        file = fopen(scene.file, "w");
+        cr_assert_not_null(file);
+        (void)fputs("populated 0\n", file);
+        (void)fclose(file);
+        scene_run(&scene, 10 * USEC_PER_SEC);
+        cr_expect_eq(scene.calls, 1);
+}
+
+Test(cgroup, watch_sees_the_disappearance) {
+        _cleanup_(scene_clear) Scene scene = scene_new("populated 1\n");
+        _cleanup_(cgroup_watch_freep) CgroupWatch *watch = NULL;
+
+        cr_assert(
+            cgroup_watch_new(scene.event, scene.root, "/a.service", on_empty, &scene, &watch) >= 0);
+        (void)g_unlink(scene.file);
+        (void)g_rmdir(scene.group);
+        scene_run(&scene, 10 * USEC_PER_SEC);
+        cr_expect_eq(scene.calls, 1);
+}
+
+Test(cgroup, watch_of_nothing_calls_from_the_loop) {
+        _cleanup_(scene_clear) Scene scene = scene_new("populated 0\n");
+        _cleanup_(cgroup_watch_freep) CgroupWatch *watch = NULL;
+
+        cr_assert(cgroup_watch_new(scene.event, scene.root, "/never-was.service", on_empty, &scene,
+                                   &watch) >= 0);
+        cr_expect_eq(scene.calls, 0);
+        scene_run(&scene, 10 * USEC_PER_SEC);
+        cr_expect_eq(scene.calls, 1);
+}
+
+Test(cgroup, freed_watch_is_silent) {
+        _cleanup_(scene_clear) Scene scene = scene_new("populated 0\n");
+        CgroupWatch *watch = NULL;
+
+        cr_assert(
+            cgroup_watch_new(scene.event, scene.root, "/a.service", on_empty, &scene, &watch) >= 0);
+        watch = cgroup_watch_free(watch);
+        scene_run(&scene, 100 * USEC_PER_MSEC);
+        cr_expect_eq(scene.calls, 0);
+}

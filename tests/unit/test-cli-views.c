@@ -1,0 +1,248 @@
+/* What the command shows of the daemon's JSON: the texts, the tables' cells, the exit statuses. */
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "next-view.h"
+#include "run-view.h"
+#include "status-view.h"
+#include "time-text.h"
+
+#define NOW 1763700000.0
+
+static json_t *json(const char *text) {
+        json_error_t error;
+        json_t *parsed = json_loads(text, 0, &error);
+
+        cr_assert(parsed, "%s", error.text);
+        return parsed;
+}
+
+static void assert_row(const Table *table, guint index, const char *expected) {
+        g_autofree char *row = NULL;
+
+        cr_assert_lt(index, table->rows->len);
+        row = g_strjoinv("|", g_ptr_array_index(table->rows, index));
+        cr_assert_str_eq(row, expected);
+}
+
+static void assert_span(double seconds, const char *expected) {
+        g_autofree char *span = span_to_text(seconds);
+
+        cr_assert_str_eq(span, expected);
+}
+
+Test(time_text, spans_have_two_units) {
+        assert_span(0, "0ms");
+        assert_span(0.0129, "12ms");
+        assert_span(4.19, "4.1s");
+        assert_span(59.9, "59s");
+        assert_span(200, "3min 20s");
+        assert_span(3600, "1h");
+        assert_span(3600 + 59, "1h");
+        assert_span(2 * 86400 + 4 * 3600 + 1, "2d 4h");
+        assert_span(366 * 86400, "1y");
+        assert_span(-1, "-");
+}
+
+static void assert_relative(double epoch, const char *expected) {
+        g_autofree char *text = time_relative(epoch, NOW);
+
+        cr_assert_str_eq(text, expected);
+}
+
+Test(time_text, relative_times) {
+        assert_relative(NOW + 0.5, "now");
+        assert_relative(NOW + 5.7, "in 5s");
+        assert_relative(NOW - 250, "4min 10s ago");
+        assert_relative(NOW + 10920, "in 3h 2min");
+}
+
+Test(time_text, times_are_shown_in_the_zone) {
+        g_autoptr(GTimeZone) berlin = g_time_zone_new_identifier("Europe/Berlin");
+        g_autofree char *text = time_to_text(NOW, berlin);
+        g_autofree char *absurd = time_to_text(1e18, berlin);
+
+        cr_assert_str_eq(text, "2025-11-21 05:40:00");
+        cr_assert_str_eq(absurd, "-");
+}
+
+static const char status_text[] =
+    "{'node': 'n1', 'version': '0.1.0', 'started': 1763696400.5,"
+    " 'session': {'state': 'connected', 'id': '0x10000d4', 'server': '127.0.0.1:2181', 'timeout': "
+    "30.0, 'held_for': 15.25},"
+    " 'clock': {'skew': 0.002, 'skewed': false},"
+    " 'members': [{'node': 'n1', 'self': true}, {'node': 'n2', 'skewed': true}],"
+    " 'jobs': ["
+    "  {'job': 'backup', 'schedule': 'daily', 'next': 1763710920, 'state': 'idle', 'why': '', "
+    "'running': [],"
+    "   'last': {'run': '1-1', 'state': 'failed', 'exit': 3, 'node': 'n2', 'started': 1763699750}},"
+    "  {'job': 'report', 'schedule': 'hourly', 'next': 1763703600, 'state': 'running', 'why': '', "
+    "'last': null,"
+    "   'running': [{'node': 'n1'}, {'node': 'n2'}]},"
+    "  {'job': 'manual', 'schedule': null, 'next': null, 'state': 'unfit', 'why': 'the user "
+    "\\'x\\' is unknown', 'last': null}],"
+    " 'errors': ['a.yaml:1:2: error: no']}";
+
+/* JSON with its quotes written as ' (and ' as \'), so that it can be read here. */
+static json_t *quoted_json(const char *text) {
+        g_autoptr(GString) string = g_string_new(text);
+
+        g_string_replace(string, "\\'", "\001", 0);
+        g_string_replace(string, "'", "\"", 0);
+        g_string_replace(string, "\001", "'", 0);
+        return json(string->str);
+}
+
+Test(status, head_lines) {
+        json_t *status = quoted_json(status_text);
+        g_autofree char *head = status_head(status, NOW);
+
+        cr_assert_str_eq(
+            head, "node     n1, jobkeeperd 0.1.0, up 59min 59s\n"
+                  "session  connected to 127.0.0.1:2181, 0x10000d4, locks are certain for 15.2s\n"
+                  "clock    +0.002s against ZooKeeper's\n"
+                  "members  n1 (this), n2 (skewed)\n");
+        json_decref(status);
+}
+
+Test(status, head_of_a_daemon_that_knows_nothing) {
+        json_t *status = quoted_json("{'node': 'n1', 'version': '0.1.0', 'session': {'state': "
+                                     "'connecting', 'id': '0x0', 'fault': 'no such host'},"
+                                     " 'clock': {'skew': null, 'skewed': true}, 'members': []}");
+        g_autofree char *head = status_head(status, NOW);
+
+        cr_assert_str_eq(head, "node     n1, jobkeeperd 0.1.0\n"
+                               "session  connecting: no such host\n"
+                               "clock    not measured yet: SKEWED, this node starts nothing\n"
+                               "members  not known\n");
+        json_decref(status);
+}
+
+Test(status, rows) {
+        json_t *status = quoted_json(status_text);
+        g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
+        Table *table = status_table(status, NOW, utc);
+
+        cr_assert_eq(table->rows->len, 3);
+        assert_row(table, 0,
+                   "backup|idle|07:42:00 (in 3h 2min)|04:35:50 (4min 10s "
+                   "ago)|failed (exit 3)|n2|");
+        assert_row(table, 1, "report|running|05:40:00 (in 1h)|never||n1, n2|");
+        assert_row(table, 2, "manual|unfit|manual|never|||the user 'x' is unknown");
+        table_free(table);
+        json_decref(status);
+}
+
+Test(status, without_a_connection_nothing_is_said_about_the_past) {
+        json_t *status =
+            quoted_json("{'session': {'state': 'suspended'}, 'jobs': [{'job': 'a', 'schedule': "
+                        "null, 'state': 'unread', 'last': null}]}");
+        g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
+        Table *table = status_table(status, NOW, utc);
+
+        assert_row(table, 0, "a|unread|manual|-|||");
+        table_free(table);
+        json_decref(status);
+}
+
+Test(status, errors_are_listed_and_foreign_ones_survived) {
+        json_t *status = quoted_json("{'errors': ['a.yaml:1:2: error: no', 7]}"),
+               *fine = quoted_json("{'errors': []}");
+        g_autofree char *text = status_errors(status);
+        g_autofree char *none = status_errors(fine);
+
+        cr_assert(strstr(text, "\n  a.yaml:1:2: error: no\n  ?\n"));
+        cr_assert_str_eq(none, "");
+        json_decref(status);
+        json_decref(fine);
+}
+
+Test(status, an_answer_of_another_shape_is_survived) {
+        json_t *status = quoted_json("{'node': 1, 'session': [], 'members': {}, 'jobs': [7, "
+                                     "{'job': [], 'last': 1, 'running': 'x'}]}");
+        g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
+        g_autofree char *head = status_head(status, NOW);
+        Table *table = status_table(status, NOW, utc);
+
+        cr_assert_not_null(head);
+        cr_assert_eq(table->rows->len, 2);
+        table_free(table);
+        json_decref(status);
+}
+
+Test(history, rows) {
+        json_t *runs =
+            quoted_json("[{'run': '1763699700-2', 'tick': 1763699700, 'attempt': 2, 'node': 'n1', "
+                        "'state': 'running', 'started': 1763699750},"
+                        " {'run': 'ab12', 'tick': null, 'node': 'n2', 'state': 'failed', 'signal': "
+                        "9, 'why': 'signal', 'started': 1763690000.5, 'ended': 1763690004.6},"
+                        " {'run': '1763600400', 'tick': 1763600400, 'to': 1763607600, 'count': 3, "
+                        "'state': 'skipped', 'why': 'nobody was there'}]");
+        g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
+        Table *table = run_table(runs, NOW, utc);
+
+        assert_row(table, 0,
+                   "2025-11-21 04:35:00|1763699700-2|n1|04:35:50 (4min 10s ago)|4min "
+                   "10s|running|");
+        assert_row(table, 1, "manual|ab12|n2|01:53:20 (2h 46min ago)|4.0s|failed (SIGKILL)|");
+        assert_row(table, 2,
+                   "2025-11-20 01:00:00 to 03:00:00 (3 "
+                   "ticks)|1763600400||||skipped|nobody was there");
+        table_free(table);
+        json_decref(runs);
+}
+
+static void assert_run(const char *text, const char *sentence, int status) {
+        json_t *run = quoted_json(text);
+        g_autofree char *got = run_sentence(run);
+
+        cr_assert_str_eq(got, sentence);
+        cr_assert_eq(run_exit(run), status);
+        json_decref(run);
+}
+
+Test(run, sentence_and_exit_status) {
+        assert_run("{'run': 'a', 'job': 'backup', 'node': 'n1', 'state': 'succeeded', 'exit': 0, "
+                   "'started': 1, 'ended': 3.5}",
+                   "run a of backup on n1: succeeded after 2.5s", 0);
+        assert_run("{'run': 'a', 'job': 'backup', 'node': 'n1', 'state': 'failed', 'exit': 3, "
+                   "'started': 1, 'ended': 61}",
+                   "run a of backup on n1: failed (exit 3) after 1min", 1);
+        assert_run("{'run': 'a', 'job': 'backup', 'node': 'n1', 'state': 'timed-out', 'signal': "
+                   "99, 'why': 'timeout'}",
+                   "run a of backup on n1: timed-out (signal 99)", 1);
+        assert_run("{'run': 'a', 'job': 'backup', 'node': 'n1', 'state': 'failed', 'exit': 1, "
+                   "'why': 'oom-kill'}",
+                   "run a of backup on n1: failed (exit 1): oom-kill", 1);
+        assert_run("{'run': 'a', 'job': 'backup', 'state': 'skipped', 'why': 'no node took it'}",
+                   "run a of backup: skipped: no node took it", 1);
+        assert_run("{}", "run  of : ", 1);
+}
+
+Test(next, ticks_of_a_schedule) {
+        g_autoptr(GTimeZone) berlin = g_time_zone_new_identifier("Europe/Berlin");
+        static const char *const headings[] = {"Europe/Berlin", "UTC", "IN", NULL};
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        json_t *next = NULL;
+        Table *table = NULL;
+
+        cr_assert_eq(schedule_new(NULL, &schedule, NULL), 0);
+        cr_assert_eq(schedule_add_every(schedule, 3600 * USEC_PER_SEC, NULL), 0);
+        next = next_compute(schedule, NULL, (int64_t)NOW, 2);
+        table = next_table(next, NOW, berlin, headings);
+        cr_assert_eq(table->rows->len, 2);
+        assert_row(table, 0, "2025-11-21 06:00:00|2025-11-21 05:00:00|in 20min");
+        cr_assert_null(json_object_get(next, "job"));
+        table_free(table);
+        json_decref(next);
+}
+
+Test(next, a_job_without_schedule) {
+        json_t *next = next_compute(NULL, "manual", (int64_t)NOW, 2);
+
+        cr_assert_str_eq(json_text(next, "job"), "manual");
+        cr_assert(json_is_null(json_object_get(next, "schedule")));
+        cr_assert_eq(json_array_size(json_object_get(next, "ticks")), 0);
+        json_decref(next);
+}

@@ -1,0 +1,83 @@
+/* The deadline's sum, number by number, and what is refused. */
+#include <criterion/criterion.h>
+#include <glib.h>
+#include <string.h>
+
+#include "deadline.h"
+
+#define MS USEC_PER_MSEC
+#define S USEC_PER_SEC
+
+/* DESIGN's defaults. */
+static const DeadlineRule defaults = {
+    .tick_time = 2 * S,
+    .sync_limit = 5,
+    .heartbeat = 1 * S,
+    .fence_budget = 8 * S,
+};
+
+Test(deadline, defaults_give_16_s_and_8_s) {
+        cr_assert_eq(deadline_lease(&defaults, 30 * S), 16 * S);
+        cr_assert_eq(deadline_stop_after(&defaults, 30 * S), 8 * S);
+        cr_assert_null(deadline_fault(&defaults, 30 * S));
+}
+
+Test(deadline, every_term_counts) {
+        const usec_t lease = deadline_lease(&defaults, 30 * S);
+        DeadlineRule rule = defaults;
+
+        rule.tick_time += 100 * MS;
+        cr_assert_eq(deadline_lease(&rule, 30 * S), lease - 600 * MS);
+        rule = defaults;
+        rule.sync_limit++;
+        cr_assert_eq(deadline_lease(&rule, 30 * S), lease - 2 * S);
+        rule = defaults;
+        rule.heartbeat += 5 * MS;
+        cr_assert_eq(deadline_lease(&rule, 30 * S), lease - 5 * MS);
+        rule = defaults;
+        rule.fence_budget += 5 * MS;
+        cr_assert_eq(deadline_lease(&rule, 30 * S), lease);
+        cr_assert_eq(deadline_stop_after(&rule, 30 * S), 8 * S - 5 * MS);
+        cr_assert_eq(deadline_lease(&defaults, 31 * S), lease + 990 * MS,
+                     "a second less its drift");
+}
+
+Test(deadline, nothing_left_is_zero_not_a_wrap) {
+        DeadlineRule rule = defaults;
+
+        cr_assert_eq(deadline_lease(&defaults, 0), 0);
+        cr_assert_eq(deadline_lease(&defaults, 13 * S), 0);
+        cr_assert_eq(deadline_stop_after(&defaults, 20 * S), 0);
+        rule.sync_limit = G_MAXUINT;
+        cr_assert_eq(deadline_lease(&rule, 30 * S), 0);
+}
+
+Test(deadline, two_heartbeats_must_fit_before_the_stop) {
+        g_autofree char *fault = NULL;
+
+        /* 24 s: 24 - 12 - 1 - 0.24 - 0.7 - 8 = 2.06 s; a little less, and there is no room for two.
+         */
+        cr_assert_null(deadline_fault(&defaults, 24 * S));
+        fault = deadline_fault(&defaults, 23900 * MS);
+        cr_assert_not_null(fault);
+        cr_assert_not_null(strstr(fault, "23.9"), "%s", fault);
+        cr_assert_not_null(strstr(fault, "sync limit 5"), "%s", fault);
+}
+
+Test(deadline, a_lease_of_no_more_than_the_budget_is_refused) {
+        DeadlineRule rule = {.tick_time = 500 * MS, .sync_limit = 1, .fence_budget = 3260 * MS};
+        g_autofree char *fault = NULL;
+
+        /* 5 - 1 - 0 - 0.05 - 0.7 = 3.25 s */
+        fault = deadline_fault(&rule, 5 * S);
+        cr_assert_not_null(fault);
+}
+
+Test(deadline, the_sum_is_shown_with_its_numbers) {
+        g_autofree char *sum = deadline_explain(&defaults, 30 * S);
+
+        cr_assert_str_eq(sum,
+                         "session timeout 30s - (sync limit 5 + 1) x tick 2s - heartbeat 1s - "
+                         "drift 0.3s - margin 0.7s = 16s until the locks are given up; - fence "
+                         "budget 8s = 8s until runs are stopped");
+}

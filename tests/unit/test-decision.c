@@ -1,0 +1,458 @@
+/* Every policy on due, missed and overlapping ticks, in tables: what is known, and what is to be
+ * done. Unless a cell says otherwise ticks are 100, 200, ..., owed from 50 on, a tick's turn at
+ * rank r is 2 r seconds after it, it is fresh for 10 s and may start for 60 s. */
+#include "decision.h"
+#include "ledger-fixture.h"
+#include "placement.h"
+
+#define OVERLAP "overlap: the previous run was still under way"
+#define NEWER "missed: a newer tick takes its place"
+#define NOBODY "missed: no node could start it"
+#define EXPIRED "missed: the start deadline passed"
+
+/* A run of another node, and one of ours, that stand in the way. */
+#define OTHER_100 "{'run':'100-1','state':'claimed','tick':100,'node':'n2'}"
+#define OURS_100 "{'run':'100-1','state':'claimed','tick':100,'node':'n1'}"
+
+typedef struct Cell {
+        const char *title;
+        unsigned ms; /* now, 1/1000 s */
+        uint32_t rank;
+        const char *expected;
+        const char *entries;
+        unsigned every;
+        unsigned deadline;
+        JobCatchUp catch_up;
+        const char *waited_run;
+        bool waited_long_enough;
+        bool nobody;
+} Cell;
+
+static char *decision_to_text(const Decision *decision) {
+        GString *text = g_string_new(NULL);
+
+        for (size_t i = 0; i < decision->n_skips; i++) {
+                const DecisionSkip *one = &decision->skips[i];
+
+                g_string_append_printf(text,
+                                       "skip %" G_GINT64_FORMAT "-%" G_GINT64_FORMAT " x%u (%s), ",
+                                       one->from, one->to, one->count, one->why);
+        }
+        if (decision->verdict == DECISION_NOTHING)
+                g_string_append(text, "nothing");
+        else
+                g_string_append_printf(text, "%s %" G_GINT64_FORMAT,
+                                       decision->verdict == DECISION_RUN ? "run" : "blocked",
+                                       decision->tick);
+        if (decision->blocker)
+                g_string_append_printf(text, " by %s", decision->blocker->run);
+        if (decision->again == USEC_INFINITY)
+                g_string_append(text, ", never again");
+        else
+                g_string_append_printf(text, ", again %g",
+                                       (double)decision->again / (double)USEC_PER_SEC);
+        return g_string_free(text, FALSE);
+}
+
+static void expect_decision(const DecisionInput *input, const char *title, const char *expected) {
+        g_autofree char *text = NULL;
+        Decision decision;
+
+        decide(input, &decision);
+        text = decision_to_text(&decision);
+        cr_expect_str_eq(text, expected, "%s:\n  %s\nrather than\n  %s", title, text, expected);
+}
+
+static void expect_cell(const Cell *cell) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(cell->every ? cell->every : 100);
+        _cleanup_(ledger_freep) Ledger *ledger =
+            ledger_of(0, 50, cell->entries ? cell->entries : "");
+        const DecisionInput input = {
+            .schedule = schedule,
+            .ledger = ledger,
+            .self = "n1",
+            .now = cell->ms * USEC_PER_MSEC,
+            .rank = cell->rank,
+            .takeover_delay = 2 * USEC_PER_SEC,
+            .start_deadline = (cell->deadline ? cell->deadline : 60) * USEC_PER_SEC,
+            .catch_up = cell->catch_up,
+            .waited_run = cell->waited_run,
+            .waited_long_enough = cell->waited_long_enough,
+            .nobody = cell->nobody,
+        };
+
+        expect_decision(&input, cell->title, cell->expected);
+}
+
+#define EXPECT_CELLS(cells)                                                                        \
+        for (size_t i = 0; i < G_N_ELEMENTS(cells); i++)                                           \
+        expect_cell(&(cells)[i])
+
+Test(decision, fresh_ticks_at_each_rank) {
+        static const Cell cells[] = {
+            {"not yet", 99999, 0, "nothing, again 100"},
+            {"rank 0 at once", 100000, 0, "run 100, again 200"},
+            {"rank 1 not yet", 100000, 1, "nothing, again 102"},
+            {"rank 1 still not", 101999, 1, "nothing, again 102"},
+            {"rank 1", 102000, 1, "run 100, again 202"},
+            {"rank 2 not yet", 103999, 2, "nothing, again 104"},
+            {"rank 2", 104000, 2, "run 100, again 204"},
+            {"rank 3 not yet", 105999, 3, "nothing, again 106"},
+            {"rank 3", 106000, 3, "run 100, again 206"},
+            {"to the end of its freshness", 110000, 0, "run 100, again 200"},
+            {"before anything is owed", 20000, 0, "nothing, again 100"},
+            {"the next one", 150000, 1, "nothing, again 202",
+             "{'run':'100-1','state':'failed','tick':100}"},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, whoever_is_no_candidate_does_nothing) {
+        static const Cell cells[] = {
+            {"fresh", 105000, PLACEMENT_RANKS, "nothing, never again"},
+            {"stale", 115000, PLACEMENT_RANKS, "nothing, never again"},
+            {"expired", 190000, PLACEMENT_RANKS, "nothing, never again"},
+            {"not one of them at all", 115000, PLACEMENT_NONE, "nothing, never again"},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, what_nobody_can_run_is_skipped_once_its_deadline_passed) {
+        static const Cell cells[] = {
+            {"due", 100000, 0, "nothing, again 160", .nobody = true},
+            {"not fresh any more", 130000, 0, "nothing, again 160", .nobody = true},
+            {"to its deadline", 160000, 0, "nothing, again 160", .nobody = true},
+            {"past it", 161000, 0, "skip 100-100 x1 (no node could run it), nothing, again 260",
+             .nobody = true},
+            {"rank 1 gives rank 0 time", 161000, 1, "nothing, again 162", .nobody = true},
+            {"several", 400000, 0, "skip 100-300 x3 (no node could run it), nothing, again 460",
+             .nobody = true},
+            {"not by rank 4", 161000, PLACEMENT_RANKS, "nothing, never again", .nobody = true},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, a_tick_that_is_not_fresh_any_more) {
+        static const Cell cells[] = {
+            {"latest: is run", 110001, 0, "run 100, again 200"},
+            {"latest: at any rank", 110001, 3, "run 100, again 206"},
+            {"latest: to its deadline", 160000, 0, "run 100, again 200"},
+            {"latest: not later", 160001, 0, "skip 100-100 x1 (" EXPIRED "), nothing, again 200"},
+            {"none: fresh", 110000, 0, "run 100, again 200", .catch_up = JOB_CATCH_UP_NONE},
+            {"none: is not run", 110001, 0, "skip 100-100 x1 (" NOBODY "), nothing, again 200",
+             .catch_up = JOB_CATCH_UP_NONE},
+            {"none: past its deadline", 160001, 0,
+             "skip 100-100 x1 (" EXPIRED "), nothing, again 200", .catch_up = JOB_CATCH_UP_NONE},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, several_missed_ticks) {
+        static const Cell cells[] = {
+            {"latest runs the newest", 455000, 0,
+             "skip 100-300 x3 (" NEWER "), run 400, again 500"},
+            {"none runs none", 455000, 0, "skip 100-400 x4 (" NOBODY "), nothing, again 500",
+             .catch_up = JOB_CATCH_UP_NONE},
+            {"too late for all", 461000, 0, "skip 100-400 x4 (" EXPIRED "), nothing, again 500"},
+            {"the newest is in time", 461000, 0, "skip 100-300 x3 (" NEWER "), run 400, again 500",
+             .deadline = 1000},
+            {"a fresh one takes their place", 500000, 0,
+             "skip 100-400 x4 (" NEWER "), run 500, again 600", .deadline = 1000},
+            {"also before its turn", 500000, 1, "skip 100-400 x4 (" NEWER "), nothing, again 502",
+             .deadline = 1000},
+            {"none, and a fresh one", 500000, 0, "skip 100-400 x4 (" NEWER "), run 500, again 600",
+             .deadline = 1000, .catch_up = JOB_CATCH_UP_NONE},
+            {"too late, and a fresh one", 500000, 0,
+             "skip 100-400 x4 (" EXPIRED "), run 500, again 600"},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, decided_ticks_lie_between) {
+        static const Cell cells[] = {
+            {"one range a gap", 455000, 0,
+             "skip 100-100 x1 (" NEWER "), skip 300-300 x1 (" NEWER "), run 400, again 500",
+             "{'run':'200-1','state':'failed','tick':200}"},
+            {"the newest is done", 455000, 0, "skip 100-200 x2 (" NEWER "), run 300, again 500",
+             "{'run':'400-1','state':'failed','tick':400}", .deadline = 1000},
+            {"a skipped range is jumped over", 655000, 0,
+             "skip 100-100 x1 (" NEWER "), skip 500-500 x1 (" NEWER "), run 600, again 700",
+             "{'run':'200-0','state':'skipped','tick':200,'to':400,'count':3}"},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, deadline_shorter_than_freshness) {
+        static const Cell cells[] = {
+            {"in time", 105000, 0, "run 100, again 200", .deadline = 5},
+            {"too late", 105001, 0, "skip 100-100 x1 (" EXPIRED "), nothing, again 200",
+             .deadline = 5},
+            {"a rank whose turn never comes", 104000, 3, "nothing, again 106", .deadline = 5},
+            {"skips it instead", 106000, 3, "skip 100-100 x1 (" EXPIRED "), nothing, again 206",
+             .deadline = 5},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, ticks_that_come_faster_than_freshness_ends) {
+        static const Cell cells[] = {
+            {"the oldest first", 68500, 0, "run 60, again 72", .every = 12},
+            {"each for itself", 64500, 0, "run 56, again 68",
+             "{'run':'52-1','state':'failed','tick':52}", .every = 4},
+            {"in its turn", 61000, 3, "nothing, again 62",
+             "{'run':'52-1','state':'failed','tick':52}", .every = 4},
+            {"ours is under way: one after the other", 68500, 0,
+             "skip 60-60 x1 (" OVERLAP "), nothing, again 72",
+             "{'run':'52-0','state':'skipped','tick':52},"
+             "{'run':'56-1','state':'claimed','tick':56,'node':'n1'}",
+             .every = 4},
+            {"that of another", 68500, 0, "blocked 60 by 56-1, again 72",
+             "{'run':'52-0','state':'skipped','tick':52},"
+             "{'run':'56-1','state':'claimed','tick':56,'node':'n2'}",
+             .every = 4},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, overlap_with_our_own_run) {
+        static const Cell cells[] = {
+            {"nothing is due", 150000, 0, "nothing, again 200", OURS_100},
+            {"skipped at once", 200000, 0, "skip 200-200 x1 (" OVERLAP "), nothing, again 300",
+             OURS_100},
+            {"at any rank", 200000, 3, "skip 200-200 x1 (" OVERLAP "), nothing, again 300",
+             OURS_100},
+            {"asked again at the tick, not at our turn", 150000, 3, "nothing, again 200", OURS_100},
+            {"though we are no candidate any more", 200000, PLACEMENT_NONE,
+             "skip 200-200 x1 (" OVERLAP "), nothing, again 300", OURS_100},
+            {"a stale one too", 215000, 0, "skip 200-200 x1 (" OVERLAP "), nothing, again 300",
+             OURS_100},
+            {"of several the newest", 425000, 0,
+             "skip 200-300 x2 (" NEWER "), skip 400-400 x1 (" OVERLAP "), nothing, again 500",
+             OURS_100},
+            {"a manual run of ours", 200000, 0, "skip 200-200 x1 (" OVERLAP "), nothing, again 300",
+             "{'run':'100-1','state':'failed','tick':100},"
+             "{'run':'150-m1','state':'claimed','node':'n1'}"},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, overlap_with_the_run_of_another) {
+        static const Cell cells[] = {
+            {"waits", 200000, 0, "blocked 200 by 100-1, again 300", OTHER_100},
+            {"not our turn yet", 200000, 1, "nothing, again 202", OTHER_100},
+            {"waits in its turn", 202000, 1, "blocked 200 by 100-1, again 302", OTHER_100},
+            {"waits for that run, not long yet", 200000, 0, "blocked 200 by 100-1, again 300",
+             OTHER_100, .waited_run = "100-1"},
+            {"waited for another run", 200000, 0, "blocked 200 by 100-1, again 300", OTHER_100,
+             .waited_run = "99-1", .waited_long_enough = true},
+            {"waited long enough", 200000, 0, "skip 200-200 x1 (" OVERLAP "), nothing, again 300",
+             OTHER_100, .waited_run = "100-1", .waited_long_enough = true},
+            {"but not before our turn", 200000, 2, "nothing, again 204", OTHER_100,
+             .waited_run = "100-1", .waited_long_enough = true},
+            {"a manual run of another", 200000, 0, "blocked 200 by 150-m1, again 300",
+             "{'run':'100-1','state':'failed','tick':100},"
+             "{'run':'150-m1','state':'claimed','node':'n2'}"},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, what_waited_for_another_goes_stale) {
+        static const Cell cells[] = {
+            {"latest: goes on waiting", 260000, 0, "blocked 200 by 100-1, again 300", OTHER_100},
+            {"latest: to its deadline", 260001, 0,
+             "skip 200-200 x1 (" EXPIRED "), nothing, again 300", OTHER_100},
+            {"none: no longer", 210001, 0, "skip 200-200 x1 (" NOBODY "), nothing, again 300",
+             OTHER_100, .catch_up = JOB_CATCH_UP_NONE},
+            {"a newer one takes its place", 300000, 0,
+             "skip 200-200 x1 (" NEWER "), blocked 300 by 100-1, again 400", OTHER_100,
+             .deadline = 1000},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, more_gaps_than_fit) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        GString *entries = g_string_new(NULL);
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        DecisionInput input = {.schedule = schedule,
+                               .self = "n1",
+                               .now = 1009 * USEC_PER_SEC,
+                               .takeover_delay = USEC_PER_SEC,
+                               .start_deadline = USEC_PER_HOUR};
+        Decision decision;
+
+        for (unsigned tick = 20; tick < 1000; tick += 20)
+                g_string_append_printf(entries, "%s{'run':'%u-1','state':'failed','tick':%u}",
+                                       tick > 20 ? "," : "", tick, tick);
+        ledger = ledger_of(0, 5, entries->str);
+        g_string_free(entries, TRUE);
+        input.ledger = ledger;
+        decide(&input, &decision);
+        cr_assert_eq(decision.n_skips, DECISION_SKIPS_MAX);
+        cr_expect_eq(decision.verdict, DECISION_NOTHING, "the rest is decided the next time");
+        for (size_t i = 0; i < decision.n_skips; i++)
+                cr_expect_eq(decision.skips[i].from, 10 + 20 * (int64_t)i, "oldest first");
+}
+
+/* ---- the ends of time ---- */
+
+static DecisionInput input_of(const Schedule *schedule, const Ledger *ledger, int64_t now) {
+        return (DecisionInput){.schedule = schedule,
+                               .ledger = ledger,
+                               .self = "n1",
+                               .now = (usec_t)now * USEC_PER_SEC,
+                               .takeover_delay = 2 * USEC_PER_SEC,
+                               .start_deadline = 600 * USEC_PER_SEC};
+}
+
+Test(decision, half_a_century_of_seconds_is_one_range) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(1);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(0, 0, "");
+        DecisionInput input = input_of(schedule, ledger, 1763700000);
+        usec_t began = clock_monotonic();
+
+        expect_decision(&input, "fresh",
+                        "skip 1-1763699989 x1000 (" NEWER "), run 1763699990, again 1.7637e+09");
+        input.takeover_delay = 0;
+        input.start_deadline = 0;
+        expect_decision(&input, "expired",
+                        "skip 1-1763699999 x1000 (" EXPIRED "), run 1763700000, again 1.7637e+09");
+        cr_expect_lt(clock_monotonic() - began, USEC_PER_SEC);
+}
+
+Test(decision, a_mark_at_the_end_of_time) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(1);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(RECORD_TICK_MAX, 0, "");
+        DecisionInput input = input_of(schedule, ledger, 1763700000);
+
+        expect_decision(&input, "now", "nothing, never again");
+        input.now = USEC_INFINITY;
+        expect_decision(&input, "never", "nothing, never again");
+        input.now = 0;
+        expect_decision(&input, "1970", "nothing, never again");
+}
+
+Test(decision, what_is_owed_begins_in_the_future) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(100);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(0, 1000, "");
+        DecisionInput input = input_of(schedule, ledger, 500);
+
+        expect_decision(&input, "the clock of its maker was ahead", "nothing, again 1100");
+        input.rank = 1;
+        expect_decision(&input, "rank 1", "nothing, again 1102");
+}
+
+Test(decision, a_schedule_that_is_over) {
+        g_autofree char *message = NULL;
+        Schedule *schedule = NULL;
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(0, 1700000000, "");
+        DecisionInput input;
+
+        cr_assert_eq(schedule_new(NULL, &schedule, &message), 0);
+        cr_assert_eq(schedule_add_calendar(schedule, "2024-01-01", &message), 0);
+        input = input_of(schedule, ledger, 1704067200);
+        expect_decision(&input, "the last one", "run 1704067200, never again");
+        input.now += USEC_PER_DAY;
+        expect_decision(&input, "missed",
+                        "skip 1704067200-1704067200 x1 (" EXPIRED "), nothing, never again");
+        ledger->mark = 1704067200;
+        expect_decision(&input, "done", "nothing, never again");
+        schedule_free(schedule);
+}
+
+Test(decision, a_deadline_without_end) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(100);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(0, 50, "");
+        DecisionInput input = input_of(schedule, ledger, 150);
+
+        input.takeover_delay = 5 * USEC_PER_MINUTE;
+        input.start_deadline = USEC_INFINITY;
+        expect_decision(&input, "fresh for long", "run 100, again 200");
+        input.rank = 3;
+        expect_decision(&input, "its turn is far", "nothing, again 1000");
+        input.takeover_delay = 0;
+        input.now = 1763700050 * USEC_PER_SEC;
+        expect_decision(&input, "and is never too late",
+                        "skip 100-1763699900 x1000 (" NEWER "), run 1763700000, again 1.7637e+09");
+}
+
+/* ---- again ---- */
+
+static Ledger *random_ledger(GRand *chance) {
+        static const RunState states[] = {RUN_CLAIMED, RUN_SUCCEEDED, RUN_SKIPPED};
+        Ledger *ledger = ledger_new(g_rand_int_range(chance, 0, 300), "d");
+
+        for (unsigned i = 0; i < (unsigned)g_rand_int_range(chance, 0, 4); i++) {
+                int64_t tick = 10 * (int64_t)g_rand_int_range(chance, 1, 40);
+                g_autofree char *run = g_strdup_printf("%" G_GINT64_FORMAT "-1", tick);
+                _cleanup_(run_record_freep) RunRecord *record =
+                    run_of(tick, run, g_rand_boolean(chance) ? "n1" : "n2", RUN_CLAIMED);
+
+                if (ledger_claim(ledger, record) == 0)
+                        ((LedgerEntry *)ledger_find_run(ledger, run))->state =
+                            states[g_rand_int_range(chance, 0, 3)];
+        }
+        return ledger;
+}
+
+static bool is_idle(const Decision *decision) {
+        return decision->verdict == DECISION_NOTHING && decision->n_skips == 0;
+}
+
+/* A deadline not shorter than the last rank's turn. Who has nothing to do has nothing to do until
+ * `again`, and then has something to do: nobody spins, and nobody sleeps through a tick. */
+static void check_again(DecisionInput *input, GRand *chance) {
+        Decision decision, later;
+
+        decide(input, &decision);
+        if (decision.again == USEC_INFINITY)
+                return;
+        cr_assert_gt(decision.again, input->now);
+        if (!is_idle(&decision))
+                return;
+        for (unsigned i = 0; i < 4; i++) {
+                DecisionInput then = *input;
+
+                then.now += (usec_t)(g_rand_double(chance) * (double)(decision.again - input->now));
+                decide(&then, &later);
+                cr_assert(is_idle(&later));
+                cr_assert_eq(later.again, decision.again);
+        }
+        input->now = decision.again;
+        decide(input, &later);
+        cr_assert_not(is_idle(&later));
+}
+
+Test(decision, again_is_when_there_is_something_to_do) {
+        GRand *chance = g_rand_new_with_seed(20250101);
+
+        for (unsigned i = 0; i < 5000; i++) {
+                _cleanup_(schedule_freep) Schedule *schedule =
+                    every((unsigned)g_rand_int_range(chance, 1, 5) * 10);
+                _cleanup_(ledger_freep) Ledger *ledger = random_ledger(chance);
+                DecisionInput input = {
+                    .schedule = schedule,
+                    .ledger = ledger,
+                    .self = "n1",
+                    .now = (usec_t)g_rand_int_range(chance, 0, 500000) * USEC_PER_MSEC,
+                    .rank = (uint32_t)g_rand_int_range(chance, 0, PLACEMENT_RANKS),
+                    .takeover_delay = (usec_t)g_rand_int_range(chance, 0, 4) * USEC_PER_SEC,
+                    .start_deadline = (usec_t)g_rand_int_range(chance, 9, 100) * USEC_PER_SEC,
+                    .catch_up = (JobCatchUp)g_rand_int_range(chance, 0, 2),
+                };
+
+                check_again(&input, chance);
+        }
+        g_rand_free(chance);
+}

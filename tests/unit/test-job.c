@@ -1,0 +1,209 @@
+/* A job as data: where it may run, and what changes its digest. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "expect-errors.h"
+#include "job-files.h"
+
+#define FROM 1763700000 /* 2025-11-21 */
+
+/* Return: the only job of a file that has it with these lines. */
+static JobFile *file_of(const char *lines) {
+        g_autofree char *text = g_strdup_printf("jobs:\n  a:\n    exec: /bin/true\n%s", lines);
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+        JobFile *file = NULL;
+
+        cr_assert_eq(job_file_parse("f", text, strlen(text), diagnostics, &file), 0);
+        expect_errors(diagnostics, "");
+        cr_assert_eq(file->jobs->len, 1);
+        return file;
+}
+
+static char *digest_of(const char *lines) {
+        _cleanup_(job_file_freep) JobFile *file = file_of(lines);
+
+        return job_spec_digest(file->jobs->pdata[0], NULL, FROM);
+}
+
+static bool matches(const char *lines, const char *node, const char *label, const char *value) {
+        g_autoptr(GHashTable) labels = g_hash_table_new(g_str_hash, g_str_equal);
+        _cleanup_(job_file_freep) JobFile *file = file_of(lines);
+
+        if (label)
+                g_hash_table_insert(labels, (gpointer)label, (gpointer)value);
+        g_hash_table_insert(labels, (gpointer) "zone", (gpointer) "eu-1");
+        return job_spec_matches_node(file->jobs->pdata[0], node, labels);
+}
+
+Test(job, matches_node_names) {
+        cr_expect(matches("", "n1", NULL, NULL));
+        cr_expect(matches("    nodes: {}\n", "n1", NULL, NULL));
+        cr_expect(matches("    nodes: n1\n", "n1", NULL, NULL));
+        cr_expect_not(matches("    nodes: n1\n", "n11", NULL, NULL));
+        cr_expect(matches("    nodes: n*\n", "n11", NULL, NULL));
+        cr_expect(matches("    nodes: [db1, \"web-?\"]\n", "web-7", NULL, NULL));
+        cr_expect(matches("    nodes: [db1, \"web-[0-5]\"]\n", "db1", NULL, NULL));
+        cr_expect_not(matches("    nodes: [db1, \"web-[0-5]\"]\n", "web-7", NULL, NULL));
+}
+
+Test(job, matches_labels) {
+        cr_expect(matches("    nodes: {role: worker}\n", "n1", "role", "worker"));
+        cr_expect_not(matches("    nodes: {role: worker}\n", "n1", "role", "master"));
+        cr_expect_not(matches("    nodes: {role: worker}\n", "n1", NULL, NULL));
+        cr_expect_not(matches("    nodes: {role: \"*\"}\n", "n1", NULL, NULL),
+                      "a label that is not there");
+        cr_expect(matches("    nodes: {role: \"work*\", zone: eu-*}\n", "n1", "role", "worker"));
+        cr_expect_not(
+            matches("    nodes: {role: \"work*\", zone: us-*}\n", "n1", "role", "worker"));
+}
+
+Test(job, matches_without_labels) {
+        _cleanup_(job_file_freep) JobFile *file = file_of("    nodes: {role: worker}\n");
+
+        cr_expect_not(job_spec_matches_node(file->jobs->pdata[0], "n1", NULL));
+}
+
+/* Labels and names together cannot be written in YAML; as data they can. */
+Test(job, all_labels_and_one_name_must_match) {
+        JobNodeMatch role = {(char *)"role", (char *)"worker"};
+        JobNodeMatch one = {NULL, (char *)"n1"}, two = {NULL, (char *)"n2"};
+        g_autoptr(GPtrArray) nodes = g_ptr_array_new();
+        g_autoptr(GHashTable) labels = g_hash_table_new(g_str_hash, g_str_equal);
+        JobSpec spec = {.nodes = nodes};
+
+        g_ptr_array_add(nodes, &one);
+        g_ptr_array_add(nodes, &role);
+        g_ptr_array_add(nodes, &two);
+        cr_expect_not(job_spec_matches_node(&spec, "n2", labels));
+        g_hash_table_insert(labels, (gpointer) "role", (gpointer) "worker");
+        cr_expect(job_spec_matches_node(&spec, "n1", labels));
+        cr_expect(job_spec_matches_node(&spec, "n2", labels));
+        cr_expect_not(job_spec_matches_node(&spec, "n3", labels));
+}
+
+#define BASE "    schedule: daily\n    locks: {db: shared, cache: exclusive}\n"
+
+/* What is done, as whom, where, how long and how late is not what nodes must agree on. */
+Test(job, digest_stays) {
+        static const char *const same[] = {
+            "    schedule: \"*-*-* 00:00:00\"\n    locks: {cache: exclusive, db: shared}\n",
+            "    schedule: [daily]\n    locks: {db: {mode: shared}, cache: {}}\n",
+            "    schedule: daily\n    locks: {db: {mode: shared, slots: 1}, cache: {slots: 1}}\n",
+            BASE "    timezone: UTC\n",
+            BASE "    description: x\n",
+            BASE "    user: nobody\n    group: nogroup\n",
+            BASE "    environment: {A: 1}\n",
+            BASE "    working-directory: /tmp\n",
+            BASE "    timeout: 5s\n    stop-timeout: 1s\n",
+            BASE "    start-deadline: 1h\n    catch-up: none\n    lock-wait: 5s\n",
+            BASE "    nodes: n1\n",
+            BASE "    history: 10\n",
+            BASE "    mode: once\n    slots: 1\n    dst: {gap: shift, overlap: first}\n    lock: "
+                 "exclusive\n",
+        };
+        g_autofree char *base = digest_of(BASE);
+
+        cr_expect_eq(strlen(base), 64);
+        for (size_t i = 0; i < G_N_ELEMENTS(same); i++) {
+                g_autofree char *digest = digest_of(same[i]);
+
+                cr_expect_str_eq(digest, base, "%s", same[i]);
+        }
+}
+
+/* Each of these differs from all others. */
+Test(job, digest_changes) {
+        static const char *const different[] = {
+            BASE,
+            "",
+            "    locks: {db: shared, cache: exclusive}\n",
+            "    schedule: hourly\n    locks: {db: shared, cache: exclusive}\n",
+            "    every: 1d\n    locks: {db: shared, cache: exclusive}\n",
+            "    every: 2d\n    locks: {db: shared, cache: exclusive}\n",
+            "    schedule: [daily, hourly]\n    locks: {db: shared, cache: exclusive}\n",
+            BASE "    timezone: Europe/Berlin\n",
+            BASE "    timezone: America/New_York\n",
+            BASE "    lock: shared\n",
+            BASE "    lock: none\n",
+            "    schedule: daily\n",
+            "    schedule: daily\n    locks: {db: shared}\n",
+            "    schedule: daily\n    locks: {db: exclusive, cache: exclusive}\n",
+            "    schedule: daily\n    locks: {db: exclusive, cache: shared}\n",
+            "    schedule: daily\n    locks: {db2: shared, cache: exclusive}\n",
+            "    schedule: daily\n    locks: {db: shared, cache: {slots: 2}}\n",
+            "    schedule: daily\n    locks: {db: shared, cache: {slots: 3}}\n",
+        };
+        g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+
+        for (size_t i = 0; i < G_N_ELEMENTS(different); i++)
+                cr_expect(g_hash_table_insert(seen, digest_of(different[i]), NULL), "%s",
+                          different[i]);
+}
+
+/* Return: the digest of a job with these locks on a machine that declares these resources. */
+static char *digest_declared(const char *locks, const char *resources) {
+        g_autofree char *lines = g_strdup_printf("    locks: %s\n", locks);
+        g_autofree char *text = g_strdup_printf("node: {name: n}\nresources: %s\n", resources);
+        _cleanup_(job_file_freep) JobFile *file = file_of(lines);
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+        _cleanup_(daemon_config_freep) DaemonConfig *config = NULL;
+
+        (void)daemon_config_parse("f", text, strlen(text), diagnostics, &config);
+        expect_errors(diagnostics, "");
+        return job_spec_digest(file->jobs->pdata[0], config, FROM);
+}
+
+/* Nodes that would not exclude each other differ; where a number of slots stands is nothing. */
+Test(job, digest_has_what_is_declared_of_resources) {
+        static const char *const different[] = {
+            "{}",
+            "{db: {slots: 2}}",
+            "{db: {slots: 3}}",
+            "{db: {naming: curator-mutex}}",
+            "{db: {naming: kazoo}}",
+            "{db: {naming: single-node}}",
+            "{db: {path: /db}}",
+            "{db: {path: /db2}}",
+            "{db: {path: /db, slots: 2}}",
+            "{db: {path: /db, naming: kazoo}}",
+        };
+        g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        g_autofree char *undeclared = digest_of("    locks: {db: exclusive}\n"),
+                        *empty = digest_declared("{db: exclusive}", "{db: {}, other: {slots: 4}}"),
+                        *here = digest_declared("{db: {slots: 2}}", "{}"),
+                        *there = digest_declared("{db: {}}", "{db: {slots: 2}}"),
+                        *both = digest_declared("{db: {slots: 2}}", "{db: {slots: 2}}");
+
+        for (size_t i = 0; i < G_N_ELEMENTS(different); i++)
+                cr_expect(
+                    g_hash_table_insert(seen, digest_declared("{db: {}}", different[i]), NULL),
+                    "%s", different[i]);
+        cr_expect_str_eq(empty, undeclared);
+        cr_expect_str_eq(here, there);
+        cr_expect_str_eq(here, both);
+}
+
+/* A zone's changes are part of it, seen from an instant: two years later other changes count. */
+Test(job, digest_has_the_transitions) {
+        _cleanup_(job_file_freep) JobFile *berlin =
+            file_of("    schedule: daily\n    timezone: Europe/Berlin\n");
+        _cleanup_(job_file_freep) JobFile *utc = file_of("    schedule: daily\n");
+        g_autofree char *now = job_spec_digest(berlin->jobs->pdata[0], NULL, FROM);
+        g_autofree char *later =
+            job_spec_digest(berlin->jobs->pdata[0], NULL, FROM + 2 * 366 * 86400);
+        g_autofree char *utc_now = job_spec_digest(utc->jobs->pdata[0], NULL, FROM);
+        g_autofree char *utc_later =
+            job_spec_digest(utc->jobs->pdata[0], NULL, FROM + 2 * 366 * 86400);
+
+        cr_expect_str_neq(now, later);
+        cr_expect_str_eq(utc_now, utc_later);
+}
+
+Test(job, free_takes_what_is_half_built) {
+        cr_expect_null(job_spec_free(NULL));
+        cr_expect_null(job_spec_free(g_new0(JobSpec, 1)));
+        cr_expect_null(job_resource_free(NULL));
+        cr_expect_null(job_node_match_free(NULL));
+        cr_expect_null(job_file_free(NULL));
+        cr_expect_null(job_file_free(g_new0(JobFile, 1)));
+}

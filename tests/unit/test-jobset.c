@@ -1,0 +1,277 @@
+/* The job set: what stays in force when files break, rival each other, change and go; and what this
+ * machine cannot run. */
+#include "temporary-tree.h"
+
+#include <errno.h>
+
+#include "jobset.h"
+
+#define ETC "etc/jobkeeper/jobs.d/"
+#define BROKEN "jobs: {x: {exec: [}\n"
+
+static char *root;
+static JobSet *set;
+static DaemonConfig config;
+
+static void setup(void) {
+        root = tree_new();
+        set = jobset_new();
+        config = (DaemonConfig){.fence_budget = 8 * USEC_PER_SEC, .kill_slack = 2 * USEC_PER_SEC};
+}
+
+static void teardown(void) {
+        set = jobset_free(set);
+        tree_remove(root);
+        g_free(root);
+}
+
+TestSuite(jobset, .init = setup, .fini = teardown);
+
+/* Loads, and expects jobs as "NAME=DESCRIPTION ..." and errors with ROOT for the root. */
+static void expect(const char *jobs, const char *errors) {
+        g_auto(GStrv) directories = job_directories(root);
+        g_autoptr(GString) text = g_string_new(NULL);
+        g_autofree char *joined = NULL, *stripped = NULL;
+
+        cr_assert_eq(jobset_load(set, (const char *const *)directories, &config), 0);
+        for (guint i = 0; i < jobset_size(set); i++) {
+                const JobSpec *spec = jobset_get(set, i);
+
+                g_string_append_printf(text, "%s%s=%s", i > 0 ? " " : "", spec->name,
+                                       spec->description ? spec->description : "");
+                cr_expect_eq(jobset_find(set, spec->name), spec);
+        }
+        cr_expect_str_eq(text->str, jobs, "\n   got: %s\nwanted: %s\n", text->str, jobs);
+        joined = g_strjoinv("\n", (char **)jobset_errors(set));
+        stripped = tree_strip(root, joined);
+        cr_expect_str_eq(stripped, errors, "\n   got: %s\nwanted: %s\n", stripped, errors);
+}
+
+/* Writes a file with jobs "NAME=DESCRIPTION ...". */
+static void write_jobs(const char *name, const char *jobs) {
+        g_autoptr(GString) text = g_string_new("jobs:\n");
+        g_auto(GStrv) words = g_strsplit(jobs, " ", -1);
+
+        for (char **word = words; *word; word++) {
+                g_auto(GStrv) parts = g_strsplit(*word, "=", 2);
+
+                g_string_append_printf(text, "  %s: {exec: /bin/true, description: \"%s\"}\n",
+                                       parts[0], parts[1]);
+        }
+        tree_write(root, name, text->str);
+}
+
+#define SYNTAX_ERROR                                                                               \
+        ":1:19: error: not valid YAML: did not find expected node content (while parsing a flow "  \
+        "node that begins in line 1)"
+
+Test(jobset, empty) {
+        cr_expect_eq(jobset_size(set), 0);
+        cr_expect_null(jobset_errors(set)[0]);
+        cr_expect_null(jobset_find(set, "a"));
+        expect("", "");
+        cr_expect_null(jobset_free(NULL));
+}
+
+Test(jobset, sorted_and_replaced) {
+        write_jobs(ETC "b.yaml", "d=1 a=1");
+        write_jobs(ETC "a.yaml", "c=1 b=1");
+        expect("a=1 b=1 c=1 d=1", "");
+        cr_expect_null(jobset_find(set, "e"));
+        write_jobs(ETC "b.yaml", "d=2 e=2");
+        tree_delete(root, ETC "a.yaml");
+        expect("d=2 e=2", "");
+        cr_expect_null(jobset_find(set, "a"));
+}
+
+Test(jobset, a_broken_file_keeps_what_it_had) {
+        write_jobs(ETC "a.yaml", "a=1 b=1");
+        write_jobs(ETC "b.yaml", "c=1");
+        expect("a=1 b=1 c=1", "");
+        tree_write(root, ETC "a.yaml", BROKEN);
+        write_jobs(ETC "b.yaml", "c=2");
+        for (unsigned i = 0; i < 3; i++)
+                expect("a=1 b=1 c=2", "ROOT/etc/jobkeeper/jobs.d/a.yaml" SYNTAX_ERROR);
+        write_jobs(ETC "a.yaml", "b=3");
+        expect("b=3 c=2", "");
+}
+
+Test(jobset, a_file_that_was_never_good_has_nothing) {
+        tree_write(root, ETC "a.yaml", BROKEN);
+        write_jobs(ETC "b.yaml", "c=1");
+        expect("c=1", "ROOT/etc/jobkeeper/jobs.d/a.yaml" SYNTAX_ERROR);
+}
+
+Test(jobset, a_broken_file_that_goes_away_takes_its_jobs_along) {
+        write_jobs(ETC "a.yaml", "a=1");
+        expect("a=1", "");
+        tree_write(root, ETC "a.yaml", BROKEN);
+        expect("a=1", "ROOT/etc/jobkeeper/jobs.d/a.yaml" SYNTAX_ERROR);
+        tree_delete(root, ETC "a.yaml");
+        expect("", "");
+}
+
+/* A file is known by its name, wherever it stands. */
+Test(jobset, a_broken_override_keeps_what_the_name_had) {
+        write_jobs("usr/lib/jobkeeper/jobs.d/a.yaml", "a=1");
+        expect("a=1", "");
+        tree_write(root, ETC "a.yaml", BROKEN);
+        expect("a=1", "ROOT/etc/jobkeeper/jobs.d/a.yaml" SYNTAX_ERROR);
+        tree_delete(root, ETC "a.yaml");
+        tree_link(root, ETC "a.yaml", "/dev/null");
+        expect("", "");
+}
+
+Test(jobset, rivals_keep_what_was_in_force) {
+        static const char error[] =
+            "ROOT/etc/jobkeeper/jobs.d/b.yaml:2:3: error: job \"x\" is also defined at "
+            "ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: neither is in force";
+
+        write_jobs(ETC "a.yaml", "x=1 a=1");
+        expect("a=1 x=1", "");
+        write_jobs(ETC "a.yaml", "x=2 a=2");
+        write_jobs(ETC "b.yaml", "x=3 b=3");
+        expect("a=2 b=3 x=1", error);
+        expect("a=2 b=3 x=1", error);
+        tree_delete(root, ETC "a.yaml");
+        expect("b=3 x=3", "");
+}
+
+Test(jobset, rivals_from_the_beginning_are_no_jobs) {
+        write_jobs(ETC "a.yaml", "x=1 a=1");
+        write_jobs(ETC "b.yaml", "x=2");
+        expect("a=1", "ROOT/etc/jobkeeper/jobs.d/b.yaml:2:3: error: job \"x\" is also defined at "
+                      "ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: neither is in force");
+}
+
+/* The definition in force comes from a file that is broken now; another file cannot take its name
+ * over meanwhile. */
+Test(jobset, a_new_file_does_not_take_a_broken_files_job) {
+        write_jobs(ETC "z.yaml", "x=1");
+        expect("x=1", "");
+        tree_write(root, ETC "z.yaml", BROKEN);
+        write_jobs(ETC "a.yaml", "x=2 a=2");
+        expect("a=2 x=1",
+               "ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: error: job \"x\" stays as it last was in "
+               "ROOT/etc/jobkeeper/jobs.d/z.yaml, which has errors\n"
+               "ROOT/etc/jobkeeper/jobs.d/z.yaml" SYNTAX_ERROR);
+        tree_delete(root, ETC "z.yaml");
+        expect("a=2 x=2", "");
+}
+
+Test(jobset, a_stop_must_fit_the_fence_budget) {
+        write_jobs(ETC "a.yaml", "a=1");
+        expect("a=1", "");
+        tree_write(root, ETC "a.yaml",
+                   "defaults: {stop-timeout: 6001ms}\n"
+                   "jobs:\n  a: {exec: /bin/true, stop-timeout: 6s}\n  b: {exec: /bin/true}\n");
+        expect(
+            "a=1",
+            "ROOT/etc/jobkeeper/jobs.d/a.yaml:1:26: error: job \"b\" could not be stopped in time: "
+            "stop-timeout 6s 1ms + kill-slack 2s = 8s 1ms, more than the fence-budget 8s");
+        tree_write(root, ETC "a.yaml", "jobs:\n  a: {exec: /bin/true, stop-timeout: 6s}\n");
+        expect("a=", "");
+}
+
+/* The default has no place of its own: the job's is named. What was last good is not kept when it
+ * does not fit either. */
+Test(jobset, a_stop_must_fit_a_fence_budget_that_shrank) {
+        write_jobs(ETC "a.yaml", "a=1");
+        write_jobs(ETC "b.yaml", "b=1");
+        tree_write(root, ETC "c.yaml", "jobs: {c: {exec: /bin/true, stop-timeout: 1s}}");
+        expect("a=1 b=1 c=", "");
+        config.fence_budget = 6 * USEC_PER_SEC;
+        expect(
+            "c=",
+            "ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: error: job \"a\" could not be stopped in time: "
+            "stop-timeout 5s + kill-slack 2s = 7s, more than the fence-budget 6s\n"
+            "ROOT/etc/jobkeeper/jobs.d/b.yaml:2:3: error: job \"b\" could not be stopped in time: "
+            "stop-timeout 5s + kill-slack 2s = 7s, more than the fence-budget 6s");
+}
+
+Test(jobset, nothing_readable_changes_nothing) {
+        const char *directories[] = {root, NULL};
+        g_autofree char *file = tree_path(root, ETC "a.yaml");
+
+        tree_write(root, ETC "a.yaml", BROKEN);
+        write_jobs(ETC "b.yaml", "b=1");
+        expect("b=1", "ROOT/etc/jobkeeper/jobs.d/a.yaml" SYNTAX_ERROR);
+        directories[0] = file;
+        cr_expect_eq(jobset_load(set, directories, &config), -ENOTDIR);
+        cr_expect_eq(jobset_size(set), 1);
+        cr_expect_str_eq(jobset_get(set, 0)->name, "b");
+        cr_expect_not_null(jobset_errors(set)[0]);
+}
+
+Test(jobset, more_errors_than_are_shown) {
+        g_autoptr(GString) text = g_string_new("jobs:\n");
+        const char *const *errors;
+
+        for (unsigned i = 0; i < DIAGNOSTICS_MAX + 7; i++)
+                g_string_append_printf(text, "  j%u: {}\n", i);
+        tree_write(root, ETC "a.yaml", text->str);
+        {
+                g_auto(GStrv) directories = job_directories(root);
+
+                cr_assert_eq(jobset_load(set, (const char *const *)directories, &config), 0);
+        }
+        errors = jobset_errors(set);
+        cr_assert_eq(g_strv_length((char **)errors), DIAGNOSTICS_MAX + 1);
+        cr_expect_str_eq(errors[DIAGNOSTICS_MAX], "and 7 more errors");
+}
+
+/* A job with these lines, on this machine: the reason is `reason`, with ROOT for the root; NULL:
+ * none. */
+static void expect_fit(const char *lines, const char *reason) {
+        g_autofree char *text = g_strdup_printf("jobs: {a: {%s}}", lines);
+        g_auto(GStrv) parts = g_strsplit(text, "ROOT", -1);
+        g_autofree char *rooted = g_strjoinv(root, parts);
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+        _cleanup_(job_file_freep) JobFile *file = NULL;
+        g_autofree char *got = NULL, *stripped = NULL;
+
+        cr_assert_eq(job_file_parse("f", rooted, strlen(rooted), diagnostics, &file), 0);
+        cr_assert(file->good, "%s", lines);
+        got = job_unfit_reason(file->jobs->pdata[0], &config);
+        stripped = got ? tree_strip(root, got) : g_strdup("fit");
+        cr_expect_str_eq(stripped, reason ? reason : "fit", "%s: %s", lines, stripped);
+}
+
+Test(jobset, unfit_reason) {
+        tree_write(root, "bin/plain", "");
+        expect_fit("exec: /bin/true", NULL);
+        expect_fit("exec: /bin/true, user: root, group: root, working-directory: /tmp", NULL);
+        expect_fit("exec: /bin/true, user: 4711, group: 4711", NULL);
+        expect_fit("exec: ROOT/bin/none", "the executable ROOT/bin/none does not exist");
+        expect_fit("exec: ROOT/bin/plain/none",
+                   "the executable ROOT/bin/plain/none does not exist");
+        expect_fit("exec: ROOT/bin/plain", "ROOT/bin/plain is not executable");
+        expect_fit("exec: ROOT/bin", "ROOT/bin is not executable");
+        expect_fit("exec: /bin/true, user: no-such-user", "the user no-such-user does not exist");
+        expect_fit("exec: /bin/true, group: no-such-group",
+                   "the group no-such-group does not exist");
+        expect_fit("exec: /bin/true, working-directory: ROOT/none",
+                   "the working directory ROOT/none does not exist");
+        expect_fit("exec: /bin/true, working-directory: ROOT/bin/plain",
+                   "the working directory ROOT/bin/plain is not a directory");
+}
+
+/* Both places are named, in one line. */
+Test(jobset, unfit_for_resources_that_are_declared_otherwise) {
+        static const char text[] = "node: {name: n}\nresources: {db: {slots: 2}}\n";
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+        DaemonConfig *declared = NULL;
+
+        cr_assert_eq(daemon_config_parse("/etc/j.yaml", text, strlen(text), diagnostics, &declared),
+                     0);
+        config.resources = declared->resources;
+        expect_fit("exec: /bin/true, locks: {db: {}, c: {slots: 3}}", NULL);
+        expect_fit("exec: /bin/true, locks: {db: {slots: 2}}", NULL);
+        expect_fit("exec: /bin/true, locks: {c: {}, db: {slots: 3}}",
+                   "f:1:44: resource \"db\" has slots: 3 here, but slots: 2 in /etc/j.yaml:2:13");
+        expect_fit("exec: /bin/true, locks: {db: shared}",
+                   "f:1:37: resource \"db\" cannot be held shared: it has slots: 2 in "
+                   "/etc/j.yaml:2:13");
+        config.resources = NULL;
+        (void)daemon_config_free(declared);
+}

@@ -1,0 +1,190 @@
+/* The ledger's line of JSON: to the letter, there and back, and what is no ledger. */
+#include "ledger-fixture.h"
+
+static Ledger *full_ledger(void) {
+        Ledger *ledger =
+            ledger_of(40, 30,
+                      "{'run':'45-m01234567','state':'claimed','attempt':1,'node':'n2',"
+                      "'claimed':45.25},"
+                      "{'run':'50-1','state':'claimed','tick':50,'attempt':1,'node':'n1',"
+                      "'claimed':1763700000.123456},"
+                      "{'run':'60-0','state':'skipped','tick':60,'to':80,'count':3,'why':'x'}");
+
+        ledger->last = run_of(40, "40-1", "n1", RUN_SUCCEEDED);
+        ledger->last->exit_status = 0;
+        return ledger;
+}
+
+static const char full_text[] =
+    "{'v':1,'mark':40,'from':30,'digest':'d','open':["
+    "{'run':'45-m01234567','state':'claimed','attempt':1,'node':'n2','claimed':45.25},"
+    "{'run':'50-1','state':'claimed','tick':50,'attempt':1,'node':'n1',"
+    "'claimed':1763700000.123456},"
+    "{'run':'60-0','state':'skipped','tick':60,'to':80,'count':3,'why':'x'}],"
+    "'last':{'run':'40-1','job':'a','tick':40,'attempt':1,'state':'succeeded','node':'n1','exit':0,"
+    "'claimed':40.000001}}";
+
+Test(ledger_codec, to_the_letter) {
+        _cleanup_(ledger_freep) Ledger *ledger = full_ledger();
+        g_autofree char *text = ledger_encode(ledger);
+
+        g_strdelimit(text, "\"", '\'');
+        cr_expect_str_eq(text, full_text, "%s", text);
+}
+
+Test(ledger_codec, there_and_back) {
+        _cleanup_(ledger_freep) Ledger *ledger = full_ledger(), *found = NULL;
+        g_autofree char *text = ledger_encode(ledger), *again = NULL;
+
+        cr_assert_eq(ledger_decode(text, strlen(text), &found), 0);
+        again = ledger_encode(found);
+        cr_expect_str_eq(again, text);
+        cr_expect_eq(found->mark, 40);
+        cr_expect_eq(found->from, 30);
+        cr_expect_str_eq(found->digest, "d");
+        cr_expect_eq(found->open->len, 3);
+        cr_expect_eq(ledger_find_tick(found, 50)->claimed, 1763700000123456);
+        cr_expect_eq(ledger_find_tick(found, 70)->count, 3);
+        cr_expect_str_eq(found->last->run, "40-1");
+}
+
+Test(ledger_codec, the_first_of_a_job) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(1763700000, "abc");
+        g_autofree char *text = ledger_encode(ledger);
+
+        cr_expect_str_eq(text,
+                         "{\"v\":1,\"mark\":0,\"from\":1763700000,\"digest\":\"abc\",\"open\":[]}");
+}
+
+Test(ledger_codec, copies_share_nothing) {
+        _cleanup_(ledger_freep) Ledger *ledger = full_ledger();
+        _cleanup_(ledger_freep) Ledger *copy = ledger_copy(ledger);
+        g_autofree char *before = ledger_encode(ledger), *after = NULL, *copied = NULL;
+
+        copied = ledger_encode(copy);
+        cr_expect_str_eq(copied, before);
+        ledger_adopt_digest(copy, "other", 1000);
+        after = ledger_encode(ledger);
+        cr_expect_str_eq(after, before);
+        cr_expect_null(ledger_free(NULL));
+}
+
+Test(ledger_codec, the_largest_is_read_again) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(1, "0123456789abcdef0123456789abcdef");
+        _cleanup_(ledger_freep) Ledger *found = NULL;
+        g_autofree char *node = g_strnfill(100, 'n'), *text = NULL;
+
+        for (int64_t i = 0; i < LEDGER_OPEN_MAX; i++) {
+                g_autofree char *run =
+                    g_strdup_printf("%" G_GINT64_FORMAT "-1", RECORD_TICK_MAX - i);
+                _cleanup_(run_record_freep) RunRecord *record =
+                    run_of(RECORD_TICK_MAX - i, run, node, RUN_CLAIMED);
+
+                cr_assert_eq(ledger_claim(ledger, record), 0);
+        }
+        text = ledger_encode(ledger);
+        cr_expect_lt(strlen(text), RECORD_SIZE_MAX / 2);
+        cr_expect_eq(ledger_decode(text, strlen(text), &found), 0);
+}
+
+Test(ledger_codec, entries_are_sorted_when_read) {
+        _cleanup_(ledger_freep) Ledger *ledger =
+            ledger_of(0, 0,
+                      "{'run':'30-1','state':'failed','tick':30},"
+                      "{'run':'10-1','state':'failed','tick':10},"
+                      "{'run':'9-m1','state':'claimed'},"
+                      "{'run':'10-0','state':'failed','tick':10}");
+
+        expect_ledger(ledger,
+                      "mark 0 | 0 claimed 9-m1 | 10 failed 10-0 | 10 failed 10-1 | 30 failed 30-1");
+}
+
+static void expect_refused(const char *data) {
+        g_autofree char *text = g_strdup(data);
+        Ledger *ledger = NULL;
+
+        g_strdelimit(text, "'", '"');
+        cr_expect_eq(ledger_decode(text, strlen(text), &ledger), -EBADMSG, "%.200s", text);
+        cr_expect_null(ledger, "untouched");
+}
+
+Test(ledger_codec, other_data_is_refused) {
+        static const char *const texts[] = {
+            "",
+            "null",
+            "[]",
+            "{}",
+            "{'v':1}",
+            "{'v':2,'mark':0,'from':0,'digest':'','open':[]}",
+            "{'v':'1','mark':0,'from':0,'digest':'','open':[]}",
+            "{'mark':0,'from':0,'digest':'','open':[]}",
+            "{'v':1,'from':0,'digest':'','open':[]}",
+            "{'v':1,'mark':0,'digest':'','open':[]}",
+            "{'v':1,'mark':0,'from':0,'open':[]}",
+            "{'v':1,'mark':0,'from':0,'digest':''}",
+            "{'v':1,'mark':0,'from':0,'digest':'','open':[]",
+            "{'v':1,'mark':0,'from':0,'digest':'','open':[]} x",
+            "{'v':1,'mark':0,'mark':0,'from':0,'digest':'','open':[]}",
+            "{'v':1,'mark':'0','from':0,'digest':'','open':[]}",
+            "{'v':1,'mark':0.5,'from':0,'digest':'','open':[]}",
+            "{'v':1,'mark':null,'from':0,'digest':'','open':[]}",
+            "{'v':1,'mark':-1,'from':0,'digest':'','open':[]}",
+            "{'v':1,'mark':0,'from':-1,'digest':'','open':[]}",
+            "{'v':1,'mark':7258118400,'from':0,'digest':'','open':[]}",
+            "{'v':1,'mark':0,'from':9223372036854775807,'digest':'','open':[]}",
+            "{'v':1,'mark':0,'from':0,'digest':1,'open':[]}",
+            "{'v':1,'mark':0,'from':0,'digest':'','open':{}}",
+            "{'v':1,'mark':0,'from':0,'digest':'','open':[],'last':null}",
+            "{'v':1,'mark':0,'from':0,'digest':'','open':[],'last':{}}",
+            "{'v':1,'mark':0,'from':0,'digest':'','open':[],'last':{'run':'1-1','state':'failed'}}",
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
+                expect_refused(texts[i]);
+}
+
+Test(ledger_codec, broken_entries_are_refused) {
+        static const char *const entries[] = {
+            "1",
+            "null",
+            "[]",
+            "{}",
+            "{'run':'10-1','tick':10}",
+            "{'state':'claimed','tick':10}",
+            "{'run':'10-1','state':'running','tick':10}",
+            "{'run':'10-1','state':'ready','tick':10}",
+            "{'run':'../x','state':'claimed','tick':10}",
+            "{'run':10,'state':'claimed','tick':10}",
+            "{'run':'10-1','state':'claimed','tick':-10}",
+            "{'run':'10-1','state':'claimed','tick':9223372036854775807}",
+            "{'run':'10-1','state':'claimed','tick':'10'}",
+            "{'run':'10-1','state':'claimed','tick':10,'tick':20}",
+            "{'run':'10-0','state':'skipped','tick':10,'to':9}",
+            "{'run':'10-0','state':'skipped','tick':10,'to':7258118400}",
+            "{'run':'10-0','state':'skipped','to':20}",
+            "{'run':'10-0','state':'skipped','tick':10,'to':20,'count':-1}",
+            "{'run':'10-1','state':'claimed','tick':10,'node':1}",
+            "{'run':'10-1','state':'claimed','tick':10,'claimed':-5}",
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(entries); i++) {
+                g_autofree char *text = g_strdup_printf(
+                    "{'v':1,'mark':0,'from':0,'digest':'','open':[%s]}", entries[i]);
+
+                expect_refused(text);
+        }
+}
+
+Test(ledger_codec, too_much_is_refused) {
+        GString *entries = g_string_new(NULL);
+        g_autofree char *text = NULL, *padding = g_strnfill(RECORD_SIZE_MAX, ' '), *large = NULL;
+
+        for (unsigned i = 0; i <= 4 * LEDGER_OPEN_MAX; i++)
+                g_string_append_printf(entries, "%s{'run':'%u-1','state':'failed','tick':%u}",
+                                       i ? "," : "", i + 1, i + 1);
+        text = g_strdup_printf("{'v':1,'mark':0,'from':0,'digest':'','open':[%s]}", entries->str);
+        g_string_free(entries, TRUE);
+        expect_refused(text);
+        large = g_strconcat("{'v':1,'mark':0,'from':0,'digest':'','open':[]}", padding, NULL);
+        expect_refused(large);
+}

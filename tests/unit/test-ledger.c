@@ -1,0 +1,416 @@
+/* The rules by which a ledger changes. Ticks are small numbers: every 10 s from 10 on. */
+#include "ledger-fixture.h"
+
+static int claim(Ledger *ledger, int64_t tick, const char *run) {
+        _cleanup_(run_record_freep) RunRecord *record = run_of(tick, run, "n1", RUN_CLAIMED);
+
+        return ledger_claim(ledger, record);
+}
+
+static int settle(Ledger *ledger, const Schedule *schedule, int64_t tick, const char *run,
+                  RunState state) {
+        _cleanup_(run_record_freep) RunRecord *record = run_of(tick, run, "n1", state);
+
+        return ledger_settle(ledger, record, schedule);
+}
+
+/* Return: whether it was joined to the entry before. */
+static bool skip(Ledger *ledger, const Schedule *schedule, int64_t from, int64_t to,
+                 const char *why) {
+        const LedgerEntry *entry = NULL;
+        bool joined = false;
+
+        cr_assert_eq(ledger_skip(ledger, schedule, from, to,
+                                 schedule_count(schedule, from - 1, to, 1000), why, &entry,
+                                 &joined),
+                     0);
+        cr_assert_not_null(entry);
+        cr_assert_eq(entry->to, to);
+        cr_assert_eq(ledger_find_tick(ledger, from), entry);
+        return joined;
+}
+
+/* ---- claims ---- */
+
+Test(ledger, claim_is_written_down) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+        const LedgerEntry *entry;
+
+        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
+        expect_ledger(ledger, "mark 0 | 10 claimed 10-1");
+        entry = ledger_find_run(ledger, "10-1");
+        cr_assert_not_null(entry);
+        cr_expect_eq(entry, ledger_find_tick(ledger, 10));
+        cr_expect_eq(entry, ledger_first_claimed(ledger));
+        cr_expect_str_eq(entry->node, "n1");
+        cr_expect_eq(entry->attempt, 1);
+        cr_expect_eq(entry->claimed, 10 * USEC_PER_SEC + 1);
+        cr_expect_null(entry->why);
+}
+
+Test(ledger, no_tick_is_claimed_twice) {
+        _cleanup_(ledger_freep) Ledger *ledger =
+            ledger_of(20, 5,
+                      "{'run':'40-0','state':'skipped','tick':40,'to':60,'count':3},"
+                      "{'run':'30-1','state':'failed','tick':30}");
+
+        cr_expect_eq(claim(ledger, 5, "5-1"), -EEXIST, "never owed");
+        cr_expect_eq(claim(ledger, 20, "20-2"), -EEXIST, "at the mark");
+        cr_expect_eq(claim(ledger, 30, "30-2"), -EEXIST, "done already");
+        cr_expect_eq(claim(ledger, 50, "50-1"), -EEXIST, "inside a skipped range");
+        cr_expect_eq(claim(ledger, 70, "30-1"), -EEXIST, "a run of that name");
+        cr_expect_eq(claim(ledger, 70, "70-1"), 0);
+        cr_expect_eq(claim(ledger, 70, "70-1"), -EEXIST);
+        cr_expect_eq(claim(ledger, 70, "70-2"), -EEXIST);
+}
+
+Test(ledger, entries_are_sorted_by_tick) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+
+        cr_assert_eq(claim(ledger, 30, "30-1"), 0);
+        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
+        cr_assert_eq(claim(ledger, 0, "12-m1"), 0);
+        cr_assert_eq(claim(ledger, 20, "20-1"), 0);
+        expect_ledger(
+            ledger,
+            "mark 0 | 0 claimed 12-m1 | 10 claimed 10-1 | 20 claimed 20-1 | 30 claimed 30-1");
+}
+
+Test(ledger, only_so_many_claims) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+
+        for (int64_t i = 1; i <= LEDGER_OPEN_MAX; i++) {
+                g_autofree char *run = g_strdup_printf("%" G_GINT64_FORMAT "-1", 10 * i);
+
+                cr_assert_eq(claim(ledger, 10 * i, run), 0);
+        }
+        cr_expect_eq(claim(ledger, 10000, "10000-1"), -ENOSPC);
+        cr_expect_eq(ledger->open->len, LEDGER_OPEN_MAX);
+        cr_expect_eq(claim(ledger, 10, "10-1"), -EEXIST, "which says more");
+}
+
+/* ---- settles and the mark ---- */
+
+Test(ledger, settle_moves_the_mark) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+
+        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
+        cr_assert_eq(settle(ledger, schedule, 10, "10-1", RUN_SUCCEEDED), 0);
+        expect_ledger(ledger, "mark 10");
+        cr_expect(ledger_is_decided(ledger, 10));
+        cr_expect_not(ledger_is_decided(ledger, 20));
+        cr_assert_not_null(ledger->last);
+        cr_expect_str_eq(ledger->last->run, "10-1");
+        cr_expect_eq(ledger->last->state, RUN_SUCCEEDED);
+}
+
+Test(ledger, mark_stands_before_what_is_open) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+
+        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
+        cr_assert_eq(claim(ledger, 30, "30-1"), 0);
+        cr_assert_eq(settle(ledger, schedule, 30, "30-1", RUN_FAILED), 0);
+        expect_ledger(ledger, "mark 0 | 10 claimed 10-1 | 30 failed 30-1");
+        cr_assert_eq(settle(ledger, schedule, 10, "10-1", RUN_SUCCEEDED), 0);
+        expect_ledger(ledger, "mark 10 | 30 failed 30-1");
+        cr_assert_not(skip(ledger, schedule, 20, 20, "x"));
+        ledger_compact(ledger, schedule);
+        expect_ledger(ledger, "mark 30");
+}
+
+Test(ledger, mark_passes_ranges_and_ends_behind_them) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger =
+            ledger_of(0, 15,
+                      "{'run':'20-1','state':'unknown','tick':20},"
+                      "{'run':'30-0','state':'skipped','tick':30,'to':70,'count':5,'why':'x'},"
+                      "{'run':'80-1','state':'claimed','tick':80},"
+                      "{'run':'90-0','state':'skipped','tick':90,'why':'y'}");
+
+        ledger_compact(ledger, schedule);
+        expect_ledger(ledger, "mark 70 | 80 claimed 80-1 | 90 skipped 90-0 (y)");
+        cr_assert_eq(settle(ledger, schedule, 80, "80-1", RUN_STOPPED), 0);
+        expect_ledger(ledger, "mark 90");
+}
+
+Test(ledger, compact_without_a_schedule_only_drops) {
+        _cleanup_(ledger_freep) Ledger *ledger =
+            ledger_of(20, 5,
+                      "{'run':'10-1','state':'failed','tick':10},"
+                      "{'run':'15-1','state':'claimed','tick':15},"
+                      "{'run':'20-0','state':'skipped','tick':20,'to':30,'count':2},"
+                      "{'run':'9-m1','state':'failed'}");
+
+        ledger_compact(ledger, NULL);
+        expect_ledger(ledger, "mark 20 | 15 claimed 15-1 | 20-30 x2 skipped 20-0");
+}
+
+Test(ledger, manual_runs_never_move_the_mark) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+
+        cr_assert_eq(claim(ledger, 0, "12-m1"), 0);
+        cr_expect_not(ledger_is_decided(ledger, 10));
+        cr_expect_eq(claim(ledger, 0, "12-m1"), -EEXIST);
+        cr_expect_str_eq(ledger_first_claimed(ledger)->run, "12-m1");
+        cr_assert_eq(settle(ledger, schedule, 0, "12-m1", RUN_SUCCEEDED), 0);
+        expect_ledger(ledger, "mark 0");
+        cr_expect_str_eq(ledger->last->run, "12-m1");
+}
+
+Test(ledger, a_run_nobody_knows) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+
+        cr_expect_eq(settle(ledger, schedule, 10, "10-1", RUN_SUCCEEDED), -ENOENT);
+        cr_expect_null(ledger->last);
+        expect_ledger(ledger, "mark 0");
+}
+
+Test(ledger, unknown_is_refined_after_its_entry_went) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+
+        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
+        cr_assert_eq(settle(ledger, schedule, 10, "10-1", RUN_UNKNOWN), 0);
+        cr_expect_eq(settle(ledger, schedule, 10, "10-1", RUN_SUCCEEDED), -ENOENT);
+        cr_expect_eq(ledger->last->state, RUN_SUCCEEDED);
+        expect_ledger(ledger, "mark 10");
+}
+
+Test(ledger, last_is_the_newest_claim_and_short) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+        _cleanup_(run_record_freep) RunRecord *record = run_of(20, "20-1", "n1", RUN_FAILED);
+
+        record->unit = g_strdup("u");
+        record->nonce = g_strdup("n");
+        record->why = g_strdup("w");
+        record->exit_status = 3;
+        record->token = 7;
+        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
+        cr_assert_eq(ledger_claim(ledger, record), 0);
+        cr_assert_eq(ledger_settle(ledger, record, schedule), 0);
+        cr_assert_eq(settle(ledger, schedule, 10, "10-1", RUN_SUCCEEDED), 0);
+        cr_expect_str_eq(ledger->last->run, "20-1", "the older one was settled later");
+        cr_expect(!ledger->last->unit && !ledger->last->nonce && ledger->last->token == 0);
+        cr_expect_str_eq(ledger->last->why, "w");
+        cr_expect_eq(ledger->last->exit_status, 3);
+}
+
+/* ---- skips ---- */
+
+Test(ledger, skips_join_their_neighbour) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+
+        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
+        cr_expect_not(skip(ledger, schedule, 20, 20, "x"));
+        cr_expect(skip(ledger, schedule, 30, 30, "x"));
+        cr_expect(skip(ledger, schedule, 40, 70, "x"));
+        expect_ledger(ledger, "mark 0 | 10 claimed 10-1 | 20-70 x6 skipped 20-0 (x)");
+        cr_expect_not(skip(ledger, schedule, 80, 80, "y"), "another reason");
+        cr_expect_not(skip(ledger, schedule, 100, 100, "y"), "90 is owed still");
+        expect_ledger(ledger, "mark 0 | 10 claimed 10-1 | 20-70 x6 skipped 20-0 (x) | "
+                              "80 skipped 80-0 (y) | 100 skipped 100-0 (y)");
+}
+
+Test(ledger, skips_do_not_join_runs_or_what_comes_after) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger =
+            ledger_of(0, 5,
+                      "{'run':'20-1','state':'failed','tick':20,'why':'x'},"
+                      "{'run':'50-0','state':'skipped','tick':50,'why':'x'}");
+
+        cr_expect_not(skip(ledger, schedule, 30, 30, "x"));
+        cr_expect_not(skip(ledger, schedule, 10, 10, "x"));
+        cr_expect(skip(ledger, schedule, 40, 40, "x"));
+        ledger_compact(ledger, schedule);
+        expect_ledger(ledger, "mark 50");
+}
+
+Test(ledger, decided_ticks_are_not_skipped) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger =
+            ledger_of(20, 5, "{'run':'40-1','state':'claimed','tick':40}");
+        static const int64_t ranges[][2] = {{20, 20}, {40, 40}, {30, 40}, {40, 50}, {20, 30}};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(ranges); i++) {
+                const LedgerEntry *entry = NULL;
+                bool joined = false;
+
+                cr_expect_eq(ledger_skip(ledger, schedule, ranges[i][0], ranges[i][1], 1, "x",
+                                         &entry, &joined),
+                             -EEXIST, "%zu", i);
+                cr_expect_null(entry, "untouched");
+        }
+        expect_ledger(ledger, "mark 20 | 40 claimed 40-1");
+}
+
+Test(ledger, counts_do_not_wrap) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger =
+            ledger_of(0, 5,
+                      "{'run':'20-0','state':'skipped','tick':20,'to':30,"
+                      "'count':4294967295,'why':'x'}");
+
+        cr_expect(skip(ledger, schedule, 40, 40, "x"));
+        cr_expect_eq(ledger_find_tick(ledger, 40)->count, UINT32_MAX);
+}
+
+/* ---- a full ledger ---- */
+
+/* A claimed tick 10 that holds the mark back, then 63 skipped ones that no two of have the same
+ * reason. */
+static Ledger *full_ledger(const Schedule *schedule) {
+        Ledger *ledger = ledger_new(5, "d");
+
+        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
+        for (int64_t i = 2; i <= LEDGER_OPEN_MAX; i++)
+                cr_assert_not(skip(ledger, schedule, 10 * i, 10 * i, i % 2 ? "x" : "y"));
+        cr_assert_eq(ledger->open->len, LEDGER_OPEN_MAX);
+        return ledger;
+}
+
+Test(ledger, a_full_ledger_still_takes_skips) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = full_ledger(schedule);
+        const LedgerEntry *entry;
+
+        cr_expect_eq(claim(ledger, 1000, "1000-1"), -ENOSPC);
+        cr_expect(skip(ledger, schedule, 650, 650, "x"), "640 was skipped for y");
+        cr_expect(skip(ledger, schedule, 660, 700, "z"));
+        entry = ledger_find_tick(ledger, 700);
+        cr_expect_eq(entry->tick, 640);
+        cr_expect_eq(entry->count, 7);
+        cr_expect_str_eq(entry->why, LEDGER_WHY_SEVERAL);
+        cr_expect_eq(ledger->open->len, LEDGER_OPEN_MAX);
+        cr_assert_eq(settle(ledger, schedule, 10, "10-1", RUN_SUCCEEDED), 0);
+        expect_ledger(ledger, "mark 700");
+}
+
+Test(ledger, a_full_ledger_takes_what_frees_its_mark) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = full_ledger(schedule);
+
+        /* nobody knows of 10 any more, and everything waits for it */
+        g_ptr_array_remove_index(ledger->open, 0);
+        cr_assert_not(skip(ledger, schedule, 700, 700, "x"));
+        cr_assert_eq(ledger->open->len, LEDGER_OPEN_MAX);
+        cr_expect_not(skip(ledger, schedule, 10, 10, "x"));
+        ledger_compact(ledger, schedule);
+        expect_ledger(ledger, "mark 640 | 700 skipped 700-0 (x)");
+}
+
+Test(ledger, a_full_ledger_of_others_runs_takes_nothing) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+        const LedgerEntry *entry = NULL;
+        bool joined = false;
+
+        for (int64_t i = 1; i <= LEDGER_OPEN_MAX; i++) {
+                g_autofree char *run = g_strdup_printf("%" G_GINT64_FORMAT "-1", 10 * i);
+
+                cr_assert_eq(claim(ledger, 10 * i, run), 0);
+        }
+        cr_expect_eq(ledger_skip(ledger, schedule, 650, 650, 1, "x", &entry, &joined), -ENOSPC);
+        cr_expect_null(entry, "untouched");
+}
+
+/* ---- what is owed ---- */
+
+static int64_t next_undecided(const Ledger *ledger, const Schedule *schedule, int64_t after,
+                              int64_t until) {
+        int64_t tick = -1;
+
+        (void)ledger_next_undecided(ledger, schedule, after, until, &tick);
+        return tick;
+}
+
+Test(ledger, next_undecided) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger =
+            ledger_of(20, 5,
+                      "{'run':'30-1','state':'claimed','tick':30},"
+                      "{'run':'50-0','state':'skipped','tick':50,'to':70,'count':3}");
+
+        cr_expect_eq(next_undecided(ledger, schedule, 0, 100), 40);
+        cr_expect_eq(next_undecided(ledger, schedule, 0, 40), 40);
+        cr_expect_eq(next_undecided(ledger, schedule, 0, 39), -1);
+        cr_expect_eq(next_undecided(ledger, schedule, 40, 100), 80);
+        cr_expect_eq(next_undecided(ledger, schedule, 65, 100), 80);
+        cr_expect_eq(next_undecided(ledger, schedule, 40, 79), -1);
+        cr_expect_eq(next_undecided(ledger, schedule, 85, 90), 90);
+        cr_expect_eq(next_undecided(ledger, schedule, -1, 0), -1);
+        cr_expect_eq(next_undecided(ledger, schedule, 0, INT64_MAX), 40);
+        cr_expect_eq(next_undecided(ledger, schedule, INT64_MAX, INT64_MAX), -1);
+}
+
+Test(ledger, a_huge_gap_is_one_step) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(1);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(
+            0, 0, "{'run':'1-0','state':'skipped','tick':1,'to':1763700000,'count':1000}");
+
+        cr_expect_eq(next_undecided(ledger, schedule, 0, INT64_MAX), 1763700001);
+        ledger_compact(ledger, schedule);
+        expect_ledger(ledger, "mark 1763700000");
+}
+
+Test(ledger, entries_that_overlap_do_no_harm) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger =
+            ledger_of(0, 5,
+                      "{'run':'10-0','state':'skipped','tick':10,'to':7258118399,'count':9},"
+                      "{'run':'20-1','state':'claimed','tick':20},"
+                      "{'run':'20-2','state':'failed','tick':20,'to':60,'count':2}");
+
+        cr_expect_eq(next_undecided(ledger, schedule, 0, INT64_MAX), -1);
+        ledger_compact(ledger, schedule);
+        expect_ledger(ledger, "mark 7258118399 | 20 claimed 20-1");
+}
+
+/* ---- another definition ---- */
+
+Test(ledger, another_definition_owes_nothing_of_before) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger =
+            ledger_of(20, 5,
+                      "{'run':'30-1','state':'claimed','tick':30},"
+                      "{'run':'50-0','state':'skipped','tick':50,'to':70,'count':3}");
+
+        ledger_adopt_digest(ledger, "e", 95);
+        cr_expect_str_eq(ledger->digest, "e");
+        cr_expect_eq(ledger_floor(ledger), 95);
+        expect_ledger(ledger, "mark 20 | 30 claimed 30-1");
+        cr_expect_eq(next_undecided(ledger, schedule, 0, 1000), 100);
+        cr_assert_eq(settle(ledger, schedule, 30, "30-1", RUN_SUCCEEDED), 0);
+        expect_ledger(ledger, "mark 20");
+        cr_expect_eq(ledger_floor(ledger), 95);
+}
+
+Test(ledger, from_never_goes_back) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(20, 100, "");
+
+        ledger_adopt_digest(ledger, "e", 95);
+        cr_expect_eq(ledger->from, 100, "the clock of the one before was ahead of ours");
+        ledger_adopt_digest(ledger, "", 200);
+        cr_expect_eq(ledger->from, 200);
+        cr_expect_str_eq(ledger->digest, "");
+}
+
+Test(ledger, mark_moves_on_after_another_schedule) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(7);
+        _cleanup_(ledger_freep) Ledger *ledger =
+            ledger_of(20, 95, "{'run':'100-1','state':'claimed','tick':100}");
+
+        /* 100 is no tick of the new schedule */
+        cr_assert_eq(settle(ledger, schedule, 100, "100-1", RUN_SUCCEEDED), 0);
+        expect_ledger(ledger, "mark 20 | 100 succeeded 100-1");
+        cr_assert_eq(claim(ledger, 98, "98-1"), 0);
+        cr_assert_eq(settle(ledger, schedule, 98, "98-1", RUN_SUCCEEDED), 0);
+        cr_assert_eq(claim(ledger, 105, "105-1"), 0);
+        cr_assert_eq(settle(ledger, schedule, 105, "105-1", RUN_SUCCEEDED), 0);
+        expect_ledger(ledger, "mark 105");
+}

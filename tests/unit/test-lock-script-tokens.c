@@ -1,0 +1,99 @@
+/* Fresh fencing tokens on a scripted port (lock-script.h): who needs not draw one, and what becomes
+ * of a draw. */
+#include "lock-script.h"
+
+#define CZXID 7
+
+/* Alone in the list, in a directory that was changed last by `pzxid`. */
+static void ask_freshly(Script *script, int64_t pzxid) {
+        ZkReply alone;
+        ZkCall *call;
+
+        script_ask_with(script, (LockRequest){.resource = "a"}, (LockOptions){.fresh_token = true});
+        call = expect(script, REQUEST_CREATE);
+        script->contender = g_strconcat(call->path, "0000000003", NULL);
+        port_reply(call, (ZkReply){.code = ZK_OK, .path = script->contender, .stat = own_stat()});
+        alone = list_of((const char *const[]){strrchr(script->contender, '/') + 1, NULL});
+        alone.stat.pzxid = pzxid;
+        port_reply(expect(script, REQUEST_LIST), alone);
+}
+
+static ZkCall *expect_draw(Script *script) {
+        ZkCall *call;
+
+        /* the watch on our own contender comes when it comes */
+        while ((call = script_next(script, LIMIT)) && call->request == REQUEST_GET)
+                port_reply(call, node_of(port()->session.id, ""));
+        cr_assert_not_null(call);
+        cr_assert_eq(call->request, REQUEST_SET, "%d", (int)call->request);
+        cr_assert_str_eq(call->path, script->contender);
+        return call;
+}
+
+Test(lock_script_tokens, who_was_the_first_of_all_does_not_draw) {
+        Script script = {0};
+        ZkCall *call;
+
+        script_open(&script);
+        ask_freshly(&script, CZXID);
+        script_await(&script, LOCK_EVENT_HELD);
+        cr_assert_eq(lock_set_fencing_token(script.set), CZXID);
+        while ((call = script_next(&script, QUIET))) {
+                cr_assert_eq(call->request, REQUEST_GET);
+                port_reply(call, node_of(port()->session.id, ""));
+        }
+        script_close(&script);
+}
+
+/* Somebody may have held, and written, between the creation and the list. */
+Test(lock_script_tokens, who_is_alone_where_something_changed_since_its_creation_draws) {
+        Script script = {0};
+        ZkCall *draw;
+
+        script_open(&script);
+        ask_freshly(&script, CZXID + 2);
+        draw = expect_draw(&script);
+        cr_assert_eq(script.events[LOCK_EVENT_HELD], 0);
+        port_reply(draw, (ZkReply){.code = ZK_OK, .stat = {.czxid = CZXID, .mzxid = CZXID + 4}});
+        script_await(&script, LOCK_EVENT_HELD);
+        cr_assert_eq(lock_set_fencing_token(script.set), CZXID + 4);
+        script_close(&script);
+}
+
+Test(lock_script_tokens, a_draw_whose_outcome_is_unknown_is_repeated) {
+        Script script = {0};
+
+        script_open(&script);
+        ask_freshly(&script, CZXID + 2);
+        for (unsigned i = 0; i < 3; i++)
+                port_reply(expect_draw(&script), (ZkReply){.code = ZK_UNKNOWN});
+        cr_assert_eq(script.events[LOCK_EVENT_HELD], 0);
+        port_reply(expect_draw(&script), (ZkReply){.code = ZK_OK, .stat = {.mzxid = CZXID + 6}});
+        script_await(&script, LOCK_EVENT_HELD);
+        cr_assert_eq(lock_set_fencing_token(script.set), CZXID + 6);
+        script_close(&script);
+}
+
+Test(lock_script_tokens, a_draw_that_finds_no_contender_means_that_it_is_lost) {
+        Script script = {0};
+
+        script_open(&script);
+        ask_freshly(&script, CZXID + 2);
+        port_reply(expect_draw(&script), (ZkReply){.code = ZK_NO_NODE});
+        script_await(&script, LOCK_EVENT_LOST);
+        cr_assert_eq(script.events[LOCK_EVENT_HELD], 0);
+        cr_assert_eq(lock_set_fencing_token(script.set), 0);
+        script_close(&script);
+}
+
+Test(lock_script_tokens, a_draw_that_is_refused_is_a_fault) {
+        Script script = {0};
+
+        script_open(&script);
+        ask_freshly(&script, CZXID + 2);
+        port_reply(expect_draw(&script), (ZkReply){.code = ZK_NO_AUTH});
+        script_await(&script, LOCK_EVENT_FAILED);
+        cr_assert(strstr(lock_set_fault(script.set), "fencing token"), "%s",
+                  lock_set_fault(script.set));
+        script_close(&script);
+}

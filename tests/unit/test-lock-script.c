@@ -1,0 +1,172 @@
+/* The plain queue on a scripted port (lock-script.h): lost requests, stale lists, twins. */
+#include "lock-script.h"
+
+static void answer_list_of_two(Script *script, const char *child, const char *other) {
+        port_reply(expect(script, REQUEST_LIST),
+                   list_of((const char *const[]){child, other, NULL}));
+}
+
+static void answer_list(Script *script, const char *child) {
+        answer_list_of_two(script, child, NULL);
+}
+
+static const char *contender_name(const Script *script) {
+        return strrchr(script->contender, '/') + 1;
+}
+
+static void free_set(Session *session, SessionEvent event, void *userdata) {
+        Script *script = userdata;
+
+        (void)session;
+        if (event == SESSION_EVENT_CLOSED)
+                script->set = lock_set_free(script->set);
+}
+
+/* Return: the creation of number 7, not answered yet. */
+static ZkCall *acquire(Script *script) {
+        ZkCall *create;
+
+        script_ask(script, (LockRequest){.resource = "a"});
+        create = expect(script, REQUEST_CREATE);
+        script->contender = g_strconcat(create->path, "0000000007", NULL);
+        return create;
+}
+
+/* The creation is done at the server, but neither its answer nor the list's arrives. */
+static void acquire_unanswered(Script *script) {
+        port_reply(acquire(script), (ZkReply){.code = ZK_UNKNOWN});
+        answer(script, REQUEST_LIST, ZK_UNKNOWN);
+}
+
+/* Behind one other contender. Return: the watch on that one. */
+static ZkWatch *acquire_behind(Script *script, const char *other) {
+        ZkCall *create = acquire(script), *watching;
+        ZkWatch *watch;
+
+        port_reply(create, (ZkReply){.code = ZK_OK, .path = script->contender, .stat = own_stat()});
+        answer_list_of_two(script, other, contender_name(script));
+        watching = expect(script, REQUEST_GET);
+        cr_assert(g_str_has_suffix(watching->path, other), "%s", watching->path);
+        watch = watching->watch;
+        port_reply(watching, (ZkReply){.code = ZK_OK});
+        port_reply(expect(script, REQUEST_GET), (ZkReply){.code = ZK_OK, .stat = own_stat()});
+        return watch;
+}
+
+static void fire_deleted(ZkWatch *watch) {
+        cr_assert_not_null(watch->func, "nobody is interested any more");
+        watch->func(ZK_WATCH_DELETED, watch->path, watch->userdata);
+}
+
+/* What answers the list alone may be behind. Created again, we would queue behind ourselves. */
+Test(lock_script, a_search_without_its_barrier_is_not_believed) {
+        Script script = {0};
+
+        script_open(&script);
+        acquire_unanswered(&script);
+        answer(&script, REQUEST_MULTI, ZK_UNKNOWN);
+        answer_list(&script, NULL);
+        answer(&script, REQUEST_MULTI, ZK_OK);
+        answer_list(&script, contender_name(&script));
+        port_reply(expect(&script, REQUEST_GET), (ZkReply){.code = ZK_OK, .stat = own_stat()});
+        script_await(&script, LOCK_EVENT_HELD);
+        cr_assert_str_eq(lock_set_paths(script.set)[0], script.contender);
+        cr_assert_eq(lock_set_fencing_token(script.set), 7);
+        script_close(&script);
+}
+
+/* What it had overlooked would stand in the queue until the end of the session. */
+Test(lock_script, a_removal_searches_again_where_the_barrier_was_lost) {
+        Script script = {0};
+        ZkCall *deletion;
+
+        script_open(&script);
+        acquire_unanswered(&script);
+        script.set = lock_set_free(script.set);
+        answer(&script, REQUEST_MULTI, ZK_UNKNOWN);
+        answer_list(&script, NULL);
+        answer(&script, REQUEST_MULTI, ZK_OK);
+        answer_list(&script, contender_name(&script));
+        deletion = expect(&script, REQUEST_DELETE);
+        cr_assert_str_eq(deletion->path, script.contender);
+        port_reply(deletion, (ZkReply){.code = ZK_OK});
+        cr_assert(g_queue_is_empty(&port()->calls));
+        script_close(&script);
+}
+
+/* A deletion that began then would never hear of the end, and leak. */
+Test(lock_script, a_set_freed_at_the_end_of_its_session_begins_no_deletion) {
+        Script script = {0};
+        SessionListener *listener = NULL;
+        unsigned before;
+
+        script_open(&script);
+        cr_assert_eq(session_listen(script.session, free_set, &script, &listener), 0);
+        acquire_unanswered(&script);
+        before = n_requests;
+        script.session = session_free(script.session);
+        cr_assert_null(script.set);
+        cr_assert_eq(n_requests, before);
+        session_unlisten(listener);
+        script_close(&script);
+}
+
+/* The uuids' versions tell whether they may be replaced by a twin, see contender.h. */
+#define MAY_LEAVE_TWIN "_c_01234567-89ab-4def-8123-456789abcdef-__WRIT__0000000006"
+#define LEAVES_NO_TWIN "_c_01234567-89ab-8def-8123-456789abcdef-__WRIT__0000000006"
+
+Test(lock_script, a_deletion_alone_grants_the_lock) {
+        Script script = {0};
+        unsigned before;
+        ZkWatch *watch;
+
+        script_open(&script);
+        watch = acquire_behind(&script, LEAVES_NO_TWIN);
+        before = n_requests;
+        cr_assert_eq(script.events[LOCK_EVENT_HELD], 0);
+        fire_deleted(watch);
+        script_await(&script, LOCK_EVENT_HELD);
+        cr_assert_eq(n_requests, before, "no request is needed");
+        script_close(&script);
+}
+
+/* Servers are not bound by the events that others sent. */
+Test(lock_script, a_stale_list_after_a_deleted_event_is_ignored) {
+        Script script = {0};
+        ZkWatch *watch;
+
+        script_open(&script);
+        watch = acquire_behind(&script, MAY_LEAVE_TWIN);
+        fire_deleted(watch);
+        answer(&script, REQUEST_MULTI, ZK_OK);
+        cr_assert_eq(script.events[LOCK_EVENT_HELD], 0, "a twin may stand there");
+        answer_list_of_two(&script, MAY_LEAVE_TWIN, contender_name(&script));
+        script_await(&script, LOCK_EVENT_HELD);
+        cr_assert(g_queue_is_empty(&port()->calls), "it asked about one that is gone");
+        script_close(&script);
+}
+
+/* The first creation was still under way when the search did not show it: we would stand behind
+ * ourselves, for as long as the session lives. */
+Test(lock_script, of_two_creations_the_first_is_kept) {
+        Script script = {0};
+        g_autofree char *second = NULL;
+        ZkCall *create, *delete;
+
+        script_open(&script);
+        acquire_unanswered(&script);
+        answer(&script, REQUEST_MULTI, ZK_OK);
+        answer_list(&script, NULL);
+        create = expect(&script, REQUEST_CREATE);
+        second = g_strconcat(create->path, "0000000009", NULL);
+        port_reply(create, (ZkReply){.code = ZK_OK, .path = second, .stat = {.czxid = 9}});
+        answer_list_of_two(&script, strrchr(second, '/') + 1, contender_name(&script));
+        delete = expect(&script, REQUEST_DELETE);
+        cr_assert_str_eq(delete->path, second);
+        port_reply(delete, (ZkReply){.code = ZK_OK});
+        port_reply(expect(&script, REQUEST_GET), (ZkReply){.code = ZK_OK, .stat = own_stat()});
+        script_await(&script, LOCK_EVENT_HELD);
+        cr_assert_str_eq(lock_set_paths(script.set)[0], script.contender);
+        cr_assert_eq(lock_set_fencing_token(script.set), 7);
+        script_close(&script);
+}

@@ -1,0 +1,84 @@
+/* Where things stand, and the ids of runs, to the letter: other daemons and people's scripts look
+ * there. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <glib.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "name.h"
+#include "paths.h"
+
+static void expect_text(char *text, const char *expected) {
+        cr_expect_str_eq(text, expected);
+        g_free(text);
+}
+
+Test(paths, under_the_root) {
+        expect_text(path_version("/jobkeeper"), "/jobkeeper/version");
+        expect_text(path_control("/jobkeeper"), "/jobkeeper/control");
+        expect_text(path_nodes("/jobkeeper"), "/jobkeeper/nodes");
+        expect_text(path_node("/jobkeeper", "n1"), "/jobkeeper/nodes/n1");
+        expect_text(path_locks("/jobkeeper"), "/jobkeeper/locks");
+        expect_text(path_jobs("/jobkeeper"), "/jobkeeper/jobs");
+        expect_text(path_job("/a/b", "dump"), "/a/b/jobs/dump");
+        expect_text(path_runs("/a/b", "dump"), "/a/b/jobs/dump/runs");
+        expect_text(path_run("/a/b", "dump", "1763700000-1"), "/a/b/jobs/dump/runs/1763700000-1");
+        expect_text(path_open("/r"), "/r/open");
+        expect_text(path_open_node("/r", "n1"), "/r/open/n1");
+        expect_text(path_open_run("/r", "n1", "dump", "1763700000-1"),
+                    "/r/open/n1/dump:1763700000-1");
+        expect_text(path_requests("/r"), "/r/requests");
+        expect_text(path_request("/r", "1763700000-m0"), "/r/requests/1763700000-m0");
+        expect_text(resource_of_job("dump"), "job:dump");
+        expect_text(unit_name_for_run("dump", "1763700000-1"),
+                    "jobkeeper-dump-1763700000-1.service");
+}
+
+Test(paths, open_names_are_taken_apart) {
+        g_autofree char *path = path_open_run("/r", "n1", "a.b-c", "1763700000-m00ff00ff");
+        g_autofree char *job = NULL, *run = NULL;
+
+        cr_assert_eq(open_name_split(strrchr(path, '/') + 1, &job, &run), 0);
+        cr_expect_str_eq(job, "a.b-c");
+        cr_expect_str_eq(run, "1763700000-m00ff00ff");
+}
+
+Test(paths, other_open_names_are_refused) {
+        static const char *const names[] = {"",     "a",      ":",     "a:",     ":1-1",
+                                            "A:1",  "a:1:2",  "a:../", "a/b:1",  "a b:1-1",
+                                            "a::1", ".a:1-1", "a:-1",  "a:1-1 ", "\xff:1"};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+                char *job = NULL, *run = NULL;
+
+                cr_expect_eq(open_name_split(names[i], &job, &run), -EINVAL, "%s", names[i]);
+                cr_expect(!job && !run, "untouched");
+        }
+}
+
+Test(paths, run_ids) {
+        expect_text(run_id_for_tick(1763700000, 1), "1763700000-1");
+        expect_text(run_id_for_tick(INT64_MAX, UINT32_MAX), "9223372036854775807-4294967295");
+        expect_text(run_id_for_skip(1763700000), "1763700000-0");
+}
+
+Test(paths, ids_of_requests_differ_and_sort_by_time) {
+        g_autofree char *a = run_id_for_request(1763700000), *b = run_id_for_request(1763700000),
+                        *later = run_id_for_request(1763700001);
+
+        cr_expect(g_str_has_prefix(a, "1763700000-m"), "%s", a);
+        cr_expect_eq(strlen(a), strlen("1763700000-m01234567"));
+        cr_expect_str_neq(a, b, "once in 4 billion");
+        cr_expect_lt(strcmp(a, later), 0);
+        cr_expect(name_is_valid(a), "it becomes a znode's name");
+}
+
+Test(paths, names_that_are_made_are_valid_everywhere) {
+        g_autofree char *job = g_strnfill(NAME_LENGTH_MAX, 'a'),
+                        *run = run_id_for_tick(7258118399, UINT32_MAX), *unit = NULL;
+
+        unit = unit_name_for_run(job, run);
+        cr_expect(name_is_valid(run));
+        cr_expect_leq(strlen(unit), 255, "systemd takes no longer name");
+}

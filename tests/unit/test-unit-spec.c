@@ -1,0 +1,237 @@
+/* What a run's unit is told, and what its end means for the run. */
+#include <criterion/criterion.h>
+#include <glib.h>
+#include <signal.h>
+#include <string.h>
+
+#include "expect-errors.h"
+#include "job-files.h"
+#include "unit-spec.h"
+
+/* Return: the only job of a file that has it with these lines. */
+static JobFile *file_of(const char *lines) {
+        g_autofree char *text =
+            g_strdup_printf("jobs:\n  dump:\n    exec: [/bin/dump, $x]\n%s", lines);
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+        JobFile *file = NULL;
+
+        cr_assert_eq(job_file_parse("f", text, strlen(text), diagnostics, &file), 0);
+        expect_errors(diagnostics, "");
+        return file;
+}
+
+static RunRecord *record_of_tick(void) {
+        RunRecord *record = run_record_new("dump", "1763700000-2");
+
+        record->tick = 1763700000;
+        record->attempt = 2;
+        record->node = g_strdup("n1");
+        record->nonce = g_strdup("0123456789abcdef0123456789abcdef");
+        record->unit = g_strdup("jobkeeper-dump-1763700000-2.service");
+        record->token = 4294967338;
+        return record;
+}
+
+static void expect_list(const char *const *found, const char *const *expected) {
+        g_autofree char *text = g_strjoinv("|", (char **)found),
+                        *wanted = g_strjoinv("|", (char **)expected);
+
+        cr_expect_str_eq(text, wanted);
+}
+
+Test(unit_spec, environment_and_fields_of_a_tick) {
+        static const char *const environment[] = {"A=1",
+                                                  "B=two words",
+                                                  "JOBKEEPER_JOB=dump",
+                                                  "JOBKEEPER_RUN_ID=1763700000-2",
+                                                  "JOBKEEPER_NODE=n1",
+                                                  "JOBKEEPER_ATTEMPT=2",
+                                                  "JOBKEEPER_FENCING_TOKEN=4294967338",
+                                                  "JOBKEEPER_TICK=2025-11-21T04:40:00Z",
+                                                  "JOBKEEPER_TICK_EPOCH=1763700000",
+                                                  NULL};
+        static const char *const fields[] = {"JOBKEEPER_JOB=dump", "JOBKEEPER_RUN=1763700000-2",
+                                             "JOBKEEPER_TICK=1763700000", NULL};
+        _cleanup_(job_file_freep) JobFile *file =
+            file_of("    environment: {B: two words, A: \"1\"}\n");
+        _cleanup_(run_record_freep) RunRecord *record = record_of_tick();
+        RunUnitSpec unit;
+
+        run_unit_spec_init(&unit, file->jobs->pdata[0], record);
+        expect_list(unit.spec.environment, environment);
+        expect_list(unit.spec.log_fields, fields);
+        run_unit_spec_clear(&unit);
+}
+
+Test(unit_spec, a_manual_run_has_no_tick) {
+        static const char *const environment[] = {
+            "JOBKEEPER_JOB=dump",        "JOBKEEPER_RUN_ID=1763700000-m01234567",
+            "JOBKEEPER_NODE=n1",         "JOBKEEPER_ATTEMPT=1",
+            "JOBKEEPER_FENCING_TOKEN=1", "JOBKEEPER_TICK=",
+            "JOBKEEPER_TICK_EPOCH=",     NULL};
+        static const char *const fields[] = {"JOBKEEPER_JOB=dump",
+                                             "JOBKEEPER_RUN=1763700000-m01234567", NULL};
+        _cleanup_(job_file_freep) JobFile *file = file_of("");
+        _cleanup_(run_record_freep) RunRecord *record =
+            run_record_new("dump", "1763700000-m01234567");
+        RunUnitSpec unit;
+
+        record->node = g_strdup("n1");
+        record->attempt = 1;
+        record->token = 1;
+        run_unit_spec_init(&unit, file->jobs->pdata[0], record);
+        expect_list(unit.spec.environment, environment);
+        expect_list(unit.spec.log_fields, fields);
+        run_unit_spec_clear(&unit);
+}
+
+Test(unit_spec, everything_the_job_says) {
+        static const char *const argv[] = {"/bin/dump", "$x", NULL};
+        _cleanup_(job_file_freep) JobFile *file =
+            file_of("    description: Dump it\n    user: backup\n    group: adm\n"
+                    "    working-directory: /srv\n    timeout: 1h\n    stop-timeout: 3s\n");
+        _cleanup_(run_record_freep) RunRecord *record = record_of_tick();
+        RunUnitSpec unit;
+
+        run_unit_spec_init(&unit, file->jobs->pdata[0], record);
+        expect_list(unit.spec.argv, argv);
+        cr_expect_not(unit.spec.argv_expand);
+        cr_expect_str_eq(unit.spec.name, record->unit);
+        cr_expect_str_eq(unit.spec.description, "Dump it");
+        cr_expect_str_eq(unit.spec.user, "backup");
+        cr_expect_str_eq(unit.spec.group, "adm");
+        cr_expect_str_eq(unit.spec.working_directory, "/srv");
+        cr_expect_str_eq(unit.spec.slice, "system-jobkeeper.slice");
+        cr_expect_str_eq(unit.spec.nonce, record->nonce);
+        cr_expect_eq(unit.spec.timeout, USEC_PER_HOUR);
+        cr_expect_eq(unit.spec.stop_timeout, 3 * USEC_PER_SEC);
+        cr_expect_null(unit.spec.after);
+        run_unit_spec_clear(&unit);
+        cr_expect(!unit.environment && !unit.log_fields && !unit.description, "cleared");
+}
+
+Test(unit_spec, what_the_job_leaves_out) {
+        _cleanup_(job_file_freep) JobFile *file = file_of("    description: \"\"\n");
+        _cleanup_(run_record_freep) RunRecord *record = record_of_tick();
+        RunUnitSpec unit;
+
+        run_unit_spec_init(&unit, file->jobs->pdata[0], record);
+        cr_expect_str_eq(unit.spec.description, "Run 1763700000-2 of job dump");
+        cr_expect_null(unit.spec.user);
+        cr_expect_null(unit.spec.group);
+        cr_expect_null(unit.spec.working_directory);
+        cr_expect_eq(unit.spec.timeout, USEC_INFINITY);
+        run_unit_spec_clear(&unit);
+}
+
+/* ---- results ---- */
+
+static const char detail[] = "systemd's own words";
+
+static const struct {
+        UnitOutcome outcome;
+        bool stopped, interrupted;
+        RunState state;
+        int exit_status, signal; /* of the record, when the result's number is 9 */
+        const char *why;
+} results[] = {
+    {UNIT_OUTCOME_SUCCESS, false, false, RUN_SUCCEEDED, 9, 0, NULL},
+    {UNIT_OUTCOME_EXIT_CODE, false, false, RUN_FAILED, 9, 0, detail},
+    {UNIT_OUTCOME_SIGNAL, false, false, RUN_FAILED, -1, 9, detail},
+    {UNIT_OUTCOME_TIMEOUT, false, false, RUN_TIMED_OUT, -1, 0, detail},
+    {UNIT_OUTCOME_START_FAILED, false, false, RUN_FAILED, -1, 0,
+     "could not be started: systemd's own words"},
+    {UNIT_OUTCOME_OTHER, false, false, RUN_FAILED, -1, 0, detail},
+    {UNIT_OUTCOME_UNKNOWN, false, false, RUN_UNKNOWN, -1, 0,
+     "the unit vanished before its result could be read"},
+    {UNIT_OUTCOME_PENDING, false, false, RUN_UNKNOWN, -1, 0, detail},
+    /* somebody asked for the end of it before it ended */
+    {UNIT_OUTCOME_SUCCESS, true, false, RUN_STOPPED, 9, 0, detail},
+    {UNIT_OUTCOME_EXIT_CODE, true, false, RUN_STOPPED, 9, 0, detail},
+    {UNIT_OUTCOME_SIGNAL, true, false, RUN_STOPPED, -1, 9, detail},
+    {UNIT_OUTCOME_TIMEOUT, true, false, RUN_STOPPED, -1, 0, detail},
+    {UNIT_OUTCOME_OTHER, true, false, RUN_STOPPED, -1, 0, detail},
+    {UNIT_OUTCOME_UNKNOWN, true, false, RUN_STOPPED, -1, 0,
+     "the unit vanished before its result could be read"},
+    /* we did */
+    {UNIT_OUTCOME_SUCCESS, true, true, RUN_INTERRUPTED, 9, 0, detail},
+    {UNIT_OUTCOME_EXIT_CODE, true, true, RUN_INTERRUPTED, 9, 0, detail},
+    {UNIT_OUTCOME_SIGNAL, true, true, RUN_INTERRUPTED, -1, 9, detail},
+    {UNIT_OUTCOME_START_FAILED, true, true, RUN_INTERRUPTED, -1, 0,
+     "could not be started: systemd's own words"},
+    /* we wanted to, but it had ended by itself */
+    {UNIT_OUTCOME_SUCCESS, false, true, RUN_SUCCEEDED, 9, 0, NULL},
+    {UNIT_OUTCOME_EXIT_CODE, false, true, RUN_FAILED, 9, 0, detail},
+    {UNIT_OUTCOME_SIGNAL, false, true, RUN_FAILED, -1, 9, detail},
+    {UNIT_OUTCOME_TIMEOUT, false, true, RUN_TIMED_OUT, -1, 0, detail},
+    {UNIT_OUTCOME_UNKNOWN, false, true, RUN_UNKNOWN, -1, 0,
+     "the unit vanished before its result could be read"},
+};
+
+static UnitResult result_of(size_t i) {
+        UnitResult result = {.outcome = results[i].outcome,
+                             .stopped = results[i].stopped,
+                             .exit_status = 9,
+                             .started = 10,
+                             .ended = 20,
+                             .cpu = 5,
+                             .invocation_id = "1nv0"};
+
+        if (results[i].outcome != UNIT_OUTCOME_SUCCESS || results[i].stopped)
+                (void)g_strlcpy(result.detail, detail, sizeof result.detail);
+        return result;
+}
+
+Test(unit_spec, every_outcome) {
+        for (size_t i = 0; i < G_N_ELEMENTS(results); i++) {
+                _cleanup_(run_record_freep) RunRecord *record = record_of_tick();
+                UnitResult result = result_of(i);
+
+                run_record_take_result(record, &result, results[i].interrupted);
+                cr_expect_eq(record->state, results[i].state, "%zu: %s", i,
+                             run_state_to_string(record->state));
+                cr_expect_eq(record->exit_status, results[i].exit_status, "%zu", i);
+                cr_expect_eq(record->signal, results[i].signal, "%zu", i);
+                cr_expect_eq(g_strcmp0(record->why, results[i].why), 0, "%zu: %s", i,
+                             record->why ? record->why : "(null)");
+        }
+}
+
+/* `why` says beforehand that we asked for its end: that stands only where it is what ended it. */
+Test(unit_spec, reason_of_a_stop) {
+        static const char asked[] = "its locks were lost";
+
+        for (size_t i = 0; i < G_N_ELEMENTS(results); i++) {
+                _cleanup_(run_record_freep) RunRecord *record = record_of_tick();
+                UnitResult result = result_of(i);
+
+                record->why = g_strdup(asked);
+                run_record_take_result(record, &result, results[i].interrupted);
+                cr_expect_eq(g_strcmp0(record->why, results[i].stopped ? asked : results[i].why), 0,
+                             "%zu: %s", i, record->why ? record->why : "(null)");
+        }
+}
+
+Test(unit_spec, times_and_invocation) {
+        _cleanup_(run_record_freep) RunRecord *record = record_of_tick();
+        UnitResult result = result_of(0);
+
+        run_record_take_result(record, &result, false);
+        cr_expect_eq(record->started, 10);
+        cr_expect_eq(record->ended, 20);
+        cr_expect_eq(record->cpu, 5);
+        cr_expect_str_eq(record->invocation, "1nv0");
+}
+
+Test(unit_spec, a_unit_that_never_ran_ends_now) {
+        _cleanup_(run_record_freep) RunRecord *record = record_of_tick();
+        UnitResult result = {.outcome = UNIT_OUTCOME_START_FAILED, .cpu = USEC_INFINITY};
+        usec_t before = clock_realtime();
+
+        record->invocation = g_strdup("of another");
+        run_record_take_result(record, &result, false);
+        cr_expect_eq(record->started, 0);
+        cr_expect(record->ended >= before && record->ended <= clock_realtime());
+        cr_expect_eq(record->cpu, USEC_INFINITY);
+        cr_expect_null(record->invocation);
+}
