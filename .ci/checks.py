@@ -1,0 +1,166 @@
+#!/usr/bin/python3
+"""tests/run, then the checks that only CI makes; each of those counts as one test. The last line is "N passed, N failed".
+
+    .ci/run [CHECK...]      all, or only the named ones: tests, clang, format, tidy, blocking, tsan, fuzz, faults,
+                            package
+"""
+
+import concurrent.futures
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+sys.path.insert(0, f"{ROOT}/tests")
+from programs import SANITIZER, Programs, build, count, line  # pylint: disable=wrong-import-position
+
+CLANG = f"{ROOT}/build/clang"
+TSAN = f"{ROOT}/build/tsan"
+FAULTS = f"{ROOT}/build/faults"
+FUZZ_SECONDS = 30
+ROOMS = ("base", "config", "lock", "units", "coordinator", "cli")
+
+# What waits, and so must not stand in the daemon's code: bus calls without a callback, look-ups, children, time, ZooKeeper's
+# synchronous interface. cli/ is a command of its own and may wait.
+DAEMON_ROOMS = ("base", "config", "lock", "units", "coordinator")
+BLOCKING = re.compile(r"\b(sd_bus_call|sd_bus_call_method|sd_bus_[gs]et_property\w*|sd_bus_flush|sd_bus_wait|sd_bus_process_wait|getaddrinfo|gethostby\w+"
+                      r"|popen|system|waitpid|wait|wait3|wait4|waitid|u?sleep|nanosleep|clock_nanosleep|g_usleep|g_spawn_\w*sync"
+                      r"|zoo_w?(get|set|set2|create|create2|create_ttl|delete|exists|get_children2?|multi|get_acl|set_acl))\s*\(")
+
+# Runs on the port's short-lived helper thread, which is there for what blocks.
+ON_HELPER_THREAD = {("zk-handle.c", "getaddrinfo")}
+
+
+class Checks:
+    def __init__(self, programs, directory):
+        self.programs = programs
+        self.directory = directory  # for what is thrown away
+        self.clang_built = False
+
+    def run(self, argv, timeout=1800, **options):
+        """Returns (whether it ended with 0 and no sanitizer spoke, output)."""
+        status, output, _ = self.programs.run(argv, timeout, **options)
+        return status == 0 and not SANITIZER.search(output), output
+
+    def clang(self):
+        """clang finds other warnings than gcc; the fuzz targets are built along."""
+        self.clang_built = self.clang_built or build(self.programs, ROOT, CLANG, "-DCMAKE_C_COMPILER=clang", "-DCMAKE_BUILD_TYPE=Debug",
+                                                     "-DJOBKEEPER_WERROR=ON", "-DJOBKEEPER_FUZZ=ON")
+        return self.clang_built, ""
+
+    def format(self):
+        return self.run(["clang-format", "--dry-run", "-Werror", *sources()])
+
+    def tidy(self):
+        """Only what is compiled here: the build knows the flags."""
+        built, output = self.clang()
+        if not built:
+            return False, output
+        return self.run(["run-clang-tidy", "-quiet", "-p", CLANG, "-j", str(os.cpu_count() or 1), f"^{re.escape(ROOT)}/(?!build)"])
+
+    def blocking(self):
+        faults = []
+        for path in (path for room in DAEMON_ROOMS for path in sorted(glob.glob(f"{ROOT}/{room}/*.c"))):
+            with open(path, encoding="utf-8") as stream:
+                for number, text in enumerate(without_comments(stream.read()).splitlines(), 1):
+                    faults += [f"{path}:{number}: {match.group(1)}() blocks the loop" for match in BLOCKING.finditer(text)
+                               if (os.path.basename(path), match.group(1)) not in ON_HELPER_THREAD]
+        return not faults, "\n".join(faults)
+
+    def tsan(self):
+        """The port is the one place with threads. Address randomisation is off because gcc's runtime cannot map its shadow on new kernels."""
+        if not build(self.programs, ROOT, TSAN, "-DCMAKE_C_COMPILER=gcc", "-DCMAKE_BUILD_TYPE=Debug", "-DJOBKEEPER_SANITIZE=thread",
+                     targets=("tsan-zk",)):
+            return False, ""
+        options = f"exitcode=66:suppressions={ROOT}/tests/integration/tsan-zk.suppressions"
+        program = f"{TSAN}/tests/integration/tsan-zk"
+        return self.run(["setarch", "--addr-no-randomize", program], 300, env={**os.environ, "TSAN_OPTIONS": options, "G_SLICE": "always-malloc"})
+
+    def fuzz(self):
+        """Each target for half a minute, from the committed seeds if it has any; what it finds is kept in build/."""
+        built, output = self.clang()
+        targets = sorted(path for path in glob.glob(f"{CLANG}/tests/fuzz/fuzz-*") if os.path.isfile(path) and os.access(path, os.X_OK))
+        if not built or not targets:
+            return False, output or "no fuzz target was built"
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            results = list(pool.map(self.fuzz_one, targets))
+        return all(good for good, _ in results), "".join(said[-8000:] for good, said in results if not good)
+
+    def fuzz_one(self, target):
+        name = os.path.basename(target)
+        corpus = f"{self.directory}/{name}"
+        os.mkdir(corpus)
+        seeds = [path for path in (f"{ROOT}/tests/fuzz/corpus/{name}",) if os.path.isdir(path)]
+        done, said = self.run([target, f"-max_total_time={FUZZ_SECONDS}", "-timeout=10", "-rss_limit_mb=2048", f"-artifact_prefix={ROOT}/build/{name}-",
+                               "-print_final_stats=1", corpus, *seeds], FUZZ_SECONDS + 120)
+        print(f"       {name}: {', '.join(re.findall(r'number_of_executed_units: +([0-9]+)', said)) or 'no'} inputs", flush=True)
+        return done, said
+
+    def faults(self):
+        """The faults once more, with daemons built with ASan and UBSan: their reports in a journal fail a test. What the command's client library
+        leaks at a frozen server is not looked for."""
+        if not build(self.programs, ROOT, FAULTS, "-DCMAKE_C_COMPILER=gcc", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_INSTALL_PREFIX=/usr",
+                     "-DJOBKEEPER_TESTS=OFF", "-DJOBKEEPER_SANITIZE=address,undefined"):
+            return False, ""
+        return self.run([f"{ROOT}/tests/cluster/run.py", "--build", FAULTS, "-k", "test_faults"], 900, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+
+    def package(self):
+        """The package is built as a user would, and lintian has no errors."""
+        done, output = self.run([f"{ROOT}/packaging/build-deb", f"{self.directory}/deb"], env={**os.environ, "TMPDIR": self.directory})
+        if not done:
+            return False, output
+        return self.run(["lintian", "--fail-on", "error", "--allow-root", *glob.glob(f"{self.directory}/deb/*.changes")])
+
+
+def sources():
+    """Every C file of the tree, whether or not a build compiles it."""
+    return sorted(path for room in (*ROOMS, "tests") for kind in ("c", "h") for path in glob.glob(f"{ROOT}/{room}/**/*.{kind}", recursive=True))
+
+
+def without_comments(text):
+    """The same lines with comments and strings emptied."""
+    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S)
+    return pattern.sub(lambda match: "\n" * match.group().count("\n"), text)
+
+
+def run_tests(programs):
+    status, output, _ = programs.run([f"{ROOT}/tests/run"], None, live=True)
+    return count(status, output)
+
+
+def main():
+    names = ("clang", "format", "tidy", "blocking", "tsan", "fuzz", "faults", "package")
+    chosen = sys.argv[1:] or ("tests", *names)
+    unknown = [name for name in chosen if name not in ("tests", *names)]
+    if unknown:
+        sys.exit(f"no such check: {' '.join(unknown)}\n{__doc__}")
+    programs = Programs()
+    passed, failed = run_tests(programs) if "tests" in chosen else (0, 0)
+    directory = tempfile.mkdtemp(prefix="jobkeeper-ci-")
+    try:
+        checks = Checks(programs, directory)
+        for name in (name for name in names if name in chosen):
+            began = os.times().elapsed
+            good, output = getattr(checks, name)()
+            if not good:
+                print(output)
+            line(f"ci/{name}", os.times().elapsed - began, int(good), int(not good))
+            passed, failed = passed + good, failed + (not good)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt as interrupt:
+        sys.exit(f".ci/run: interrupted ({interrupt})")
+    except subprocess.CalledProcessError as fault:
+        sys.exit(str(fault))
