@@ -32,6 +32,9 @@ BLOCKING = re.compile(r"\b(sd_bus_call|sd_bus_call_method|sd_bus_[gs]et_property
                       r"|popen|system|waitpid|wait|wait3|wait4|waitid|u?sleep|nanosleep|clock_nanosleep|g_usleep|g_spawn_\w*sync"
                       r"|zoo_w?(get|set|set2|create|create2|create_ttl|delete|exists|get_children2?|multi|get_acl|set_acl))\s*\(")
 
+# What clang-tidy says of a file without a finding.
+TIDY_NOISE = re.compile(r"clang-tidy\S* |[0-9]+ warnings? generated|$")
+
 # Runs on the port's short-lived helper thread, which is there for what blocks.
 ON_HELPER_THREAD = {("zk-handle.c", "getaddrinfo")}
 
@@ -61,7 +64,8 @@ class Checks:
         built, output = self.clang()
         if not built:
             return False, output
-        return self.run(["run-clang-tidy", "-quiet", "-p", CLANG, "-j", str(os.cpu_count() or 1), f"^{re.escape(ROOT)}/(?!build)"])
+        good, output = self.run(["run-clang-tidy", "-quiet", "-p", CLANG, "-j", str(os.cpu_count() or 1), f"^{re.escape(ROOT)}/(?!build)"])
+        return good, "\n".join(said for said in output.splitlines() if not TIDY_NOISE.match(said))
 
     def blocking(self):
         faults = []

@@ -55,7 +55,6 @@ typedef struct DaemonConfig {
         usec_t takeover_delay;
         usec_t max_skew;
         unsigned max_runs; /* 0: no limit */
-        usec_t drain_timeout;
         GHashTable *resources; /* name → DaemonResource; NULL: none */
 } DaemonConfig;
 

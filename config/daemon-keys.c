@@ -406,9 +406,9 @@ static const Key daemon_keys[] = {
     {
         .name = "drain-timeout",
         .forms = KEY_DURATION,
-        .fallback = "10min",
+        .flags = KEY_DEFAULT_ONLY,
+        .fallback = "0",
         .max = USEC_PER_DAY,
-        KEY_FIELD(DaemonConfig, drain_timeout),
         .documentation = "How long a stopping daemon waits for its runs before it stops them.",
     },
     {

@@ -103,5 +103,4 @@ Test(examples, default_configuration_names_the_defaults) {
         cr_assert_eq(config->takeover_delay, defaults->takeover_delay);
         cr_assert_eq(config->max_skew, defaults->max_skew);
         cr_assert_eq(config->max_runs, defaults->max_runs);
-        cr_assert_eq(config->drain_timeout, defaults->drain_timeout);
 }
