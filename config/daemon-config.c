@@ -92,34 +92,44 @@ static bool paths_nest(const char *a, const char *b) {
                (!b[length] || b[length] == '/');
 }
 
-/* A directory is of one kind of contenders alone: neither our own tree nor another resource's. */
+/* A directory is of one kind of contenders alone, and has no other children: it lies neither in our
+ * own tree nor in another resource's. `others` are those above it in the file. */
 static void check_path(const DaemonConfig *config, const DaemonResource *resource,
-                       GHashTable *owners, Diagnostics *diagnostics) {
-        const DaemonResource *other = g_hash_table_lookup(owners, resource->path);
-
+                       const GPtrArray *others, Diagnostics *diagnostics) {
         if (paths_nest(resource->path, config->root))
                 diagnostics_add(diagnostics, &resource->path_mark,
                                 "\"path\": %s and the \"root\" of \"zookeeper\", %s, may not be or "
                                 "hold one another",
                                 resource->path, config->root);
-        else if (other)
+        for (guint i = 0; i < others->len; i++) {
+                const DaemonResource *other = others->pdata[i];
+
+                if (!paths_nest(resource->path, other->path))
+                        continue;
                 diagnostics_add(diagnostics, &resource->path_mark,
-                                "\"path\": %s is that of resource \"%s\" already", resource->path,
-                                other->name);
-        g_hash_table_insert(owners, resource->path, (gpointer)resource);
+                                "\"path\": %s and that of resource \"%s\", %s, may not be or hold "
+                                "one another",
+                                resource->path, other->name, other->path);
+                return;
+        }
 }
 
 static void check_paths(const DaemonConfig *config, const YamlNode *root,
                         Diagnostics *diagnostics) {
-        g_autoptr(GHashTable) owners = g_hash_table_new(g_str_hash, g_str_equal);
+        g_autoptr(GPtrArray) seen = g_ptr_array_new(); /* DaemonResource, borrowed */
         const YamlNode *node = yaml_node_get(root, "resources");
 
-        for (guint i = 0; node && node->type == YAML_MAPPING && i < node->items->len; i++) {
+        if (!config->resources ||
+            node->type != YAML_MAPPING) /* of two, the first may be no mapping */
+                return;
+        for (guint i = 0; i < node->items->len; i++) {
                 const YamlPair *pair = node->items->pdata[i];
-                const DaemonResource *resource = daemon_config_resource(config, pair->key->text);
+                DaemonResource *resource = g_hash_table_lookup(config->resources, pair->key->text);
 
-                if (resource && resource->path)
-                        check_path(config, resource, owners, diagnostics);
+                if (!resource || !resource->path)
+                        continue;
+                check_path(config, resource, seen, diagnostics);
+                g_ptr_array_add(seen, resource);
         }
 }
 

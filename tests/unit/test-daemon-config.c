@@ -134,8 +134,7 @@ static const struct {
     {"max-runs: \"5\"", "f:1:11: error: \"max-runs\" must be an integer, not \"5\""},
     {"max-runs: none", "f:1:11: error: \"max-runs\" must be an integer, not \"none\""},
     {"drain-timeout: 2d", "f:1:16: error: \"drain-timeout\" must be from 0 to 1d, not 2d"},
-    {"drain-timeout: 10min",
-     "f:1:16: error: \"drain-timeout\" other than 0 is not supported yet"},
+    {"drain-timeout: 10min", "f:1:16: error: \"drain-timeout\" other than 0 is not supported yet"},
     {"drain-timeout: 1.5", "f:1:16: error: \"drain-timeout\" must be a duration (\"1h 30min\", or "
                            "whole seconds), not a fraction"},
     {"wait-for-clock: no", "f:1:17: error: \"wait-for-clock\" other than yes is not supported yet"},
@@ -163,7 +162,14 @@ static const struct {
      "one "
      "another"},
     {"resources: {b: {path: /db}, a: {path: /db}}",
-     "f:1:39: error: \"path\": /db is that of resource \"b\" already"},
+     "f:1:39: error: \"path\": /db and that of resource \"b\", /db, may not be or hold one "
+     "another"},
+    {"resources: {b: {path: /db/lock}, c: {path: /db2}, a: {path: /db}}",
+     "f:1:61: error: \"path\": /db and that of resource \"b\", /db/lock, may not be or hold one "
+     "another"},
+    {"resources: {b: {path: /db}, a: {path: /db/lock}}",
+     "f:1:39: error: \"path\": /db/lock and that of resource \"b\", /db, may not be or hold one "
+     "another"},
     {"resources: {db: {naming: maybe}}",
      "f:1:26: error: \"naming\" must be \"curator-rw\", \"curator-mutex\", \"kazoo\" or "
      "\"single-node\", not \"maybe\""},
