@@ -21,31 +21,24 @@ struct Surface {
         GHashTable *answers; /* set of Answer */
 };
 
-/* Every answer costs reads; whoever asks for more than this at once is not a person. Return: 0, or
- * negative errno with `error` set. */
-static int check_limit(const Surface *surface, sd_bus_error *error) {
-        if (g_hash_table_size(surface->answers) < ANSWERS_MAX)
-                return 0;
-        return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
-                                "too many questions are waiting for their answers");
+typedef int (*AnswerFunc)(Coordinator *coordinator, GHashTable *owner, sd_bus_message *message,
+                          sd_bus_error *error);
+
+/* Every answer costs reads; whoever asks for more than this at once is not a person. What may be
+ * asked by everybody is answered, or has failed, within the session's timeout. */
+static int ask(Surface *surface, AnswerFunc answer, sd_bus_message *message, sd_bus_error *error) {
+        if (g_hash_table_size(surface->answers) >= ANSWERS_MAX)
+                return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                                        "too many questions are waiting for their answers");
+        return answer(surface->coordinator, surface->answers, message, error);
 }
 
 static int on_status(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        Surface *surface = userdata;
-        int r;
-
-        if ((r = check_limit(surface, error)) < 0)
-                return r;
-        return answer_status(surface->coordinator, surface->answers, message, error);
+        return ask(userdata, answer_status, message, error);
 }
 
 static int on_history(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        Surface *surface = userdata;
-        int r;
-
-        if ((r = check_limit(surface, error)) < 0)
-                return r;
-        return answer_history(surface->coordinator, surface->answers, message, error);
+        return ask(userdata, answer_history, message, error);
 }
 
 static int on_next(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -55,30 +48,15 @@ static int on_next(sd_bus_message *message, void *userdata, sd_bus_error *error)
 }
 
 static int on_run(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        Surface *surface = userdata;
-        int r;
-
-        if ((r = check_limit(surface, error)) < 0)
-                return r;
-        return answer_run(surface->coordinator, surface->answers, message, error);
+        return ask(userdata, answer_run, message, error);
 }
 
 static int on_wait_run(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        Surface *surface = userdata;
-        int r;
-
-        if ((r = check_limit(surface, error)) < 0)
-                return r;
-        return answer_wait_run(surface->coordinator, surface->answers, message, error);
+        return ask(userdata, answer_wait_run, message, error);
 }
 
 static int on_locks(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        Surface *surface = userdata;
-        int r;
-
-        if ((r = check_limit(surface, error)) < 0)
-                return r;
-        return answer_locks(surface->coordinator, surface->answers, message, error);
+        return ask(userdata, answer_locks, message, error);
 }
 
 static CommandLocks *command_locks(void *userdata) {

@@ -196,13 +196,13 @@ class Calm(LockTest):
         self.assertEqual([name for _, name in written()], expected)
         self.assertEqual(tokens, sorted(set(tokens)), written())
 
-    def test_users_may_look_but_not_lock(self):
+    def test_users_may_look_but_not_act(self):
         node = self.fleet.nodes["n1"]
         as_user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
         self.assertIn("resources", node.run(*as_user, "jobkeeper", "locks", "--json").stdout)
-        denied = node.run(*as_user, "busctl", "call", "org.jobkeeper.Manager1", "/org/jobkeeper/Manager1", "org.jobkeeper.Manager1",
-                          "AcquireLock", "s", "{}", check=False)
-        self.assertIn("Access denied", denied.stderr)
+        for call in (("AcquireLock", "s", "{}"), ("Run", "s", "job"), ("WaitRun", "ss", "job", "run")):
+            denied = node.run(*as_user, "busctl", "call", "org.jobkeeper.Manager1", "/org/jobkeeper/Manager1", "org.jobkeeper.Manager1", *call, check=False)
+            self.assertIn("Access denied", denied.stderr)
 
 
 class Standalone(LockTest):
