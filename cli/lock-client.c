@@ -187,7 +187,6 @@ static int client_bus(LockClient *client) {
 static int client_time_limit(LockClient *client) {
         usec_t slack = (client->task->timeout ? 1 : 10) * USEC_PER_SEC;
 
-        client->give_up_at = usec_add(clock_monotonic(), client->task->timeout);
         if (client->give_up_at == USEC_INFINITY)
                 return 0;
         return sd_event_add_time(client->event, &client->give_up, CLOCK_MONOTONIC,
@@ -239,7 +238,10 @@ static void client_done(LockClient *client) {
 }
 
 bool lock_client_run(LockTask *task, int *ret_status) {
-        LockClient client = {.task = task, .status = EXIT_CODE_FAILED};
+        /* The time counts from here, also where there is not even a bus. */
+        LockClient client = {.task = task,
+                             .status = EXIT_CODE_FAILED,
+                             .give_up_at = usec_add(clock_monotonic(), task->timeout)};
         bool here = false;
         int r = client_prepare(&client);
 

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <glib.h>
 #include <jansson.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -528,6 +529,16 @@ Test(cli_no_daemon, nor_a_bus) {
         EXPECT(69, "", "jobkeeper: cannot reach the system bus: No such file or directory\n",
                "status");
         EXPECT(0, NULL, "", "next", "daily");
+}
+
+/* In a network of its own, where nobody is a ZooKeeper server. */
+Test(cli_no_daemon, a_time_limit_is_waited_for_without_a_bus_too) {
+        usec_t began = clock_monotonic();
+
+        (void)setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
+        cr_assert_eq(unshare(CLONE_NEWNET), 0);
+        EXPECT(75, "", "", "lock", "--quiet", "--timeout", "1s", "db", "--", "echo", "never");
+        cr_expect_geq(clock_monotonic() - began, USEC_PER_SEC);
 }
 
 Test(cli_no_daemon, usage_errors_are_64) {
