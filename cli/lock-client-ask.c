@@ -3,10 +3,10 @@
 
 #include "bus-interface.h"
 #include "exit-code.h"
+#include "json-line.h"
 #include "lock-client-internal.h"
 #include "options.h"
 #include "output.h"
-#include "run-record.h"
 #include "run-view.h"
 
 #define RETRY_DELAY (500 * USEC_PER_MSEC)
@@ -172,7 +172,7 @@ static char *client_request(const LockClient *client) {
                               (double)USEC_PER_SEC));
         json_object_set_new(request, "go_on", json_boolean(task->go_on));
         json_object_set_new(request, "who", json_loads(who, 0, NULL));
-        return record_dump_object(request);
+        return json_line_dump(request);
 }
 
 void client_ask(LockClient *client) {

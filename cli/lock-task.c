@@ -5,8 +5,8 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "json-line.h"
 #include "lock-arguments.h"
-#include "run-record.h"
 
 const int lock_task_signals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, 0};
 
@@ -75,5 +75,5 @@ char *lock_task_payload(const LockTask *task, const char *node) {
         json_object_set_new(payload, "command", json_string(command));
         json_object_set_new(payload, "pid", json_integer(getpid()));
         json_object_set_new(payload, "user", json_string(user));
-        return record_dump_object(payload);
+        return json_line_dump(payload);
 }

@@ -1,9 +1,8 @@
 /* The grammar of systemd's calendar expressions, from text to fields.
  *
- *     [WEEKDAYS] [[YEAR-]MONTH-DAY] [HOUR:MINUTE[:SECOND]] [ZONE]      at least one of the first
- * three [WEEKDAYS] @SECONDS                                            an instant since the epoch,
- * always UTC minutely, hourly, ... [ZONE]                                   read as the longer
- * expression they stand for
+ *     [WEEKDAYS] [[YEAR-]MONTH-DAY] [HOUR:MINUTE[:SECOND]] [ZONE]   at least one of the first three
+ *     [WEEKDAYS] @SECONDS                 an instant since the epoch, always UTC
+ *     minutely, hourly, ... [ZONE]        read as the longer expression they stand for
  *
  * `~` in place of the last `-` of a date counts days from the end of the month. What systemd
  * refuses is refused here too; beyond that we refuse what cannot mean the same on every node or is
@@ -18,7 +17,6 @@
 
 #include "schedule.h"
 
-#define EPOCH_SECONDS_MAX INT64_C(7258118399) /* 2199-12-31 23:59:59 */
 #define ALL_WEEKDAYS 0x7fU
 
 const char *const calendar_weekday_names[7] = {"Monday", "Tuesday",  "Wednesday", "Thursday",
@@ -193,7 +191,7 @@ static int parse_epoch(const char *text, CalendarFields *fields, char **ret_mess
         g_autoptr(GDateTime) instant = NULL;
         guint64 seconds;
 
-        if (!g_ascii_string_to_unsigned(text + 1, 10, 0, EPOCH_SECONDS_MAX, &seconds, NULL))
+        if (!g_ascii_string_to_unsigned(text + 1, 10, 0, SCHEDULE_TICK_MAX, &seconds, NULL))
                 return refuse(ret_message,
                               "\"@\" takes the whole seconds since the epoch, up to the year %d",
                               SCHEDULE_YEAR_MAX);

@@ -17,7 +17,6 @@
 #include "timezone.h"
 
 #define TICK_MIN INT64_C(0)
-#define TICK_MAX INT64_C(7258118399) /* 2199-12-31 23:59:59 UTC */
 #define TRANSITIONS_SPAN (INT64_C(2) * 366 * 86400)
 
 /* One expression, or (calendar NULL) one interval. */
@@ -49,14 +48,14 @@ static void entry_destroy(gpointer entry) {
 static bool entry_next(const Entry *entry, int64_t after, int64_t *ret_tick) {
         int64_t tick;
 
-        after = CLAMP(after, TICK_MIN - 1, TICK_MAX);
+        after = CLAMP(after, TICK_MIN - 1, SCHEDULE_TICK_MAX);
         if (entry->calendar) {
                 if (!elapse_next(entry->calendar, entry->zone, after, &tick))
                         return false;
         } else {
                 tick = after < 0 ? 0 : (after / entry->every + 1) * entry->every;
         }
-        if (tick > TICK_MAX)
+        if (tick > SCHEDULE_TICK_MAX)
                 return false;
         *ret_tick = tick;
         return true;
@@ -65,7 +64,7 @@ static bool entry_next(const Entry *entry, int64_t after, int64_t *ret_tick) {
 static bool entry_previous(const Entry *entry, int64_t before, int64_t *ret_tick) {
         int64_t tick;
 
-        before = CLAMP(before, TICK_MIN, TICK_MAX + 1);
+        before = CLAMP(before, TICK_MIN, SCHEDULE_TICK_MAX + 1);
         if (before == TICK_MIN)
                 return false;
         if (entry->calendar) {
@@ -172,7 +171,7 @@ int schedule_add_every(Schedule *schedule, usec_t interval, char **ret_message) 
                 *ret_message = g_strdup("an interval is whole seconds, at least one");
                 return -EINVAL;
         }
-        if (interval / USEC_PER_SEC > TICK_MAX) {
+        if (interval / USEC_PER_SEC > SCHEDULE_TICK_MAX) {
                 *ret_message = g_strdup_printf("the interval is too long: it does not end by %d",
                                                SCHEDULE_YEAR_MAX);
                 return -EINVAL;
@@ -278,7 +277,7 @@ char *schedule_transitions(const Schedule *schedule, int64_t from) {
         GString *text = g_string_new(NULL);
         g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
 
-        from = CLAMP(from, TICK_MIN, TICK_MAX);
+        from = CLAMP(from, TICK_MIN, SCHEDULE_TICK_MAX);
         for (guint i = 0; i < schedule->entries->len; i++) {
                 const Entry *entry = schedule->entries->pdata[i];
 

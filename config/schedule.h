@@ -25,6 +25,8 @@ typedef struct Schedule Schedule;
 
 #define SCHEDULE_YEAR_MIN 1970
 #define SCHEDULE_YEAR_MAX 2199
+/* The last tick that a schedule can have: 2199-12-31 23:59:59 UTC. */
+#define SCHEDULE_TICK_MAX INT64_C(7258118399)
 #define SCHEDULE_EXPRESSIONS_MAX 32
 #define SCHEDULE_TEXT_MAX 1024
 

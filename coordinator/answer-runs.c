@@ -4,6 +4,7 @@
 
 #include "answer.h"
 #include "bus-interface.h"
+#include "json-line.h"
 #include "paths.h"
 #include "placement.h"
 #include "requests.h"
@@ -124,7 +125,7 @@ int answer_next(Coordinator *coordinator, sd_bus_message *message, sd_bus_error 
         json_object_set_new(object, "job", json_string(job));
         json_object_set_new(object, "schedule", schedule ? json_string(schedule) : json_null());
         json_object_set_new(object, "ticks", ticks);
-        text = record_dump_object(object);
+        text = json_line_dump(object);
         return sd_bus_reply_method_return(message, "s", text);
 }
 

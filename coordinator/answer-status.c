@@ -1,6 +1,7 @@
 /* Status: what this node knows, and the ledgers of all jobs, read in one flight. */
 #include "answer.h"
 #include "bus-interface.h"
+#include "json-line.h"
 #include "ledger.h"
 #include "member.h"
 #include "members.h"
@@ -8,10 +9,6 @@
 #include "run.h"
 #include "scheduled-job.h"
 #include "tree.h"
-
-static json_t *seconds(usec_t usec) {
-        return json_real((double)usec / (double)USEC_PER_SEC);
-}
 
 static const char *session_word(const Coordinator *coordinator) {
         switch (session_state(coordinator->session)) {
@@ -45,9 +42,10 @@ static json_t *session_to_json(const Coordinator *coordinator) {
         json_object_set_new(object, "state", json_string(session_word(coordinator)));
         json_object_set_new(object, "id", json_string(id));
         json_object_set_new(object, "server", json_string(zk ? zk_server(zk) : ""));
-        json_object_set_new(object, "timeout",
-                            seconds(zk ? zk_timeout(zk) : coordinator->config->session_timeout));
-        json_object_set_new(object, "held_for", seconds(until > now ? until - now : 0));
+        json_object_set_new(
+            object, "timeout",
+            seconds_to_json(zk ? zk_timeout(zk) : coordinator->config->session_timeout));
+        json_object_set_new(object, "held_for", seconds_to_json(until > now ? until - now : 0));
         json_object_set_new(object, "fault", json_string(session_fault_word(coordinator)));
         return object;
 }
@@ -172,7 +170,7 @@ static void on_done(Answer *answer) {
 
         json_object_set_new(object, "node", json_string(coordinator->config->node_name));
         json_object_set_new(object, "version", json_string(JOBKEEPER_VERSION));
-        json_object_set_new(object, "started", seconds(coordinator->started));
+        json_object_set_new(object, "started", seconds_to_json(coordinator->started));
         json_object_set_new(object, "session", session_to_json(coordinator));
         json_object_set_new(object, "clock", clock_to_json(coordinator));
         json_object_set_new(object, "members", members_to_json(coordinator));

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "bus-interface.h"
+#include "json-line.h"
 #include "ledger.h"
 #include "requests.h"
 
@@ -72,7 +73,7 @@ static void answer_over(Answer *answer) {
 }
 
 void answer_reply(Answer *answer, json_t *object) {
-        g_autofree char *text = record_dump_object(object);
+        g_autofree char *text = json_line_dump(object);
 
         (void)sd_bus_reply_method_return(answer->message, "s", text);
         answer_over(answer);

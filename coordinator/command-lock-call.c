@@ -5,10 +5,10 @@
 
 #include "bus-interface.h"
 #include "command-lock-internal.h"
+#include "json-line.h"
 #include "members.h"
 #include "name.h"
 #include "resource.h"
-#include "run-record.h"
 #include "tree.h"
 
 #define REQUEST_BYTES_MAX 65536
@@ -99,7 +99,7 @@ static char *payload_of(const CommandLock *lock, const json_t *said) {
         if (user)
                 json_object_set_new(payload, "user",
                                     json_stringn(user, strnlen(user, PAYLOAD_TEXT_MAX)));
-        return record_dump_object(payload);
+        return json_line_dump(payload);
 }
 
 static char *read_request(CommandLock *lock, const json_t *request) {
@@ -241,7 +241,7 @@ int command_locks_attach(CommandLocks *locks, sd_bus_message *message, sd_bus_er
 }
 
 static int answer(sd_bus_message *message, json_t *object) {
-        g_autofree char *text = record_dump_object(object);
+        g_autofree char *text = json_line_dump(object);
 
         return sd_bus_reply_method_return(message, "s", text);
 }

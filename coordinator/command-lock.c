@@ -10,10 +10,10 @@
 #include "bus-interface.h"
 #include "command-lock-internal.h"
 #include "coordinator-internal.h"
+#include "json-line.h"
 #include "log.h"
 #include "message-id.h"
 #include "paths.h"
-#include "run-record.h"
 
 #define SCOPE_SLICE "system-jobkeeper.slice"
 /* How long a held lock waits for its caller to come back after a restart of ours, or when the bus
@@ -79,7 +79,7 @@ void command_lock_release(CommandLock *lock) {
 /* ---- answers ---- */
 
 void command_lock_answer(sd_bus_message **call, json_t *object) {
-        g_autofree char *text = record_dump_object(object);
+        g_autofree char *text = json_line_dump(object);
 
         if (*call)
                 (void)sd_bus_reply_method_return(*call, "s", text);

@@ -11,9 +11,9 @@
 #include "bus-interface.h"
 #include "command-lock-internal.h"
 #include "coordinator-internal.h"
+#include "json-line.h"
 #include "log.h"
 #include "resource.h"
-#include "run-record.h"
 
 /* The table may change while we go through it. */
 static void for_all(CommandLocks *locks, void (*func)(CommandLock *)) {
@@ -80,7 +80,7 @@ bool command_locks_remember(CommandLocks *locks) {
         for (guint i = 0; i < locks->swept->len; i++)
                 json_array_append_new(swept, json_string(locks->swept->pdata[i]));
         json_object_set_new(file, "swept", swept);
-        text = record_dump_object(file);
+        text = json_line_dump(file);
         /* Replaced as a whole by rename. */
         if (g_file_set_contents_full(locks->path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0600,
                                      &error))

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "run-record.h"
+#include "json-line.h"
 
 struct DigestMemory {
         char *path;
@@ -46,7 +46,7 @@ int digest_memory_set(DigestMemory *memory, const char *job, const char *digest)
                 json_object_set_new(memory->digests, job, json_string(digest));
         else
                 json_object_del(memory->digests, job);
-        text = record_dump_object(json_incref(memory->digests));
+        text = json_line_dump(json_incref(memory->digests));
         /* Replaced as a whole by rename: a crash leaves the old or the new one. */
         if (!g_file_set_contents_full(memory->path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0600,
                                       NULL))

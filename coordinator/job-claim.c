@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "json-line.h"
 #include "log.h"
 #include "message-id.h"
 #include "paths.h"
@@ -242,7 +243,7 @@ static char *contender_payload(const ScheduledJob *job) {
         json_object_set_new(object, "job", json_string(job->name));
         if (!job->request)
                 json_object_set_new(object, "tick", json_integer(job->tick));
-        return record_dump_object(object);
+        return json_line_dump(object);
 }
 
 static int queue(ScheduledJob *job) {

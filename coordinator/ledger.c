@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "json-line.h"
+
 #define LEDGER_VERSION 1
 
 static void ledger_entry_free(void *data) {
@@ -72,8 +74,7 @@ static json_t *entry_to_json(const LedgerEntry *entry) {
         if (entry->why)
                 json_object_set_new(object, "why", json_string(entry->why));
         if (entry->claimed)
-                json_object_set_new(object, "claimed",
-                                    json_real((double)entry->claimed / (double)USEC_PER_SEC));
+                json_object_set_new(object, "claimed", seconds_to_json(entry->claimed));
         return object;
 }
 
@@ -89,7 +90,7 @@ char *ledger_encode(const Ledger *ledger) {
         json_object_set_new(object, "open", open);
         if (ledger->last)
                 json_object_set_new(object, "last", run_record_to_json(ledger->last));
-        return record_dump_object(object);
+        return json_line_dump(object);
 }
 
 /* An entry has the members of a run record, so that one decoder knows them all. */
@@ -129,7 +130,7 @@ static gint entry_compare(gconstpointer a, gconstpointer b) {
 
 static bool is_tick(const json_t *value) {
         return json_is_integer(value) && json_integer_value(value) >= 0 &&
-               json_integer_value(value) <= RECORD_TICK_MAX;
+               json_integer_value(value) <= SCHEDULE_TICK_MAX;
 }
 
 static int ledger_from_json(json_t *object, Ledger *ledger) {
@@ -160,7 +161,7 @@ static int ledger_from_json(json_t *object, Ledger *ledger) {
 
 int ledger_decode(const char *data, size_t size, Ledger **ret_ledger) {
         _cleanup_(ledger_freep) Ledger *ledger = ledger_new(0, NULL);
-        json_t *object = record_parse_object(data, size);
+        json_t *object = json_line_parse(data, size);
         int r = object ? ledger_from_json(object, ledger) : -EBADMSG;
 
         json_decref(object);

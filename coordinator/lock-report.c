@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "json-line.h"
+
 /* Members of a payload that we know: strings; `pid` is a number. */
 static const char *const known_members[] = {"node", "job", "command", "user"};
 
@@ -68,8 +70,7 @@ static json_t *entry_to_json(const LockEntry *entry) {
                 json_object_set_new(object, "foreign", json_true());
         if (said && *said && !add_known_payload(object, said))
                 json_object_set_new(object, "payload", short_text(said));
-        json_object_set_new(object, "since",
-                            json_real((double)entry->since / (double)USEC_PER_SEC));
+        json_object_set_new(object, "since", seconds_to_json(entry->since));
         json_object_set_new(object, "token", json_integer(entry->token));
         json_object_set_new(object, "session", json_string(session));
         json_object_set_new(object, "path", json_string(entry->path));
@@ -102,7 +103,7 @@ json_t *lock_report(const GPtrArray *entries, const char *asked, usec_t now) {
         }
         if (asked && !seen)
                 json_array_append_new(resources, resource_new(asked, 1));
-        json_object_set_new(report, "now", json_real((double)now / (double)USEC_PER_SEC));
+        json_object_set_new(report, "now", seconds_to_json(now));
         json_object_set_new(report, "resources", resources);
         return report;
 }

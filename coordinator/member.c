@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "run-record.h"
+#include "json-line.h"
 
 Member *member_new(const char *node) {
         Member *member = g_new0(Member, 1);
@@ -82,13 +82,13 @@ static char *encode(const Member *member, size_t detail) {
         json_object_set_new(object, "labels", member_strings_to_json(member->labels));
         json_object_set_new(object, "unfit", unfit_to_json(member, detail));
         json_object_set_new(object, "skewed", json_boolean(member->skewed));
-        return record_dump_object(object);
+        return json_line_dump(object);
 }
 
 char *member_encode(const Member *member) {
         char *text = encode(member, 0);
 
-        for (size_t detail = 1; strlen(text) > RECORD_SIZE_MAX && detail <= 2; detail++) {
+        for (size_t detail = 1; strlen(text) > JSON_LINE_MAX && detail <= 2; detail++) {
                 g_free(text);
                 text = encode(member, detail);
         }
@@ -117,7 +117,7 @@ static int member_from_json(json_t *object, Member *member) {
 
 int member_decode(const char *node, const char *data, size_t size, Member **ret_member) {
         _cleanup_(member_freep) Member *member = member_new(node);
-        json_t *object = record_parse_object(data, size);
+        json_t *object = json_line_parse(data, size);
         int r = object ? member_from_json(object, member) : -EBADMSG;
 
         json_decref(object);

@@ -30,7 +30,7 @@ json_t *member_strings_to_json(GHashTable *strings);
 /* Stands for every job among the unfit ones; no job has this name. */
 #define MEMBER_UNFIT_ALL "*"
 
-/* Return: one line of at most RECORD_SIZE_MAX bytes, newly allocated (g_free). With very many unfit
+/* Return: one line of at most JSON_LINE_MAX bytes, newly allocated (g_free). With very many unfit
  * jobs their reasons, and at last their names, are left out. */
 char *member_encode(const Member *member);
 /* Return: whether the node says that it cannot run the job. */

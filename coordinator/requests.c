@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "json-line.h"
 #include "log.h"
 #include "message-id.h"
 #include "name.h"
@@ -167,7 +168,7 @@ static void wait_until_over(Pending *pending) {
 }
 
 static bool take_request(Pending *pending, const char *data, size_t size) {
-        json_t *object = record_parse_object(data, size);
+        json_t *object = json_line_parse(data, size);
         const json_t *not_after = json_object_get(object, "not_after");
         const char *job = json_string_value(json_object_get(object, "job"));
         const char *who = json_string_value(json_object_get(object, "who"));
@@ -301,9 +302,8 @@ int requests_submit(Requests *requests, const char *job, const char *who, Reques
         json_object_set_new(object, "job", json_string(job));
         json_object_set_new(object, "who", json_string(who));
         json_object_set_new(object, "node", json_string(requests->coordinator->config->node_name));
-        json_object_set_new(object, "not_after",
-                            json_real((double)(now + REQUEST_LIFETIME) / (double)USEC_PER_SEC));
-        data = record_dump_object(object);
+        json_object_set_new(object, "not_after", seconds_to_json(now + REQUEST_LIFETIME));
+        data = json_line_dump(object);
         if (!zk)
                 return -ENOTCONN;
         call = g_new0(RequestCall, 1);

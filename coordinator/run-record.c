@@ -6,7 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "json-line.h"
 #include "name.h"
+#include "schedule.h"
 
 /* Times from here on (the year 2223) are refused. Below it, a double still tells two neighbouring
  * microseconds apart. */
@@ -61,13 +63,9 @@ static void set_string(json_t *object, const char *key, const char *value) {
                 json_object_set_new(object, key, json_string(value));
 }
 
-static json_t *seconds(usec_t value) {
-        return json_real((double)value / (double)USEC_PER_SEC);
-}
-
 static void set_time(json_t *object, const char *key, usec_t value) {
         if (value)
-                json_object_set_new(object, key, seconds(value));
+                json_object_set_new(object, key, seconds_to_json(value));
 }
 
 static void set_integer(json_t *object, const char *key, int64_t value) {
@@ -97,7 +95,7 @@ json_t *run_record_to_json(const RunRecord *record) {
         set_time(object, "started", record->started);
         set_time(object, "ended", record->ended);
         if (record->cpu != USEC_INFINITY)
-                json_object_set_new(object, "cpu", seconds(record->cpu));
+                json_object_set_new(object, "cpu", seconds_to_json(record->cpu));
         set_integer(object, "token", record->token);
         set_string(object, "who", record->who);
         set_string(object, "boot", record->boot);
@@ -186,8 +184,8 @@ static bool take_strings(const json_t *object, RunRecord *record) {
 static bool take_numbers(const json_t *object, RunRecord *record) {
         int64_t count = 0, attempt = 0, exit_status = -1, signal = 0;
 
-        if (!take_integer(object, "tick", 0, RECORD_TICK_MAX, &record->tick) ||
-            !take_integer(object, "to", 0, RECORD_TICK_MAX, &record->to) ||
+        if (!take_integer(object, "tick", 0, SCHEDULE_TICK_MAX, &record->tick) ||
+            !take_integer(object, "to", 0, SCHEDULE_TICK_MAX, &record->to) ||
             !take_integer(object, "count", 0, UINT32_MAX, &count) ||
             !take_integer(object, "attempt", 0, UINT32_MAX, &attempt) ||
             !take_integer(object, "exit", 0, 255, &exit_status) ||
@@ -218,29 +216,6 @@ int run_record_from_json(const json_t *object, RunRecord **ret_record) {
         return 0;
 }
 
-json_t *record_parse_object(const char *data, size_t size) {
-        json_t *object;
-
-        if (!data || size > RECORD_SIZE_MAX)
-                return NULL;
-        object = json_loadb(data, size, JSON_REJECT_DUPLICATES, NULL);
-        if (object && !json_is_object(object)) {
-                json_decref(object);
-                return NULL;
-        }
-        return object;
-}
-
-char *record_dump_object(json_t *object) {
-        char *dumped = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(16));
-        char *line = g_strdup(dumped);
-
-        free(dumped); // NOLINT(bugprone-unused-return-value): jansson allocates with malloc, ours
-                      // is GLib's
-        json_decref(object);
-        return line;
-}
-
 bool run_record_is_contender(const RunRecord *record, int64_t czxid) {
         return czxid < record->token;
 }
@@ -249,11 +224,11 @@ char *run_record_encode(const RunRecord *record) {
         json_t *object = run_record_to_json(record);
 
         json_object_del(object, "token"); /* known from the znode itself */
-        return record_dump_object(object);
+        return json_line_dump(object);
 }
 
 int run_record_decode(const char *data, size_t size, RunRecord **ret_record) {
-        json_t *object = record_parse_object(data, size);
+        json_t *object = json_line_parse(data, size);
         int r = run_record_from_json(object, ret_record);
 
         json_decref(object);

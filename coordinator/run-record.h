@@ -10,12 +10,6 @@
 #include "clock.h"
 #include "run-state.h"
 
-/* What we read from a znode of ours is refused above this: ZooKeeper's own limit is 1 MiB, and ours
- * never get near this one. */
-#define RECORD_SIZE_MAX ((size_t)64 * 1024)
-/* The last tick that a schedule can have (2199-12-31 23:59:59 UTC): a later one is none of ours. */
-#define RECORD_TICK_MAX INT64_C(7258118399)
-
 typedef struct RunRecord {
         char *run; /* "TICK-ATTEMPT", for a manual run "EPOCH-mHEX", for skipped ticks "TICK-0" */
         char *job;
@@ -54,9 +48,3 @@ int run_record_decode(const char *data, size_t size, RunRecord **ret_record);
  * its czxid: it was there before the claim. A name that is not unique (naming single-node) may be
  * another's by now. */
 bool run_record_is_contender(const RunRecord *record, int64_t czxid);
-
-/* Parses a line of JSON that must be an object: what every znode of ours holds. Return: a new
- * reference or NULL. */
-json_t *record_parse_object(const char *data, size_t size);
-/* Return: `object` as one line, newly allocated (g_free); the reference is taken. */
-char *record_dump_object(json_t *object);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "decision.h"
+#include "json-line.h"
 #include "ledger.h"
 #include "member.h"
 #include "placement.h"
@@ -35,7 +36,7 @@ static void check_record(const char *data, size_t size) {
                 return;
         }
         text = run_record_encode(record);
-        if (strlen(text) > RECORD_SIZE_MAX)
+        if (strlen(text) > JSON_LINE_MAX)
                 return;
         CHECK(run_record_decode(text, strlen(text), &again) == 0);
         text_again = run_record_encode(again);
@@ -55,12 +56,12 @@ static void check_member(const char *data, size_t size) {
                 return;
         }
         text = member_encode(member);
-        if (strlen(text) > RECORD_SIZE_MAX)
+        if (strlen(text) > JSON_LINE_MAX)
                 return;
         CHECK(member_decode("n1", text, strlen(text), &again) == 0);
         text_again = member_encode(again);
-        object = record_parse_object(text, strlen(text));
-        object_again = record_parse_object(text_again, strlen(text_again));
+        object = json_line_parse(text, strlen(text));
+        object_again = json_line_parse(text_again, strlen(text_again));
         CHECK(object && json_equal(object, object_again));
         json_decref(object);
         json_decref(object_again);
@@ -74,7 +75,7 @@ static void check_codec(const Ledger *ledger) {
                         *text_again = NULL;
 
         CHECK(g_str_equal(text, text_copy));
-        if (strlen(text) > RECORD_SIZE_MAX)
+        if (strlen(text) > JSON_LINE_MAX)
                 return;
         CHECK(ledger_decode(text, strlen(text), &again) == 0);
         text_again = ledger_encode(again);

@@ -333,7 +333,7 @@ Test(decision, half_a_century_of_seconds_is_one_range) {
 
 Test(decision, a_mark_at_the_end_of_time) {
         _cleanup_(schedule_freep) Schedule *schedule = every(1);
-        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(RECORD_TICK_MAX, 0, "");
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(SCHEDULE_TICK_MAX, 0, "");
         DecisionInput input = input_of(schedule, ledger, 1763700000);
 
         expect_decision(&input, "now", "nothing, never again");

@@ -1,4 +1,5 @@
 /* The ledger's line of JSON: to the letter, there and back, and what is no ledger. */
+#include "json-line.h"
 #include "ledger-fixture.h"
 
 static Ledger *full_ledger(void) {
@@ -76,14 +77,14 @@ Test(ledger_codec, the_largest_is_read_again) {
 
         for (int64_t i = 0; i < LEDGER_OPEN_MAX; i++) {
                 g_autofree char *run =
-                    g_strdup_printf("%" G_GINT64_FORMAT "-1", RECORD_TICK_MAX - i);
+                    g_strdup_printf("%" G_GINT64_FORMAT "-1", SCHEDULE_TICK_MAX - i);
                 _cleanup_(run_record_freep) RunRecord *record =
-                    run_of(RECORD_TICK_MAX - i, run, node, RUN_CLAIMED);
+                    run_of(SCHEDULE_TICK_MAX - i, run, node, RUN_CLAIMED);
 
                 cr_assert_eq(ledger_claim(ledger, record), 0);
         }
         text = ledger_encode(ledger);
-        cr_expect_lt(strlen(text), RECORD_SIZE_MAX / 2);
+        cr_expect_lt(strlen(text), JSON_LINE_MAX / 2);
         cr_expect_eq(ledger_decode(text, strlen(text), &found), 0);
 }
 
@@ -177,7 +178,7 @@ Test(ledger_codec, broken_entries_are_refused) {
 
 Test(ledger_codec, too_much_is_refused) {
         GString *entries = g_string_new(NULL);
-        g_autofree char *text = NULL, *padding = g_strnfill(RECORD_SIZE_MAX, ' '), *large = NULL;
+        g_autofree char *text = NULL, *padding = g_strnfill(JSON_LINE_MAX, ' '), *large = NULL;
 
         for (unsigned i = 0; i <= 4 * LEDGER_OPEN_MAX; i++)
                 g_string_append_printf(entries, "%s{'run':'%u-1','state':'failed','tick':%u}",

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "json-line.h"
 #include "member.h"
-#include "run-record.h"
 
 static Member *decode(const char *text) {
         Member *member = NULL;
@@ -108,7 +108,7 @@ Test(member, other_data_is_refused) {
 }
 
 Test(member, too_large_is_refused) {
-        g_autofree char *padding = g_strnfill(RECORD_SIZE_MAX, ' ');
+        g_autofree char *padding = g_strnfill(JSON_LINE_MAX, ' ');
         g_autofree char *text = g_strconcat("{\"machine\":\"m\",\"boot\":\"b\"}", padding, NULL);
 
         expect_refused(text, strlen(text));
@@ -134,7 +134,7 @@ Test(member, however_many_jobs_it_cannot_run_its_peers_can_read_it) {
 
         for (size_t i = 0; i < G_N_ELEMENTS(counts); i++) {
                 _cleanup_(member_freep) Member *decoded = NULL;
-                cr_expect_leq(encoded_size(counts[i], &decoded), RECORD_SIZE_MAX);
+                cr_expect_leq(encoded_size(counts[i], &decoded), JSON_LINE_MAX);
                 cr_expect(member_is_unfit(decoded, "a-job-with-quite-a-name-7"));
                 /* Only with too many to name are the others suspected as well. */
                 cr_expect_eq(member_is_unfit(decoded, "another"), counts[i] == 10000);

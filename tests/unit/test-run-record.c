@@ -5,6 +5,7 @@
 #include <glib.h>
 #include <string.h>
 
+#include "json-line.h"
 #include "run-record.h"
 
 #define SECOND USEC_PER_SEC
@@ -111,7 +112,7 @@ Test(run_record, one_line) {
         g_autofree char *text = run_record_encode(record);
 
         cr_expect_null(strchr(text, '\n'), "%s", text);
-        cr_expect_lt(strlen(text), RECORD_SIZE_MAX);
+        cr_expect_lt(strlen(text), JSON_LINE_MAX);
 }
 
 Test(run_record, what_is_not_there_stays_away) {
@@ -305,15 +306,15 @@ Test(run_record, members_of_later_versions_are_let_through) {
 }
 
 Test(run_record, too_large_is_refused) {
-        g_autofree char *padding = g_strnfill(RECORD_SIZE_MAX, ' ');
+        g_autofree char *padding = g_strnfill(JSON_LINE_MAX, ' ');
         g_autofree char *text = record_with(""), *largest = NULL, *larger = NULL;
         _cleanup_(run_record_freep) RunRecord *record = NULL;
 
         larger = g_strconcat(text, padding, NULL);
-        largest = g_strndup(larger, RECORD_SIZE_MAX);
+        largest = g_strndup(larger, JSON_LINE_MAX);
         record = decode(largest);
         cr_expect_not_null(record);
-        expect_refused(larger, RECORD_SIZE_MAX + 1);
+        expect_refused(larger, JSON_LINE_MAX + 1);
 }
 
 Test(run_record, depth_does_not_matter) {
