@@ -5,11 +5,12 @@
  * mutex, and for `refs`. The mutex is never held while the library is called, because the library
  * calls back (its log, for one) from inside.
  *
- * Who owns what: the library may call back with a ZkCall or ZkWatch at any time until
- * zookeeper_close() has returned, whatever its owner did meanwhile. So each is counted: one
- * reference is the owner's (if he asked for the pointer), one is the Zk's books', kept until the
- * library has forgotten the pointer. The Zk itself is counted for the same reason: its helper
- * thread holds a reference.
+ * Who owns what: the library may call back with a ZkCall or ZkWatched at any time until
+ * zookeeper_close() has returned, whatever its owner did meanwhile. So both stand in the Zk's books
+ * until the library has forgotten the pointer. A ZkCall is counted, one reference being its
+ * owner's, if he asked for the pointer; a ZkWatch, which the library does not know, is one owner's
+ * interest in a ZkWatched. The Zk itself is counted for the same reason: its helper thread holds a
+ * reference.
  */
 #pragma once
 
@@ -28,6 +29,15 @@
 /* Log lines of the library that may wait for a stalled loop; more are dropped. */
 #define ZK_LOG_LINES_MAX 200
 
+/* What the library knows: that this path is watched in this way. */
+typedef struct ZkWatched {
+        char *key; /* what it occupies in the library's packet: a letter for the kind, then the path
+                    */
+        bool armed;           /* the library will call back once */
+        unsigned pending;     /* requests under way that may arm it */
+        GPtrArray *interests; /* of ZkWatch, weak, in the order in which they asked */
+} ZkWatched;
+
 typedef enum ZkItemType {
         ZK_ITEM_REPLY,   /* a request was answered */
         ZK_ITEM_WATCH,   /* a watch fired */
@@ -44,11 +54,11 @@ typedef struct ZkItem {
         int code; /* REPLY: ZOO_ERRORS; WATCH: the event; SESSION: the state; LOG: the syslog
                      priority */
 
-        ZkCall *call;   /* REPLY; borrowed from the books */
-        ZkWatch *watch; /* WATCH; borrowed from the books */
-        char *text;     /* REPLY: created path; WATCH: path; SESSION: the server; LOG, STARTED: a
-                           sentence */
-        char *data;     /* REPLY to get */
+        ZkCall *call;       /* REPLY; borrowed from the books */
+        ZkWatched *watched; /* WATCH; borrowed from the books */
+        char *text; /* REPLY: created path; WATCH: path; SESSION: the server; LOG, STARTED: a
+                       sentence */
+        char *data; /* REPLY to get */
         size_t data_size;
         char **children; /* REPLY to get_children */
         size_t n_children;
@@ -68,8 +78,8 @@ struct ZkCall {
         GList *link;      /* in zk->calls */
         ZkReplyFunc func; /* NULL once nobody waits */
         void *userdata;
-        ZkWatch *watch; /* weak: the watch that this request sets, in the books at least until the
-                           answer */
+        ZkWatched *watched;   /* what this request arms, in the books at least until the answer */
+        ZkWatch *watch;       /* for whom; a reference */
         bool watch_if_absent; /* exists: the watch is set also when there is no such node */
         usec_t sent, sent_realtime;
 
@@ -81,10 +91,10 @@ struct ZkCall {
 struct ZkWatch {
         gint refs;
         bool owned;
-        ZkWatchFunc func; /* NULL once nobody waits */
+        bool armed;         /* its request was answered: the next event is for it */
+        ZkWatched *watched; /* weak; NULL once it fired, was freed, or could not be set */
+        ZkWatchFunc func;   /* NULL once nobody waits */
         void *userdata;
-        char *key; /* what it occupies in the library's packet: a letter for the kind, then the path
-                    */
 };
 
 /* What the helper thread is to do with the handle. Grows only. */
@@ -113,8 +123,7 @@ struct Zk {
         char *server;
         char *fault;
         GQueue calls;        /* of ZkCall, in the order of sending */
-        GHashTable *watches; /* of ZkWatch that the library may know */
-        GHashTable *watched; /* key -> number of watches on it */
+        GHashTable *watched; /* key → ZkWatched that the library may know */
         size_t watched_bytes;
         bool helper_joinable;
         pthread_t helper;
@@ -169,8 +178,13 @@ ZkCall *zk_call_unref(ZkCall *call);
 /* zk-watch.c */
 int zk_watch_new(Zk *zk, char kind, const char *path, ZkWatchFunc func, void *userdata,
                  ZkWatch **ret_watch);
-void zk_watch_disarm(Zk *zk, ZkWatch *watch);
+/* The library's last word on a watch that travelled with a request: whether it is set. */
+void zk_watch_settle(Zk *zk, ZkWatched *watched, ZkWatch *watch, bool set);
 void zk_watch_fire(Zk *zk, const ZkItem *item);
+/* Drops every interest: nothing is called back any more, and what is left in the books touches no
+ * ZkWatch. */
+void zk_watches_forget(Zk *zk);
+ZkWatched *zk_watched_free(ZkWatched *watched);
 /* A watcher_fn for the library. */
 void zk_on_watch(zhandle_t *handle, int type, int state, const char *path, void *context);
 ZkWatch *zk_watch_unref(ZkWatch *watch);

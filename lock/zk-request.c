@@ -13,6 +13,7 @@
 ZkCall *zk_call_unref(ZkCall *call) {
         if (!call || !g_atomic_int_dec_and_test(&call->refs))
                 return NULL;
+        (void)zk_watch_unref(call->watch);
         g_free(call->op_results);
         g_free(call->op_stats);
         g_free(call);
@@ -106,9 +107,11 @@ static ZkOpResult *op_results_new(const ZkCall *call, ZkCode code) {
 
 /* The library's last word on the watch that travelled with a request. */
 static void settle_watch(Zk *zk, ZkCall *call, ZkCode code) {
-        if (call->watch && code != ZK_OK && !(code == ZK_NO_NODE && call->watch_if_absent))
-                zk_watch_disarm(zk, call->watch);
-        call->watch = NULL;
+        bool set = code == ZK_OK || (code == ZK_NO_NODE && call->watch_if_absent);
+
+        if (call->watched)
+                zk_watch_settle(zk, call->watched, call->watch, set);
+        call->watched = NULL;
 }
 
 /* Calls back, unless nobody waits any more. The caller holds a reference to the call. */
@@ -221,12 +224,9 @@ static int call_end(Zk *zk, ZkCall *call, int error, ZkCall **ret_call, ZkWatch 
         zk->in_flight--;
         pthread_mutex_unlock(&zk->mutex);
 
-        if (call->watch) {
-                ZkWatch *watch = call->watch;
-
-                zk_watch_disarm(zk, watch);
-                (void)zk_watch_free(watch);
-        }
+        if (call->watched)
+                zk_watch_settle(zk, g_steal_pointer(&call->watched), call->watch, false);
+        (void)zk_watch_free(call->watch); /* its owner has not got it */
         g_queue_delete_link(&zk->calls, call->link);
         (void)zk_call_free(call);
         (void)zk_call_unref(call);
@@ -404,6 +404,7 @@ static int call_begin_watch(Zk *zk, char kind, const char *path, ZkReplyFunc fun
         }
         *ret_call = call_begin(zk, func, userdata, owned);
         (*ret_call)->watch = watch;
+        (*ret_call)->watched = watch ? watch->watched : NULL;
         return 0;
 }
 
@@ -416,7 +417,7 @@ int zk_get(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **
                              watch_userdata, ret_watch != NULL, &call);
         if (r < 0)
                 return r;
-        r = zoo_awget(zk->handle, path, call->watch ? zk_on_watch : NULL, call->watch, on_data,
+        r = zoo_awget(zk->handle, path, call->watched ? zk_on_watch : NULL, call->watched, on_data,
                       call);
         return call_end(zk, call, r, ret_call, ret_watch);
 }
@@ -431,8 +432,8 @@ int zk_exists(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall
         if (r < 0)
                 return r;
         call->watch_if_absent = true;
-        r = zoo_awexists(zk->handle, path, call->watch ? zk_on_watch : NULL, call->watch, on_stat,
-                         call);
+        r = zoo_awexists(zk->handle, path, call->watched ? zk_on_watch : NULL, call->watched,
+                         on_stat, call);
         return call_end(zk, call, r, ret_call, ret_watch);
 }
 
@@ -445,7 +446,7 @@ int zk_get_children(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, 
                              watch_userdata, ret_watch != NULL, &call);
         if (r < 0)
                 return r;
-        r = zoo_awget_children2(zk->handle, path, call->watch ? zk_on_watch : NULL, call->watch,
+        r = zoo_awget_children2(zk->handle, path, call->watched ? zk_on_watch : NULL, call->watched,
                                 on_children, call);
         return call_end(zk, call, r, ret_call, ret_watch);
 }

@@ -1,10 +1,19 @@
-/* Watches: one-shot, and outlived by their bookkeeping.
+/* Watches: one-shot, shared, and outlived by their bookkeeping.
  *
  * The library keeps the pointer that it was given with a watch until the watch fires or the handle
  * is closed; it cannot be made to forget it earlier in a way that works. So freeing a ZkWatch only
- * drops its owner's interest. It also tells every registered watch of every change of the
- * connection: those are ignored here, because acting on them would have every waiter of every
- * machine list its queue at the moment a server comes back.
+ * drops its owner's interest, and what the library points to is another thing, the ZkWatched: one
+ * for each path and kind, however many want to know and however often they come and go. (The
+ * library takes the same pointer for the same path once.) Whoever waits for an hour in tries of a
+ * second leaves one behind, not thousands, until the path changes.
+ *
+ * It also tells every registered watch of every change of the connection: those are ignored here,
+ * because acting on them would have every waiter of every machine list its queue at the moment a
+ * server comes back.
+ *
+ * Answers and events reach the loop in the order in which the library took them from the server. So
+ * an event is for those whose request was answered before it; who asked later is told by a later
+ * one.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,41 +26,72 @@ static size_t packet_bytes(const char *key) {
         return strlen(key + 1) + 4;
 }
 
+ZkWatched *zk_watched_free(ZkWatched *watched) {
+        if (!watched)
+                return NULL;
+        g_ptr_array_unref(watched->interests);
+        g_free(watched->key);
+        g_free(watched);
+        return NULL;
+}
+
+static ZkWatched *watched_get(Zk *zk, char kind, const char *path) {
+        g_autofree char *key = g_strdup_printf("%c%s", kind, path);
+        ZkWatched *watched = g_hash_table_lookup(zk->watched, key);
+
+        if (watched)
+                return watched;
+        if (zk->watched_bytes + packet_bytes(key) > ZK_WATCH_BYTES_MAX)
+                return NULL;
+        zk->watched_bytes += packet_bytes(key);
+        watched = g_new0(ZkWatched, 1);
+        watched->key = g_steal_pointer(&key);
+        watched->interests = g_ptr_array_new();
+        g_hash_table_insert(zk->watched, watched->key, watched);
+        return watched;
+}
+
+/* Out of the books once the library does not know it and no request is about to tell it. */
+static void watched_check(Zk *zk, ZkWatched *watched) {
+        if (watched->armed || watched->pending > 0)
+                return;
+        zk->watched_bytes -= packet_bytes(watched->key);
+        g_hash_table_remove(zk->watched, watched->key);
+}
+
+static void lose_interest(ZkWatch *watch) {
+        if (watch->watched)
+                g_ptr_array_remove(watch->watched->interests, watch);
+        watch->watched = NULL;
+        watch->func = NULL;
+}
+
 int zk_watch_new(Zk *zk, char kind, const char *path, ZkWatchFunc func, void *userdata,
                  ZkWatch **ret_watch) {
-        g_autofree char *key = g_strdup_printf("%c%s", kind, path);
-        gpointer count = g_hash_table_lookup(zk->watched, key);
+        ZkWatched *watched = watched_get(zk, kind, path);
         ZkWatch *watch;
 
-        if (!count && zk->watched_bytes + packet_bytes(key) > ZK_WATCH_BYTES_MAX)
+        if (!watched)
                 return -ENOBUFS;
-        if (!count)
-                zk->watched_bytes += packet_bytes(key);
-        g_hash_table_replace(zk->watched, g_strdup(key),
-                             GINT_TO_POINTER(GPOINTER_TO_INT(count) + 1));
-
+        watched->pending++;
         watch = g_new0(ZkWatch, 1);
-        watch->refs = 2; /* the books', the owner's */
+        watch->refs = 2; /* the request's, the owner's */
         watch->owned = true;
         watch->func = func;
         watch->userdata = userdata;
-        watch->key = g_steal_pointer(&key);
-        g_hash_table_add(zk->watches, watch);
+        watch->watched = watched;
+        g_ptr_array_add(watched->interests, watch);
         *ret_watch = watch;
         return 0;
 }
 
-/* The library does not know it (any more): out of the books. */
-void zk_watch_disarm(Zk *zk, ZkWatch *watch) {
-        int count = GPOINTER_TO_INT(g_hash_table_lookup(zk->watched, watch->key));
-
-        if (count > 1)
-                g_hash_table_replace(zk->watched, g_strdup(watch->key), GINT_TO_POINTER(count - 1));
-        else {
-                zk->watched_bytes -= packet_bytes(watch->key);
-                g_hash_table_remove(zk->watched, watch->key);
-        }
-        g_hash_table_remove(zk->watches, watch); /* drops the books' reference */
+void zk_watch_settle(Zk *zk, ZkWatched *watched, ZkWatch *watch, bool set) {
+        watched->pending--;
+        watched->armed |= set;
+        watch->armed = set;
+        if (!set)
+                lose_interest(watch);
+        watched_check(zk, watched);
 }
 
 static bool event_of(int type, ZkWatchEvent *ret_event) {
@@ -68,16 +108,41 @@ static bool event_of(int type, ZkWatchEvent *ret_event) {
         return true;
 }
 
-void zk_watch_fire(Zk *zk, const ZkItem *item) {
-        ZkWatch *watch = item->watch;
-        ZkWatchFunc func = watch->func;
-        void *userdata = watch->userdata;
-        ZkWatchEvent event;
+/* Those that the event is for, in the order in which they asked, and each with a reference: one's
+ * callback may free another. */
+static GPtrArray *take_armed(ZkWatched *watched) {
+        GPtrArray *armed =
+            g_ptr_array_new_with_free_func((GDestroyNotify)(void (*)(void))zk_watch_unref);
 
-        watch->func = NULL;
-        zk_watch_disarm(zk, watch); /* may free it */
-        if (func && !zk->over && event_of(item->code, &event))
-                func(event, item->text, userdata);
+        for (guint i = 0; i < watched->interests->len;) {
+                ZkWatch *watch = watched->interests->pdata[i];
+
+                if (!watch->armed) {
+                        i++;
+                        continue;
+                }
+                g_atomic_int_inc(&watch->refs);
+                g_ptr_array_add(armed, watch);
+                watch->watched = NULL;
+                g_ptr_array_remove_index(watched->interests, i);
+        }
+        return armed;
+}
+
+void zk_watch_fire(Zk *zk, const ZkItem *item) {
+        g_autoptr(GPtrArray) armed = take_armed(item->watched);
+        ZkWatchEvent event;
+        bool known = event_of(item->code, &event);
+
+        item->watched->armed = false;
+        watched_check(zk, item->watched); /* may free it */
+        for (guint i = 0; i < armed->len; i++) {
+                ZkWatch *watch = armed->pdata[i];
+                ZkWatchFunc func = g_steal_pointer(&watch->func);
+
+                if (func && known && !zk->over && !zk->freed)
+                        func(event, item->text, watch->userdata);
+        }
 }
 
 /* On the library's completion thread. */
@@ -91,16 +156,27 @@ void zk_on_watch(zhandle_t *handle, int type, int state, const char *path, void 
 
         item = zk_item_new(ZK_ITEM_WATCH);
         item->code = type;
-        item->watch = context;
+        item->watched = context;
         item->text = g_strdup(path);
         zk_post((Zk *)zoo_get_context(handle), item);
 }
 
-ZkWatch *zk_watch_unref(ZkWatch *watch) {
-        if (watch && g_atomic_int_dec_and_test(&watch->refs)) {
-                g_free(watch->key);
-                g_free(watch);
+void zk_watches_forget(Zk *zk) {
+        GHashTableIter iter;
+        gpointer value;
+
+        g_hash_table_iter_init(&iter, zk->watched);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                const ZkWatched *watched = value;
+
+                while (watched->interests->len > 0)
+                        lose_interest(watched->interests->pdata[0]);
         }
+}
+
+ZkWatch *zk_watch_unref(ZkWatch *watch) {
+        if (watch && g_atomic_int_dec_and_test(&watch->refs))
+                g_free(watch);
         return NULL;
 }
 
@@ -108,6 +184,6 @@ ZkWatch *zk_watch_free(ZkWatch *watch) {
         if (!watch || !watch->owned)
                 return NULL;
         watch->owned = false;
-        watch->func = NULL;
+        lose_interest(watch);
         return zk_watch_unref(watch);
 }

@@ -24,7 +24,6 @@ static void destroy(Zk *zk) {
 
         while ((call = g_queue_pop_head(&zk->calls)))
                 (void)zk_call_unref(call);
-        g_clear_pointer(&zk->watches, g_hash_table_unref);
         g_clear_pointer(&zk->watched, g_hash_table_unref);
         for (GList *link = zk->queue.head; link; link = link->next)
                 (void)zk_item_free(link->data);
@@ -161,9 +160,8 @@ static Zk *new_zk(const ZkOptions *options) {
         zk->userdata = options->userdata;
         g_queue_init(&zk->calls);
         g_queue_init(&zk->queue);
-        zk->watches =
-            g_hash_table_new_full(NULL, NULL, (GDestroyNotify)(void (*)(void))zk_watch_unref, NULL);
-        zk->watched = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        zk->watched = g_hash_table_new_full(g_str_hash, g_str_equal, NULL,
+                                            (GDestroyNotify)(void (*)(void))zk_watched_free);
         pthread_mutex_init(&zk->mutex, NULL);
         /* Not on the wall clock, which may be set while somebody waits. */
         pthread_condattr_init(&monotonic);
@@ -229,6 +227,7 @@ Zk *zk_free(Zk *zk) {
         if (!zk)
                 return NULL;
         zk->freed = true;
+        zk_watches_forget(zk);
         zk_log_unregister(zk);
         if (zk->source)
                 zk_abandon(zk);

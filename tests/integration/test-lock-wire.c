@@ -435,7 +435,7 @@ static bool has_notification(void *userdata) {
 }
 
 static bool has_no_watch(void *userdata) {
-        return g_hash_table_size(session_zk(userdata)->watches) == 0;
+        return g_hash_table_size(session_zk(userdata)->watched) == 0;
 }
 
 /* The event has passed the proxy and is anywhere between the socket, the library and our queue. */
@@ -460,6 +460,37 @@ Test(lock_wire, a_watchs_bookkeeping_survives_its_waiter) {
         cr_assert(loop_until(wire.world.event, has_no_watch, wire_session(&wire, 1), WORLD_LIMIT),
                   "every watch fires, so none may stay in the books");
         assert_heartbeats_go_on(&wire, 1);
+        wire_close(&wire);
+}
+
+Test(lock_wire, whoever_gives_up_waiting_leaves_no_watch_behind_that_he_did_not_find) {
+        Wire wire;
+        Holder holder = {0};
+        guint books;
+
+        wire_open(&wire, zookeeper_shared(), 2, TIMEOUT);
+        wire_hold(&wire, &holder, 0, "a");
+        for (unsigned i = 0; i < 50; i++) {
+                Holder waiter = {0};
+
+                if (i % 2 == 0) {
+                        wire_queue(&wire, &waiter, 1, "a", 1);
+                } else {
+                        holder_acquire(&wire.world, &waiter, wire_session(&wire, 1), "a",
+                                       50 * USEC_PER_MSEC);
+                        holder_await(&wire.world, &waiter, LOCK_EVENT_TIMEOUT);
+                }
+                holder_release(&waiter);
+                world_await_children(&wire.world, wire_session(&wire, 0), "a", 1);
+                world_settle(&wire.world, wire_session(&wire, 1));
+                if (i == 1)
+                        books = g_hash_table_size(session_zk(wire_session(&wire, 1))->watched);
+                else if (i > 1)
+                        cr_assert_eq(g_hash_table_size(session_zk(wire_session(&wire, 1))->watched),
+                                     books, "after %u tries", i + 1);
+        }
+        holder_release(&holder);
+        cr_assert(loop_until(wire.world.event, has_no_watch, wire_session(&wire, 1), WORLD_LIMIT));
         wire_close(&wire);
 }
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "helper-zookeeper-main.h"
-#include "zk.h"
+#include "zk-private.h"
 
 #define LIMIT (20 * USEC_PER_SEC)
 
@@ -434,6 +434,79 @@ Test(zk, watch_freed_before_it_fires_is_silent) {
         cr_assert_eq(exists(&client, "/late"), ZK_OK);
         cr_assert_eq(seen.count, 0);
         answer_reset(&a);
+        client_close(&client);
+}
+
+/* The library would call back once for each that it was told of, long after all of them are freed.
+ */
+Test(zk, many_watches_on_one_path_are_one_to_the_library) {
+        enum { MANY = 50 };
+        ZkWatch *watches[MANY] = {NULL};
+        Seen seen[MANY] = {{0}};
+        Client client = {0};
+        Answer a = {0};
+
+        client_connect(&client, zookeeper_shared());
+        cr_assert_eq(create(&client, "/shared", "0", 0), ZK_OK);
+        for (size_t i = 0; i < MANY; i++) {
+                await_answer(&client,
+                             zk_get(client.zk, "/shared", on_reply, &a, NULL, on_watch, &seen[i],
+                                    &watches[i]),
+                             &a);
+                answer_reset(&a);
+                if (i % 10 != 0)
+                        watches[i] = zk_watch_free(watches[i]);
+        }
+        cr_assert_eq(g_hash_table_size(client.zk->watched), 1);
+        cr_assert_eq(set(&client, "/shared", "1", -1), ZK_OK);
+        cr_assert_eq(exists(&client, "/shared"), ZK_OK);
+        for (size_t i = 0; i < MANY; i++) {
+                cr_assert_eq(seen[i].count, i % 10 == 0, "%zu", i);
+                zk_watch_free(watches[i]);
+        }
+        cr_assert_eq(g_hash_table_size(client.zk->watched), 0);
+        client_close(&client);
+}
+
+/* The second one's request overtakes the event that the first one waits for, or follows it: in
+ * neither case may an event before its answer count for it. */
+Test(zk, an_event_is_for_those_who_were_answered_before_it) {
+        Client client = {0}, other = {0};
+
+        client_connect(&client, zookeeper_shared());
+        client_connect(&other, zookeeper_shared());
+        cr_assert_eq(create(&client, "/turns", "0", 0), ZK_OK);
+        for (unsigned i = 0; i < 100; i++) {
+                ZkWatch *first = NULL, *second = NULL;
+                Seen seen[2] = {{0}};
+                Answer a = {0}, b = {0}, c = {0};
+
+                await_answer(
+                    &client,
+                    zk_get(client.zk, "/turns", on_reply, &a, NULL, on_watch, &seen[0], &first),
+                    &a);
+                if (i % 2 == 0)
+                        cr_assert_eq(zk_set(other.zk, "/turns", "1", -1, on_reply, &c, NULL), 0);
+                g_usleep((gulong)(i / 2) * 10);
+                cr_assert_eq(
+                    zk_get(client.zk, "/turns", on_reply, &b, NULL, on_watch, &seen[1], &second),
+                    0);
+                if (i % 2 == 1)
+                        cr_assert_eq(zk_set(other.zk, "/turns", "1", -1, on_reply, &c, NULL), 0);
+                cr_assert(loop_until(client.event, is_answered, &b, LIMIT));
+                cr_assert(loop_until(client.event, has_fired, &seen[0], LIMIT));
+                cr_assert(loop_until(other.event, is_answered, &c, LIMIT));
+                cr_assert_eq(exists(&client, "/turns"), ZK_OK);
+                /* It has heard of the one change by its answer or by its event. */
+                cr_assert_eq(seen[1].count, b.stat.version == a.stat.version, "round %u", i);
+                zk_watch_free(first);
+                zk_watch_free(second);
+                answer_reset(&a);
+                answer_reset(&b);
+                answer_reset(&c);
+                cr_assert_eq(set(&client, "/turns", "2", -1), ZK_OK);
+        }
+        client_close(&other);
         client_close(&client);
 }
 
