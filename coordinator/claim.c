@@ -8,6 +8,7 @@
 #include "members.h"
 #include "paths.h"
 #include "tree.h"
+#include "zk-ops.h"
 
 #define READ_BACK_DELAY (200 * USEC_PER_MSEC)
 
@@ -193,33 +194,25 @@ static void on_claimed(const ZkReply *reply, void *userdata) {
         }
 }
 
-static void add_op(GArray *ops, ZkOpType type, const char *path, const char *data,
-                   int32_t version) {
-        ZkOp op = {.type = type, .path = path, .data = data, .version = version};
-
-        g_array_append_val(ops, op);
-}
-
 static int send(Claim *claim, Zk *zk, const char *const *contenders, const char *request) {
         const Coordinator *coordinator = claim->coordinator;
-        g_autoptr(GArray) ops = g_array_new(FALSE, TRUE, sizeof(ZkOp));
+        g_autoptr(GArray) ops = zk_ops_new();
         g_autofree char *control = path_control(coordinator->config->root);
         g_autofree char *record = run_record_encode(claim->record),
                         *ledger = ledger_encode(claim->ledger);
 
         for (const char *const *contender = contenders; contender && *contender; contender++)
-                add_op(ops, ZK_OP_CHECK, *contender, NULL, -1);
+                zk_ops_add(ops, ZK_OP_CHECK, *contender, NULL, -1);
         if (!contenders || !*contenders)
-                add_op(ops, ZK_OP_CHECK, members_self_path(coordinator->members), NULL, -1);
-        add_op(ops, ZK_OP_CHECK, control, NULL, tree_control_version(coordinator->tree));
+                zk_ops_add(ops, ZK_OP_CHECK, members_self_path(coordinator->members), NULL, -1);
+        zk_ops_add(ops, ZK_OP_CHECK, control, NULL, tree_control_version(coordinator->tree));
         claim->ledger_op = ops->len;
-        add_op(ops, ZK_OP_SET, claim->ledger_path, ledger, claim->ledger_version);
-        add_op(ops, ZK_OP_CREATE, claim->record_path, record, 0);
-        add_op(ops, ZK_OP_CREATE, claim->open_path, "", 0);
+        zk_ops_add(ops, ZK_OP_SET, claim->ledger_path, ledger, claim->ledger_version);
+        zk_ops_add(ops, ZK_OP_CREATE, claim->record_path, record, 0);
+        zk_ops_add(ops, ZK_OP_CREATE, claim->open_path, "", 0);
         if (request)
-                add_op(ops, ZK_OP_DELETE, request, NULL, -1);
-        return zk_multi(zk, (const ZkOp *)(void *)ops->data, ops->len, on_claimed, claim,
-                        &claim->call);
+                zk_ops_add(ops, ZK_OP_DELETE, request, NULL, -1);
+        return zk_ops_send(ops, zk, on_claimed, claim, &claim->call);
 }
 
 int claim_start(Coordinator *coordinator, RunRecord *record, Ledger *ledger, int32_t ledger_version,

@@ -14,13 +14,7 @@
 #include "resource.h"
 #include "scheduled-job-internal.h"
 #include "tree.h"
-
-static void add_op(GArray *ops, ZkOpType type, const char *path, const char *data,
-                   int32_t version) {
-        ZkOp op = {.type = type, .path = path, .data = data, .version = version};
-
-        g_array_append_val(ops, op);
-}
+#include "zk-ops.h"
 
 static void forget_write(ScheduledJob *job) {
         job->next_ledger = ledger_free(job->next_ledger);
@@ -73,16 +67,13 @@ static void on_written(const ZkReply *reply, void *userdata) {
 /* Sends the transaction. `next` (taken over) is the ledger as it will be; its operation is the one
  * at `ledger_op`. */
 static void write_ops(ScheduledJob *job, GArray *ops, Ledger *next, guint ledger_op) {
-        Zk *zk = coordinator_zk(job->coordinator);
         int r;
 
         ledger_free(job->next_ledger);
         job->next_ledger = next;
         job->ledger_op = ledger_op;
         job->operation = JOB_OPERATION_WRITING;
-        r = zk ? zk_multi(zk, (const ZkOp *)(void *)ops->data, ops->len, on_written, job,
-                          &job->write_call)
-               : -ENOTCONN;
+        r = zk_ops_send(ops, coordinator_zk(job->coordinator), on_written, job, &job->write_call);
         if (r < 0) {
                 forget_write(job);
                 scheduled_job_write_done(job, r == -ENOTCONN ? ZK_CLOSED : ZK_FAULT);
@@ -93,15 +84,15 @@ static void write_ops(ScheduledJob *job, GArray *ops, Ledger *next, guint ledger
 
 void job_ledger_create(ScheduledJob *job) {
         int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
-        g_autoptr(GArray) ops = g_array_new(FALSE, TRUE, sizeof(ZkOp));
+        g_autoptr(GArray) ops = zk_ops_new();
         g_autofree char *digest = job_spec_digest(job->spec, job->coordinator->config, now),
                         *data = NULL;
         g_autofree char *runs = path_runs(job->coordinator->config->root, job->name);
         Ledger *ledger = ledger_new(now, digest);
 
         data = ledger_encode(ledger);
-        add_op(ops, ZK_OP_CREATE, job->path, data, 0);
-        add_op(ops, ZK_OP_CREATE, runs, "", 0);
+        zk_ops_add(ops, ZK_OP_CREATE, job->path, data, 0);
+        zk_ops_add(ops, ZK_OP_CREATE, runs, "", 0);
         job->remember = job_spec_digest(job->spec, job->coordinator->config, 0);
         /* A create's result carries no version: it is 0, which write_succeeded() takes for a
          * missing one. */
@@ -136,14 +127,14 @@ static void change_slots(const ScheduledJob *job) {
 
 static void adopt(ScheduledJob *job) {
         int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
-        g_autoptr(GArray) ops = g_array_new(FALSE, TRUE, sizeof(ZkOp));
+        g_autoptr(GArray) ops = zk_ops_new();
         g_autofree char *digest = job_spec_digest(job->spec, job->coordinator->config, now),
                         *data = NULL;
         Ledger *next = ledger_copy(job->ledger);
 
         ledger_adopt_digest(next, digest, now);
         data = ledger_encode(next);
-        add_op(ops, ZK_OP_SET, job->path, data, job->ledger_version);
+        zk_ops_add(ops, ZK_OP_SET, job->path, data, job->ledger_version);
         job->remember = job_spec_digest(job->spec, job->coordinator->config, 0);
         job->write_note =
             g_strdup("the job's definition changed: the new one is in force from now on");
@@ -273,14 +264,14 @@ static void add_skip(ScheduledJob *job, GArray *ops, GPtrArray *strings, Ledger 
         data = skip_record(job, entry);
         g_ptr_array_add(strings, path);
         g_ptr_array_add(strings, data);
-        add_op(ops,
-               job->overwrite_records || (joined && !job->remake_records) ? ZK_OP_SET
-                                                                          : ZK_OP_CREATE,
-               path, data, -1);
+        zk_ops_add(ops,
+                   job->overwrite_records || (joined && !job->remake_records) ? ZK_OP_SET
+                                                                              : ZK_OP_CREATE,
+                   path, data, -1);
 }
 
 void job_ledger_write_skips(ScheduledJob *job, const DecisionSkip *skips, size_t n) {
-        g_autoptr(GArray) ops = g_array_new(FALSE, TRUE, sizeof(ZkOp));
+        g_autoptr(GArray) ops = zk_ops_new();
         g_autoptr(GPtrArray) strings = g_ptr_array_new_with_free_func(g_free);
         g_autofree char *control = path_control(job->coordinator->config->root);
         Ledger *next = ledger_copy(job->ledger);
@@ -289,7 +280,7 @@ void job_ledger_write_skips(ScheduledJob *job, const DecisionSkip *skips, size_t
          * any more: one by one, each is made or written over. */
         if (job->one_skip_at_a_time)
                 n = MIN(n, 1);
-        add_op(ops, ZK_OP_CHECK, control, NULL, tree_control_version(job->coordinator->tree));
+        zk_ops_add(ops, ZK_OP_CHECK, control, NULL, tree_control_version(job->coordinator->tree));
         for (size_t i = 0; i < n; i++)
                 add_skip(job, ops, strings, next, &skips[i]);
         if (ops->len == 1) { /* full, and of runs under way: one of them has to end first */
@@ -299,7 +290,8 @@ void job_ledger_write_skips(ScheduledJob *job, const DecisionSkip *skips, size_t
         }
         ledger_compact(next, job->spec->schedule);
         g_ptr_array_add(strings, ledger_encode(next));
-        add_op(ops, ZK_OP_SET, job->path, strings->pdata[strings->len - 1], job->ledger_version);
+        zk_ops_add(ops, ZK_OP_SET, job->path, strings->pdata[strings->len - 1],
+                   job->ledger_version);
         job->write_note = skips_note(skips, n);
         job->write_note_tick = skips[0].from;
         job->write_note_id = g_strdup(MESSAGE_TICK_SKIPPED);
@@ -310,7 +302,7 @@ void job_ledger_write_skips(ScheduledJob *job, const DecisionSkip *skips, size_t
 
 void job_ledger_refuse_request(ScheduledJob *job, const JobRequest *request, const char *why) {
         const char *root = job->coordinator->config->root;
-        g_autoptr(GArray) ops = g_array_new(FALSE, TRUE, sizeof(ZkOp));
+        g_autoptr(GArray) ops = zk_ops_new();
         g_autofree char *record_path = path_run(root, job->name, request->id),
                         *request_path = path_request(root, request->id);
         _cleanup_(run_record_freep) RunRecord *record = run_record_new(job->name, request->id);
@@ -322,8 +314,8 @@ void job_ledger_refuse_request(ScheduledJob *job, const JobRequest *request, con
         record->node = g_strdup(job->coordinator->config->node_name);
         record->ended = clock_realtime();
         data = run_record_encode(record);
-        add_op(ops, ZK_OP_DELETE, request_path, NULL, -1);
-        add_op(ops, ZK_OP_CREATE, record_path, data, 0);
+        zk_ops_add(ops, ZK_OP_DELETE, request_path, NULL, -1);
+        zk_ops_add(ops, ZK_OP_CREATE, record_path, data, 0);
         job->write_note = g_strdup_printf("manual run %s skipped: %s", request->id, why);
         job->write_note_id = g_strdup(MESSAGE_TICK_SKIPPED);
         g_free(job->refused);
@@ -335,7 +327,7 @@ void job_ledger_refuse_request(ScheduledJob *job, const JobRequest *request, con
 
 static void on_found(const ZkReply *reply, void *userdata) {
         ScheduledJob *job = userdata;
-        g_autoptr(GArray) ops = g_array_new(FALSE, TRUE, sizeof(ZkOp));
+        g_autoptr(GArray) ops = zk_ops_new();
         _cleanup_(run_record_freep) RunRecord *found = NULL;
         g_autofree char *data = NULL;
         Ledger *next;
@@ -351,7 +343,7 @@ static void on_found(const ZkReply *reply, void *userdata) {
         if (run_state_is_final(found->state))
                 (void)ledger_settle(next, found, job->spec->schedule);
         data = ledger_encode(next);
-        add_op(ops, ZK_OP_SET, job->path, data, job->ledger_version);
+        zk_ops_add(ops, ZK_OP_SET, job->path, data, job->ledger_version);
         job->write_note =
             g_strdup_printf("run %s had a record but no entry in the ledger: taken in", found->run);
         job->write_note_id = g_strdup(MESSAGE_FOREIGN_DATA);

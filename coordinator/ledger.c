@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "json-line.h"
+#include "paths.h"
 
 #define LEDGER_VERSION 1
 
@@ -360,7 +361,7 @@ int ledger_skip(Ledger *ledger, const Schedule *schedule, int64_t from, int64_t 
             .to = to,
             .count = count,
             .state = RUN_SKIPPED,
-            .run = g_strdup_printf("%" G_GINT64_FORMAT "-0", from),
+            .run = run_id_for_skip(from),
             .why = g_strdup(why),
         };
         g_ptr_array_add(ledger->open, entry);

@@ -9,6 +9,7 @@
 #include "message-id.h"
 #include "paths.h"
 #include "scheduled-job.h"
+#include "zk-ops.h"
 
 #define PRUNE_MAX 8
 #define ATTEMPTS_BEFORE_PAUSE 4
@@ -184,15 +185,8 @@ static void on_written(const ZkReply *reply, void *userdata) {
         }
 }
 
-static void add_op(GArray *ops, ZkOpType type, const char *path, const char *data,
-                   int32_t version) {
-        ZkOp op = {.type = type, .path = path, .data = data, .version = version};
-
-        g_array_append_val(ops, op);
-}
-
 static void write_result(Settle *settle) {
-        g_autoptr(GArray) ops = g_array_new(FALSE, TRUE, sizeof(ZkOp));
+        g_autoptr(GArray) ops = zk_ops_new();
         g_autofree char *record = run_record_encode(settle->record), *ledger = NULL;
         int r;
 
@@ -204,25 +198,25 @@ static void write_result(Settle *settle) {
         }
         choose_pruned(settle);
         if (settle->record_version >= 0)
-                add_op(ops, ZK_OP_SET, settle->record_path, record, settle->record_version);
+                zk_ops_add(ops, ZK_OP_SET, settle->record_path, record, settle->record_version);
         else if (!settle->no_directory)
-                add_op(ops, ZK_OP_CREATE, settle->record_path, record, 0);
+                zk_ops_add(ops, ZK_OP_CREATE, settle->record_path, record, 0);
         settle->ledger_op = ops->len;
         if (ledger)
-                add_op(ops, ZK_OP_SET, settle->ledger_path, ledger, settle->ledger_version);
+                zk_ops_add(ops, ZK_OP_SET, settle->ledger_path, ledger, settle->ledger_version);
         if (settle->open_exists)
-                add_op(ops, ZK_OP_DELETE, settle->open_path, NULL, -1);
+                zk_ops_add(ops, ZK_OP_DELETE, settle->open_path, NULL, -1);
         for (guint i = 0; i < n_locks(settle); i++)
                 if (settle->lock_exists[i] && !settle->only_if_claimed)
-                        add_op(ops, ZK_OP_DELETE, settle->record->locks[i], NULL, -1);
+                        zk_ops_add(ops, ZK_OP_DELETE, settle->record->locks[i], NULL, -1);
         for (guint i = 0; i < settle->pruned->len; i++)
-                add_op(ops, ZK_OP_DELETE, settle->pruned->pdata[i], NULL, -1);
+                zk_ops_add(ops, ZK_OP_DELETE, settle->pruned->pdata[i], NULL, -1);
         if (ops->len == 0) { /* nothing is left of the job */
                 finish(settle, SETTLE_DONE);
                 return;
         }
-        r = zk_multi(session_zk(settle->coordinator->session), (const ZkOp *)(void *)ops->data,
-                     ops->len, on_written, settle, &settle->write);
+        r = zk_ops_send(ops, session_zk(settle->coordinator->session), on_written, settle,
+                        &settle->write);
         if (r < 0)
                 again_later(settle);
 }
