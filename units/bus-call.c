@@ -6,15 +6,20 @@
 
 #include "unit.h"
 
+/* A call is in the list of its state, until it is done. */
+typedef enum CallState {
+        CALL_WAITING,
+        CALL_SENT,
+        CALL_CUT, /* the connection on which it was sent is gone: nobody but us will answer it */
+        CALL_DONE,
+} CallState;
+
 struct BusQueue {
         sd_bus *bus; /* weak: the manager's */
-        GQueue waiting;
-        unsigned in_flight;
+        GQueue calls[CALL_DONE];
         sd_event_source
             *pump; /* sends from the loop, so that no callback comes from inside bus_call_new() */
 };
-
-typedef enum CallState { CALL_WAITING, CALL_IN_FLIGHT, CALL_DONE } CallState;
 
 struct BusCall {
         BusQueue *queue; /* weak */
@@ -28,19 +33,29 @@ struct BusCall {
         sd_bus_slot *slot;
 };
 
-static void queue_wake(BusQueue *queue) {
-        bool can_send =
-            queue->bus && queue->in_flight < UNIT_CALLS_IN_FLIGHT_MAX && queue->waiting.length > 0;
+static bool queue_can_send(const BusQueue *queue) {
+        return queue->bus && queue->calls[CALL_WAITING].length > 0 &&
+               queue->calls[CALL_SENT].length < UNIT_CALLS_IN_FLIGHT_MAX;
+}
 
-        (void)sd_event_source_set_enabled(queue->pump, can_send ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+static void queue_wake(BusQueue *queue) {
+        bool busy = queue->calls[CALL_CUT].length > 0 || queue_can_send(queue);
+
+        (void)sd_event_source_set_enabled(queue->pump, busy ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+}
+
+static void call_move(BusCall *call, CallState state) {
+        if (call->state != CALL_DONE)
+                g_queue_unlink(&call->queue->calls[call->state], &call->link);
+        call->state = state;
+        if (state != CALL_DONE)
+                g_queue_push_tail_link(&call->queue->calls[state], &call->link);
 }
 
 /* Nothing of the call may be touched after func, which may free it. */
 static void call_finish(BusCall *call, sd_bus_message *reply, const sd_bus_error *error) {
-        if (call->state == CALL_IN_FLIGHT)
-                call->queue->in_flight--;
         call->slot = sd_bus_slot_unref(call->slot);
-        call->state = CALL_DONE;
+        call_move(call, CALL_DONE);
         queue_wake(call->queue);
         call->func(reply, error, call->userdata);
 }
@@ -64,10 +79,8 @@ static void call_send(BusCall *call) {
                 r = sd_bus_call_async(queue->bus, &call->slot, message, on_reply, call,
                                       call->timeout);
         if (r == -ENOTCONN || r == -ECONNRESET) {
-                /* The connection is just going down, and no whole message has left: the call waits
-                 * for the next one. */
-                g_queue_push_head_link(&queue->waiting, &call->link);
-                queue->bus = NULL;
+                queue->bus = NULL; /* The connection is just going down, and no whole message has
+                                      left: the call waits for the next one. */
                 return;
         }
         if (r < 0) {
@@ -75,16 +88,20 @@ static void call_send(BusCall *call) {
                 call_finish(call, NULL, &error);
                 return;
         }
-        call->state = CALL_IN_FLIGHT;
-        queue->in_flight++;
+        call_move(call, CALL_SENT);
 }
 
 static int on_pump(sd_event_source *source, void *userdata) {
+        const sd_bus_error cut =
+            SD_BUS_ERROR_MAKE_CONST(SD_BUS_ERROR_DISCONNECTED, "The connection was given up");
         BusQueue *queue = userdata;
-        GList *link = g_queue_pop_head_link(&queue->waiting);
 
-        if (link)
-                call_send(link->data);
+        if (queue->calls[CALL_CUT].length > 0) {
+                call_finish(queue->calls[CALL_CUT].head->data, NULL, &cut);
+                return 0;
+        }
+        if (queue_can_send(queue))
+                call_send(queue->calls[CALL_WAITING].head->data);
         queue_wake(queue);
         return 0;
 }
@@ -93,7 +110,8 @@ int bus_queue_new(sd_event *event, BusQueue **ret_queue) {
         _cleanup_(bus_queue_freep) BusQueue *queue = g_new0(BusQueue, 1);
         int r;
 
-        g_queue_init(&queue->waiting);
+        for (CallState state = CALL_WAITING; state < CALL_DONE; state++)
+                g_queue_init(&queue->calls[state]);
         r = sd_event_add_defer(event, &queue->pump, on_pump, queue);
         if (r < 0)
                 return r;
@@ -105,13 +123,27 @@ int bus_queue_new(sd_event *event, BusQueue **ret_queue) {
 BusQueue *bus_queue_free(BusQueue *queue) {
         if (!queue)
                 return NULL;
-        g_assert(queue->waiting.length == 0 && queue->in_flight == 0);
+        for (CallState state = CALL_WAITING; state < CALL_DONE; state++)
+                g_assert(queue->calls[state].length == 0);
         sd_event_source_disable_unref(queue->pump);
         g_free(queue);
         return NULL;
 }
 
+/* sd-bus answers what is pending on a connection that the other side ends, and forgets what is
+ * pending on one that we close. */
+static void queue_cut(BusQueue *queue) {
+        while (queue->calls[CALL_SENT].length > 0) {
+                BusCall *call = queue->calls[CALL_SENT].head->data;
+
+                call->slot = sd_bus_slot_unref(call->slot);
+                call_move(call, CALL_CUT);
+        }
+}
+
 void bus_queue_set_bus(BusQueue *queue, sd_bus *bus) {
+        if (!bus)
+                queue_cut(queue);
         queue->bus = bus;
         queue_wake(queue);
 }
@@ -129,10 +161,10 @@ BusCall *bus_call_new(BusQueue *queue, BusCallBuild build, BusCallFunc func, voi
                           .flags = flags};
         call->link.data = call;
         if (flags & BUS_CALL_URGENT)
-                for (place = queue->waiting.head;
+                for (place = queue->calls[CALL_WAITING].head;
                      place && ((BusCall *)place->data)->flags & BUS_CALL_URGENT;)
                         place = place->next;
-        g_queue_insert_before_link(&queue->waiting, place, &call->link);
+        g_queue_insert_before_link(&queue->calls[CALL_WAITING], place, &call->link);
         queue_wake(queue);
         return call;
 }
@@ -140,10 +172,7 @@ BusCall *bus_call_new(BusQueue *queue, BusCallBuild build, BusCallFunc func, voi
 BusCall *bus_call_free(BusCall *call) {
         if (!call)
                 return NULL;
-        if (call->state == CALL_WAITING)
-                g_queue_unlink(&call->queue->waiting, &call->link);
-        if (call->state == CALL_IN_FLIGHT)
-                call->queue->in_flight--;
+        call_move(call, CALL_DONE);
         sd_bus_slot_unref(call->slot);
         queue_wake(call->queue);
         g_free(call);

@@ -3,7 +3,8 @@
  *
  * A call that finds no connection, or too many calls under way, waits in the queue; its message is
  * made when its turn comes, because a message belongs to one connection and the connection may
- * change while the call waits. Freeing a call, at any time, means that its callback never comes.
+ * change while the call waits. A call that was sent ends with its connection: whether PID 1 acted
+ * on it is then unknown. Freeing a call, at any time, means that its callback never comes.
  */
 #pragma once
 
@@ -33,7 +34,9 @@ int bus_queue_new(sd_event *event, BusQueue **ret_queue);
 BusQueue *bus_queue_free(BusQueue *queue);
 DEFINE_CLEANUP(BusQueue, bus_queue_free);
 
-/* The connection to send on, NULL while there is none. Borrowed. */
+/* The connection to send on, NULL while there is none: to be said before it is closed. Borrowed.
+ * What is in flight when it becomes NULL is answered from the loop, with
+ * SD_BUS_ERROR_DISCONNECTED. */
 void bus_queue_set_bus(BusQueue *queue, sd_bus *bus);
 
 /* Queues a call. Never calls back from inside. */
