@@ -151,12 +151,12 @@ static void leave_for_the_next(Coordinator *coordinator) {
                 leave(coordinator);
 }
 
-static void on_own_job(UnitJob systemd_job, void *userdata) {
+static void on_own_systemd_job(SystemdJob systemd_job, void *userdata) {
         Coordinator *coordinator = userdata;
 
         if (coordinator->stopping)
                 return;
-        if (systemd_job == UNIT_JOB_STOP)
+        if (systemd_job == SYSTEMD_JOB_STOP)
                 coordinator_stop(coordinator);
         else
                 leave_for_the_next(coordinator);
@@ -165,7 +165,7 @@ static void on_own_job(UnitJob systemd_job, void *userdata) {
 void coordinator_terminate(Coordinator *coordinator) {
         if (coordinator->stopping)
                 return;
-        if (unit_manager_query_job(coordinator->units, OWN_UNIT, RESTART_QUERY_TIMEOUT, on_own_job,
-                                   coordinator) < 0)
-                on_own_job(UNIT_JOB_UNKNOWN, coordinator);
+        if (unit_manager_query_systemd_job(coordinator->units, OWN_UNIT, RESTART_QUERY_TIMEOUT,
+                                           on_own_systemd_job, coordinator) < 0)
+                on_own_systemd_job(SYSTEMD_JOB_UNKNOWN, coordinator);
 }

@@ -132,7 +132,7 @@ static void perform(Run *run, RunAction action) {
                          run->record->run);
                 return;
         case RUN_ACTION_STOP_UNIT:
-                (void)unit_stop(run->unit);
+                unit_stop(run->unit);
                 return;
         case RUN_ACTION_SETTLE:
                 run_record_take_result(run->record, unit_result(run->unit), run->interrupted);
@@ -188,7 +188,7 @@ void run_session_lost(Run *run) {
         /* Others may have its locks already: what did not end between D - K and D, or was not told
          * because the server was first to say so, has no time left to end by itself. */
         if (run->phase == RUN_PHASE_STOPPING && run->record->locks && *run->record->locks)
-                (void)unit_kill(run->unit);
+                unit_kill(run->unit);
 }
 
 void run_leave(Run *run) {

@@ -25,7 +25,7 @@ struct Scope {
         void *userdata;
         char *cgroup; /* NULL until it is known */
         char *fault;
-        bool job_done;
+        bool systemd_job_done;
         bool want_stop, want_kill, stop_sent, kill_sent;
         BusCall *start, *locate, *stop, *kill;
         CgroupWatch *watch;
@@ -193,10 +193,10 @@ static int build_locate(sd_bus *bus, void *userdata, sd_bus_message **ret_messag
         return r;
 }
 
-void scope_on_job_removed(Scope *scope, const char *word) {
-        if (scope->job_done || scope->cgroup || scope->fault)
+void scope_on_systemd_job_removed(Scope *scope, const char *word) {
+        if (scope->systemd_job_done || scope->cgroup || scope->fault)
                 return;
-        scope->job_done = true;
+        scope->systemd_job_done = true;
         if (!g_str_equal(word, "done")) {
                 scope_fail(scope, "the service manager could not move the process");
                 return;

@@ -29,7 +29,7 @@ typedef enum ScopeEvent {
 /* From the loop only. The scope may be freed in it. */
 typedef void (*ScopeFunc)(Scope *scope, ScopeEvent event, void *userdata);
 
-/* Return: 0 or negative errno. */
+/* The spec is copied. Return: 0; whatever goes wrong is told later, as FAILED. */
 int scope_start(UnitManager *manager, const ScopeSpec *spec, ScopeFunc func, void *userdata,
                 Scope **ret_scope);
 

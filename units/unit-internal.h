@@ -41,10 +41,10 @@ struct Unit {
         unsigned absences; /* how often a read in doubt found nothing */
         unsigned counts;   /* how often the last read came too early */
 
-        char *start_job;  /* object path of the start job, once known */
-        char *start_word; /* JobRemoved's word about it */
-        bool read_again;  /* something happened while a read was under way */
-        bool known_ours;  /* seen with our nonce */
+        char *systemd_job; /* object path of the start job, once known */
+        char *start_word;  /* JobRemoved's word about it */
+        bool read_again;   /* something happened while a read was under way */
+        bool known_ours;   /* seen with our nonce */
         bool started_told;
         usec_t look_delay;         /* of the next look, doubling */
         bool want_stop, want_kill; /* the owner's wish */

@@ -172,7 +172,8 @@ static int on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error
         return 0;
 }
 
-static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {
+static int on_systemd_job_removed(sd_bus_message *message, void *userdata,
+                                  sd_bus_error *ret_error) {
         UnitManager *manager = userdata;
         const char *path, *name, *word;
         GHashTableIter iter;
@@ -184,11 +185,11 @@ static int on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error 
         g_hash_table_iter_init(&iter, manager->units);
         while (g_hash_table_iter_next(&iter, &unit, NULL))
                 if (g_str_equal(unit_name(unit), name))
-                        unit_on_job_removed(unit, path, word);
+                        unit_on_systemd_job_removed(unit, path, word);
         g_hash_table_iter_init(&iter, manager->scopes);
         while (g_hash_table_iter_next(&iter, &unit, NULL))
                 if (g_str_equal(scope_name(unit), name))
-                        scope_on_job_removed(unit, word);
+                        scope_on_systemd_job_removed(unit, word);
         return 0;
 }
 
@@ -230,7 +231,7 @@ static int on_connected(sd_bus_message *message, void *userdata, sd_bus_error *r
         int r;
 
         r = manager_match(manager, manager->is_private ? NULL : SYSTEMD_SERVICE, SYSTEMD_PATH,
-                          SYSTEMD_MANAGER, "JobRemoved", on_job_removed);
+                          SYSTEMD_MANAGER, "JobRemoved", on_systemd_job_removed);
         if (r >= 0 && !manager->is_private)
                 r = sd_bus_add_match_async(
                     manager->bus, &manager->slots[manager->n_slots++],

@@ -48,10 +48,10 @@ void unit_forget(UnitManager *manager, const char *name);
 /* Scopes, which want to hear of the same (scope.c). */
 void unit_manager_add_scope(UnitManager *manager, Scope *scope);
 void unit_manager_remove_scope(UnitManager *manager, Scope *scope);
-void scope_on_job_removed(Scope *scope, const char *word);
+void scope_on_systemd_job_removed(Scope *scope, const char *word);
 void scope_on_disconnected(Scope *scope);
 
 /* Implemented in unit-watch.c; they report nothing from inside. */
-void unit_on_job_removed(Unit *unit, const char *systemd_job, const char *word);
+void unit_on_systemd_job_removed(Unit *unit, const char *systemd_job, const char *word);
 void unit_on_connected(Unit *unit);
 void unit_on_disconnected(Unit *unit);

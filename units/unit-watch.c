@@ -197,8 +197,8 @@ static void unit_apply_running(Unit *unit, const UnitProperties *p) {
         }
         if (unit->result.invocation_id[0] && p->main_pid)
                 unit_started(unit);
-        if (!unit->start_job && p->systemd_job && !deactivating)
-                unit->start_job = g_strdup(p->systemd_job);
+        if (!unit->systemd_job && p->systemd_job && !deactivating)
+                unit->systemd_job = g_strdup(p->systemd_job);
         unit_pursue(unit);
         if (deactivating && !p->systemd_job)
                 unit_send_stop(unit); /* its time limit passed: PID 1 is at it already, but only a
@@ -370,10 +370,10 @@ void unit_read(Unit *unit) {
 
 /* --- what the manager tells --- */
 
-void unit_on_job_removed(Unit *unit, const char *systemd_job, const char *word) {
+void unit_on_systemd_job_removed(Unit *unit, const char *systemd_job, const char *word) {
         if (unit->state != UNIT_STATE_UNSURE && unit->state != UNIT_STATE_RUNNING)
                 return;
-        if (unit->start_job && strcmp(unit->start_job, systemd_job) == 0) {
+        if (unit->systemd_job && strcmp(unit->systemd_job, systemd_job) == 0) {
                 g_free(unit->start_word);
                 unit->start_word = g_strdup(word);
         }

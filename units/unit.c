@@ -118,7 +118,7 @@ static void on_start(sd_bus_message *reply, const sd_bus_error *error, void *use
                 return;
         }
         if (sd_bus_message_read(reply, "o", &path) >= 0)
-                unit->start_job = g_strdup(path);
+                unit->systemd_job = g_strdup(path);
         unit->state = UNIT_STATE_RUNNING;
         unit_peek(unit);
         unit_pursue(unit);
@@ -268,9 +268,9 @@ void unit_pursue(Unit *unit) {
                 unit_send_stop(unit);
 }
 
-static int unit_want(Unit *unit, bool *wish) {
+static void unit_want(Unit *unit, bool *wish) {
         if (unit->state == UNIT_STATE_OVER)
-                return 0;
+                return;
         *wish = true;
         if (unit->state < UNIT_STATE_DRAINING)
                 unit->result.stopped = true;
@@ -279,15 +279,14 @@ static int unit_want(Unit *unit, bool *wish) {
                 unit_end(unit, UNIT_OUTCOME_START_FAILED, "stopped before it was started");
         else
                 unit_pursue(unit);
-        return 0;
 }
 
-int unit_stop(Unit *unit) {
-        return unit_want(unit, &unit->want_stop);
+void unit_stop(Unit *unit) {
+        unit_want(unit, &unit->want_stop);
 }
 
-int unit_kill(Unit *unit) {
-        return unit_want(unit, &unit->want_kill);
+void unit_kill(Unit *unit) {
+        unit_want(unit, &unit->want_kill);
 }
 
 /* --- the end --- */
@@ -317,7 +316,7 @@ Unit *unit_free(Unit *unit) {
         g_free(unit->path);
         g_free(unit->nonce);
         g_free(unit->cgroup);
-        g_free(unit->start_job);
+        g_free(unit->systemd_job);
         g_free(unit->start_word);
         g_free(unit);
         return NULL;

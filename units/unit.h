@@ -63,15 +63,15 @@ typedef enum UnitEvent {
 } UnitEvent;
 typedef void (*UnitFunc)(Unit *unit, UnitEvent event, void *userdata);
 
-/* `stopping` as told by PID 1 about a unit's queued job. */
-typedef enum UnitJob {
-        UNIT_JOB_NONE,
-        UNIT_JOB_STOP,
-        UNIT_JOB_RESTART,
-        UNIT_JOB_OTHER,
-        UNIT_JOB_UNKNOWN
-} UnitJob;
-typedef void (*UnitJobFunc)(UnitJob systemd_job, void *userdata);
+/* What PID 1 has queued for a unit. */
+typedef enum SystemdJob {
+        SYSTEMD_JOB_NONE,
+        SYSTEMD_JOB_STOP,
+        SYSTEMD_JOB_RESTART,
+        SYSTEMD_JOB_OTHER,
+        SYSTEMD_JOB_UNKNOWN
+} SystemdJob;
+typedef void (*SystemdJobFunc)(SystemdJob systemd_job, void *userdata);
 
 /* Connects; a bus that is not there yet is retried. Return: 0 or negative errno; -EOPNOTSUPP on a
  * machine without the unified cgroup hierarchy, where nobody could tell when a run is over. */
@@ -81,16 +81,16 @@ UnitManager *unit_manager_free(UnitManager *manager);
 DEFINE_CLEANUP(UnitManager, unit_manager_free);
 /* Return: whether the bus answers at the moment. */
 bool unit_manager_connected(const UnitManager *manager);
-/* Return: whether PID 1 has still to answer what unit_discard() or unit_manager_query_job() asked
- * of it. A program that is about to end runs its loop until this is false (or for a second at
+/* Return: whether PID 1 has still to answer what unit_discard() or unit_manager_query_systemd_job()
+ * asked of it. A program that is about to end runs its loop until this is false (or for a second at
  * most): PID 1 does nothing for a caller who has left when it looks. */
 bool unit_manager_busy(const UnitManager *manager);
 
 /* Asks which job PID 1 has queued for a unit ("jobkeeperd.service"): is our own SIGTERM part of a
- * restart? Answers within `timeout`, with UNIT_JOB_UNKNOWN where PID 1 does not. Return: 0 or
+ * restart? Answers within `timeout`, with SYSTEMD_JOB_UNKNOWN where PID 1 does not. Return: 0 or
  * negative errno. */
-int unit_manager_query_job(UnitManager *manager, const char *unit, usec_t timeout, UnitJobFunc func,
-                           void *userdata);
+int unit_manager_query_systemd_job(UnitManager *manager, const char *unit, usec_t timeout,
+                                   SystemdJobFunc func, void *userdata);
 
 /* Starts a unit. The spec is copied. A unit of this name that exists is adopted if it has our
  * nonce; with another nonce the start fails (result UNIT_OUTCOME_START_FAILED). Waits its turn when
@@ -106,9 +106,9 @@ int unit_adopt(UnitManager *manager, const char *name, const char *nonce, UnitFu
 
 /* SIGTERM now, SIGKILL after the stop timeout, to the whole cgroup (StopUnit). Idempotent; ENDED
  * follows. */
-int unit_stop(Unit *unit);
+void unit_stop(Unit *unit);
 /* SIGKILL to the whole cgroup now. Idempotent; ENDED follows. */
-int unit_kill(Unit *unit);
+void unit_kill(Unit *unit);
 
 /* After ENDED and once the result is safe elsewhere: lets PID 1 forget the unit (StopUnit,
  * ResetFailed). Nothing is reported. */

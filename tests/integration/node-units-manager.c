@@ -54,7 +54,7 @@ void test_adopt_absent(Fixture *f) {
         seen_done(&other);
         run_for(f, 200 * USEC_PER_MSEC);
         check(f, strcmp(seen.trace, "s") == 0, "adopt: and is left alone");
-        (void)unit_kill(seen.unit);
+        unit_kill(seen.unit);
         (void)wait_for(f, &seen, 'e');
         check_told(f, &seen, is(&seen, UNIT_OUTCOME_SIGNAL, SIGKILL, true),
                    "adopt: until its owner kills it");
@@ -161,7 +161,7 @@ void test_bus_lost(Fixture *f) {
         seen_shell(f, &starting, names[2], once);
         (void)sd_event_run(f->event, 0); /* the start leaves; nobody will hear the answer */
         check(f, cut_bus() > 0, "bus lost: cut");
-        (void)unit_stop(stopping.unit);
+        unit_stop(stopping.unit);
         check(f, wait_connected(f, false), "bus lost: noticed");
         seen_shell(f, &late, names[3], "exit 0");
         check(f, wait_connected(f, true), "bus lost: back");
@@ -238,7 +238,7 @@ void test_reexec(Fixture *f) {
         (void)wait_for(f, &seen, 'e');
         check_told(f, &seen, is(&seen, UNIT_OUTCOME_EXIT_CODE, 4, false),
                    "PID 1 executed itself anew");
-        (void)unit_stop(stopped.unit);
+        unit_stop(stopped.unit);
         (void)wait_for(f, &stopped, 'e');
         check_told(f, &stopped, is(&stopped, UNIT_OUTCOME_SUCCESS, 0, true),
                    "PID 1 executed itself anew, then stop with exit 0");
@@ -297,7 +297,7 @@ void test_private_socket(Fixture *f) {
         seen_done(&seen);
         seen_shell(f, &seen, other, "sleep 1000");
         (void)wait_for(f, &seen, 's');
-        (void)unit_stop(seen.unit);
+        unit_stop(seen.unit);
         (void)wait_for(f, &seen, 'e');
         check_told(f, &seen, is(&seen, UNIT_OUTCOME_SIGNAL, SIGTERM, true), "private socket: stop");
         seen_done(&seen);
@@ -307,22 +307,23 @@ void test_private_socket(Fixture *f) {
         new_manager(f);
 }
 
-static void on_job(UnitJob systemd_job, void *userdata) {
+static void on_systemd_job(SystemdJob systemd_job, void *userdata) {
         *(int *)userdata = (int)systemd_job;
 }
 
-static int ask_job(Fixture *f, const char *name) {
+static int ask_systemd_job(Fixture *f, const char *name) {
         usec_t end = clock_monotonic() + PATIENCE;
         int answer = -1;
 
-        if (unit_manager_query_job(f->manager, name, 5 * USEC_PER_SEC, on_job, &answer) < 0)
+        if (unit_manager_query_systemd_job(f->manager, name, 5 * USEC_PER_SEC, on_systemd_job,
+                                           &answer) < 0)
                 return -1;
         while (answer < 0 && clock_monotonic() < end)
                 (void)sd_event_run(f->event, 50 * USEC_PER_MSEC);
         return answer;
 }
 
-void test_query_job(Fixture *f) {
+void test_query_systemd_job(Fixture *f) {
         g_autofree char *name = fresh_name(f),
                         *ready = g_build_filename(f->directory, "query-ready", NULL);
         g_autofree char *script =
@@ -331,23 +332,25 @@ void test_query_job(Fixture *f) {
         int answer = -1;
         Seen seen;
 
-        check(f, ask_job(f, "dbus.service") == UNIT_JOB_NONE, "query: no job");
+        check(f, ask_systemd_job(f, "dbus.service") == SYSTEMD_JOB_NONE, "query: no job");
         seen_shell(f, &seen, name, script);
         (void)wait_file(f, ready);
-        check(f, ask_job(f, name) == UNIT_JOB_OTHER, "query: a start job");
+        check(f, ask_systemd_job(f, name) == SYSTEMD_JOB_OTHER, "query: a start job");
         g_free(command_output(restart));
-        check(f, ask_job(f, name) == UNIT_JOB_RESTART, "query: a restart job");
-        (void)unit_stop(seen.unit);
-        check(f, ask_job(f, name) == UNIT_JOB_STOP, "query: a stop job");
+        check(f, ask_systemd_job(f, name) == SYSTEMD_JOB_RESTART, "query: a restart job");
+        unit_stop(seen.unit);
+        check(f, ask_systemd_job(f, name) == SYSTEMD_JOB_STOP, "query: a stop job");
         (void)wait_for(f, &seen, 'e');
         seen_done(&seen);
-        check(f, unit_manager_query_job(f->manager, name, 0, on_job, &answer) == 0 && answer == -1,
+        check(f,
+              unit_manager_query_systemd_job(f->manager, name, 0, on_systemd_job, &answer) == 0 &&
+                  answer == -1,
               "query: no answer from inside");
         while (answer < 0)
                 (void)sd_event_run(f->event, 50 * USEC_PER_MSEC);
-        check(f, answer == UNIT_JOB_UNKNOWN, "query: no time, no answer");
+        check(f, answer == SYSTEMD_JOB_UNKNOWN, "query: no time, no answer");
         wait_idle(f);
-        (void)unit_manager_query_job(f->manager, name, PATIENCE, on_job, &answer);
+        (void)unit_manager_query_systemd_job(f->manager, name, PATIENCE, on_systemd_job, &answer);
         new_manager(f); /* with a question open */
 }
 

@@ -52,7 +52,7 @@ static const struct {
     {"reexec", test_reexec},
     {"reload", test_reload},
     {"private-socket", test_private_socket},
-    {"query-job", test_query_job},
+    {"query-systemd-job", test_query_systemd_job},
     {"hundred", test_hundred},
 };
 

@@ -7,17 +7,17 @@
 
 #include "unit-manager.h"
 
-typedef struct JobQuery {
+typedef struct SystemdJobQuery {
         Errand errand;
         UnitManager *manager; /* weak: owns us */
         char *path;           /* of the unit, then of its job */
         BusCall *call;
         sd_event_source *timer;
-        UnitJobFunc func;
+        SystemdJobFunc func;
         void *userdata;
-} JobQuery;
+} SystemdJobQuery;
 
-static JobQuery *job_query_free(JobQuery *query) {
+static SystemdJobQuery *systemd_job_query_free(SystemdJobQuery *query) {
         if (!query)
                 return NULL;
         unit_manager_disown(query->manager, &query->errand);
@@ -27,17 +27,17 @@ static JobQuery *job_query_free(JobQuery *query) {
         g_free(query);
         return NULL;
 }
-DEFINE_CLEANUP(JobQuery, job_query_free);
+DEFINE_CLEANUP(SystemdJobQuery, systemd_job_query_free);
 
-static void job_query_destroy(Errand *errand) {
-        job_query_free((JobQuery *)errand);
+static void systemd_job_query_destroy(Errand *errand) {
+        systemd_job_query_free((SystemdJobQuery *)errand);
 }
 
-static void query_answer(JobQuery *query, UnitJob systemd_job) {
-        UnitJobFunc func = query->func;
+static void query_answer(SystemdJobQuery *query, SystemdJob systemd_job) {
+        SystemdJobFunc func = query->func;
         void *userdata = query->userdata;
 
-        job_query_free(query);
+        systemd_job_query_free(query);
         func(systemd_job, userdata);
 }
 
@@ -56,46 +56,46 @@ static int build_get(sd_bus *bus, const char *path, const char *interface, const
         return 0;
 }
 
-static int build_get_job(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
-        JobQuery *query = userdata;
+static int build_get_systemd_job(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
+        SystemdJobQuery *query = userdata;
 
         return build_get(bus, query->path, SYSTEMD_SERVICE ".Unit", "Job", ret_message);
 }
 
 static int build_get_type(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
-        JobQuery *query = userdata;
+        SystemdJobQuery *query = userdata;
 
         return build_get(bus, query->path, SYSTEMD_SERVICE ".Job", "JobType", ret_message);
 }
 
-static UnitJob unit_job_from_string(const char *type) {
+static SystemdJob systemd_job_from_string(const char *type) {
         if (strcmp(type, "stop") == 0)
-                return UNIT_JOB_STOP;
+                return SYSTEMD_JOB_STOP;
         if (strcmp(type, "restart") == 0 || strcmp(type, "try-restart") == 0)
-                return UNIT_JOB_RESTART;
-        return UNIT_JOB_OTHER;
+                return SYSTEMD_JOB_RESTART;
+        return SYSTEMD_JOB_OTHER;
 }
 
 static void on_type(sd_bus_message *reply, const sd_bus_error *error, void *userdata) {
         const char *type;
 
         if (reply && sd_bus_message_read(reply, "v", "s", &type) >= 0)
-                query_answer(userdata, unit_job_from_string(type));
+                query_answer(userdata, systemd_job_from_string(type));
         else
-                query_answer(userdata, UNIT_JOB_UNKNOWN);
+                query_answer(userdata, SYSTEMD_JOB_UNKNOWN);
 }
 
-static void on_job(sd_bus_message *reply, const sd_bus_error *error, void *userdata) {
-        JobQuery *query = userdata;
+static void on_systemd_job(sd_bus_message *reply, const sd_bus_error *error, void *userdata) {
+        SystemdJobQuery *query = userdata;
         const char *path;
         uint32_t id;
 
         if (!reply || sd_bus_message_read(reply, "v", "(uo)", &id, &path) < 0) {
-                query_answer(query, UNIT_JOB_UNKNOWN);
+                query_answer(query, SYSTEMD_JOB_UNKNOWN);
                 return;
         }
         if (id == 0) {
-                query_answer(query, UNIT_JOB_NONE);
+                query_answer(query, SYSTEMD_JOB_NONE);
                 return;
         }
         g_free(query->path);
@@ -106,16 +106,16 @@ static void on_job(sd_bus_message *reply, const sd_bus_error *error, void *userd
 }
 
 static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
-        query_answer(userdata, UNIT_JOB_UNKNOWN);
+        query_answer(userdata, SYSTEMD_JOB_UNKNOWN);
         return 0;
 }
 
-int unit_manager_query_job(UnitManager *manager, const char *unit, usec_t timeout, UnitJobFunc func,
-                           void *userdata) {
-        _cleanup_(job_query_freep) JobQuery *query = g_new0(JobQuery, 1);
+int unit_manager_query_systemd_job(UnitManager *manager, const char *unit, usec_t timeout,
+                                   SystemdJobFunc func, void *userdata) {
+        _cleanup_(systemd_job_query_freep) SystemdJobQuery *query = g_new0(SystemdJobQuery, 1);
         int r;
 
-        query->errand.destroy = job_query_destroy;
+        query->errand.destroy = systemd_job_query_destroy;
         query->manager = manager;
         query->func = func;
         query->userdata = userdata;
@@ -126,8 +126,8 @@ int unit_manager_query_job(UnitManager *manager, const char *unit, usec_t timeou
                                        timeout, USEC_PER_MSEC, on_timeout, query);
         if (r < 0)
                 return r;
-        query->call = bus_call_new(unit_manager_queue(manager), build_get_job, on_job, query,
-                                   SYSTEMD_CALL_TIMEOUT, BUS_CALL_URGENT);
+        query->call = bus_call_new(unit_manager_queue(manager), build_get_systemd_job,
+                                   on_systemd_job, query, SYSTEMD_CALL_TIMEOUT, BUS_CALL_URGENT);
         unit_manager_own(manager, &g_steal_pointer(&query)->errand);
         return 0;
 }
