@@ -589,7 +589,7 @@ static int open_all(Coordinator *coordinator) {
         if (g_mkdir_with_parents(coordinator->runtime_dir, 0755) < 0 ||
             g_mkdir_with_parents(coordinator->state_dir, 0755) < 0)
                 return -errno;
-        coordinator->digests = digest_memory_new(coordinator->state_dir);
+        coordinator->digests = digest_memory_new(coordinator->event, coordinator->state_dir);
         coordinator->members = members_new(coordinator);
         coordinator->tree = tree_new(coordinator);
         coordinator->recovery = recovery_new(coordinator);

@@ -39,10 +39,8 @@ static void write_succeeded(ScheduledJob *job, const ZkReply *reply) {
 
         if (job->next_ledger)
                 scheduled_job_set_ledger(job, g_steal_pointer(&job->next_ledger), version);
-        if (job->remember &&
-            digest_memory_set(job->coordinator->digests, job->name, job->remember) < 0)
-                log_warning(&about, "cannot remember the job's digest in %s",
-                            job->coordinator->state_dir);
+        if (job->remember)
+                digest_memory_set(job->coordinator->digests, job->name, job->remember);
         if (job->write_note)
                 log_info(&about, "%s", job->write_note);
 }
@@ -203,7 +201,7 @@ bool job_ledger_check_digest(ScheduledJob *job) {
 
         if (strcmp(ours, job->ledger->digest) == 0) {
                 set_drifted(job, false);
-                (void)digest_memory_set(job->coordinator->digests, job->name, own);
+                digest_memory_set(job->coordinator->digests, job->name, own);
                 return true;
         }
         if (is_ours_to_change(job, own)) {

@@ -32,7 +32,7 @@ static void over(Withdrawal *withdrawal, bool done) {
         const LogAbout about = {.message_id = MESSAGE_RELOADED, .job = withdrawal->job};
 
         if (done) {
-                (void)digest_memory_set(withdrawal->coordinator->digests, withdrawal->job, NULL);
+                digest_memory_set(withdrawal->coordinator->digests, withdrawal->job, NULL);
                 log_info(
                     &about,
                     "the job is not in this node's files any more: withdrawn from the cluster");

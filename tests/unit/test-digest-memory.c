@@ -1,0 +1,149 @@
+/* The digests that a node remembers: what is in the file when, and how often it is written. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "digest-memory.h"
+
+#define PATIENCE (30 * USEC_PER_SEC)
+
+typedef struct Scene {
+        sd_event *event;
+        DigestMemory *memory;
+        char *directory, *file;
+        int inotify;
+} Scene;
+
+static void scene_init(Scene *scene) {
+        scene->directory = g_dir_make_tmp("digests-XXXXXX", NULL);
+        scene->file = g_build_filename(scene->directory, "digests.json", NULL);
+        scene->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+        cr_assert(inotify_add_watch(scene->inotify, scene->directory, IN_MOVED_TO) >= 0);
+        cr_assert(sd_event_new(&scene->event) >= 0);
+        scene->memory = digest_memory_new(scene->event, scene->directory);
+}
+
+static void scene_clear(Scene *scene) {
+        digest_memory_free(scene->memory);
+        sd_event_unref(scene->event);
+        (void)close(scene->inotify);
+        (void)g_unlink(scene->file);
+        (void)g_rmdir(scene->directory);
+        g_free(scene->directory);
+        g_free(scene->file);
+}
+
+/* How often the file was replaced since the last time we asked. */
+static unsigned writes(const Scene *scene) {
+        char buffer[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+        unsigned count = 0;
+        ssize_t size;
+
+        while ((size = read(scene->inotify, buffer, sizeof buffer)) > 0)
+                for (ssize_t at = 0; at < size;) {
+                        const struct inotify_event *event = (const void *)(buffer + at);
+
+                        count += g_strcmp0(event->name, "digests.json") == 0;
+                        at += (ssize_t)(sizeof *event + event->len);
+                }
+        return count;
+}
+
+static unsigned wait_for_writes(Scene *scene) {
+        usec_t end = clock_monotonic() + PATIENCE;
+        unsigned count = 0;
+
+        while (count == 0 && clock_monotonic() < end) {
+                cr_assert(sd_event_run(scene->event, 50 * USEC_PER_MSEC) >= 0);
+                count = writes(scene);
+        }
+        return count;
+}
+
+/* What a process after us would remember. */
+static void expect_kept(Scene *scene, const char *job, const char *digest) {
+        _cleanup_(digest_memory_freep) DigestMemory *other =
+            digest_memory_new(scene->event, scene->directory);
+
+        cr_expect_str_eq(digest_memory_get(other, job) ? digest_memory_get(other, job) : "(none)",
+                         digest);
+}
+
+Test(digest_memory, many_changes_are_one_write) {
+        Scene scene;
+
+        scene_init(&scene);
+        for (unsigned i = 0; i < 10000; i++) {
+                g_autofree char *job = g_strdup_printf("job-%u", i);
+
+                digest_memory_set(scene.memory, job, "d1");
+                cr_assert_str_eq(digest_memory_get(scene.memory, job), "d1");
+        }
+        cr_expect_eq(writes(&scene), 0, "none while they come");
+        cr_expect_eq(wait_for_writes(&scene), 1);
+        expect_kept(&scene, "job-0", "d1");
+        expect_kept(&scene, "job-9999", "d1");
+        scene_clear(&scene);
+}
+
+Test(digest_memory, what_is_the_same_is_not_written) {
+        Scene scene;
+
+        scene_init(&scene);
+        digest_memory_set(scene.memory, "a", "d1");
+        digest_memory_set(scene.memory, "b", NULL);
+        cr_expect_eq(wait_for_writes(&scene), 1);
+        digest_memory_set(scene.memory, "a", "d1");
+        digest_memory_set(scene.memory, "b", NULL);
+        scene.memory = digest_memory_free(scene.memory);
+        cr_expect_eq(writes(&scene), 0);
+        scene_clear(&scene);
+}
+
+Test(digest_memory, the_end_writes) {
+        g_autoptr(GPtrArray) jobs = NULL;
+        Scene scene;
+
+        scene_init(&scene);
+        digest_memory_set(scene.memory, "a", "d1");
+        digest_memory_set(scene.memory, "b", "d2");
+        scene.memory = digest_memory_free(scene.memory);
+        cr_expect_eq(writes(&scene), 1);
+        expect_kept(&scene, "a", "d1");
+        scene.memory = digest_memory_new(scene.event, scene.directory);
+        digest_memory_set(scene.memory, "a", NULL);
+        jobs = digest_memory_jobs(scene.memory);
+        cr_assert_eq(jobs->len, 1);
+        cr_expect_str_eq(jobs->pdata[0], "b");
+        scene.memory = digest_memory_free(scene.memory);
+        expect_kept(&scene, "a", "(none)");
+        expect_kept(&scene, "b", "d2");
+        scene_clear(&scene);
+}
+
+Test(digest_memory, a_broken_file_is_an_empty_memory) {
+        Scene scene;
+
+        scene_init(&scene);
+        cr_assert(g_file_set_contents(scene.file, "[", -1, NULL));
+        expect_kept(&scene, "a", "(none)");
+        scene_clear(&scene);
+}
+
+/* The directory is back before the next try: at the latest the end writes. */
+Test(digest_memory, a_write_that_failed_is_not_forgotten) {
+        Scene scene;
+
+        scene_init(&scene);
+        cr_assert_eq(g_rmdir(scene.directory), 0);
+        digest_memory_set(scene.memory, "a", "d1");
+        cr_assert_gt(sd_event_run(scene.event, PATIENCE), 0); /* the first try */
+        cr_expect_str_eq(digest_memory_get(scene.memory, "a"), "d1");
+        cr_assert_eq(g_mkdir(scene.directory, 0700), 0);
+        scene.memory = digest_memory_free(scene.memory);
+        expect_kept(&scene, "a", "d1");
+        scene_clear(&scene);
+}
