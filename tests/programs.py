@@ -15,12 +15,14 @@ SANITIZER = re.compile(r"ERROR: (Address|Leak|Undefined|Thread|Memory)Sanitizer|
 SYNTHESIS = re.compile(r"Synthesis: Tested: (\d+) \| Passing: (\d+) \| Failing: (\d+) \| Crashing: (\d+)")
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed$", re.M)
 KILL_AFTER = 60  # seconds that a program has to clean up
+READ_FOR = 5  # seconds for its last words, once it is killed
 
 
 class Programs:
-    """All programs that run now."""
+    """All programs that run now. `kill_after`: for those that do not end when they are told to."""
 
-    def __init__(self):
+    def __init__(self, kill_after=KILL_AFTER):
+        self.kill_after = kill_after
         self.running = set()
         self.stopped = False
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -61,14 +63,14 @@ class Programs:
         finally:
             process.wait()
 
-    @staticmethod
-    def _end(process):
-        _signal(process, signal.SIGTERM)
-        try:
-            return process.communicate(timeout=KILL_AFTER)[0] or ""
-        except subprocess.TimeoutExpired:
-            _signal(process, signal.SIGKILL)
-            return process.communicate()[0] or ""
+    def _end(self, process):
+        for number, patience in ((signal.SIGTERM, self.kill_after), (signal.SIGKILL, READ_FOR)):
+            _signal(process, number)
+            try:
+                return process.communicate(timeout=patience)[0] or ""
+            except subprocess.TimeoutExpired as fault:
+                said = fault.output or b""
+        return said.decode(errors="replace") + "\n(something that it started still holds its output)"
 
 
 def _echo(text):

@@ -11,7 +11,6 @@ its nodes and the servers' logs. The last line is "N passed, N failed".
 import argparse
 import concurrent.futures
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,8 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LIMIT = 240  # seconds for one process
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+from programs import Programs  # pylint: disable=wrong-import-position
 
 
 class Result(unittest.TestResult):
@@ -135,43 +135,16 @@ def run_here(ids):
     return 0
 
 
-class Processes:
-    """The test processes; all of them end with us."""
-
-    def __init__(self):
-        self.running = set()
-        self.stopped = False
-
-    def run(self, ids):
-        """Returns (passed, failed), and prints all but the last line of what the process said."""
-        if self.stopped:
-            return 0, 0
-        process = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--here", *ids], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   stdin=subprocess.DEVNULL, text=True, errors="replace", start_new_session=True)
-        self.running.add(process)
-        try:
-            output, _ = process.communicate(timeout=LIMIT)
-        except subprocess.TimeoutExpired:
-            process.terminate()  # it cleans up
-            output, _ = process.communicate()
-            output += f"FAILED: not done after {LIMIT} s: {' '.join(ids)}\n"
-        self.running.discard(process)
-        lines = output.rstrip("\n").split("\n")
-        words = lines[-1].split()
-        if len(words) == 3 and words[0] == "counted":
-            print("\n".join(lines[:-1]), flush=True)
-            return int(words[1]), int(words[2])
-        print(output, flush=True)
-        return 0, len(ids)
-
-    def stop(self, number, _frame):
-        """Further signals wait until the processes have cleaned up."""
-        self.stopped = True
-        for process in list(self.running):
-            process.terminate()
-        for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(one, signal.SIG_IGN)
-        raise KeyboardInterrupt(signal.Signals(number).name)
+def run_process(programs, ids):
+    """Runs these tests in a process of their own. Returns (passed, failed), and prints all but the last line of what it said."""
+    _, output, _ = programs.run([sys.executable, os.path.abspath(__file__), "--here", *ids], LIMIT)
+    lines = output.rstrip("\n").split("\n")
+    words = lines[-1].split()
+    if len(words) == 3 and words[0] == "counted":
+        print("\n".join(lines[:-1]), flush=True)
+        return int(words[1]), int(words[2])
+    print(f"{output}FAILED: {' '.join(ids)}", flush=True)
+    return 0, len(ids)
 
 
 def nothing_built(what, option):
@@ -202,7 +175,7 @@ def build_deb(directory):
     return next(f"{directory}/{name}" for name in sorted(os.listdir(directory)) if name.endswith(".deb"))
 
 
-def run_all(options, processes):
+def run_all(options, programs):
     groups, needs = units(options.pattern)
     if not groups:
         sys.exit(f"no test has {options.pattern!r} in its name")
@@ -215,7 +188,7 @@ def run_all(options, processes):
         if "deb" in needs:
             os.environ["JOBKEEPER_DEB"] = os.path.abspath(options.deb) if options.deb else build_deb(f"{directory}/deb")
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            futures = [pool.submit(processes.run, ids) for ids in groups * options.repeat]
+            futures = [pool.submit(run_process, programs, ids) for ids in groups * options.repeat]
             counts = [future.result() for future in futures]
     return sum(passed for passed, _ in counts), sum(failed for _, failed in counts)
 
@@ -246,10 +219,7 @@ def main():
         os.environ["JOBKEEPER_KEEP"] = "1"
     if options.long:
         os.environ["JOBKEEPER_LONG"] = "1"
-    processes = Processes()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, processes.stop)
-    passed, failed = run_all(options, processes)
+    passed, failed = run_all(options, Programs())
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 

@@ -1,0 +1,33 @@
+"""What runs the tests must itself come to an end (tests/programs.py). No nodes."""
+
+import signal
+import time
+import unittest
+
+from programs import Programs
+
+
+class EndOfPrograms(unittest.TestCase):
+    def setUp(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # Programs has handlers of its own
+            self.addCleanup(signal.signal, number, signal.getsignal(number))
+
+    def run_script(self, script, timeout):
+        began = time.monotonic()
+        status, output, _ = Programs(kill_after=0.5).run(["sh", "-c", script], timeout)
+        return status, output, time.monotonic() - began
+
+    def test_one_that_cleans_up_says_so(self):
+        status, output, _ = self.run_script("exec 2>/dev/null; trap 'echo cleaned up; exit 3' TERM; echo begun; while :; do sleep 0.1; done", 0.5)
+        self.assertEqual((status, output), (3, "begun\ncleaned up\n\nnot done after 0.5 s\n"))
+
+    def test_one_that_hangs_in_its_clean_up_is_killed(self):
+        status, output, seconds = self.run_script("trap '' TERM; echo begun; while :; do sleep 0.1; done", 0.5)
+        self.assertEqual((status, output), (-signal.SIGKILL, "begun\n\nnot done after 0.5 s\n"))
+        self.assertLess(seconds, 20)
+
+    def test_what_it_leaves_behind_is_not_waited_for(self):
+        status, output, seconds = self.run_script("setsid sleep 30 & trap '' TERM; echo begun; while :; do sleep 0.1; done", 0.5)
+        self.assertEqual(status, -signal.SIGKILL)
+        self.assertIn("begun", output)
+        self.assertLess(seconds, 20)
