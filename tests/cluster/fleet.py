@@ -125,9 +125,9 @@ class Fleet:
     def job_status(self, name, job_name):
         return next((entry for entry in self.status(name).get("jobs", []) if entry["job"] == job_name), {})
 
-    def ledger(self, job_name, name=None, limit=500):
+    def ledger(self, job_name, name=None, limit=500, timeout=60):
         """The RUN objects of a job, newest first, as a live node tells them."""
-        answer = self.jobkeeper(name or self.live_names()[0], "history", "--json", "-n", limit, job_name).stdout
+        answer = self.jobkeeper(name or self.live_names()[0], "history", "--json", "-n", limit, job_name, timeout=timeout).stdout
         return json.loads(answer)["runs"]
 
     def members(self, name):
