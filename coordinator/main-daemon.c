@@ -6,14 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 
 #include "coordinator.h"
 #include "log.h"
-
-#define EXIT_CONFIGURATION 78 /* sysexits.h, EX_CONFIG: the service manager does not try again */
-#define EXIT_USAGE 64
 
 static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *info,
                         void *userdata) {
@@ -64,11 +62,11 @@ static int parse_arguments(int argc, char **argv, CoordinatorOptions *options) {
                         options->config_path = optarg;
                         break;
                 default:
-                        return EXIT_USAGE;
+                        return EX_USAGE;
                 }
         if (optind < argc) {
                 fprintf(stderr, "jobkeeperd: unexpected argument \"%s\"\n", argv[optind]);
-                return EXIT_USAGE;
+                return EX_USAGE;
         }
         return -1;
 }
@@ -122,7 +120,7 @@ int main(int argc, char **argv) {
                 return r;
         r = run(&options);
         if (r == -EBADMSG)
-                return EXIT_CONFIGURATION;
+                return EX_CONFIG; /* the service manager does not try again */
         if (r < 0)
                 log_error(NULL, "cannot go on: %s", strerror(-r));
         return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -27,7 +27,7 @@ NODES = f"{ROOT}/build/nodes"
 PARTS = ("unit", "integration", "cluster")
 
 # detect_stack_use_after_return costs much and finds what UBSan and ASan find at -Og anyway; leaks fail.
-ENVIRONMENT = {"ASAN_OPTIONS": "abort_on_error=0:detect_leaks=1:strict_string_checks=1", "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
+SANITIZERS = {"ASAN_OPTIONS": "abort_on_error=0:detect_leaks=1:strict_string_checks=1", "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
 
 
 class Totals:
@@ -49,7 +49,7 @@ def registered(part):
                "directory": properties.get("WORKING_DIRECTORY", ASAN)}
 
 
-def run_registered(programs, test, pattern):
+def run_registered(programs, test, pattern, environment):
     """Returns (passed, failed). With a pattern that is not in the program's own name, only what it names inside a Criterion program."""
     command = list(test["command"])
     narrowed = pattern is not None and pattern not in test["name"]
@@ -57,7 +57,7 @@ def run_registered(programs, test, pattern):
         if "--jobs" not in command:  # every Criterion program has it
             return 0, 0
         command += ["--filter", f"*{pattern}*"]
-    status, output, seconds = programs.run(command, test["timeout"], cwd=test["directory"], env={**os.environ, **ENVIRONMENT, **test["environment"]})
+    status, output, seconds = programs.run(command, test["timeout"], cwd=test["directory"], env={**environment, **test["environment"]})
     passed, failed = count(status, output)
     if narrowed and status == 0 and passed + failed == 0:
         return 0, 0
@@ -67,18 +67,18 @@ def run_registered(programs, test, pattern):
     return passed, failed
 
 
-def run_part(programs, part, pattern, jobs, totals):
+def run_part(programs, part, pattern, jobs, environment, totals):
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for future in [pool.submit(run_registered, programs, test, pattern) for test in registered(part)]:
+        for future in [pool.submit(run_registered, programs, test, pattern, environment) for test in registered(part)]:
             totals.add(*future.result())
 
 
-def run_node_programs(programs, pattern, totals):
+def run_node_programs(programs, pattern, environment, totals):
     for program in sorted(glob.glob(f"{ASAN}/tests/integration/node-*")):
         name = f"integration/{os.path.basename(program)}"
         if not os.access(program, os.X_OK) or os.path.isdir(program) or (pattern is not None and pattern not in name):
             continue
-        status, output, seconds = programs.run([f"{HERE}/cluster/run-in-node", program], 300, env={**os.environ, **ENVIRONMENT})
+        status, output, seconds = programs.run([f"{HERE}/cluster/run-in-node", program], 300, env=environment)
         passed, failed = count(status, output)
         if failed:
             print(output)
@@ -97,16 +97,16 @@ def run_cluster(programs, options, totals):
     totals.add(*count(status, output))
 
 
-def run_parts(programs, parts, options, totals):
+def run_parts(programs, parts, options, environment, totals):
     common = ["-DCMAKE_C_COMPILER=gcc", "-DCMAKE_BUILD_TYPE=Debug", "-DJOBKEEPER_WERROR=ON"]
     asan = [*common, "-DJOBKEEPER_SANITIZE=address,undefined"]
     if "unit" in parts or "integration" in parts:
         if build(programs, ROOT, ASAN, *asan):
             for part, jobs in (("unit", os.cpu_count() or 1), ("integration", 1)):
                 if part in parts:
-                    run_part(programs, part, options.pattern, jobs, totals)
+                    run_part(programs, part, options.pattern, jobs, environment, totals)
             if "integration" in parts:
-                run_node_programs(programs, options.pattern, totals)
+                run_node_programs(programs, options.pattern, environment, totals)
         else:
             totals.add(0, 1)
     if "cluster" in parts:
@@ -128,8 +128,8 @@ def main():
     programs, totals = Programs(), Totals()
     with tempfile.TemporaryDirectory(prefix="jobkeeper-tests-") as scratch:
         os.chmod(scratch, 0o755)
-        ENVIRONMENT["TMPDIR"] = scratch  # what a killed program leaves goes with it
-        run_parts(programs, parts, options, totals)
+        environment = {**os.environ, **SANITIZERS, "TMPDIR": scratch}  # what a killed program leaves goes with the directory
+        run_parts(programs, parts, options, environment, totals)
     if not totals.passed + totals.failed:
         print(f"no test has {options.pattern!r} in its name")
     print(f"{totals.passed} passed, {totals.failed} failed")
