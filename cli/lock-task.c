@@ -67,13 +67,13 @@ char *lock_task_user(void) {
 }
 
 char *lock_task_payload(const LockTask *task, const char *node) {
-        g_autofree char *command = g_utf8_make_valid(task->argv[0], -1), *user = lock_task_user();
+        g_autofree char *user = lock_task_user();
         json_t *payload = json_object();
 
         if (node)
                 json_object_set_new(payload, "node", json_string(node));
-        json_object_set_new(payload, "command", json_string(command));
+        json_object_set_new(payload, "command", said_to_json(task->argv[0]));
         json_object_set_new(payload, "pid", json_integer(getpid()));
-        json_object_set_new(payload, "user", json_string(user));
+        json_object_set_new(payload, "user", said_to_json(user));
         return json_line_dump(payload);
 }

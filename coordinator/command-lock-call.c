@@ -12,7 +12,6 @@
 #include "tree.h"
 
 #define REQUEST_BYTES_MAX 65536
-#define PAYLOAD_TEXT_MAX 200
 /* A try waits for no lock, but a daemon that has just started takes its time to connect. */
 #define TRY_CONNECT_MAX (5 * USEC_PER_SEC)
 
@@ -92,13 +91,11 @@ static char *payload_of(const CommandLock *lock, const json_t *said) {
         json_object_set_new(payload, "node",
                             json_string(lock->table->coordinator->config->node_name));
         if (command)
-                json_object_set_new(payload, "command",
-                                    json_stringn(command, strnlen(command, PAYLOAD_TEXT_MAX)));
+                json_object_set_new(payload, "command", said_to_json(command));
         if (json_is_integer(pid))
                 json_object_set(payload, "pid", pid);
         if (user)
-                json_object_set_new(payload, "user",
-                                    json_stringn(user, strnlen(user, PAYLOAD_TEXT_MAX)));
+                json_object_set_new(payload, "user", said_to_json(user));
         return json_line_dump(payload);
 }
 

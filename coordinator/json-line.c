@@ -27,6 +27,15 @@ char *json_line_dump(json_t *object) {
         return line;
 }
 
+json_t *said_to_json(const char *text) {
+        g_autofree char *valid = g_utf8_make_valid(text, -1);
+        const char *end = valid;
+
+        while (*end && (size_t)(g_utf8_next_char(end) - valid) <= SAID_TEXT_MAX)
+                end = g_utf8_next_char(end);
+        return json_stringn(valid, (size_t)(end - valid));
+}
+
 json_t *seconds_to_json(usec_t value) {
         return json_real((double)value / (double)USEC_PER_SEC);
 }

@@ -9,16 +9,6 @@
 /* Members of a payload that we know: strings; `pid` is a number. */
 static const char *const known_members[] = {"node", "job", "command", "user"};
 
-/* Return: a new reference, the text with no more bytes than a reader wants to see. */
-static json_t *short_text(const char *text) {
-        g_autofree char *valid = g_utf8_make_valid(text, -1);
-        const char *end = valid;
-
-        while (*end && (size_t)(g_utf8_next_char(end) - valid) <= LOCK_REPORT_TEXT_MAX)
-                end = g_utf8_next_char(end);
-        return json_stringn(valid, (size_t)(end - valid));
-}
-
 /* Return: whether the payload is one of ours, whose members were taken over. */
 static bool add_known_payload(json_t *object, const char *payload) {
         json_t *said = json_loads(payload, JSON_REJECT_DUPLICATES, NULL);
@@ -28,7 +18,7 @@ static bool add_known_payload(json_t *object, const char *payload) {
                 const char *value = json_string_value(json_object_get(said, known_members[i]));
 
                 if (value)
-                        json_object_set_new(object, known_members[i], short_text(value));
+                        json_object_set_new(object, known_members[i], said_to_json(value));
         }
         if (is_ours && json_is_integer(json_object_get(said, "tick")))
                 json_object_set(object, "tick", json_object_get(said, "tick"));
@@ -69,7 +59,7 @@ static json_t *entry_to_json(const LockEntry *entry) {
         if (entry->foreign)
                 json_object_set_new(object, "foreign", json_true());
         if (said && *said && !add_known_payload(object, said))
-                json_object_set_new(object, "payload", short_text(said));
+                json_object_set_new(object, "payload", said_to_json(said));
         json_object_set_new(object, "since", seconds_to_json(entry->since));
         json_object_set_new(object, "token", json_integer(entry->token));
         json_object_set_new(object, "session", json_string(session));

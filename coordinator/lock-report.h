@@ -7,9 +7,6 @@
 
 #include "lock-survey.h"
 
-/* Longer texts of a payload are cut. */
-#define LOCK_REPORT_TEXT_MAX 200
-
 /* `entries` as lock_survey_entries() gives them. A resource that was asked for by name (`asked`,
  * may be NULL) appears also when nobody stands in its queue. Return: a new reference, the object
  * that bus-interface.h describes under Locks. */

@@ -101,6 +101,13 @@ class Calm(LockTest):
         self.assertEqual(self.scopes("n1"), [])
         self.assertEqual(self.fleet.jobkeeper("n3", "locks", "db").stdout, "Nobody holds db or waits for it.\n")
 
+    def test_a_long_name_of_a_command_is_cut_between_characters(self):
+        name = f"/etc/{'ü' * 110}"
+        self.fleet.nodes["n1"].write(name, "#!/bin/sh\nexec sleep 60\n", 0o755)
+        self.lock("n1", "long", "--", name)
+        holder = wait_until(lambda: next(iter(self.entries("n2", "long")), None), 20, "the lock is held")
+        self.assertEqual((holder["command"], holder["user"]), (f"/etc/{'ü' * 97}", "root"))
+
     def test_the_command_is_in_its_scope_before_it_executes(self):
         result = self.fleet.jobkeeper("n1", "lock", "where", "--", "cat", "/proc/self/cgroup")
         self.assertRegex(result.stdout, r"system-jobkeeper.slice/jobkeeper-lock-[0-9a-f]+\.scope\n")

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json-line.h"
 #include "lock-arguments.h"
 #include "lock-look.h"
 #include "lock-report.h"
@@ -92,7 +93,7 @@ Test(lock_report, foreign_payloads_are_shown_as_they_are_and_cut) {
 
         cr_expect_str_eq(json_text(entry_at(report, 0, 0), "payload"), "192.0.2.7");
         cr_expect_str_eq(json_text(entry_at(report, 1, 0), "payload"), "{\"node\": 5}");
-        cr_expect_eq(strlen(json_text(entry_at(report, 2, 0), "payload")), LOCK_REPORT_TEXT_MAX);
+        cr_expect_eq(strlen(json_text(entry_at(report, 2, 0), "payload")), SAID_TEXT_MAX);
         cr_expect_null(json_object_get(entry_at(report, 3, 0), "job"));
         cr_expect_null(json_object_get(entry_at(report, 3, 0), "pid"));
         cr_expect_null(json_object_get(entry_at(report, 4, 0), "payload"));
