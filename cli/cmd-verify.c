@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "daemon-config.h"
-#include "deadline.h"
 #include "exit-code.h"
 #include "jobset.h"
 #include "options.h"
@@ -40,19 +39,10 @@ static void verify_fault(Verify *verify, const char *file, int error, unsigned b
                 diagnostics_add(verify->report->errors, &mark, "%s", g_strerror(-error));
 }
 
-static DeadlineRule config_rule(const DaemonConfig *config) {
-        return (DeadlineRule){
-            .tick_time = config->tick_time,
-            .sync_limit = config->sync_limit,
-            .heartbeat = config->heartbeat,
-            .fence_budget = config->fence_budget,
-        };
-}
-
 /* What the daemon checks before it starts, and no key alone can say: is there time to stop runs? */
 static void verify_sum(Verify *verify, const char *file, const DaemonConfig *config) {
         const Mark mark = {.file = g_intern_string(file)};
-        DeadlineRule rule = config_rule(config);
+        DeadlineRule rule = deadline_rule_of(config);
         g_autofree char *fault = deadline_fault(&rule, config->session_timeout);
 
         if (fault)
@@ -78,7 +68,7 @@ static void verify_load_config(Verify *verify, bool judged) {
 }
 
 static void verify_deadline(Verify *verify) {
-        DeadlineRule rule = config_rule(verify->config);
+        DeadlineRule rule = deadline_rule_of(verify->config);
         g_autofree char *sum = deadline_explain(&rule, verify->config->session_timeout);
 
         if (verify->verbose)

@@ -3,16 +3,10 @@
 
 #include <errno.h>
 
+#include "jobset.h"
 #include "lock-resource.h"
 #include "output.h"
 #include "secret.h"
-
-static DeadlineRule rule_of(const DaemonConfig *config) {
-        return (DeadlineRule){.tick_time = config->tick_time,
-                              .sync_limit = config->sync_limit,
-                              .heartbeat = config->heartbeat,
-                              .fence_budget = config->fence_budget};
-}
 
 static int config_load(const char *path, DaemonConfig **ret_config) {
         _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
@@ -41,7 +35,7 @@ int lock_session_config(const char *path, DaemonConfig **ret_config) {
         r = config_load(path ? path : DAEMON_CONFIG_PATH, &config);
         if (r < 0)
                 return r;
-        rule = rule_of(config);
+        rule = deadline_rule_of(config);
         fault = deadline_fault(&rule, config->session_timeout);
         if (fault) {
                 complain("%s", fault);
@@ -58,7 +52,7 @@ int lock_session_new(sd_event *event, const DaemonConfig *config, SessionEventFu
         SessionOptions options = {
             .servers = config->servers,
             .session_timeout = config->session_timeout,
-            .rule = rule_of(config),
+            .rule = deadline_rule_of(config),
         };
 
         if (lock_resource_secret(config, &secret, &fault) < 0) {

@@ -557,10 +557,7 @@ static int open_session(Coordinator *coordinator) {
         SessionOptions options = {
             .servers = config->servers,
             .session_timeout = config->session_timeout,
-            .rule = {.tick_time = config->tick_time,
-                     .sync_limit = config->sync_limit,
-                     .heartbeat = config->heartbeat,
-                     .fence_budget = config->fence_budget},
+            .rule = deadline_rule_of(config),
             .state_file = state_file,
             .log = log_library,
         };

@@ -55,6 +55,15 @@ JobSet *jobset_free(JobSet *set) {
         return NULL;
 }
 
+DeadlineRule deadline_rule_of(const DaemonConfig *config) {
+        return (DeadlineRule){
+            .tick_time = config->tick_time,
+            .sync_limit = config->sync_limit,
+            .heartbeat = config->heartbeat,
+            .fence_budget = config->fence_budget,
+        };
+}
+
 static bool stop_fits(const JobSpec *spec, const DaemonConfig *config) {
         return usec_add(spec->stop_timeout, config->kill_slack) <= config->fence_budget;
 }

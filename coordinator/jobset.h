@@ -8,6 +8,7 @@
 #pragma once
 
 #include "daemon-config.h"
+#include "deadline.h"
 #include "diagnostics.h"
 #include "job-files.h"
 
@@ -16,6 +17,9 @@ typedef struct JobSet JobSet;
 JobSet *jobset_new(void);
 JobSet *jobset_free(JobSet *set);
 DEFINE_CLEANUP(JobSet, jobset_free);
+
+/* What the deadline sum is made of: the same for the daemon, `verify` and `jobkeeper lock`. */
+DeadlineRule deadline_rule_of(const DaemonConfig *config);
 
 /* Loads the directories and replaces the set; `config` gives the sums. Faults are kept with the set
  * (jobset_errors()). Return: 0, or negative errno when nothing could be read at all: the old set is

@@ -275,3 +275,13 @@ Test(jobset, unfit_for_resources_that_are_declared_otherwise) {
         config.resources = NULL;
         (void)daemon_config_free(declared);
 }
+
+Test(jobset, the_deadline_sum_is_made_of_the_configuration) {
+        DeadlineRule rule;
+
+        config = (DaemonConfig){
+            .tick_time = 1, .sync_limit = 2, .heartbeat = 3, .fence_budget = 4, .kill_slack = 5};
+        rule = deadline_rule_of(&config);
+        cr_expect(rule.tick_time == 1 && rule.sync_limit == 2 && rule.heartbeat == 3 &&
+                  rule.fence_budget == 4);
+}
