@@ -101,7 +101,7 @@ static int run(const CoordinatorOptions *options) {
             (r = coordinator_new(event, options, &coordinator)) < 0 ||
             (r = add_signals(event, coordinator)) < 0)
                 return r;
-        (void)sd_notify(0, "READY=1\nSTATUS=Connecting to ZooKeeper");
+        (void)sd_notify(0, "STATUS=Connecting to ZooKeeper"); /* READY is the surface's to say */
         return sd_event_loop(event);
 }
 

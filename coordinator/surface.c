@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <systemd/sd-bus.h>
+#include <systemd/sd-daemon.h>
 
 #include "answer.h"
 #include "bus-interface.h"
@@ -11,12 +12,15 @@
 
 #define ANSWERS_MAX 256
 #define RECONNECT_DELAY (2 * USEC_PER_SEC)
+/* So long does a start wait for a bus that says nothing. */
+#define READY_PATIENCE (5 * USEC_PER_SEC)
 
 struct Surface {
         Coordinator *coordinator; /* weak: owns us */
         sd_bus *bus;
         sd_bus_slot *object, *disconnected, *name;
-        sd_event_source *reconnect;
+        sd_event_source *reconnect, *patience;
+        bool ready;          /* said */
         bool name_refused;   /* logged */
         GHashTable *answers; /* set of Answer */
 };
@@ -114,6 +118,18 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_VTABLE_END,
 };
 
+static void say_ready(Surface *surface) {
+        surface->patience = sd_event_source_disable_unref(surface->patience);
+        if (!surface->ready)
+                (void)sd_notify(0, "READY=1");
+        surface->ready = true;
+}
+
+static int on_patience(sd_event_source *source, uint64_t usec, void *userdata) {
+        say_ready(userdata);
+        return 0;
+}
+
 static int connect_bus(Surface *surface);
 
 static void disconnect(Surface *surface) {
@@ -145,6 +161,7 @@ static int on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error
 
         /* Not from inside the bus's own dispatching: the timer takes it down and up again. */
         reconnect_later(surface);
+        say_ready(surface);
         return 0;
 }
 
@@ -153,6 +170,7 @@ static int on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error
 static int on_name(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         Surface *surface = userdata;
 
+        say_ready(surface);
         if (!sd_bus_message_is_method_error(message, NULL)) {
                 surface->name_refused = false;
                 return 0;
@@ -203,6 +221,10 @@ int surface_new(Coordinator *coordinator, Surface **ret_surface) {
         surface->answers = g_hash_table_new_full(g_direct_hash, g_direct_equal, answer_free, NULL);
         if (connect_bus(surface) < 0)
                 log_warning(NULL, "the system bus is not there yet; tried again until it is");
+        if (!surface->name ||
+            sd_event_add_time_relative(coordinator->event, &surface->patience, CLOCK_MONOTONIC,
+                                       READY_PATIENCE, USEC_PER_MSEC, on_patience, surface) < 0)
+                say_ready(surface);
         *ret_surface = surface;
         return 0;
 }
@@ -213,6 +235,7 @@ Surface *surface_free(Surface *surface) {
         disconnect(surface);
         g_hash_table_unref(surface->answers);
         sd_event_source_disable_unref(surface->reconnect);
+        sd_event_source_disable_unref(surface->patience);
         g_free(surface);
         return NULL;
 }

@@ -1,0 +1,60 @@
+"""When a start of the daemon is over: as soon as it can be asked, and soon also where there is nobody through whom to ask."""
+
+import subprocess
+import time
+
+from cluster_test import ClusterTest, new_fleet
+from testbed import wait_until
+
+START = 20  # seconds for a start, with the patience for a silent bus
+
+
+class Start(ClusterTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.fleet = cls.enterClassContext(new_fleet(nodes=1, start=False))
+        cls.node = cls.fleet.nodes["n1"]
+
+    def setUp(self):
+        self.addCleanup(self.node.systemctl, "stop", "jobkeeperd")
+
+    def bus(self, signal):
+        self.node.systemctl("kill", "--signal", signal, "dbus.service")
+
+    def assert_answers(self):
+        self.fleet.jobkeeper("n1", "status")
+
+    def test_whoever_comes_after_the_start_is_answered(self):
+        for _ in range(5):
+            self.node.systemctl("restart", "jobkeeperd")
+            self.assert_answers()
+
+    def test_a_start_waits_for_the_bus(self):
+        self.bus("STOP")
+        self.addCleanup(self.bus, "CONT")
+        start = self.node.popen("systemctl", "start", "jobkeeperd")
+        self.addCleanup(start.wait, START)
+        wait_until(lambda: self.node.property("jobkeeperd", "MainPID") != "0", 10, "the daemon is executed")
+        with self.assertRaises(subprocess.TimeoutExpired):
+            start.wait(1)
+        self.bus("CONT")
+        self.assertEqual(start.wait(START), 0)
+        self.assert_answers()
+
+    def test_a_start_does_not_wait_long_for_a_bus_that_is_silent(self):
+        self.bus("STOP")
+        self.addCleanup(self.bus, "CONT")
+        began = time.monotonic()
+        self.node.systemctl("start", "jobkeeperd", timeout=START)
+        self.assertGreater(time.monotonic() - began, 4)
+        self.bus("CONT")
+        wait_until(lambda: self.fleet.status("n1"), 10, "it answers")
+
+    def test_a_start_does_not_wait_for_a_bus_that_is_not_there(self):
+        self.node.systemctl("stop", "dbus.socket", "dbus.service")
+        self.addCleanup(self.node.systemctl, "start", "dbus.socket", "dbus.service")
+        began = time.monotonic()
+        self.node.systemctl("start", "jobkeeperd", timeout=START)
+        self.assertLess(time.monotonic() - began, 4)
+        self.node.systemctl("start", "dbus.socket", "dbus.service")
+        wait_until(lambda: self.fleet.status("n1"), 10, "it answers")
