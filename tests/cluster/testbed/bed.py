@@ -32,11 +32,11 @@ _START_LOCK = "/run/jobkeeper-testbed.lock"
 class Testbed:
     """`nodes`: a number (named n1, n2, ...). `binds`: (host path, node path, writable) seen in every node. `hostnames`: of nodes
     whose host name is not their name here. `install`: a tree made by `cmake --install`, copied into every node before it boots.
-    `keep`: a label, under which all of it is left up at the end."""
+    `settings`: further lines of the servers' configuration. `keep`: a label, under which all of it is left up at the end."""
 
     __test__ = False  # not a test, whatever its name begins with
 
-    def __init__(self, nodes=3, zookeepers=1, tick_ms=500, binds=(), install=None, hostnames=None, keep=False):
+    def __init__(self, nodes=3, zookeepers=1, tick_ms=500, settings=(), binds=(), install=None, hostnames=None, keep=False):
         self.keep = keep
         with _start_lock():
             _remove_leftovers(kept=False)
@@ -49,9 +49,9 @@ class Testbed:
         os.chmod(self.history_directory, 0o1777)
         self.install = install
         self.network = Network(_network_prefix(self.directory))
-        self._make_machines(nodes, zookeepers, tick_ms, binds, hostnames or {})
+        self._make_machines(nodes, zookeepers, tick_ms, settings, binds, hostnames or {})
 
-    def _make_machines(self, nodes, zookeepers, tick_ms, binds, hostnames):
+    def _make_machines(self, nodes, zookeepers, tick_ms, settings, binds, hostnames):
         options = [f"--bind={self.history_directory}:/history"]
         options += [f"--bind{'' if writable else '-ro'}={host}:{inside}" for host, inside, writable in binds]
         addresses = {f"n{number}": f"10.99.0.{number}" for number in range(1, nodes + 1)}
@@ -60,7 +60,7 @@ class Testbed:
         self.nodes = {name: Node(name, address, f"{self.directory}/{name}", f"{self._cgroup()}/{name}", self.network,
                                  options, hosts, hostnames.get(name)) for name, address in addresses.items()}
         self.zookeepers = [ZooKeeper(number, address, f"{self.directory}/zk{number}", f"{self._cgroup()}/zk{number}", self.network,
-                                     peers, tick_ms) for number, address in peers]
+                                     peers, tick_ms, settings) for number, address in peers]
         self.clients = {}
 
     # -- begin and end

@@ -30,14 +30,16 @@ admin.enableServer=false
 
 
 class ZooKeeper(Machine):
-    """One server. `peers` are the (number, address) pairs of the whole ensemble, itself included."""
+    """One server. `peers` are the (number, address) pairs of the whole ensemble, itself included; `settings` further lines of its
+    configuration."""
 
-    def __init__(self, number, address, directory, cgroup_path, network, peers, tick_ms=500):
+    def __init__(self, number, address, directory, cgroup_path, network, peers, tick_ms=500, settings=()):
         super().__init__(f"zk{number}", address, cgroup_path, network, f"{directory}/log")
         self.number = number
         self.directory = directory
         self.peers = peers
         self.tick_ms = tick_ms
+        self.settings = settings
 
     def endpoint(self):
         return f"{self.address}:{PORT}"
@@ -45,6 +47,7 @@ class ZooKeeper(Machine):
     def create(self):
         os.makedirs(f"{self.directory}/data")
         text = _CONFIGURATION.format(tick_ms=self.tick_ms, directory=self.directory)
+        text += "".join(f"{line}\n" for line in self.settings)
         if len(self.peers) > 1:
             text += "".join(f"server.{number}={address}:2888:3888\n" for number, address in self.peers)
         with open(f"{self.directory}/zoo.cfg", "w", encoding="ascii") as stream:
