@@ -45,6 +45,31 @@ Test(lock_cost, an_uncontended_acquisition_is_one_create_and_one_list_and_a_rele
         wire_close(&wire);
 }
 
+Test(lock_cost, a_missing_directory_is_made_by_one_write_as_a_container_or_persistent_as_asked) {
+        static const char *const resources[] = {"container", "persistent"};
+        Wire wire;
+
+        wire_open(&wire, zookeeper_shared(), 2, TIMEOUT);
+        wire_prepare(&wire, "other"); /* the parents */
+        for (unsigned persistent = 0; persistent < 2; persistent++) {
+                const Proxy *proxy = wire.proxies[1];
+                Holder holder = {0};
+
+                wire_reset_counts(&wire);
+                holder_acquire_with(&wire.world, &holder, wire_session(&wire, 1),
+                                    (LockRequest){.resource = resources[persistent]},
+                                    (LockOptions){.wait = FOREVER, .persistent = persistent});
+                holder_await(&wire.world, &holder, LOCK_EVENT_HELD);
+                world_mark(&wire.world, wire_session(&wire, 1));
+                cr_assert_eq(proxy_count(proxy, OPCODE_CREATE_CONTAINER), !persistent);
+                cr_assert_eq(proxy_count(proxy, OPCODE_CREATE), 2 + persistent,
+                             "the contender in vain, and again");
+                cr_assert_eq(proxy_writes(proxy), 3);
+                holder_release(&holder);
+        }
+        wire_close(&wire);
+}
+
 /* Who comes next knows already that nobody else is before it. */
 Test(lock_cost, a_handover_to_the_second_in_line_is_one_write_and_no_read) {
         static const char *const resources[] = {"a", "~b"};
@@ -66,7 +91,7 @@ Test(lock_cost, a_handover_to_the_second_in_line_is_one_write_and_no_read) {
                 world_mark(&wire.world, wire_session(&wire, 1));
                 assert_counts(&wire, 1, OPCODE_DELETE, 1, 1);
                 assert_counts(&wire, 2, OPCODE_GET, 0, 0);
-                cr_assert_geq(proxy_notifications(wire.proxies[2]), 1);
+                cr_assert_eq(proxy_notifications(wire.proxies[2]), 1);
                 holder_release(&second);
                 world_await_children(&wire.world, wire_session(&wire, 0), name + (name[0] == '~'),
                                      0);

@@ -170,3 +170,46 @@ Test(lock_script, of_two_creations_the_first_is_kept) {
         cr_assert_eq(lock_set_fencing_token(script.set), 7);
         script_close(&script);
 }
+
+static void expect_creation(Script *script, const char *path, unsigned flags, ZkCode code) {
+        ZkCall *call = expect(script, REQUEST_CREATE);
+
+        cr_assert_str_eq(call->path, path);
+        cr_assert_eq(call->flags, flags, "%s with %u", path, call->flags);
+        port_reply(call, (ZkReply){.code = code});
+}
+
+/* What follows the making of a directory in its flight. */
+static void answer_flight_in_vain(Script *script) {
+        answer(script, REQUEST_CREATE, ZK_NO_NODE);
+        answer(script, REQUEST_LIST, ZK_NO_NODE);
+}
+
+/* The server says so at the first try, or only once the parent is there. */
+static void refuse_containers(bool parent_missing) {
+        Script script = {0};
+        ZkCall *create;
+
+        script_open(&script);
+        port_reply(acquire(&script), (ZkReply){.code = ZK_NO_NODE});
+        answer(&script, REQUEST_LIST, ZK_NO_NODE);
+        if (parent_missing) {
+                expect_creation(&script, "/locks/a", ZK_CREATE_CONTAINER, ZK_NO_NODE);
+                answer_flight_in_vain(&script);
+                expect_creation(&script, "/locks", 0, ZK_OK);
+        }
+        expect_creation(&script, "/locks/a", ZK_CREATE_CONTAINER, ZK_UNIMPLEMENTED);
+        answer_flight_in_vain(&script);
+        expect_creation(&script, "/locks", 0, ZK_NODE_EXISTS);
+        expect_creation(&script, "/locks/a", 0, ZK_OK);
+        create = expect(&script, REQUEST_CREATE);
+        port_reply(create, (ZkReply){.code = ZK_OK, .path = script.contender, .stat = own_stat()});
+        answer_list(&script, contender_name(&script));
+        script_await(&script, LOCK_EVENT_HELD);
+        script_close(&script);
+}
+
+Test(lock_script, a_server_that_refuses_containers_gets_a_persistent_directory) {
+        refuse_containers(false);
+        refuse_containers(true);
+}
