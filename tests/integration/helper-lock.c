@@ -8,6 +8,9 @@
 
 #include "helper-proxy.h"
 
+/* How late a timer may be on a loaded machine. */
+#define LATE_MAX (400 * USEC_PER_MSEC)
+
 /* Tests' servers have neither a quorum nor a slow one, so the sum leaves much even of a short
  * session. */
 static const DeadlineRule rule = {
@@ -403,6 +406,21 @@ void holder_await_total(World *world, Holder *holder, unsigned total) {
         while (holder->total <= total && clock_monotonic() < until)
                 (void)sd_event_run(world->event, 100 * USEC_PER_MSEC);
         cr_assert_gt(holder->total, total, "the lock was told nothing more");
+}
+
+void holder_await_deadline(World *world, Holder *holder) {
+        usec_t until = clock_monotonic() + WORLD_LIMIT, deadline = 0, lost;
+
+        while (holder->events[LOCK_EVENT_LOST] == 0 && clock_monotonic() < until) {
+                deadline = MAX(deadline, lock_set_held_until(holder->set));
+                (void)sd_event_run(world->event, 100 * USEC_PER_MSEC);
+        }
+        lost = clock_boottime();
+        cr_assert_eq(holder->events[LOCK_EVENT_LOST], 1, "the lock was not lost");
+        cr_assert_gt(deadline, 0, "it was not held");
+        cr_assert_geq(lost, deadline, "%" PRIu64 " us before the deadline", deadline - lost);
+        cr_assert_lt(lost, deadline + LATE_MAX, "%" PRIu64 " us after the deadline",
+                     lost - deadline);
 }
 
 void holder_await(World *world, Holder *holder, LockEvent event) {

@@ -93,6 +93,9 @@ void holder_await(World *world, Holder *holder, LockEvent event);
 void holder_assert_waits(World *world, const Holder *holder, usec_t duration, const char *fault);
 /* Waits until it was told anything more than `total` events. */
 void holder_await_total(World *world, Holder *holder, unsigned total);
+/* Waits until what it holds is lost: at the last moment until which it was told to be held, and not
+ * long after. */
+void holder_await_deadline(World *world, Holder *holder);
 void holder_release(Holder *holder);
 
 /* Makes the resource's directory, empty. */

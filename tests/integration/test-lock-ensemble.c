@@ -67,7 +67,7 @@ static bool has_reconnected(void *userdata) {
 }
 
 /* The creation is committed by the other two while `lagging` stands still; there the client comes
- * back, before that one has heard of it. */
+ * back. That one may not have heard of it yet when it is asked. */
 static void lose_creation(Ensemble *ensemble, size_t taker, size_t lagging, size_t looker) {
         ZooKeeperServer *server = ensemble_server(ensemble, lagging);
         Wire wire = {0};
