@@ -10,8 +10,9 @@
  * GETTING IN (lock-queue.c) is one flight. A server serves the requests of a session in their
  * order, so create and list leave together and the list is sure to show our contender and all that
  * come before it. Nobody can come before us later: the list tells once and for all whom to wait
- * for, and it is the only list we ask for (but for twins, below, and where an answer was lost). If
- * the directory is missing, it is made in the same flight as the next attempt.
+ * for, and it is the only list we ask for (but for twins, below, where an answer was lost, and
+ * where a contender before us must not be read: lock-relist.c). If the directory is missing, it is
+ * made in the same flight as the next attempt.
  *
  * WAITING (lock-watch.c). If all waiters watched the directory, each release would wake everybody
  * to list everything. So each watches only the contender immediately before it (a shared one: the
