@@ -237,10 +237,31 @@ Test(lock_cost, no_handover_lists_the_queue_whatever_its_length) {
 #define REQUESTS_A_HANDOVER 8
 #define HANDOVERS 60
 
+static bool anybody_was_told(void *userdata) {
+        const Queue *queue = userdata;
+
+        for (size_t i = 0; i < queue->n; i++)
+                if (queue->holders[i].total > 0)
+                        return true;
+        return false;
+}
+
+/* Whose turn it is. Two who queue again at nearly the same time, each on a connection of its own,
+ * may come to stand in either order. */
+static size_t await_turn(Queue *queue) {
+        size_t turn = 0;
+
+        cr_assert(loop_until(queue->wire->world.event, anybody_was_told, queue, WORLD_LIMIT),
+                  "nobody was told anything");
+        while (queue->holders[turn].total == 0)
+                turn++;
+        return turn;
+}
+
 /* Everybody queues again after its release. Return: requests a handover, of all together. */
 static double cycle(Queue *queue) {
         for (size_t i = 0; i < HANDOVERS + queue->n; i++) {
-                size_t turn = i % queue->n;
+                size_t turn = await_turn(queue);
                 Holder *holder = &queue->holders[turn];
 
                 if (i == queue->n) /* until here the queue was not one of those who cycle */
