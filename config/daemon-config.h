@@ -54,7 +54,7 @@ typedef struct DaemonConfig {
         usec_t kill_slack;
         usec_t takeover_delay;
         usec_t max_skew;
-        unsigned max_runs; /* 0: no limit */
+        unsigned max_runs;     /* 0: no limit */
         GHashTable *resources; /* name → DaemonResource; NULL: none */
 } DaemonConfig;
 
