@@ -14,6 +14,7 @@
 
 #include "daemon-config.h"
 #include "exit-code.h"
+#include "job-fitness.h"
 #include "jobset.h"
 #include "options.h"
 #include "output.h"

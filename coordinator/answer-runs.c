@@ -4,6 +4,7 @@
 
 #include "answer.h"
 #include "bus-interface.h"
+#include "fitness.h"
 #include "json-line.h"
 #include "paths.h"
 #include "placement.h"
@@ -176,7 +177,7 @@ static int ask_for_caller(Answer *answer) {
 static bool has_candidate(const Coordinator *coordinator, const JobSpec *spec) {
         g_autoptr(GPtrArray) candidates = coordinator_candidates(coordinator, spec);
 
-        return candidates->len > 0;
+        return candidates->len > 0 || fitness_is_pending(coordinator->fitness, spec->name);
 }
 
 int answer_run(Coordinator *coordinator, GHashTable *owner, sd_bus_message *message,

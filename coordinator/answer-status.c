@@ -137,7 +137,7 @@ static json_t *job_to_json(const Coordinator *coordinator, const ScheduledJob *j
         json_object_set_new(object, "state", json_string(state_word(job, ledger, &why)));
         json_object_set_new(object, "why", json_string(why));
         json_object_set_new(object, "fit",
-                            json_boolean(!members_unfit(coordinator->members, spec->name) &&
+                            json_boolean(!coordinator_unfit(coordinator, spec->name) &&
                                          job_spec_matches_node(spec, coordinator->config->node_name,
                                                                coordinator->config->labels)));
         json_object_set_new(object, "running",

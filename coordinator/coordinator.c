@@ -9,6 +9,7 @@
 
 #include "command-lock.h"
 #include "digest-memory.h"
+#include "fitness.h"
 #include "log.h"
 #include "member.h"
 #include "members.h"
@@ -149,13 +150,19 @@ bool coordinator_may_claim(const Coordinator *coordinator, const char **ret_why)
         return !why;
 }
 
+const char *coordinator_unfit(const Coordinator *coordinator, const char *job) {
+        return fitness_is_pending(coordinator->fitness, job)
+                   ? "this node has not looked at it yet"
+                   : members_unfit(coordinator->members, job);
+}
+
 /* What we know of ourselves counts before the others can see it. */
 static bool is_candidate(const Coordinator *coordinator, const JobSpec *spec,
                          const Member *member) {
         bool self = strcmp(member->node, coordinator->config->node_name) == 0;
 
         return !member->skewed && !member_is_unfit(member, spec->name) &&
-               !(self && members_unfit(coordinator->members, spec->name)) &&
+               !(self && coordinator_unfit(coordinator, spec->name)) &&
                job_spec_matches_node(spec, member->node, member->labels);
 }
 
@@ -423,21 +430,39 @@ static void log_faults(const Coordinator *coordinator) {
                 log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s", *error);
 }
 
-/* Looks whether this machine can run the job, and says so to people and to the other nodes. */
-static void check_fitness(Coordinator *coordinator, const JobSpec *spec) {
-        const LogAbout about = {.message_id = MESSAGE_JOB_UNFIT, .job = spec->name};
-        const char *before = members_unfit(coordinator->members, spec->name);
-        g_autofree char *why = NULL;
+/* What this machine can run is said to people and to the other nodes. That a job is drifted goes
+ * before it; once it is not, the verdict is said (job-ledger.c). */
+static void on_fitness(const char *const *names, void *userdata) {
+        Coordinator *coordinator = userdata;
 
+        for (const char *const *name = names; *name; name++) {
+                const LogAbout about = {.message_id = MESSAGE_JOB_UNFIT, .job = *name};
+                ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, *name);
+                const char *why = fitness_why(coordinator->fitness, *name), *ignored;
+
+                if (why)
+                        log_warning(&about, "this node cannot run it: %s", why);
+                if (job && scheduled_job_state(job, &ignored) != JOB_DRIFTED)
+                        members_set_unfit(coordinator->members, *name, why);
+                if (job && coordinator->ready)
+                        scheduled_job_begin(job);
+        }
+        members_publish(coordinator->members);
+}
+
+/* The others are told when it has been looked at; until then the last verdict holds. */
+static void check_fitness(Coordinator *coordinator, const JobSpec *spec) {
         if (job_spec_matches_node(spec, coordinator->config->node_name,
                                   coordinator->config->labels))
-                why = job_unfit_reason(spec, coordinator->config);
-        if (why && g_strcmp0(before, why) != 0)
-                log_warning(&about, "this node cannot run it: %s", why);
-        members_set_unfit(coordinator->members, spec->name, why);
+                fitness_ask(coordinator->fitness, spec, coordinator->config);
+        else
+                fitness_forget(coordinator->fitness, spec->name);
+        members_set_unfit(coordinator->members, spec->name,
+                          fitness_why(coordinator->fitness, spec->name));
 }
 
 static void remove_job(Coordinator *coordinator, ScheduledJob *job) {
+        fitness_forget(coordinator->fitness, scheduled_job_name(job));
         members_set_unfit(coordinator->members, scheduled_job_name(job), NULL);
         g_hash_table_remove(coordinator->jobs, scheduled_job_name(job));
 }
@@ -597,6 +622,9 @@ static int open_all(Coordinator *coordinator) {
                 log_error(NULL, "the job files could not be read: %s", g_strerror(-r));
                 return r;
         }
+        if ((r = fitness_new(coordinator->event, on_fitness, coordinator, &coordinator->fitness)) <
+            0)
+                return r;
         take_jobset(coordinator);
         log_faults(coordinator);
         if ((r = unit_manager_new(coordinator->event, &coordinator->units)) < 0 ||
@@ -656,6 +684,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         session_free(coordinator->session);
         unit_manager_free(coordinator->units);
         digest_memory_free(coordinator->digests);
+        fitness_free(coordinator->fitness);
         jobset_free(coordinator->jobset);
         daemon_config_free(coordinator->config);
         g_strfreev(coordinator->directories);

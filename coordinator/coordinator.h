@@ -30,6 +30,7 @@
 typedef struct CommandLocks CommandLocks;
 typedef struct Coordinator Coordinator;
 typedef struct DigestMemory DigestMemory;
+typedef struct Fitness Fitness;
 typedef struct Members Members;
 typedef struct Orphans Orphans;
 typedef struct Recovery Recovery;
@@ -59,6 +60,7 @@ struct Coordinator {
         GHashTable *runs;     /* "JOB:RUN" → Run: claimed by us and not settled yet */
         GHashTable *claiming; /* "JOB:RUN" of claims on their way */
         DigestMemory *digests;
+        Fitness *fitness;
 
         Session *session;
         UnitManager *units;
@@ -119,6 +121,9 @@ void coordinator_members_changed(Coordinator *coordinator);
 void coordinator_member_left(Coordinator *coordinator, const char *node);
 void coordinator_run_settled(Coordinator *coordinator, Run *run); /* frees the run, from the loop */
 
+/* Return: why this node cannot run a job at present, a sentence; NULL: it can, or `nodes:` keeps it
+ * out. Borrowed. */
+const char *coordinator_unfit(const Coordinator *coordinator, const char *job);
 /* The nodes that can run a job at present: names (borrowed), NULL-terminated beyond its length;
  * g_ptr_array_unref(). */
 GPtrArray *coordinator_candidates(const Coordinator *coordinator, const JobSpec *spec);

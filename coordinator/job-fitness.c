@@ -1,9 +1,6 @@
-/* Can this machine run a job (job_unfit_reason() of jobset.h)?
- *
- * Only what is certainly missing counts. The daemon has no capabilities, so what it may not look
- * into, such as a program in a user's own directory, is given the benefit of the doubt: the service
- * manager will say.
- */
+/* See job-fitness.h. */
+#include "job-fitness.h"
+
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
@@ -11,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "jobset.h"
 #include "resource.h"
 
 #define DATABASE_BUFFER_SIZE ((size_t)64 * 1024)
@@ -75,7 +71,7 @@ static bool group_is_unknown(const char *name) {
 }
 
 /* The first resource of which the two files of this machine disagree: both places are named. */
-static char *resource_fault(const JobSpec *spec, const DaemonConfig *config) {
+char *resource_unfit_reason(const JobSpec *spec, const DaemonConfig *config) {
         _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
         const char *message;
         Mark mark;
@@ -86,16 +82,22 @@ static char *resource_fault(const JobSpec *spec, const DaemonConfig *config) {
         return g_strdup_printf("%s:%u:%u: %s", mark.file, mark.line, mark.column, message);
 }
 
-char *job_unfit_reason(const JobSpec *spec, const DaemonConfig *config) {
-        char *reason = executable_fault(spec->argv[0]);
+char *machine_unfit_reason(const char *executable, const char *user, const char *group,
+                           const char *working_directory) {
+        char *reason = executable_fault(executable);
 
-        if (!reason && spec->user && !is_number(spec->user) && user_is_unknown(spec->user))
-                reason = g_strdup_printf("the user %s does not exist", spec->user);
-        if (!reason && spec->group && !is_number(spec->group) && group_is_unknown(spec->group))
-                reason = g_strdup_printf("the group %s does not exist", spec->group);
-        if (!reason && spec->working_directory)
-                reason = directory_fault(spec->working_directory);
-        if (!reason)
-                reason = resource_fault(spec, config);
+        if (!reason && user && !is_number(user) && user_is_unknown(user))
+                reason = g_strdup_printf("the user %s does not exist", user);
+        if (!reason && group && !is_number(group) && group_is_unknown(group))
+                reason = g_strdup_printf("the group %s does not exist", group);
+        if (!reason && working_directory)
+                reason = directory_fault(working_directory);
         return reason;
+}
+
+char *job_unfit_reason(const JobSpec *spec, const DaemonConfig *config) {
+        char *reason =
+            machine_unfit_reason(spec->argv[0], spec->user, spec->group, spec->working_directory);
+
+        return reason ? reason : resource_unfit_reason(spec, config);
 }

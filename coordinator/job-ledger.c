@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "digest-memory.h"
+#include "fitness.h"
 #include "log.h"
 #include "member.h"
 #include "members.h"
@@ -157,7 +158,9 @@ static void set_drifted(ScheduledJob *job, bool drifted) {
                             drifted_why);
         else
                 log_info(&about, "this node's definition is the one in force again");
-        members_set_unfit(job->coordinator->members, job->name, drifted ? drifted_why : NULL);
+        members_set_unfit(job->coordinator->members, job->name,
+                          drifted ? drifted_why
+                                  : fitness_why(job->coordinator->fitness, job->name));
         members_publish(job->coordinator->members);
 }
 

@@ -37,10 +37,3 @@ const JobSpec *jobset_find(const JobSet *set, const char *name);
 
 /* What was wrong at the last load: "FILE:LINE:COL: error: ...", NULL-terminated, borrowed. */
 const char *const *jobset_errors(const JobSet *set);
-
-/* Return: NULL when this machine can run the job, else a newly allocated sentence (g_free): the
- * executable is missing or not executable, the user or group is unknown, the working directory is
- * missing, or it
- * asks for a resource in another way than this machine's configuration declares. Looks at this
- * machine. */
-char *job_unfit_reason(const JobSpec *spec, const DaemonConfig *config);

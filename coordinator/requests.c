@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fitness.h"
 #include "json-line.h"
 #include "log.h"
 #include "message-id.h"
@@ -157,11 +158,16 @@ static void take_turn_in(Pending *pending, usec_t delay) {
                                          CLOCK_MONOTONIC, delay, USEC_PER_MSEC, on_turn, pending);
 }
 
-/* It is others' to take, if it is anybody's: looked at again when it should be gone. */
+/* It is others' to take, if it is anybody's: looked at again when it should be gone, or soon where
+ * it is not known yet whether we can run the job. */
 static void wait_until_over(Pending *pending) {
         const Coordinator *coordinator = pending->requests->coordinator;
         usec_t left = usec_sub(pending->not_after, clock_realtime());
 
+        if (fitness_is_pending(coordinator->fitness, pending->job)) {
+                take_turn_in(pending, RETRY_DELAY);
+                return;
+        }
         take_turn_in(pending, MIN(left, REQUEST_LIFETIME) + EXPIRY_SLACK +
                                   coordinator_member_rank(coordinator, pending->id) *
                                       coordinator->config->takeover_delay);

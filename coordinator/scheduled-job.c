@@ -603,7 +603,7 @@ void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, u
 }
 
 ScheduledJobState scheduled_job_state(const ScheduledJob *job, const char **ret_why) {
-        const char *unfit = members_unfit(job->coordinator->members, job->name);
+        const char *unfit = coordinator_unfit(job->coordinator, job->name);
         bool nobody;
 
         (void)rank_for(job, &nobody);

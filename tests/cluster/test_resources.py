@@ -74,7 +74,7 @@ class Resources(ClusterTest):
         self.assertNotRegex(self.shell("ls /jobkeeper/locks"), r"[[ ]queue")
 
     def test_a_job_that_contradicts_the_machine_is_no_candidate_and_verify_fails(self):
-        entry = wait_until(lambda: (one := self.fleet.job_status("n2", "pool-wrong")).get("state") == "unfit" and one, 10, "unfit")
+        entry = wait_until(lambda: (one := self.fleet.job_status("n2", "pool-wrong")).get("state") == "unfit" and "pool" in one["why"] and one, 10, "unfit")
         self.assertIn("/etc/jobkeeper/jobs.d/wrong.yaml:5:13: resource \"pool\" has slots: 3 here, but slots: 2 in "
                       "/etc/jobkeeper/jobkeeper.yaml:", entry["why"])
         verify = self.fleet.jobkeeper("n1", "verify", check=False)

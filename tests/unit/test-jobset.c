@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "job-fitness.h"
 #include "jobset.h"
 
 #define ETC "etc/jobkeeper/jobs.d/"
