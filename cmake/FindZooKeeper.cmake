@@ -1,9 +1,8 @@
 # ZooKeeper's C client has no .pc file. Finds the threaded library, and finds out by linking which optional parts this
-# build of it has, since a distribution may leave them out (Debian's has neither).
+# build of it has, since a distribution may leave them out (Debian's has neither). Nothing uses them yet: they are only told.
 #   ZooKeeper::mt          imported target
 #   ZOOKEEPER_HAS_TLS      zookeeper_init_ssl() links
 #   ZOOKEEPER_HAS_SASL     zookeeper_init_sasl() links
-include(CheckSymbolExists)
 include(CMakePushCheckState)
 include(CheckCSourceCompiles)
 include(FindPackageHandleStandardArgs)
@@ -24,5 +23,12 @@ if(ZooKeeper_FOUND AND NOT TARGET ZooKeeper::mt)
   check_c_source_compiles("int zookeeper_init_ssl(void); int main(void) { return zookeeper_init_ssl(); }" ZOOKEEPER_HAS_TLS)
   check_c_source_compiles("int zookeeper_init_sasl(void); int main(void) { return zookeeper_init_sasl(); }" ZOOKEEPER_HAS_SASL)
   cmake_pop_check_state()
+  foreach(part TLS SASL)
+    if(ZOOKEEPER_HAS_${part})
+      message(STATUS "ZooKeeper's client library has ${part}")
+    else()
+      message(STATUS "ZooKeeper's client library has no ${part}")
+    endif()
+  endforeach()
 endif()
 mark_as_advanced(ZooKeeper_INCLUDE_DIR ZooKeeper_LIBRARY)
