@@ -18,6 +18,10 @@ static char *stat_fault(const struct stat *st, size_t size_max) {
                 return g_strdup("is not a regular file");
         if (st->st_uid != 0 && st->st_uid != geteuid())
                 return g_strdup_printf("belongs to user %u, not to root", (unsigned)st->st_uid);
+        if (!(st->st_mode & S_IRUSR)) /* we could open it all the same, being a root with rights */
+                return g_strdup_printf("cannot be read by its owner (mode %04o), and so not by "
+                                       "jobkeeperd, which has no special rights",
+                                       (unsigned)st->st_mode & 07777);
         if (st->st_mode & (S_IWGRP | S_IWOTH))
                 return g_strdup_printf("is writable by others than its owner (mode %04o)",
                                        (unsigned)st->st_mode & 07777);

@@ -1,6 +1,8 @@
 /* Reading a configuration file that decides what runs as root. What is checked is the opened file,
  * so that nobody can change it in between: a regular file of root's (or our own user's, when we are
- * not root), writable by its owner alone, and not too large. */
+ * not root), writable by its owner alone, and not too large. The daemon is a root without
+ * capabilities, so what the owner may not read is refused also where root can: `verify` says of a
+ * file what the daemon will find. */
 #pragma once
 
 #include <stddef.h>

@@ -160,6 +160,20 @@ Test(job_files, modes_and_types) {
                "ROOT/etc/jobkeeper/jobs.d/g.yaml: error: is not a regular file");
 }
 
+Test(job_files, one_that_its_owner_may_not_read) {
+        g_autofree char *path = tree_path(root, "etc/jobkeeper/jobs.d/a.yaml");
+
+        tree_write(root, "etc/jobkeeper/jobs.d/a.yaml", JOB("a"));
+        tree_write(root, "etc/jobkeeper/jobs.d/b.yaml", JOB("b"));
+        cr_assert_eq(chmod(path, 0044), 0);
+        expect(
+            "ROOT/etc/jobkeeper/jobs.d/a.yaml!:; ROOT/etc/jobkeeper/jobs.d/b.yaml: b",
+            geteuid() == 0
+                ? "ROOT/etc/jobkeeper/jobs.d/a.yaml: error: cannot be read by its owner (mode "
+                  "0044), and so not by jobkeeperd, which has no special rights"
+                : "ROOT/etc/jobkeeper/jobs.d/a.yaml: error: cannot be opened: Permission denied");
+}
+
 /* Only root can give a file away; for anybody else the rule is about files that are there already.
  */
 Test(job_files, owners) {

@@ -1,0 +1,98 @@
+"""What a job file and jobkeeper.yaml ask for, where it shows: how many runs at once, how long for locks, what of the ticks that all missed."""
+
+import pathlib
+import time
+
+import history
+from cluster_test import ClusterTest, new_fleet
+from fleet import job, job_file
+from testbed import parallel, wait_until
+
+FRESH = 4 * 1.0 + 2  # seconds after which a tick counts as missed, with the fleet's takeover-delay
+PERIOD = 12  # of the jobs whose ticks are missed
+
+
+def most_at_once(runs):
+    """The greatest number of these runs that ran at the same time."""
+    return max(sum(other.start <= run.start < other.end for other in runs) for run in runs)
+
+
+class MaxRuns(ClusterTest):
+    alone = True
+
+    def test_no_more_runs_at_once_than_the_machine_takes(self):
+        names = ("one", "two", "three")
+        jobs = job_file(*(job(name, every="4s", seconds=1.5, start_deadline="30s") for name in names))
+        fleet = self.begin(nodes=1, files={"jobs.yaml": jobs}, settings="max-runs: 2\n")
+        wait_until(lambda: all(len(fleet.runs(name)) >= 2 for name in names), 40, lambda: "each has run twice: " + "\n".join(map(str, fleet.runs())))
+        ended = [run for run in fleet.runs() if run.ended == "end"]
+        self.assertEqual(most_at_once(ended), 2)
+        self.assert_exclusive()
+
+
+class LockWait(ClusterTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.fleet = cls.enterClassContext(new_fleet(nodes=2, files={"jobs.yaml": job_file(
+            job("hurried", every="6s", locks="{busy: exclusive}", start_deadline="1min", lock_wait="2s"),
+            job("patient", every="6s", locks="{busy: exclusive}", start_deadline="1min"))}))
+
+    def test_a_tick_is_skipped_after_its_lock_wait_and_waits_for_its_start_deadline_without(self):
+        enough = f"{self.fleet.bed.history_directory}/enough"
+        holder = self.fleet.nodes["n1"].popen("jobkeeper", "lock", "busy", "--", "sh", "-c", "until test -e /history/enough; do sleep 0.1; done")
+        self.addCleanup(holder.wait, 20)
+        self.addCleanup(pathlib.Path(enough).touch)
+        wait_until(lambda: "holds" in self.fleet.jobkeeper("n2", "locks", "busy").stdout, 20, "the lock is held")
+        wait_until(lambda: not self.fleet.running(), 20, "no run is left from before")
+        runs, since = self.fleet.runs(), time.time()
+        record = self.fleet.wait_ledger("hurried", lambda record: record["tick"] >= since and record["state"] == "skipped", 30, "a skipped tick")
+        self.assertIn("lock-wait", record["why"])
+        self.assertEqual(self.fleet.runs(), runs, "nothing ran while the lock was held")
+        self.assertEqual([one for one in self.fleet.ledger("patient") if one["tick"] >= since and "lock-wait" in one.get("why", "")], [])
+        pathlib.Path(enough).touch()
+        for name in ("hurried", "patient"):
+            self.fleet.wait_run(lambda run, name=name: run.job == name and run not in runs, 30, f"{name} runs again")
+        self.assert_exclusive({"hurried": {"busy": history.EXCLUSIVE}, "patient": {"busy": history.EXCLUSIVE}})
+
+
+class CatchUp(ClusterTest):
+    alone = True
+
+    def test_the_latest_of_the_missed_ticks_is_run_or_none(self):
+        every = f"{PERIOD}s"
+        fleet = self.begin(nodes=2, files={"jobs.yaml": job_file(job("latest", every=every, catch_up="latest"), job("none", every=every, catch_up="none"))})
+        last = fleet.wait_run(lambda run: run.job == "none", 40, "a first tick").tick
+        for name in ("latest", "none"):
+            fleet.wait_ledger(name, lambda record: record["tick"] == last and record["state"] == "succeeded", 10, f"{name} ran at that tick")
+        parallel([lambda node=node: node.systemctl("stop", "jobkeeperd") for node in fleet.nodes.values()])
+        missed = [last + PERIOD, last + 2 * PERIOD]
+        time.sleep(missed[1] + FRESH + 1 - time.time())  # nobody is there: nothing can be waited for
+        fleet.start()
+        late = fleet.wait_run(lambda run: run.job == "latest" and run.tick > last, PERIOD, "a run of a missed tick")
+        self.assertEqual(late.tick, missed[1])
+        for name in ("latest", "none"):
+            fleet.wait_ledger(name, lambda record: record["tick"] == last + 3 * PERIOD and record["state"] == "succeeded", 2 * PERIOD, f"{name} goes on")
+        self.assertEqual([run.tick for run in fleet.runs("latest")][-3:], [last, missed[1], last + 3 * PERIOD])
+        self.assertEqual([run.tick for run in fleet.runs("none")][-2:], [last, last + 3 * PERIOD])
+        account = history.account("none", missed, fleet.runs(), fleet.ledger("none"))
+        self.assertEqual((account.skipped, account.lost), (missed, []))
+
+
+class Unreadable(ClusterTest):
+    alone = True
+
+    def test_a_file_that_the_daemon_cannot_open_is_an_error_for_verify_too(self):
+        """The daemon is a root without capabilities; whoever types `verify` has them all."""
+        fleet = self.begin(nodes=1, files={"good.yaml": job_file(job("good", every="2s")), "closed.yaml": job_file(job("closed", every="2s"))})
+        fleet.wait_run(lambda run: run.job == "closed", 20, "it ran")
+        node, path = fleet.nodes["n1"], "/etc/jobkeeper/jobs.d/closed.yaml"
+        node.write(path, job_file(job("closed", every="1h")), 0)
+        node.systemctl("reload", "jobkeeperd")
+        errors = wait_until(lambda: fleet.status("n1")["errors"], 10, "an error in the status")
+        self.assertEqual(errors, [f"{path}: error: cannot be opened: Permission denied"])
+        verify = fleet.jobkeeper("n1", "verify", check=False)
+        self.assertEqual(verify.returncode, 1)
+        self.assertIn(f"{path}: error: cannot be read by its owner (mode 0000)", verify.stderr)
+        since = time.monotonic()
+        for name in ("good", "closed"):  # by its last good definition
+            fleet.wait_run(lambda run, name=name: run.job == name and run.start > since, 20, f"{name} goes on")
