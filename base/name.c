@@ -23,3 +23,7 @@ const char *name_fault(const char *name) {
 bool name_is_valid(const char *name) {
         return !name_fault(name);
 }
+
+bool name_is_of_job_lock(const char *name) {
+        return name && strncmp(name, NAME_OF_JOB_LOCK_PREFIX, strlen(NAME_OF_JOB_LOCK_PREFIX)) == 0;
+}

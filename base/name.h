@@ -12,3 +12,8 @@ bool name_is_valid(const char *name);
 /* Return: NULL when `name` is valid, else a constant sentence fragment that says what is wrong with
  * it. */
 const char *name_fault(const char *name);
+
+/* A job's own lock is the resource "job:NAME"; only its runs take it. */
+#define NAME_OF_JOB_LOCK_PREFIX "job:"
+/* Return: whether `name` is meant as such a one (NAME may be wrong). NULL is not. */
+bool name_is_of_job_lock(const char *name);

@@ -7,6 +7,7 @@
 
 #include "duration.h"
 #include "name.h"
+#include "resource.h"
 
 int lock_arguments_split(int argc, char **argv, char ***ret_command) {
         for (int i = 1; i < argc; i++) {
@@ -18,17 +19,6 @@ int lock_arguments_split(int argc, char **argv, char ***ret_command) {
                 return i;
         }
         return -1;
-}
-
-char *lock_resource_fault(const char *resource) {
-        const char *fault = name_fault(resource);
-
-        if (!fault)
-                return NULL;
-        if (g_str_has_prefix(resource, "job:"))
-                return g_strdup_printf("\"%s\" is a job's own lock, which only its runs take",
-                                       resource);
-        return g_strdup_printf("the resource name \"%s\" %s", resource, fault);
 }
 
 int lock_timeout_read(const char *text, usec_t *ret_timeout) {
@@ -44,8 +34,8 @@ char *lock_also_read(const char *text, char **ret_name, LockMode *ret_mode) {
         const char *word = colon ? colon + 1 : "exclusive";
 
         /* A job's own lock is refused as one, not for what follows its colon. */
-        if (g_str_has_prefix(text, "job:"))
-                return lock_resource_fault(text);
+        if (name_is_of_job_lock(text))
+                return resource_refusal(text);
         if (!g_str_equal(word, "shared") && !g_str_equal(word, "exclusive"))
                 return g_strdup_printf("--also \"%s\": what follows the colon must be shared or "
                                        "exclusive, not \"%s\"",

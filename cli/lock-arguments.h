@@ -11,9 +11,6 @@
  * when there is no "--" or no command. */
 int lock_arguments_split(int argc, char **argv, char ***ret_command);
 
-/* Return: newly allocated (g_free), what is wrong with a resource's name, or NULL. */
-char *lock_resource_fault(const char *resource);
-
 /* Reads --timeout. NULL is for ever. Return: 0 or -EINVAL. */
 int lock_timeout_read(const char *text, usec_t *ret_timeout);
 

@@ -7,6 +7,7 @@
 
 #include "json-line.h"
 #include "lock-arguments.h"
+#include "resource.h"
 
 const int lock_task_signals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, 0};
 
@@ -24,7 +25,7 @@ void lock_task_done(LockTask *task) {
 }
 
 char *lock_task_add(LockTask *task, const char *name, LockMode mode, unsigned slots, char *naming) {
-        char *fault = lock_resource_fault(name);
+        char *fault = resource_refusal(name);
         LockWish *wish = g_new0(LockWish, 1);
 
         *wish = (LockWish){.name = g_strdup(name), .mode = mode, .slots = slots, .naming = naming};

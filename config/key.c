@@ -12,7 +12,6 @@
 #include "name.h"
 
 #define ACCOUNT_LENGTH_MAX 255
-#define RESOURCE_OF_JOB_PREFIX "job:"
 #define SCALAR_FORMS (KEY_TEXT | KEY_LITERAL | KEY_INTEGER | KEY_SWITCH | KEY_DURATION | KEY_CHOICE)
 
 const char *line_fault(const char *text) {
@@ -47,7 +46,7 @@ const char *account_fault(const char *text) {
 }
 
 const char *resource_name_fault(const char *text) {
-        if (g_str_has_prefix(text, RESOURCE_OF_JOB_PREFIX))
+        if (name_is_of_job_lock(text))
                 return "is a job's own: the key \"lock\" says how a job holds that";
         return name_fault(text);
 }

@@ -7,7 +7,6 @@
 #include "command-lock-internal.h"
 #include "json-line.h"
 #include "members.h"
-#include "name.h"
 #include "resource.h"
 #include "tree.h"
 
@@ -28,17 +27,6 @@ static char *own_string(CommandLock *lock, const char *text) {
         return copy;
 }
 
-/* Return: NULL, or newly allocated, what is wrong. */
-static char *name_refusal(const char *name) {
-        const char *fault = name_fault(name);
-
-        if (name && g_str_has_prefix(name, "job:"))
-                return g_strdup_printf("\"%s\" is a job's own lock, which only its runs take",
-                                       name);
-        return fault ? g_strdup_printf("the resource name \"%s\" %s", name ? name : "", fault)
-                     : NULL;
-}
-
 /* Adds one resource to the requests. Return: NULL, or newly allocated, what is wrong. */
 static char *read_resource(CommandLock *lock, const json_t *object) {
         const DaemonConfig *config = lock->table->coordinator->config;
@@ -49,7 +37,7 @@ static char *read_resource(CommandLock *lock, const json_t *object) {
         json_int_t slots = json_integer_value(json_object_get(object, "slots"));
         DaemonNaming naming = DAEMON_NAMING_CURATOR_RW;
         LockRequest request = {0};
-        char *fault = name_refusal(name);
+        char *fault = resource_refusal(name);
 
         if (!fault && word && daemon_naming_from_string(word, &naming) < 0)
                 fault = g_strdup_printf("\"%s\" is no naming", word);

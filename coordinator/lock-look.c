@@ -30,7 +30,7 @@ LockLook *lock_look_free(LockLook *look) {
 
 char *lock_look_fault(const char *resource) {
         const char *name =
-            g_str_has_prefix(resource, "job:") ? resource + strlen("job:") : resource;
+            name_is_of_job_lock(resource) ? resource + strlen(NAME_OF_JOB_LOCK_PREFIX) : resource;
         const char *fault = name_fault(name);
 
         return fault ? g_strdup_printf("the resource name \"%s\" %s", resource, fault) : NULL;

@@ -90,5 +90,5 @@ char *unit_name_for_run(const char *job, const char *run) {
 }
 
 char *resource_of_job(const char *job) {
-        return g_strconcat("job:", job, NULL);
+        return g_strconcat(NAME_OF_JOB_LOCK_PREFIX, job, NULL);
 }

@@ -2,6 +2,7 @@
  * mapped. */
 #include "resource.h"
 
+#include "name.h"
 #include "paths.h"
 
 static LockNaming lock_naming(DaemonNaming naming) {
@@ -17,6 +18,16 @@ static LockNaming lock_naming(DaemonNaming naming) {
 
 static LockMode lock_mode(JobLockMode mode) {
         return mode == JOB_LOCK_SHARED ? LOCK_SHARED : LOCK_EXCLUSIVE;
+}
+
+char *resource_refusal(const char *name) {
+        const char *fault = name_fault(name);
+
+        if (name_is_of_job_lock(name))
+                return g_strdup_printf("\"%s\" is a job's own lock, which only its runs take",
+                                       name);
+        return fault ? g_strdup_printf("the resource name \"%s\" %s", name ? name : "", fault)
+                     : NULL;
 }
 
 /* What a resource that is not declared is like. */

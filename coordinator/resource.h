@@ -6,6 +6,10 @@
 #include "job.h"
 #include "lock.h"
 
+/* Return: newly allocated (g_free), why a person may not ask for a resource of that name, as a
+ * sentence; or NULL. */
+char *resource_refusal(const char *name);
+
 /* Fills the request for a resource as the configuration declares it. `slots` 0 and `naming` NULL:
  * as declared, or the default. Strings are borrowed from `name` and `config`. */
 void resource_request(const DaemonConfig *config, const char *name, LockMode mode, unsigned slots,

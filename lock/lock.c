@@ -80,8 +80,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "name.h"
-
 #define BACKOFF_MIN (50 * USEC_PER_MSEC)
 #define BACKOFF_MAX (5 * USEC_PER_SEC)
 #define BACKOFF_DOUBLINGS 7
@@ -333,10 +331,15 @@ static int set_new(Session *session, usec_t wait, LockSetFunc func, void *userda
         return 0;
 }
 
+/* Whatever ZooKeeper takes for the name of one znode, and a person can read. */
 static bool resource_is_valid(const char *resource) {
-        if (resource && g_str_has_prefix(resource, "job:"))
-                resource += strlen("job:");
-        return name_is_valid(resource);
+        if (!resource || !*resource || strlen(resource) > LOCK_RESOURCE_LENGTH_MAX ||
+            strchr(resource, '/') || g_str_equal(resource, ".") || g_str_equal(resource, ".."))
+                return false;
+        for (const char *c = resource; *c; c++)
+                if (g_ascii_iscntrl(*c))
+                        return false;
+        return g_utf8_validate(resource, -1, NULL);
 }
 
 /* Two ways to write one directory would be two resources to us. */

@@ -13,9 +13,11 @@
 
 typedef struct LockSet LockSet;
 
+#define LOCK_RESOURCE_LENGTH_MAX 255
+
 typedef struct LockRequest {
-        const char *resource; /* a name; becomes a child of LockOptions.parent. May contain ':'
-                                 after "job" */
+        const char *resource; /* becomes a child of LockOptions.parent: any name that a znode can
+                                 have, on one line, at most LOCK_RESOURCE_LENGTH_MAX bytes */
         LockMode mode;
         unsigned slots; /* 0 or 1: a lock; else so many may hold it at a time (naming curator-rw,
                            mode exclusive) */
@@ -65,8 +67,8 @@ typedef void (*LockSetFunc)(LockSet *set, LockEvent event, void *userdata);
 /* Queues for all the requests (copied; each directory at most once). The create and the list of the
  * first resource leave in this call, so a request sent right after it through session_zk() travels
  * in the same flight. Return: 0 once queued; -ENOTCONN when there is no session; -EINVAL on an
- * empty or repeated request, or where a naming has no such mode or no slots; negative errno on a
- * fault. */
+ * empty, repeated or malformed request, or where a naming has no such mode or no slots; negative
+ * errno on a fault. */
 int lock_set_acquire(Session *session, const LockRequest *requests, size_t n_requests,
                      const LockOptions *options, LockSetFunc func, void *userdata,
                      LockSet **ret_set);

@@ -15,6 +15,7 @@
 #include "lock-arguments.h"
 #include "options.h"
 #include "output.h"
+#include "resource.h"
 #include "table.h"
 
 static int run_nothing(int argc, char **argv) {
@@ -120,7 +121,7 @@ Test(lock_arguments, are_split_at_the_first_double_dash) {
 }
 
 static void assert_resource(const char *name, const char *fault) {
-        g_autofree char *got = lock_resource_fault(name);
+        g_autofree char *got = resource_refusal(name);
 
         if (fault)
                 cr_assert(got && strstr(got, fault), "%s: %s", name, got);

@@ -62,3 +62,11 @@ Test(name, length) {
         cr_expect_not(name_is_valid(longer));
         cr_expect_str_eq(name_fault(longer), "is longer than 100 bytes");
 }
+
+Test(name, of_a_jobs_lock) {
+        cr_expect(name_is_of_job_lock("job:a"));
+        cr_expect(name_is_of_job_lock("job:"));
+        cr_expect_not(name_is_of_job_lock("job"));
+        cr_expect_not(name_is_of_job_lock("a-job:a"));
+        cr_expect_not(name_is_of_job_lock(NULL));
+}
