@@ -31,6 +31,10 @@ JobNodeMatch *job_node_match_free(JobNodeMatch *match) {
 JobSpec *job_spec_free(JobSpec *spec) {
         if (!spec)
                 return NULL;
+        if (spec->refs > 0) {
+                spec->refs--;
+                return NULL;
+        }
         g_free(spec->name);
         g_free(spec->description);
         (void)schedule_free(spec->schedule);
@@ -46,6 +50,13 @@ JobSpec *job_spec_free(JobSpec *spec) {
                 g_ptr_array_unref(spec->nodes);
         g_free(spec);
         return NULL;
+}
+
+JobSpec *job_spec_ref(const JobSpec *spec) {
+        JobSpec *counted = (JobSpec *)spec; /* const is what it says, not who else knows it */
+
+        counted->refs++;
+        return counted;
 }
 
 /* Return: the bytes that the strings take in a process's argument space. */

@@ -33,6 +33,7 @@ typedef struct JobNodeMatch {
 } JobNodeMatch;
 
 typedef struct JobSpec {
+        unsigned refs; /* beyond the first */
         char *name;
         Mark mark; /* of the job's key */
         char *description;
@@ -75,7 +76,10 @@ typedef struct JobSpec {
         ((size_t)128 *                                                                             \
          1024) /* argv and environment together; the kernel takes no longer single string */
 
+/* Takes one reference away, and frees it with the last. */
 JobSpec *job_spec_free(JobSpec *spec);
+/* For who goes on using a definition that its set may replace. Return: a further reference. */
+JobSpec *job_spec_ref(const JobSpec *spec);
 DEFINE_CLEANUP(JobSpec, job_spec_free);
 JobResource *job_resource_free(JobResource *resource);
 JobNodeMatch *job_node_match_free(JobNodeMatch *match);

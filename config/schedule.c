@@ -17,6 +17,7 @@
 #include "timezone.h"
 
 #define TICK_MIN INT64_C(0)
+#define INTERVAL_PREFIX "every "
 #define TRANSITIONS_SPAN (INT64_C(2) * 366 * 86400)
 
 /* One expression, or (calendar NULL) one interval. */
@@ -235,7 +236,7 @@ int64_t schedule_shortest_period(const Schedule *schedule, int64_t after, unsign
 static void append_interval(GString *text, int64_t seconds) {
         g_autofree char *duration = duration_to_string((usec_t)seconds * USEC_PER_SEC);
 
-        g_string_append_printf(text, "every %s", duration);
+        g_string_append_printf(text, INTERVAL_PREFIX "%s", duration);
 }
 
 char *schedule_to_string(const Schedule *schedule) {
@@ -253,6 +254,33 @@ char *schedule_to_string(const Schedule *schedule) {
                         append_interval(text, entry->every);
         }
         return g_string_free(text, FALSE);
+}
+
+static int add_line(Schedule *schedule, const char *line) {
+        g_autofree char *message = NULL;
+        usec_t interval;
+
+        if (!g_str_has_prefix(line, INTERVAL_PREFIX))
+                return schedule_add_calendar(schedule, line, &message);
+        if (duration_parse(line + strlen(INTERVAL_PREFIX), &interval) < 0)
+                return -EINVAL;
+        return schedule_add_every(schedule, interval, &message);
+}
+
+int schedule_from_string(const char *text, Schedule **ret_schedule) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        g_auto(GStrv) lines = g_strsplit(text, "\n", SCHEDULE_EXPRESSIONS_MAX + 1);
+        g_autofree char *message = NULL;
+
+        if (schedule_new(NULL, &schedule, &message) < 0)
+                return -EINVAL;
+        for (char **line = lines; *line; line++)
+                if (add_line(schedule, *line) < 0)
+                        return -EINVAL;
+        if (schedule->entries->len == 0)
+                return -EINVAL;
+        *ret_schedule = g_steal_pointer(&schedule);
+        return 0;
 }
 
 /* Appends "ZONE OFFSET" for the start and "ZONE INSTANT OFFSET" for each change. */

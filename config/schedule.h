@@ -58,6 +58,8 @@ int64_t schedule_shortest_period(const Schedule *schedule, int64_t after, unsign
 /* Return: newly allocated (g_free), the schedule in normal form, one expression a line with its
  * zone: equal text, equal meaning. */
 char *schedule_to_string(const Schedule *schedule);
+/* The way back. Return: 0; -EINVAL when the text is not a schedule's normal form. */
+int schedule_from_string(const char *text, Schedule **ret_schedule);
 
 /* Return: newly allocated (g_free): every offset change of the schedule's zones in the two years
  * after `from`, as text. Part of a job's digest, so that nodes with different tzdata notice,

@@ -27,6 +27,11 @@ bool clock_skew_is_fresh(const ClockSkew *skew, usec_t boottime) {
         return skew->measured && boottime < usec_add(skew->measured, CLOCK_SKEW_AGE_MAX);
 }
 
+bool clock_skew_is_known(const ClockSkew *skew, usec_t realtime, usec_t boottime) {
+        return clock_skew_is_fresh(skew, boottime) &&
+               !clock_skew_was_stepped(skew, realtime, boottime);
+}
+
 bool clock_skew_exceeds(const ClockSkew *skew, usec_t limit) {
         return skew->measured && (usec_t)llabs(skew->skew) > limit;
 }

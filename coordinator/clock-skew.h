@@ -27,5 +27,8 @@ void clock_skew_sample(ClockSkew *skew, usec_t server, usec_t sent, usec_t recei
 /* Return: whether our clock was set since the measurement, which then says nothing any more. */
 bool clock_skew_was_stepped(const ClockSkew *skew, usec_t realtime, usec_t boottime);
 bool clock_skew_is_fresh(const ClockSkew *skew, usec_t boottime);
+/* Return: whether there is a measurement that still says what our clock is worth: fresh, and the
+ * clock was not set since. */
+bool clock_skew_is_known(const ClockSkew *skew, usec_t realtime, usec_t boottime);
 /* Return: whether the clocks differ by more than `limit`; false before the first measurement. */
 bool clock_skew_exceeds(const ClockSkew *skew, usec_t limit);

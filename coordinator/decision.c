@@ -50,18 +50,9 @@ static bool add_skip(const DecisionInput *input, Decision *decision, int64_t fro
 /* Skips every undecided tick in (after, until], one range for each gap between decided ones. */
 static void skip_range(const DecisionInput *input, Decision *decision, int64_t after, int64_t until,
                        const char *why) {
-        int64_t from;
+        int64_t from, to;
 
-        while (ledger_next_undecided(input->ledger, input->schedule, after, until, &from)) {
-                int64_t to = until;
-
-                for (guint i = 0; i < input->ledger->open->len; i++) {
-                        const LedgerEntry *entry = input->ledger->open->pdata[i];
-                        if (entry->tick > from && entry->tick <= to)
-                                to = entry->tick - 1;
-                }
-                if (!schedule_previous(input->schedule, to + 1, &to) || to < from)
-                        to = from;
+        while (ledger_next_stretch(input->ledger, input->schedule, after, until, &from, &to)) {
                 if (!add_skip(input, decision, from, to, why))
                         return;
                 after = to;

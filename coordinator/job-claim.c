@@ -35,7 +35,7 @@ static void claim_won(ScheduledJob *job) {
                 g_ptr_array_add(job->records, g_strdup(record->run));
         if (job->request)
                 scheduled_job_drop_request(job, record->run);
-        (void)run_start(job->coordinator, job->spec, record, locks);
+        (void)run_start(job->coordinator, job->asked_spec, record, locks);
         job_claim_release(job);
         scheduled_job_operation_over(job);
         scheduled_job_retry_in(job, 0); /* the timer for the next tick */
@@ -64,7 +64,8 @@ static void on_claim(ClaimOutcome outcome, void *userdata) {
                 return;
         case CLAIM_STALE:
                 job_claim_release(job);
-                if (++job->attempts < CLAIM_ATTEMPTS_MAX) {
+                /* Locks that another definition asked for are not those of the one in force. */
+                if (++job->attempts < CLAIM_ATTEMPTS_MAX && job->asked_spec == job->spec) {
                         job->operation = JOB_OPERATION_QUEUEING;
                         scheduled_job_read_ledger(job, false);
                         return;
@@ -274,6 +275,8 @@ static int queue(ScheduledJob *job) {
 void job_claim_queue(ScheduledJob *job, int64_t tick, JobRequest *request) {
         job->tick = tick;
         job->request = request;
+        job_spec_free(job->asked_spec);
+        job->asked_spec = job_spec_ref(job->spec);
         job->operation = JOB_OPERATION_QUEUEING;
         job->locks_held = !needs_locks(job);
         if (!job->locks_held && queue(job) < 0) {

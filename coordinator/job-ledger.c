@@ -14,6 +14,7 @@
 #include "placement.h"
 #include "resource.h"
 #include "scheduled-job-internal.h"
+#include "skip-record.h"
 #include "tree.h"
 #include "zk-ops.h"
 
@@ -23,6 +24,7 @@ static void forget_write(ScheduledJob *job) {
         g_clear_pointer(&job->write_note, g_free);
         g_clear_pointer(&job->write_note_id, g_free);
         job->write_note_tick = 0;
+        job->reread = false;
 }
 
 /* Is the refused request gone? Otherwise it is refused again. */
@@ -40,6 +42,8 @@ static void write_succeeded(ScheduledJob *job, const ZkReply *reply) {
 
         if (job->next_ledger)
                 scheduled_job_set_ledger(job, g_steal_pointer(&job->next_ledger), version);
+        if (job->reread)
+                job->ledger = ledger_free(job->ledger);
         if (job->remember)
                 digest_memory_set(job->coordinator->digests, job->name, job->remember);
         if (job->write_note)
@@ -79,6 +83,86 @@ static void write_ops(ScheduledJob *job, GArray *ops, Ledger *next, guint ledger
         }
 }
 
+/* ---- skips ---- */
+
+/* What was missed because its locks cannot be had was not missed for want of a node. */
+static const char *why_of(const ScheduledJob *job, const DecisionSkip *skip) {
+        if (job->lock_fault && g_str_has_prefix(skip->why, "missed"))
+                return "missed: its locks could not be had";
+        return skip->why;
+}
+
+/* Appends the operation that writes one skip's record; its strings are kept in `strings`. */
+static void add_skip(ScheduledJob *job, const Schedule *schedule, GArray *ops, GPtrArray *strings,
+                     Ledger *next, const DecisionSkip *skip) {
+        const LedgerEntry *entry = NULL;
+        bool joined = false;
+        char *path, *data;
+
+        if (ledger_skip(next, schedule, skip->from, skip->to, skip->count, why_of(job, skip),
+                        &entry, &joined) < 0)
+                return;
+        path = path_run(job->coordinator->config->root, job->name, entry->run);
+        data = skip_record_encode(job->coordinator, job->name, entry);
+        g_ptr_array_add(strings, path);
+        g_ptr_array_add(strings, data);
+        zk_ops_add(ops,
+                   job->overwrite_records || (joined && !job->remake_records) ? ZK_OP_SET
+                                                                              : ZK_OP_CREATE,
+                   path, data, -1);
+}
+
+static void write_skips(ScheduledJob *job, const Schedule *schedule, const DecisionSkip *skips,
+                        size_t n) {
+        g_autoptr(GArray) ops = zk_ops_new();
+        g_autoptr(GPtrArray) strings = g_ptr_array_new_with_free_func(g_free);
+        g_autofree char *control = path_control(job->coordinator->config->root);
+        Ledger *next = ledger_copy(job->ledger);
+
+        /* Some of the records may exist already (the ledger was deleted and they were not), or not
+         * any more: one by one, each is made or written over. */
+        if (job->one_skip_at_a_time)
+                n = MIN(n, 1);
+        zk_ops_add(ops, ZK_OP_CHECK, control, NULL, tree_control_version(job->coordinator->tree));
+        for (size_t i = 0; i < n; i++)
+                add_skip(job, schedule, ops, strings, next, &skips[i]);
+        if (ops->len == 1) { /* full, and of runs under way: one of them has to end first */
+                ledger_free(next);
+                scheduled_job_write_done(job, ZK_FAULT);
+                return;
+        }
+        ledger_compact(next, schedule);
+        g_ptr_array_add(strings, ledger_encode(next));
+        zk_ops_add(ops, ZK_OP_SET, job->path, strings->pdata[strings->len - 1],
+                   job->ledger_version);
+        job->write_note = skips_note(skips, n);
+        job->write_note_tick = skips[0].from;
+        job->write_note_id = g_strdup(MESSAGE_TICK_SKIPPED);
+        write_ops(job, ops, next, ops->len - 1);
+}
+
+void job_ledger_write_skips(ScheduledJob *job, const DecisionSkip *skips, size_t n) {
+        write_skips(job, job->spec->schedule, skips, n);
+}
+
+/* What the definition in force still owes up to `until` would be owed by nobody under another one.
+ * Return: whether that has to be written first; then the ledger is read again. */
+static bool skip_what_is_owed(ScheduledJob *job, int64_t until) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        DecisionSkip skips[DECISION_SKIPS_MAX];
+        size_t n;
+
+        if (ledger_schedule(job->ledger, &schedule) < 0)
+                return false;
+        n = owed_skips(job->ledger, schedule, until, "its definition changed while it waited",
+                       skips);
+        if (n == 0)
+                return false;
+        job->reread = true;
+        write_skips(job, schedule, skips, n);
+        return true;
+}
+
 /* ---- the definition in force ---- */
 
 void job_ledger_create(ScheduledJob *job) {
@@ -89,6 +173,7 @@ void job_ledger_create(ScheduledJob *job) {
         g_autofree char *runs = path_runs(job->coordinator->config->root, job->name);
         Ledger *ledger = ledger_new(now, digest);
 
+        ledger_set_schedule(ledger, job->spec->schedule);
         data = ledger_encode(ledger);
         zk_ops_add(ops, ZK_OP_CREATE, job->path, data, 0);
         zk_ops_add(ops, ZK_OP_CREATE, runs, "", 0);
@@ -129,9 +214,14 @@ static void adopt(ScheduledJob *job) {
         g_autoptr(GArray) ops = zk_ops_new();
         g_autofree char *digest = job_spec_digest(job->spec, job->coordinator->config, now),
                         *data = NULL;
-        Ledger *next = ledger_copy(job->ledger);
+        Ledger *next;
 
+        /* What came due after a job was withdrawn is owed by nobody. */
+        if (skip_what_is_owed(job, *job->ledger->digest ? now : job->ledger->withdrawn))
+                return;
+        next = ledger_copy(job->ledger);
         ledger_adopt_digest(next, digest, now);
+        ledger_set_schedule(next, job->spec->schedule);
         data = ledger_encode(next);
         zk_ops_add(ops, ZK_OP_SET, job->path, data, job->ledger_version);
         job->remember = job_spec_digest(job->spec, job->coordinator->config, 0);
@@ -183,17 +273,45 @@ static bool is_first_of_all_drifted(const ScheduledJob *job) {
                               job->coordinator->config->node_name) == 0;
 }
 
+static void on_resumed(const ZkReply *reply, void *userdata) {
+        ScheduledJob *job = userdata;
+
+        job->resume_call = NULL;
+        /* Otherwise whoever writes next reads it again. */
+        if (reply->code == ZK_OK && job->ledger && job->ledger_version + 1 == reply->stat.version)
+                job->ledger_version = reply->stat.version;
+}
+
+/* Another node's files lost the job, ours have it as it was: it goes on, and so does what is under
+ * way, such as queueing for a tick that waits. */
+static void resume(ScheduledJob *job, const char *digest) {
+        const LogAbout about = {.message_id = MESSAGE_RELOADED, .job = job->name};
+        g_autofree char *data = NULL;
+
+        ledger_resume(job->ledger, digest);
+        data = ledger_encode(job->ledger);
+        job->resume_call = zk_call_free(job->resume_call);
+        (void)zk_set(coordinator_zk(job->coordinator), job->path, data, job->ledger_version,
+                     on_resumed, job, &job->resume_call);
+        log_info(&about, "another node withdrew the job, but this node has it: it goes on");
+}
+
+static bool is_remembered(const ScheduledJob *job, const char *own) {
+        return g_strcmp0(digest_memory_get(job->coordinator->digests, job->name), own) == 0;
+}
+
 /* Has our own file changed since we last agreed, so that it is for us to change the ledger? Without
  * a memory only the one node of a cluster may say so, or the first where all are drifted. A job
- * that one node withdrew goes on while others have it: the last of them withdraws it for good. */
+ * that one node withdrew goes on while others have it as it was; whoever was drifted leaves them
+ * the time to say so. */
 static bool is_ours_to_change(const ScheduledJob *job, const char *own) {
         const char *remembered = digest_memory_get(job->coordinator->digests, job->name);
         g_autoptr(GPtrArray) members = members_list(job->coordinator->members);
 
         if (*job->ledger->digest == '\0')
-                return true;
+                return !job->ledger->withdrawn || !is_remembered(job, own);
         if (remembered)
-                return strcmp(remembered, own) != 0;
+                return !is_remembered(job, own);
         return members->len == 1 || is_first_of_all_drifted(job);
 }
 
@@ -202,101 +320,22 @@ bool job_ledger_check_digest(ScheduledJob *job) {
             job_spec_digest(job->spec, job->coordinator->config, job->ledger->from);
         g_autofree char *own = job_spec_digest(job->spec, job->coordinator->config, 0);
 
+        if (*job->ledger->digest == '\0' && !job->drifted && is_remembered(job, own))
+                resume(job, ours);
         if (strcmp(ours, job->ledger->digest) == 0) {
                 set_drifted(job, false);
                 digest_memory_set(job->coordinator->digests, job->name, own);
+                if (!job->ledger->schedule) /* as a version before this one left it */
+                        ledger_set_schedule(job->ledger, job->spec->schedule);
                 return true;
         }
-        if (is_ours_to_change(job, own)) {
+        if (!is_ours_to_change(job, own)) {
+                set_drifted(job, true);
+        } else if (scheduled_job_clock_is_known(job)) {
                 set_drifted(job, false);
                 adopt(job);
-        } else {
-                set_drifted(job, true);
         }
         return false;
-}
-
-/* ---- skips ---- */
-
-static char *skip_record(const ScheduledJob *job, const LedgerEntry *entry) {
-        _cleanup_(run_record_freep) RunRecord *record = run_record_new(job->name, entry->run);
-
-        record->tick = entry->tick;
-        record->to = entry->to == entry->tick ? 0 : entry->to;
-        record->count = entry->count;
-        record->state = RUN_SKIPPED;
-        record->why = g_strdup(entry->why);
-        record->node = g_strdup(job->coordinator->config->node_name); /* who decided it */
-        record->ended = clock_realtime();
-        return run_record_encode(record);
-}
-
-static char *skips_note(const DecisionSkip *skips, size_t n) {
-        unsigned count = 0;
-
-        for (size_t i = 0; i < n; i++)
-                count += skips[i].count;
-        if (count == 1)
-                return g_strdup_printf("tick %" G_GINT64_FORMAT " skipped: %s", skips[0].from,
-                                       skips[0].why);
-        return g_strdup_printf("%u ticks skipped, from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
-                               ": %s",
-                               count, skips[0].from, skips[n - 1].to, skips[0].why);
-}
-
-/* What was missed because its locks cannot be had was not missed for want of a node. */
-static const char *why_of(const ScheduledJob *job, const DecisionSkip *skip) {
-        if (job->lock_fault && g_str_has_prefix(skip->why, "missed"))
-                return "missed: its locks could not be had";
-        return skip->why;
-}
-
-/* Appends the operation that writes one skip's record; its strings are kept in `strings`. */
-static void add_skip(ScheduledJob *job, GArray *ops, GPtrArray *strings, Ledger *next,
-                     const DecisionSkip *skip) {
-        const LedgerEntry *entry = NULL;
-        bool joined = false;
-        char *path, *data;
-
-        if (ledger_skip(next, job->spec->schedule, skip->from, skip->to, skip->count,
-                        why_of(job, skip), &entry, &joined) < 0)
-                return;
-        path = path_run(job->coordinator->config->root, job->name, entry->run);
-        data = skip_record(job, entry);
-        g_ptr_array_add(strings, path);
-        g_ptr_array_add(strings, data);
-        zk_ops_add(ops,
-                   job->overwrite_records || (joined && !job->remake_records) ? ZK_OP_SET
-                                                                              : ZK_OP_CREATE,
-                   path, data, -1);
-}
-
-void job_ledger_write_skips(ScheduledJob *job, const DecisionSkip *skips, size_t n) {
-        g_autoptr(GArray) ops = zk_ops_new();
-        g_autoptr(GPtrArray) strings = g_ptr_array_new_with_free_func(g_free);
-        g_autofree char *control = path_control(job->coordinator->config->root);
-        Ledger *next = ledger_copy(job->ledger);
-
-        /* Some of the records may exist already (the ledger was deleted and they were not), or not
-         * any more: one by one, each is made or written over. */
-        if (job->one_skip_at_a_time)
-                n = MIN(n, 1);
-        zk_ops_add(ops, ZK_OP_CHECK, control, NULL, tree_control_version(job->coordinator->tree));
-        for (size_t i = 0; i < n; i++)
-                add_skip(job, ops, strings, next, &skips[i]);
-        if (ops->len == 1) { /* full, and of runs under way: one of them has to end first */
-                ledger_free(next);
-                scheduled_job_write_done(job, ZK_FAULT);
-                return;
-        }
-        ledger_compact(next, job->spec->schedule);
-        g_ptr_array_add(strings, ledger_encode(next));
-        zk_ops_add(ops, ZK_OP_SET, job->path, strings->pdata[strings->len - 1],
-                   job->ledger_version);
-        job->write_note = skips_note(skips, n);
-        job->write_note_tick = skips[0].from;
-        job->write_note_id = g_strdup(MESSAGE_TICK_SKIPPED);
-        write_ops(job, ops, next, ops->len - 1);
 }
 
 /* ---- refused requests ---- */

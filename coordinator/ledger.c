@@ -31,6 +31,7 @@ Ledger *ledger_free(Ledger *ledger) {
         if (!ledger)
                 return NULL;
         g_free(ledger->digest);
+        g_free(ledger->schedule);
         g_clear_pointer(&ledger->open, g_ptr_array_unref);
         ledger->last = run_record_free(ledger->last);
         g_free(ledger);
@@ -51,6 +52,8 @@ Ledger *ledger_copy(const Ledger *ledger) {
         Ledger *copy = ledger_new(ledger->from, ledger->digest);
 
         copy->mark = ledger->mark;
+        copy->schedule = g_strdup(ledger->schedule);
+        copy->withdrawn = ledger->withdrawn;
         for (guint i = 0; i < ledger->open->len; i++)
                 g_ptr_array_add(copy->open, ledger_entry_copy(ledger->open->pdata[i]));
         copy->last = ledger->last ? run_record_copy(ledger->last) : NULL;
@@ -86,6 +89,10 @@ char *ledger_encode(const Ledger *ledger) {
         json_object_set_new(object, "mark", json_integer(ledger->mark));
         json_object_set_new(object, "from", json_integer(ledger->from));
         json_object_set_new(object, "digest", json_string(ledger->digest));
+        if (ledger->schedule)
+                json_object_set_new(object, "schedule", json_string(ledger->schedule));
+        if (ledger->withdrawn)
+                json_object_set_new(object, "withdrawn", json_integer(ledger->withdrawn));
         for (guint i = 0; i < ledger->open->len; i++)
                 json_array_append_new(open, entry_to_json(ledger->open->pdata[i]));
         json_object_set_new(object, "open", open);
@@ -138,18 +145,22 @@ static int ledger_from_json(json_t *object, Ledger *ledger) {
         const json_t *mark = json_object_get(object, "mark"),
                      *from = json_object_get(object, "from");
         const json_t *open = json_object_get(object, "open"),
-                     *last = json_object_get(object, "last");
+                     *last = json_object_get(object, "last"),
+                     *withdrawn = json_object_get(object, "withdrawn");
         const char *digest = json_string_value(json_object_get(object, "digest"));
         json_t *element;
         size_t index;
 
         if (json_integer_value(json_object_get(object, "v")) != LEDGER_VERSION || !is_tick(mark) ||
             !is_tick(from) || !json_is_array(open) || !digest ||
+            (withdrawn && !is_tick(withdrawn)) ||
             json_array_size(open) > 4 * (size_t)LEDGER_OPEN_MAX)
                 return -EBADMSG;
         ledger->mark = json_integer_value(mark);
         ledger->from = json_integer_value(from);
         ledger->digest = g_strdup(digest);
+        ledger->schedule = g_strdup(json_string_value(json_object_get(object, "schedule")));
+        ledger->withdrawn = json_integer_value(withdrawn);
         json_array_foreach(open, index, element) {
                 LedgerEntry *entry = NULL;
                 if (entry_from_json(element, &entry) < 0)
@@ -228,6 +239,24 @@ bool ledger_next_undecided(const Ledger *ledger, const Schedule *schedule, int64
                 cursor = entry->to;
         }
         return false;
+}
+
+bool ledger_next_stretch(const Ledger *ledger, const Schedule *schedule, int64_t after,
+                         int64_t until, int64_t *ret_from, int64_t *ret_to) {
+        int64_t from, to = until;
+
+        if (!ledger_next_undecided(ledger, schedule, after, until, &from))
+                return false;
+        for (guint i = 0; i < ledger->open->len; i++) {
+                const LedgerEntry *entry = ledger->open->pdata[i];
+                if (entry->tick > from && entry->tick <= to)
+                        to = entry->tick - 1;
+        }
+        if (!schedule_previous(schedule, to + 1, &to) || to < from)
+                to = from;
+        *ret_from = from;
+        *ret_to = to;
+        return true;
 }
 
 int ledger_claim(Ledger *ledger, const RunRecord *record) {
@@ -393,9 +422,41 @@ void ledger_compact(Ledger *ledger, const Schedule *schedule) {
         }
 }
 
-void ledger_adopt_digest(Ledger *ledger, const char *digest, int64_t now) {
+static void set_digest(Ledger *ledger, const char *digest) {
         g_free(ledger->digest);
         ledger->digest = g_strdup(digest);
+}
+
+void ledger_adopt_digest(Ledger *ledger, const char *digest, int64_t now) {
+        set_digest(ledger, digest);
         ledger->from = MAX(ledger->from, now);
+        ledger->withdrawn = 0;
         ledger_compact(ledger, NULL);
+}
+
+void ledger_set_schedule(Ledger *ledger, const Schedule *schedule) {
+        g_autofree char *text = schedule ? schedule_to_string(schedule) : g_strdup("");
+
+        g_free(ledger->schedule);
+        ledger->schedule = strlen(text) <= LEDGER_SCHEDULE_MAX ? g_steal_pointer(&text) : NULL;
+}
+
+int ledger_schedule(const Ledger *ledger, Schedule **ret_schedule) {
+        Schedule *schedule = NULL;
+
+        if (!ledger->schedule ||
+            (*ledger->schedule && schedule_from_string(ledger->schedule, &schedule) < 0))
+                return -ENOENT;
+        *ret_schedule = schedule;
+        return 0;
+}
+
+void ledger_withdraw(Ledger *ledger, int64_t now) {
+        set_digest(ledger, "");
+        ledger->withdrawn = now;
+}
+
+void ledger_resume(Ledger *ledger, const char *digest) {
+        set_digest(ledger, digest);
+        ledger->withdrawn = 0;
 }

@@ -2,7 +2,8 @@
  * data, its one line of JSON, and the rules by which it changes; reading and writing it is done by
  * scheduled-job.c and run.c.
  *
- *   {"v":1, "mark":T, "from":T, "digest":"hex", "open":[entry...], "last":{run record, short}}
+ *   {"v":1, "mark":T, "from":T, "digest":"hex", "schedule":"text", "withdrawn":T,
+ *    "open":[entry...], "last":{run record, short}}
  *
  * Every tick at or before max(mark, from) is settled, or was never owed. Above it a tick is decided
  * when an entry covers it: claimed (a run is under way), or already final while an older tick is
@@ -20,6 +21,9 @@
 /* A ledger of this many entries is full: it takes no claims, and of skips only those that need no
  * entry of their own, or whose entry goes with the next ledger_compact(). */
 #define LEDGER_OPEN_MAX 64
+
+/* A longer one is not noted. */
+#define LEDGER_SCHEDULE_MAX ((size_t)4096)
 
 /* The reason of a range that was joined because the ledger was full, not because of its reason. */
 #define LEDGER_WHY_SEVERAL "for several reasons, too many to tell apart"
@@ -39,9 +43,13 @@ typedef struct LedgerEntry {
 typedef struct Ledger {
         int64_t mark;
         int64_t from;
-        char *digest;    /* "" when the job was withdrawn */
-        GPtrArray *open; /* LedgerEntry, sorted by tick */
-        RunRecord *last; /* the newest settled run, short; NULL before the first */
+        char *digest;      /* "" when the job was withdrawn */
+        char *schedule;    /* of that definition, in normal form; "" when it has none; NULL: not
+                              known, or too long */
+        int64_t withdrawn; /* a node lost the job then, and whether others have it is not clear yet;
+                              0 otherwise */
+        GPtrArray *open;   /* LedgerEntry, sorted by tick */
+        RunRecord *last;   /* the newest settled run, short; NULL before the first */
 } Ledger;
 
 Ledger *ledger_new(int64_t from, const char *digest);
@@ -66,6 +74,11 @@ const LedgerEntry *ledger_first_claimed(const Ledger *ledger);
 bool ledger_next_undecided(const Ledger *ledger, const Schedule *schedule, int64_t after,
                            int64_t until, int64_t *ret_tick);
 
+/* Return: the first stretch of undecided ticks after `after` and at or before `until`, in *ret_from
+ * and *ret_to. False when there is none. */
+bool ledger_next_stretch(const Ledger *ledger, const Schedule *schedule, int64_t after,
+                         int64_t until, int64_t *ret_from, int64_t *ret_to);
+
 /* Adds a claim. Return: 0; -EEXIST when the tick is decided or the run is known; -ENOSPC when
  * LEDGER_OPEN_MAX is reached. */
 int ledger_claim(Ledger *ledger, const RunRecord *record);
@@ -81,6 +94,17 @@ int ledger_skip(Ledger *ledger, const Schedule *schedule, int64_t from, int64_t 
 /* Moves the mark over what is final and drops those entries. `schedule` NULL: only what is at or
  * before the floor is dropped. */
 void ledger_compact(Ledger *ledger, const Schedule *schedule);
-/* The job changed: another digest is in force from `now` on; undecided ticks before it are no
- * longer owed. */
+/* The job changed: another digest is in force from `now` on. Undecided ticks before it are not owed
+ * any more: whoever does this skips first what is due by the schedule that was in force
+ * (ledger_schedule()). */
 void ledger_adopt_digest(Ledger *ledger, const char *digest, int64_t now);
+/* Notes which schedule is in force with the digest (NULL: none). */
+void ledger_set_schedule(Ledger *ledger, const Schedule *schedule);
+/* Return: 0 with the schedule in force, newly allocated, or NULL when there is none; -ENOENT where
+ * it is not known. */
+int ledger_schedule(const Ledger *ledger, Schedule **ret_schedule);
+
+/* A node lost the job at `now`. Until it is known whether others have it, their ticks stay owed. */
+void ledger_withdraw(Ledger *ledger, int64_t now);
+/* A node has the job, unchanged: `digest` is in force as it was. */
+void ledger_resume(Ledger *ledger, const char *digest);

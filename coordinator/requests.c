@@ -7,6 +7,7 @@
 #include "fitness.h"
 #include "json-line.h"
 #include "log.h"
+#include "members.h"
 #include "message-id.h"
 #include "name.h"
 #include "paths.h"
@@ -128,6 +129,20 @@ static void expire(const Pending *pending) {
         (void)zk_delete(zk, pending->path, -1, NULL, NULL, NULL);
 }
 
+static void take_turn_in(Pending *pending, usec_t delay);
+
+/* What our clock says of its time counts only once it was compared with the server's lately. */
+static void expire_by_a_known_clock(Pending *pending) {
+        const Coordinator *coordinator = pending->requests->coordinator;
+
+        if (clock_skew_is_known(&coordinator->skew, clock_realtime(), clock_boottime())) {
+                expire(pending);
+                return;
+        }
+        members_measure(coordinator->members);
+        take_turn_in(pending, RETRY_DELAY);
+}
+
 /* Is it ours to take at present? */
 static uint32_t rank_of(const Pending *pending) {
         const Coordinator *coordinator = pending->requests->coordinator;
@@ -146,7 +161,7 @@ static int on_turn(sd_event_source *source, uint64_t usec, void *userdata) {
                 scheduled_job_request(job, pending->id, pending->who, pending->not_after);
         else if (clock_realtime() > pending->not_after &&
                  coordinator_may_claim(pending->requests->coordinator, NULL))
-                expire(pending);
+                expire_by_a_known_clock(pending);
         else
                 wait_until_over(pending);
         return 0;

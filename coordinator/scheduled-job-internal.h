@@ -26,7 +26,8 @@ typedef struct JobRequest {
 
 struct ScheduledJob {
         Coordinator *coordinator; /* weak: owns us */
-        const JobSpec *spec;      /* the job set's */
+        JobSpec *spec;
+        JobSpec *asked_spec; /* what the locks were asked for and the claim is made for */
         char *name;
         char *path, *resource;
 
@@ -34,7 +35,7 @@ struct ScheduledJob {
         int32_t ledger_version;
         GPtrArray *records;
         ZkWatch *ledger_watch;
-        bool drifted;
+        bool drifted, replaced;
         char *fault;      /* why the ledger cannot be used */
         char *lock_fault; /* why the locks could not be had the last time */
 
@@ -67,6 +68,8 @@ struct ScheduledJob {
         char *write_note; /* what to log then */
         char *write_note_id;
         int64_t write_note_tick;
+        bool reread;         /* another write is to follow: read the ledger again */
+        ZkCall *resume_call; /* beside any operation */
 };
 
 /* job-ledger.c: each begins a write (operation WRITING) and ends in scheduled_job_write_done(). */
@@ -95,6 +98,10 @@ void job_claim_timed_out(ScheduledJob *job);
 /* scheduled-job.c */
 /* The ledger was just read: what now? */
 void scheduled_job_act(ScheduledJob *job);
+/* Nothing is written by a clock that was not compared with the server's lately. Return: whether it
+ * was; otherwise that is begun, the operation is over, and the ledger is read again a moment later.
+ */
+bool scheduled_job_clock_is_known(ScheduledJob *job);
 void scheduled_job_read_ledger(ScheduledJob *job, bool watch);
 void scheduled_job_operation_over(ScheduledJob *job);
 void scheduled_job_release_locks(ScheduledJob *job);

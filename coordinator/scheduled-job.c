@@ -27,7 +27,7 @@ ScheduledJob *scheduled_job_new(Coordinator *coordinator, const JobSpec *spec) {
         ScheduledJob *job = g_new0(ScheduledJob, 1);
 
         job->coordinator = coordinator;
-        job->spec = spec;
+        job->spec = job_spec_ref(spec);
         job->name = g_strdup(spec->name);
         job->path = path_job(coordinator->config->root, spec->name);
         job->resource = resource_of_job(spec->name);
@@ -40,6 +40,7 @@ static void cancel(ScheduledJob *job) {
         job->read_call = zk_call_free(job->read_call);
         job->records_call = zk_call_free(job->records_call);
         job->write_call = zk_call_free(job->write_call);
+        job->resume_call = zk_call_free(job->resume_call);
         job->ledger_watch = zk_watch_free(job->ledger_watch);
         job->locks = lock_set_free(job->locks);
         job->locks_held = false;
@@ -77,6 +78,8 @@ ScheduledJob *scheduled_job_free(ScheduledJob *job) {
         g_free(job->name);
         g_free(job->path);
         g_free(job->resource);
+        job_spec_free(job->asked_spec);
+        job_spec_free(job->spec);
         g_free(job);
         return NULL;
 }
@@ -334,11 +337,7 @@ static void act_on_tick(ScheduledJob *job, const Decision *decision) {
  * locks compares them; otherwise a write of our own does. Locks that are held are kept meanwhile.
  * Return: whether that has to be waited for. */
 static bool wait_for_clock(ScheduledJob *job) {
-        const ClockSkew *skew = &job->coordinator->skew;
-        usec_t boottime = clock_boottime();
-
-        if (clock_skew_is_fresh(skew, boottime) &&
-            !clock_skew_was_stepped(skew, clock_realtime(), boottime))
+        if (clock_skew_is_known(&job->coordinator->skew, clock_realtime(), clock_boottime()))
                 return false;
         if (job->operation == JOB_OPERATION_QUEUEING && job->locks && !job->locks_held)
                 return true;
@@ -348,6 +347,19 @@ static bool wait_for_clock(ScheduledJob *job) {
                 scheduled_job_operation_over(job);
         scheduled_job_retry_in(job, CLOCK_DELAY);
         return true;
+}
+
+bool scheduled_job_clock_is_known(ScheduledJob *job) {
+        const Coordinator *coordinator = job->coordinator;
+
+        if (clock_skew_is_known(&coordinator->skew, clock_realtime(), clock_boottime()) &&
+            !clock_skew_exceeds(&coordinator->skew, coordinator->config->max_skew))
+                return true;
+        members_measure(coordinator->members);
+        job->ledger = ledger_free(job->ledger);
+        scheduled_job_operation_over(job);
+        scheduled_job_retry_in(job, CLOCK_DELAY);
+        return false;
 }
 
 /* After a change of membership the lower ranks go first. Return: whether that has to be waited for.
@@ -462,7 +474,8 @@ static void on_ledger(const ZkReply *reply, void *userdata) {
         if (reply->code == ZK_NO_NODE) {
                 scheduled_job_release_locks(job);
                 job->ledger_watch = zk_watch_free(job->ledger_watch);
-                job_ledger_create(job);
+                if (scheduled_job_clock_is_known(job))
+                        job_ledger_create(job);
                 return;
         }
         if (reply->code != ZK_OK) {
@@ -544,6 +557,9 @@ void scheduled_job_consider(ScheduledJob *job) {
                 job->again = true;
                 return;
         }
+        if (job->replaced) /* whether it is in force stands in the ledger */
+                job->ledger = ledger_free(job->ledger);
+        job->replaced = false;
         if (!coordinator_may_claim(coordinator, NULL)) {
                 if (coordinator->ready && !coordinator->stopping)
                         scheduled_job_retry_in(job, JOB_RETRY_DELAY);
@@ -583,13 +599,14 @@ void scheduled_job_begin(ScheduledJob *job) {
 }
 
 void scheduled_job_replace(ScheduledJob *job, const JobSpec *spec) {
-        job->spec = spec;
+        job_spec_free(job->spec);
+        job->spec = job_spec_ref(spec);
+        job->replaced = true;
         job->drifted = false; /* to be found out anew, and to be published anew */
         if (job->operation == JOB_OPERATION_CLAIMING || job->operation == JOB_OPERATION_WRITING)
                 return; /* what is on its way is answered first; `again` is set by the begin that
                            follows */
         cancel(job);
-        job->ledger = ledger_free(job->ledger);
 }
 
 void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, usec_t not_after) {

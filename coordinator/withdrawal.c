@@ -1,22 +1,47 @@
-/* See withdrawal.h. */
+/* See withdrawal.h.
+ *
+ * In two steps, because this node cannot know whether others have the job still. First the ledger
+ * says that it was withdrawn, and when; what is due stays owed. Whoever has the job, unchanged,
+ * says so (job-ledger.c): at once where a tick waits, at the next tick otherwise. If nobody did
+ * within a patience, the ticks that waited are skipped, and the job begins anew when it is added
+ * again.
+ *
+ * Meanwhile the memory of the job's digest is empty but there, so that a restart goes on with it,
+ * and a job that is added again counts as changed.
+ */
 #include "withdrawal.h"
 
 #include "digest-memory.h"
 #include "ledger.h"
 #include "log.h"
+#include "members.h"
 #include "message-id.h"
 #include "paths.h"
+#include "placement.h"
+#include "skip-record.h"
+#include "zk-ops.h"
+
+#define RETRY_DELAY (1 * USEC_PER_SEC)
 
 typedef struct Withdrawal {
         Coordinator *coordinator; /* weak: owns us */
         char *job, *path;
         ZkCall *call;
+        sd_event_source *timer;
+        int64_t waited_for; /* the withdrawal that others had the time to answer; 0: none yet */
+        bool records_exist; /* of what is to be skipped, or their directory is gone */
+        char *note;         /* what to log when the skips are written */
+        int64_t note_tick;
 } Withdrawal;
+
+static void look(Withdrawal *withdrawal);
 
 void withdrawal_free(void *data) {
         Withdrawal *withdrawal = data;
 
         zk_call_free(withdrawal->call);
+        sd_event_source_disable_unref(withdrawal->timer);
+        g_free(withdrawal->note);
         g_free(withdrawal->job);
         g_free(withdrawal->path);
         g_free(withdrawal);
@@ -26,58 +51,175 @@ void withdrawal_reset(Coordinator *coordinator) {
         g_hash_table_remove_all(coordinator->withdrawals);
 }
 
-/* Done, or somebody else wrote in between: then the job is still remembered, and the next reload or
- * restart tries again. */
+/* Done, or it cannot be: then the job is still remembered, and the next reload or restart tries
+ * again. */
 static void over(Withdrawal *withdrawal, bool done) {
         const LogAbout about = {.message_id = MESSAGE_RELOADED, .job = withdrawal->job};
 
         if (done) {
                 digest_memory_set(withdrawal->coordinator->digests, withdrawal->job, NULL);
-                log_info(
-                    &about,
-                    "the job is not in this node's files any more: withdrawn from the cluster");
+                log_info(&about, "the job is not in this node's files any more: withdrawn");
         }
         g_hash_table_remove(withdrawal->coordinator->withdrawals, withdrawal->job);
 }
 
-static void on_written(const ZkReply *reply, void *userdata) {
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        Withdrawal *withdrawal = userdata;
+
+        withdrawal->timer = sd_event_source_disable_unref(withdrawal->timer);
+        look(withdrawal);
+        return 0;
+}
+
+static void look_in(Withdrawal *withdrawal, usec_t delay) {
+        withdrawal->timer = sd_event_source_disable_unref(withdrawal->timer);
+        (void)sd_event_add_time_relative(withdrawal->coordinator->event, &withdrawal->timer,
+                                         CLOCK_MONOTONIC, delay, USEC_PER_MSEC, on_timer,
+                                         withdrawal);
+}
+
+/* Somebody else wrote in between, or nobody knows: the ledger tells. */
+static bool is_worth_another_look(ZkCode code) {
+        return code == ZK_OK || code == ZK_BAD_VERSION || code == ZK_UNKNOWN;
+}
+
+static void on_withdrawn(const ZkReply *reply, void *userdata) {
         Withdrawal *withdrawal = userdata;
 
         withdrawal->call = NULL;
-        over(withdrawal, reply->code == ZK_OK);
+        if (is_worth_another_look(reply->code))
+                look_in(withdrawal, reply->code == ZK_OK ? 0 : RETRY_DELAY);
+        else
+                over(withdrawal, false);
+}
+
+static void begin(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
+        g_autofree char *data = NULL;
+
+        ledger_withdraw(ledger, (int64_t)(clock_realtime() / USEC_PER_SEC));
+        data = ledger_encode(ledger);
+        if (zk_set(coordinator_zk(withdrawal->coordinator), withdrawal->path, data, version,
+                   on_withdrawn, withdrawal, &withdrawal->call) < 0)
+                over(withdrawal, false);
+}
+
+/* For others to say that they have it: also those whose connection just broke, and those of a
+ * higher rank. */
+static void wait_for_others(Withdrawal *withdrawal, int64_t withdrawn) {
+        const DaemonConfig *config = withdrawal->coordinator->config;
+
+        withdrawal->waited_for = withdrawn;
+        digest_memory_set(withdrawal->coordinator->digests, withdrawal->job, "");
+        look_in(withdrawal, config->session_timeout + 2 * config->tick_time +
+                                PLACEMENT_RANKS * config->takeover_delay);
+}
+
+static void on_finished(const ZkReply *reply, void *userdata) {
+        Withdrawal *withdrawal = userdata;
+        const LogAbout about = {.message_id = MESSAGE_TICK_SKIPPED,
+                                .job = withdrawal->job,
+                                .tick = withdrawal->note_tick};
+
+        withdrawal->call = NULL;
+        if (reply->code == ZK_OK) {
+                if (withdrawal->note)
+                        log_info(&about, "%s", withdrawal->note);
+                over(withdrawal, true);
+        } else if (reply->code == ZK_NODE_EXISTS || reply->code == ZK_NO_NODE) {
+                withdrawal->records_exist = true;
+                look_in(withdrawal, RETRY_DELAY);
+        } else if (is_worth_another_look(reply->code)) {
+                look_in(withdrawal, RETRY_DELAY);
+        } else {
+                over(withdrawal, false);
+        }
+}
+
+/* Takes the skips into the ledger and appends what writes their records. */
+static void add_skips(Withdrawal *withdrawal, GArray *ops, GPtrArray *strings, Ledger *ledger) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        DecisionSkip skips[DECISION_SKIPS_MAX];
+        size_t n = 0;
+
+        if (ledger_schedule(ledger, &schedule) == 0)
+                n = owed_skips(ledger, schedule, ledger->withdrawn,
+                               "its definition was removed while it waited", skips);
+        for (size_t i = 0; i < n; i++) {
+                const LedgerEntry *entry = NULL;
+                bool joined = false;
+                char *path, *data;
+
+                if (ledger_skip(ledger, schedule, skips[i].from, skips[i].to, skips[i].count,
+                                skips[i].why, &entry, &joined) < 0)
+                        continue;
+                path = path_run(withdrawal->coordinator->config->root, withdrawal->job, entry->run);
+                data = skip_record_encode(withdrawal->coordinator, withdrawal->job, entry);
+                g_ptr_array_add(strings, path);
+                g_ptr_array_add(strings, data);
+                if (!withdrawal->records_exist)
+                        zk_ops_add(ops, joined ? ZK_OP_SET : ZK_OP_CREATE, path, data, -1);
+        }
+        g_free(withdrawal->note);
+        withdrawal->note = n > 0 ? skips_note(skips, n) : NULL;
+        withdrawal->note_tick = n > 0 ? skips[0].from : 0;
+}
+
+/* Nobody has it. */
+static void finish(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
+        g_autoptr(GArray) ops = zk_ops_new();
+        g_autoptr(GPtrArray) strings = g_ptr_array_new_with_free_func(g_free);
+
+        add_skips(withdrawal, ops, strings, ledger);
+        ledger_adopt_digest(ledger, "", ledger->withdrawn);
+        g_ptr_array_add(strings, ledger_encode(ledger));
+        zk_ops_add(ops, ZK_OP_SET, withdrawal->path, strings->pdata[strings->len - 1], version);
+        if (zk_ops_send(ops, coordinator_zk(withdrawal->coordinator), on_finished, withdrawal,
+                        &withdrawal->call) < 0)
+                over(withdrawal, false);
+}
+
+/* Nothing is dated by a clock that was not compared with the server's lately. */
+static bool clock_is_known(const Coordinator *coordinator) {
+        return clock_skew_is_known(&coordinator->skew, clock_realtime(), clock_boottime()) &&
+               !clock_skew_exceeds(&coordinator->skew, coordinator->config->max_skew);
 }
 
 static void on_ledger(const ZkReply *reply, void *userdata) {
         Withdrawal *withdrawal = userdata;
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
-        g_autofree char *data = NULL;
-        Zk *zk = coordinator_zk(withdrawal->coordinator);
 
         withdrawal->call = NULL;
-        if (reply->code != ZK_OK || ledger_decode(reply->data, reply->data_size, &ledger) < 0 ||
-            *ledger->digest == '\0') {
+        if (reply->code != ZK_OK || ledger_decode(reply->data, reply->data_size, &ledger) < 0) {
                 over(withdrawal, reply->code == ZK_OK || reply->code == ZK_NO_NODE);
-                return;
+        } else if (*ledger->digest ? withdrawal->waited_for != 0 : !ledger->withdrawn) {
+                over(withdrawal, true); /* others have it, or nobody does */
+        } else if (!clock_is_known(withdrawal->coordinator)) {
+                members_measure(withdrawal->coordinator->members);
+                look_in(withdrawal, RETRY_DELAY);
+        } else if (*ledger->digest) {
+                begin(withdrawal, ledger, reply->stat.version);
+        } else if (withdrawal->waited_for != ledger->withdrawn) {
+                wait_for_others(withdrawal, ledger->withdrawn);
+        } else {
+                finish(withdrawal, ledger, reply->stat.version);
         }
-        ledger_adopt_digest(ledger, "", (int64_t)(clock_realtime() / USEC_PER_SEC));
-        data = ledger_encode(ledger);
-        if (!zk || zk_set(zk, withdrawal->path, data, reply->stat.version, on_written, withdrawal,
-                          &withdrawal->call) < 0)
+}
+
+static void look(Withdrawal *withdrawal) {
+        if (zk_get(coordinator_zk(withdrawal->coordinator), withdrawal->path, on_ledger, withdrawal,
+                   &withdrawal->call, NULL, NULL, NULL) < 0)
                 over(withdrawal, false);
 }
 
 void withdrawal_start(Coordinator *coordinator, const char *job) {
         Withdrawal *withdrawal;
-        Zk *zk = coordinator_zk(coordinator);
 
-        if (!zk || g_hash_table_contains(coordinator->withdrawals, job))
+        if (!coordinator_zk(coordinator) || g_hash_table_contains(coordinator->withdrawals, job))
                 return;
         withdrawal = g_new0(Withdrawal, 1);
         withdrawal->coordinator = coordinator;
         withdrawal->job = g_strdup(job);
         withdrawal->path = path_job(coordinator->config->root, job);
         g_hash_table_insert(coordinator->withdrawals, withdrawal->job, withdrawal);
-        if (zk_get(zk, withdrawal->path, on_ledger, withdrawal, &withdrawal->call, NULL, NULL,
-                   NULL) < 0)
-                over(withdrawal, false);
+        look(withdrawal);
 }

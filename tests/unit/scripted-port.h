@@ -25,7 +25,8 @@ struct ZkCall {
         char *path;
         char *data; /* create, set */
         unsigned flags;
-        size_t n_ops; /* multi */
+        int32_t version; /* set, delete */
+        size_t n_ops;    /* multi */
         ZkOp *ops;
         ZkReplyFunc func; /* NULL once cancelled */
         void *userdata;
@@ -129,6 +130,11 @@ ZkSessionId zk_session_id(const Zk *zk) {
         return zk->session;
 }
 
+const char *zk_server(const Zk *zk) {
+        (void)zk;
+        return "scripted";
+}
+
 const char *zk_fault(const Zk *zk) {
         (void)zk;
         return "";
@@ -189,15 +195,16 @@ int zk_create(Zk *zk, const char *path, const char *data, unsigned flags, ZkRepl
 
 int zk_set(Zk *zk, const char *path, const char *data, int32_t version, ZkReplyFunc func,
            void *userdata, ZkCall **ret_call) {
-        (void)version;
-        request(zk, REQUEST_SET, path, func, userdata, ret_call)->data = g_strdup(data);
+        ZkCall *call = request(zk, REQUEST_SET, path, func, userdata, ret_call);
+
+        call->version = version;
+        call->data = g_strdup(data);
         return 0;
 }
 
 int zk_delete(Zk *zk, const char *path, int32_t version, ZkReplyFunc func, void *userdata,
               ZkCall **ret_call) {
-        (void)version;
-        (void)request(zk, REQUEST_DELETE, path, func, userdata, ret_call);
+        request(zk, REQUEST_DELETE, path, func, userdata, ret_call)->version = version;
         return 0;
 }
 

@@ -199,6 +199,16 @@ Test(job, digest_has_the_transitions) {
         cr_expect_str_eq(utc_now, utc_later);
 }
 
+Test(job, goes_with_its_last_reference) {
+        JobSpec *spec = g_new0(JobSpec, 1), *again;
+
+        spec->name = g_strdup("a");
+        again = job_spec_ref(spec);
+        cr_expect_null(job_spec_free(spec));
+        cr_expect_str_eq(again->name, "a", "still there");
+        cr_expect_null(job_spec_free(again));
+}
+
 Test(job, free_takes_what_is_half_built) {
         cr_expect_null(job_spec_free(NULL));
         cr_expect_null(job_spec_free(g_new0(JobSpec, 1)));

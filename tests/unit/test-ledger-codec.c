@@ -57,6 +57,22 @@ Test(ledger_codec, the_first_of_a_job) {
                          "{\"v\":1,\"mark\":0,\"from\":1763700000,\"digest\":\"abc\",\"open\":[]}");
 }
 
+Test(ledger_codec, with_its_schedule_and_withdrawn) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(40, 30, ""), *copy = NULL, *found = NULL;
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        g_autofree char *text = NULL;
+
+        ledger_set_schedule(ledger, schedule);
+        ledger_withdraw(ledger, 50);
+        copy = ledger_copy(ledger);
+        text = ledger_encode(copy);
+        cr_expect_str_eq(text, "{\"v\":1,\"mark\":40,\"from\":30,\"digest\":\"\","
+                               "\"schedule\":\"every 10s\",\"withdrawn\":50,\"open\":[]}");
+        cr_assert_eq(ledger_decode(text, strlen(text), &found), 0);
+        cr_expect_str_eq(found->schedule, "every 10s");
+        cr_expect_eq(found->withdrawn, 50);
+}
+
 Test(ledger_codec, copies_share_nothing) {
         _cleanup_(ledger_freep) Ledger *ledger = full_ledger();
         _cleanup_(ledger_freep) Ledger *copy = ledger_copy(ledger);
@@ -135,6 +151,8 @@ Test(ledger_codec, other_data_is_refused) {
             "{'v':1,'mark':0,'from':9223372036854775807,'digest':'','open':[]}",
             "{'v':1,'mark':0,'from':0,'digest':1,'open':[]}",
             "{'v':1,'mark':0,'from':0,'digest':'','open':{}}",
+            "{'v':1,'mark':0,'from':0,'digest':'','open':[],'withdrawn':-1}",
+            "{'v':1,'mark':0,'from':0,'digest':'','open':[],'withdrawn':'1'}",
             "{'v':1,'mark':0,'from':0,'digest':'','open':[],'last':null}",
             "{'v':1,'mark':0,'from':0,'digest':'','open':[],'last':{}}",
             "{'v':1,'mark':0,'from':0,'digest':'','open':[],'last':{'run':'1-1','state':'failed'}}",

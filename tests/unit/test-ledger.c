@@ -400,6 +400,70 @@ Test(ledger, from_never_goes_back) {
         cr_expect_str_eq(ledger->digest, "");
 }
 
+static char *schedule_in_force(const Ledger *ledger) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+
+        if (ledger_schedule(ledger, &schedule) == -ENOENT)
+                return g_strdup("not known");
+        return schedule ? schedule_to_string(schedule) : g_strdup("none");
+}
+
+static void expect_schedule(const Ledger *ledger, const char *expected) {
+        g_autofree char *text = schedule_in_force(ledger);
+
+        cr_expect_str_eq(text, expected);
+}
+
+Test(ledger, knows_the_schedule_in_force) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(20, 5, "");
+        g_autofree char *message = NULL;
+
+        expect_schedule(ledger, "not known");
+        ledger_set_schedule(ledger, schedule);
+        expect_schedule(ledger, "every 10s");
+        ledger_set_schedule(ledger, NULL);
+        expect_schedule(ledger, "none");
+        for (unsigned i = 0; i < 30; i++) {
+                g_autoptr(GString) days = g_string_new("*-1..12-1,2,3,4,5,6,7,8,9,10,11,12");
+                for (unsigned second = 0; second < 58; second += 2)
+                        g_string_append_printf(days, "%s%u", second ? "," : " 02:30:", second);
+                cr_assert_eq(schedule_add_calendar(schedule, days->str, &message), 0);
+        }
+        ledger_set_schedule(ledger, schedule);
+        expect_schedule(ledger, "not known"); /* too long */
+}
+
+Test(ledger, what_was_withdrawn_is_owed_until_that_is_final) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(20, 5, "");
+
+        ledger_withdraw(ledger, 47);
+        cr_expect_str_empty(ledger->digest);
+        cr_expect_eq(next_undecided(ledger, schedule, 0, ledger->withdrawn), 30);
+        ledger_resume(ledger, "d");
+        cr_expect_str_eq(ledger->digest, "d");
+        cr_expect_eq(ledger->withdrawn, 0);
+        cr_expect_eq(next_undecided(ledger, schedule, 0, 1000), 30);
+        ledger_withdraw(ledger, 48);
+        ledger_adopt_digest(ledger, "", ledger->withdrawn);
+        cr_expect_eq(ledger->withdrawn, 0);
+        cr_expect_eq(next_undecided(ledger, schedule, 0, 1000), 50);
+}
+
+Test(ledger, stretches_end_at_what_is_decided) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(
+            20, 5, "{'run':'50-1','state':'claimed','tick':50},{'run':'9-m1','state':'claimed'}");
+        int64_t from, to;
+
+        cr_assert(ledger_next_stretch(ledger, schedule, 0, 75, &from, &to));
+        cr_expect(from == 30 && to == 40);
+        cr_assert(ledger_next_stretch(ledger, schedule, to, 75, &from, &to));
+        cr_expect(from == 60 && to == 70);
+        cr_expect_not(ledger_next_stretch(ledger, schedule, to, 75, &from, &to));
+}
+
 Test(ledger, mark_moves_on_after_another_schedule) {
         _cleanup_(schedule_freep) Schedule *schedule = every(7);
         _cleanup_(ledger_freep) Ledger *ledger =

@@ -237,6 +237,27 @@ Test(schedule, several_expressions_are_a_union) {
         cr_assert_str_eq(text, "*-*-* 06:00:00 Asia/Kathmandu\n*-*-* 00:15:00 UTC\nevery 6h");
 }
 
+Test(schedule, normal_form_and_back) {
+        static const char *const texts[] = {
+            "*-*-* 06:00:00 Asia/Kathmandu\n*-*-* 00:15:00 UTC\nevery 6h", "every 1min 30s",
+            "Mon..Fri *-*-* 02:30:00 Europe/Berlin"};
+        static const char *const others[] = {"",        "never",      "every",     "every 0s",
+                                             "every x", "every 6h\n", "\nevery 6h"};
+        Schedule *untouched = NULL;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+                _cleanup_(schedule_freep) Schedule *schedule = NULL;
+                g_autofree char *again = NULL;
+
+                cr_assert_eq(schedule_from_string(texts[i], &schedule), 0, "%s", texts[i]);
+                again = schedule_to_string(schedule);
+                cr_expect_str_eq(again, texts[i]);
+        }
+        for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+                cr_expect_eq(schedule_from_string(others[i], &untouched), -EINVAL, "%s", others[i]);
+        cr_expect_null(untouched);
+}
+
 /* Where we knowingly differ: systemd 252 passes over the first and the last of these. */
 Test(schedule, open_steps_start_anew_at_every_rollover) {
         static const struct {

@@ -1,0 +1,48 @@
+/* See skip-record.h. */
+#include "skip-record.h"
+
+#define COUNT_MAX 1000
+
+size_t owed_skips(const Ledger *ledger, const Schedule *schedule, int64_t until, const char *why,
+                  DecisionSkip *ret_skips) {
+        int64_t after = 0, from, to;
+        size_t n = 0;
+
+        while (schedule && n < DECISION_SKIPS_MAX &&
+               ledger_next_stretch(ledger, schedule, after, until, &from, &to)) {
+                ret_skips[n++] =
+                    (DecisionSkip){.from = from,
+                                   .to = to,
+                                   .count = schedule_count(schedule, from - 1, to, COUNT_MAX),
+                                   .why = why};
+                after = to;
+        }
+        return n;
+}
+
+char *skip_record_encode(const Coordinator *coordinator, const char *job,
+                         const LedgerEntry *entry) {
+        _cleanup_(run_record_freep) RunRecord *record = run_record_new(job, entry->run);
+
+        record->tick = entry->tick;
+        record->to = entry->to == entry->tick ? 0 : entry->to;
+        record->count = entry->count;
+        record->state = RUN_SKIPPED;
+        record->why = g_strdup(entry->why);
+        record->node = g_strdup(coordinator->config->node_name); /* who decided it */
+        record->ended = clock_realtime();
+        return run_record_encode(record);
+}
+
+char *skips_note(const DecisionSkip *skips, size_t n) {
+        unsigned count = 0;
+
+        for (size_t i = 0; i < n; i++)
+                count += skips[i].count;
+        if (count == 1)
+                return g_strdup_printf("tick %" G_GINT64_FORMAT " skipped: %s", skips[0].from,
+                                       skips[0].why);
+        return g_strdup_printf("%u ticks skipped, from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
+                               ": %s",
+                               count, skips[0].from, skips[n - 1].to, skips[0].why);
+}

@@ -1,0 +1,18 @@
+/* Skips that are written outside of the daily decisions: what was still owed when a definition went
+ * out of force, and the record that a skip leaves. */
+#pragma once
+
+#include "coordinator.h"
+#include "decision.h"
+#include "ledger.h"
+
+/* Collects what the definition in force owes up to `until`, at most DECISION_SKIPS_MAX stretches,
+ * for `why` (constant). Return: how many; 0 also when its schedule is not known. */
+size_t owed_skips(const Ledger *ledger, const Schedule *schedule, int64_t until, const char *why,
+                  DecisionSkip *ret_skips);
+
+/* Return: the record of a skipped entry, one line, newly allocated (g_free). */
+char *skip_record_encode(const Coordinator *coordinator, const char *job, const LedgerEntry *entry);
+
+/* Return: a sentence for the log, newly allocated (g_free). */
+char *skips_note(const DecisionSkip *skips, size_t n);

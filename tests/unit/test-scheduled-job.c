@@ -1,0 +1,398 @@
+/* A whole daemon in this process, with a server that answers when the test wants, and a service
+ * manager that only remembers: definitions that change, and clocks that are not known yet.
+ */
+#include "coordinator.h"
+#include "ledger.h"
+#include "scheduled-job.h"
+#include "scope.h"
+#include "small-server.h"
+#include "temporary-tree.h"
+
+#define LIMIT (10 * USEC_PER_SEC)
+#define LEDGER_PATH "/jobkeeper/jobs/a"
+#define BLOCKER "/jobkeeper/locks/r/_c_00000000-0000-0000-0000-000000000000-__WRIT__0000000000"
+#define DAY INT64_C(86400)
+
+/* ---- the service manager ---- */
+
+struct Unit {
+        char *command;
+};
+
+static GPtrArray *started; /* what units were started with: "PROGRAM ARGUMENT" */
+
+int unit_manager_new(sd_event *event, UnitManager **ret_manager) {
+        (void)event;
+        *ret_manager = NULL;
+        return 0;
+}
+
+UnitManager *unit_manager_free(UnitManager *manager) {
+        return manager;
+}
+
+bool unit_manager_connected(const UnitManager *manager) {
+        return !manager;
+}
+
+bool unit_manager_busy(const UnitManager *manager) {
+        return manager;
+}
+
+int unit_manager_query_systemd_job(UnitManager *manager, const char *unit, usec_t timeout,
+                                   SystemdJobFunc func, void *userdata) {
+        (void)manager;
+        (void)unit;
+        (void)timeout;
+        (void)func;
+        (void)userdata;
+        return -ENOTCONN;
+}
+
+int unit_start(UnitManager *manager, const UnitSpec *spec, UnitFunc func, void *userdata,
+               Unit **ret_unit) {
+        (void)manager;
+        (void)func;
+        (void)userdata;
+        g_ptr_array_add(started, g_strjoinv(" ", (char **)spec->argv));
+        *ret_unit = g_new0(Unit, 1);
+        return 0;
+}
+
+int unit_adopt(UnitManager *manager, const char *name, const char *nonce, UnitFunc func,
+               void *userdata, Unit **ret_unit) {
+        (void)name;
+        (void)nonce;
+        return unit_start(manager, &(UnitSpec){0}, func, userdata, ret_unit);
+}
+
+void unit_stop(Unit *unit) {
+        (void)unit;
+}
+
+void unit_kill(Unit *unit) {
+        (void)unit;
+}
+
+void unit_discard(Unit *unit) {
+        (void)unit;
+}
+
+Unit *unit_free(Unit *unit) {
+        g_free(unit);
+        return NULL;
+}
+
+const UnitResult *unit_result(const Unit *unit) {
+        static const UnitResult result;
+
+        (void)unit;
+        return &result;
+}
+
+int scope_start(UnitManager *manager, const ScopeSpec *spec, ScopeFunc func, void *userdata,
+                Scope **ret_scope) {
+        (void)manager;
+        (void)spec;
+        (void)func;
+        (void)userdata;
+        (void)ret_scope;
+        return -ENOTCONN;
+}
+
+int scope_adopt(UnitManager *manager, const char *name, const char *cgroup, ScopeFunc func,
+                void *userdata, Scope **ret_scope) {
+        (void)name;
+        (void)cgroup;
+        return scope_start(manager, NULL, func, userdata, ret_scope);
+}
+
+void scope_stop(Scope *scope) {
+        (void)scope;
+}
+
+void scope_kill(Scope *scope) {
+        (void)scope;
+}
+
+const char *scope_cgroup(const Scope *scope) {
+        (void)scope;
+        return "";
+}
+
+const char *scope_fault(const Scope *scope) {
+        return scope_cgroup(scope);
+}
+
+Scope *scope_free(Scope *scope) {
+        return scope;
+}
+
+/* ---- the daemon ---- */
+
+static char *root;
+static sd_event *event;
+static Coordinator *coordinator;
+
+static void write_job(const char *keys) {
+        g_autofree char *text = g_strconcat("jobs:\n  a:\n    stop-timeout: 1s\n", keys, NULL);
+
+        tree_write(root, "etc/jobkeeper/jobs.d/a.yaml", text);
+}
+
+static void open_daemon(void) {
+        g_autofree char *config = tree_path(root, "jobkeeper.yaml"),
+                        *runtime = g_build_filename(root, "run", NULL),
+                        *state = g_build_filename(root, "state", NULL);
+        const CoordinatorOptions options = {config, root, runtime, state};
+
+        cr_assert_eq(coordinator_new(event, &options, &coordinator), 0);
+        port_tell(ports->pdata[0], ZK_STATE_CONNECTED);
+}
+
+static void close_daemon(void) {
+        coordinator = coordinator_free(coordinator);
+}
+
+static void setup(void) {
+        g_setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent", TRUE);
+        root = tree_new();
+        tree_write(root, "jobkeeper.yaml", "node: {name: n1}\ntakeover-delay: 100ms\n");
+        started = g_ptr_array_new_with_free_func(g_free);
+        cr_assert_geq(sd_event_new(&event), 0);
+        server_begin();
+}
+
+static void teardown(void) {
+        close_daemon();
+        server_end();
+        event = sd_event_unref(event);
+        g_clear_pointer(&started, g_ptr_array_unref);
+        tree_remove(root);
+        g_clear_pointer(&root, g_free);
+}
+
+TestSuite(scheduled_job, .init = setup, .fini = teardown);
+
+static void turn(void) {
+        if (ports)
+                server_serve();
+        (void)sd_event_run(event, 10 * USEC_PER_MSEC);
+}
+
+static void await(bool (*condition)(void), const char *what) {
+        usec_t until = clock_monotonic() + LIMIT;
+
+        while (!condition() && clock_monotonic() < until)
+                turn();
+        cr_assert(condition(), "%s", what);
+}
+
+static Ledger *ledger_there(void) {
+        const ServerNode *node = server_node(LEDGER_PATH);
+        Ledger *ledger = NULL;
+
+        if (node)
+                cr_assert_eq(ledger_decode(node->data, strlen(node->data), &ledger), 0);
+        return ledger;
+}
+
+static bool is_idle(void) {
+        const char *why;
+        ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, "a");
+
+        return coordinator->ready && scheduled_job_state(job, &why) == JOB_IDLE;
+}
+
+static bool is_claiming(void) {
+        return server.held;
+}
+
+static bool has_started(void) {
+        return started->len > 0;
+}
+
+static int64_t now(void) {
+        return (int64_t)(clock_realtime() / USEC_PER_SEC);
+}
+
+/* ---- tests ---- */
+
+/* The locks that were claimed with are the old definition's, and so is what runs under them. */
+Test(scheduled_job, what_starts_is_what_was_claimed) {
+        write_job("    every: 1s\n    exec: [/bin/true, old]\n");
+        server.hold_claims = true;
+        open_daemon();
+        await(is_claiming, "a claim");
+        write_job("    every: 1s\n    exec: [/bin/true, new]\n    locks: {other: exclusive}\n");
+        coordinator_reload(coordinator);
+        server.hold_claims = false;
+        server_release();
+        await(has_started, "a start");
+        cr_expect_str_eq(started->pdata[0], "/bin/true old");
+}
+
+static bool new_one_is_in_force(void) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
+
+        return strstr(ledger->schedule, "every 1h");
+}
+
+/* Nothing else happens for a day that would have it read the ledger. */
+Test(scheduled_job, a_change_during_a_claim_takes_effect_after_it) {
+        write_job("    every: 1s\n    exec: [/bin/true, old]\n");
+        server.hold_claims = true;
+        open_daemon();
+        await(is_claiming, "a claim");
+        write_job("    every: 1h\n    exec: [/bin/true, new]\n");
+        coordinator_reload(coordinator);
+        server_release();
+        await(new_one_is_in_force, "the new definition");
+}
+
+static char *skip_of(int64_t tick) {
+        g_autofree char *path = g_strdup_printf(LEDGER_PATH "/runs/%" G_GINT64_FORMAT "-0", tick);
+        const ServerNode *node = server_node(path);
+
+        return g_strdup(node ? node->data : "");
+}
+
+/* Another program holds what the job needs, so its tick waits. */
+static int64_t tick_that_waits(void) {
+        g_autofree char *keys = NULL;
+        int64_t tick = now() + 2;
+        g_autoptr(GDateTime) when = g_date_time_new_from_unix_utc(tick);
+        g_autofree char *text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S");
+
+        server_create("/jobkeeper", "", 0);
+        server_create("/jobkeeper/locks", "", 0);
+        server_create("/jobkeeper/locks/r", "", 0);
+        server_create(BLOCKER, "", 99);
+        keys = g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true]\n"
+                               "    locks: {r: exclusive}\n    lock-wait: 4h\n",
+                               text);
+        write_job(keys);
+        open_daemon();
+        await(is_idle, "idle");
+        return tick;
+}
+
+static bool is_waiting(void) {
+        const char *why;
+        ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, "a");
+
+        return scheduled_job_state(job, &why) == JOB_WAITING;
+}
+
+Test(scheduled_job, a_tick_that_waits_while_its_schedule_changes_is_skipped) {
+        int64_t tick = tick_that_waits();
+        g_autofree char *skip = NULL;
+
+        await(is_waiting, "it waits");
+        write_job("    every: 1h\n    exec: [/bin/true]\n");
+        coordinator_reload(coordinator);
+        await(new_one_is_in_force, "the new definition");
+        skip = skip_of(tick);
+        cr_expect_not_null(strstr(skip, "its definition changed while it waited"), "%s", skip);
+        cr_expect_eq(started->len, 0);
+}
+
+/* The one before this process knew the old schedule; this one has it from the ledger. */
+Test(scheduled_job, also_when_the_daemon_was_restarted_for_it) {
+        int64_t tick = tick_that_waits();
+        g_autofree char *skip = NULL;
+
+        await(is_waiting, "it waits");
+        close_daemon();
+        g_hash_table_remove(server.nodes, "/jobkeeper/nodes/n1");
+        g_ptr_array_set_size(server.watches, 0);
+        write_job("    every: 1h\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(new_one_is_in_force, "the new definition");
+        skip = skip_of(tick);
+        cr_expect_not_null(strstr(skip, "its definition changed while it waited"), "%s", skip);
+}
+
+static bool is_skewed(void) {
+        return clock_skew_exceeds(&coordinator->skew, 2 * USEC_PER_SEC);
+}
+
+static void serve_for(usec_t span) {
+        usec_t until = clock_monotonic() + span;
+
+        while (clock_monotonic() < until)
+                turn();
+}
+
+/* A restart, with a clock that is a day ahead. The session is the old process's, so the node's
+ * registration writes nothing that would measure it. */
+static void restart_a_day_ahead(void) {
+        ServerNode *member = server_node("/jobkeeper/nodes/n1");
+
+        close_daemon();
+        cr_assert_not_null(member);
+        member->stat.ephemeral_owner = last_session + 1;
+        g_ptr_array_set_size(server.watches, 0);
+        server.clock = -DAY * (int64_t)USEC_PER_SEC;
+        open_daemon();
+        await(is_skewed, "it is noticed");
+        serve_for(2 * USEC_PER_SEC);
+}
+
+Test(scheduled_job, a_clock_that_was_not_measured_puts_nothing_in_force) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        write_job("    every: 1h\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_idle, "idle");
+        write_job("    every: 2h\n    exec: [/bin/true]\n");
+        restart_a_day_ahead();
+        ledger = ledger_there();
+        cr_expect_str_eq(ledger->schedule, "every 1h");
+}
+
+Test(scheduled_job, a_clock_that_was_not_measured_makes_no_ledger) {
+        write_job("    every: 1h\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_idle, "idle");
+        g_hash_table_remove(server.nodes, LEDGER_PATH);
+        restart_a_day_ahead();
+        cr_expect_null(server_node(LEDGER_PATH));
+}
+
+static bool is_in_force_again(void) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
+
+        return *ledger->digest && !ledger->withdrawn;
+}
+
+/* What stands in the way is gone. */
+static void free_the_resource(void) {
+        static const ZkOp op = {.type = ZK_OP_DELETE, .path = BLOCKER, .version = -1};
+        g_autofree ZkOpResult *results = NULL;
+
+        cr_assert_eq(server_transact(&op, 1, 0, &results), ZK_OK);
+}
+
+/* Another node's file lost it: ours has it, unchanged, and waits on. */
+Test(scheduled_job, a_tick_that_waits_here_outlives_a_withdrawal_elsewhere) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        g_autofree char *data = NULL, *skip = NULL;
+        ZkOp op = {.type = ZK_OP_SET, .path = LEDGER_PATH, .version = -1};
+        g_autofree ZkOpResult *results = NULL;
+        int64_t tick = tick_that_waits();
+
+        await(is_waiting, "it waits");
+        serve_for(USEC_PER_SEC);
+        ledger = ledger_there();
+        ledger_withdraw(ledger, now());
+        data = ledger_encode(ledger);
+        op.data = data;
+        cr_assert_eq(server_transact(&op, 1, 0, &results), ZK_OK);
+        await(is_in_force_again, "it is in force again");
+        cr_expect(is_waiting());
+        free_the_resource();
+        await(has_started, "a start");
+        skip = skip_of(tick);
+        cr_expect_str_eq(skip, "");
+}
