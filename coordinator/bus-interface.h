@@ -1,71 +1,107 @@
 /* The daemon's D-Bus surface: its names, and what its answers look like. Shared by the daemon
- * (bus.c) and the command (cli/).
+ * (surface.c, answer*.c, command-lock*.c) and the command (cli/).
  *
  * Answers are JSON texts, because their readers are people's scripts as much as our own command:
  * `jobkeeper ... --json` prints them as they are. Times are epoch seconds with fraction (or null),
  * durations seconds, ticks epoch seconds (integers). Objects may gain members.
  *
- * Methods (system bus; what each may be called by is set in org.jobkeeper.Manager1.conf; Run is
- * root's): Status() → s
+ * All is on the system bus. Everybody may call Status, History, Next and Locks; what starts
+ * something or waits (Run, WaitRun, and all of the command locks) is root's. That is set in
+ * org.jobkeeper.Manager1.conf.
+ */
+// clang-format off
+/*
+ * Status() → s
  *     {"node": "n1", "version": "0.1.0", "started": 1763.1,
- *      "session": {"state": "connecting" | "connected" | "suspended", "id": "0x10000d4…", "server":
- * "127.0.0.1:2181", "timeout": 30.0, "held_for": 15.2 (seconds until the deadline), "fault": ""},
+ *      "session": {"state": "connecting" | "connected" | "suspended",
+ *                  "id": "0x10000d4…", "server": "127.0.0.1:2181", "timeout": 30.0,
+ *                  "held_for": 15.2,             seconds until the deadline
+ *                  "fault": ""},                 or a sentence
  *      "clock": {"skew": 0.002 | null, "skewed": false},
  *      "members": [{"node": "n1", "labels": {"role": "worker"}, "self": true, "skewed": false,
- * "unfit": {"JOB": "why"}}], "jobs": [{"job": "orders-backup", "description": "", "schedule":
- * "*-*-* 02:30:00 Europe/Berlin" | null, "next": TICK | null, "state": "idle" | "running" |
- * "waiting" | "drifted" | "unfit" | "unread", "why": "" or a sentence, "fit": true (this node may
- * run it), "running": [RUN...], "last": RUN | null}], "errors": ["FILE:LINE:COL: error: ..."]}
- *   History(s job, u limit) → s      {"job": "orders-backup", "runs": [RUN...]}, newest first
- *   Next(s job, u count) → s         {"job": "orders-backup", "schedule": "...", "ticks":
- * [TICK...]} Run(s job) → s                   {"job": "orders-backup", "run": "ID"}: asks the
- * cluster for a manual run; returns once the request is written WaitRun(s job, s run) → s RUN,
- * answered once it is settled (no time limit of its own); a request that nobody took before its
- *                                    not-after is answered with state "skipped"
- * RUN (members that do not apply are absent):
- *     {"run": "1763700000-1", "job": "orders-backup", "tick": TICK | null (manual), "to": TICK,
- * "count": N (ranges of skipped ticks), "attempt": 1, "node": "n1", "unit": "jobkeeper-….service",
- * "invocation": "hex", "state": "claimed" | "running" (only the owner knows) | "succeeded" |
- *      "failed" | "timed-out" | "stopped" | "interrupted" | "unknown" | "skipped", "why": "",
- * "exit": 0, "signal": 9, "claimed": T, "started": T, "ended": T, "cpu": 0.01, "token": N (fencing
- * token), "who": "uid 0"}
+ *                   "unfit": {"JOB": "why"}, "version": "0.1.0"}],
+ *      "jobs": [{"job": "orders-backup", "description": "",
+ *                "schedule": "*-*-* 02:30:00 Europe/Berlin" | null, "next": TICK | null,
+ *                "state": "idle" | "running" | "waiting" | "drifted" | "unfit" | "unread",
+ *                "why": "",                      or a sentence
+ *                "fit": true,                    this node may run it
+ *                "running": [RUN...], "last": RUN | null}],
+ *      "errors": ["FILE:LINE:COL: error: ..."]}
  *
- *   Locks(s resource) → s      of all resources where it is ""; a job's own is "job:NAME"
- *     {"now": T, "resources": [{"resource": "orders-db", "slots": 1, "entries": [{"holds": true,
- * "before": 0, "mode": "exclusive" | "shared" | "slot", "naming": "curator-rw", "node": "n1",
- * "job": "orders-backup", "tick": TICK, "command": "sh", "pid": 12, "user": "root" (of these what
- * its payload says), "payload": "…" (one that is not ours), "foreign": true, "since": T, "token":
- * N, "session": "0x…", "path": "/…"}]}]}
+ * History(s job, u limit) → s
+ *     {"job": "orders-backup", "runs": [RUN...]}                   newest first
  *
- * Command locks (root's): what `jobkeeper lock` has the daemon hold for it. A lock belongs to the
- * connection that asked for it; when that leaves the bus the lock's scope is stopped.
+ * Next(s job, u count) → s
+ *     {"job": "orders-backup", "schedule": "..." | null, "ticks": [TICK...]}
  *
- *   AcquireLock(s request) → s, answered once it is decided (no time limit of its own)
+ * Run(s job) → s
+ *     {"job": "orders-backup", "run": "ID"}
+ *     Asks the cluster for a manual run; answered once the request is written.
+ *
+ * WaitRun(s job, s run) → s
+ *     RUN
+ *     Answered once it is settled (no time limit of its own); a request that nobody took in time is
+ *     answered with state "skipped".
+ *
+ * RUN, without the members that do not apply:
+ *     {"run": "1763700000-1", "job": "orders-backup",
+ *      "tick": TICK | null,                      null: manual
+ *      "to": TICK, "count": N,                   of a range of skipped ticks
+ *      "attempt": 1,
+ *      "state": "claimed" | "running" (only the owner knows) | "succeeded" | "failed" | "timed-out" |
+ *               "stopped" | "interrupted" | "unknown" | "skipped",
+ *      "why": "a sentence", "exit": 0, "signal": 9,
+ *      "node": "n1", "unit": "jobkeeper-….service", "invocation": "hex",
+ *      "claimed": T, "started": T, "ended": T, "cpu": 0.01,
+ *      "token": N,                               the fencing token
+ *      "who": "uid 0"}                           of a manual run
+ *
+ * Locks(s resource) → s
+ *     {"now": T, "resources": [{"resource": "orders-db", "slots": 1, "entries": [ENTRY...]}]}
+ *     All that somebody uses where the resource is ""; a job's own is "job:NAME".
+ *
+ * ENTRY, without the members that do not apply:
+ *     {"holds": true, "before": 0, "mode": "exclusive" | "shared" | "slot", "naming": "curator-rw",
+ *      "node": "n1", "job": "orders-backup", "tick": TICK,           what its payload says
+ *      "command": "sh", "pid": 12, "user": "root",                   likewise
+ *      "payload": "…",                           one that is not ours
+ *      "foreign": true, "since": T, "token": N, "session": "0x…", "path": "/…"}
+ *
+ * Command locks: what `jobkeeper lock` has the daemon hold for it. A lock belongs to the connection
+ * that asked for it; when that leaves the bus the lock's scope is stopped.
+ *
+ * AcquireLock(s request) → s
  *     request: {"resources": [{"resource": "db", "shared": true, "slots": N, "naming": "kazoo"}],
- * "wait": seconds (0: do not wait; absent: as long as it takes), "go_on": true (a loss does not
- * stop the command), "who": {"command": "sh", "pid": 12, "user": "root"}} answer: {"state": "held",
- * "id": "…", "token": N, "paths": ["/…"], "held_until": USEC, "stop_at": USEC} (CLOCK_BOOTTIME) |
- * {"state": "busy" | "timeout" | "unreachable" | "failed", "why": "…"}
+ *               "wait": seconds,                 0: do not wait; absent: as long as it takes
+ *               "go_on": true,                   a loss does not stop the command
+ *               "who": {"command": "sh", "pid": 12, "user": "root"}}
+ *     {"state": "held", "id": "…", "token": N, "paths": ["/…"],
+ *      "held_until": USEC, "stop_at": USEC}      CLOCK_BOOTTIME
+ *     {"state": "busy" | "timeout" | "unreachable" | "failed", "why": "…"}
+ *     Answered once it is decided (no time limit of its own).
  *
- *   AttachLock(s id, u pid) → s
- *     {"scope": "jobkeeper-lock-….scope", "cgroup": "/…"}: moves the process there, which must not
- * have executed its command yet
+ * AttachLock(s id, u pid) → s
+ *     {"scope": "jobkeeper-lock-….scope", "cgroup": "/…"}
+ *     Moves the process there, which must not have executed its command yet.
  *
- *   LockLease(s id) → s
- *     {"id": "…", "state": "held" | "ending", "held_until": USEC, "stop_at": USEC}; to be asked
- * every second
+ * LockLease(s id) → s
+ *     {"id": "…", "state": "held" | "ending", "held_until": USEC, "stop_at": USEC}
+ *     To be asked every second. Both are 0 where it is not held any more.
  *
- *   ReleaseLock(s id) → s      {}
- *   AdoptLock(s id) → s
- *     the lease again, for whoever held it before the daemon was restarted
+ * ReleaseLock(s id) → s
+ *     {}
  *
- * Signals, to the caller alone: LockLost(s id, s why, b at_once): its scope is being stopped, or
- * killed; LockRevoked(s id, s "", b false): somebody asks for it.
+ * AdoptLock(s id) → s
+ *     The lease again, for whoever held it before the daemon was restarted.
  *
- * Errors: org.jobkeeper.Error.NoSuchJob, .NotConnected (no ZooKeeper
- * session), .NoCandidate, .NoSuchLock, .Stopping (ask again: another daemon comes), .Failed; the
- * message is a sentence.
+ * Signals, to the caller alone:
+ *     LockLost(s id, s why, b at_once)           its scope is being stopped, or killed
+ *     LockRevoked(s id, s "", b false)           somebody asks for it
+ *
+ * Errors, whose message is a sentence: org.jobkeeper.Error.NoSuchJob, .NotConnected (no ZooKeeper
+ * session), .NoCandidate, .NoSuchLock, .Stopping (ask again: another daemon comes), .Failed.
  */
+// clang-format on
 #pragma once
 
 #define BUS_NAME "org.jobkeeper.Manager1"

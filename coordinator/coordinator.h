@@ -1,11 +1,6 @@
 /* The coordinator: what jobkeeperd is. It owns one of everything and decides what follows from
  * what.
  *
- *   files ── JobSet ──▶ ScheduledJob (one a job): when is a tick due, is it ours, claim it ──▶ Run
- * (one a claim): unit, result, settle ▲ ▲ ZooKeeper ── Session ──▶ Tree (layout) ──▶ Members (who
- * is there, ranks) ──▶ Orphans (runs of the dead), Requests (manual runs) PID 1 ── UnitManager
- * Surface (D-Bus)
- *
  * One event loop in one thread. Nothing blocks; every answer comes as a callback; every object that
  * waits owns its pending calls, and freeing it cancels them. Everything a run needs is
  * level-triggered: a ScheduledJob asks "what is to be done now?" (decision.h) after every event
@@ -15,6 +10,25 @@
  * that a process before us left are found again → `ready`. At SESSION_EVENT_STOP every run is
  * stopped; at SESSION_EVENT_LOST everything learnt from ZooKeeper is forgotten.
  */
+// clang-format off
+/*
+ *   job files ───▶ JobSet ───▶ ScheduledJob ─── claim ───▶ Run ◀───▶ UnitManager ◀───▶ PID 1
+ *                              one a job: when is a        one a claim: its unit,
+ *                              tick due, and is it ours?   its result, the settle
+ *                                   ▲                          ▲
+ *                                   └────────────┬─────────────┘
+ *                                                │ locks, ledgers, records
+ *   ZooKeeper ◀───▶ Session ─────────────────────┤
+ *                                                ├── Tree          the layout, the cluster's pause
+ *                                                ├── Members       who is there, and so the ranks
+ *                                                ├── Recovery      runs of the process before us
+ *                                                ├── Orphans       runs of the dead
+ *                                                ├── Requests      manual runs
+ *                                                └── CommandLocks  what `jobkeeper lock` holds
+ *
+ *   people ◀───▶ Surface (D-Bus, bus-interface.h): asks all of the above
+ */
+// clang-format on
 #pragma once
 
 #include <glib.h>

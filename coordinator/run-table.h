@@ -1,14 +1,22 @@
 /* The life of a run on the node that claimed it, as one table of states × events. Pure: run.c asks
  * the table what follows and does it.
  *
- *   claimed ── unit started ──▶ running ── main process ended ──▶ draining ── cgroup empty ──▶
- * settling ── settled ──▶ settled │                          │ stop asked for, locks lost        │
- * (children may still live)   │ no session: wait, try again └── stop asked for ──▶ stopping ──
- * cgroup empty ───────────────┴────────────────────────────▶┘
- *
  * The lock goes only with the settle, and the settle comes only after the empty cgroup: that is
  * promise 3 as a table.
  */
+// clang-format off
+/*
+ *          unit started         main process ended          cgroup empty         written
+ *   CLAIMED ───────────▶ RUNNING ──────────────────▶ DRAINING ────────────▶ SETTLING ───────▶ SETTLED
+ *      │                    │                           │                       ▲
+ *      │ stop               │ stop                      │ stop                  │
+ *      └────────────────────┴──────▶ STOPPING ◀─────────┘                       │
+ *                                       └───────────── cgroup empty ────────────┘
+ *
+ * Not drawn: a unit that is over, or absent, leads from each of the first four to SETTLING at once.
+ * A stop is the deadline's, the daemon's own, or somebody's wish.
+ */
+// clang-format on
 #pragma once
 
 typedef enum RunPhase {
