@@ -20,6 +20,7 @@
 #include "lock-report.h"
 #include "lock-session.h"
 #include "output.h"
+#include "paths.h"
 
 /* A try waits for no lock, but connecting takes its time: as much as trying three servers may. */
 #define TRY_CONNECT_MAX (5 * USEC_PER_SEC)
@@ -183,7 +184,7 @@ static void wrapper_acquire(LockWrapper *wrapper) {
                 return;
         payload = lock_task_payload(wrapper->task, wrapper->config->node_name);
         options.payload = payload;
-        parent = g_strdup_printf("%s/locks", wrapper->config->root);
+        parent = path_locks(wrapper->config->root);
         options.parent = parent;
         r = lock_set_acquire(wrapper->session, wrapper->requests, wrapper->task->wishes->len,
                              &options, on_lock_event, wrapper, &wrapper->set);
@@ -272,7 +273,7 @@ static void on_survey(LockSurvey *survey, int error, void *userdata) {
 
 static void ask_who_holds(void *userdata) {
         LockWrapper *wrapper = userdata;
-        g_autofree char *parent = g_strdup_printf("%s/locks", wrapper->config->root);
+        g_autofree char *parent = path_locks(wrapper->config->root);
         guint n = wrapper->task->wishes->len;
         g_autofree LockPlace *places = g_new0(LockPlace, n);
 

@@ -5,6 +5,5 @@
 #include "lock-task.h"
 #include "lock.h"
 
-/* `requests`: one a wish, as the configuration declares them; `n` is the number of wishes. Return:
- * the exit status. */
+/* `requests`: one for each wish, as the configuration declares them. Return: the exit status. */
 int lock_wrapper_run(const LockTask *task, const DaemonConfig *config, const LockRequest *requests);

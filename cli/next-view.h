@@ -12,5 +12,6 @@
  * NULL. A new reference. */
 json_t *next_compute(const Schedule *schedule, const char *job, int64_t after, unsigned count);
 
-/* Return: the ticks as a table: in UTC, in `zone` (headed `zone_name`), and how far away. */
+/* Return: the ticks as a table: in `zone`, in UTC, and how far away; `headings` are the three
+ * columns'. */
 Table *next_table(const json_t *next, double now, GTimeZone *zone, const char *const *headings);

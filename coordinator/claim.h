@@ -29,7 +29,7 @@ typedef void (*ClaimFunc)(ClaimOutcome outcome, void *userdata);
 /* Claims `record` (taken over; its nonce, node, boot and unit are filled in by
  * run_record_for_claim()) on top of `ledger`, which already has the entry, at `ledger_version`.
  * `contenders` NULL-terminated. `request`: a request's path to delete, or NULL. Ownership of record
- * and ledger moves in on success only. Return: 0, -ENOTCONN. */
+ * and ledger moves in on success only. Return: 0; -ENOTCONN; negative errno as zk_multi(). */
 int claim_start(Coordinator *coordinator, RunRecord *record, Ledger *ledger, int32_t ledger_version,
                 const char *const *contenders, const char *request, ClaimFunc func, void *userdata,
                 Claim **ret_claim);

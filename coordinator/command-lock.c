@@ -14,8 +14,8 @@
 #include "log.h"
 #include "message-id.h"
 #include "paths.h"
+#include "unit-spec.h"
 
-#define SCOPE_SLICE "system-jobkeeper.slice"
 /* How long a held lock waits for its caller to come back after a restart of ours, or when the bus
  * is back. */
 #define CALLER_PATIENCE (10 * USEC_PER_SEC)
@@ -268,7 +268,7 @@ int command_lock_attach(CommandLock *lock, pid_t pid) {
         g_autofree char *description = g_strdup_printf("jobkeeper lock %s", lock->label);
         ScopeSpec spec = {
             .description = description,
-            .slice = SCOPE_SLICE,
+            .slice = UNIT_SLICE,
             .pid = pid,
             .stop_timeout = usec_sub(config->fence_budget, config->kill_slack),
         };

@@ -27,7 +27,7 @@ typedef enum SettleOutcome {
 typedef void (*SettleFunc)(SettleOutcome outcome, void *userdata);
 
 typedef struct SettleRequest {
-        const RunRecord *record; /* as it is to be: final. Borrowed until the end */
+        const RunRecord *record; /* as it is to be: final; copied */
         const char *owner;       /* whose open entry: the node of the claim */
         int32_t record_version;  /* -1: not known, or its contenders may not be its own any more:
                                     read first */
@@ -36,7 +36,7 @@ typedef struct SettleRequest {
                                  are not deleted */
 } SettleRequest;
 
-/* Return: 0; -ENOTCONN. The callback comes from the loop. */
+/* The request is copied. Return: 0; -ENOTCONN; negative errno. The callback comes from the loop. */
 int settle_start(Coordinator *coordinator, const SettleRequest *request, SettleFunc func,
                  void *userdata, Settle **ret_settle);
 Settle *settle_free(Settle *settle);

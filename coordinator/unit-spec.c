@@ -5,8 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define SLICE "system-jobkeeper.slice"
-
 /* A tick as RFC 3339 in UTC. */
 static char *tick_text(int64_t tick) {
         g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(tick);
@@ -67,7 +65,7 @@ void run_unit_spec_init(RunUnitSpec *ret, const JobSpec *spec, const RunRecord *
             .environment = (const char *const *)ret->environment,
             .working_directory = spec->working_directory,
             .log_fields = (const char *const *)ret->log_fields,
-            .slice = SLICE,
+            .slice = UNIT_SLICE,
             .nonce = record->nonce,
             .timeout = spec->timeout,
             .stop_timeout = spec->stop_timeout,

@@ -6,6 +6,9 @@
 #include "run-record.h"
 #include "unit.h"
 
+/* Where runs live, and the scopes of command locks. */
+#define UNIT_SLICE "system-jobkeeper.slice"
+
 /* The strings a UnitSpec borrows from. */
 typedef struct RunUnitSpec {
         UnitSpec spec;
