@@ -3,7 +3,8 @@
 
 #include <criterion/criterion.h>
 #include <glib.h>
-#include <stdio.h>
+
+#include "../random-seed.h"
 
 typedef struct Crowd {
         World *world;
@@ -75,10 +76,9 @@ static void run_out(Crowd *crowd) {
 }
 
 void crowd_run(World *world, const CrowdRules *rules) {
-        guint32 seed = g_random_int();
-        Crowd crowd = {.world = world, .rules = rules, .random = g_rand_new_with_seed(seed)};
+        Crowd crowd = {
+            .world = world, .rules = rules, .random = g_rand_new_with_seed(random_seed())};
 
-        fprintf(stderr, "seed %u\n", seed);
         for (unsigned step = 0; step < rules->steps; step++) {
                 size_t i = (size_t)g_rand_int_range(crowd.random, 0, (gint32)rules->size);
 

@@ -15,6 +15,6 @@ typedef struct CrowdRules {
         unsigned steps;
 } CrowdRules;
 
-/* Runs so many steps, prints the seed, then lets everybody who still waits have his turn. Leaves
- * nothing behind. */
+/* Runs so many steps, with the dice of random_seed(), then lets everybody who still waits have his
+ * turn. Leaves nothing behind. */
 void crowd_run(World *world, const CrowdRules *rules);

@@ -2,9 +2,9 @@
  * and when it stays away. */
 #include <criterion/criterion.h>
 #include <glib.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "../random-seed.h"
 #include "helper-wire.h"
 #include "helper-zookeeper-main.h"
 
@@ -232,11 +232,9 @@ static void run_until_cut(Turns *turns) {
 }
 
 Test(lock_faults, cuts_at_random_moments_neither_double_nor_lose_the_lock, .timeout = 120) {
-        guint32 seed = g_random_int();
-        Turns turns = {.random = g_rand_new_with_seed(seed)};
+        Turns turns = {.random = g_rand_new_with_seed(random_seed())};
         usec_t until = clock_monotonic() + WORLD_LIMIT;
 
-        fprintf(stderr, "seed %u\n", seed);
         wire_open(&turns.wire, zookeeper_shared(), 2, TIMEOUT);
         while (turns.cuts < 25 || turns.grants < 50) {
                 run_until_cut(&turns);

@@ -8,8 +8,8 @@
  *
  * Each scenario has a seed, which a failure names: JOBKEEPER_TEST_SEED=SEED runs it first. */
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "../random-seed.h"
 #include "decision.h"
 #include "ledger-fixture.h"
 #include "placement.h"
@@ -622,17 +622,10 @@ static void play(guint32 seed, Tally *tally) {
         world_clear(&world);
 }
 
-static guint32 first_seed(void) {
-        const char *given = getenv("JOBKEEPER_TEST_SEED");
-
-        return given ? (guint32)strtoul(given, NULL, 10) : g_random_int();
-}
-
 Test(decision_simulation, every_tick_is_decided_exactly_once) {
-        guint32 seed = first_seed();
+        guint32 seed = random_seed();
         Tally tally = {0};
 
-        printf("test-decision-simulation: JOBKEEPER_TEST_SEED=%u repeats this run\n", seed);
         for (unsigned i = 0; i < SCENARIOS; i++)
                 play(seed + i, &tally);
         printf("%u claims, %u skips in %u steps\n", tally.claims, tally.skips, tally.steps);

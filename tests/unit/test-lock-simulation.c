@@ -8,8 +8,8 @@
  * network is well again, everybody has had his lock and nobody has left a contender. */
 #include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "../random-seed.h"
 #include "lock.h"
 #include "scripted-port.h"
 
@@ -709,13 +709,10 @@ static void world_close(World *world) {
 }
 
 Test(lock_simulation, nobody_holds_beside_another_and_nobody_waits_for_ever, .timeout = 110) {
-        const char *given = g_getenv("SEED");
-
         for (unsigned round = 0; round < ROUNDS; round++) {
-                guint32 seed = given ? (guint32)strtoul(given, NULL, 10) : g_random_int();
+                guint32 seed = random_seed();
                 World world;
 
-                fprintf(stderr, "SEED=%u\n", seed);
                 world_open(&world, seed);
                 world.meddled = seed % 2;
                 world.fresh = seed % 4 < 2;

@@ -4,9 +4,9 @@
 #include <criterion/criterion.h>
 #include <glib.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "../random-seed.h"
 #include "schedule.h"
 #include "timezone.h"
 
@@ -263,11 +263,9 @@ Test(schedule_dst, next_and_previous_undo_each_other) {
             "02:30",     "*:0/15",           "hourly",        "0:0",
             "1..3:0/10", "*-*~01 23:59:59",  "Sun 2:0",       "*:*:0/20",
             "0/2:30",    "Mon *-02-29 *:30", "*-*-29..31 *:0"};
-        const char *given = g_getenv("JOBKEEPER_TEST_SEED");
-        guint32 seed = given ? (guint32)g_ascii_strtoull(given, NULL, 10) : g_random_int();
+        guint32 seed = random_seed();
         g_autoptr(GRand) random = g_rand_new_with_seed(seed);
 
-        printf("test-schedule-dst: JOBKEEPER_TEST_SEED=%u repeats this run\n", seed);
         (void)fflush(stdout); /* a failure ends the process without */
         for (size_t i = 0; i < G_N_ELEMENTS(zones) * G_N_ELEMENTS(expressions); i++) {
                 const char *zone = zones[i % G_N_ELEMENTS(zones)];

@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <glib.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "../random-seed.h"
 #include "schedule.h"
 #include "timezone.h"
 
@@ -556,12 +556,10 @@ static unsigned check_ticks(const Schedule *schedule, const char *expression, in
 }
 
 Test(schedule, random_expressions_as_systemd_says, .timeout = 60) {
-        const char *given = g_getenv("JOBKEEPER_TEST_SEED");
-        guint32 seed = given ? (guint32)g_ascii_strtoull(given, NULL, 10) : g_random_int();
+        guint32 seed = random_seed();
         g_autoptr(GRand) random = g_rand_new_with_seed(seed);
         unsigned compared = 0, accepted = 0;
 
-        printf("test-schedule: JOBKEEPER_TEST_SEED=%u repeats this run\n", seed);
         (void)fflush(stdout); /* a failure ends the process without */
         for (unsigned i = 0; i < 300; i++) {
                 _cleanup_(schedule_freep) Schedule *schedule = NULL;
