@@ -1,9 +1,12 @@
 /* See members.h.
  *
- * Registration: create our ephemeral. If a node of our name stands there: of another machine, it is
- * refused (two machines must not share a name: one would settle the other's runs) and tried again
- * later; of our own machine but another session, it is what a process of ours before this one left,
- * and is replaced; of our own session, it is ours.
+ * Registration: create our ephemeral. If a node of our name stands there: of our own session, it is
+ * ours; of the session before it (this process's, or the one in the state file of the process
+ * before this one), it is what we left, and is replaced. Any other is tried again later, because
+ * two machines must not share a name: one would settle the other's runs. It is refused at once
+ * where the machine ids differ. Where they are the same, it is most likely what we left before a
+ * crash of the whole machine, and goes when its session expires; a machine that was cloned without
+ * a machine id of its own says so by staying.
  */
 #include "members.h"
 
@@ -13,6 +16,7 @@
 #include "message-id.h"
 #include "name.h"
 #include "paths.h"
+#include "session-file.h"
 #include "tree.h"
 
 #define RETRY_DELAY (2 * USEC_PER_SEC)
@@ -40,6 +44,9 @@ struct Members {
         bool registered, listed, announced;
         sd_event_source *retry;
         char *fault;
+        int64_t former;            /* the session whose node is ours to replace; 0: none */
+        int64_t in_our_place;      /* another session that has our name */
+        usec_t in_our_place_since; /* CLOCK_BOOTTIME: for so long */
 };
 
 static void list_members(Members *members);
@@ -57,6 +64,18 @@ static void peer_free(void *data) {
         g_free(peer);
 }
 
+/* Return: the session that the process before us left, 0 when there is none. */
+static int64_t session_left(const Coordinator *coordinator) {
+        g_autofree char *path = g_build_filename(coordinator->runtime_dir, "session", NULL);
+        ZkSessionId session = {0};
+        int64_t id;
+
+        (void)session_file_load(path, &session);
+        id = session.id;
+        explicit_bzero(&session, sizeof(session)); /* its password */
+        return id;
+}
+
 Members *members_new(Coordinator *coordinator) {
         const DaemonConfig *config = coordinator->config;
         Members *members = g_new0(Members, 1);
@@ -64,6 +83,7 @@ Members *members_new(Coordinator *coordinator) {
         gpointer name, value;
 
         members->coordinator = coordinator;
+        members->former = session_left(coordinator);
         members->path = path_nodes(config->root);
         members->self_path = path_node(config->root, config->node_name);
         members->peers = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, peer_free);
@@ -135,6 +155,8 @@ static void retry_later(Members *members) {
 
 static void registered(Members *members) {
         members->registered = true;
+        members->former = session_id(members->coordinator->session);
+        members->in_our_place = 0;
         g_clear_pointer(&members->fault, g_free);
         members_publish(members);
         changed(members);
@@ -150,18 +172,46 @@ static void on_old_deleted(const ZkReply *reply, void *userdata) {
                 retry_later(members);
 }
 
-static void refuse_name(Members *members, const Member *other) {
-        const LogAbout about = {.message_id = MESSAGE_NODE_NAME_TAKEN};
-
-        if (!members->fault) {
-                members->fault =
-                    g_strdup_printf("another machine (machine id %s) is registered as node \"%s\"; "
-                                    "this node runs nothing "
-                                    "until one of the two gets another node.name",
-                                    other ? other->machine : "unreadable", members->self->node);
-                log_error(&about, "%s", members->fault);
-        }
+/* Why we are no member, said once. Takes the sentence. */
+static void set_fault(Members *members, int priority, const char *message_id, char *sentence) {
+        if (g_strcmp0(members->fault, sentence) != 0)
+                log_write(priority, &(LogAbout){.message_id = message_id}, "%s", sentence);
+        g_free(members->fault);
+        members->fault = sentence;
         retry_later(members);
+}
+
+static void refuse_name(Members *members, const Member *other) {
+        set_fault(members, LOG_ERR, MESSAGE_NODE_NAME_TAKEN,
+                  g_strdup_printf("another machine (machine id %s) is registered as node \"%s\"; "
+                                  "this node runs nothing until one of the two gets another "
+                                  "node.name",
+                                  other ? other->machine : "unreadable", members->self->node));
+}
+
+/* Something with our machine id is registered, and not by a session that we know of. */
+static void wait_for_other(Members *members, int64_t owner) {
+        const DaemonConfig *config = members->coordinator->config;
+        usec_t life = config->session_timeout + 2 * config->tick_time;
+
+        if (members->in_our_place != owner) {
+                members->in_our_place = owner;
+                members->in_our_place_since = clock_boottime();
+        }
+        if (clock_boottime() < usec_add(members->in_our_place_since, life))
+                set_fault(
+                    members, LOG_NOTICE, MESSAGE_NODE_STILL_REGISTERED,
+                    g_strdup_printf("node \"%s\" is registered still by a session of before, "
+                                    "or by another machine; this node runs nothing until that "
+                                    "session has ended",
+                                    members->self->node));
+        else
+                set_fault(
+                    members, LOG_ERR, MESSAGE_NODE_NAME_TAKEN,
+                    g_strdup_printf("another machine with this machine's id (%s) is registered "
+                                    "as node \"%s\"; this node runs nothing until it has a "
+                                    "machine id and a node.name of its own",
+                                    members->self->machine, members->self->node));
 }
 
 /* Somebody stands in /nodes under our name. */
@@ -185,6 +235,8 @@ static void on_taken(const ZkReply *reply, void *userdata) {
         (void)member_decode(members->self->node, reply->data, reply->data_size, &other);
         if (!other || strcmp(other->machine, members->self->machine) != 0)
                 refuse_name(members, other);
+        else if (reply->stat.ephemeral_owner != members->former)
+                wait_for_other(members, reply->stat.ephemeral_owner);
         else if (zk_delete(port(members), members->self_path, reply->stat.version, on_old_deleted,
                            members, &members->register_call) < 0)
                 retry_later(members);

@@ -266,3 +266,27 @@ class Names(ClusterTest):
         self.assertEqual(fleet.members("n3"), {"other", "twin"})
         answer = fleet.bed.zookeepers[0].shell("get /jobkeeper/nodes/twin")
         self.assertIn(machine, answer)
+
+    def test_a_clone_of_a_machine_disturbs_nothing(self):
+        """Machine id and name are the same, so that its registration looks like what the other left before a crash."""
+        fleet = self.begin(files={"long.yaml": job_file(job("long", seconds=25, nodes="[twin]"))}, hostnames={"n1": "twin", "n2": "twin", "n3": "other"},
+                           start=False)
+        original, clone = fleet.nodes["n1"], fleet.nodes["n2"]
+        clone.crash()
+        clone.write("/etc/machine-id", original.run("cat", "/etc/machine-id").stdout, 0o444)
+        clone.boot()
+        for name, members in (("n1", {"twin"}), ("n3", {"other", "twin"})):
+            fleet.nodes[name].systemctl("start", "jobkeeperd")
+            wait_until(lambda name=name, members=members: fleet.members(name) == members, 20, f"{name} sees {members}")
+        fleet.jobkeeper("n1", "run", "long")
+        run = fleet.wait_running("long")
+        clone.systemctl("start", "jobkeeperd")
+        wait_until(lambda: "another machine with this machine's id" in clone.journal("-u", "jobkeeperd", "-p", "err"), SESSION_TIMEOUT + 20, "it is told")
+        self.assertNotIn("as node \"twin\"", clone.journal("-u", "jobkeeperd", "MESSAGE_ID=ee9b4f3f54e24b89abe054e8ecacbefc"))
+        record = fleet.wait_ledger("long", lambda record: record["state"] in history.FINAL_STATES, 40, "the run is settled")
+        self.assertEqual((record["state"], record["run"]), ("succeeded", run.run))
+        self.assertEqual([other.ended for other in fleet.runs("long")], ["end"])
+        original.systemctl("stop", "jobkeeperd")  # now there is one of them
+        wait_until(lambda: fleet.status("n2").get("session", {}).get("state") == "connected" and fleet.members("n2") == {"other", "twin"}, 20,
+                   lambda: f"it takes part: {fleet.status('n2')}")
+        self.assertEqual(fleet.jobkeeper("n2", "run", "--wait", "long", timeout=90).returncode, 0)

@@ -188,7 +188,7 @@ static void answer_multi(ZkCall *call) {
 }
 
 /* The answer that was held back arrives. */
-static void server_release(void) {
+static inline void server_release(void) {
         ZkCall *call = server.held;
         g_autofree ZkOpResult *results = g_steal_pointer(&server.results);
 

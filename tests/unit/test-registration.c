@@ -1,0 +1,80 @@
+/* Whose node stands under our name, and whether it is replaced, in a whole daemon
+ * (daemon-fixture.h). */
+#include "daemon-fixture.h"
+#include "members.h"
+
+#define PATH "/jobkeeper/nodes/n1"
+#define STRANGER 77
+
+TestSuite(registration, .init = setup, .fini = teardown);
+
+static bool is_ready(void) {
+        return coordinator->ready;
+}
+
+static bool is_refused(void) {
+        return *members_fault(coordinator->members);
+}
+
+static void begin(void) {
+        write_job("    every: 1h\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_ready, "ready");
+}
+
+/* Another session has the node, whose data is as ours. */
+static void restart_beside(int64_t owner) {
+        close_daemon();
+        g_ptr_array_set_size(server.watches, 0);
+        server_node(PATH)->stat.ephemeral_owner = owner;
+        open_daemon();
+}
+
+Test(registration, what_the_session_in_the_state_file_left_is_replaced) {
+        begin();
+        restart_beside(last_session);
+        await(is_ready, "ready");
+        cr_expect_eq(server_node(PATH)->stat.ephemeral_owner, last_session);
+        cr_expect_str_empty(members_fault(coordinator->members));
+}
+
+/* A clone of this machine, or what it left itself before it crashed. */
+Test(registration, another_session_of_the_same_machine_id_is_left_alone) {
+        begin();
+        restart_beside(STRANGER);
+        await(is_refused, "it is refused");
+        cr_expect_eq(server_node(PATH)->stat.ephemeral_owner, STRANGER);
+        cr_expect_not(is_ready());
+        /* Its session ends. */
+        g_hash_table_remove(server.nodes, PATH);
+        await(is_ready, "ready");
+        cr_expect_str_empty(members_fault(coordinator->members));
+        cr_expect_eq(server_node(PATH)->stat.ephemeral_owner, last_session);
+}
+
+static bool is_called_a_clone(void) {
+        return strstr(members_fault(coordinator->members),
+                      "another machine with this machine's id");
+}
+
+Test(registration, one_that_stays_is_a_clone_and_is_called_so) {
+        begin();
+        restart_beside(STRANGER);
+        coordinator->config->session_timeout = USEC_PER_SEC;
+        coordinator->config->tick_time = USEC_PER_SEC / 2;
+        await(is_called_a_clone, "it is called a clone");
+        cr_expect_eq(server_node(PATH)->stat.ephemeral_owner, STRANGER);
+}
+
+/* This process lost its session, and the server has not noticed: the node is its own. */
+Test(registration, what_the_session_lost_in_this_process_left_is_replaced) {
+        int64_t before;
+
+        begin();
+        before = server_node(PATH)->stat.ephemeral_owner;
+        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
+        g_ptr_array_set_size(server.watches, 0);
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
+        await(is_ready, "ready");
+        cr_expect_neq(server_node(PATH)->stat.ephemeral_owner, before);
+}
