@@ -12,8 +12,7 @@ typedef struct Diagnostic {
 } Diagnostic;
 
 struct Diagnostics {
-        GPtrArray *kept;   /* Diagnostic, sorted by place */
-        GHashTable *files; /* interned file name -> how many were added */
+        GPtrArray *kept; /* Diagnostic, sorted by place */
         unsigned count;
 };
 
@@ -28,7 +27,6 @@ Diagnostics *diagnostics_new(void) {
         Diagnostics *diagnostics = g_new0(Diagnostics, 1);
 
         diagnostics->kept = g_ptr_array_new_with_free_func(diagnostic_free);
-        diagnostics->files = g_hash_table_new(g_str_hash, g_str_equal);
         return diagnostics;
 }
 
@@ -36,7 +34,6 @@ Diagnostics *diagnostics_free(Diagnostics *diagnostics) {
         if (!diagnostics)
                 return NULL;
         g_ptr_array_unref(diagnostics->kept);
-        g_hash_table_unref(diagnostics->files);
         g_free(diagnostics);
         return NULL;
 }
@@ -90,12 +87,8 @@ static void keep(Diagnostics *diagnostics, const Mark *mark, const char *message
 
 void diagnostics_add(Diagnostics *diagnostics, const Mark *mark, const char *format, ...) {
         g_autofree char *message = NULL;
-        gpointer in_file;
         va_list arguments;
 
-        in_file = g_hash_table_lookup(diagnostics->files, mark->file);
-        g_hash_table_insert(diagnostics->files, (gpointer)mark->file,
-                            GUINT_TO_POINTER(GPOINTER_TO_UINT(in_file) + 1));
         diagnostics->count++;
         if (diagnostics->kept->len >= DIAGNOSTICS_MAX)
                 return;
@@ -108,10 +101,6 @@ void diagnostics_add(Diagnostics *diagnostics, const Mark *mark, const char *for
 
 unsigned diagnostics_count(const Diagnostics *diagnostics) {
         return diagnostics->count;
-}
-
-unsigned diagnostics_count_file(const Diagnostics *diagnostics, const char *file) {
-        return GPOINTER_TO_UINT(g_hash_table_lookup(diagnostics->files, file));
 }
 
 static char *diagnostic_to_string(const Diagnostic *diagnostic) {

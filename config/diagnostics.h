@@ -23,10 +23,8 @@ DEFINE_CLEANUP(Diagnostics, diagnostics_free);
 void diagnostics_add(Diagnostics *diagnostics, const Mark *mark, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* How many were added (also beyond the kept ones), and how many of them name `file` (an interned
- * string). */
+/* How many were added, also beyond the kept ones. */
 unsigned diagnostics_count(const Diagnostics *diagnostics);
-unsigned diagnostics_count_file(const Diagnostics *diagnostics, const char *file);
 
 /* Return: the kept ones as "FILE:LINE:COLUMN: error: MESSAGE", ("FILE: error: MESSAGE" where the
  * mark has no line), in the order of file, line and column; NULL-terminated; newly allocated

@@ -523,7 +523,7 @@ static const Key job_keys[] = {
     {
         .name = "stop-timeout",
         .forms = KEY_DURATION,
-        .fallback = "5s",
+        .fallback = "5s", /* + kill-slack 2 s leaves 1 s of the fence budget 8 s */
         .min = USEC_PER_MSEC,
         .max = USEC_PER_HOUR,
         KEY_FIELD(JobSpec, stop_timeout),

@@ -63,9 +63,6 @@ typedef struct JobSpec {
         unsigned history;
 } JobSpec;
 
-#define JOB_START_DEADLINE_DEFAULT (10 * USEC_PER_MINUTE)
-#define JOB_STOP_TIMEOUT_DEFAULT                                                                   \
-        (5 * USEC_PER_SEC) /* + kill-slack 2 s leaves 1 s of the fence budget 8 s */
 #define JOB_HISTORY_DEFAULT 50
 #define JOB_HISTORY_MAX 1000
 #define JOB_RESOURCES_MAX 16

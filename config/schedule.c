@@ -221,18 +221,6 @@ unsigned schedule_count(const Schedule *schedule, int64_t after, int64_t until, 
         return count;
 }
 
-int64_t schedule_shortest_period(const Schedule *schedule, int64_t after, unsigned samples) {
-        int64_t shortest = INT64_MAX, tick, next;
-
-        if (!schedule_next(schedule, after, &tick))
-                return shortest;
-        for (unsigned i = 1; i < samples && schedule_next(schedule, tick, &next); i++) {
-                shortest = MIN(shortest, next - tick);
-                tick = next;
-        }
-        return shortest;
-}
-
 static void append_interval(GString *text, int64_t seconds) {
         g_autofree char *duration = duration_to_string((usec_t)seconds * USEC_PER_SEC);
 

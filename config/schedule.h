@@ -51,10 +51,6 @@ bool schedule_previous(const Schedule *schedule, int64_t before, int64_t *ret_ti
 /* How many ticks there are in (after, until]; counts no further than `limit`. */
 unsigned schedule_count(const Schedule *schedule, int64_t after, int64_t until, unsigned limit);
 
-/* Return: the shortest distance between neighbouring ticks among the next `samples` after `after`,
- * seconds; INT64_MAX when there are not two. */
-int64_t schedule_shortest_period(const Schedule *schedule, int64_t after, unsigned samples);
-
 /* Return: newly allocated (g_free), the schedule in normal form, one expression a line with its
  * zone: equal text, equal meaning. */
 char *schedule_to_string(const Schedule *schedule);

@@ -57,7 +57,6 @@ void answer_free(void *data) {
         request_call_free(answer->request);
         lock_look_free(answer->look);
         sd_bus_slot_unref(answer->slot);
-        zk_watch_free(answer->watch);
         g_ptr_array_unref(answer->reads);
         g_ptr_array_unref(answer->records);
         g_hash_table_unref(answer->ledgers);

@@ -25,7 +25,6 @@ struct Answer {
         AnswerDoneFunc done; /* all reads are answered */
         GHashTable *ledgers; /* job → Ledger */
         GPtrArray *records;  /* RunRecord */
-        ZkWatch *watch;
         struct RequestCall *request;
         LockLook *look;
         sd_event_source *timer;

@@ -43,7 +43,6 @@ struct Session {
         bool established;   /* the first heartbeat of this zk was good: session_zk() gives it */
         ZkSessionId wanted; /* from the state file, until it is attached to or known to be gone; id
                                0: none */
-        uint64_t generation;
         char *fault;
         usec_t retry_delay;
         sd_event_source *retry;

@@ -117,7 +117,6 @@ void session_established(Session *session) {
 
         session->silence = sd_event_source_disable_unref(session->silence);
         session->established = true;
-        session->generation++;
         session->state = SESSION_CONNECTED;
         session->retry_delay = SESSION_RETRY_FIRST;
         session->wanted = (ZkSessionId){0};
@@ -392,10 +391,6 @@ Zk *session_zk(const Session *session) {
 
 int64_t session_id(const Session *session) {
         return session->established ? zk_session_id(session->zk).id : 0;
-}
-
-uint64_t session_generation(const Session *session) {
-        return session->generation;
 }
 
 const char *session_fault(const Session *session) {

@@ -77,8 +77,6 @@ SessionState session_state(const Session *session);
 Zk *session_zk(const Session *session);
 /* ZooKeeper's id of the present session, 0 while there is none. */
 int64_t session_id(const Session *session);
-/* Counts sessions of this process, from 1: differs whenever a reply belongs to another session. */
-uint64_t session_generation(const Session *session);
 /* D on CLOCK_BOOTTIME; 0 when there is no session. Always compare with clock_boottime(): "held" is
  * a question about time. */
 usec_t session_held_until(const Session *session);

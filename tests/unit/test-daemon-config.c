@@ -416,6 +416,6 @@ Test(daemon_config, load) {
         cr_assert_eq(chmod(path, 0666), 0);
         cr_expect_eq(daemon_config_load(path, diagnostics, &config), -EBADMSG);
         cr_expect_null(config);
-        cr_expect_eq(diagnostics_count_file(diagnostics, path), 1);
+        cr_expect_eq(diagnostics_count(diagnostics), 1);
         tree_remove(root);
 }

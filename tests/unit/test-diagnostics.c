@@ -39,9 +39,6 @@ Test(diagnostics, come_sorted_by_place) {
                                    "b.yaml:2:11: error: five 5\n"
                                    "b.yaml:2:11: error: six");
         cr_expect_eq(diagnostics_count(diagnostics), 6);
-        cr_expect_eq(diagnostics_count_file(diagnostics, "a.yaml"), 3);
-        cr_expect_eq(diagnostics_count_file(diagnostics, "b.yaml"), 3);
-        cr_expect_eq(diagnostics_count_file(diagnostics, "c.yaml"), 0);
 }
 
 Test(diagnostics, one_by_one) {
@@ -66,7 +63,6 @@ Test(diagnostics, are_kept_up_to_a_limit_and_counted_beyond) {
         lines = diagnostics_to_strv(diagnostics);
         cr_expect_eq(g_strv_length(lines), DIAGNOSTICS_MAX);
         cr_expect_eq(diagnostics_count(diagnostics), DIAGNOSTICS_MAX + 50);
-        cr_expect_eq(diagnostics_count_file(diagnostics, "a.yaml"), DIAGNOSTICS_MAX + 50);
 }
 
 Test(diagnostics, are_one_printable_line) {

@@ -371,7 +371,7 @@ Test(job_file, the_example_of_the_manual) {
         cr_expect_eq(resource->mode, JOB_LOCK_EXCLUSIVE);
 }
 
-Test(job_file, defaults_are_those_of_the_header) {
+Test(job_file, defaults) {
         _cleanup_(job_file_freep) JobFile *file = parse("jobs: {a: {exec: /bin/true}}", "");
         const JobSpec *spec = job_of(file, "a");
 
@@ -387,9 +387,9 @@ Test(job_file, defaults_are_those_of_the_header) {
         cr_expect_eq(spec->nodes->len, 0);
         cr_expect_not(spec->lock_wait_set);
         cr_expect_eq(spec->catch_up, JOB_CATCH_UP_LATEST);
-        cr_expect_eq(spec->start_deadline, JOB_START_DEADLINE_DEFAULT);
+        cr_expect_eq(spec->start_deadline, 10 * USEC_PER_MINUTE);
         cr_expect_eq(spec->timeout, USEC_INFINITY);
-        cr_expect_eq(spec->stop_timeout, JOB_STOP_TIMEOUT_DEFAULT);
+        cr_expect_eq(spec->stop_timeout, 5 * USEC_PER_SEC);
         cr_expect_null(spec->stop_timeout_mark.file);
         cr_expect_eq(spec->history, JOB_HISTORY_DEFAULT);
 }

@@ -281,7 +281,7 @@ Test(job_files, one_file) {
         cr_assert_eq(job_file_load(missing, diagnostics, &file), 0);
         cr_expect_not(file->good);
         file = job_file_free(file);
-        cr_expect_eq(diagnostics_count_file(diagnostics, missing), 1);
+        cr_expect_eq(diagnostics_count(diagnostics), 1);
 
         tree_write(root, "good.yaml", JOB("a"));
         cr_assert_eq(job_file_load(good, diagnostics, &file), 0);
