@@ -76,6 +76,7 @@ static json_t *members_to_json(const Coordinator *coordinator) {
                     json_boolean(g_str_equal(member->node, coordinator->config->node_name)));
                 json_object_set_new(object, "skewed", json_boolean(member->skewed));
                 json_object_set_new(object, "unfit", member_strings_to_json(member->unfit));
+                json_object_set_new(object, "drifted", member_set_to_json(member->drifted));
                 json_object_set_new(object, "version",
                                     json_string(member->version ? member->version : ""));
                 json_array_append_new(array, object);

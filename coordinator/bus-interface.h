@@ -19,7 +19,7 @@
  *                  "fault": ""},                 or a sentence
  *      "clock": {"skew": 0.002 | null, "skewed": false},
  *      "members": [{"node": "n1", "labels": {"role": "worker"}, "self": true, "skewed": false,
- *                   "unfit": {"JOB": "why"}, "version": "0.1.0"}],
+ *                   "unfit": {"JOB": "why"}, "drifted": ["JOB"], "version": "0.1.0"}],
  *      "jobs": [{"job": "orders-backup", "description": "",
  *                "schedule": "*-*-* 02:30:00 Europe/Berlin" | null, "next": TICK | null,
  *                "state": "idle" | "running" | "waiting" | "drifted" | "unfit" | "unread",

@@ -430,19 +430,18 @@ static void log_faults(const Coordinator *coordinator) {
                 log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s", *error);
 }
 
-/* What this machine can run is said to people and to the other nodes. That a job is drifted goes
- * before it; once it is not, the verdict is said (job-ledger.c). */
+/* What this machine can run is said to people and to the other nodes. */
 static void on_fitness(const char *const *names, void *userdata) {
         Coordinator *coordinator = userdata;
 
         for (const char *const *name = names; *name; name++) {
                 const LogAbout about = {.message_id = MESSAGE_JOB_UNFIT, .job = *name};
                 ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, *name);
-                const char *why = fitness_why(coordinator->fitness, *name), *ignored;
+                const char *why = fitness_why(coordinator->fitness, *name);
 
                 if (why)
                         log_warning(&about, "this node cannot run it: %s", why);
-                if (job && scheduled_job_state(job, &ignored) != JOB_DRIFTED)
+                if (job)
                         members_set_unfit(coordinator->members, *name, why);
                 if (job && coordinator->ready)
                         scheduled_job_begin(job);

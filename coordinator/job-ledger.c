@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "digest-memory.h"
-#include "fitness.h"
 #include "log.h"
 #include "member.h"
 #include "members.h"
@@ -232,25 +231,19 @@ static void adopt(ScheduledJob *job) {
         write_ops(job, ops, next, 0);
 }
 
-/* What a drifted node says of the job in its member node. */
-static const char drifted_why[] =
-    "this node's definition differs from the one in force in the cluster";
-
 static void set_drifted(ScheduledJob *job, bool drifted) {
         const LogAbout about = {.message_id = MESSAGE_JOB_DRIFTED, .job = job->name};
 
         if (job->drifted == drifted)
                 return;
         job->drifted = drifted;
+        members_set_drifted(job->coordinator->members, job->name, drifted);
         if (drifted)
                 log_warning(&about,
                             "%s: it claims and skips nothing of this job until the files agree",
-                            drifted_why);
+                            members_unfit(job->coordinator->members, job->name));
         else
                 log_info(&about, "this node's definition is the one in force again");
-        members_set_unfit(job->coordinator->members, job->name,
-                          drifted ? drifted_why
-                                  : fitness_why(job->coordinator->fitness, job->name));
         members_publish(job->coordinator->members);
 }
 
@@ -264,7 +257,7 @@ static bool is_first_of_all_drifted(const ScheduledJob *job) {
                 const Member *member = members->pdata[i];
                 if (!job_spec_matches_node(job->spec, member->node, member->labels))
                         continue;
-                if (g_strcmp0(g_hash_table_lookup(member->unfit, job->name), drifted_why) != 0)
+                if (!member_is_drifted(member, job->name))
                         return false;
                 g_ptr_array_add(names, member->node);
         }

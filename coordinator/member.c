@@ -13,6 +13,7 @@ Member *member_new(const char *node) {
         member->node = g_strdup(node);
         member->labels = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         member->unfit = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        member->drifted = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         return member;
 }
 
@@ -25,6 +26,7 @@ Member *member_free(Member *member) {
         g_free(member->version);
         g_clear_pointer(&member->labels, g_hash_table_unref);
         g_clear_pointer(&member->unfit, g_hash_table_unref);
+        g_clear_pointer(&member->drifted, g_hash_table_unref);
         g_free(member);
         return NULL;
 }
@@ -38,6 +40,34 @@ json_t *member_strings_to_json(GHashTable *strings) {
         while (g_hash_table_iter_next(&iterator, &name, &value))
                 json_object_set_new(object, name, json_string(value));
         return object;
+}
+
+json_t *member_set_to_json(GHashTable *set) {
+        json_t *array = json_array();
+        GHashTableIter iterator;
+        gpointer name;
+
+        g_hash_table_iter_init(&iterator, set);
+        while (g_hash_table_iter_next(&iterator, &name, NULL))
+                json_array_append_new(array, json_string(name));
+        return array;
+}
+
+/* One that is missing (another version's) is empty. */
+static bool set_from_json(const json_t *array, GHashTable *set) {
+        const json_t *value;
+        size_t index;
+
+        if (!array)
+                return true;
+        if (!json_is_array(array))
+                return false;
+        json_array_foreach(array, index, value) {
+                if (!json_is_string(value))
+                        return false;
+                g_hash_table_add(set, g_strdup(json_string_value(value)));
+        }
+        return true;
 }
 
 static bool strings_from_json(json_t *object, GHashTable *strings) {
@@ -64,12 +94,20 @@ static json_t *unfit_to_json(const Member *member, size_t detail) {
         gpointer name;
 
         if (detail == 2)
-                json_object_set_new(object, MEMBER_UNFIT_ALL,
+                json_object_set_new(object, MEMBER_ALL_JOBS,
                                     json_string("too many jobs that it cannot run"));
         g_hash_table_iter_init(&iterator, member->unfit);
         while (detail == 1 && g_hash_table_iter_next(&iterator, &name, NULL))
                 json_object_set_new(object, name, json_string(""));
         return object;
+}
+
+static json_t *drifted_to_json(const Member *member, size_t detail) {
+        json_t *array = detail < 2 ? member_set_to_json(member->drifted) : json_array();
+
+        if (detail == 2 && g_hash_table_size(member->drifted) > 0)
+                json_array_append_new(array, json_string(MEMBER_ALL_JOBS));
+        return array;
 }
 
 static char *encode(const Member *member, size_t detail) {
@@ -81,6 +119,7 @@ static char *encode(const Member *member, size_t detail) {
         json_object_set_new(object, "version", json_string(member->version));
         json_object_set_new(object, "labels", member_strings_to_json(member->labels));
         json_object_set_new(object, "unfit", unfit_to_json(member, detail));
+        json_object_set_new(object, "drifted", drifted_to_json(member, detail));
         json_object_set_new(object, "skewed", json_boolean(member->skewed));
         return json_line_dump(object);
 }
@@ -95,9 +134,16 @@ char *member_encode(const Member *member) {
         return text;
 }
 
+static bool has_job(GHashTable *table, const char *job) {
+        return g_hash_table_contains(table, job) || g_hash_table_contains(table, MEMBER_ALL_JOBS);
+}
+
+bool member_is_drifted(const Member *member, const char *job) {
+        return has_job(member->drifted, job);
+}
+
 bool member_is_unfit(const Member *member, const char *job) {
-        return g_hash_table_contains(member->unfit, job) ||
-               g_hash_table_contains(member->unfit, MEMBER_UNFIT_ALL);
+        return has_job(member->unfit, job) || member_is_drifted(member, job);
 }
 
 static int member_from_json(json_t *object, Member *member) {
@@ -106,7 +152,8 @@ static int member_from_json(json_t *object, Member *member) {
 
         if (!machine || !boot ||
             !strings_from_json(json_object_get(object, "labels"), member->labels) ||
-            !strings_from_json(json_object_get(object, "unfit"), member->unfit))
+            !strings_from_json(json_object_get(object, "unfit"), member->unfit) ||
+            !set_from_json(json_object_get(object, "drifted"), member->drifted))
                 return -EBADMSG;
         member->machine = g_strdup(machine);
         member->boot = g_strdup(boot);

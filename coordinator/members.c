@@ -314,11 +314,20 @@ void members_set_unfit(Members *members, const char *job, const char *why) {
                 g_hash_table_remove(members->self->unfit, job);
 }
 
+void members_set_drifted(Members *members, const char *job, bool drifted) {
+        if (drifted)
+                g_hash_table_add(members->self->drifted, g_strdup(job));
+        else
+                g_hash_table_remove(members->self->drifted, job);
+}
+
 void members_set_skewed(Members *members, bool skewed) {
         members->self->skewed = skewed;
 }
 
 const char *members_unfit(const Members *members, const char *job) {
+        if (g_hash_table_contains(members->self->drifted, job))
+                return "this node's definition differs from the one in force in the cluster";
         return g_hash_table_lookup(members->self->unfit, job);
 }
 

@@ -25,6 +25,9 @@ void members_publish(Members *members);
 void members_measure(Members *members);
 /* Says why this node cannot run a job; NULL: it can. Publish afterwards. */
 void members_set_unfit(Members *members, const char *job, const char *why);
+/* Says whether the definition of a job here is another than the one in force. Publish afterwards.
+ */
+void members_set_drifted(Members *members, const char *job, bool drifted);
 void members_set_skewed(Members *members, bool skewed);
 /* Return: why this node cannot run the job, or NULL. Borrowed. */
 const char *members_unfit(const Members *members, const char *job);

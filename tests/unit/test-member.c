@@ -24,6 +24,8 @@ static Member *full_member(void) {
         g_hash_table_insert(member->labels, g_strdup("role"), g_strdup("worker"));
         g_hash_table_insert(member->labels, g_strdup("zone"), g_strdup(""));
         g_hash_table_insert(member->unfit, g_strdup("a"), g_strdup("no user \"x\""));
+        g_hash_table_add(member->drifted, g_strdup("a"));
+        g_hash_table_add(member->drifted, g_strdup("b"));
         return member;
 }
 
@@ -52,6 +54,19 @@ Test(member, tables_there_and_back) {
         cr_expect_str_eq(g_hash_table_lookup(found->labels, "zone"), "");
         cr_expect_eq(g_hash_table_size(found->unfit), 1);
         cr_expect_str_eq(g_hash_table_lookup(found->unfit, "a"), "no user \"x\"");
+        cr_expect_eq(g_hash_table_size(found->drifted), 2);
+}
+
+/* Whoever lacks something and drifts lacks it still when the drift ends. */
+Test(member, unfit_and_drifted_are_two_reasons) {
+        _cleanup_(member_freep) Member *member = full_member();
+
+        cr_expect(member_is_drifted(member, "a") && member_is_drifted(member, "b"));
+        cr_expect(member_is_unfit(member, "a") && member_is_unfit(member, "b"));
+        cr_expect_not(member_is_drifted(member, "c") || member_is_unfit(member, "c"));
+        g_hash_table_remove_all(member->drifted);
+        cr_expect(member_is_unfit(member, "a"));
+        cr_expect_not(member_is_unfit(member, "b") || member_is_drifted(member, "a"));
 }
 
 Test(member, name_is_the_znode_s) {
@@ -97,6 +112,8 @@ Test(member, other_data_is_refused) {
             "{\"machine\":\"m\",\"boot\":\"b\",\"labels\":{\"a\":1}}",
             "{\"machine\":\"m\",\"boot\":\"b\",\"unfit\":\"all\"}",
             "{\"machine\":\"m\",\"boot\":\"b\",\"unfit\":{\"a\":null}}",
+            "{\"machine\":\"m\",\"boot\":\"b\",\"drifted\":{}}",
+            "{\"machine\":\"m\",\"boot\":\"b\",\"drifted\":[1]}",
             "{\"machine\":\"m\",\"machine\":\"m\",\"boot\":\"b\"}",
             "{\"machine\":\"m\",\"boot\":\"b\"",
             "{\"machine\":\"m\",\"boot\":\"b\xff\"}",
@@ -120,10 +137,12 @@ static size_t encoded_size(unsigned jobs, Member **ret_decoded) {
 
         member->machine = g_strdup("m");
         member->boot = g_strdup("b");
-        for (unsigned i = 0; i < jobs; i++)
+        for (unsigned i = 0; i < jobs; i++) {
                 g_hash_table_insert(
                     member->unfit, g_strdup_printf("a-job-with-quite-a-name-%u", i),
                     g_strdup("its executable /usr/local/bin/something does not exist"));
+                g_hash_table_add(member->drifted, g_strdup_printf("drifted-%u", i));
+        }
         text = member_encode(member);
         cr_assert_eq(member_decode("n1", text, strlen(text), ret_decoded), 0);
         return strlen(text);
@@ -136,6 +155,7 @@ Test(member, however_many_jobs_it_cannot_run_its_peers_can_read_it) {
                 _cleanup_(member_freep) Member *decoded = NULL;
                 cr_expect_leq(encoded_size(counts[i], &decoded), JSON_LINE_MAX);
                 cr_expect(member_is_unfit(decoded, "a-job-with-quite-a-name-7"));
+                cr_expect(member_is_drifted(decoded, "drifted-7"));
                 /* Only with too many to name are the others suspected as well. */
                 cr_expect_eq(member_is_unfit(decoded, "another"), counts[i] == 10000);
         }

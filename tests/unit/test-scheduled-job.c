@@ -217,3 +217,48 @@ Test(scheduled_job, a_tick_that_waits_here_outlives_a_withdrawal_elsewhere) {
         skip = skip_of(tick);
         cr_expect_str_eq(skip, "");
 }
+
+/* Another node puts this definition in force. */
+static void set_ledger_digest(const char *digest) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
+        g_autofree char *data = NULL;
+        ZkOp op = {.type = ZK_OP_SET, .path = LEDGER_PATH, .version = -1};
+        g_autofree ZkOpResult *results = NULL;
+
+        ledger_resume(ledger, digest);
+        data = ledger_encode(ledger);
+        op.data = data;
+        cr_assert_eq(server_transact(&op, 1, 0, &results), ZK_OK);
+        coordinator_reload(coordinator); /* for it to be noticed at once */
+}
+
+static bool says(const char *text) {
+        return strstr(server_node("/jobkeeper/nodes/n1")->data, text);
+}
+
+static bool is_unfit(void) {
+        return server_node(LEDGER_PATH) && says("/nonexistent does not exist");
+}
+
+static bool is_drifted_and_unfit(void) {
+        return says("\"drifted\":[\"a\"]") && is_unfit();
+}
+
+static bool is_not_drifted(void) {
+        return says("\"drifted\":[]");
+}
+
+Test(scheduled_job, what_a_drifted_node_lacks_it_lacks_afterwards) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        write_job("    every: 1h\n    exec: [/nonexistent]\n");
+        open_daemon();
+        await(is_unfit, "unfit");
+        ledger = ledger_there();
+        set_ledger_digest("other");
+        await(is_drifted_and_unfit, "drifted and unfit");
+        set_ledger_digest(ledger->digest);
+        await(is_not_drifted, "not drifted any more");
+        serve_for(USEC_PER_SEC);
+        cr_expect(is_not_drifted() && is_unfit());
+}
