@@ -14,12 +14,11 @@ const Command *command_find(const Command *commands, const char *name) {
 }
 
 const Command *command_nearest(const Command *commands, const char *typed) {
-        g_autoptr(GPtrArray) names = g_ptr_array_new();
+        g_autoptr(GPtrArray) names = g_ptr_array_new_null_terminated(0, NULL, TRUE);
         const char *nearest = NULL;
 
         for (const Command *command = commands; command->name; command++)
                 g_ptr_array_add(names, (gpointer)command->name);
-        g_ptr_array_add(names, NULL);
         nearest = nearest_name(typed, (const char *const *)names->pdata);
         return nearest ? command_find(commands, nearest) : NULL;
 }

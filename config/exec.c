@@ -103,7 +103,7 @@ static bool is_lone(const char *text, const char *literal) {
 }
 
 int exec_split(const char *text, char ***ret_argv, char **ret_message) {
-        g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
+        g_autoptr(GPtrArray) words = g_ptr_array_new_null_terminated(0, g_free, TRUE);
 
         for (text += strspn(text, WHITESPACE); *text; text += strspn(text, WHITESPACE)) {
                 g_autoptr(GString) word = g_string_new(NULL);
@@ -130,7 +130,6 @@ int exec_split(const char *text, char ***ret_argv, char **ret_message) {
                 *ret_message = g_strdup("is empty");
                 return -EINVAL;
         }
-        g_ptr_array_add(words, NULL);
         *ret_argv = (char **)g_ptr_array_free(g_steal_pointer(&words), FALSE);
         return 0;
 }

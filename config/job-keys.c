@@ -73,7 +73,7 @@ static int compare_strings(gconstpointer a, gconstpointer b) {
 
 /* Return: the hash table's values, sorted; NULL-terminated. */
 static char **sorted_values(GHashTable *table) {
-        GPtrArray *values = g_ptr_array_new();
+        GPtrArray *values = g_ptr_array_new_null_terminated(0, NULL, TRUE);
         GHashTableIter iter;
         gpointer value;
 
@@ -81,7 +81,6 @@ static char **sorted_values(GHashTable *table) {
         while (g_hash_table_iter_next(&iter, NULL, &value))
                 g_ptr_array_add(values, g_strdup(value));
         g_ptr_array_sort(values, compare_strings);
-        g_ptr_array_add(values, NULL);
         return (char **)g_ptr_array_free(values, FALSE);
 }
 
@@ -116,14 +115,13 @@ static void take_environment(const Key *key, const YamlNode *node, void *target,
 
 /* The list form: argv to the letter. */
 static char **exec_from_list(const YamlNode *list) {
-        GPtrArray *argv = g_ptr_array_new();
+        GPtrArray *argv = g_ptr_array_new_null_terminated(0, NULL, TRUE);
 
         for (guint i = 0; i < list->items->len; i++) {
                 const YamlNode *item = list->items->pdata[i];
 
                 g_ptr_array_add(argv, g_strdup(item->text));
         }
-        g_ptr_array_add(argv, NULL);
         return (char **)g_ptr_array_free(argv, FALSE);
 }
 

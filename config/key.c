@@ -374,12 +374,11 @@ bool key_decode(const Key *key, const char *label, const YamlNode *node, void *t
 }
 
 static void report_unknown(const KeyTable *table, const YamlNode *key, Diagnostics *diagnostics) {
-        g_autoptr(GPtrArray) names = g_ptr_array_new();
+        g_autoptr(GPtrArray) names = g_ptr_array_new_null_terminated(0, NULL, TRUE);
         const char *nearest;
 
         for (const Key *known = table->keys; known->name; known++)
                 g_ptr_array_add(names, (gpointer)known->name);
-        g_ptr_array_add(names, NULL);
         nearest = nearest_name(key->text, (const char *const *)names->pdata);
         if (nearest)
                 diagnostics_add(diagnostics, &key->mark,

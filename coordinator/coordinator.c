@@ -168,15 +168,13 @@ static bool is_candidate(const Coordinator *coordinator, const JobSpec *spec,
 
 GPtrArray *coordinator_candidates(const Coordinator *coordinator, const JobSpec *spec) {
         g_autoptr(GPtrArray) members = members_list(coordinator->members);
-        GPtrArray *candidates = g_ptr_array_new();
+        GPtrArray *candidates = g_ptr_array_new_null_terminated(1, NULL, TRUE);
 
         for (guint i = 0; i < members->len; i++) {
                 const Member *member = members->pdata[i];
                 if (is_candidate(coordinator, spec, member))
                         g_ptr_array_add(candidates, member->node);
         }
-        g_ptr_array_add(candidates, NULL);
-        candidates->len--;
         return candidates;
 }
 
@@ -189,12 +187,11 @@ uint32_t coordinator_rank(const Coordinator *coordinator, const JobSpec *spec, c
 
 uint32_t coordinator_member_rank(const Coordinator *coordinator, const char *key) {
         g_autoptr(GPtrArray) members = members_list(coordinator->members);
-        g_autoptr(GPtrArray) names = g_ptr_array_new();
+        g_autoptr(GPtrArray) names = g_ptr_array_new_null_terminated(1, NULL, TRUE);
         uint32_t rank;
 
         for (guint i = 0; i < members->len; i++)
                 g_ptr_array_add(names, ((Member *)members->pdata[i])->node);
-        g_ptr_array_add(names, NULL);
         rank =
             placement_rank(key, (const char *const *)names->pdata, coordinator->config->node_name);
         return rank == PLACEMENT_NONE ? 0 : rank;

@@ -151,7 +151,7 @@ static bool take_time(const json_t *object, const char *key, usec_t *value) {
 
 static bool take_locks(const json_t *object, char ***value) {
         const json_t *member = json_object_get(object, "locks");
-        g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
+        g_autoptr(GPtrArray) paths = g_ptr_array_new_null_terminated(0, g_free, TRUE);
         const json_t *path;
         size_t index;
 
@@ -164,7 +164,6 @@ static bool take_locks(const json_t *object, char ***value) {
                         return false;
                 g_ptr_array_add(paths, g_strdup(json_string_value(path)));
         }
-        g_ptr_array_add(paths, NULL);
         *value = (char **)g_ptr_array_free(g_steal_pointer(&paths), FALSE);
         return true;
 }

@@ -17,7 +17,7 @@ static void add(GPtrArray *list, char *text) {
 }
 
 static char **environment_of(const JobSpec *spec, const RunRecord *record) {
-        GPtrArray *list = g_ptr_array_new();
+        GPtrArray *list = g_ptr_array_new_null_terminated(0, NULL, TRUE);
         g_autofree char *tick = record->tick ? tick_text(record->tick) : g_strdup("");
 
         for (char **assignment = spec->environment; *assignment; assignment++)
@@ -32,18 +32,16 @@ static char **environment_of(const JobSpec *spec, const RunRecord *record) {
                 add(list, g_strdup_printf("JOBKEEPER_TICK_EPOCH=%" PRId64, record->tick));
         else
                 add(list, g_strdup("JOBKEEPER_TICK_EPOCH="));
-        add(list, NULL);
         return (char **)g_ptr_array_free(list, FALSE);
 }
 
 static char **log_fields_of(const RunRecord *record) {
-        GPtrArray *list = g_ptr_array_new();
+        GPtrArray *list = g_ptr_array_new_null_terminated(0, NULL, TRUE);
 
         add(list, g_strconcat("JOBKEEPER_JOB=", record->job, NULL));
         add(list, g_strconcat("JOBKEEPER_RUN=", record->run, NULL));
         if (record->tick)
                 add(list, g_strdup_printf("JOBKEEPER_TICK=%" PRId64, record->tick));
-        add(list, NULL);
         return (char **)g_ptr_array_free(list, FALSE);
 }
 
