@@ -33,6 +33,7 @@ class Ask:
     hold: int  # ms after `held`
     give_up: int | None  # ms after it was asked for, held or not
     fresh: bool = False  # the token is drawn when all is held
+    may_downgrade: bool = False  # so whoever waits for it looks twice; it does not
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,9 +63,11 @@ def is_fresh(seed):
 
 def _ask(dice, name, fresh, **fixed):
     semaphore = dice.random() < 0.3
+    mode = EXCLUSIVE if semaphore or dice.random() < 0.6 else SHARED
     return Ask(**{"id": name,
                   "resource": SEMAPHORE if semaphore else dice.choice((*LOCKS, BOTH) if fresh else LOCKS),
-                  "mode": EXCLUSIVE if semaphore or dice.random() < 0.6 else SHARED,
+                  "mode": mode,
+                  "may_downgrade": mode == EXCLUSIVE and not semaphore and dice.random() < 0.3,
                   "slots": SLOTS if semaphore else 0,
                   "wait": dice.choice((None, None, 0, dice.randrange(50, 1000), dice.randrange(1000, 6000))),
                   "hold": _hold(dice),

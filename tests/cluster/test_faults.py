@@ -198,12 +198,22 @@ class Networks(ClusterTest):
         server = fleet.bed.zookeepers[0]
         server.kill()
         began = time.time()
+        for node in fleet.nodes.values():
+            node.write("/etc/systemd/system/jobkeeperd.service.d/debug.conf", "[Service]\nEnvironment=JOBKEEPER_DEBUG=1\n")
+            node.systemctl("daemon-reload")
         parallel([lambda node=node: node.systemctl("start", "jobkeeperd") for node in fleet.nodes.values()])
-        time.sleep(6)  # nothing is waited for here: nothing must happen
         for name, node in fleet.nodes.items():
+            def warnings(node=node):
+                return [line for line in node.journal("-u", "jobkeeperd", "-p", "warning").splitlines() if "jobkeeperd[" in line]
+
+            def refusals(node=node):
+                return node.journal("-u", "jobkeeperd").count("Connection refused")
+            wait_until(warnings, 20, "a warning")
+            tried = refusals()
+            wait_until(lambda: refusals() >= tried + 2, 30, "further attempts to connect")
             self.assertEqual(node.property("jobkeeperd", "ActiveState"), "active")
             self.assertEqual(node.property("jobkeeperd", "NRestarts"), "0")
-            lines = [line for line in node.journal("-u", "jobkeeperd", "-p", "warning").splitlines() if "jobkeeperd[" in line]
+            lines = warnings()
             self.assertEqual(len(lines), 1, lines)
             self.assertIn(server.address, lines[0])
             self.assertEqual(fleet.status(name)["session"]["state"], "connecting")

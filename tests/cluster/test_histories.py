@@ -1,4 +1,5 @@
-"""Random histories: five clients take locks of every kind while clients and servers are killed, frozen and cut off, and clocks jump.
+"""Random histories: five clients take exclusive and shared locks, slots, and where tokens are fresh two locks at once, while clients and
+servers are killed, frozen and cut off, and clocks jump. Some of the exclusive ones may step down, which makes those behind them look twice.
 
 Each client is a process (lock-probe) on a machine of its own, in front of three servers. Who asks for what and which fault comes
 when is a schedule made from a seed, which is printed: JOBKEEPER_SEED=N plays the same schedule again (how the machine interleaves
@@ -96,7 +97,7 @@ class Player:
     def ask(self, ask):
         if not self.in_session():
             return
-        options = [f"slots={ask.slots}"] * bool(ask.slots) + ["fresh-token"] * ask.fresh
+        options = [f"slots={ask.slots}"] * bool(ask.slots) + ["fresh-token"] * ask.fresh + ["may-downgrade"] * ask.may_downgrade
         self.probe.acquire(ask.id, ask.resource, ask.mode, "forever" if ask.wait is None else ask.wait, *options)
         self.holding[ask.id] = ask.hold
         if ask.give_up is not None:
