@@ -498,6 +498,7 @@ void coordinator_reload(Coordinator *coordinator) {
         r = jobset_load(coordinator->jobset, (const char *const *)coordinator->directories,
                         coordinator->config);
         if (r < 0) {
+                log_faults(coordinator);
                 log_error(&about,
                           "the job files could not be read (%s): the definitions in force stay",
                           g_strerror(-r));
@@ -615,6 +616,7 @@ static int open_all(Coordinator *coordinator) {
         coordinator->requests = requests_new(coordinator);
         if ((r = jobset_load(coordinator->jobset, (const char *const *)coordinator->directories,
                              coordinator->config)) < 0) {
+                log_faults(coordinator);
                 log_error(NULL, "the job files could not be read: %s", g_strerror(-r));
                 return r;
         }

@@ -200,8 +200,11 @@ int jobset_load(JobSet *set, const char *const *directories, const DaemonConfig 
         int r;
 
         r = job_files_load(directories, diagnostics, &files);
-        if (r < 0)
+        if (r < 0) {
+                g_strfreev(set->errors);
+                set->errors = error_lines(diagnostics);
                 return r;
+        }
         merged = jobset_merge(set, files, config, diagnostics);
         g_strfreev(merged->errors);
         merged->errors = error_lines(diagnostics);

@@ -22,8 +22,8 @@ DEFINE_CLEANUP(JobSet, jobset_free);
 DeadlineRule deadline_rule_of(const DaemonConfig *config);
 
 /* Loads the directories and replaces the set; `config` gives the sums. Faults are kept with the set
- * (jobset_errors()). Return: 0, or negative errno when nothing could be read at all: the old set is
- * then unchanged. */
+ * (jobset_errors()). Return: 0, or negative errno when a directory could not be read: what it hides
+ * and overrides is not known then, and the old jobs stay. */
 int jobset_load(JobSet *set, const char *const *directories, const DaemonConfig *config);
 
 /* Judges one file's jobs against the daemon's configuration, as jobset_load() does; for `verify`.

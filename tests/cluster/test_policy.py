@@ -81,18 +81,37 @@ class CatchUp(ClusterTest):
 class Unreadable(ClusterTest):
     alone = True
 
-    def test_a_file_that_the_daemon_cannot_open_is_an_error_for_verify_too(self):
-        """The daemon is a root without capabilities; whoever types `verify` has them all."""
+    """The daemon is a root without capabilities; whoever types `verify` has them all."""
+
+    def assert_both_say(self, fleet, *said):
+        fleet.nodes["n1"].systemctl("reload", "jobkeeperd")
+        wait_until(lambda: fleet.status("n1")["errors"] == [*said], 10, lambda: f"errors: {fleet.status('n1')['errors']}")
+        verify = fleet.jobkeeper("n1", "verify", check=False)
+        self.assertEqual((verify.returncode, verify.stderr.splitlines()), (1, [*said]))
+        for one in said:
+            self.assertIn(one, fleet.nodes["n1"].journal("-u", "jobkeeperd"))
+
+    def assert_both_go_on(self, fleet):
+        """By their last good definition."""
+        since = time.monotonic()
+        for name in ("good", "closed"):
+            fleet.wait_run(lambda run, name=name: run.job == name and run.start > since, 20, f"{name} goes on")
+
+    def test_what_the_daemon_cannot_open_is_an_error_for_verify_too(self):
         fleet = self.begin(nodes=1, files={"good.yaml": job_file(job("good", every="2s")), "closed.yaml": job_file(job("closed", every="2s"))})
         fleet.wait_run(lambda run: run.job == "closed", 20, "it ran")
-        node, path = fleet.nodes["n1"], "/etc/jobkeeper/jobs.d/closed.yaml"
-        node.write(path, job_file(job("closed", every="1h")), 0)
+        node, directory = fleet.nodes["n1"], "/etc/jobkeeper/jobs.d"
+        node.write(f"{directory}/closed.yaml", job_file(job("closed", every="1h")), 0)
+        self.assert_both_say(fleet, f"{directory}/closed.yaml: error: cannot be opened: Permission denied")
+        by_name = fleet.jobkeeper("n1", "verify", f"{directory}/closed.yaml", check=False)
+        self.assertEqual(by_name.returncode, 1)
+        self.assertIn("cannot be read by its owner (mode 0000)", by_name.stderr)
+        self.assert_both_go_on(fleet)
+        node.run("chmod", "0", directory)
+        self.assert_both_say(fleet, f"{directory}: error: cannot be read: Permission denied")
+        self.assert_both_go_on(fleet)
+        node.run("chmod", "0755", directory)
+        node.run("chmod", "0644", f"{directory}/closed.yaml")
         node.systemctl("reload", "jobkeeperd")
-        errors = wait_until(lambda: fleet.status("n1")["errors"], 10, "an error in the status")
-        self.assertEqual(errors, [f"{path}: error: cannot be opened: Permission denied"])
-        verify = fleet.jobkeeper("n1", "verify", check=False)
-        self.assertEqual(verify.returncode, 1)
-        self.assertIn(f"{path}: error: cannot be read by its owner (mode 0000)", verify.stderr)
-        since = time.monotonic()
-        for name in ("good", "closed"):  # by its last good definition
-            fleet.wait_run(lambda run, name=name: run.job == name and run.start > since, 20, f"{name} goes on")
+        wait_until(lambda: not fleet.status("n1")["errors"], 10, "no errors any more")
+        self.assertEqual(fleet.jobkeeper("n1", "verify").stderr, "")

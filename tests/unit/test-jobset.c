@@ -286,3 +286,17 @@ Test(jobset, the_deadline_sum_is_made_of_the_configuration) {
         cr_expect(rule.tick_time == 1 && rule.sync_limit == 2 && rule.heartbeat == 3 &&
                   rule.fence_budget == 4);
 }
+
+Test(jobset, a_directory_that_cannot_be_read_leaves_the_jobs_and_is_named) {
+        g_auto(GStrv) directories = job_directories(root);
+        g_autofree char *error = NULL;
+
+        write_jobs("usr/lib/jobkeeper/jobs.d/a.yaml", "one=1");
+        expect("one=1", "");
+        tree_write(root, "etc/jobkeeper/jobs.d", "a file by that name");
+        cr_assert_eq(jobset_load(set, (const char *const *)directories, &config), -ENOTDIR);
+        cr_expect_eq(jobset_size(set), 1);
+        error = tree_strip(root, jobset_errors(set)[0]);
+        cr_expect_str_eq(error,
+                         "ROOT/etc/jobkeeper/jobs.d: error: cannot be read: Not a directory");
+}
