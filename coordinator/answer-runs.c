@@ -6,6 +6,7 @@
 #include "bus-interface.h"
 #include "fitness.h"
 #include "json-line.h"
+#include "name.h"
 #include "paths.h"
 #include "placement.h"
 #include "requests.h"
@@ -14,7 +15,7 @@
 
 #define HISTORY_LIMIT_MAX 1000
 #define NEXT_COUNT_MAX 1000
-#define WAIT_POLL (1 * USEC_PER_SEC)
+#define WAIT_POLL (250 * USEC_PER_MSEC)
 /* Beyond the life of a request: for whoever refuses it to say so. */
 #define WAIT_SLACK (15 * USEC_PER_SEC)
 
@@ -37,8 +38,15 @@ static gint newest_first(gconstpointer a, gconstpointer b) {
 }
 
 static void history_done(Answer *answer) {
-        json_t *object = json_object(), *runs = json_array();
+        json_t *object, *runs;
 
+        if (answer->broken) {
+                answer_error(answer, BUS_ERROR_NOT_CONNECTED,
+                             "the connection to ZooKeeper broke while the history was read");
+                return;
+        }
+        object = json_object();
+        runs = json_array();
         g_ptr_array_sort(answer->records, newest_first);
         for (guint i = 0; i < answer->records->len; i++)
                 json_array_append_new(runs, run_record_to_json(answer->records->pdata[i]));
@@ -47,12 +55,27 @@ static void history_done(Answer *answer) {
         answer_reply(answer, object);
 }
 
+/* What stands there is none of ours, or broken: it is shown rather than left out. */
+static RunRecord *unreadable_record(const char *job, const char *run) {
+        RunRecord *record = run_record_new(job, run);
+
+        record->state = RUN_UNKNOWN;
+        record->why = g_strdup("its record in ZooKeeper cannot be read");
+        return record;
+}
+
 static void on_record(Answer *answer, const char *name, const ZkReply *reply) {
         RunRecord *record = NULL;
         g_autofree char *key = NULL;
 
-        if (reply->code != ZK_OK || run_record_decode(reply->data, reply->data_size, &record) < 0)
+        if (reply->code == ZK_NO_NODE) /* pruned by now, or not there yet */
                 return;
+        if (reply->code != ZK_OK) {
+                answer->broken = true;
+                return;
+        }
+        if (run_record_decode(reply->data, reply->data_size, &record) < 0)
+                record = unreadable_record(answer->job, name);
         record->token = reply->stat.czxid;
         key = run_key(record->job, record->run);
         if (record->state == RUN_CLAIMED && g_hash_table_contains(answer->coordinator->runs, key))
@@ -67,13 +90,15 @@ static gint name_newest_first(gconstpointer a, gconstpointer b) {
 static void on_records_listed(Answer *answer, const char *tag, const ZkReply *reply) {
         g_autoptr(GPtrArray) names = g_ptr_array_new();
 
+        answer->broken = reply->code != ZK_OK && reply->code != ZK_NO_NODE;
         for (size_t i = 0; reply->code == ZK_OK && i < reply->n_children; i++)
                 g_ptr_array_add(names, (char *)reply->children[i]);
         g_ptr_array_sort(names, name_newest_first);
         for (guint i = 0; i < names->len && i < answer->limit; i++) {
                 g_autofree char *path =
                     path_run(answer->coordinator->config->root, answer->job, names->pdata[i]);
-                (void)answer_get(answer, path, names->pdata[i], on_record);
+                if (answer_get(answer, path, names->pdata[i], on_record) < 0)
+                        answer->broken = true;
         }
 }
 
@@ -214,13 +239,13 @@ static int on_wait_timer(sd_event_source *source, uint64_t usec, void *userdata)
         return 0;
 }
 
-/* Looks again soon. A watch would be one more thing to lose; a person waits, and once a second is
- * nothing. */
+/* Looks again soon. A watch would be one more thing to lose; a person waits, and four reads a
+ * second are nothing. */
 static void look_later(Answer *answer) {
         answer->timer = sd_event_source_disable_unref(answer->timer);
         (void)sd_event_add_time_relative(answer->coordinator->event, &answer->timer,
-                                         CLOCK_MONOTONIC, WAIT_POLL / 4, USEC_PER_MSEC,
-                                         on_wait_timer, answer);
+                                         CLOCK_MONOTONIC, WAIT_POLL, USEC_PER_MSEC, on_wait_timer,
+                                         answer);
 }
 
 /* Nobody took the request, and nobody could even say so. */
@@ -257,11 +282,17 @@ static void look_at_run(Answer *answer) {
         g_autofree char *path =
             path_run(answer->coordinator->config->root, answer->job, answer->run);
 
+        int r;
+
         g_ptr_array_set_size(answer->records, 0);
         g_ptr_array_set_size(answer->reads, 0);
         answer->pending = 0;
-        if (answer_get(answer, path, NULL, on_waited_record) < 0)
-                look_later(answer); /* no session: there will be one again */
+        r = answer_get(answer, path, answer->run, on_waited_record);
+        if (r == -ENOTCONN)
+                look_later(answer); /* there will be a session again */
+        else if (r < 0)
+                answer_error(answer, BUS_ERROR_FAILED, "the run's record cannot be read: %s",
+                             g_strerror(-r));
 }
 
 int answer_wait_run(Coordinator *coordinator, GHashTable *owner, sd_bus_message *message,
@@ -274,10 +305,14 @@ int answer_wait_run(Coordinator *coordinator, GHashTable *owner, sd_bus_message 
                 return r;
         if (!g_hash_table_contains(coordinator->jobs, job))
                 return no_such_job(error, job);
+        if (!name_is_valid(run))
+                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "the run \"%s\" %s", run,
+                                         name_fault(run));
         answer = answer_new(coordinator, owner, message, wait_done);
         answer->job = g_strdup(job);
         answer->run = g_strdup(run);
         answer->since = clock_monotonic();
+        answer_follow_caller(answer);
         look_at_run(answer);
         return 1;
 }

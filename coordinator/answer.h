@@ -28,9 +28,11 @@ struct Answer {
         struct RequestCall *request;
         LockLook *look;
         sd_event_source *timer;
-        sd_bus_slot *slot; /* asks who calls */
-        bool missing;      /* the record that is waited for does not exist (yet) */
-        usec_t since;      /* CLOCK_MONOTONIC: for so long */
+        sd_bus_slot *slot;               /* asks who calls */
+        sd_bus_slot *vanished, *present; /* whether the caller is there still */
+        bool broken;  /* something could not be read: what was read says too little */
+        bool missing; /* the record that is waited for does not exist (yet) */
+        usec_t since; /* CLOCK_MONOTONIC: for so long */
 };
 
 Answer *answer_new(Coordinator *coordinator, GHashTable *owner, sd_bus_message *message,
@@ -41,6 +43,9 @@ void answer_free(void *data);
 /* Sends a read that belongs to the answer. `tag` is copied and handed to `func`. */
 int answer_get(Answer *answer, const char *path, const char *tag, AnswerReadFunc func);
 int answer_get_children(Answer *answer, const char *path, const char *tag, AnswerReadFunc func);
+
+/* Ends the answer, unsaid, when the caller leaves the bus: for one that may take for ever. */
+void answer_follow_caller(Answer *answer);
 
 /* Replies with the object as JSON (reference taken), or with an error, and frees the answer. */
 void answer_reply(Answer *answer, json_t *object);

@@ -181,3 +181,10 @@ static inline void await(bool (*condition)(void), const char *what) {
                 turn();
         cr_assert(condition(), "%s", what);
 }
+
+static inline void serve_for(usec_t span) {
+        usec_t until = clock_monotonic() + span;
+
+        while (clock_monotonic() < until)
+                turn();
+}

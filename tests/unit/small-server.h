@@ -22,6 +22,8 @@ typedef struct Server {
         GHashTable *nodes;   /* path → ServerNode */
         GPtrArray *watches;  /* ServerWatch */
         int64_t zxid, clock; /* `clock`: the server's minus ours, µs */
+        const char *broken;  /* reads of this path find their connection broken; or NULL */
+        unsigned reads;
         bool hold_claims;    /* a transaction that makes a run's record is done, its answer kept */
         ZkCall *held;        /* the call that is to be answered with */
         ZkOpResult *results; /* these */
@@ -238,6 +240,11 @@ static void answer_read(ZkCall *call) {
         const ServerNode *node = server_node(call->path);
         ZkReply reply = {.code = node ? ZK_OK : ZK_NO_NODE};
 
+        server.reads++;
+        if (g_strcmp0(call->path, server.broken) == 0) {
+                port_reply(call, (ZkReply){.code = ZK_UNKNOWN});
+                return;
+        }
         if (call->watch && (node || call->request == REQUEST_EXISTS)) {
                 ServerWatch *watch = g_new0(ServerWatch, 1);
                 *watch = (ServerWatch){call->watch, call->request == REQUEST_LIST};

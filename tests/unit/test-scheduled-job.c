@@ -138,13 +138,6 @@ static bool is_skewed(void) {
         return clock_skew_exceeds(&coordinator->skew, 2 * USEC_PER_SEC);
 }
 
-static void serve_for(usec_t span) {
-        usec_t until = clock_monotonic() + span;
-
-        while (clock_monotonic() < until)
-                turn();
-}
-
 /* A restart, with a clock that is a day ahead. The session is the old process's, so the node's
  * registration writes nothing that would measure it. */
 static void restart_a_day_ahead(void) {
