@@ -76,6 +76,7 @@ void test_same_name(Fixture *f);
 void test_bus_lost(Fixture *f);
 void test_start_answers_lost(Fixture *f);
 void test_reexec(Fixture *f);
+void test_subscribe_refused(Fixture *f);
 void test_reload(Fixture *f);
 void test_private_socket(Fixture *f);
 void test_query_systemd_job(Fixture *f);

@@ -50,6 +50,7 @@ static const struct {
     {"bus-lost", test_bus_lost},
     {"start-answers-lost", test_start_answers_lost},
     {"reexec", test_reexec},
+    {"subscribe-refused", test_subscribe_refused},
     {"reload", test_reload},
     {"private-socket", test_private_socket},
     {"query-systemd-job", test_query_systemd_job},
