@@ -127,6 +127,7 @@ static void write_skips(ScheduledJob *job, const Schedule *schedule, const Decis
                 add_skip(job, schedule, ops, strings, next, &skips[i]);
         if (ops->len == 1) { /* full, and of runs under way: one of them has to end first */
                 ledger_free(next);
+                forget_write(job);
                 scheduled_job_write_done(job, ZK_FAULT);
                 return;
         }

@@ -255,3 +255,73 @@ Test(scheduled_job, what_a_drifted_node_lacks_it_lacks_afterwards) {
         serve_for(USEC_PER_SEC);
         cr_expect(is_not_drifted() && is_unfit());
 }
+
+/* The last node that had it loses it, and gives the others no time to say that they have it. */
+static void withdraw(void) {
+        coordinator->config->session_timeout = coordinator->config->tick_time = 0;
+        tree_delete(root, "etc/jobkeeper/jobs.d/a.yaml");
+        coordinator_reload(coordinator);
+}
+
+static bool is_withdrawn_for_good(void) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
+
+        return !*ledger->digest && !ledger->withdrawn &&
+               g_hash_table_size(coordinator->withdrawals) == 0;
+}
+
+Test(scheduled_job, a_tick_that_waits_while_its_job_goes_is_skipped) {
+        int64_t tick = tick_that_waits();
+        g_autofree char *skip = NULL;
+
+        await(is_waiting, "it waits");
+        withdraw();
+        await(is_withdrawn_for_good, "it is withdrawn");
+        skip = skip_of(tick);
+        cr_expect_not_null(strstr(skip, "its definition was removed while it waited"), "%s", skip);
+        /* Added again, it begins now. */
+        write_job("    every: 1h\n    exec: [/bin/true]\n");
+        coordinator_reload(coordinator);
+        await(new_one_is_in_force, "the new definition");
+        cr_expect_eq(started->len, 0);
+}
+
+/* Somebody deleted the ledger once, and left its records. */
+Test(scheduled_job, a_withdrawal_is_not_held_up_by_a_record_that_exists) {
+        int64_t tick = tick_that_waits();
+        g_autofree char *path = g_strdup_printf(LEDGER_PATH "/runs/%" G_GINT64_FORMAT "-0", tick);
+
+        await(is_waiting, "it waits");
+        server_create(path, "old", 0);
+        withdraw();
+        await(is_withdrawn_for_good, "it is withdrawn");
+}
+
+/* It is added again before the others had their time. */
+Test(scheduled_job, what_comes_back_at_once_is_put_in_force_anew) {
+        int64_t tick = tick_that_waits();
+        g_autofree char *skip = NULL;
+
+        await(is_waiting, "it waits");
+        tree_delete(root, "etc/jobkeeper/jobs.d/a.yaml");
+        coordinator_reload(coordinator);
+        serve_for(USEC_PER_SEC);
+        write_job("    every: 1h\n    exec: [/bin/true]\n");
+        coordinator_reload(coordinator);
+        await(new_one_is_in_force, "the new definition");
+        skip = skip_of(tick);
+        cr_expect_not_null(strstr(skip, "its definition changed while it waited"), "%s", skip);
+}
+
+/* A job that this node does not have, so that it is for others to run it. */
+Test(scheduled_job, a_clock_that_was_not_measured_expires_no_request) {
+        g_autofree char *request = g_strdup_printf(
+            "{\"job\":\"b\",\"who\":\"\",\"not_after\":%" G_GINT64_FORMAT "}", now() - DAY + 3600);
+
+        write_job("    every: 1h\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_idle, "idle");
+        server_create("/jobkeeper/requests/1-m1", request, 0);
+        restart_a_day_ahead();
+        cr_expect_not_null(server_node("/jobkeeper/requests/1-m1"));
+}
