@@ -527,8 +527,14 @@ static void destroy_run(void *run) {
         run_free(run);
 }
 
-static void log_library(int priority, const char *message, void *userdata) {
-        log_debug(NULL, "zookeeper: %s", message);
+/* What the client library says of itself is for debugging; the session's own lines are for people.
+ */
+static void log_session(int priority, const char *message, void *userdata) {
+        if (priority < LOG_DEBUG)
+                log_write(priority, &(LogAbout){.message_id = MESSAGE_SESSION_WARNING}, "%s",
+                          message);
+        else
+                log_debug(NULL, "zookeeper: %s", message);
 }
 
 static int load_config(Coordinator *coordinator) {
@@ -581,7 +587,7 @@ static int open_session(Coordinator *coordinator) {
             .session_timeout = config->session_timeout,
             .rule = deadline_rule_of(config),
             .state_file = state_file,
-            .log = log_library,
+            .log = log_session,
         };
         g_autofree char *sum = deadline_explain(&options.rule, config->session_timeout),
                         *fault = NULL;

@@ -12,8 +12,12 @@
  * every run. */
 #define HEARTBEATS_BEFORE_STOP 2
 
+usec_t deadline_tick(const DeadlineRule *rule) {
+        return MAX(rule->tick_time, rule->least_timeout / DEADLINE_LEAST_TIMEOUT_TICKS);
+}
+
 static usec_t server_slack(const DeadlineRule *rule) {
-        return ((usec_t)rule->sync_limit + 1) * rule->tick_time;
+        return ((usec_t)rule->sync_limit + 1) * deadline_tick(rule);
 }
 
 usec_t deadline_lease(const DeadlineRule *rule, usec_t session_timeout) {
@@ -39,7 +43,7 @@ char *deadline_explain(const DeadlineRule *rule, usec_t session_timeout) {
             "%.3gs - "
             "margin %.3gs = %.3gs until the locks are given up; - fence budget %.3gs = %.3gs until "
             "runs are stopped",
-            seconds(session_timeout), rule->sync_limit, seconds(rule->tick_time),
+            seconds(session_timeout), rule->sync_limit, seconds(deadline_tick(rule)),
             seconds(rule->heartbeat), seconds(session_timeout / DEADLINE_DRIFT_DIVISOR),
             seconds(DEADLINE_MARGIN), seconds(deadline_lease(rule, session_timeout)),
             seconds(rule->fence_budget), seconds(deadline_stop_after(rule, session_timeout)));
@@ -54,6 +58,14 @@ char *deadline_fault(const DeadlineRule *rule, usec_t session_timeout) {
                 return NULL;
 
         sum = deadline_explain(rule, session_timeout);
+        if (deadline_tick(rule) > rule->tick_time)
+                return g_strdup_printf(
+                    "the least session timeout that the ZooKeeper servers grant is %.3gs, so their "
+                    "tick is taken to be %.3gs, and runs could not be stopped in time: lower "
+                    "minSessionTimeout to 2 ticks in the servers' zoo.cfg, or choose a longer "
+                    "session-timeout (%s; at least %.3gs, %d heartbeats, must be left)",
+                    seconds(rule->least_timeout), seconds(deadline_tick(rule)), sum,
+                    seconds(needed), HEARTBEATS_BEFORE_STOP);
         return g_strdup_printf(
             "the session timeout is too short: runs could not be stopped in time "
             "(%s; at least %.3gs, %d heartbeats, must be left)",

@@ -83,7 +83,8 @@ static void on_good(Session *session, usec_t sent) {
         }
         session->good = MAX(session->good, sent);
         if (!session->established) {
-                session_established(session);
+                if (!session_probe_waits(session))
+                        session_established(session);
                 return;
         }
         session_beat_arm(session);
@@ -97,7 +98,7 @@ static void on_good(Session *session, usec_t sent) {
 static void on_answer(Session *session, const ZkReply *reply, bool write) {
         bool slow = clock_boottime() > usec_add(reply->sent, session->rule.tick_time);
 
-        session->beat_in_flight = false;
+        session->beat_call = NULL;
         if (session->ending != ENDING_NOT || zk_state(session->zk) != ZK_STATE_CONNECTED)
                 return;
         /* A multi that fails is a transaction, too: who may not read the root still gets his proof.
@@ -129,7 +130,7 @@ static void beat(Session *session) {
         usec_t now = clock_boottime();
         int r;
 
-        if (session->beat_in_flight) {
+        if (session->beat_call) {
                 if (now > usec_add(session->beat_sent, session->rule.tick_time))
                         session->doubt = true;
                 return;
@@ -137,11 +138,11 @@ static void beat(Session *session) {
         if (session->beat_sent != 0 &&
             now > usec_add(session->beat_sent, session->rule.heartbeat + session->rule.tick_time))
                 session->doubt = true;
-        r = session->doubt ? zk_multi(session->zk, &check, 1, on_write, session, NULL)
-                           : zk_sync(session->zk, "/", on_sync, session, NULL);
+        r = session->doubt
+                ? zk_multi(session->zk, &check, 1, on_write, session, &session->beat_call)
+                : zk_sync(session->zk, "/", on_sync, session, &session->beat_call);
         if (r < 0)
                 return; /* the port is over, and is about to say so */
-        session->beat_in_flight = true;
         session->beat_sent = now;
 }
 
@@ -158,13 +159,17 @@ static int on_beat(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
+void session_beat_now(Session *session) {
+        session_arm(session, &session->beat, CLOCK_BOOTTIME, clock_boottime(), on_beat);
+}
+
 void session_beat_begin(Session *session) {
         /* The server may have granted less than before: what counts from now on is that. */
         session->timeout = zk_timeout(session->zk);
         session->doubt = true;
         if (session->established)
                 session_beat_arm(session);
-        session_arm(session, &session->beat, CLOCK_BOOTTIME, clock_boottime(), on_beat);
+        session_beat_now(session);
 }
 
 void session_beat_suspend(Session *session) {
@@ -177,7 +182,7 @@ void session_beat_end(Session *session) {
         session->beat = sd_event_source_disable_unref(session->beat);
         session->stop = sd_event_source_disable_unref(session->stop);
         session->lost = sd_event_source_disable_unref(session->lost);
-        session->beat_in_flight = false;
+        session->beat_call = zk_call_free(session->beat_call);
         session->beat_sent = 0;
         session->doubt = false;
         session->stopped = false;

@@ -1,5 +1,6 @@
 /* The inside of a session, shared by session.c (states), session-beat.c (heartbeat and deadline),
- * session-listen.c (events) and session-file.c (what the next process needs). */
+ * session-probe.c (the servers' tick), session-listen.c (events) and session-file.c (what the next
+ * process needs). */
 #pragma once
 
 #include <glib.h>
@@ -16,6 +17,9 @@
 #define SESSION_RETRY_MAX (10 * USEC_PER_SEC)
 /* Closing tells the server, which may not answer. */
 #define SESSION_CLOSE_LIMIT (5 * USEC_PER_SEC)
+/* So long a new session is held back, at most, for the answer about the servers' tick. Shorter than
+ * SESSION_SILENCE. */
+#define SESSION_PROBE_LIMIT (2 * USEC_PER_SEC)
 
 typedef enum SessionEnding { ENDING_NOT, ENDING_CLOSE, ENDING_DETACH } SessionEnding;
 
@@ -53,16 +57,24 @@ struct Session {
         sd_event_source *beat;
         sd_event_source *stop;
         sd_event_source *lost;
-        bool beat_in_flight;
+        ZkCall *beat_call; /* the one in flight */
         usec_t beat_sent;
         bool doubt;     /* only a write proves that the server still speaks for the quorum */
         bool stopped;   /* STOP was reported, and no RESUMED since */
         usec_t good;    /* when the last good heartbeat was sent, CLOCK_BOOTTIME; 0: none yet */
         usec_t timeout; /* negotiated */
+
+        /* session-probe.c */
+        Zk *probe; /* asks for the least timeout; meanwhile there is no first event */
+        sd_event_source *probe_limit;
+        bool probed;       /* this zk's server was asked, whatever came of it */
+        usec_t probe_said; /* the least timeout that the log has a line about */
 };
 
 /* session.c */
 void session_established(Session *session);
+/* What can be known of the servers' tick is known: begins, or refuses. May free the session. */
+void session_probed(Session *session);
 void session_lose(Session *session);
 void session_say(Session *session, int priority, const char *message);
 
@@ -84,5 +96,16 @@ void session_beat_begin(Session *session);
 void session_beat_arm(Session *session);
 /* The connection is gone: what is answered from now on was asked before a gap. */
 void session_beat_suspend(Session *session);
+/* Asks for a heartbeat at once. */
+void session_beat_now(Session *session);
 /* Forgets the session that was. */
 void session_beat_end(Session *session);
+
+/* session-probe.c */
+/* Asks the server that we are connected to, once for each zk, and calls session_probed() when it is
+ * through. */
+void session_probe_begin(Session *session);
+/* Return: whether the answer is still awaited. */
+bool session_probe_waits(const Session *session);
+/* Forgets the question and the answer. */
+void session_probe_end(Session *session);

@@ -1,12 +1,13 @@
-/* The life of a session: connect, prove, live, lose, and again. The heartbeat is in session-beat.c.
+/* The life of a session: connect, prove, live, lose, and again. The heartbeat is in session-beat.c,
+ * the question for the servers' tick in session-probe.c.
  *
  *   connecting --CONNECTED, good heartbeat--> connected <--good heartbeat-- suspended
  *       ^                                        |  \----connection lost----^  |
  *       '--------------- D passed, or a server said "expired" ----------------'
  *
- * A session is reported only once its first heartbeat was answered: before that there is no
- * deadline, so nothing could be held. What goes wrong before that is a fault to be reported and
- * retried; what goes wrong after is a loss.
+ * A session is reported only once its first heartbeat was answered and the servers' tick is known:
+ * before that there is no deadline, so nothing could be held. What goes wrong before that is a
+ * fault to be reported and retried; what goes wrong after is a loss.
  *
  * The library itself goes from server to server while it looks for one. Beyond that, this file
  * takes a fresh handle where the library has given up (with growing pauses), and where it has found
@@ -29,8 +30,10 @@ void session_say(Session *session, int priority, const char *message) {
                 session->log(priority, message, session->userdata);
 }
 
+/* The library calls an error what it then mends; what its owner must know are our own lines. */
 static void on_log(int priority, const char *message, void *userdata) {
-        session_say(userdata, priority, message);
+        (void)priority;
+        session_say(userdata, LOG_DEBUG, message);
 }
 
 /* Reports why there is no session, once a cause. Return: false when the session was freed
@@ -44,10 +47,11 @@ static bool report_fault(Session *session, const char *fault) {
 }
 
 static void drop_zk(Session *session) {
+        session_beat_end(session);
+        session_probe_end(session);
         session->zk = zk_free(session->zk);
         session->silence = sd_event_source_disable_unref(session->silence);
         session->established = false;
-        session_beat_end(session);
 }
 
 static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -110,7 +114,7 @@ static void save_file(Session *session) {
         }
 }
 
-/* The first heartbeat was good. */
+/* A heartbeat was good, and the servers' tick is known. */
 void session_established(Session *session) {
         ZkSessionId id = zk_session_id(session->zk);
         bool attached = session->wanted.id != 0 && session->wanted.id == id.id;
@@ -167,10 +171,25 @@ static void refuse(Session *session, const char *fault) {
 static void on_connected(Session *session) {
         g_autofree char *fault = deadline_fault(&session->rule, zk_timeout(session->zk));
 
+        if (fault) {
+                refuse(session, fault);
+                return;
+        }
+        if (!session->established)
+                session_probe_begin(session);
+        session_beat_begin(session);
+}
+
+void session_probed(Session *session) {
+        g_autofree char *fault = NULL;
+
+        if (zk_state(session->zk) != ZK_STATE_CONNECTED)
+                return; /* goes on with the next connection */
+        fault = deadline_fault(&session->rule, zk_timeout(session->zk));
         if (fault)
                 refuse(session, fault);
         else
-                session_beat_begin(session);
+                session_beat_now(session);
 }
 
 static void on_suspended(Session *session) {
@@ -363,6 +382,7 @@ static void end(Session *session, SessionEnding ending) {
         session->retry = sd_event_source_disable_unref(session->retry);
         session->silence = sd_event_source_disable_unref(session->silence);
         session_beat_end(session);
+        session_probe_end(session);
         if (session->zk && ending == ENDING_CLOSE)
                 zk_close(session->zk);
         else if (session->zk)

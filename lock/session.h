@@ -7,6 +7,15 @@
  * must begin to stop what its locks protect), at D it reports SESSION_EVENT_LOST, discards the
  * handle and starts anew, also when the old ZooKeeper session could have been resumed.
  *
+ * The deadline counts with the servers' tick, and a tick that is configured shorter than theirs
+ * would make it too late. So for each session that begins or is attached to, the server is asked: a
+ * second, short-lived session asks for 2 of the configured ticks, and of what it is granted, which
+ * is no less than the servers' minSessionTimeout (2 of their ticks by default), half counts as
+ * their tick where that is longer; the log has a line then (LOG_WARNING). Where the sum leaves too
+ * little with it, the session is refused (SESSION_EVENT_FAULT). CONNECTED and ATTACHED wait for the
+ * answer, some milliseconds; when there is none within 2 s, the configured tick counts, and the log
+ * says so.
+ *
  * With a state file the session's id and password are kept there (mode 0600), so that a restarted
  * process attaches to the same session: see session_detach().
  */
@@ -25,7 +34,8 @@ typedef struct SessionOptions {
         DeadlineRule rule;
         const char *auth;       /* see ZkOptions; may be NULL */
         const char *state_file; /* NULL: keep nothing */
-        void (*log)(int priority, const char *message, void *userdata); /* may be NULL */
+        /* May be NULL. The library's own lines come at LOG_DEBUG. */
+        void (*log)(int priority, const char *message, void *userdata);
 } SessionOptions;
 
 typedef enum SessionEvent {

@@ -14,7 +14,7 @@
 /* Tests' servers have neither a quorum nor a slow one, so the sum leaves much even of a short
  * session. */
 static const DeadlineRule rule = {
-    .tick_time = 200 * USEC_PER_MSEC,
+    .tick_time = ZOOKEEPER_TICK_MS * USEC_PER_MSEC,
     .sync_limit = 1,
     .heartbeat = 200 * USEC_PER_MSEC,
     .fence_budget = 500 * USEC_PER_MSEC,

@@ -72,7 +72,7 @@ static char *path_in(const ZooKeeperServer *server, const char *name) {
         return g_build_filename(server->directory, name, NULL);
 }
 
-static void write_configuration(const ZooKeeperServer *server) {
+static void write_configuration(const ZooKeeperServer *server, const char *lines) {
         g_autofree char *path = path_in(server, "zoo.cfg"), *data = path_in(server, "data");
         g_autofree char *text = g_strdup_printf("tickTime=%u\n"
                                                 "initLimit=10\n"
@@ -82,9 +82,9 @@ static void write_configuration(const ZooKeeperServer *server) {
                                                 "clientPortAddress=127.0.0.1\n"
                                                 "maxClientCnxns=0\n"
                                                 "admin.enableServer=false\n"
-                                                "4lw.commands.whitelist=*\n%s",
+                                                "4lw.commands.whitelist=*\n%s%s",
                                                 server->tick_ms, data, server->port,
-                                                server->quorum ? server->quorum : "");
+                                                server->quorum ? server->quorum : "", lines);
 
         if (!g_file_set_contents(path, text, -1, NULL))
                 die(path);
@@ -180,7 +180,8 @@ void zookeeper_server_start(ZooKeeperServer *server) {
         zookeeper_server_await(server);
 }
 
-static ZooKeeperServer *new_server(unsigned tick_ms, unsigned port, const char *quorum) {
+static ZooKeeperServer *new_server(unsigned tick_ms, unsigned port, const char *quorum,
+                                   const char *lines) {
         ZooKeeperServer *server = g_new0(ZooKeeperServer, 1);
 
         server->directory = g_dir_make_tmp("jobkeeper-zookeeper-XXXXXX", NULL);
@@ -190,20 +191,24 @@ static ZooKeeperServer *new_server(unsigned tick_ms, unsigned port, const char *
         server->address = g_strdup_printf("127.0.0.1:%u", server->port);
         server->tick_ms = tick_ms;
         server->quorum = g_strdup(quorum);
-        write_configuration(server);
+        write_configuration(server, lines);
         return server;
 }
 
-ZooKeeperServer *zookeeper_server_new(unsigned tick_ms) {
-        ZooKeeperServer *server = new_server(tick_ms, zookeeper_free_ports(1), NULL);
+ZooKeeperServer *zookeeper_server_new_with(unsigned tick_ms, const char *lines) {
+        ZooKeeperServer *server = new_server(tick_ms, zookeeper_free_ports(1), NULL, lines);
 
         zookeeper_server_start(server);
         return server;
 }
 
+ZooKeeperServer *zookeeper_server_new(unsigned tick_ms) {
+        return zookeeper_server_new_with(tick_ms, "");
+}
+
 ZooKeeperServer *zookeeper_member_new(unsigned tick_ms, unsigned port, unsigned id,
                                       const char *quorum) {
-        ZooKeeperServer *server = new_server(tick_ms, port, quorum);
+        ZooKeeperServer *server = new_server(tick_ms, port, quorum, "");
         g_autofree char *data = path_in(server, "data"), *file = path_in(server, "data/myid"),
                         *text = g_strdup_printf("%u\n", id);
 

@@ -22,6 +22,8 @@ typedef struct ZooKeeperServer ZooKeeperServer;
 /* Starts a server and waits until it answers. Aborts the test with the server's log when it does
  * not within 60 s. */
 ZooKeeperServer *zookeeper_server_new(unsigned tick_ms);
+/* The same with further lines of configuration, which replace ours. */
+ZooKeeperServer *zookeeper_server_new_with(unsigned tick_ms, const char *lines);
 /* Kills it, if it still runs, and removes its data. */
 ZooKeeperServer *zookeeper_server_free(ZooKeeperServer *server);
 DEFINE_CLEANUP(ZooKeeperServer, zookeeper_server_free);

@@ -384,6 +384,33 @@ Test(session, stop_is_followed_by_resumed_when_the_server_is_back_in_time) {
         zookeeper_server_free(server);
 }
 
+typedef struct Crowd {
+        const ZooKeeperServer *server;
+        unsigned n_sessions;
+} Crowd;
+
+/* Whether the server knows so many sessions. Its word for that names each with its number. */
+static bool is_crowd(void *userdata) {
+        const Crowd *crowd = userdata;
+        g_autofree char *answer = zookeeper_ask(zookeeper_server_address(crowd->server), "dump");
+        char *end = answer ? strstr(answer, "ephemeral nodes dump:") : NULL;
+        unsigned n = 0;
+
+        if (!end)
+                return false;
+        *end = '\0';
+        for (const char *at = answer; (at = strstr(at, "\t0x")); at++)
+                n++;
+        return n == crowd->n_sessions;
+}
+
+/* The session with which ours asked for the servers' tick is gone: it is closed beside CONNECTED.
+ */
+static void await_sessions(Peer *peer, const ZooKeeperServer *server, unsigned n_sessions) {
+        cr_assert(loop_until(peer->event, is_crowd, &(Crowd){server, n_sessions}, 3 * USEC_PER_SEC),
+                  "the server knows others than %u sessions", n_sessions);
+}
+
 static uint64_t highest_zxid(ZooKeeperServer *server) {
         g_autofree char *answer = zookeeper_ask(zookeeper_server_address(server), "srvr");
 
@@ -402,6 +429,7 @@ Test(session, heartbeats_write_nothing_but_after_a_slow_answer) {
         peer_prepare(&peer);
         peer_start(&peer, zookeeper_server_address(server), LONG);
         cr_assert(await_event(&peer, SESSION_EVENT_CONNECTED));
+        await_sessions(&peer, server, 1);
         zxid = highest_zxid(server);
         peer.held_until_last = session_held_until(peer.session);
         cr_assert(loop_until(peer.event, has_advanced, &peer, LIMIT));
@@ -428,6 +456,7 @@ Test(session, a_heartbeat_writes_after_our_own_loop_stood_still) {
         peer_prepare(&peer);
         peer_start(&peer, zookeeper_server_address(server), LONG);
         cr_assert(await_event(&peer, SESSION_EVENT_CONNECTED));
+        await_sessions(&peer, server, 1);
         zxid = highest_zxid(server);
         loop_for(peer.event, rule.heartbeat / 2); /* no heartbeat is on its way */
         g_usleep(rule.heartbeat + 2 * TICK);
@@ -592,6 +621,200 @@ Test(session, timeout_without_room_is_a_fault_and_no_session) {
         cr_assert_null(session_zk(peer.session));
         peer_stop(&peer);
         peer_clear(&peer);
+}
+
+/* How often `text` is in the log. */
+static unsigned count_lines(const Peer *peer, const char *text) {
+        unsigned count = 0;
+
+        for (const char *at = peer->log->str; (at = strstr(at, text)); at++)
+                count++;
+        return count;
+}
+
+#define LONGER_TICK "<4> the least session timeout that the ZooKeeper servers grant is "
+#define NO_ANSWER "<4> the ZooKeeper server did not say its least session timeout"
+/* The library's word for a session that has begun, or been resumed, of whoever. */
+#define ESTABLISHED "session establishment complete"
+
+/* D is that of a server with this least session timeout, and not that of the rule. */
+static void check_deadline(const Peer *peer, usec_t timeout, usec_t least_timeout) {
+        DeadlineRule longer = rule;
+        usec_t left = session_held_until(peer->session) - clock_boottime();
+
+        longer.least_timeout = least_timeout;
+        cr_assert_leq(left, deadline_lease(&longer, timeout));
+        cr_assert_gt(left, deadline_lease(&longer, timeout) - 2 * TOLERANCE);
+}
+
+/* What that server grants at most, since it is started anew meanwhile. */
+#define VERY_LONG (2 * LONG)
+
+Test(session, a_tick_longer_than_configured_makes_the_deadline_earlier, .timeout = 120) {
+        ZooKeeperServer *server = zookeeper_server_new(2 * ZOOKEEPER_TICK_MS);
+        Peer peer = {0};
+        int64_t id;
+
+        peer_prepare(&peer);
+        peer_start(&peer, zookeeper_server_address(server), VERY_LONG);
+        cr_assert(await_event(&peer, SESSION_EVENT_CONNECTED));
+        check_deadline(&peer, VERY_LONG, 4 * TICK);
+        cr_assert_eq(count_lines(&peer, LONGER_TICK "2s, so their tick is taken to be 1s"), 1, "%s",
+                     peer.log->str);
+        cr_assert_eq(count_lines(&peer, ESTABLISHED), 2);
+
+        /* A connection that comes back is no new session. */
+        zookeeper_server_kill(server);
+        cr_assert(await_event(&peer, SESSION_EVENT_SUSPENDED));
+        zookeeper_server_start(server);
+        cr_assert(await_event(&peer, SESSION_EVENT_RESUMED));
+        check_deadline(&peer, VERY_LONG, 4 * TICK);
+        loop_for(peer.event, TICK);
+        cr_assert_eq(count_lines(&peer, ESTABLISHED), 3, "%s", peer.log->str);
+
+        /* One that is attached to is asked about, and kept. */
+        id = session_id(peer.session);
+        session_detach(peer.session);
+        cr_assert(await_event(&peer, SESSION_EVENT_CLOSED));
+        peer.session = session_free(peer.session);
+        peer_start(&peer, zookeeper_server_address(server), VERY_LONG);
+        cr_assert(await_event(&peer, SESSION_EVENT_ATTACHED));
+        cr_assert_eq(session_id(peer.session), id);
+        check_deadline(&peer, VERY_LONG, 4 * TICK);
+        cr_assert_eq(count_lines(&peer, LONGER_TICK), 2, "each process says it once");
+        peer_stop(&peer);
+        peer_clear(&peer);
+        zookeeper_server_free(server);
+}
+
+/* 10 - 2 x 2 - 0.1 - 0.1 - 0.7 = 5.1 s. The second session would live for 4 s if nobody closed it.
+ */
+Test(session, a_raised_least_timeout_looks_like_a_longer_tick_and_nothing_stays_of_the_question,
+     .timeout = 120) {
+        ZooKeeperServer *server =
+            zookeeper_server_new_with(ZOOKEEPER_TICK_MS, "minSessionTimeout=4000\n");
+        const unsigned own = 4 + 2; /* of its handle; timers of both clocks */
+        Peer peer = {0};
+        unsigned before;
+
+        peer_prepare(&peer);
+        before = count_descriptors();
+        peer_start(&peer, zookeeper_server_address(server), LONG);
+        cr_assert(await_event(&peer, SESSION_EVENT_CONNECTED));
+        await_sessions(&peer, server, 1);
+        cr_assert(await_descriptors(before + own));
+        check_deadline(&peer, LONG, 4 * USEC_PER_SEC);
+        cr_assert_eq(count_lines(&peer, LONGER_TICK "4s, so their tick is taken to be 2s"), 1, "%s",
+                     peer.log->str);
+        peer_stop(&peer);
+        await_sessions(&peer, server, 0);
+        peer_clear(&peer);
+        zookeeper_server_free(server);
+}
+
+Test(session, a_lowered_least_timeout_changes_nothing, .timeout = 120) {
+        ZooKeeperServer *server =
+            zookeeper_server_new_with(ZOOKEEPER_TICK_MS, "minSessionTimeout=100\n");
+        Peer peer = {0};
+
+        peer_prepare(&peer);
+        peer_start(&peer, zookeeper_server_address(server), LONG);
+        cr_assert(await_event(&peer, SESSION_EVENT_CONNECTED));
+        check_deadline(&peer, LONG, 0);
+        cr_assert_eq(count_lines(&peer, "<4>"), 0, "%s", peer.log->str);
+        peer_stop(&peer);
+        peer_clear(&peer);
+        zookeeper_server_free(server);
+}
+
+/* 10 - 2 x 4 - 0.1 - 0.1 - 0.7 = 1.1 s, 0.1 s of which is left after the stop: not two heartbeats.
+ */
+Test(session, a_least_timeout_without_room_is_a_fault_and_no_session, .timeout = 120) {
+        ZooKeeperServer *server =
+            zookeeper_server_new_with(ZOOKEEPER_TICK_MS, "minSessionTimeout=8000\n");
+        Peer peer = {0};
+
+        peer_prepare(&peer);
+        peer_start(&peer, zookeeper_server_address(server), LONG);
+        cr_assert(await_event(&peer, SESSION_EVENT_FAULT));
+        cr_assert(g_str_has_prefix(session_fault(peer.session),
+                                   "the least session timeout that the ZooKeeper servers grant is "
+                                   "8s, so their tick is taken to be 4s"),
+                  "%s", session_fault(peer.session));
+        loop_for(peer.event, 2 * USEC_PER_SEC);
+        cr_assert_eq(peer.n_events, 1);
+        cr_assert_null(session_zk(peer.session));
+        cr_assert_gt(count_lines(&peer, ESTABLISHED), 2, "it was tried again");
+        cr_assert_eq(count_lines(&peer, "<4>"), 1, "and said once: %s", peer.log->str);
+        peer_stop(&peer);
+        await_sessions(&peer, server, 0);
+        peer_clear(&peer);
+        zookeeper_server_free(server);
+}
+
+/* One connection for each address: the second session gets none. */
+Test(session, without_an_answer_about_the_tick_the_configured_one_counts, .timeout = 120) {
+        ZooKeeperServer *server =
+            zookeeper_server_new_with(ZOOKEEPER_TICK_MS, "maxClientCnxns=1\n");
+        Peer peer = {0};
+        int64_t id;
+
+        peer_prepare(&peer);
+        peer_start(&peer, zookeeper_server_address(server), LONG);
+        cr_assert(await_event(&peer, SESSION_EVENT_CONNECTED));
+        check_deadline(&peer, LONG, 0);
+        cr_assert_eq(count_lines(&peer, NO_ANSWER), 1, "%s", peer.log->str);
+        id = session_id(peer.session);
+        session_detach(peer.session);
+        cr_assert(await_event(&peer, SESSION_EVENT_CLOSED));
+        peer.session = session_free(peer.session);
+
+        peer_start(&peer, zookeeper_server_address(server), LONG);
+        cr_assert(await_event(&peer, SESSION_EVENT_ATTACHED));
+        cr_assert_eq(session_id(peer.session), id);
+        check_deadline(&peer, LONG, 0);
+        cr_assert_eq(count_lines(&peer, NO_ANSWER), 2, "%s", peer.log->str);
+        peer_stop(&peer);
+        peer_clear(&peer);
+        zookeeper_server_free(server);
+}
+
+/* 4.5 - 2 x 0.5 - 0.1 - 0.05 - 0.7 = 2.65 s, and STOP a second before that: sooner than an answer
+ * would otherwise be given up. */
+Test(session, waiting_for_the_tick_does_not_cost_an_attached_session_its_deadline, .timeout = 120) {
+        ZooKeeperServer *server =
+            zookeeper_server_new_with(ZOOKEEPER_TICK_MS, "maxClientCnxns=1\n");
+        Peer peer = {0};
+
+        peer_prepare(&peer);
+        peer_start(&peer, zookeeper_server_address(server), 4500 * USEC_PER_MSEC);
+        cr_assert(await_event(&peer, SESSION_EVENT_CONNECTED));
+        peer.session = session_free(peer.session); /* as a process that is killed */
+        peer_start(&peer, zookeeper_server_address(server), 4500 * USEC_PER_MSEC);
+        cr_assert(await_event(&peer, SESSION_EVENT_ATTACHED));
+        cr_assert_eq(peer.n_events, 1, "neither STOP nor LOST");
+        cr_assert_eq(count_lines(&peer, NO_ANSWER), 2, "%s", peer.log->str);
+        peer_stop(&peer);
+        peer_clear(&peer);
+        zookeeper_server_free(server);
+}
+
+static bool is_established(void *userdata) {
+        return count_lines(userdata, ESTABLISHED) > 0;
+}
+
+Test(session, may_be_closed_while_the_tick_is_asked_for, .timeout = 120) {
+        ZooKeeperServer *server =
+            zookeeper_server_new_with(ZOOKEEPER_TICK_MS, "maxClientCnxns=1\n");
+        Peer peer = {0};
+
+        peer_prepare(&peer);
+        peer_start(&peer, zookeeper_server_address(server), LONG);
+        cr_assert(loop_until(peer.event, is_established, &peer, LIMIT));
+        peer_stop(&peer);
+        cr_assert_eq(peer.n_events, 1);
+        peer_clear(&peer);
+        zookeeper_server_free(server);
 }
 
 Test(session, close_without_a_server_ends_in_time) {

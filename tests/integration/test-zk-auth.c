@@ -316,16 +316,17 @@ Test(zk_auth, a_server_that_refuses_the_credentials_is_told_from_a_silent_one, .
         await_state(&client, ZK_STATE_AUTH_FAILED, 1);
         cr_assert_eq(zk_create(client.zk, "/x", NULL, 0, on_reply, NULL, NULL), -ENOTCONN);
 
-        cr_assert_eq(session_new(client.event,
-                                 &(SessionOptions){.servers = zookeeper_server_address(server),
-                                                   .session_timeout = 4 * USEC_PER_SEC,
-                                                   .rule = {.tick_time = 100 * USEC_PER_MSEC,
-                                                            .sync_limit = 1,
-                                                            .heartbeat = 200 * USEC_PER_MSEC,
-                                                            .fence_budget = 500 * USEC_PER_MSEC},
-                                                   .auth = OURS},
-                                 on_session_event, events, &session),
-                     0);
+        cr_assert_eq(
+            session_new(client.event,
+                        &(SessionOptions){.servers = zookeeper_server_address(server),
+                                          .session_timeout = 4 * USEC_PER_SEC,
+                                          .rule = {.tick_time = ZOOKEEPER_TICK_MS * USEC_PER_MSEC,
+                                                   .sync_limit = 1,
+                                                   .heartbeat = 200 * USEC_PER_MSEC,
+                                                   .fence_budget = 500 * USEC_PER_MSEC},
+                                          .auth = OURS},
+                        on_session_event, events, &session),
+            0);
         cr_assert(loop_until(client.event, has_fault, events, LIMIT));
         cr_assert_not_null(strstr(session_fault(session), "credentials"), "%s",
                            session_fault(session));

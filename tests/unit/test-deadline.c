@@ -42,6 +42,40 @@ Test(deadline, every_term_counts) {
                      "a second less its drift");
 }
 
+Test(deadline, the_longer_tick_counts) {
+        DeadlineRule rule = defaults;
+
+        cr_assert_eq(deadline_tick(&rule), 2 * S, "nobody was asked");
+        rule.least_timeout = 4 * S;
+        cr_assert_eq(deadline_tick(&rule), 2 * S);
+        rule.least_timeout = 100 * MS; /* minSessionTimeout was lowered */
+        cr_assert_eq(deadline_tick(&rule), 2 * S);
+        cr_assert_eq(deadline_lease(&rule, 30 * S), 16 * S);
+        rule.least_timeout = 5 * S;
+        cr_assert_eq(deadline_tick(&rule), 2500 * MS);
+        cr_assert_eq(deadline_lease(&rule, 30 * S), 13 * S);
+        cr_assert_eq(deadline_stop_after(&rule, 30 * S), 5 * S);
+        cr_assert_null(deadline_fault(&rule, 30 * S));
+}
+
+Test(deadline, a_least_timeout_that_leaves_too_little_is_refused_with_the_ways_out) {
+        DeadlineRule rule = defaults;
+        g_autofree char *fault = NULL;
+
+        rule.least_timeout = 6 * S;
+        cr_assert_null(deadline_fault(&rule, 30 * S), "two heartbeats are left");
+        rule.least_timeout = 20 * S;
+        fault = deadline_fault(&rule, 70 * S);
+        cr_assert_str_eq(
+            fault,
+            "the least session timeout that the ZooKeeper servers grant is 20s, so their tick is "
+            "taken to be 10s, and runs could not be stopped in time: lower minSessionTimeout to 2 "
+            "ticks in the servers' zoo.cfg, or choose a longer session-timeout (session timeout "
+            "70s - (sync limit 5 + 1) x tick 10s - heartbeat 1s - drift 0.7s - margin 0.7s = 7.6s "
+            "until the locks are given up; - fence budget 8s = 0s until runs are stopped; at least "
+            "2s, 2 heartbeats, must be left)");
+}
+
 Test(deadline, nothing_left_is_zero_not_a_wrap) {
         DeadlineRule rule = defaults;
 
