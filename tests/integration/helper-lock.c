@@ -8,9 +8,6 @@
 
 #include "helper-proxy.h"
 
-/* How late a timer may be on a loaded machine. */
-#define LATE_MAX (400 * USEC_PER_MSEC)
-
 /* Tests' servers have neither a quorum nor a slow one, so the sum leaves much even of a short
  * session. */
 static const DeadlineRule rule = {
@@ -173,7 +170,8 @@ void world_disconnect(World *world, size_t index) {
         client->session = session_free(client->session);
 }
 
-void world_close_sessions(World *world) {
+/* Without looking at what is left. */
+static void world_close_sessions(World *world) {
         for (size_t i = 0; i < WORLD_CLIENTS; i++)
                 if (world->clients[i].session)
                         session_close(world->clients[i].session);

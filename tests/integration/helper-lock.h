@@ -45,8 +45,6 @@ void world_open_shared(World *world, size_t n, usec_t timeout);
 /* Checks that the resources are empty, as seen by clients[0], closes the sessions and counts
  * descriptors. */
 void world_close(World *world);
-/* Closes sessions without looking at what is left. */
-void world_close_sessions(World *world);
 
 /* Connects clients[index] and waits until it is. */
 Session *world_connect(World *world, size_t index, const char *servers, usec_t timeout,

@@ -28,20 +28,15 @@ void wire_close(Wire *wire) {
 }
 
 Session *wire_session(const Wire *wire, size_t index) {
-        return wire->world.clients[index].session;
+        return world_session(&wire->world, index);
 }
 
 void wire_hold(Wire *wire, Holder *holder, size_t index, const char *resource) {
-        holder_acquire(&wire->world, holder, wire_session(wire, index), resource, USEC_INFINITY);
-        holder_await(&wire->world, holder, LOCK_EVENT_HELD);
+        holder_take(&wire->world, holder, index, resource);
 }
 
 void wire_prepare(Wire *wire, const char *resource) {
-        Holder holder = {0};
-
-        wire_hold(wire, &holder, 0, resource);
-        holder_release(&holder);
-        world_await_children(&wire->world, wire_session(wire, 0), resource, 0);
+        world_make_resource(&wire->world, resource);
 }
 
 void wire_queue(Wire *wire, Holder *holder, size_t index, const char *resource, size_t before) {

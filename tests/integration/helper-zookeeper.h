@@ -57,6 +57,9 @@ char *zookeeper_ask(const char *address, const char *word);
 #define ZOOKEEPER_SHARED_VARIABLE "TEST_ZOOKEEPER"
 const char *zookeeper_shared(void);
 
+/* How late a timer may be on a loaded machine. */
+#define LATE_MAX (400 * USEC_PER_MSEC)
+
 /* Runs the loop until `condition` is true. Return: false when it is not within `limit`. */
 bool loop_until(sd_event *event, bool (*condition)(void *userdata), void *userdata, usec_t limit);
 /* Runs the loop for so long. Only to see that something does *not* happen. */

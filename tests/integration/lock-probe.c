@@ -32,8 +32,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lock-probe-clock.h"
 #include "lock.h"
+#include "wall-clock.h"
 
 #define READ_MAX 4096
 #define DIRECTORIES_MAX 8 /* that are taken at once */
@@ -291,7 +291,7 @@ static void do_quit(Probe *probe) {
 }
 
 static void do_clock(const char *shift) {
-        probe_clock_shift(g_ascii_strtoll(shift, NULL, 10) * (int64_t)USEC_PER_MSEC);
+        wall_clock_shift(g_ascii_strtoll(shift, NULL, 10) * (int64_t)USEC_PER_MSEC);
         say("clock - %" PRIi64, g_get_real_time());
 }
 

@@ -1,8 +1,8 @@
 /* Locks on a machine whose name server does not answer, and whose wall clock is set.
  *
  * The program interposes itself between all its libraries and the C library: names take as long to
- * look up as a test wants (numeric addresses do not), and CLOCK_REALTIME is what a test wants. The
- * other clocks go on.
+ * look up as a test wants (numeric addresses do not), and CLOCK_REALTIME is what a test wants
+ * (wall-clock.h). The other clocks go on.
  */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
@@ -10,22 +10,17 @@
 #include <glib.h>
 #include <netdb.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/time.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "helper-wire.h"
 #include "helper-zookeeper-main.h"
+#include "wall-clock.h"
 
 #define TIMEOUT (8 * USEC_PER_SEC)
 #define FOREVER USEC_INFINITY
 #define A_WHILE (300 * USEC_PER_MSEC)
-/* How late a timer may be on a loaded machine. */
-#define TOLERANCE (400 * USEC_PER_MSEC)
 
 /* Shared with the library's threads. */
-static gint look_up_ms, look_ups, clock_step_seconds;
+static gint look_up_ms, look_ups;
 
 typedef int (*LookUp)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
 
@@ -48,32 +43,6 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
         g_atomic_int_inc(&look_ups);
         g_usleep((gulong)g_atomic_int_get(&look_up_ms) * USEC_PER_MSEC);
         return real("127.0.0.1", service, hints, ret);
-}
-
-int clock_gettime(clockid_t clock, struct timespec *ret) {
-        int r = (int)syscall(SYS_clock_gettime, clock, ret);
-
-        if (r == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
-                ret->tv_sec += g_atomic_int_get(&clock_step_seconds);
-        return r;
-}
-
-int gettimeofday(struct timeval *ret, void *zone) {
-        struct timespec now;
-
-        (void)zone;
-        (void)clock_gettime(CLOCK_REALTIME, &now);
-        *ret = (struct timeval){.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
-        return 0;
-}
-
-time_t time(time_t *ret) {
-        struct timespec now;
-
-        (void)clock_gettime(CLOCK_REALTIME, &now);
-        if (ret)
-                *ret = now.tv_sec;
-        return now.tv_sec;
 }
 
 /* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
@@ -117,7 +86,7 @@ static void pulse_end(Pulse *pulse, usec_t since) {
         usec_t passed = clock_monotonic() - since;
 
         pulse->source = sd_event_source_disable_unref(pulse->source);
-        cr_assert_lt(pulse->longest_gap, TOLERANCE, "the loop stood still for %" G_GUINT64_FORMAT,
+        cr_assert_lt(pulse->longest_gap, LATE_MAX, "the loop stood still for %" G_GUINT64_FORMAT,
                      pulse->longest_gap);
         cr_assert_geq(pulse->advances, passed / (400 * USEC_PER_MSEC), "%u heartbeats",
                       pulse->advances);
@@ -182,7 +151,7 @@ Test(lock_host, a_session_that_is_being_looked_up_is_freed_at_once) {
         cr_assert_eq(g_atomic_int_get(&look_ups), 1);
         session = session_free(session);
         event = sd_event_unref(event);
-        cr_assert_lt(clock_monotonic() - begin, A_WHILE + TOLERANCE);
+        cr_assert_lt(clock_monotonic() - begin, A_WHILE + LATE_MAX);
         cr_assert(await_descriptors(descriptors), "the helper thread has gone, too");
 }
 
@@ -201,12 +170,12 @@ static void step_clock(int seconds) {
         holder_acquire(&wire.world, &timed, wire_session(&wire, 1), "a", wait);
         wire_queue(&wire, &waiter, 1, "a", 2);
         wall = g_get_real_time();
-        g_atomic_int_set(&clock_step_seconds, seconds);
+        wall_clock_shift(seconds * (int64_t)USEC_PER_SEC);
         cr_assert_gt(ABS(g_get_real_time() - wall), 3000 * (gint64)USEC_PER_SEC,
                      "libraries see another time");
         holder_await(&wire.world, &timed, LOCK_EVENT_TIMEOUT);
         cr_assert_geq(clock_monotonic() - begin, wait);
-        cr_assert_lt(clock_monotonic() - begin, wait + TOLERANCE);
+        cr_assert_lt(clock_monotonic() - begin, wait + LATE_MAX);
         loop_for(wire.world.event, USEC_PER_SEC);
         pulse_end(&pulse, begin);
 

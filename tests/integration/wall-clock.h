@@ -1,8 +1,8 @@
-/* A wall clock of lock-probe's own, that a test can set. */
+/* A wall clock of the program's own, that a test can set. */
 #pragma once
 
 #include <stdint.h>
 
 /* From now on CLOCK_REALTIME is that much ahead of the machine's, for this program and all
  * libraries in it; no other clock is touched. */
-void probe_clock_shift(int64_t usec);
+void wall_clock_shift(int64_t usec);

@@ -6,7 +6,7 @@
  * before a sanitizer's run-time library, which must come first.) Timers are the kernel's and follow
  * the machine's clock; none of ours is set by the wall clock, which is what is to be shown.
  */
-#include "lock-probe-clock.h"
+#include "wall-clock.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 
 static _Atomic int64_t shift; /* usec; read by the ZooKeeper library's threads, too */
 
-void probe_clock_shift(int64_t usec) {
+void wall_clock_shift(int64_t usec) {
         atomic_store(&shift, usec);
 }
 
