@@ -642,7 +642,7 @@ static void check_deadline(const Peer *peer, usec_t timeout, usec_t least_timeou
 
         longer.least_timeout = least_timeout;
         cr_assert_leq(left, deadline_lease(&longer, timeout));
-        cr_assert_gt(left, deadline_lease(&longer, timeout) - 2 * TOLERANCE);
+        cr_assert_gt(left, deadline_lease(&longer, timeout) - 2 * LATE_MAX);
 }
 
 /* What that server grants at most, since it is started anew meanwhile. */
