@@ -7,6 +7,8 @@ from cluster_test import ClusterTest, new_fleet
 from testbed import wait_until
 
 START = 20  # seconds for a start, with the patience for a silent bus
+CONFIGURATION = "/etc/jobkeeper/jobkeeper.yaml"
+SESSION_WARNING = "MESSAGE_ID=87e124d36f4e4070affd7cdfd76a18de"  # base/message-id.h
 
 
 class Start(ClusterTest):
@@ -58,3 +60,12 @@ class Start(ClusterTest):
         self.assertLess(time.monotonic() - began, 4)
         self.node.systemctl("start", "dbus.socket", "dbus.service")
         wait_until(lambda: self.fleet.status("n1"), 10, "it answers")
+
+    def test_a_tick_shorter_than_the_servers_is_said(self):
+        text = self.node.run("cat", CONFIGURATION).stdout
+        self.addCleanup(self.node.write, CONFIGURATION, text)
+        self.node.write(CONFIGURATION, text.replace("tick-time: 500ms", "tick-time: 250ms"))
+        self.node.systemctl("start", "jobkeeperd")
+        wait_until(lambda: self.fleet.status("n1").get("session", {}).get("state") == "connected", 10, "connected")
+        said = "grant is 1s, so their tick is taken to be 0.5s, longer than the configured tick-time of 0.25s"
+        wait_until(lambda: said in self.node.journal("-u", "jobkeeperd", "-p", "warning", SESSION_WARNING), 10, "a warning")
