@@ -14,6 +14,7 @@
 #include "member.h"
 #include "placement.h"
 #include "run-record.h"
+#include "skip-record.h"
 
 #define CHECK(condition)                                                                           \
         do {                                                                                       \
@@ -179,6 +180,26 @@ static Schedule *schedule_of(const char *calendar, unsigned seconds) {
         return schedule;
 }
 
+/* What the definition in force owes, by the schedule that the ledger says it has: written piece by
+ * piece, as who changes it does, it comes to an end. */
+static void check_owed(const Ledger *ledger) {
+        _cleanup_(ledger_freep) Ledger *copy = ledger_copy(ledger);
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        Decision decision = {0};
+        size_t n;
+
+        if (ledger_schedule(ledger, &schedule) < 0)
+                return;
+        for (unsigned round = 0;; round++) {
+                CHECK(round < ROUNDS_MAX);
+                n = owed_skips(copy, schedule, ledger_floor(ledger) + 86400, "changed",
+                               decision.skips);
+                decision.n_skips = n;
+                if (n == 0 || !apply_skips(copy, schedule, &decision))
+                        break;
+        }
+}
+
 static void check_ledger(const char *data, size_t size) {
         static Schedule *schedules[3]; /* made once: they are the same for every input */
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
@@ -194,6 +215,7 @@ static void check_ledger(const char *data, size_t size) {
                 return;
         }
         check_codec(ledger);
+        check_owed(ledger);
         floor = (usec_t)ledger_floor(ledger) * USEC_PER_SEC;
         for (size_t i = 0; i < G_N_ELEMENTS(schedules); i++) {
                 check_compact(ledger, schedules[i]);
