@@ -1,0 +1,215 @@
+/* Our own member node (members.h), and what it says.
+ *
+ * Registration: create our ephemeral. If a node of our name stands there: of our own session, it is
+ * ours; of the session before it (this process's, or the one in the state file of the process
+ * before this one), it is what we left, and is replaced. Any other is tried again later, because
+ * two machines must not share a name: one would settle the other's runs. It is refused at once
+ * where the machine ids differ. Where they are the same, it is most likely what we left before a
+ * crash of the whole machine, and goes when its session expires; a machine that was cloned without
+ * a machine id of its own says so by staying.
+ */
+#include <string.h>
+
+#include "log.h"
+#include "members-internal.h"
+#include "message-id.h"
+#include "paths.h"
+#include "session-file.h"
+#include "tree.h"
+
+int64_t members_session_left(const Coordinator *coordinator) {
+        g_autofree char *path = g_build_filename(coordinator->runtime_dir, "session", NULL);
+        ZkSessionId session = {0};
+        int64_t id;
+
+        (void)session_file_load(path, &session);
+        id = session.id;
+        explicit_bzero(&session, sizeof(session)); /* its password */
+        return id;
+}
+
+static void registered(Members *members) {
+        members->registered = true;
+        members->former = session_id(members->coordinator->session);
+        members->in_our_place = 0;
+        g_clear_pointer(&members->fault, g_free);
+        members_publish(members);
+        members_known(members);
+}
+
+static void on_old_deleted(const ZkReply *reply, void *userdata) {
+        Members *members = userdata;
+
+        members->register_call = NULL;
+        if (reply->code == ZK_OK || reply->code == ZK_NO_NODE)
+                members_register(members);
+        else
+                members_retry_later(members);
+}
+
+/* Why we are no member, said once. Takes the sentence. */
+static void set_fault(Members *members, int priority, const char *message_id, char *sentence) {
+        if (g_strcmp0(members->fault, sentence) != 0)
+                log_write(priority, &(LogAbout){.message_id = message_id}, "%s", sentence);
+        g_free(members->fault);
+        members->fault = sentence;
+        members_retry_later(members);
+}
+
+static void refuse_name(Members *members, const Member *other) {
+        set_fault(members, LOG_ERR, MESSAGE_NODE_NAME_TAKEN,
+                  g_strdup_printf("another machine (machine id %s) is registered as node \"%s\"; "
+                                  "this node runs nothing until one of the two gets another "
+                                  "node.name",
+                                  other ? other->machine : "unreadable", members->self->node));
+}
+
+/* Something with our machine id is registered, and not by a session that we know of. */
+static void wait_for_other(Members *members, int64_t owner) {
+        const DaemonConfig *config = members->coordinator->config;
+        usec_t life = config->session_timeout + 2 * config->tick_time;
+
+        if (members->in_our_place != owner) {
+                members->in_our_place = owner;
+                members->in_our_place_since = clock_boottime();
+        }
+        if (clock_boottime() < usec_add(members->in_our_place_since, life))
+                set_fault(
+                    members, LOG_NOTICE, MESSAGE_NODE_STILL_REGISTERED,
+                    g_strdup_printf("node \"%s\" is registered still by a session of before, "
+                                    "or by another machine; this node runs nothing until that "
+                                    "session has ended",
+                                    members->self->node));
+        else
+                set_fault(
+                    members, LOG_ERR, MESSAGE_NODE_NAME_TAKEN,
+                    g_strdup_printf("another machine with this machine's id (%s) is registered "
+                                    "as node \"%s\"; this node runs nothing until it has a "
+                                    "machine id and a node.name of its own",
+                                    members->self->machine, members->self->node));
+}
+
+/* Somebody stands in /nodes under our name. */
+static void on_taken(const ZkReply *reply, void *userdata) {
+        Members *members = userdata;
+        _cleanup_(member_freep) Member *other = NULL;
+
+        members->register_call = NULL;
+        if (reply->code == ZK_NO_NODE) {
+                members_register(members);
+                return;
+        }
+        if (reply->code != ZK_OK) {
+                members_retry_later(members);
+                return;
+        }
+        if (reply->stat.ephemeral_owner == session_id(members->coordinator->session)) {
+                registered(members);
+                return;
+        }
+        (void)member_decode(members->self->node, reply->data, reply->data_size, &other);
+        if (!other || strcmp(other->machine, members->self->machine) != 0)
+                refuse_name(members, other);
+        else if (reply->stat.ephemeral_owner != members->former)
+                wait_for_other(members, reply->stat.ephemeral_owner);
+        else if (zk_delete(members_port(members), members->self_path, reply->stat.version,
+                           on_old_deleted, members, &members->register_call) < 0)
+                members_retry_later(members);
+}
+
+static void on_registered(const ZkReply *reply, void *userdata) {
+        Members *members = userdata;
+
+        members->register_call = NULL;
+        if (reply->code == ZK_OK) {
+                coordinator_clock_sample(members->coordinator, reply->stat.ctime_ms,
+                                         reply->sent_realtime);
+                registered(members);
+        } else if (reply->code == ZK_NO_NODE) {
+                tree_repair(members->coordinator->tree);
+                members_retry_later(members);
+        } else if (reply->code != ZK_NODE_EXISTS ||
+                   zk_get(members_port(members), members->self_path, on_taken, members,
+                          &members->register_call, NULL, NULL, NULL) < 0) {
+                members_retry_later(members);
+        }
+}
+
+void members_register(Members *members) {
+        g_autofree char *data = member_encode(members->self);
+
+        if (zk_create(members_port(members), members->self_path, data, ZK_CREATE_EPHEMERAL,
+                      on_registered, members, &members->register_call) < 0) {
+                members_retry_later(members);
+                return;
+        }
+        g_free(members->written);
+        members->written = g_steal_pointer(&data);
+}
+
+static void on_published(const ZkReply *reply, void *userdata) {
+        Members *members = userdata;
+
+        members->publish_call = NULL;
+        if (reply->code == ZK_OK) {
+                coordinator_clock_sample(members->coordinator, reply->stat.mtime_ms,
+                                         reply->sent_realtime);
+                members_publish(members);       /* it may have changed again meanwhile */
+        } else if (reply->code == ZK_NO_NODE) { /* somebody deleted it: we are not dead */
+                members->registered = members->announced = false;
+                members_register(members);
+        } else {
+                g_clear_pointer(&members->written, g_free);
+        }
+}
+
+void members_measure(Members *members) {
+        g_autofree char *data = member_encode(members->self);
+
+        if (!members->registered || members->publish_call || !members_port(members))
+                return;
+        if (zk_set(members_port(members), members->self_path, data, -1, on_published, members,
+                   &members->publish_call) < 0)
+                return;
+        g_free(members->written);
+        members->written = g_steal_pointer(&data);
+}
+
+void members_publish(Members *members) {
+        g_autofree char *data = member_encode(members->self);
+
+        if (g_strcmp0(data, members->written) != 0)
+                members_measure(members);
+}
+
+void members_set_unfit(Members *members, const char *job, const char *why) {
+        if (why)
+                g_hash_table_insert(members->self->unfit, g_strdup(job), g_strdup(why));
+        else
+                g_hash_table_remove(members->self->unfit, job);
+}
+
+void members_set_drifted(Members *members, const char *job, bool drifted) {
+        if (drifted)
+                g_hash_table_add(members->self->drifted, g_strdup(job));
+        else
+                g_hash_table_remove(members->self->drifted, job);
+}
+
+void members_set_skewed(Members *members, bool skewed) {
+        members->self->skewed = skewed;
+}
+
+const char *members_unfit(const Members *members, const char *job) {
+        if (g_hash_table_contains(members->self->drifted, job))
+                return "this node's definition differs from the one in force in the cluster";
+        return g_hash_table_lookup(members->self->unfit, job);
+}
+
+const char *members_self_path(const Members *members) {
+        return members->self_path;
+}
+
+const char *members_fault(const Members *members) {
+        return members->fault ? members->fault : "";
+}
