@@ -19,12 +19,12 @@
 
 int64_t members_session_left(const Coordinator *coordinator) {
         g_autofree char *path = g_build_filename(coordinator->runtime_dir, "session", NULL);
-        ZkSessionId session = {0};
+        SessionFile file = {0};
         int64_t id;
 
-        (void)session_file_load(path, &session);
-        id = session.id;
-        explicit_bzero(&session, sizeof(session)); /* its password */
+        (void)session_file_load(path, NULL, &file);
+        id = file.session.id;
+        explicit_bzero(&file, sizeof(file)); /* its password */
         return id;
 }
 

@@ -34,18 +34,22 @@ void session_arm(Session *session, sd_event_source **source, clockid_t clock, us
                 (void)sd_event_exit(session->event, r);
 }
 
-static usec_t after_good(const Session *session, usec_t lease) {
-        if (!session->established || session->ending != ENDING_NOT || session->good == 0)
+static usec_t after_good(const Session *session, usec_t lease, usec_t inherited) {
+        if (session->ending != ENDING_NOT)
                 return 0;
-        return usec_add(session->good, lease);
+        if (!session->established)
+                return inherited;
+        return session->good == 0 ? 0 : usec_add(session->good, lease);
 }
 
 usec_t session_held_until(const Session *session) {
-        return after_good(session, deadline_lease(&session->rule, session->timeout));
+        return after_good(session, deadline_lease(&session->rule, session->timeout),
+                          session->inherited_until);
 }
 
 usec_t session_stop_at(const Session *session) {
-        return after_good(session, deadline_stop_after(&session->rule, session->timeout));
+        return after_good(session, deadline_stop_after(&session->rule, session->timeout),
+                          session->inherited_stop_at);
 }
 
 static int on_stop(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -53,11 +57,17 @@ static int on_stop(sd_event_source *source, uint64_t usec, void *userdata) {
 
         (void)source;
         (void)usec;
-        if (clock_boottime() < session_stop_at(session) || session->stopped)
+        if (clock_boottime() < session_stop_at(session) || session_stop_at(session) == 0 ||
+            session->stopped)
                 return 0;
         session->stopped = true;
         (void)session_emit(session, SESSION_EVENT_STOP);
         return 0;
+}
+
+/* Return: whether the deadline has passed. */
+static bool is_over(const Session *session) {
+        return session_held_until(session) > 0 && clock_boottime() >= session_held_until(session);
 }
 
 static int on_lost(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -65,19 +75,21 @@ static int on_lost(sd_event_source *source, uint64_t usec, void *userdata) {
 
         (void)source;
         (void)usec;
-        if (clock_boottime() >= session_held_until(session))
+        if (is_over(session))
                 session_lose(session);
         return 0;
 }
 
 void session_beat_arm(Session *session) {
+        if (session->established)
+                session_file_it(session);
         session_arm(session, &session->stop, CLOCK_BOOTTIME, session_stop_at(session), on_stop);
         session_arm(session, &session->lost, CLOCK_BOOTTIME, session_held_until(session), on_lost);
 }
 
 /* A heartbeat that was sent then proves that the session was alive then. */
 static void on_good(Session *session, usec_t sent) {
-        if (session->established && clock_boottime() >= session_held_until(session)) {
+        if (is_over(session)) {
                 session_lose(session); /* too late: the timer is about to say the same */
                 return;
         }
@@ -180,12 +192,15 @@ void session_beat_suspend(Session *session) {
 
 void session_beat_end(Session *session) {
         session->beat = sd_event_source_disable_unref(session->beat);
-        session->stop = sd_event_source_disable_unref(session->stop);
-        session->lost = sd_event_source_disable_unref(session->lost);
+        /* The deadline of the process before us does not depend on how our attempts fare. */
+        if (session->inherited_until == 0) {
+                session->stop = sd_event_source_disable_unref(session->stop);
+                session->lost = sd_event_source_disable_unref(session->lost);
+                session->stopped = false;
+        }
         session->beat_call = zk_call_free(session->beat_call);
         session->beat_sent = 0;
         session->doubt = false;
-        session->stopped = false;
         session->good = 0;
         session->timeout = 0;
 }

@@ -1,11 +1,14 @@
-/* See session-file.h. The format is fixed lines rather than JSON, because this floor has no JSON
- * library and three values need none:
+/* See session-file.h. The format is fixed lines rather than JSON, because every value has a fixed
+ * width then, and the deadline can be moved in place:
  *
- *   jobkeeper session 1
- *   boot 6d1f...           /proc/sys/kernel/random/boot_id
- *   id 0x1000000a5f40000
+ *   jobkeeper session 2
+ *   boot 6d1f...           the boot id
+ *   identity n1 /jobkeeper whatever the owner says
+ *   id 0x01000000a5f40000
  *   password 0f...         32 hexadecimal digits
  *   timeout 30000          negotiated, ms; for people
+ *   held-until 812345678   D, microseconds on CLOCK_BOOTTIME (these three with leading zeros)
+ *   stop-at 804345678      D - K
  */
 #include "session-file.h"
 
@@ -14,18 +17,21 @@
 #include <glib.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <systemd/sd-id128.h>
 
+#define MAGIC "jobkeeper session 2"
+#define NUMBER "%020" PRIu64
 #define FORMAT                                                                                     \
-        "jobkeeper session 1\n"                                                                    \
-        "boot %s\n"                                                                                \
-        "id 0x%" PRIx64 "\n"                                                                       \
-        "password %s\n"                                                                            \
-        "timeout %" PRIu64 "\n"
+        MAGIC "\n"                                                                                 \
+              "boot %s\n"                                                                          \
+              "identity %s\n"                                                                      \
+              "id 0x%016" PRIx64 "\n"                                                              \
+              "password %s\n"                                                                      \
+              "timeout " NUMBER "\n"                                                               \
+              "held-until " NUMBER "\n"                                                            \
+              "stop-at " NUMBER "\n"
 #define FILE_BYTES_MAX 4096
-#define BOOT_ID_PATH "/proc/sys/kernel/random/boot_id"
 #define PASSWORD_BYTES G_SIZEOF_MEMBER(ZkSessionId, password)
 #define PASSWORD_DIGITS (2 * PASSWORD_BYTES)
 
@@ -47,20 +53,18 @@ static int read_small(const char *path, char **ret_text) {
         return 0;
 }
 
-static int boot_id(char **ret_boot) {
-        int r = read_small(BOOT_ID_PATH, ret_boot);
+static int boot_id(char ret_boot[static SD_ID128_STRING_MAX]) {
+        sd_id128_t boot;
+        int r = sd_id128_get_boot(&boot);
 
         if (r >= 0)
-                g_strstrip(*ret_boot);
+                (void)sd_id128_to_string(boot, ret_boot);
         return r;
 }
 
-static char *password_to_hex(const char *password) {
-        char *hex = g_malloc(PASSWORD_DIGITS + 1);
-
+static void password_to_hex(const char *password, char ret_hex[static PASSWORD_DIGITS + 1]) {
         for (size_t i = 0; i < PASSWORD_BYTES; i++)
-                (void)snprintf(hex + 2 * i, 3, "%02x", (unsigned char)password[i]);
-        return hex;
+                (void)snprintf(ret_hex + 2 * i, 3, "%02x", (unsigned char)password[i]);
 }
 
 static bool password_from_hex(const char *hex, char *ret_password) {
@@ -77,89 +81,118 @@ static bool password_from_hex(const char *hex, char *ret_password) {
         return true;
 }
 
-/* Return: what follows "KEY " on the given line, or NULL. */
+/* Return: what follows "KEY " on the given line; "" when it does not begin so. */
 static const char *value_of(char **lines, unsigned line, const char *key) {
         size_t length = strlen(key);
 
         if (line >= g_strv_length(lines) || !g_str_has_prefix(lines[line], key) ||
             lines[line][length] != ' ')
-                return NULL;
+                return "";
         return lines[line] + length + 1;
 }
 
-static int parse(const char *text, const char *boot, ZkSessionId *ret_session) {
-        g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-        const char *of_boot = value_of(lines, 1, "boot"), *id = value_of(lines, 2, "id"),
-                   *password = value_of(lines, 3, "password");
-        ZkSessionId session = {0};
-        guint64 number;
+static bool take_number(char **lines, unsigned line, const char *key, usec_t *ret_value) {
+        guint64 number = 0;
 
-        if (g_strcmp0(lines[0], "jobkeeper session 1") != 0 || !of_boot || !id || !password)
-                return -EBADMSG;
-        if (g_strcmp0(of_boot, boot) != 0)
-                return -ESTALE;
+        if (!g_ascii_string_to_unsigned(value_of(lines, line, key), 10, 0, G_MAXUINT64, &number,
+                                        NULL))
+                return false;
+        *ret_value = number;
+        return true;
+}
+
+static bool take_session(char **lines, ZkSessionId *ret_session) {
+        const char *id = value_of(lines, 3, "id");
+        guint64 number = 0;
+
         if (!g_str_has_prefix(id, "0x") ||
             !g_ascii_string_to_unsigned(id + 2, 16, 1, G_MAXUINT64, &number, NULL) ||
-            !password_from_hex(password, session.password))
+            !password_from_hex(value_of(lines, 4, "password"), ret_session->password))
+                return false;
+        ret_session->id = (int64_t)number;
+        return true;
+}
+
+static int parse(const char *text, const char *boot, const char *identity, SessionFile *ret_file) {
+        g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+        SessionFile file = {0};
+
+        if (g_strcmp0(lines[0], MAGIC) != 0 || !*value_of(lines, 1, "boot"))
                 return -EBADMSG;
-        session.id = (int64_t)number;
-        *ret_session = session;
+        if (strcmp(value_of(lines, 1, "boot"), boot) != 0 ||
+            strcmp(value_of(lines, 2, "identity"), identity ? identity : "") != 0)
+                return -ESTALE;
+        if (!take_session(lines, &file.session) ||
+            !take_number(lines, 5, "timeout", &file.timeout) ||
+            !take_number(lines, 6, "held-until", &file.held_until) ||
+            !take_number(lines, 7, "stop-at", &file.stop_at) || file.stop_at > file.held_until)
+                return -EBADMSG;
+        file.timeout *= USEC_PER_MSEC;
+        *ret_file = file;
         return 0;
 }
 
-int session_file_load(const char *path, ZkSessionId *ret_session) {
-        g_autofree char *text = NULL, *boot = NULL;
+int session_file_load(const char *path, const char *identity, SessionFile *ret_file) {
+        char boot[SD_ID128_STRING_MAX];
+        g_autofree char *text = NULL;
         int r;
 
         r = read_small(path, &text);
-        if (r < 0)
-                return r;
-        r = boot_id(&boot);
-        if (r < 0)
-                return r;
-        return parse(text, boot, ret_session);
+        if (r >= 0)
+                r = boot_id(boot);
+        return r < 0 ? r : parse(text, boot, identity, ret_file);
 }
 
-static int write_all(int fd, const char *text) {
-        size_t length = strlen(text);
+static int compose(const char *identity, const SessionFile *file, char **ret_text) {
+        char boot[SD_ID128_STRING_MAX], password[PASSWORD_DIGITS + 1];
+        int r = boot_id(boot);
 
-        while (length > 0) {
-                ssize_t n = write(fd, text, length);
-
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n < 0)
-                        return -errno;
-                text += n;
-                length -= (size_t)n;
-        }
-        return fsync(fd) < 0 ? -errno : 0;
+        if (r < 0)
+                return r;
+        password_to_hex(file->session.password, password);
+        *ret_text = g_strdup_printf(FORMAT, boot, identity ? identity : "",
+                                    (uint64_t)file->session.id, password,
+                                    file->timeout / USEC_PER_MSEC, file->held_until, file->stop_at);
+        return 0;
 }
 
-int session_file_save(const char *path, const ZkSessionId *session, usec_t timeout) {
-        g_autofree char *temporary = g_strconcat(path, ".new", NULL), *boot = NULL, *text = NULL,
-                        *password = password_to_hex(session->password);
-        _cleanup_close_ int fd = -1;
+/* Return: the errno of what is likely to go wrong here; -EIO for the rest. */
+static int errno_of(const GError *error) {
+        static const int codes[] = {EACCES, EISDIR, ENOENT, ENOSPC, ENOTDIR, EROFS};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(codes); i++)
+                if (g_error_matches(error, G_FILE_ERROR, (int)g_file_error_from_errno(codes[i])))
+                        return -codes[i];
+        return -EIO;
+}
+
+int session_file_save(const char *path, const char *identity, const SessionFile *file) {
+        g_autoptr(GError) error = NULL;
+        g_autofree char *text = NULL;
+        int r = compose(identity, file, &text);
+
+        if (r < 0)
+                return r;
+        if (!g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0600, &error))
+                return errno_of(error);
+        return 0;
+}
+
+int session_file_renew(const char *path, const char *identity, const SessionFile *file) {
+        _cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+        g_autofree char *text = NULL;
+        ssize_t n;
         int r;
 
-        r = boot_id(&boot);
-        if (r < 0)
-                return r;
-        text =
-            g_strdup_printf(FORMAT, boot, (uint64_t)session->id, password, timeout / USEC_PER_MSEC);
-
-        /* A leftover may have another mode or owner. */
-        if (unlink(temporary) < 0 && errno != ENOENT)
-                return -errno;
-        fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
                 return -errno;
-        r = write_all(fd, text);
-        if (r >= 0 && rename(temporary, path) < 0)
-                r = -errno;
+        r = compose(identity, file, &text);
         if (r < 0)
-                (void)unlink(temporary);
-        return r;
+                return r;
+        n = write(fd, text, strlen(text));
+        if (n < 0)
+                return -errno;
+        return (size_t)n == strlen(text) ? 0 : -EIO;
 }
 
 int session_file_remove(const char *path) {

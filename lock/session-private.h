@@ -31,7 +31,9 @@ struct Session {
         char *auth; /* a secret, wiped when freed; or NULL */
         usec_t session_timeout;
         DeadlineRule rule;
-        char *state_file;
+        char *state_file, *identity;
+        bool filed;   /* the state file is of the present session */
+        bool unfiled; /* it could not be written, which was said */
         void (*log)(int priority, const char *message, void *userdata);
 
         SessionEventFunc func;
@@ -47,6 +49,7 @@ struct Session {
         bool established;   /* the first heartbeat of this zk was good: session_zk() gives it */
         ZkSessionId wanted; /* from the state file, until it is attached to or known to be gone; id
                                0: none */
+        usec_t inherited_until, inherited_stop_at; /* its D and D - K; 0 when nothing is wanted */
         char *fault;
         usec_t retry_delay;
         sd_event_source *retry;
@@ -75,6 +78,8 @@ struct Session {
 void session_established(Session *session);
 /* What can be known of the servers' tick is known: begins, or refuses. May free the session. */
 void session_probed(Session *session);
+/* Writes down what the next process needs; at every change of the deadline. */
+void session_file_it(Session *session);
 void session_lose(Session *session);
 void session_say(Session *session, int priority, const char *message);
 

@@ -101,17 +101,35 @@ static void remove_file(Session *session) {
         }
 }
 
-static void save_file(Session *session) {
-        ZkSessionId id = zk_session_id(session->zk);
-        int r =
-            session->state_file ? session_file_save(session->state_file, &id, session->timeout) : 0;
+void session_file_it(Session *session) {
+        const SessionFile file = {
+            .session = zk_session_id(session->zk),
+            .timeout = session->timeout,
+            .held_until = session_held_until(session),
+            .stop_at = session_stop_at(session),
+        };
+        int r = -ENOENT;
 
-        if (r < 0) {
+        if (!session->state_file)
+                return;
+        if (session->filed)
+                r = session_file_renew(session->state_file, session->identity, &file);
+        if (r < 0)
+                r = session_file_save(session->state_file, session->identity, &file);
+        session->filed = r >= 0;
+        if (r < 0 && !session->unfiled) {
                 g_autofree char *message = g_strdup_printf(
                     "%s: cannot be written, so a restart will not find its locks: %s",
                     session->state_file, g_strerror(-r));
                 session_say(session, LOG_WARNING, message);
         }
+        session->unfiled = r < 0;
+}
+
+/* Nothing is wanted of the process before us any more. */
+static void forget_predecessor(Session *session) {
+        session->wanted = (ZkSessionId){0};
+        session->inherited_until = session->inherited_stop_at = 0;
 }
 
 /* A heartbeat was good, and the servers' tick is known. */
@@ -123,9 +141,10 @@ void session_established(Session *session) {
         session->established = true;
         session->state = SESSION_CONNECTED;
         session->retry_delay = SESSION_RETRY_FIRST;
-        session->wanted = (ZkSessionId){0};
+        session->stopped = false;
+        session->filed = false;
+        forget_predecessor(session);
         g_clear_pointer(&session->fault, g_free);
-        save_file(session);
         session_beat_arm(session);
         (void)session_emit(session, attached ? SESSION_EVENT_ATTACHED : SESSION_EVENT_CONNECTED);
 }
@@ -135,6 +154,8 @@ static bool lose(Session *session) {
         Zk *zk = g_steal_pointer(&session->zk);
         bool alive;
 
+        session->retry = sd_event_source_disable_unref(session->retry);
+        forget_predecessor(session);
         drop_zk(session);
         session->state = SESSION_CONNECTING;
         remove_file(session);
@@ -201,13 +222,9 @@ static void on_suspended(Session *session) {
 }
 
 static void on_expired(Session *session) {
-        if (session->established) {
+        if (session->established || session->wanted.id != 0) {
                 session_lose(session);
                 return;
-        }
-        if (session->wanted.id != 0) {
-                session->wanted = (ZkSessionId){0};
-                remove_file(session);
         }
         drop_zk(session);
         connect_now(session);
@@ -301,12 +318,19 @@ static void connect_now(Session *session) {
 
 static void load_file(Session *session) {
         g_autofree char *message = NULL;
-        int r = session->state_file ? session_file_load(session->state_file, &session->wanted)
-                                    : -ENOENT;
+        SessionFile file = {0};
+        int r = session->state_file
+                    ? session_file_load(session->state_file, session->identity, &file)
+                    : -ENOENT;
 
-        if (r == -EBADMSG)
+        if (r >= 0) {
+                session->wanted = file.session;
+                session->inherited_until = file.held_until;
+                session->inherited_stop_at = file.stop_at;
+                session_beat_arm(session);
+        } else if (r == -EBADMSG)
                 message = g_strdup_printf("%s: damaged, ignored", session->state_file);
-        else if (r < 0 && r != -ENOENT && r != -ESTALE)
+        else if (r != -ENOENT && r != -ESTALE)
                 message =
                     g_strdup_printf("%s: cannot be read: %s", session->state_file, g_strerror(-r));
         if (message)
@@ -325,6 +349,7 @@ int session_new(sd_event *event, const SessionOptions *options, SessionEventFunc
         session->session_timeout = options->session_timeout;
         session->rule = options->rule;
         session->state_file = g_strdup(options->state_file);
+        session->identity = g_strdup(options->identity);
         session->log = options->log;
         session->func = func;
         session->userdata = userdata;
@@ -349,6 +374,7 @@ Session *session_free(Session *session) {
         session->refs++;
         session->state = SESSION_CLOSED;
         session->established = false; /* whoever is told begins nothing new */
+        forget_predecessor(session);
         session_emit_to_listeners(session, SESSION_EVENT_CLOSED);
         session_listeners_free(session);
         g_datalist_clear(&session->data);
@@ -362,6 +388,7 @@ Session *session_free(Session *session) {
                 explicit_bzero(session->auth, strlen(session->auth));
         g_clear_pointer(&session->auth, g_free);
         g_clear_pointer(&session->state_file, g_free);
+        g_clear_pointer(&session->identity, g_free);
         g_clear_pointer(&session->fault, g_free);
         session_unref(session);
         session_unref(session);
@@ -381,6 +408,7 @@ static void end(Session *session, SessionEnding ending) {
         session->ending = ending;
         session->retry = sd_event_source_disable_unref(session->retry);
         session->silence = sd_event_source_disable_unref(session->silence);
+        forget_predecessor(session);
         session_beat_end(session);
         session_probe_end(session);
         if (session->zk && ending == ENDING_CLOSE)

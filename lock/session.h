@@ -17,7 +17,11 @@
  * says so.
  *
  * With a state file the session's id and password are kept there (mode 0600), so that a restarted
- * process attaches to the same session: see session_detach().
+ * process attaches to the same session: see session_detach(). The deadline is kept there as well,
+ * and stays in force: until the first good heartbeat of the new process the locks are certain only
+ * as long as they were for the process before it. So a process that found such a file reports STOP
+ * and LOST at the old D - K and D, at once where they have passed, unless it has reported ATTACHED
+ * by then; it reports LOST as well when a server says that the session has expired.
  */
 #pragma once
 
@@ -34,6 +38,7 @@ typedef struct SessionOptions {
         DeadlineRule rule;
         const char *auth;       /* see ZkOptions; may be NULL */
         const char *state_file; /* NULL: keep nothing */
+        const char *identity;   /* one line, or NULL: a state file of another one is ignored */
         /* May be NULL. The library's own lines come at LOG_DEBUG. */
         void (*log)(int priority, const char *message, void *userdata);
 } SessionOptions;
@@ -87,10 +92,11 @@ SessionState session_state(const Session *session);
 Zk *session_zk(const Session *session);
 /* ZooKeeper's id of the present session, 0 while there is none. */
 int64_t session_id(const Session *session);
-/* D on CLOCK_BOOTTIME; 0 when there is no session. Always compare with clock_boottime(): "held" is
- * a question about time. */
+/* D on CLOCK_BOOTTIME; 0 when there is no session. Before the first answer it is that of the
+ * process before us, if its state file was found. Always compare with clock_boottime(): "held" is a
+ * question about time. */
 usec_t session_held_until(const Session *session);
-/* D - K on CLOCK_BOOTTIME; 0 when there is no session. */
+/* D - K on CLOCK_BOOTTIME, likewise. */
 usec_t session_stop_at(const Session *session);
 const char *session_fault(const Session *session);
 /* The loop that it was made for. Borrowed. */

@@ -34,6 +34,7 @@ typedef struct Peer {
         bool free_in_event;
         GString *log;
         char *directory, *file;
+        const char *identity;
         unsigned descriptors;
 } Peer;
 
@@ -67,6 +68,7 @@ static void peer_start(Peer *peer, const char *servers, usec_t timeout) {
                                      .session_timeout = timeout,
                                      .rule = rule,
                                      .state_file = peer->file,
+                                     .identity = peer->identity,
                                      .log = on_log,
                                  },
                                  on_event, peer, &peer->session),
@@ -258,10 +260,12 @@ Test(session, detached_session_ends_at_its_timeout) {
         cr_assert_gt(clock_boottime(), detached + deadline_lease(&rule, SHORT),
                      "it outlived every deadline that it could have had");
 
-        /* The file is there, the session is not: a new one, and no word of the old. */
+        /* The file is there, the session is not: its loss is told, then a new one begins. */
         peer_start(&peer, zookeeper_shared(), SHORT);
         cr_assert(await_event(&peer, SESSION_EVENT_CONNECTED));
-        cr_assert_eq(peer.n_events, 1);
+        cr_assert_eq(peer.n_events, 3);
+        cr_assert_eq(peer.events[0], SESSION_EVENT_STOP);
+        cr_assert_eq(peer.events[1], SESSION_EVENT_LOST);
         peer_stop(&peer);
         peer_clear(&peer);
         peer_stop(&witness);
@@ -321,6 +325,136 @@ Test(session, state_file_of_another_boot_or_damaged_is_ignored) {
         detach_then_spoil(&peer, "id 0x", "id xyz");
         detach_then_spoil(&peer, "jobkeeper", "jobkeepes");
         peer_clear(&peer);
+}
+
+Test(session, state_file_of_another_identity_is_not_attached_to) {
+        Peer peer = {.identity = "one /tree"};
+        int64_t id;
+
+        peer_prepare(&peer);
+        peer_start(&peer, zookeeper_shared(), SHORT);
+        cr_assert(await_event(&peer, SESSION_EVENT_CONNECTED));
+        id = session_id(peer.session);
+        peer.session = session_free(peer.session);
+        peer.identity = "other /tree";
+        peer_start(&peer, zookeeper_shared(), SHORT);
+        cr_assert_eq(session_held_until(peer.session), 0, "nothing is inherited");
+        cr_assert(await_event(&peer, SESSION_EVENT_CONNECTED));
+        cr_assert_eq(peer.n_events, 1);
+        cr_assert_neq(session_id(peer.session), id);
+        peer_stop(&peer);
+        peer_clear(&peer);
+}
+
+static bool has_moved(void *userdata) {
+        const Peer *peer = userdata;
+
+        return session_held_until(peer->session) > peer->held_until_last;
+}
+
+/* What is killed between two heartbeats leaves the deadline of the last good one. */
+Test(session, a_process_inherits_the_deadline_of_the_one_before_it) {
+        struct stat first, last;
+        Peer peer = {0};
+        usec_t held_until;
+
+        peer_prepare(&peer);
+        peer_start(&peer, zookeeper_shared(), SHORT);
+        cr_assert(await_event(&peer, SESSION_EVENT_CONNECTED));
+        cr_assert_eq(stat(peer.file, &first), 0);
+        peer.held_until_last = session_held_until(peer.session);
+        cr_assert(loop_until(peer.event, has_moved, &peer, LIMIT));
+        held_until = session_held_until(peer.session);
+        peer.session = session_free(peer.session);
+        cr_assert_eq(stat(peer.file, &last), 0);
+        cr_assert_eq(first.st_ino, last.st_ino, "a heartbeat writes in place");
+        cr_assert_eq(last.st_mode & 07777, 0600);
+
+        peer_start(&peer, zookeeper_shared(), SHORT);
+        cr_assert_eq(session_held_until(peer.session), held_until);
+        cr_assert_eq(session_stop_at(peer.session), held_until - rule.fence_budget);
+        cr_assert_null(session_zk(peer.session));
+        cr_assert(await_event(&peer, SESSION_EVENT_ATTACHED));
+        cr_assert_eq(peer.n_events, 1);
+        cr_assert_gt(session_held_until(peer.session), held_until);
+        peer_stop(&peer);
+        peer_clear(&peer);
+}
+
+Test(session, an_inherited_deadline_ends_in_stop_and_loss_without_any_answer) {
+        ZooKeeperServer *server = zookeeper_server_new(ZOOKEEPER_TICK_MS);
+        Peer peer = {0};
+        usec_t held_until;
+        int64_t id;
+
+        peer_prepare(&peer);
+        peer_start(&peer, zookeeper_server_address(server), SHORT);
+        cr_assert(await_event(&peer, SESSION_EVENT_CONNECTED));
+        id = session_id(peer.session);
+        zookeeper_server_freeze(server);
+        held_until = session_held_until(peer.session);
+        peer.session = session_free(peer.session);
+
+        peer_start(&peer, zookeeper_server_address(server), SHORT);
+        cr_assert(await_event(&peer, SESSION_EVENT_STOP));
+        cr_assert_geq(peer.times[peer.n_events - 1], held_until - rule.fence_budget);
+        cr_assert_lt(peer.times[peer.n_events - 1], held_until - rule.fence_budget + LATE_MAX);
+        cr_assert(await_event(&peer, SESSION_EVENT_LOST));
+        cr_assert_geq(peer.times[peer.n_events - 1], held_until);
+        cr_assert_lt(peer.times[peer.n_events - 1], held_until + LATE_MAX);
+        cr_assert_eq(session_held_until(peer.session), 0);
+        cr_assert_not(g_file_test(peer.file, G_FILE_TEST_EXISTS));
+
+        zookeeper_server_thaw(server);
+        cr_assert(await_event(&peer, SESSION_EVENT_CONNECTED));
+        cr_assert_neq(session_id(peer.session), id);
+        cr_assert_eq(count_events(&peer, SESSION_EVENT_STOP), 1);
+        cr_assert_eq(count_events(&peer, SESSION_EVENT_LOST), 1);
+        peer_stop(&peer);
+        peer_clear(&peer);
+        zookeeper_server_free(server);
+}
+
+Test(session, an_inherited_session_that_is_stopped_may_still_be_attached_to) {
+        ZooKeeperServer *server = zookeeper_server_new(ZOOKEEPER_TICK_MS);
+        Peer peer = {0};
+        int64_t id;
+
+        peer_prepare(&peer);
+        peer_start(&peer, zookeeper_server_address(server), SHORT);
+        cr_assert(await_event(&peer, SESSION_EVENT_CONNECTED));
+        id = session_id(peer.session);
+        zookeeper_server_freeze(server);
+        peer.session = session_free(peer.session);
+        peer_start(&peer, zookeeper_server_address(server), SHORT);
+        cr_assert(await_event(&peer, SESSION_EVENT_STOP));
+        zookeeper_server_thaw(server);
+        cr_assert(await_event(&peer, SESSION_EVENT_ATTACHED));
+        cr_assert_eq(session_id(peer.session), id);
+        cr_assert_eq(count_events(&peer, SESSION_EVENT_LOST), 0);
+        loop_for(peer.event, 3 * USEC_PER_SEC); /* past the old deadline */
+        cr_assert_eq(count_events(&peer, SESSION_EVENT_LOST), 0);
+        cr_assert_eq(count_events(&peer, SESSION_EVENT_STOP), 1);
+        peer_stop(&peer);
+        peer_clear(&peer);
+        zookeeper_server_free(server);
+}
+
+Test(session, an_inherited_session_that_a_server_calls_expired_is_lost) {
+        ZooKeeperServer *server = zookeeper_server_new(ZOOKEEPER_TICK_MS);
+        Peer peer = {0};
+
+        peer_prepare(&peer);
+        peer_start(&peer, zookeeper_shared(), SHORT);
+        cr_assert(await_event(&peer, SESSION_EVENT_CONNECTED));
+        peer.session = session_free(peer.session);
+        peer_start(&peer, zookeeper_server_address(server), SHORT); /* which never heard of it */
+        cr_assert(await_event(&peer, SESSION_EVENT_CONNECTED));
+        cr_assert_eq(peer.events[peer.n_events - 2], SESSION_EVENT_LOST);
+        cr_assert_eq(count_events(&peer, SESSION_EVENT_ATTACHED), 0);
+        peer_stop(&peer);
+        peer_clear(&peer);
+        zookeeper_server_free(server);
 }
 
 Test(session, frozen_server_is_lost_at_the_deadline) {
