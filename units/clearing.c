@@ -1,0 +1,226 @@
+/* See clearing.h.
+ *
+ * One look is one ListUnitsByPatterns. Whoever has a job queued or runs (a start job lasts as long
+ * as the main process), or has somebody in its cgroup, is not gone. Each of them is asked to stop
+ * once, and again where PID 1 did not hear of it; then the next look follows, soon: how long it
+ * takes is what the owner's locks have to last for.
+ */
+#include "clearing.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <signal.h>
+
+#include "cgroup.h"
+#include "unit-manager.h"
+
+#define LOOK_PERIOD (50 * USEC_PER_MSEC)
+#define RETRY_DELAY (500 * USEC_PER_MSEC)
+
+typedef struct Victim {
+        Clearing *clearing; /* weak: owns us */
+        char *name;
+        bool stop_sent, kill_sent;
+        BusCall *stop, *kill;
+} Victim;
+
+struct Clearing {
+        UnitManager *manager; /* weak */
+        char *pattern, *slice;
+        ClearingOptions options; /* the functions */
+        bool want_kill;
+        GHashTable *victims; /* name → Victim */
+        BusCall *list;
+        sd_event_source *timer;
+};
+
+static void clearing_look(Clearing *clearing);
+
+static void victim_free(void *data) {
+        Victim *victim = data;
+
+        bus_call_free(victim->stop);
+        bus_call_free(victim->kill);
+        g_free(victim->name);
+        g_free(victim);
+}
+
+bool unit_is_populated(const UnitManager *manager, const char *slice, const char *unit) {
+        g_autofree char *path = cgroup_path_of_unit(slice, unit);
+
+        return cgroup_is_populated(unit_manager_cgroup_root(manager), path);
+}
+
+/* ---- ending one ---- */
+
+static int build(sd_bus *bus, const char *member, sd_bus_message **ret_message) {
+        return sd_bus_message_new_method_call(bus, ret_message, SYSTEMD_SERVICE, SYSTEMD_PATH,
+                                              SYSTEMD_MANAGER, member);
+}
+
+static int build_stop(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
+        const Victim *victim = userdata;
+        int r = build(bus, "StopUnit", &message);
+
+        if (r >= 0)
+                r = sd_bus_message_append(message, "ss", victim->name, "replace");
+        if (r >= 0)
+                *ret_message = g_steal_pointer(&message);
+        return r;
+}
+
+static int build_kill(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
+        const Victim *victim = userdata;
+        int r = build(bus, "KillUnit", &message);
+
+        if (r >= 0)
+                r = sd_bus_message_append(message, "ssi", victim->name, "all", SIGKILL);
+        if (r >= 0)
+                *ret_message = g_steal_pointer(&message);
+        return r;
+}
+
+/* Whatever the answer was, the next look tells whether it is gone; an error may mean just that. */
+static void on_stopped(sd_bus_message *reply, const sd_bus_error *error, void *userdata) {
+        ((Victim *)userdata)->stop_sent = !error;
+}
+
+static void on_killed(sd_bus_message *reply, const sd_bus_error *error, void *userdata) {
+        ((Victim *)userdata)->kill_sent = !error;
+}
+
+static void pursue(Victim *victim) {
+        BusQueue *queue = unit_manager_queue(victim->clearing->manager);
+
+        if (victim->clearing->want_kill && !victim->kill_sent) {
+                victim->kill_sent = true;
+                bus_call_free(victim->kill);
+                victim->kill = bus_call_new(queue, build_kill, on_killed, victim,
+                                            SYSTEMD_CALL_TIMEOUT, BUS_CALL_URGENT);
+        }
+        if (!victim->stop_sent) { /* after a kill as well: it may be about to start */
+                victim->stop_sent = true;
+                bus_call_free(victim->stop);
+                victim->stop = bus_call_new(queue, build_stop, on_stopped, victim,
+                                            SYSTEMD_CALL_TIMEOUT, BUS_CALL_URGENT);
+        }
+}
+
+static void end_unit(Clearing *clearing, const char *name) {
+        Victim *victim = g_hash_table_lookup(clearing->victims, name);
+
+        if (!victim) {
+                victim = g_new0(Victim, 1);
+                victim->clearing = clearing;
+                victim->name = g_strdup(name);
+                g_hash_table_insert(clearing->victims, victim->name, victim);
+                clearing->options.found(name, clearing->options.userdata);
+        }
+        pursue(victim);
+}
+
+/* ---- looking ---- */
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        clearing_look(userdata);
+        return 0;
+}
+
+static void look_in(Clearing *clearing, usec_t delay) {
+        clearing->timer = sd_event_source_disable_unref(clearing->timer);
+        (void)sd_event_add_time_relative(unit_manager_event(clearing->manager), &clearing->timer,
+                                         CLOCK_MONOTONIC, delay, USEC_PER_MSEC, on_timer, clearing);
+}
+
+/* Reads the list and ends what must not be. Return: how many are left, or negative errno. */
+static int end_listed(Clearing *clearing, sd_bus_message *reply) {
+        const char *name = NULL;
+        uint32_t systemd_job = 0;
+        int left = 0, r = sd_bus_message_enter_container(reply, 'a', "(ssssssouso)");
+
+        while (r >= 0 && (r = sd_bus_message_read(reply, "(ssssssouso)", &name, NULL, NULL, NULL,
+                                                  NULL, NULL, NULL, &systemd_job, NULL, NULL)) > 0)
+                if ((systemd_job != 0 ||
+                     unit_is_populated(clearing->manager, clearing->slice, name)) &&
+                    !clearing->options.spare(name, clearing->options.userdata)) {
+                        end_unit(clearing, name);
+                        left++;
+                }
+        return r < 0 ? r : left;
+}
+
+static void on_listed(sd_bus_message *reply, const sd_bus_error *error, void *userdata) {
+        Clearing *clearing = userdata;
+        int left = reply ? end_listed(clearing, reply) : -1;
+
+        if (left == 0)
+                clearing->options.gone(clearing->options.userdata);
+        else
+                look_in(clearing, left < 0 ? RETRY_DELAY : LOOK_PERIOD);
+}
+
+static int build_list(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
+        const Clearing *clearing = userdata;
+        int r = build(bus, "ListUnitsByPatterns", &message);
+
+        if (r >= 0)
+                r = sd_bus_message_append(message, "asas", 0, 1, clearing->pattern);
+        if (r >= 0)
+                *ret_message = g_steal_pointer(&message);
+        return r;
+}
+
+static void clearing_look(Clearing *clearing) {
+        clearing->timer = sd_event_source_disable_unref(clearing->timer);
+        bus_call_free(clearing->list);
+        clearing->list = bus_call_new(unit_manager_queue(clearing->manager), build_list, on_listed,
+                                      clearing, SYSTEMD_CALL_TIMEOUT, BUS_CALL_URGENT);
+}
+
+/* ---- from outside ---- */
+
+int clearing_new(UnitManager *manager, const ClearingOptions *options, Clearing **ret_clearing) {
+        Clearing *clearing;
+
+        if (!options->pattern || !options->slice || !options->spare || !options->found ||
+            !options->gone)
+                return -EINVAL;
+        clearing = g_new0(Clearing, 1);
+        clearing->manager = manager;
+        clearing->pattern = g_strdup(options->pattern);
+        clearing->slice = g_strdup(options->slice);
+        clearing->options = *options;
+        clearing->victims = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, victim_free);
+        clearing_look(clearing);
+        *ret_clearing = clearing;
+        return 0;
+}
+
+void clearing_look_anew(Clearing *clearing) {
+        clearing_look(clearing);
+}
+
+void clearing_kill(Clearing *clearing) {
+        GHashTableIter iterator;
+        gpointer victim;
+
+        clearing->want_kill = true;
+        g_hash_table_iter_init(&iterator, clearing->victims);
+        while (g_hash_table_iter_next(&iterator, NULL, &victim))
+                pursue(victim);
+}
+
+Clearing *clearing_free(Clearing *clearing) {
+        if (!clearing)
+                return NULL;
+        bus_call_free(clearing->list);
+        g_hash_table_unref(clearing->victims);
+        sd_event_source_disable_unref(clearing->timer);
+        g_free(clearing->pattern);
+        g_free(clearing->slice);
+        g_free(clearing);
+        return NULL;
+}

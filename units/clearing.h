@@ -1,0 +1,34 @@
+/* Clearing: ending units that nobody here has a Unit of, because a process before this one started
+ * them. Found by their names and their slice; gone when PID 1 has no job for them any more and
+ * their cgroups are empty.
+ */
+#pragma once
+
+#include "unit.h"
+
+typedef struct Clearing Clearing;
+
+typedef struct ClearingOptions {
+        const char *pattern; /* of their names, as PID 1 matches them (glob) */
+        const char *slice;   /* that they run in: a unit of such a name elsewhere is left alone */
+        /* Return: whether it is left alone. May change from one look to the next. */
+        bool (*spare)(const char *unit, void *userdata);
+        void (*found)(const char *unit, void *userdata); /* it is being ended; told once a unit */
+        void (*gone)(void *userdata); /* none is left. The last call; the clearing may be freed */
+        void *userdata;               /* of all of these, which come from the loop only */
+} ClearingOptions;
+
+/* SIGTERM to each, SIGKILL after its own stop timeout (StopUnit). It looks again and again until
+ * there are none, also for those that PID 1 is only about to start; without a connection to PID 1
+ * it waits for one. Return: 0 or negative errno. */
+int clearing_new(UnitManager *manager, const ClearingOptions *options, Clearing **ret_clearing);
+/* What `spare` answers has changed: a look that is under way does not count. */
+void clearing_look_anew(Clearing *clearing);
+/* SIGKILL instead, from now on. Idempotent. */
+void clearing_kill(Clearing *clearing);
+/* Stops looking. What was asked of PID 1 it does. */
+Clearing *clearing_free(Clearing *clearing);
+DEFINE_CLEANUP(Clearing, clearing_free);
+
+/* Return: whether a process lives in the cgroup that a unit of this slice has. */
+bool unit_is_populated(const UnitManager *manager, const char *slice, const char *unit);
