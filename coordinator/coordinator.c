@@ -10,6 +10,7 @@
 #include "command-lock.h"
 #include "digest-memory.h"
 #include "fitness.h"
+#include "leftovers.h"
 #include "log.h"
 #include "member.h"
 #include "members.h"
@@ -210,7 +211,7 @@ void coordinator_registered(Coordinator *coordinator) {
 }
 
 /* What a process before us left in queues while it waited; its held locks belong to runs, which are
- * found again by now. */
+ * found again by now. One whose record cannot be read while its unit runs keeps all of them. */
 static void sweep_queues(Coordinator *coordinator) {
         g_autoptr(GPtrArray) directories = g_ptr_array_new_with_free_func(g_free),
                              keep = g_ptr_array_new_with_free_func(g_free);
@@ -218,6 +219,10 @@ static void sweep_queues(Coordinator *coordinator) {
         GHashTableIter iterator;
         gpointer value;
 
+        if (!coordinator->sweep_due || !coordinator->ready ||
+            leftovers_busy(coordinator->leftovers) || recovery_doubts(coordinator->recovery, NULL))
+                return;
+        coordinator->sweep_due = false;
         g_hash_table_iter_init(&iterator, coordinator->jobs);
         while (g_hash_table_iter_next(&iterator, NULL, &value)) {
                 const JobSpec *spec = scheduled_job_spec(value);
@@ -265,8 +270,9 @@ void coordinator_recovered(Coordinator *coordinator) {
                  session_id(coordinator->session));
         (void)sd_notifyf(0, "STATUS=Connected to ZooKeeper, %u jobs",
                          jobset_size(coordinator->jobset));
-        if (coordinator->attached)
-                sweep_queues(coordinator);
+        coordinator->sweep_due = coordinator->attached;
+        leftovers_end(coordinator->leftovers, LEFTOVERS_UNCLAIMED, false,
+                      "nothing stands open for it in ZooKeeper");
         if (coordinator->stopping) {
                 coordinator_for_all_runs(coordinator, run_session_ready);
                 coordinator_stop_found_runs(coordinator);
@@ -290,16 +296,36 @@ void coordinator_member_left(Coordinator *coordinator, const char *node) {
                 orphans_node_left(coordinator->orphans, node);
 }
 
+void coordinator_undoubted(Coordinator *coordinator) {
+        sweep_queues(coordinator);
+}
+
+void coordinator_leftovers_gone(Coordinator *coordinator) {
+        if (coordinator->held_back) {
+                coordinator->held_back = false;
+                tree_start(coordinator->tree);
+        }
+        sweep_queues(coordinator);
+        if (coordinator->stopping)
+                coordinator_close_when_idle(coordinator);
+}
+
 static void session_connected(Coordinator *coordinator, bool attached) {
         coordinator->attached = attached;
         command_locks_session_begins(coordinator->command_locks, attached);
-        tree_start(coordinator->tree);
+        coordinator->held_back = leftovers_busy(coordinator->leftovers);
+        if (coordinator->held_back)
+                (void)sd_notify(0, "STATUS=Ending what a process before this one left running");
+        else
+                tree_start(coordinator->tree);
 }
 
 static void session_resumed(Coordinator *coordinator) {
         const LogAbout about = {.message_id = MESSAGE_SESSION_CONNECTED};
 
         log_info(&about, "ZooKeeper answers again; the session goes on");
+        if (coordinator->held_back)
+                return;
         if (!tree_is_done(coordinator->tree)) {
                 tree_start(coordinator->tree);
                 return;
@@ -322,12 +348,15 @@ static void session_lost(Coordinator *coordinator) {
                             "more; connecting anew");
         (void)sd_notify(0, "STATUS=Not connected to ZooKeeper");
         coordinator->ready = coordinator->attached = false;
+        coordinator->held_back = coordinator->sweep_due = false;
         coordinator->skew = (ClockSkew){0};
         coordinator->skew_timer = sd_event_source_disable_unref(coordinator->skew_timer);
         members_set_skewed(coordinator->members, false);
         withdrawal_reset(coordinator);
         coordinator_for_all_jobs(coordinator, scheduled_job_reset);
         coordinator_for_all_runs(coordinator, run_session_lost);
+        leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, true,
+                      "the ZooKeeper session was lost");
         command_locks_session_lost(coordinator->command_locks);
         requests_reset(coordinator->requests);
         orphans_reset(coordinator->orphans);
@@ -340,14 +369,15 @@ static void session_lost(Coordinator *coordinator) {
 
 static void session_stop(Coordinator *coordinator) {
         const LogAbout about = {.message_id = MESSAGE_STOPPING_RUNS};
+        const char *why = "ZooKeeper did not answer, and the locks would not have outlived the run";
 
         if (g_hash_table_size(coordinator->runs) > 0)
                 log_warning(&about,
                             "no answer from ZooKeeper: stopping %u runs, so that they are gone "
                             "before their locks are",
                             g_hash_table_size(coordinator->runs));
-        coordinator_stop_all_runs(
-            coordinator, "ZooKeeper did not answer, and the locks would not have outlived the run");
+        coordinator_stop_all_runs(coordinator, why);
+        leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, false, why);
         command_locks_session_stop(coordinator->command_locks);
 }
 
@@ -578,19 +608,26 @@ static int take_secret(const Coordinator *coordinator, char **ret_secret) {
         return -EBADMSG;
 }
 
+char *coordinator_identity(const Coordinator *coordinator) {
+        return g_strdup_printf("%s %s", coordinator->config->node_name, coordinator->config->root);
+}
+
 static int open_session(Coordinator *coordinator) {
         const DaemonConfig *config = coordinator->config;
-        g_autofree char *state_file = g_build_filename(coordinator->runtime_dir, "session", NULL);
+        g_autofree char *state_file = g_build_filename(coordinator->runtime_dir, "session", NULL),
+                        *identity = coordinator_identity(coordinator);
         _cleanup_(secret_freep) char *secret = NULL;
         SessionOptions options = {
             .servers = config->servers,
             .session_timeout = config->session_timeout,
             .rule = deadline_rule_of(config),
             .state_file = state_file,
+            .identity = identity,
             .log = log_session,
         };
         g_autofree char *sum = deadline_explain(&options.rule, config->session_timeout),
                         *fault = NULL;
+        int r;
 
         fault = deadline_fault(&options.rule, config->session_timeout);
         if (fault) {
@@ -602,8 +639,13 @@ static int open_session(Coordinator *coordinator) {
         if (take_secret(coordinator, &secret) < 0)
                 return -EBADMSG;
         options.auth = secret;
-        return session_new(coordinator->event, &options, on_session, coordinator,
-                           &coordinator->session);
+        r = session_new(coordinator->event, &options, on_session, coordinator,
+                        &coordinator->session);
+        /* Without a session to attach to, whatever runs here has locks that we cannot see to. */
+        if (r >= 0 && session_held_until(coordinator->session) == 0)
+                leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, false,
+                              "the session that its locks are in is not known any more");
+        return r;
 }
 
 static int open_all(Coordinator *coordinator) {
@@ -618,6 +660,7 @@ static int open_all(Coordinator *coordinator) {
         coordinator->members = members_new(coordinator);
         coordinator->tree = tree_new(coordinator);
         coordinator->recovery = recovery_new(coordinator);
+        coordinator->leftovers = leftovers_new(coordinator);
         coordinator->orphans = orphans_new(coordinator);
         coordinator->requests = requests_new(coordinator);
         if ((r = jobset_load(coordinator->jobset, (const char *const *)coordinator->directories,
@@ -674,6 +717,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         sd_event_source_disable_unref(coordinator->skew_timer);
         sd_event_source_disable_unref(coordinator->stop_timer);
         sd_event_source_disable_unref(coordinator->reaper);
+        sd_event_source_disable_unref(coordinator->claim_wait);
         sd_event_source_disable_unref(coordinator->exit_timer);
         g_hash_table_unref(coordinator->withdrawals);
         g_ptr_array_unref(coordinator->settled);
@@ -682,6 +726,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         g_hash_table_unref(coordinator->claiming);
         requests_free(coordinator->requests);
         orphans_free(coordinator->orphans);
+        leftovers_free(coordinator->leftovers);
         recovery_free(coordinator->recovery);
         members_free(coordinator->members);
         tree_free(coordinator->tree);

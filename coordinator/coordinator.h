@@ -6,9 +6,10 @@
  * level-triggered: a ScheduledJob asks "what is to be done now?" (decision.h) after every event
  * that may change the answer, and asking once too often does no harm.
  *
- * Life of a session: CONNECTED or ATTACHED → the tree is checked → the node is registered → runs
- * that a process before us left are found again → `ready`. At SESSION_EVENT_STOP every run is
- * stopped; at SESSION_EVENT_LOST everything learnt from ZooKeeper is forgotten.
+ * Life of a session: CONNECTED or ATTACHED → units that must not run any more are gone → the tree
+ * is checked → the node is registered → runs that a process before us left are found again →
+ * `ready`. At SESSION_EVENT_STOP every run is stopped, those included that are not found yet; at
+ * SESSION_EVENT_LOST they are killed, and everything learnt from ZooKeeper is forgotten.
  */
 // clang-format off
 /*
@@ -45,6 +46,7 @@ typedef struct CommandLocks CommandLocks;
 typedef struct Coordinator Coordinator;
 typedef struct DigestMemory DigestMemory;
 typedef struct Fitness Fitness;
+typedef struct Leftovers Leftovers;
 typedef struct Members Members;
 typedef struct Orphans Orphans;
 typedef struct Recovery Recovery;
@@ -81,6 +83,7 @@ struct Coordinator {
         Tree *tree;
         Members *members;
         Recovery *recovery;
+        Leftovers *leftovers;
         Orphans *orphans;
         Requests *requests;
         CommandLocks *command_locks;
@@ -92,10 +95,14 @@ struct Coordinator {
         ClockSkew skew;
         bool attached;   /* the session is the one of the process before us */
         bool ready;      /* registered, and our own runs are found again: ticks may be claimed */
+        bool held_back;  /* there is a session, but something of a process before us still runs */
+        bool sweep_due;  /* what a process before us left in queues is not deleted yet */
         bool stopping;   /* no new claims */
+        bool leaving;    /* a restart: what runs or starts goes on */
         bool closing;    /* the session is being closed or left */
         usec_t leave_by; /* CLOCK_MONOTONIC: a restart waits no longer for starts on their way */
         sd_event_source *skew_timer, *stop_timer, *reaper, *exit_timer;
+        sd_event_source *claim_wait; /* a real stop, and claims are on their way */
         unsigned exit_patience;
 };
 
@@ -118,6 +125,8 @@ void coordinator_stop(Coordinator *coordinator);
 /* Return: whether a claim may be made now: ready, not stopping, before D - K, clock good. *ret_why,
  * if not NULL, is a constant word otherwise. */
 bool coordinator_may_claim(const Coordinator *coordinator, const char **ret_why);
+/* Return: newly allocated, whose session it is: of this node's name, in this tree. */
+char *coordinator_identity(const Coordinator *coordinator);
 /* The ready session's port, or NULL. */
 Zk *coordinator_zk(const Coordinator *coordinator);
 /* Takes a sample of the server's clock from a reply that carries a stamp of a write of ours
@@ -131,6 +140,8 @@ void coordinator_clock_sample_at(Coordinator *coordinator, usec_t server, usec_t
 void coordinator_tree_done(Coordinator *coordinator);  /* layout is there */
 void coordinator_registered(Coordinator *coordinator); /* our member node is there */
 void coordinator_recovered(Coordinator *coordinator);  /* our own open runs are all known */
+void coordinator_undoubted(Coordinator *coordinator);  /* and are readable, or do not run */
+void coordinator_leftovers_gone(Coordinator *coordinator);
 void coordinator_members_changed(Coordinator *coordinator);
 void coordinator_member_left(Coordinator *coordinator, const char *node);
 void coordinator_run_settled(Coordinator *coordinator, Run *run); /* frees the run, from the loop */

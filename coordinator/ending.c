@@ -4,6 +4,7 @@
 
 #include "command-lock.h"
 #include "coordinator-internal.h"
+#include "leftovers.h"
 #include "log.h"
 #include "members.h"
 #include "message-id.h"
@@ -51,10 +52,11 @@ static bool is_recovering(const Coordinator *coordinator) {
 }
 
 /* Ends the session, which lets go of whatever it holds, once nothing of ours runs any more. One
- * that was never reached may hold locks of runs that we could not find again: it is left as it is.
+ * that was never reached is left as it is: whoever comes next settles what we have ended.
  */
 void coordinator_close_when_idle(Coordinator *coordinator) {
         if (g_hash_table_size(coordinator->runs) > 0 || coordinator->closing ||
+            coordinator->claim_wait || leftovers_busy(coordinator->leftovers) ||
             !command_locks_idle(coordinator->command_locks) || is_recovering(coordinator))
                 return;
         coordinator->closing = true;
@@ -84,6 +86,31 @@ static int on_stop_timeout(sd_event_source *source, uint64_t usec, void *userdat
         return 0;
 }
 
+static int on_claim_wait(sd_event_source *source, uint64_t usec, void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        if (g_hash_table_size(coordinator->claiming) > 0)
+                return sd_event_source_set_time_relative(source, EXIT_LOOK);
+        coordinator->claim_wait = sd_event_source_disable_unref(coordinator->claim_wait);
+        coordinator_for_all_jobs(coordinator, scheduled_job_reset);
+        coordinator_close_when_idle(coordinator);
+        return 0;
+}
+
+/* What stands in a queue is given up at once. But a claim that is on its way may be written
+ * already: what it claims is not started, and settled as such. Without an answer the loss of the
+ * session, or the end of our patience, ends the wait. */
+static void wait_for_claims(Coordinator *coordinator) {
+        if (g_hash_table_size(coordinator->claiming) == 0 ||
+            sd_event_add_time_relative(coordinator->event, &coordinator->claim_wait,
+                                       CLOCK_MONOTONIC, EXIT_LOOK, USEC_PER_MSEC, on_claim_wait,
+                                       coordinator) < 0 ||
+            sd_event_source_set_enabled(coordinator->claim_wait, SD_EVENT_ON) < 0) {
+                coordinator->claim_wait = sd_event_source_disable_unref(coordinator->claim_wait);
+                coordinator_for_all_jobs(coordinator, scheduled_job_reset);
+        }
+}
+
 void coordinator_stop(Coordinator *coordinator) {
         const LogAbout about = {.message_id = MESSAGE_STOPPING};
 
@@ -92,8 +119,9 @@ void coordinator_stop(Coordinator *coordinator) {
         coordinator->stopping = true;
         log_info(&about, "stopping: %u runs are ended first", g_hash_table_size(coordinator->runs));
         (void)sd_notify(0, "STOPPING=1\nSTATUS=Ending runs");
-        coordinator_for_all_jobs(coordinator, scheduled_job_reset);
         coordinator_stop_all_runs(coordinator, "the daemon was stopped");
+        leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, false, "the daemon was stopped");
+        wait_for_claims(coordinator);
         command_locks_stop(coordinator->command_locks);
         (void)sd_event_add_time_relative(coordinator->event, &coordinator->stop_timer,
                                          CLOCK_MONOTONIC, STOP_TIMEOUT, USEC_PER_SEC,
@@ -141,7 +169,7 @@ static int on_leave_timer(sd_event_source *source, uint64_t usec, void *userdata
 }
 
 static void leave_for_the_next(Coordinator *coordinator) {
-        coordinator->stopping = coordinator->closing = true;
+        coordinator->stopping = coordinator->closing = coordinator->leaving = true;
         coordinator->leave_by = clock_monotonic() + START_PATIENCE;
         if (!is_starting(coordinator) ||
             sd_event_add_time_relative(coordinator->event, &coordinator->stop_timer,

@@ -34,6 +34,20 @@ void open_run_free(void *data) {
         g_free(open);
 }
 
+RunRecord *open_run_record_of_nothing(const OpenRun *open, const char *node) {
+        RunRecord *record = run_record_new(open->job, open->run);
+        char *end = NULL;
+        int64_t tick = g_ascii_strtoll(open->run, &end, 10);
+
+        record->node = g_strdup(node);
+        record->state = RUN_CLAIMED;
+        if (end[0] == '-' && g_ascii_isdigit(end[1])) { /* not a manual run's */
+                record->tick = tick;
+                record->attempt = (unsigned)g_ascii_strtoull(end + 1, NULL, 10);
+        }
+        return record;
+}
+
 static void on_record(const ZkReply *reply, void *userdata) {
         OpenRun *open = userdata;
         RunRecord *record = NULL;

@@ -22,5 +22,8 @@ struct OpenRun {
 OpenRun *open_run_new(Coordinator *coordinator, const char *name, OpenRunFunc func, void *userdata);
 /* For g_ptr_array_new_with_free_func(). */
 void open_run_free(void *data);
+/* Somebody deleted its record, and the ledger may still say that it is under way, and would for
+ * ever. Return: newly allocated, what is known of it all the same. */
+RunRecord *open_run_record_of_nothing(const OpenRun *open, const char *node);
 /* Sends the read. Return: 0 or negative errno. */
 int open_run_read(OpenRun *open);

@@ -209,27 +209,12 @@ static void remove_entry(const Orphan *orphan) {
                 (void)zk_delete(zk, path, -1, NULL, NULL, NULL);
 }
 
-/* Somebody deleted its record. The ledger may still say that it is under way, and would for ever.
- */
-static RunRecord *record_of_nothing(const Orphan *orphan) {
-        RunRecord *record = run_record_new(orphan->open->job, orphan->open->run);
-        char *end = NULL;
-        int64_t tick = g_ascii_strtoll(orphan->open->run, &end, 10);
-
-        record->node = g_strdup(orphan->dead->node);
-        record->state = RUN_CLAIMED;
-        if (end[0] == '-' && g_ascii_isdigit(end[1])) { /* not a manual run's */
-                record->tick = tick;
-                record->attempt = (unsigned)g_ascii_strtoull(end + 1, NULL, 10);
-        }
-        return record;
-}
-
 static void on_record(OpenRun *open, ZkCode code, RunRecord *record, int32_t version,
                       void *userdata) {
         Orphan *orphan = userdata;
 
-        orphan->record = code == ZK_NO_NODE ? record_of_nothing(orphan) : record;
+        orphan->record =
+            code == ZK_NO_NODE ? open_run_record_of_nothing(open, orphan->dead->node) : record;
         if (orphan->record && orphan->record->state == RUN_CLAIMED) {
                 check_locks(orphan);
                 return;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "leftovers.h"
 #include "log.h"
 #include "message-id.h"
 #include "open-run.h"
@@ -20,6 +21,9 @@ struct Recovery {
         GPtrArray *reads; /* OpenRun */
         unsigned pending;
         bool failed, again;
+        GHashTable *doubts; /* a set: units that live and whose records cannot be read */
+        GHashTable *found;  /* those of the look under way */
+        GHashTable *told;   /* a set: entries that people were told of */
         sd_event_source *retry;
 };
 
@@ -31,6 +35,9 @@ Recovery *recovery_new(Coordinator *coordinator) {
         recovery->coordinator = coordinator;
         recovery->path = path_open_node(coordinator->config->root, coordinator->config->node_name);
         recovery->reads = g_ptr_array_new_with_free_func(open_run_free);
+        recovery->doubts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        recovery->found = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        recovery->told = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         return recovery;
 }
 
@@ -38,6 +45,7 @@ static void cancel(Recovery *recovery) {
         recovery->sync_call = zk_call_free(recovery->sync_call);
         recovery->call = zk_call_free(recovery->call);
         g_ptr_array_set_size(recovery->reads, 0);
+        g_hash_table_remove_all(recovery->found);
         recovery->pending = 0;
         recovery->failed = recovery->again = false;
         recovery->retry = sd_event_source_disable_unref(recovery->retry);
@@ -46,6 +54,7 @@ static void cancel(Recovery *recovery) {
 void recovery_reset(Recovery *recovery) {
         cancel(recovery);
         recovery->done = recovery->attached = false;
+        g_hash_table_remove_all(recovery->doubts);
 }
 
 Recovery *recovery_free(Recovery *recovery) {
@@ -53,6 +62,9 @@ Recovery *recovery_free(Recovery *recovery) {
                 return NULL;
         cancel(recovery);
         g_ptr_array_unref(recovery->reads);
+        g_hash_table_unref(recovery->doubts);
+        g_hash_table_unref(recovery->found);
+        g_hash_table_unref(recovery->told);
         g_free(recovery->path);
         g_free(recovery);
         return NULL;
@@ -70,6 +82,15 @@ static void retry_later(Recovery *recovery) {
                                          recovery);
 }
 
+/* The look is complete: what it found is what there is. */
+static void take_doubts(Recovery *recovery) {
+        GHashTable *before = recovery->doubts;
+
+        recovery->doubts = recovery->found;
+        recovery->found = before;
+        g_hash_table_remove_all(before);
+}
+
 static void answered(Recovery *recovery) {
         if (recovery->pending > 0 && --recovery->pending > 0)
                 return;
@@ -77,10 +98,20 @@ static void answered(Recovery *recovery) {
                 retry_later(recovery);
                 return;
         }
-        if (recovery->done)
-                return;
-        recovery->done = true;
-        coordinator_recovered(recovery->coordinator);
+        take_doubts(recovery);
+        if (!recovery->done) {
+                recovery->done = true;
+                coordinator_recovered(recovery->coordinator);
+        }
+        if (g_hash_table_size(recovery->doubts) > 0)
+                retry_later(recovery);
+        else
+                coordinator_undoubted(recovery->coordinator);
+}
+
+bool recovery_doubts(const Recovery *recovery, const char *unit) {
+        return unit ? g_hash_table_contains(recovery->doubts, unit)
+                    : g_hash_table_size(recovery->doubts) > 0;
 }
 
 static bool is_known(const Recovery *recovery, const OpenRun *open) {
@@ -90,18 +121,42 @@ static bool is_known(const Recovery *recovery, const OpenRun *open) {
                g_hash_table_contains(recovery->coordinator->claiming, key);
 }
 
+static void tell(Recovery *recovery, const OpenRun *open, const char *what) {
+        const LogAbout about = {
+            .message_id = MESSAGE_FOREIGN_DATA, .job = open->job, .run = open->run};
+        g_autofree char *key = g_strdup_printf("%s:%s %s", open->job, open->run, what);
+
+        if (!g_hash_table_contains(recovery->told, key))
+                log_warning(&about, "%s/%s:%s: stands open, but has no record that we can read; %s",
+                            recovery->path, open->job, open->run, what);
+        g_hash_table_add(recovery->told, g_steal_pointer(&key));
+}
+
+/* There is no record, or none that we can read. */
+static void without_record(Recovery *recovery, const OpenRun *open, bool deleted) {
+        g_autofree char *unit = unit_name_for_run(open->job, open->run);
+
+        if (leftovers_alive(recovery->coordinator->leftovers, unit)) {
+                tell(recovery, open, "its unit goes on, and the locks are kept for it");
+                g_hash_table_add(recovery->found, g_steal_pointer(&unit));
+                return;
+        }
+        if (deleted && !is_known(recovery, open))
+                (void)run_recover_nothing(
+                    recovery->coordinator,
+                    open_run_record_of_nothing(open, recovery->coordinator->config->node_name));
+        else if (!deleted)
+                tell(recovery, open, "left alone");
+}
+
 static void on_record(OpenRun *open, ZkCode code, RunRecord *record, int32_t version,
                       void *userdata) {
         Recovery *recovery = userdata;
-        const LogAbout about = {
-            .message_id = MESSAGE_FOREIGN_DATA, .job = open->job, .run = open->run};
 
         if (code != ZK_OK && code != ZK_NO_NODE)
                 recovery->failed = true;
         else if (!record)
-                log_warning(&about,
-                            "%s/%s:%s: stands open, but has no record that we can read; left alone",
-                            recovery->path, open->job, open->run);
+                without_record(recovery, open, code == ZK_NO_NODE);
         else if (record->state == RUN_CLAIMED && !is_known(recovery, open))
                 (void)run_recover(recovery->coordinator, g_steal_pointer(&record), version,
                                   recovery->attached);

@@ -1,6 +1,10 @@
 /* Recovery: the runs that stand open under our own node's name and that this process does not know,
  * because a process before it claimed them, or because the answer to a claim was lost. Each is
- * found again by its unit's name and settled, never started: claimed without a unit is unknown. */
+ * found again by its unit's name and settled, never started: claimed without a unit is unknown.
+ *
+ * One without a record that we can read goes on as long as its unit does, and keeps whatever locks
+ * we have; after that it is settled as unknown where somebody deleted the record, and left alone
+ * where it is damaged. */
 #pragma once
 
 #include "coordinator.h"
@@ -12,6 +16,9 @@ DEFINE_CLEANUP(Recovery, recovery_free);
 /* We are registered. `attached`: the session of the process before us lives on, and its locks with
  * it. Ends in coordinator_recovered(). */
 void recovery_start(Recovery *recovery, bool attached);
+/* Return: whether that unit lives though the record of its run cannot be read, so that nothing is
+ * known of its locks; NULL: whether there is any such unit. */
+bool recovery_doubts(const Recovery *recovery, const char *unit);
 /* Looks again, now that a claim's answer was lost. */
 void recovery_check(Recovery *recovery);
 void recovery_reset(Recovery *recovery);

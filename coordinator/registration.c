@@ -18,11 +18,12 @@
 #include "tree.h"
 
 int64_t members_session_left(const Coordinator *coordinator) {
-        g_autofree char *path = g_build_filename(coordinator->runtime_dir, "session", NULL);
+        g_autofree char *path = g_build_filename(coordinator->runtime_dir, "session", NULL),
+                        *identity = coordinator_identity(coordinator);
         SessionFile file = {0};
         int64_t id;
 
-        (void)session_file_load(path, NULL, &file);
+        (void)session_file_load(path, identity, &file);
         id = file.session.id;
         explicit_bzero(&file, sizeof(file)); /* its password */
         return id;

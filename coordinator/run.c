@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "leftovers.h"
 #include "log.h"
 #include "message-id.h"
 #include "scheduled-job.h"
@@ -178,6 +179,13 @@ static void on_locks(LockSet *set, LockEvent event, void *userdata) {
         run_stop(run, true, "its locks were lost");
 }
 
+/* Others may have its locks already: what did not end between D - K and D, or was not told because
+ * the server was first to say so, has no time left to end by itself. */
+static void kill_if_locked(Run *run) {
+        if (run->phase == RUN_PHASE_STOPPING && run->record->locks && *run->record->locks)
+                unit_kill(run->unit);
+}
+
 void run_session_lost(Run *run) {
         /* The contenders are the dead session's: the server removes them, or the settle does. */
         run->locks = lock_set_forget(run->locks);
@@ -185,10 +193,7 @@ void run_session_lost(Run *run) {
         run->record_version = -1;
         run->session_lost = true;
         run_stop(run, true, "the ZooKeeper session was lost");
-        /* Others may have its locks already: what did not end between D - K and D, or was not told
-         * because the server was first to say so, has no time left to end by itself. */
-        if (run->phase == RUN_PHASE_STOPPING && run->record->locks && *run->record->locks)
-                unit_kill(run->unit);
+        kill_if_locked(run);
 }
 
 void run_leave(Run *run) {
@@ -224,8 +229,8 @@ static Run *run_new(Coordinator *coordinator, RunRecord *record, LockSet *locks,
         return run;
 }
 
-/* It was claimed, and never was: says so. */
-static void not_started(Run *run, RunState state, char *why) {
+/* There is no unit to wait for: it never was, or is known to be gone. */
+static void over(Run *run, RunState state, char *why) {
         run->record->state = state;
         run->record->ended = clock_realtime();
         g_free(run->record->why);
@@ -242,66 +247,78 @@ Run *run_start(Coordinator *coordinator, const JobSpec *spec, RunRecord *record,
 
         lock_set_set_func(locks, on_locks, run);
         if (!locks && record->locks && *record->locks) {
-                not_started(run, RUN_INTERRUPTED,
-                            g_strdup("not started: its locks were lost right after the claim"));
+                over(run, RUN_INTERRUPTED,
+                     g_strdup("not started: its locks were lost right after the claim"));
+                return run;
+        }
+        if (coordinator->stopping && !coordinator->leaving) {
+                over(run, RUN_INTERRUPTED, g_strdup("not started: the daemon was stopped"));
                 return run;
         }
         /* The claim's answer may have come late, after the stop of all runs was due: what would be
          * started now would not be stopped in time. */
         if (clock_boottime() >= session_stop_at(coordinator->session)) {
-                not_started(run, RUN_INTERRUPTED,
-                            g_strdup("not started: ZooKeeper answered too late"));
+                over(run, RUN_INTERRUPTED, g_strdup("not started: ZooKeeper answered too late"));
                 return run;
         }
         run_unit_spec_init(&unit_spec, spec, record);
         r = unit_start(coordinator->units, &unit_spec.spec, on_unit, run, &run->unit);
         run_unit_spec_clear(&unit_spec);
         if (r < 0)
-                not_started(run, RUN_FAILED,
-                            g_strdup_printf("could not be started: %s", g_strerror(-r)));
+                over(run, RUN_FAILED, g_strdup_printf("could not be started: %s", g_strerror(-r)));
         return run;
 }
 
-/* The machine was booted since: whatever ran is gone. */
-static bool settle_if_rebooted(Run *run) {
-        if (g_strcmp0(run->record->boot, run->coordinator->boot_id) == 0)
-                return false;
-        run->record->state = RUN_INTERRUPTED;
-        run->record->why = g_strdup("the node was rebooted");
-        run->record->ended = clock_realtime();
-        run->phase = RUN_PHASE_SETTLING;
-        log_end(run);
-        begin_settle(run);
-        return true;
+static unsigned history_of(const Coordinator *coordinator, const char *name) {
+        const ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, name);
+
+        return job ? scheduled_job_spec(job)->history : JOB_HISTORY_DEFAULT;
+}
+
+/* Its unit is looked for. Some have to end whatever is found. */
+static void end_if_needed(Run *run) {
+        const char *ended = leftovers_ended(run->coordinator->leftovers, run->record->unit);
+
+        if (run->session_lost) {
+                run_stop(run, true, "the ZooKeeper session was lost while the daemon was away");
+                kill_if_locked(run);
+        } else if (ended)
+                run_stop(run, true, ended);
 }
 
 Run *run_recover(Coordinator *coordinator, RunRecord *record, int32_t record_version,
                  bool attached) {
-        ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, record->job);
-        Run *run = run_new(coordinator, record, NULL,
-                           job ? scheduled_job_spec(job)->history : JOB_HISTORY_DEFAULT);
+        Run *run = run_new(coordinator, record, NULL, history_of(coordinator, record->job));
         const LogAbout fields = about(run, MESSAGE_RUN_ADOPTED);
         int r;
 
         run->record_version = record_version;
         run->recovering = true;
         run->session_lost = !attached;
-        if (settle_if_rebooted(run))
+        if (g_strcmp0(record->boot, coordinator->boot_id) != 0) { /* so whatever ran is gone */
+                over(run, RUN_INTERRUPTED, g_strdup("the node was rebooted"));
                 return run;
+        }
         log_info(&fields, "run %s was claimed by a process before this one: looking for its unit",
                  record->run);
         r = unit_adopt(coordinator->units, record->unit, record->nonce, on_unit, run, &run->unit);
         if (r < 0) {
-                take_unknown(run);
-                run->phase = RUN_PHASE_SETTLING;
-                log_end(run);
-                begin_settle(run);
+                over(run, RUN_UNKNOWN, g_strdup("its unit cannot be looked for"));
                 return run;
         }
         if (attached && record->locks && *record->locks)
                 r = lock_set_adopt(coordinator->session, (const char *const *)record->locks,
                                    on_locks, run, &run->locks);
-        if (r < 0 || !attached)
-                run_stop(run, true, "the ZooKeeper session was lost while the daemon was away");
+        if (r < 0)
+                run_stop(run, true, "its locks cannot be taken over");
+        end_if_needed(run);
+        return run;
+}
+
+Run *run_recover_nothing(Coordinator *coordinator, RunRecord *record) {
+        Run *run = run_new(coordinator, record, NULL, history_of(coordinator, record->job));
+
+        run->record_version = -1;
+        over(run, RUN_UNKNOWN, g_strdup("its record was deleted from ZooKeeper"));
         return run;
 }

@@ -32,6 +32,9 @@ Run *run_start(Coordinator *coordinator, const JobSpec *spec, RunRecord *record,
 Run *run_recover(Coordinator *coordinator, RunRecord *record, int32_t record_version,
                  bool attached);
 
+/* The same for one whose record somebody deleted, and whose unit is gone: settled as unknown. */
+Run *run_recover_nothing(Coordinator *coordinator, RunRecord *record);
+
 Run *run_free(Run *run);
 
 /* Ends it: `interrupted` when it is we who want that (locks, daemon), false when a person asked. */

@@ -11,7 +11,7 @@ import history
 from testbed import Testbed, parallel, wait_until
 
 TOOLS = "/opt/testbed"  # tests/cluster/bin, seen in the nodes
-SESSION_TIMEOUT = 8.0
+SESSION_TIMEOUT = 8
 FENCE_BUDGET = 2.5
 # SUM: session-timeout - (sync-limit + 1) * tick-time - heartbeat - drift (1 %) - margin: what is left after the last good heartbeat.
 DEADLINE = SESSION_TIMEOUT - 6 * 0.5 - 0.5 - SESSION_TIMEOUT / 100 - 0.7
@@ -21,7 +21,7 @@ TAKEOVER = SESSION_TIMEOUT + 12
 CONFIGURATION = """\
 zookeeper:
   servers: [{servers}]
-  session-timeout: 8s
+  session-timeout: {session_timeout}s
   tick-time: 500ms
   sync-limit: 5
 {auth}heartbeat: 500ms
@@ -49,10 +49,11 @@ def job_file(*jobs):
 class Fleet:
     """`install`: the tree that cmake installed; without it the nodes have no jobkeeper yet (install_deb()).
     `files`: {name: text} of job files for all nodes. `start`: the daemons are started and all nodes are members.
-    `secret`: "user:password", with which all nodes authenticate to ZooKeeper. `settings`: further lines of jobkeeper.yaml."""
+    `secret`: "user:password", with which all nodes authenticate to ZooKeeper. `settings`: further lines of jobkeeper.yaml.
+    `session_timeout`: longer where a daemon that is killed is to be back in time: it is away for a second."""
 
     def __init__(self, tools, install=None, nodes=3, zookeepers=1, files=None, start=True, hostnames=None, binds=(), keep=False,
-                 secret=None, settings=""):
+                 secret=None, settings="", session_timeout=SESSION_TIMEOUT):
         self.bed = Testbed(nodes=nodes, zookeepers=zookeepers, install=install, hostnames=hostnames, keep=keep,
                            binds=[(tools, TOOLS, False), *binds])
         self.nodes = self.bed.nodes
@@ -62,6 +63,7 @@ class Fleet:
         self.installed = install is not None
         self.secret = secret
         self.settings = settings
+        self.session_timeout = session_timeout
 
     def __enter__(self):
         self.bed.__enter__()
@@ -84,7 +86,8 @@ class Fleet:
     def configure(self, node):
         auth = "  auth: digest\n" if self.secret else ""
         node.write("/etc/jobkeeper/jobkeeper.yaml",
-                   CONFIGURATION.format(servers=", ".join(self.bed.servers().split(",")), auth=auth) + self.settings)
+                   CONFIGURATION.format(servers=", ".join(self.bed.servers().split(",")), auth=auth, session_timeout=self.session_timeout)
+                   + self.settings)
         if self.secret:
             node.write(SECRET, self.secret + "\n", 0o600)
         for name, text in self.files.items():

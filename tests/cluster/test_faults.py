@@ -63,7 +63,7 @@ class Daemon(ClusterTest):
 
     def run_in_progress(self):
         """A fleet with one long run going; the job's next tick is far away."""
-        fleet = self.begin(files={"long.yaml": job_file(job("long", seconds=9))})
+        fleet = self.begin(files={"long.yaml": job_file(job("long", seconds=9))}, session_timeout=10)
         fleet.jobkeeper("n1", "run", "long")
         run = fleet.wait_running("long")
         return fleet, run, fleet.nodes[run.node]

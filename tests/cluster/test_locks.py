@@ -252,11 +252,7 @@ class Faults(LockTest):
         self.assertEqual(waiter.wait(10), 0)
 
     def begin_patient(self):
-        fleet = self.begin(start=False)
-        for node in fleet.nodes.values():  # a killed daemon is away for a second, which the fleet's short deadline would not outlast
-            text = node.run("cat", "/etc/jobkeeper/jobkeeper.yaml").stdout
-            node.write("/etc/jobkeeper/jobkeeper.yaml", text.replace("session-timeout: 8s", "session-timeout: 10s"))
-        fleet.start()
+        self.begin(session_timeout=10)
 
     def another_daemon(self, *command):
         """Ends the daemon of n1 in this way, and waits until there is another."""

@@ -1,0 +1,28 @@
+/* Leftovers: units of runs that live on this machine and that no Run of ours follows. A process
+ * before us started them, and either we do not know them yet, because only ZooKeeper tells of them,
+ * or nobody knows them any more. When their locks are about to be lost, or it is not known whether
+ * they still have any, they are ended; until they are gone nothing new is begun. */
+#pragma once
+
+#include "coordinator.h"
+
+typedef struct Leftovers Leftovers;
+
+typedef enum LeftoversWhich {
+        LEFTOVERS_UNCLAIMED, /* those for which nothing stands open in ZooKeeper */
+        LEFTOVERS_ALL,
+} LeftoversWhich;
+
+Leftovers *leftovers_new(Coordinator *coordinator);
+Leftovers *leftovers_free(Leftovers *leftovers);
+DEFINE_CLEANUP(Leftovers, leftovers_free);
+
+/* Ends them: SIGTERM, SIGKILL after the stop timeout; `at_once`: SIGKILL, now. Asked while it is
+ * going on, the harsher wish counts. Ends in coordinator_leftovers_gone(), from the loop. */
+void leftovers_end(Leftovers *leftovers, LeftoversWhich which, bool at_once, const char *why);
+/* Return: whether some may be left of those that are to be ended. */
+bool leftovers_busy(const Leftovers *leftovers);
+/* Return: why we ended that unit; NULL when we did not. */
+const char *leftovers_ended(const Leftovers *leftovers, const char *unit);
+/* Return: whether something of that unit runs. */
+bool leftovers_alive(const Leftovers *leftovers, const char *unit);

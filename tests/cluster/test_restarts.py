@@ -1,0 +1,189 @@
+"""A daemon that ends at the wrong moment, or comes back as somebody else: what it left running ends before its locks move."""
+
+import json
+import time
+
+import history
+from cluster_test import ClusterTest
+from fleet import DEADLINE, SESSION_TIMEOUT, TAKEOVER, TOOLS, job, job_file
+from history import EXCLUSIVE
+from testbed import wait_until
+
+LONGEST = 10  # seconds that the servers grant a session: 20 of their ticks
+CONFIGURATION = "/etc/jobkeeper/jobkeeper.yaml"
+
+
+class Restarts(ClusterTest):
+    alone = True
+
+    def run_in_progress(self, arguments=(), **options):
+        """A fleet whose one job, due every two seconds, is in a run that would last for long. Returns that run and its node."""
+        self.begin(files={"ticks.yaml": job_file(job("ticks", every="2s", seconds=60, arguments=arguments, start_deadline="10s"))}, **options)
+        run = self.fleet.wait_running("ticks")
+        return run, self.fleet.nodes[run.node]
+
+    def another_daemon(self, node, *command):
+        """Ends the daemon in this way, and waits until there is another."""
+        before = node.property("jobkeeperd", "MainPID")
+        node.systemctl(*command, "jobkeeperd")
+        self.wait_another_daemon(node, before)
+
+    def wait_another_daemon(self, node, before):
+        wait_until(lambda: node.property("jobkeeperd", "MainPID") not in ("0", before) and node.property("jobkeeperd", "ActiveState") == "active",
+                   15, "a new daemon")
+
+    def other_than(self, node):
+        return next(name for name in self.fleet.nodes if name != node.name)
+
+    def same(self, run):
+        """The run as the history has it now."""
+        return next(other for other in self.fleet.runs(run.job) if other.run == run.run)
+
+    def wait_ended(self, run, timeout):
+        return wait_until(lambda: next((other for other in self.fleet.runs(run.job) if other.run == run.run and other.ended == "end"), None),
+                          timeout, f"the end of {run}")
+
+    def assert_gone_before_the_next(self, run, timeout=TAKEOVER):
+        """Another run of the job begins, and this one had ended by then."""
+        following = self.fleet.wait_run(lambda other: other.job == run.job and other.run != run.run, timeout, "a further run")
+        run = self.same(run)
+        self.assertLess(run.end, following.start, "the run was dead before the next began")
+        self.assert_exclusive()
+        return run, following
+
+    # -- cut off, and then the daemon ends
+
+    def cut_off_and_restarted(self, *command, arguments=()):
+        run, node = self.run_in_progress(arguments)
+        cut = time.monotonic()
+        node.cut()
+        self.another_daemon(node, *command)
+        run, following = self.assert_gone_before_the_next(run)
+        self.assertNotEqual(following.node, run.node)
+        self.assertGreater(run.end, cut)
+        self.assertLess(run.end, cut + DEADLINE + 0.1, "the run was dead at the deadline")
+        return run, node
+
+    def test_killed_while_cut_off_the_run_ends_by_the_deadline(self):
+        run, _ = self.cut_off_and_restarted("kill", "-s", "KILL", arguments=("--stubborn",))
+        self.assertEqual(run.ended, "alive")
+
+    def test_restarted_while_cut_off_the_run_ends_by_the_deadline(self):
+        run, node = self.cut_off_and_restarted("restart")
+        self.assertEqual(run.ended, "end")
+        node.heal()
+        self.fleet.wait_members(self.fleet.nodes, timeout=40)
+        record = self.fleet.wait_ledger("ticks", lambda record: record["run"] == run.run, 10, "the run's record")
+        self.assertIn(record["state"], ("unknown", "interrupted"))
+
+    def test_stopped_while_cut_off_the_run_of_the_process_before_is_ended(self):
+        run, node = self.run_in_progress(session_timeout=LONGEST)
+        node.cut()
+        self.another_daemon(node, "kill", "-s", "KILL")
+        began = time.monotonic()
+        node.systemctl("stop", "jobkeeperd")
+        run = self.same(run)
+        self.assertEqual(run.ended, "end")
+        self.assertLess(time.monotonic() - began, 10, "nothing else was waited for")
+
+    def test_a_cut_that_heals_before_the_deadline_ends_the_run_as_interrupted(self):
+        """The stop is due before the next daemon has a session, and the session lives on."""
+        run, node = self.run_in_progress()
+        node.cut()
+        self.another_daemon(node, "kill", "-s", "KILL")
+        self.wait_ended(run, 10)
+        node.heal()
+        record = self.fleet.wait_ledger("ticks", lambda record: record["run"] == run.run and record["state"] in history.FINAL_STATES, 30, "settled",
+                                        name=self.other_than(node))
+        self.assertIn(record["state"], ("interrupted", "unknown"))  # where healing took longer than the session lived
+        self.assertTrue(record["why"])
+        self.assert_gone_before_the_next(run)
+
+    # -- another name, another tree, no memory
+
+    def come_back_as(self, node, before, after):
+        text = node.run("cat", CONFIGURATION).stdout
+        self.assertIn(before, text)
+        node.write(CONFIGURATION, text.replace(before, after))
+        self.another_daemon(node, "restart")
+
+    def test_restarted_under_another_name_the_run_ends_before_its_lock_moves(self):
+        run, node = self.run_in_progress()
+        self.come_back_as(node, "zookeeper:\n", "node: {name: renamed}\nzookeeper:\n")
+        run, _ = self.assert_gone_before_the_next(run, SESSION_TIMEOUT + TAKEOVER)
+        self.assertEqual(run.ended, "end")
+        other = self.other_than(node)
+        wait_until(lambda: "renamed" in self.fleet.members(other) and run.node not in self.fleet.members(other), 20, "a member by its new name")
+        record = self.fleet.wait_ledger("ticks", lambda record: record["run"] == run.run, 10, "the run's record", name=other)
+        self.assertEqual(record["state"], "unknown")
+
+    def test_restarted_with_another_root_the_run_ends_before_its_lock_moves(self):
+        run, node = self.run_in_progress()
+        self.come_back_as(node, "zookeeper:\n", "zookeeper:\n  root: /elsewhere\n")
+        run, _ = self.assert_gone_before_the_next(run)
+        self.assertEqual(run.ended, "end")
+
+    def test_a_daemon_that_has_lost_its_memory_ends_what_runs(self):
+        """Also where nobody can tell it what runs."""
+        run, node = self.run_in_progress()
+        node.cut()
+        before = node.property("jobkeeperd", "MainPID")
+        node.systemctl("kill", "-s", "KILL", "jobkeeperd")
+        node.run("rm", "/run/jobkeeper/session")  # it is away for a second
+        self.wait_another_daemon(node, before)
+        run, _ = self.assert_gone_before_the_next(run)
+        self.assertEqual(run.ended, "end")
+
+    # -- records that are not what they were
+
+    def record_spoilt(self, command):
+        """A run that holds a lock; its record is spoilt, and its daemon restarted. Returns the run, once the next daemon knows."""
+        locks = "{data: exclusive}"
+        self.begin(files={"first.yaml": job_file(job("first", seconds=9, locks=locks)),
+                          "second.yaml": job_file(job("second", every="2s", locks=locks, start_deadline="60s"))}, session_timeout=LONGEST)
+        self.fleet.jobkeeper("n1", "run", "first")
+        run = self.fleet.wait_running("first")
+        node = self.fleet.nodes[run.node]
+        self.fleet.bed.zookeepers[0].shell(command.format(f"/jobkeeper/jobs/first/runs/{run.run}"))
+        self.another_daemon(node, "restart")
+        wait_until(lambda: "stands open" in node.journal("-u", "jobkeeperd"), 15, "the next daemon says so")
+        return run
+
+    def assert_lock_was_kept(self, run):
+        run = self.wait_ended(run, 20)
+        self.assertGreater(run.end - run.start, 8.9, "it was not disturbed")
+        self.fleet.wait_run(lambda other: other.job == "second" and other.start > run.end, 20, "the lock moves then")
+        self.assert_exclusive({"first": {"data": EXCLUSIVE}, "second": {"data": EXCLUSIVE}})
+
+    def test_a_damaged_record_costs_its_run_no_lock(self):
+        self.assert_lock_was_kept(self.record_spoilt("set {} ]["))
+
+    def test_a_deleted_record_costs_its_run_no_lock_and_is_settled_in_the_end(self):
+        run = self.record_spoilt("delete {}")
+        self.assert_lock_was_kept(run)
+        record = self.fleet.wait_ledger("first", lambda record: record["run"] == run.run and record["state"] in history.FINAL_STATES, 20, "settled")
+        self.assertEqual((record["state"], record["node"]), ("unknown", run.node))
+
+    # -- a claim on its way
+
+    def test_a_claim_that_is_under_way_at_a_stop_is_settled_as_not_started(self):
+        self.begin(files={"late.yaml": job_file(job("late", nodes="[n1]", lock="none", locks="{data: exclusive}", lock_wait="60s"))}, session_timeout=LONGEST)
+        node = self.fleet.nodes["n1"]
+        with self.fleet.nodes["n2"].popen("jobkeeper", "lock", "data", "--", f"{TOOLS}/mark-run", "--job", "holder", "--seconds", "60") as holder:
+            self.fleet.wait_running("holder")
+            self.fleet.jobkeeper("n3", "run", "late")
+            wait_until(lambda: self.waiters("data") == ["n1"], 20, "n1 waits for the lock")
+            node.mute()
+            self.fleet.nodes["n2"].run("pkill", "-TERM", "mark-run")
+            holder.wait(20)  # n1 hears that, has its one lock, and claims; nobody hears it
+        with node.popen("systemctl", "stop", "jobkeeperd") as stop:
+            wait_until(lambda: "stopping:" in node.journal("-u", "jobkeeperd"), 10, "it is stopping", interval=0.05)
+            node.unmute()
+            self.assertEqual(stop.wait(30), 0)
+        record = self.fleet.wait_ledger("late", lambda record: record["state"] in history.FINAL_STATES, 40, "settled", name="n2")
+        self.assertEqual((record["state"], record["why"]), ("interrupted", "not started: the daemon was stopped"))
+        self.assertEqual(self.fleet.runs("late"), [])
+
+    def waiters(self, resource):
+        answer = json.loads(self.fleet.jobkeeper("n3", "locks", "--json", resource).stdout)
+        return [entry["node"] for found in answer["resources"] for entry in found["entries"] if not entry["holds"]]
