@@ -254,9 +254,16 @@ static void withdraw_removed(Coordinator *coordinator) {
 
         if (errors && *errors)
                 return; /* what a broken file does not say is not removed */
-        for (guint i = 0; i < remembered->len; i++)
-                if (!g_hash_table_contains(coordinator->jobs, remembered->pdata[i]))
-                        withdrawal_start(coordinator, remembered->pdata[i]);
+        for (guint i = 0; i < remembered->len; i++) {
+                const char *job = remembered->pdata[i];
+
+                if (g_hash_table_contains(coordinator->jobs, job))
+                        continue;
+                /* Whoever has it need not wait for us at each tick. */
+                members_set_unfit(coordinator->members, job, "it is not in this node's files");
+                withdrawal_start(coordinator, job);
+        }
+        members_publish(coordinator->members);
 }
 
 void coordinator_recovered(Coordinator *coordinator) {

@@ -212,12 +212,13 @@ static void change_slots(const ScheduledJob *job) {
 static void adopt(ScheduledJob *job) {
         int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
         g_autoptr(GArray) ops = zk_ops_new();
-        g_autofree char *digest = job_spec_digest(job->spec, job->coordinator->config, now),
+        int64_t from = MAX(job->ledger->from, now);
+        g_autofree char *digest = job_spec_digest(job->spec, job->coordinator->config, from),
                         *data = NULL;
         Ledger *next;
 
-        /* What came due after a job was withdrawn is owed by nobody. */
-        if (skip_what_is_owed(job, *job->ledger->digest ? now : job->ledger->withdrawn))
+        /* Of a job that was withdrawn for good nothing is owed. */
+        if (*job->ledger->digest && skip_what_is_owed(job, now))
                 return;
         next = ledger_copy(job->ledger);
         ledger_adopt_digest(next, digest, now);
@@ -278,34 +279,29 @@ static void on_resumed(const ZkReply *reply, void *userdata) {
 
 /* Another node's files lost the job, ours have it as it was: it goes on, and so does what is under
  * way, such as queueing for a tick that waits. */
-static void resume(ScheduledJob *job, const char *digest) {
+static void resume(ScheduledJob *job) {
         const LogAbout about = {.message_id = MESSAGE_RELOADED, .job = job->name};
         g_autofree char *data = NULL;
 
-        ledger_resume(job->ledger, digest);
+        ledger_resume(job->ledger);
         data = ledger_encode(job->ledger);
         job->resume_call = zk_call_free(job->resume_call);
         (void)zk_set(coordinator_zk(job->coordinator), job->path, data, job->ledger_version,
                      on_resumed, job, &job->resume_call);
-        log_info(&about, "another node withdrew the job, but this node has it: it goes on");
-}
-
-static bool is_remembered(const ScheduledJob *job, const char *own) {
-        return g_strcmp0(digest_memory_get(job->coordinator->digests, job->name), own) == 0;
+        log_info(&about, "a node does not have the job any more, but this node has it: it goes on");
 }
 
 /* Has our own file changed since we last agreed, so that it is for us to change the ledger? Without
  * a memory only the one node of a cluster may say so, or the first where all are drifted. A job
- * that one node withdrew goes on while others have it as it was; whoever was drifted leaves them
- * the time to say so. */
+ * that was withdrawn for good is anybody's. */
 static bool is_ours_to_change(const ScheduledJob *job, const char *own) {
         const char *remembered = digest_memory_get(job->coordinator->digests, job->name);
         g_autoptr(GPtrArray) members = members_list(job->coordinator->members);
 
         if (*job->ledger->digest == '\0')
-                return !job->ledger->withdrawn || !is_remembered(job, own);
+                return true;
         if (remembered)
-                return !is_remembered(job, own);
+                return strcmp(remembered, own) != 0;
         return members->len == 1 || is_first_of_all_drifted(job);
 }
 
@@ -314,10 +310,10 @@ bool job_ledger_check_digest(ScheduledJob *job) {
             job_spec_digest(job->spec, job->coordinator->config, job->ledger->from);
         g_autofree char *own = job_spec_digest(job->spec, job->coordinator->config, 0);
 
-        if (*job->ledger->digest == '\0' && !job->drifted && is_remembered(job, own))
-                resume(job, ours);
         if (strcmp(ours, job->ledger->digest) == 0) {
                 set_drifted(job, false);
+                if (job->ledger->withdrawn)
+                        resume(job);
                 digest_memory_set(job->coordinator->digests, job->name, own);
                 if (!job->ledger->schedule) /* as a version before this one left it */
                         ledger_set_schedule(job->ledger, job->spec->schedule);

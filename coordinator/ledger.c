@@ -452,11 +452,17 @@ int ledger_schedule(const Ledger *ledger, Schedule **ret_schedule) {
 }
 
 void ledger_withdraw(Ledger *ledger, int64_t now) {
-        set_digest(ledger, "");
         ledger->withdrawn = now;
 }
 
-void ledger_resume(Ledger *ledger, const char *digest) {
-        set_digest(ledger, digest);
+void ledger_resume(Ledger *ledger) {
         ledger->withdrawn = 0;
+}
+
+int64_t ledger_withdrawal_shows(const Ledger *ledger, const Schedule *schedule) {
+        int64_t tick;
+
+        if (!schedule || !ledger_next_undecided(ledger, schedule, 0, SCHEDULE_TICK_MAX, &tick))
+                return ledger->withdrawn;
+        return MAX(tick, ledger->withdrawn);
 }

@@ -43,11 +43,11 @@ typedef struct LedgerEntry {
 typedef struct Ledger {
         int64_t mark;
         int64_t from;
-        char *digest;      /* "" when the job was withdrawn */
+        char *digest;      /* "" when the job was withdrawn for good */
         char *schedule;    /* of that definition, in normal form; "" when it has none; NULL: not
                               known, or too long */
         int64_t withdrawn; /* a node lost the job then, and whether others have it is not clear yet;
-                              0 otherwise */
+                              0 otherwise. Until it is, the definition stays in force */
         GPtrArray *open;   /* LedgerEntry, sorted by tick */
         RunRecord *last;   /* the newest settled run, short; NULL before the first */
 } Ledger;
@@ -104,7 +104,10 @@ void ledger_set_schedule(Ledger *ledger, const Schedule *schedule);
  * it is not known. */
 int ledger_schedule(const Ledger *ledger, Schedule **ret_schedule);
 
-/* A node lost the job at `now`. Until it is known whether others have it, their ticks stay owed. */
+/* A node lost the job at `now`. Whether others have it is not known: nothing else changes. */
 void ledger_withdraw(Ledger *ledger, int64_t now);
-/* A node has the job, unchanged: `digest` is in force as it was. */
-void ledger_resume(Ledger *ledger, const char *digest);
+/* A node has the job as it is in force. */
+void ledger_resume(Ledger *ledger);
+/* Return: the second by which others that had the job would look at its ledger: that of the oldest
+ * tick that is owed, or of the withdrawal where that is later or nothing will ever be due. */
+int64_t ledger_withdrawal_shows(const Ledger *ledger, const Schedule *schedule);

@@ -1,10 +1,11 @@
 /* See withdrawal.h.
  *
  * In two steps, because this node cannot know whether others have the job still. First the ledger
- * says that it was withdrawn, and when; what is due stays owed. Whoever has the job, unchanged,
- * says so (job-ledger.c): at once where a tick waits, at the next tick otherwise. If nobody did
- * within a patience, the ticks that waited are skipped, and the job begins anew when it is added
- * again.
+ * says that a node has lost it, and when; its definition stays in force and what is due stays owed.
+ * Whoever has the job, unchanged, says so when he reads that (job-ledger.c): at once where a tick
+ * waits, at the next tick otherwise, and once said it is settled for good. If a tick was due and
+ * nobody did within a patience, nobody has it: what waited is skipped, and the job begins anew when
+ * it is added again.
  *
  * Meanwhile the memory of the job's digest is empty but there, so that a restart goes on with it,
  * and a job that is added again counts as changed.
@@ -22,13 +23,14 @@
 #include "zk-ops.h"
 
 #define RETRY_DELAY (1 * USEC_PER_SEC)
+#define LOOK_PERIOD (10 * USEC_PER_MINUTE)
 
 typedef struct Withdrawal {
         Coordinator *coordinator; /* weak: owns us */
         char *job, *path;
         ZkCall *call;
         sd_event_source *timer;
-        int64_t waited_for; /* the withdrawal that others had the time to answer; 0: none yet */
+        bool said;          /* the ledger said so: who has the job knows, and may have answered */
         bool records_exist; /* of what is to be skipped, or their directory is gone */
         char *note;         /* what to log when the skips are written */
         int64_t note_tick;
@@ -87,6 +89,7 @@ static void on_withdrawn(const ZkReply *reply, void *userdata) {
         Withdrawal *withdrawal = userdata;
 
         withdrawal->call = NULL;
+        withdrawal->said |= reply->code == ZK_OK;
         if (is_worth_another_look(reply->code))
                 look_in(withdrawal, reply->code == ZK_OK ? 0 : RETRY_DELAY);
         else
@@ -103,15 +106,24 @@ static void begin(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
                 over(withdrawal, false);
 }
 
-/* For others to say that they have it: also those whose connection just broke, and those of a
- * higher rank. */
-static void wait_for_others(Withdrawal *withdrawal, int64_t withdrawn) {
+/* Return: for how long others may still say that they have it: also those whose connection just
+ * broke, and those of a higher rank. */
+static usec_t time_for_others(const Withdrawal *withdrawal, const Ledger *ledger) {
         const DaemonConfig *config = withdrawal->coordinator->config;
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        usec_t patience = config->session_timeout + 2 * config->tick_time +
+                          PLACEMENT_RANKS * config->takeover_delay;
 
-        withdrawal->waited_for = withdrawn;
+        (void)ledger_schedule(ledger, &schedule);
+        return usec_sub((usec_t)ledger_withdrawal_shows(ledger, schedule) * USEC_PER_SEC + patience,
+                        clock_realtime());
+}
+
+/* The next tick may be far away: looks now and then whether somebody has said it. */
+static void wait_for_others(Withdrawal *withdrawal, usec_t duration) {
+        withdrawal->said = true;
         digest_memory_set(withdrawal->coordinator->digests, withdrawal->job, "");
-        look_in(withdrawal, config->session_timeout + 2 * config->tick_time +
-                                PLACEMENT_RANKS * config->takeover_delay);
+        look_in(withdrawal, CLAMP(duration, RETRY_DELAY, LOOK_PERIOD));
 }
 
 static void on_finished(const ZkReply *reply, void *userdata) {
@@ -136,14 +148,15 @@ static void on_finished(const ZkReply *reply, void *userdata) {
 }
 
 /* Takes the skips into the ledger and appends what writes their records. */
-static void add_skips(Withdrawal *withdrawal, GArray *ops, GPtrArray *strings, Ledger *ledger) {
+static void add_skips(Withdrawal *withdrawal, GArray *ops, GPtrArray *strings, Ledger *ledger,
+                      int64_t now) {
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
         DecisionSkip skips[DECISION_SKIPS_MAX];
         size_t n = 0;
 
         if (ledger_schedule(ledger, &schedule) == 0)
-                n = owed_skips(ledger, schedule, ledger->withdrawn,
-                               "its definition was removed while it waited", skips);
+                n = owed_skips(ledger, schedule, now, "its definition was removed while it waited",
+                               skips);
         for (size_t i = 0; i < n; i++) {
                 const LedgerEntry *entry = NULL;
                 bool joined = false;
@@ -168,9 +181,10 @@ static void add_skips(Withdrawal *withdrawal, GArray *ops, GPtrArray *strings, L
 static void finish(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
         g_autoptr(GArray) ops = zk_ops_new();
         g_autoptr(GPtrArray) strings = g_ptr_array_new_with_free_func(g_free);
+        int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
 
-        add_skips(withdrawal, ops, strings, ledger);
-        ledger_adopt_digest(ledger, "", ledger->withdrawn);
+        add_skips(withdrawal, ops, strings, ledger, now);
+        ledger_adopt_digest(ledger, "", now);
         g_ptr_array_add(strings, ledger_encode(ledger));
         zk_ops_add(ops, ZK_OP_SET, withdrawal->path, strings->pdata[strings->len - 1], version);
         if (zk_ops_send(ops, coordinator_zk(withdrawal->coordinator), on_finished, withdrawal,
@@ -184,25 +198,40 @@ static bool clock_is_known(const Coordinator *coordinator) {
                !clock_skew_exceeds(&coordinator->skew, coordinator->config->max_skew);
 }
 
+static void go_on(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
+        usec_t left;
+
+        if (!*ledger->digest || (withdrawal->said && !ledger->withdrawn)) {
+                over(withdrawal, true); /* nobody has it, or others do */
+                return;
+        }
+        if (!clock_is_known(withdrawal->coordinator)) {
+                members_measure(withdrawal->coordinator->members);
+                look_in(withdrawal, RETRY_DELAY);
+                return;
+        }
+        if (!ledger->withdrawn) {
+                begin(withdrawal, ledger, version);
+                return;
+        }
+        left = time_for_others(withdrawal, ledger);
+        if (left > 0)
+                wait_for_others(withdrawal, left);
+        else
+                finish(withdrawal, ledger, version);
+}
+
 static void on_ledger(const ZkReply *reply, void *userdata) {
         Withdrawal *withdrawal = userdata;
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
 
         withdrawal->call = NULL;
-        if (reply->code != ZK_OK || ledger_decode(reply->data, reply->data_size, &ledger) < 0) {
-                over(withdrawal, reply->code == ZK_OK || reply->code == ZK_NO_NODE);
-        } else if (*ledger->digest ? withdrawal->waited_for != 0 : !ledger->withdrawn) {
-                over(withdrawal, true); /* others have it, or nobody does */
-        } else if (!clock_is_known(withdrawal->coordinator)) {
-                members_measure(withdrawal->coordinator->members);
+        if (reply->code == ZK_UNKNOWN)
                 look_in(withdrawal, RETRY_DELAY);
-        } else if (*ledger->digest) {
-                begin(withdrawal, ledger, reply->stat.version);
-        } else if (withdrawal->waited_for != ledger->withdrawn) {
-                wait_for_others(withdrawal, ledger->withdrawn);
-        } else {
-                finish(withdrawal, ledger, reply->stat.version);
-        }
+        else if (reply->code != ZK_OK || ledger_decode(reply->data, reply->data_size, &ledger) < 0)
+                over(withdrawal, reply->code == ZK_OK || reply->code == ZK_NO_NODE);
+        else
+                go_on(withdrawal, ledger, reply->stat.version);
 }
 
 static void look(Withdrawal *withdrawal) {

@@ -438,10 +438,11 @@ Test(ledger, what_was_withdrawn_is_owed_until_that_is_final) {
         _cleanup_(schedule_freep) Schedule *schedule = every(10);
         _cleanup_(ledger_freep) Ledger *ledger = ledger_of(20, 5, "");
 
+        ledger_adopt_digest(ledger, "d", 5);
         ledger_withdraw(ledger, 47);
-        cr_expect_str_empty(ledger->digest);
+        cr_expect_str_eq(ledger->digest, "d");
         cr_expect_eq(next_undecided(ledger, schedule, 0, ledger->withdrawn), 30);
-        ledger_resume(ledger, "d");
+        ledger_resume(ledger);
         cr_expect_str_eq(ledger->digest, "d");
         cr_expect_eq(ledger->withdrawn, 0);
         cr_expect_eq(next_undecided(ledger, schedule, 0, 1000), 30);
@@ -449,6 +450,18 @@ Test(ledger, what_was_withdrawn_is_owed_until_that_is_final) {
         ledger_adopt_digest(ledger, "", ledger->withdrawn);
         cr_expect_eq(ledger->withdrawn, 0);
         cr_expect_eq(next_undecided(ledger, schedule, 0, 1000), 50);
+}
+
+/* Who has the job looks at its ledger at the next tick that is owed, or is at it already. */
+Test(ledger, a_withdrawal_shows_at_the_next_tick) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(20, 5, "");
+
+        ledger_withdraw(ledger, 25);
+        cr_expect_eq(ledger_withdrawal_shows(ledger, schedule), 30);
+        ledger_withdraw(ledger, 47); /* 30 and 40 wait */
+        cr_expect_eq(ledger_withdrawal_shows(ledger, schedule), 47);
+        cr_expect_eq(ledger_withdrawal_shows(ledger, NULL), 47);
 }
 
 Test(ledger, stretches_end_at_what_is_decided) {

@@ -218,7 +218,8 @@ static void set_ledger_digest(const char *digest) {
         ZkOp op = {.type = ZK_OP_SET, .path = LEDGER_PATH, .version = -1};
         g_autofree ZkOpResult *results = NULL;
 
-        ledger_resume(ledger, digest);
+        g_free(ledger->digest);
+        ledger->digest = g_strdup(digest);
         data = ledger_encode(ledger);
         op.data = data;
         cr_assert_eq(server_transact(&op, 1, 0, &results), ZK_OK);
@@ -284,6 +285,34 @@ Test(scheduled_job, a_tick_that_waits_while_its_job_goes_is_skipped) {
         coordinator_reload(coordinator);
         await(new_one_is_in_force, "the new definition");
         cr_expect_eq(started->len, 0);
+}
+
+static bool is_withdrawn(void) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
+
+        return ledger->withdrawn;
+}
+
+static bool is_no_candidate(void) {
+        return says("it is not in this node's files");
+}
+
+/* Whoever else has it looks at it then; until then nothing shows that nobody does. */
+Test(scheduled_job, a_job_without_a_tick_that_waits_is_in_force_until_the_next_one) {
+        _cleanup_(ledger_freep) Ledger *before = NULL, *after = NULL;
+
+        write_job("    every: 300d\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_idle, "idle");
+        before = ledger_there();
+        withdraw();
+        await(is_withdrawn, "it is said");
+        await(is_no_candidate, "nobody waits for this node");
+        serve_for(3 * USEC_PER_SEC);
+        after = ledger_there();
+        cr_expect(after->withdrawn);
+        cr_expect_str_eq(after->digest, before->digest);
+        cr_expect_eq(after->from, before->from);
 }
 
 /* Somebody deleted the ledger once, and left its records. */
