@@ -1,7 +1,7 @@
 /* See clearing.h.
  *
- * One look is one ListUnitsByPatterns. Whoever has a job queued or runs (a start job lasts as long
- * as the main process), or has somebody in its cgroup, is not gone. Each of them is asked to stop
+ * One look is one ListUnitsByPatterns. Whoever has a job queued other than a stop, and so is
+ * started or about to be, or has somebody in its cgroup, is not gone. Each of them is asked to stop
  * once, and again where PID 1 did not hear of it; then the next look follows, soon: how long it
  * takes is what the owner's locks have to last for.
  */
@@ -134,16 +134,22 @@ static void look_in(Clearing *clearing, usec_t delay) {
                                          CLOCK_MONOTONIC, delay, USEC_PER_MSEC, on_timer, clearing);
 }
 
+/* A unit that is over may be being stopped, so that PID 1 forgets it. */
+static bool is_alive(const Clearing *clearing, const char *name, uint32_t systemd_job,
+                     const char *type) {
+        return (systemd_job != 0 && !g_str_equal(type, "stop")) ||
+               unit_is_populated(clearing->manager, clearing->slice, name);
+}
+
 /* Reads the list and ends what must not be. Return: how many are left, or negative errno. */
 static int end_listed(Clearing *clearing, sd_bus_message *reply) {
-        const char *name = NULL;
+        const char *name = NULL, *type = NULL;
         uint32_t systemd_job = 0;
         int left = 0, r = sd_bus_message_enter_container(reply, 'a', "(ssssssouso)");
 
         while (r >= 0 && (r = sd_bus_message_read(reply, "(ssssssouso)", &name, NULL, NULL, NULL,
-                                                  NULL, NULL, NULL, &systemd_job, NULL, NULL)) > 0)
-                if ((systemd_job != 0 ||
-                     unit_is_populated(clearing->manager, clearing->slice, name)) &&
+                                                  NULL, NULL, NULL, &systemd_job, &type, NULL)) > 0)
+                if (is_alive(clearing, name, systemd_job, type) &&
                     !clearing->options.spare(name, clearing->options.userdata)) {
                         end_unit(clearing, name);
                         left++;
