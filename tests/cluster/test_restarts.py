@@ -1,11 +1,10 @@
 """A daemon that ends at the wrong moment, or comes back as somebody else: what it left running ends before its locks move."""
 
-import json
 import time
 
 import history
 from cluster_test import ClusterTest
-from fleet import DEADLINE, SESSION_TIMEOUT, TAKEOVER, TOOLS, job, job_file
+from fleet import DEADLINE, SESSION_TIMEOUT, TAKEOVER, job, job_file
 from history import EXCLUSIVE
 from testbed import wait_until
 
@@ -16,9 +15,10 @@ CONFIGURATION = "/etc/jobkeeper/jobkeeper.yaml"
 class Restarts(ClusterTest):
     alone = True
 
-    def run_in_progress(self, arguments=(), **options):
+    def run_in_progress(self, arguments=(), stop_timeout="1s", **options):
         """A fleet whose one job, due every two seconds, is in a run that would last for long. Returns that run and its node."""
-        self.begin(files={"ticks.yaml": job_file(job("ticks", every="2s", seconds=60, arguments=arguments, start_deadline="10s"))}, **options)
+        ticks = job("ticks", every="2s", seconds=60, arguments=arguments, start_deadline="10s", stop_timeout=stop_timeout)
+        self.begin(files={"ticks.yaml": job_file(ticks)}, **options)
         run = self.fleet.wait_running("ticks")
         return run, self.fleet.nodes[run.node]
 
@@ -99,6 +99,20 @@ class Restarts(ClusterTest):
         self.assertTrue(record["why"])
         self.assert_gone_before_the_next(run)
 
+    def test_back_after_the_deadline_it_kills_the_run_at_once(self):
+        """Others have its lock by then, and a stop-timeout is not theirs to wait for."""
+        run, node = self.run_in_progress(("--stubborn",), stop_timeout="2s")
+        node.write("/etc/systemd/system/jobkeeperd.service.d/no.conf", "[Service]\nRestart=no\n")
+        node.systemctl("daemon-reload")
+        node.systemctl("kill", "-s", "KILL", "jobkeeperd")
+        self.fleet.wait_run(lambda other: other.job == run.job and other.run != run.run, SESSION_TIMEOUT + TAKEOVER, "a run elsewhere")
+        began = time.monotonic()
+        node.systemctl("start", "jobkeeperd")
+        wait_until(lambda: time.monotonic() - self.same(run).end > 1, 10, "no further sign of life")
+        self.assertLess(self.same(run).end, began + 1.5)
+        record = self.fleet.wait_ledger("ticks", lambda record: record["run"] == run.run, 20, "the run's record", name=self.other_than(node))
+        self.assertIn(record["state"], ("interrupted", "unknown"))
+
     # -- another name, another tree, no memory
 
     def come_back_as(self, node, before, after):
@@ -163,27 +177,3 @@ class Restarts(ClusterTest):
         self.assert_lock_was_kept(run)
         record = self.fleet.wait_ledger("first", lambda record: record["run"] == run.run and record["state"] in history.FINAL_STATES, 20, "settled")
         self.assertEqual((record["state"], record["node"]), ("unknown", run.node))
-
-    # -- a claim on its way
-
-    def test_a_claim_that_is_under_way_at_a_stop_is_settled_as_not_started(self):
-        self.begin(files={"late.yaml": job_file(job("late", nodes="[n1]", lock="none", locks="{data: exclusive}", lock_wait="60s"))}, session_timeout=LONGEST)
-        node = self.fleet.nodes["n1"]
-        with self.fleet.nodes["n2"].popen("jobkeeper", "lock", "data", "--", f"{TOOLS}/mark-run", "--job", "holder", "--seconds", "60") as holder:
-            self.fleet.wait_running("holder")
-            self.fleet.jobkeeper("n3", "run", "late")
-            wait_until(lambda: self.waiters("data") == ["n1"], 20, "n1 waits for the lock")
-            node.mute()
-            self.fleet.nodes["n2"].run("pkill", "-TERM", "mark-run")
-            holder.wait(20)  # n1 hears that, has its one lock, and claims; nobody hears it
-        with node.popen("systemctl", "stop", "jobkeeperd") as stop:
-            wait_until(lambda: "stopping:" in node.journal("-u", "jobkeeperd"), 10, "it is stopping", interval=0.05)
-            node.unmute()
-            self.assertEqual(stop.wait(30), 0)
-        record = self.fleet.wait_ledger("late", lambda record: record["state"] in history.FINAL_STATES, 40, "settled", name="n2")
-        self.assertEqual((record["state"], record["why"]), ("interrupted", "not started: the daemon was stopped"))
-        self.assertEqual(self.fleet.runs("late"), [])
-
-    def waiters(self, resource):
-        answer = json.loads(self.fleet.jobkeeper("n3", "locks", "--json", resource).stdout)
-        return [entry["node"] for found in answer["resources"] for entry in found["entries"] if not entry["holds"]]

@@ -57,12 +57,6 @@ class Machine:
     def heal(self):
         self.network.heal(self.name)
 
-    def mute(self):
-        self.network.mute(self.name)
-
-    def unmute(self):
-        self.network.unmute(self.name)
-
     def log_text(self, lines=0):
         """The log's last lines; all of it where no number is given."""
         try:

@@ -18,12 +18,10 @@ SWITCH_ADDRESS = "10.99.0.254"
 _RULES = """
 table bridge faults {
     set cut { type ifname; }
-    set mute { type ifname; }
     chain forward {
         type filter hook forward priority 0;
         iifname @cut drop
         oifname @cut drop
-        iifname @mute drop
     }
     chain input { type filter hook input priority 0; iifname @cut drop; }
     chain output { type filter hook output priority 0; oifname @cut drop; }
@@ -82,17 +80,10 @@ class Network:
         run("ip", "netns", "delete", self.namespace(machine), check=False)
 
     def cut(self, machine):
-        self._nft("add", "cut", machine)
+        self._nft("add", machine)
 
     def heal(self, machine):
-        self._nft("delete", "cut", machine)
-
-    def mute(self, machine):
-        """It hears the others; what it says does not arrive, and is said again."""
-        self._nft("add", "mute", machine)
-
-    def unmute(self, machine):
-        self._nft("delete", "mute", machine)
+        self._nft("delete", machine)
 
     def carrier(self, machine, up):
         self._ip("link", "set", machine, "up" if up else "down")
@@ -116,8 +107,8 @@ class Network:
     def _ip(self, *arguments, check=True):
         return run("ip", "-n", self.switch, *arguments, check=check)
 
-    def _nft(self, verb, fault, machine):
-        run(*self.enter(), "nft", verb, "element", "bridge", "faults", fault, f"{{ {machine} }}")
+    def _nft(self, verb, machine):
+        run(*self.enter(), "nft", verb, "element", "bridge", "faults", "cut", f"{{ {machine} }}")
 
 
 def namespaces(prefix):
