@@ -9,6 +9,9 @@
 
 /* Nobody answered for so long: say so. */
 #define SESSION_SILENCE (3 * USEC_PER_SEC)
+/* The same while there is a session to attach to: with the defaults its runs are stopped 8 s after
+ * its last heartbeat, so that several hosts can be tried. */
+#define SESSION_HURRY (1 * USEC_PER_SEC)
 /* Nobody answered for so long: take a fresh handle, and with it a fresh look at the names. */
 #define SESSION_PATIENCE (30 * USEC_PER_SEC)
 /* Between attempts where the library itself gave up: doubled each time, and shortened at random by

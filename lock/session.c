@@ -77,6 +77,11 @@ static int on_patience(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
+/* Return: whether there is a session to attach to while it lasts. */
+static bool is_attaching(const Session *session) {
+        return session->wanted.id != 0 && session->inherited_until > clock_boottime();
+}
+
 static int on_silence(sd_event_source *source, uint64_t usec, void *userdata) {
         Session *session = userdata;
         g_autofree char *fault =
@@ -85,6 +90,13 @@ static int on_silence(sd_event_source *source, uint64_t usec, void *userdata) {
         (void)source;
         (void)usec;
         session->silence = sd_event_source_disable_unref(session->silence);
+        /* The library gives a host that says nothing two thirds of the session's timeout, which is
+         * more than what is left; a fresh handle tries the servers in another order. */
+        if (is_attaching(session) && zk_state(session->zk) != ZK_STATE_CONNECTED) {
+                drop_zk(session);
+                connect_now(session);
+                return 0;
+        }
         session_arm(session, &session->silence, CLOCK_MONOTONIC,
                     clock_monotonic() + SESSION_PATIENCE, on_patience);
         (void)report_fault(session, fault);
@@ -142,7 +154,7 @@ void session_established(Session *session) {
         session->state = SESSION_CONNECTED;
         session->retry_delay = SESSION_RETRY_FIRST;
         session->stopped = false;
-        session->filed = false;
+        session->filed = attached; /* then it is renewed in place, also where there is no room */
         forget_predecessor(session);
         g_clear_pointer(&session->fault, g_free);
         session_beat_arm(session);
@@ -301,6 +313,12 @@ static int try_connect(Session *session) {
                           &session->zk);
 }
 
+static void await_word(Session *session) {
+        session_arm(session, &session->silence, CLOCK_MONOTONIC,
+                    clock_monotonic() + (is_attaching(session) ? SESSION_HURRY : SESSION_SILENCE),
+                    on_silence);
+}
+
 static void connect_now(Session *session) {
         int r = try_connect(session);
 
@@ -312,8 +330,7 @@ static void connect_now(Session *session) {
                         connect_later(session);
                 return;
         }
-        session_arm(session, &session->silence, CLOCK_MONOTONIC,
-                    clock_monotonic() + SESSION_SILENCE, on_silence);
+        await_word(session);
 }
 
 static void load_file(Session *session) {
@@ -361,8 +378,7 @@ int session_new(sd_event *event, const SessionOptions *options, SessionEventFunc
         r = try_connect(session);
         if (r < 0)
                 return r;
-        session_arm(session, &session->silence, CLOCK_MONOTONIC,
-                    clock_monotonic() + SESSION_SILENCE, on_silence);
+        await_word(session);
         *ret_session = g_steal_pointer(&session);
         return 0;
 }

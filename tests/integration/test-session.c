@@ -4,8 +4,11 @@
 #include <errno.h>
 #include <glib.h>
 #include <glib/gstdio.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "helper-zookeeper-main.h"
 #include "session.h"
@@ -381,6 +384,41 @@ Test(session, a_process_inherits_the_deadline_of_the_one_before_it) {
         peer_clear(&peer);
 }
 
+/* A host that takes connections and says nothing: the library gives it 8 of the 12 seconds. It is
+ * the first to be tried in one of eight attempts. */
+Test(session, a_silent_host_does_not_keep_a_process_from_attaching, .timeout = 120) {
+        const struct sockaddr_in any = {.sin_family = AF_INET,
+                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        struct sockaddr_in address;
+        socklen_t length = sizeof(address);
+        int hole = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        g_autoptr(GString) servers = g_string_new(NULL);
+        Peer peer = {0};
+
+        cr_assert_eq(bind(hole, (const struct sockaddr *)&any, sizeof(any)), 0);
+        cr_assert_eq(listen(hole, 64), 0);
+        cr_assert_eq(getsockname(hole, (struct sockaddr *)&address, &length), 0);
+        g_string_printf(servers, "127.0.0.1:%u", ntohs(address.sin_port));
+        for (unsigned i = 0; i < 7; i++)
+                g_string_append_printf(servers, ",%s", zookeeper_shared());
+
+        peer_prepare(&peer);
+        peer_start(&peer, zookeeper_shared(), 3 * SHORT);
+        cr_assert(await_event(&peer, SESSION_EVENT_CONNECTED));
+        for (unsigned i = 0; i < 10; i++) {
+                usec_t since = clock_boottime();
+
+                peer.session = session_free(peer.session);
+                peer_start(&peer, servers->str, 3 * SHORT);
+                cr_assert(await_event(&peer, SESSION_EVENT_ATTACHED));
+                cr_assert_eq(peer.n_events, 1);
+                cr_assert_lt(clock_boottime() - since, 6 * USEC_PER_SEC);
+        }
+        peer_stop(&peer);
+        peer_clear(&peer);
+        close(hole);
+}
+
 Test(session, an_inherited_deadline_ends_in_stop_and_loss_without_any_answer) {
         ZooKeeperServer *server = zookeeper_server_new(ZOOKEEPER_TICK_MS);
         Peer peer = {0};
@@ -539,7 +577,7 @@ static bool is_crowd(void *userdata) {
 /* The session with which ours asked for the servers' tick is gone: it is closed beside CONNECTED.
  */
 static void await_sessions(Peer *peer, const ZooKeeperServer *server, unsigned n_sessions) {
-        cr_assert(loop_until(peer->event, is_crowd, &(Crowd){server, n_sessions}, 3 * USEC_PER_SEC),
+        cr_assert(loop_until(peer->event, is_crowd, &(Crowd){server, n_sessions}, 6 * USEC_PER_SEC),
                   "the server knows others than %u sessions", n_sessions);
 }
 
