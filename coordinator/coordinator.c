@@ -138,6 +138,8 @@ bool coordinator_may_claim(const Coordinator *coordinator, const char **ret_why)
                 why = "the daemon is stopping";
         else if (!coordinator->ready || session_state(coordinator->session) != SESSION_CONNECTED)
                 why = "no ZooKeeper session";
+        else if (leftovers_busy(coordinator->leftovers))
+                why = "what a process before this one left running is not gone yet";
         else if (clock_boottime() >= session_stop_at(coordinator->session))
                 why = "ZooKeeper has not answered for too long";
         else if (clock_skew_exceeds(&coordinator->skew, config->max_skew))
@@ -315,6 +317,8 @@ void coordinator_leftovers_gone(Coordinator *coordinator) {
         sweep_queues(coordinator);
         if (coordinator->stopping)
                 coordinator_close_when_idle(coordinator);
+        else if (coordinator->ready)
+                coordinator_for_all_jobs(coordinator, scheduled_job_begin);
 }
 
 static void session_connected(Coordinator *coordinator, bool attached) {
@@ -685,6 +689,8 @@ static int open_all(Coordinator *coordinator) {
             (r = open_session(coordinator)) < 0)
                 return r;
         coordinator->command_locks = command_locks_new(coordinator);
+        if (session_held_until(coordinator->session) == 0) /* as for runs, in open_session() */
+                command_locks_session_begins(coordinator->command_locks, false);
         return surface_new(coordinator, &coordinator->surface);
 }
 

@@ -15,6 +15,8 @@
 #include "unit-manager.h"
 
 #define LOOK_PERIOD (50 * USEC_PER_MSEC)
+#define QUICK_LOOKS 200 /* then it is something that cannot be ended soon */
+#define LATE_LOOK_PERIOD (1 * USEC_PER_SEC)
 #define RETRY_DELAY (500 * USEC_PER_MSEC)
 
 typedef struct Victim {
@@ -29,6 +31,7 @@ struct Clearing {
         char *pattern, *slice;
         ClearingOptions options; /* the functions */
         bool want_kill;
+        unsigned looks;
         GHashTable *victims; /* name → Victim */
         BusCall *list;
         sd_event_source *timer;
@@ -163,8 +166,10 @@ static void on_listed(sd_bus_message *reply, const sd_bus_error *error, void *us
 
         if (left == 0)
                 clearing->options.gone(clearing->options.userdata);
+        else if (left < 0)
+                look_in(clearing, RETRY_DELAY);
         else
-                look_in(clearing, left < 0 ? RETRY_DELAY : LOOK_PERIOD);
+                look_in(clearing, clearing->looks++ < QUICK_LOOKS ? LOOK_PERIOD : LATE_LOOK_PERIOD);
 }
 
 static int build_list(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
