@@ -389,7 +389,7 @@ Test(session, a_process_inherits_the_deadline_of_the_one_before_it) {
 Test(session, a_silent_host_does_not_keep_a_process_from_attaching, .timeout = 120) {
         const struct sockaddr_in any = {.sin_family = AF_INET,
                                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        struct sockaddr_in address;
+        struct sockaddr_in address = {0};
         socklen_t length = sizeof(address);
         int hole = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         g_autoptr(GString) servers = g_string_new(NULL);
