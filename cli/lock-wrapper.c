@@ -281,7 +281,7 @@ static void ask_who_holds(void *userdata) {
                 return;
         for (guint i = 0; i < n; i++)
                 places[i] = (LockPlace){wrapper->requests[i].resource, wrapper->requests[i].path};
-        (void)lock_survey_new(wrapper->session, parent, places, n, on_survey, wrapper,
+        (void)lock_survey_new(wrapper->session, parent, NULL, places, n, on_survey, wrapper,
                               &wrapper->survey);
 }
 

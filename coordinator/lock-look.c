@@ -28,10 +28,19 @@ LockLook *lock_look_free(LockLook *look) {
         return NULL;
 }
 
+/* Return: what is wrong with the name of a resource or of a job's own lock, or NULL. */
+static const char *resource_fault(const char *name) {
+        return name_fault(name_is_of_job_lock(name) ? name + strlen(NAME_OF_JOB_LOCK_PREFIX)
+                                                    : name);
+}
+
+/* A directory of another name is nobody's lock, whoever made it. */
+static bool is_resource(const char *name) {
+        return !resource_fault(name);
+}
+
 char *lock_look_fault(const char *resource) {
-        const char *name =
-            name_is_of_job_lock(resource) ? resource + strlen(NAME_OF_JOB_LOCK_PREFIX) : resource;
-        const char *fault = name_fault(name);
+        const char *fault = resource_fault(resource);
 
         return fault ? g_strdup_printf("the resource name \"%s\" %s", resource, fault) : NULL;
 }
@@ -62,8 +71,9 @@ static void on_survey(LockSurvey *survey, int error, void *userdata) {
 
 static int survey(LockLook *look, Session *session, const char *parent, const GArray *places,
                   LockSurvey **ret_survey) {
-        int r = lock_survey_new(session, parent, (const LockPlace *)(void *)places->data,
-                                places->len, on_survey, look, ret_survey);
+        int r =
+            lock_survey_new(session, parent, is_resource, (const LockPlace *)(void *)places->data,
+                            places->len, on_survey, look, ret_survey);
 
         if (r >= 0)
                 look->pending++;

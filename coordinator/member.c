@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "json-line.h"
+#include "name.h"
 
 Member *member_new(const char *node) {
         Member *member = g_new0(Member, 1);
@@ -53,6 +54,12 @@ json_t *member_set_to_json(GHashTable *set) {
         return array;
 }
 
+/* What peers say of jobs and labels goes into answers and from there to wherever these are used:
+ * what is no name is nothing that a node of ours would have said. */
+static bool is_job(const char *name) {
+        return name_is_valid(name) || g_str_equal(name, MEMBER_ALL_JOBS);
+}
+
 /* One that is missing (another version's) is empty. */
 static bool set_from_json(const json_t *array, GHashTable *set) {
         const json_t *value;
@@ -63,14 +70,14 @@ static bool set_from_json(const json_t *array, GHashTable *set) {
         if (!json_is_array(array))
                 return false;
         json_array_foreach(array, index, value) {
-                if (!json_is_string(value))
+                if (!json_is_string(value) || !is_job(json_string_value(value)))
                         return false;
                 g_hash_table_add(set, g_strdup(json_string_value(value)));
         }
         return true;
 }
 
-static bool strings_from_json(json_t *object, GHashTable *strings) {
+static bool strings_from_json(json_t *object, bool (*is_name)(const char *), GHashTable *strings) {
         const char *name;
         json_t *value;
 
@@ -79,7 +86,7 @@ static bool strings_from_json(json_t *object, GHashTable *strings) {
         if (!json_is_object(object))
                 return false;
         json_object_foreach(object, name, value) {
-                if (!json_is_string(value))
+                if (!json_is_string(value) || !is_name(name))
                         return false;
                 g_hash_table_insert(strings, g_strdup(name), g_strdup(json_string_value(value)));
         }
@@ -151,8 +158,8 @@ static int member_from_json(json_t *object, Member *member) {
         const char *boot = json_string_value(json_object_get(object, "boot"));
 
         if (!machine || !boot ||
-            !strings_from_json(json_object_get(object, "labels"), member->labels) ||
-            !strings_from_json(json_object_get(object, "unfit"), member->unfit) ||
+            !strings_from_json(json_object_get(object, "labels"), name_is_valid, member->labels) ||
+            !strings_from_json(json_object_get(object, "unfit"), is_job, member->unfit) ||
             !set_from_json(json_object_get(object, "drifted"), member->drifted))
                 return -EBADMSG;
         member->machine = g_strdup(machine);

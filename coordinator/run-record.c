@@ -8,6 +8,7 @@
 
 #include "json-line.h"
 #include "name.h"
+#include "paths.h"
 #include "schedule.h"
 
 /* Times from here on (the year 2223) are refused. Below it, a double still tells two neighbouring
@@ -200,14 +201,30 @@ static bool take_numbers(const json_t *object, RunRecord *record) {
                take_time(object, "ended", &record->ended) && take_time(object, "cpu", &record->cpu);
 }
 
+static bool is_name_or_none(const char *text) {
+        return !text || name_is_valid(text);
+}
+
+/* They become part of a path, of a unit's name, of a command that somebody types: whatever stands
+ * in ZooKeeper is held against what we would have written. */
+static bool has_names(const RunRecord *record) {
+        g_autofree char *unit = NULL;
+
+        if (!name_is_valid(record->run) || !name_is_valid(record->job) ||
+            !is_name_or_none(record->node) || !is_name_or_none(record->boot) ||
+            !is_name_or_none(record->nonce) || !is_name_or_none(record->invocation))
+                return false;
+        unit = unit_name_for_run(record->job, record->run);
+        return !record->unit || g_str_equal(record->unit, unit);
+}
+
 int run_record_from_json(const json_t *object, RunRecord **ret_record) {
         _cleanup_(run_record_freep) RunRecord *record = run_record_new(NULL, NULL);
 
         if (!json_is_object(object) || !take_strings(object, record) ||
             !take_numbers(object, record))
                 return -EBADMSG;
-        /* Both become part of a path. */
-        if (!name_is_valid(record->run) || !name_is_valid(record->job) ||
+        if (!has_names(record) ||
             run_state_from_string(json_string_value(json_object_get(object, "state")),
                                   &record->state) < 0)
                 return -EBADMSG;

@@ -40,8 +40,9 @@ struct LockSurvey {
         LockSurveyFunc func;
         void *userdata;
         char *parent;
-        GQueue waiting; /* of Ask */
-        GQueue sent;    /* of Ask */
+        LockNameFunc is_name; /* NULL: whatever stands under the parent is a resource */
+        GQueue waiting;       /* of Ask */
+        GQueue sent;          /* of Ask */
         unsigned lost;
         GPtrArray *spots;   /* of Spot, owned */
         GPtrArray *entries; /* of LockEntry, borrowed from the spots */
@@ -280,7 +281,8 @@ static void on_parent(const ZkReply *reply, void *userdata) {
                 return;
         }
         for (size_t i = 0; i < reply->n_children; i++)
-                add_spot(ask->survey, reply->children[i], NULL);
+                if (!ask->survey->is_name || ask->survey->is_name(reply->children[i]))
+                        add_spot(ask->survey, reply->children[i], NULL);
         ask_end(ask);
 }
 
@@ -299,8 +301,9 @@ static void on_session_event(Session *session, SessionEvent event, void *userdat
                 go_on(survey);
 }
 
-int lock_survey_new(Session *session, const char *parent, const LockPlace *places, size_t n_places,
-                    LockSurveyFunc func, void *userdata, LockSurvey **ret_survey) {
+int lock_survey_new(Session *session, const char *parent, LockNameFunc is_name,
+                    const LockPlace *places, size_t n_places, LockSurveyFunc func, void *userdata,
+                    LockSurvey **ret_survey) {
         _cleanup_(lock_survey_freep) LockSurvey *survey = NULL;
         int r;
 
@@ -311,6 +314,7 @@ int lock_survey_new(Session *session, const char *parent, const LockPlace *place
         survey->func = func;
         survey->userdata = userdata;
         survey->parent = g_strdup(parent);
+        survey->is_name = is_name;
         g_queue_init(&survey->waiting);
         g_queue_init(&survey->sent);
         survey->spots = g_ptr_array_new_with_free_func(spot_destroy);

@@ -48,12 +48,17 @@ typedef struct LockPlace {
         const char *path;
 } LockPlace;
 
-/* Looks at the given places, or (n_places 0) at every child of `parent`. A resource that does not
- * exist has no entries and is no error; nor is one whose data we may not read, which shows without
- * it. What a broken connection left unanswered is asked again once it is back. Return: 0 once sent,
- * then exactly one call of `func`; -ENOTCONN; negative errno. */
-int lock_survey_new(Session *session, const char *parent, const LockPlace *places, size_t n_places,
-                    LockSurveyFunc func, void *userdata, LockSurvey **ret_survey);
+/* Return: whether a child of the parent is named as a resource. */
+typedef bool (*LockNameFunc)(const char *name);
+
+/* Looks at the given places, or (n_places 0) at every child of `parent` that `is_name` (NULL: any)
+ * takes for a resource: others may write there as well. A resource that does not exist has no
+ * entries and is no error; nor is one whose data we may not read, which shows without it. What a
+ * broken connection left unanswered is asked again once it is back. Return: 0 once sent, then
+ * exactly one call of `func`; -ENOTCONN; negative errno. */
+int lock_survey_new(Session *session, const char *parent, LockNameFunc is_name,
+                    const LockPlace *places, size_t n_places, LockSurveyFunc func, void *userdata,
+                    LockSurvey **ret_survey);
 LockSurvey *lock_survey_free(LockSurvey *survey);
 DEFINE_CLEANUP(LockSurvey, lock_survey_free);
 

@@ -1,12 +1,45 @@
 # Completion of jobkeeper(1) for bash. Job names come from the daemon; without it there are none to offer.
+#
+# What the daemon tells was written by others: only names are offered, and they are never given to `compgen -W`, which would run
+# what stands in them.
 
-_jobkeeper_jobs() {
-        jobkeeper status --json 2>/dev/null | grep -o '"job": *"[^"]*"' | cut -d '"' -f 4 | sort -u
+# Adds those of WORD... that begin as what is typed does.
+_jobkeeper_offer() { # TYPED WORD...
+        local LC_ALL=C typed=$1 word
+        shift
+        for word; do
+                [[ $word =~ ^[A-Za-z0-9-][A-Za-z0-9._/+-]*$ && $word == "$typed"* ]] && COMPREPLY+=("$word")
+        done
 }
 
-# Resources that somebody uses just now; those of jobs (job:NAME) are left out, since bash breaks words at the colon.
-_jobkeeper_resources() {
-        timeout 2 jobkeeper locks --json 2>/dev/null | grep -o '"resource": *"[^"]*"' | cut -d '"' -f 4 | grep -v '^job:' | sort -u
+# The values of a member of the JSON on stdin, as far as they are names of ours.
+_jobkeeper_values() { # MEMBER
+        LC_ALL=C grep -oE "\"$1\": *\"[a-z0-9][a-z0-9._-]*\"" | cut -d '"' -f 4 | sort -u
+}
+
+_jobkeeper_offer_jobs() { # TYPED
+        local names
+        mapfile -t names < <(timeout 2 jobkeeper status --json 2>/dev/null | _jobkeeper_values job)
+        _jobkeeper_offer "$1" "${names[@]}"
+}
+
+# Resources that somebody uses just now. Those of jobs (job:NAME) are no such names: bash breaks words at the colon.
+_jobkeeper_offer_resources() { # TYPED
+        local names
+        mapfile -t names < <(timeout 2 jobkeeper locks --json 2>/dev/null | _jobkeeper_values resource)
+        _jobkeeper_offer "$1" "${names[@]}"
+}
+
+_jobkeeper_offer_timezones() { # TYPED
+        local names
+        mapfile -t names < <(timedatectl list-timezones 2>/dev/null)
+        _jobkeeper_offer "$1" "${names[@]}"
+}
+
+# Readline quotes what is special in the names of files.
+_jobkeeper_offer_files() { # ACTION TYPED
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen "$1" -- "$2")
 }
 
 _jobkeeper() {
@@ -14,7 +47,7 @@ _jobkeeper() {
 
         COMPREPLY=()
         if ((COMP_CWORD == 1)); then
-                mapfile -t COMPREPLY < <(compgen -W 'status history run next verify lock locks help --help --version' -- "$word")
+                _jobkeeper_offer "$word" status history run next verify lock locks help --help --version
                 return
         fi
         if [[ $command == lock ]]; then
@@ -31,27 +64,27 @@ _jobkeeper() {
         fi
         case $before in
         -c | --config)
-                mapfile -t COMPREPLY < <(compgen -f -- "$word")
+                _jobkeeper_offer_files -f "$word"
                 return
                 ;;
         --root)
-                mapfile -t COMPREPLY < <(compgen -d -- "$word")
+                _jobkeeper_offer_files -d "$word"
                 return
                 ;;
         -z | --timezone)
-                mapfile -t COMPREPLY < <(compgen -W "$(timedatectl list-timezones 2>/dev/null)" -- "$word")
+                _jobkeeper_offer_timezones "$word"
                 return
                 ;;
         --naming)
-                mapfile -t COMPREPLY < <(compgen -W 'curator-rw curator-mutex kazoo single-node' -- "$word")
+                _jobkeeper_offer "$word" curator-rw curator-mutex kazoo single-node
                 return
                 ;;
         --on-loss)
-                mapfile -t COMPREPLY < <(compgen -W 'stop continue' -- "$word")
+                _jobkeeper_offer "$word" stop continue
                 return
                 ;;
         -a | --also)
-                mapfile -t COMPREPLY < <(compgen -W "$(_jobkeeper_resources)" -- "$word")
+                _jobkeeper_offer_resources "$word"
                 return
                 ;;
         --lines | -t | --timeout | --slots)
@@ -72,13 +105,13 @@ _jobkeeper() {
         help) words='status history run next verify lock locks' ;;
         esac
         if [[ $word == -* || $command == help ]]; then
-                mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+                _jobkeeper_offer "$word" $words
                 return
         fi
         case $command in
-        history | run | next) mapfile -t COMPREPLY < <(compgen -W "$(_jobkeeper_jobs)" -- "$word") ;;
-        verify) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
-        lock | locks) mapfile -t COMPREPLY < <(compgen -W "$(_jobkeeper_resources)" -- "$word") ;;
+        history | run | next) _jobkeeper_offer_jobs "$word" ;;
+        verify) _jobkeeper_offer_files -f "$word" ;;
+        lock | locks) _jobkeeper_offer_resources "$word" ;;
         esac
 }
 

@@ -7,6 +7,7 @@
 
 #include "helper-wire.h"
 #include "helper-zookeeper-main.h"
+#include "lock-look.h"
 #include "lock-survey.h"
 
 #define TIMEOUT (8 * USEC_PER_SEC)
@@ -43,8 +44,8 @@ static void await_survey(World *world, Survey *survey, int error) {
 static void begin(World *world, Survey *survey, Session *session, const LockPlace *places,
                   size_t n_places) {
         *survey = (Survey){.free_in_callback = survey->free_in_callback};
-        cr_assert_eq(lock_survey_new(session, world->parent, places, n_places, on_survey, survey,
-                                     &survey->survey),
+        cr_assert_eq(lock_survey_new(session, world->parent, NULL, places, n_places, on_survey,
+                                     survey, &survey->survey),
                      0);
         cr_assert_eq(survey->count, 0, "told from inside a function");
 }
@@ -161,6 +162,79 @@ Test(lock_survey, a_single_node_and_a_place_elsewhere_are_told) {
         done(&survey);
         holder_release(&single);
         holder_release(&away);
+        world_close(&world);
+}
+
+static bool begins_with_a(const char *name) {
+        return name[0] == 'a';
+}
+
+Test(lock_survey, what_is_no_resource_s_name_is_not_looked_at) {
+        World world;
+        Survey survey = {0};
+        Holder holder = {0};
+
+        world_open_shared(&world, 2, TIMEOUT);
+        holder_take(&world, &holder, 0, "a $(reboot)");
+        cr_assert_eq(look(&world, &survey, world_session(&world, 0))->len, 2);
+        done(&survey);
+        cr_assert_eq(lock_survey_new(world_session(&world, 0), world.parent, begins_with_a, NULL, 0,
+                                     on_survey, &survey, &survey.survey),
+                     0);
+        survey.count = 0;
+        await_survey(&world, &survey, 0);
+        cr_assert_eq(lock_survey_entries(survey.survey)->len, 1);
+        cr_assert_str_eq(((LockEntry *)lock_survey_entries(survey.survey)->pdata[0])->resource,
+                         "a");
+        done(&survey);
+        holder_release(&holder);
+        world_close(&world);
+}
+
+typedef struct Look {
+        LockLook *look;
+        json_t *report;
+} Look;
+
+static void on_look(LockLook *look, int error, json_t *report, void *userdata) {
+        Look *ours = userdata;
+
+        cr_assert_eq(error, 0, "%d", error);
+        ours->look = lock_look_free(look);
+        ours->report = report;
+}
+
+static bool has_report(void *userdata) {
+        return ((Look *)userdata)->report;
+}
+
+/* Whoever reaches ZooKeeper can make a directory of any name; a shell may have it as a word. */
+Test(lock_look, only_names_of_resources_are_told) {
+        static const char *const names[] = {"$(reboot)", "A", "job:", "job:$x", "-a", "a b"};
+        World world;
+        Holder good = {0}, bad[G_N_ELEMENTS(names)] = {{0}};
+        Look look = {0};
+        g_autofree char *root = NULL;
+
+        world_open_shared(&world, 1, TIMEOUT);
+        root = g_steal_pointer(&world.parent);
+        world.parent = g_strconcat(root, "/locks", NULL);
+        holder_take(&world, &good, 0, "job:nightly orders-db");
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+                holder_acquire_with(&world, &bad[i], world_session(&world, 0),
+                                    (LockRequest){.resource = names[i]},
+                                    (LockOptions){.wait = FOREVER});
+                holder_await(&world, &bad[i], LOCK_EVENT_HELD);
+        }
+        cr_assert_eq(lock_look_new(world_session(&world, 0), &(DaemonConfig){.root = root}, NULL,
+                                   on_look, &look, &look.look),
+                     0);
+        cr_assert(loop_until(world.event, has_report, &look, WORLD_LIMIT));
+        cr_assert_eq(json_array_size(json_object_get(look.report, "resources")), 2);
+        json_decref(look.report);
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+                holder_release(&bad[i]);
+        holder_release(&good);
         world_close(&world);
 }
 
@@ -324,8 +398,8 @@ Test(lock_survey, a_session_that_ends_ends_the_survey) {
         world_await_event(&world, 1, SESSION_EVENT_CLOSED, 1);
         cr_assert_eq(survey.count, 1);
         done(&survey);
-        cr_assert_eq(lock_survey_new(world_session(&world, 1), "/", NULL, 0, on_survey, &survey,
-                                     &survey.survey),
+        cr_assert_eq(lock_survey_new(world_session(&world, 1), "/", NULL, NULL, 0, on_survey,
+                                     &survey, &survey.survey),
                      -ENOTCONN);
         cr_assert_null(survey.survey);
         world_close(&world);

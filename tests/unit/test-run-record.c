@@ -245,6 +245,21 @@ Test(run_record, names_that_cannot_be_a_znode_are_refused) {
         expect_text_refused("{\"run\":\"1-1\",\"job\":\"\",\"state\":\"failed\"}");
 }
 
+Test(run_record, what_no_node_of_ours_would_have_written_is_refused) {
+        static const char *const members[] = {
+            "\"node\":\"$(reboot)\"",   "\"node\":\"\"",
+            "\"node\":\"\\u001b[2J\"",  "\"boot\":\"a b\"",
+            "\"nonce\":\"\\n\"",        "\"invocation\":\"`x`\"",
+            "\"unit\":\"ssh.service\"", "\"unit\":\"jobkeeper-a-1-2.service\"",
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(members); i++) {
+                g_autofree char *text = g_strdup_printf(
+                    "{\"run\":\"1-1\",\"job\":\"a\",\"state\":\"failed\",%s}", members[i]);
+                expect_text_refused(text);
+        }
+}
+
 Test(run_record, wrong_types_and_values_are_refused) {
         static const char *const members[] = {
             ",\"node\":1",
