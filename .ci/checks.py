@@ -80,7 +80,7 @@ class Checks:
 
     def blocking(self):
         faults = []
-        for path in (path for room in DAEMON_ROOMS for path in sorted(glob.glob(f"{ROOT}/{room}/*.c"))):
+        for path in (path for room in DAEMON_ROOMS for path in sorted(glob.glob(f"{ROOT}/{room}/**/*.c", recursive=True))):
             with open(path, encoding="utf-8") as stream:
                 for number, text in enumerate(without_comments(stream.read()).splitlines(), 1):
                     faults += [f"{path}:{number}: {match.group(1)}() blocks the loop" for match in BLOCKING.finditer(text)

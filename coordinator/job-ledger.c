@@ -102,7 +102,7 @@ static void add_skip(ScheduledJob *job, const Schedule *schedule, GArray *ops, G
                         &entry, &joined) < 0)
                 return;
         path = path_run(job->coordinator->config->root, job->name, entry->run);
-        data = skip_record_encode(job->coordinator, job->name, entry);
+        data = skip_record_encode(job->coordinator->config->node_name, job->name, entry);
         g_ptr_array_add(strings, path);
         g_ptr_array_add(strings, data);
         zk_ops_add(ops,

@@ -166,7 +166,8 @@ static void add_skips(Withdrawal *withdrawal, GArray *ops, GPtrArray *strings, L
                                 skips[i].why, &entry, &joined) < 0)
                         continue;
                 path = path_run(withdrawal->coordinator->config->root, withdrawal->job, entry->run);
-                data = skip_record_encode(withdrawal->coordinator, withdrawal->job, entry);
+                data = skip_record_encode(withdrawal->coordinator->config->node_name,
+                                          withdrawal->job, entry);
                 g_ptr_array_add(strings, path);
                 g_ptr_array_add(strings, data);
                 if (!withdrawal->records_exist)

@@ -2,7 +2,6 @@
  * out of force, and the record that a skip leaves. */
 #pragma once
 
-#include "coordinator.h"
 #include "decision.h"
 #include "ledger.h"
 
@@ -11,8 +10,8 @@
 size_t owed_skips(const Ledger *ledger, const Schedule *schedule, int64_t until, const char *why,
                   DecisionSkip *ret_skips);
 
-/* Return: the record of a skipped entry, one line, newly allocated (g_free). */
-char *skip_record_encode(const Coordinator *coordinator, const char *job, const LedgerEntry *entry);
+/* Return: the record of a skipped entry that `node` decided, one line, newly allocated (g_free). */
+char *skip_record_encode(const char *node, const char *job, const LedgerEntry *entry);
 
 /* Return: a sentence for the log, newly allocated (g_free). */
 char *skips_note(const DecisionSkip *skips, size_t n);

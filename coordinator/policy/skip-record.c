@@ -1,6 +1,8 @@
 /* See skip-record.h. */
 #include "skip-record.h"
 
+#include "run-record.h"
+
 #define COUNT_MAX 1000
 
 size_t owed_skips(const Ledger *ledger, const Schedule *schedule, int64_t until, const char *why,
@@ -20,8 +22,7 @@ size_t owed_skips(const Ledger *ledger, const Schedule *schedule, int64_t until,
         return n;
 }
 
-char *skip_record_encode(const Coordinator *coordinator, const char *job,
-                         const LedgerEntry *entry) {
+char *skip_record_encode(const char *node, const char *job, const LedgerEntry *entry) {
         _cleanup_(run_record_freep) RunRecord *record = run_record_new(job, entry->run);
 
         record->tick = entry->tick;
@@ -29,7 +30,7 @@ char *skip_record_encode(const Coordinator *coordinator, const char *job,
         record->count = entry->count;
         record->state = RUN_SKIPPED;
         record->why = g_strdup(entry->why);
-        record->node = g_strdup(coordinator->config->node_name); /* who decided it */
+        record->node = g_strdup(node);
         record->ended = clock_realtime();
         return run_record_encode(record);
 }
