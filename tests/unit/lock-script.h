@@ -22,113 +22,29 @@ typedef struct Script {
         char *contender; /* the path that the creation asked for, with a number */
 } Script;
 
-static inline Zk *port(void) {
-        return ports->pdata[0];
-}
+/* A session with a good heartbeat, the next one far away. */
+void script_open(Script *script);
+void script_close(Script *script);
 
+Zk *port(void);
 /* Takes the next request. Return: NULL when none came in time. */
-static inline ZkCall *script_next(Script *script, usec_t limit) {
-        usec_t until = clock_monotonic() + limit;
-        ZkCall *call;
-
-        while (!(call = g_queue_pop_head(&port()->calls)) && clock_monotonic() < until)
-                (void)sd_event_run(script->event, 10 * USEC_PER_MSEC);
-        return call;
-}
-
+ZkCall *script_next(Script *script, usec_t limit);
 /* Waits for the next request, which must be this one, and takes it. */
-static inline ZkCall *expect(Script *script, Request request) {
-        ZkCall *call = script_next(script, LIMIT);
-
-        cr_assert_not_null(call, "request %d did not come", (int)request);
-        cr_assert_eq(call->request, request, "%d %s instead of %d", (int)call->request, call->path,
-                     (int)request);
-        return call;
-}
-
+ZkCall *expect(Script *script, Request request);
 /* Nothing more is asked for. */
-static inline void expect_quiet(Script *script) {
-        ZkCall *call = script_next(script, QUIET);
-
-        cr_assert_null(call, "request %d %s", (int)call->request, call->path);
-}
-
-static inline void answer(Script *script, Request request, ZkCode code) {
-        port_reply(expect(script, request), (ZkReply){.code = code});
-}
+void expect_quiet(Script *script);
+void answer(Script *script, Request request, ZkCode code);
 
 /* What the list of a directory shows: `names`, which NULL ends. */
-static inline ZkReply list_of(const char *const *names) {
-        return (ZkReply){
-            .code = ZK_OK, .children = names, .n_children = g_strv_length((char **)names)};
-}
-
+ZkReply list_of(const char *const *names);
 /* What a read of a node of ours shows. */
-static inline ZkReply node_of(int64_t owner, const char *data) {
-        return (ZkReply){.code = ZK_OK,
-                         .data = data,
-                         .data_size = strlen(data),
-                         .stat = {.czxid = 7, .ephemeral_owner = owner}};
-}
-
-static inline ZkStat own_stat(void) {
-        return (ZkStat){.czxid = 7, .ephemeral_owner = port()->session.id};
-}
-
-static inline void on_session(Session *session, SessionEvent event, void *userdata) {
-        (void)session;
-        (void)event;
-        (void)userdata;
-}
-
-static inline void on_lock(LockSet *set, LockEvent event, void *userdata) {
-        Script *script = userdata;
-
-        (void)set;
-        script->events[event]++;
-}
-
-/* A session with a good heartbeat, the next one far away. */
-static inline void script_open(Script *script) {
-        const SessionOptions options = {
-            .servers = "127.0.0.1:2181",
-            .session_timeout = 10 * USEC_PER_MINUTE,
-            .rule = {USEC_PER_SEC, 1, USEC_PER_MINUTE, USEC_PER_SEC},
-        };
-
-        cr_assert_geq(sd_event_new(&script->event), 0);
-        cr_assert_eq(session_new(script->event, &options, on_session, script, &script->session), 0);
-        port_tell(port(), ZK_STATE_CONNECTED);
-        answer(script, REQUEST_MULTI, ZK_OK);
-        cr_assert_eq(session_state(script->session), SESSION_CONNECTED);
-}
-
-static inline void script_close(Script *script) {
-        script->set = lock_set_forget(script->set);
-        script->session = session_free(script->session);
-        script->event = sd_event_unref(script->event);
-        g_clear_pointer(&script->contender, g_free);
-}
+ZkReply node_of(int64_t owner, const char *data);
+ZkStat own_stat(void);
 
 /* Asks for a resource below /locks, for as long as it takes. */
-static inline void script_ask_with(Script *script, LockRequest request, LockOptions options) {
-        options.parent = "/locks";
-        options.wait = USEC_INFINITY;
-        cr_assert_eq(
-            lock_set_acquire(script->session, &request, 1, &options, on_lock, script, &script->set),
-            0);
-}
-
-static inline void script_ask(Script *script, LockRequest request) {
-        script_ask_with(script, request, (LockOptions){0});
-}
-
+void script_ask_with(Script *script, LockRequest request, LockOptions options);
+void script_ask(Script *script, LockRequest request);
+/* Counts the events of the script's set. */
+void on_lock(LockSet *set, LockEvent event, void *userdata);
 /* Waits until the set is told so. */
-static inline void script_await(Script *script, LockEvent event) {
-        usec_t until = clock_monotonic() + LIMIT;
-
-        while (script->events[event] == 0 && clock_monotonic() < until)
-                (void)sd_event_run(script->event, 10 * USEC_PER_MSEC);
-        cr_assert_eq(script->events[event], 1, "event %d: %u times", (int)event,
-                     script->events[event]);
-}
+void script_await(Script *script, LockEvent event);

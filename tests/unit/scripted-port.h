@@ -1,6 +1,5 @@
-/* The port as a test's puppet: requests are queued instead of sent, and the test answers them. To
- * be included by one file of a program, whose linker then takes these functions and not the
- * library's.
+/* The port as a test's puppet: requests are queued instead of sent, and the test answers them. A
+ * program that uses it gets these functions from its linker, and not the library's.
  */
 #pragma once
 
@@ -9,20 +8,6 @@
 
 #include "session-private.h"
 #include "zk.h"
-
-/* Nor is the servers' tick asked for: that would be a second port. */
-void session_probe_begin(Session *session) {
-        (void)session;
-}
-
-bool session_probe_waits(const Session *session) {
-        (void)session;
-        return false;
-}
-
-void session_probe_end(Session *session) {
-        (void)session;
-}
 
 typedef enum Request {
         REQUEST_CREATE,
@@ -67,215 +52,21 @@ struct Zk {
         ZkSessionId session;
         GQueue calls;       /* of ZkCall, not answered yet */
         GPtrArray *watches; /* of ZkWatch, all that there ever were */
+        bool ended;         /* zk_close() or zk_abandon() was asked for */
+        bool tidy;          /* and the server is to hear of it */
 };
 
-static GPtrArray *ports; /* of Zk, those that are not freed, the newest last */
-static unsigned n_requests;
-static int64_t last_session = 0x1000;
+extern GPtrArray *ports; /* of Zk, those that are not freed, the newest last */
+extern unsigned n_requests;
+extern int64_t last_session;
+extern bool
+    port_attaches; /* a session that somebody wants to attach to lives; otherwise it is over */
 
-static void call_clear(ZkCall *call) {
-        for (size_t i = 0; i < call->n_ops; i++) {
-                g_free((char *)call->ops[i].path);
-                g_free((char *)call->ops[i].data);
-        }
-        g_free(call->ops);
-        g_free(call->data);
-        g_free(call->path);
-        g_free(call);
-}
+extern void (*port_freed)(const Zk *zk); /* told before one is; may be NULL */
 
-static void watch_clear(gpointer data) {
-        ZkWatch *watch = data;
-
-        g_free(watch->path);
-        g_free(watch);
-}
-
-int zk_connect(sd_event *event, const ZkOptions *options, Zk **ret_zk) {
-        Zk *zk = g_new0(Zk, 1);
-
-        (void)event;
-        zk->options = *options;
-        zk->session.id = ++last_session;
-        g_queue_init(&zk->calls);
-        zk->watches = g_ptr_array_new_with_free_func(watch_clear);
-        if (!ports)
-                ports = g_ptr_array_new();
-        g_ptr_array_add(ports, zk);
-        *ret_zk = zk;
-        return 0;
-}
-
-void zk_close(Zk *zk) {
-        zk->state = ZK_STATE_CLOSED;
-}
-
-void zk_abandon(Zk *zk) {
-        zk->state = ZK_STATE_CLOSED;
-}
-
-Zk *zk_free(Zk *zk) {
-        ZkCall *call;
-
-        if (!zk)
-                return NULL;
-        while ((call = g_queue_pop_head(&zk->calls)))
-                call_clear(call);
-        g_ptr_array_unref(zk->watches);
-        g_ptr_array_remove(ports, zk);
-        if (ports->len == 0)
-                g_clear_pointer(&ports, g_ptr_array_unref);
-        g_free(zk);
-        return NULL;
-}
-
-ZkState zk_state(const Zk *zk) {
-        return zk->state;
-}
-
-usec_t zk_timeout(const Zk *zk) {
-        return zk->options.session_timeout;
-}
-
-unsigned zk_connections(const Zk *zk) {
-        return zk ? zk->connections : 0;
-}
-
-ZkSessionId zk_session_id(const Zk *zk) {
-        return zk->session;
-}
-
-const char *zk_server(const Zk *zk) {
-        (void)zk;
-        return "scripted";
-}
-
-const char *zk_fault(const Zk *zk) {
-        (void)zk;
-        return "";
-}
-
-const char *zk_code_to_string(ZkCode code) {
-        (void)code;
-        return "code";
-}
-
-static void port_tell(Zk *zk, ZkState state) {
-        zk->state = state;
-        zk->connections += state == ZK_STATE_CONNECTED;
-        zk->options.state(zk, state, zk->options.userdata);
-}
-
-static ZkCall *request(Zk *zk, Request what, const char *path, ZkReplyFunc func, void *userdata,
-                       ZkCall **ret_call) {
-        ZkCall *call = g_new0(ZkCall, 1);
-
-        call->request = what;
-        call->path = g_strdup(path);
-        call->func = func;
-        call->userdata = userdata;
-        call->sent = clock_boottime();
-        g_queue_push_tail(&zk->calls, call);
-        n_requests++;
-        if (ret_call)
-                *ret_call = call;
-        return call;
-}
-
-static int request_watch(Zk *zk, Request what, const char *path, ZkReplyFunc func, void *userdata,
-                         ZkCall **ret_call, ZkWatchFunc watch_func, void *watch_userdata,
-                         ZkWatch **ret_watch) {
-        ZkCall *call = request(zk, what, path, func, userdata, ret_call);
-
-        if (!ret_watch)
-                return 0;
-        call->watch = g_new0(ZkWatch, 1);
-        call->watch->zk = zk;
-        call->watch->func = watch_func;
-        call->watch->userdata = watch_userdata;
-        call->watch->path = g_strdup(path);
-        g_ptr_array_add(zk->watches, call->watch);
-        *ret_watch = call->watch;
-        return 0;
-}
-
-int zk_create(Zk *zk, const char *path, const char *data, unsigned flags, ZkReplyFunc func,
-              void *userdata, ZkCall **ret_call) {
-        ZkCall *call = request(zk, REQUEST_CREATE, path, func, userdata, ret_call);
-
-        call->flags = flags;
-        call->data = g_strdup(data);
-        return 0;
-}
-
-int zk_set(Zk *zk, const char *path, const char *data, int32_t version, ZkReplyFunc func,
-           void *userdata, ZkCall **ret_call) {
-        ZkCall *call = request(zk, REQUEST_SET, path, func, userdata, ret_call);
-
-        call->version = version;
-        call->data = g_strdup(data);
-        return 0;
-}
-
-int zk_delete(Zk *zk, const char *path, int32_t version, ZkReplyFunc func, void *userdata,
-              ZkCall **ret_call) {
-        request(zk, REQUEST_DELETE, path, func, userdata, ret_call)->version = version;
-        return 0;
-}
-
-int zk_sync(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call) {
-        (void)request(zk, REQUEST_SYNC, path, func, userdata, ret_call);
-        return 0;
-}
-
-int zk_get(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call,
-           ZkWatchFunc watch_func, void *watch_userdata, ZkWatch **ret_watch) {
-        return request_watch(zk, REQUEST_GET, path, func, userdata, ret_call, watch_func,
-                             watch_userdata, ret_watch);
-}
-
-int zk_exists(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call,
-              ZkWatchFunc watch_func, void *watch_userdata, ZkWatch **ret_watch) {
-        return request_watch(zk, REQUEST_EXISTS, path, func, userdata, ret_call, watch_func,
-                             watch_userdata, ret_watch);
-}
-
-int zk_get_children(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call,
-                    ZkWatchFunc watch_func, void *watch_userdata, ZkWatch **ret_watch) {
-        return request_watch(zk, REQUEST_LIST, path, func, userdata, ret_call, watch_func,
-                             watch_userdata, ret_watch);
-}
-
-int zk_multi(Zk *zk, const ZkOp *ops, size_t n_ops, ZkReplyFunc func, void *userdata,
-             ZkCall **ret_call) {
-        ZkCall *call = request(zk, REQUEST_MULTI, ops[0].path, func, userdata, ret_call);
-
-        call->n_ops = n_ops;
-        call->ops = g_memdup2(ops, n_ops * sizeof(*ops));
-        for (size_t i = 0; i < n_ops; i++) {
-                call->ops[i].path = g_strdup(ops[i].path);
-                call->ops[i].data = g_strdup(ops[i].data);
-        }
-        return 0;
-}
-
-ZkCall *zk_call_free(ZkCall *call) {
-        if (call)
-                call->func = NULL;
-        return NULL;
-}
-
-/* The port keeps it, as the real one does. */
-ZkWatch *zk_watch_free(ZkWatch *watch) {
-        if (watch)
-                watch->func = NULL;
-        return NULL;
-}
-
+/* Frees a call that was taken from its queue and is never answered. */
+void call_clear(ZkCall *call);
 /* Answers a call that was taken from its queue. */
-static void port_reply(ZkCall *call, ZkReply reply) {
-        reply.sent = call->sent;
-        if (call->func)
-                call->func(&reply, call->userdata);
-        call_clear(call);
-}
+void port_reply(ZkCall *call, ZkReply reply);
+/* The connection's state is another now. */
+void port_tell(Zk *zk, ZkState state);

@@ -398,7 +398,7 @@ Test(daemon_config, all_faults_at_once) {
 
 Test(daemon_config, load) {
         _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
-        g_autofree char *root = tree_new();
+        g_autofree char *root = tree_make();
         g_autofree char *path = tree_path(root, "jobkeeper.yaml");
         _cleanup_(daemon_config_freep) DaemonConfig *config = NULL;
 

@@ -28,7 +28,7 @@ static void on_verdicts(const char *const *jobs, void *userdata) {
 }
 
 static void scene_init(Scene *scene) {
-        *scene = (Scene){.root = tree_new(), .told = g_string_new(NULL)};
+        *scene = (Scene){.root = tree_make(), .told = g_string_new(NULL)};
         cr_assert(sd_event_new(&scene->event) >= 0);
         cr_assert(fitness_new(scene->event, on_verdicts, scene, &scene->fitness) >= 0);
 }

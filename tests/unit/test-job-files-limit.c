@@ -14,7 +14,7 @@ int __lsan_is_turned_off(void) {
 
 Test(job_files_limit, too_many_files) {
         _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
-        g_autofree char *root = tree_new();
+        g_autofree char *root = tree_make();
         g_auto(GStrv) directories = job_directories(root);
         g_auto(GStrv) lines = NULL;
         g_autofree char *line = NULL;

@@ -13,7 +13,7 @@
 static char *root;
 
 static void setup(void) {
-        root = tree_new();
+        root = tree_make();
 }
 
 static void teardown(void) {

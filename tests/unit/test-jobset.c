@@ -15,7 +15,7 @@ static JobSet *set;
 static DaemonConfig config;
 
 static void setup(void) {
-        root = tree_new();
+        root = tree_make();
         set = jobset_new();
         config = (DaemonConfig){.fence_budget = 8 * USEC_PER_SEC, .kill_slack = 2 * USEC_PER_SEC};
 }

@@ -25,7 +25,7 @@ static void begin(void) {
 /* Another session has the node, whose data is as ours. */
 static void restart_beside(int64_t owner) {
         close_daemon();
-        g_ptr_array_set_size(server.watches, 0);
+        server_forget_watches();
         server_node(PATH)->stat.ephemeral_owner = owner;
         open_daemon();
 }
@@ -46,7 +46,7 @@ Test(registration, another_session_of_the_same_machine_id_is_left_alone) {
         cr_expect_eq(server_node(PATH)->stat.ephemeral_owner, STRANGER);
         cr_expect_not(is_ready());
         /* Its session ends. */
-        g_hash_table_remove(server.nodes, PATH);
+        server_remove(PATH);
         await(is_ready, "ready");
         cr_expect_str_empty(members_fault(coordinator->members));
         cr_expect_eq(server_node(PATH)->stat.ephemeral_owner, last_session);
@@ -73,7 +73,7 @@ Test(registration, what_the_session_lost_in_this_process_left_is_replaced) {
         begin();
         before = server_node(PATH)->stat.ephemeral_owner;
         port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
-        g_ptr_array_set_size(server.watches, 0);
+        server_forget_watches();
         port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
         await(is_ready, "ready");
         cr_expect_neq(server_node(PATH)->stat.ephemeral_owner, before);

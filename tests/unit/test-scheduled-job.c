@@ -126,7 +126,7 @@ Test(scheduled_job, also_when_the_daemon_was_restarted_for_it) {
 
         await(is_waiting, "it waits");
         close_daemon();
-        g_ptr_array_set_size(server.watches, 0);
+        server_forget_watches();
         write_job("    every: 1h\n    exec: [/bin/true]\n");
         open_daemon();
         await(new_one_is_in_force, "the new definition");
@@ -146,7 +146,7 @@ static void restart_a_day_ahead(void) {
         close_daemon();
         cr_assert_not_null(member);
         member->stat.ephemeral_owner = last_session + 1;
-        g_ptr_array_set_size(server.watches, 0);
+        server_forget_watches();
         server.clock = -DAY * (int64_t)USEC_PER_SEC;
         open_daemon();
         await(is_skewed, "it is noticed");
@@ -169,7 +169,7 @@ Test(scheduled_job, a_clock_that_was_not_measured_makes_no_ledger) {
         write_job("    every: 1h\n    exec: [/bin/true]\n");
         open_daemon();
         await(is_idle, "idle");
-        g_hash_table_remove(server.nodes, LEDGER_PATH);
+        server_remove(LEDGER_PATH);
         restart_a_day_ahead();
         cr_expect_null(server_node(LEDGER_PATH));
 }

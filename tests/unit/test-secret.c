@@ -10,7 +10,7 @@
 static char *root, *path;
 
 static void setup(void) {
-        root = tree_new();
+        root = tree_make();
         path = tree_path(root, SECRET_CREDENTIAL);
 }
 
