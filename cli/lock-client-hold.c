@@ -71,7 +71,8 @@ int client_on_signal(sd_bus_message *message, void *userdata, sd_bus_error *erro
         LockClient *client = userdata;
         int at_once = 0;
 
-        if (sd_bus_message_read(message, "ssb", &id, &why, &at_once) < 0 ||
+        if (!bus_owner_sent(client->daemon, message) ||
+            sd_bus_message_read(message, "ssb", &id, &why, &at_once) < 0 ||
             g_strcmp0(id, client->id) != 0)
                 return 0;
         if (!sd_bus_message_is_signal(message, BUS_INTERFACE, "LockLost")) {

@@ -6,6 +6,7 @@
 #include <systemd/sd-bus.h>
 
 #include "bus-client.h"
+#include "bus-owner.h"
 #include "lock-client.h"
 #include "lock-notice.h"
 
@@ -16,7 +17,8 @@ typedef struct LockClient {
         LockTask *task;
         sd_event *event;
         sd_bus *bus;
-        sd_bus_slot *signals, *owner, *call, *lease;
+        sd_bus_slot *signals, *call, *lease;
+        BusOwner *daemon;  /* whose signals count */
         GPtrArray *asking; /* sd_bus_slot of Locks() */
         json_t *told;      /* their answers so far */
         unsigned n_asking;

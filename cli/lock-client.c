@@ -123,12 +123,9 @@ static int on_adopted(sd_bus_message *reply, void *userdata, sd_bus_error *error
         return 0;
 }
 
-static int on_owner(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        const char *name = NULL, *before = NULL, *now = NULL;
+static void client_on_owner(BusOwner *daemon, const char *before, const char *now, void *userdata) {
         LockClient *client = userdata;
 
-        if (sd_bus_message_read(message, "sss", &name, &before, &now) < 0)
-                return 0;
         client->absent_since = *now ? 0 : clock_monotonic();
         client->asked = client->asked || client->id || *before;
         /* What we asked before may reach the new one before it knows us; its answer comes later. */
@@ -136,7 +133,6 @@ static int on_owner(sd_bus_message *message, void *userdata, sd_bus_error *error
         if (*now && client->id)
                 (void)client_call(client, &client->call, "AdoptLock", USEC_INFINITY, on_adopted,
                                   "s", client->id);
-        return 0;
 }
 
 /* ---- all of it ---- */
@@ -172,12 +168,7 @@ static int client_bus(LockClient *client) {
                 r = sd_bus_match_signal_async(client->bus, &client->signals, BUS_NAME, BUS_PATH,
                                               BUS_INTERFACE, NULL, client_on_signal, NULL, client);
         if (r >= 0)
-                r = sd_bus_add_match_async(
-                    client->bus, &client->owner,
-                    "type='signal',sender='org.freedesktop.DBus',path='/org/freedesktop/DBus',"
-                    "interface='org.freedesktop.DBus',member='NameOwnerChanged',arg0='" BUS_NAME
-                    "'",
-                    on_owner, NULL, client);
+                r = bus_owner_new(client->bus, BUS_NAME, client_on_owner, client, &client->daemon);
         return r;
 }
 
@@ -225,7 +216,7 @@ static void client_done(LockClient *client) {
         sd_event_source_disable_unref(client->kill_timer);
         sd_event_source_disable_unref(client->leave_timer);
         sd_bus_slot_unref(client->signals);
-        sd_bus_slot_unref(client->owner);
+        bus_owner_free(client->daemon);
         sd_bus_slot_unref(client->call);
         sd_bus_slot_unref(client->lease);
         g_clear_pointer(&client->asking, g_ptr_array_unref);

@@ -57,8 +57,7 @@ void answer_free(void *data) {
         request_call_free(answer->request);
         lock_look_free(answer->look);
         sd_bus_slot_unref(answer->slot);
-        sd_bus_slot_unref(answer->vanished);
-        sd_bus_slot_unref(answer->present);
+        bus_owner_free(answer->presence);
         g_ptr_array_unref(answer->reads);
         g_ptr_array_unref(answer->records);
         g_hash_table_unref(answer->ledgers);
@@ -73,40 +72,17 @@ static void answer_over(Answer *answer) {
         g_hash_table_remove(answer->owner, answer);
 }
 
-static int on_name_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        const char *name = NULL, *before = NULL, *now = NULL;
-        Answer *answer = userdata;
-
-        if (sd_bus_message_read(message, "sss", &name, &before, &now) >= 0 && !*now &&
-            g_strcmp0(name, sd_bus_message_get_sender(answer->message)) == 0)
-                answer_over(answer);
-        return 0;
-}
-
-/* It may have gone between its call and our match. */
-static int on_name_owner(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
-        Answer *answer = userdata;
-
-        answer->present = sd_bus_slot_unref(answer->present);
-        if (sd_bus_message_is_method_error(reply, SD_BUS_ERROR_NAME_HAS_NO_OWNER))
-                answer_over(answer);
-        return 0;
+static void answer_on_presence(BusOwner *presence, const char *before, const char *now,
+                               void *userdata) {
+        if (!*now)
+                answer_over(userdata);
 }
 
 /* Not by sd_bus_track, which asks the bus and waits for what it says. */
 void answer_follow_caller(Answer *answer) {
-        sd_bus *bus = sd_bus_message_get_bus(answer->message);
-        const char *caller = sd_bus_message_get_sender(answer->message);
-        g_autofree char *rule = g_strdup_printf(
-            "type='signal',sender='org.freedesktop.DBus',path='/org/freedesktop/DBus',"
-            "interface='org.freedesktop.DBus',member='NameOwnerChanged',arg0='%s'",
-            caller);
-
-        (void)sd_bus_add_match_async(bus, &answer->vanished, rule, on_name_owner_changed, NULL,
-                                     answer);
-        (void)sd_bus_call_method_async(bus, &answer->present, "org.freedesktop.DBus",
-                                       "/org/freedesktop/DBus", "org.freedesktop.DBus",
-                                       "GetNameOwner", on_name_owner, answer, "s", caller);
+        (void)bus_owner_new(sd_bus_message_get_bus(answer->message),
+                            sd_bus_message_get_sender(answer->message), answer_on_presence, answer,
+                            &answer->presence);
 }
 
 void answer_reply(Answer *answer, json_t *object) {

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <systemd/sd-bus.h>
 
+#include "bus-owner.h"
 #include "coordinator.h"
 #include "lock-look.h"
 
@@ -28,11 +29,11 @@ struct Answer {
         struct RequestCall *request;
         LockLook *look;
         sd_event_source *timer;
-        sd_bus_slot *slot;               /* asks who calls */
-        sd_bus_slot *vanished, *present; /* whether the caller is there still */
-        bool broken;  /* something could not be read: what was read says too little */
-        bool missing; /* the record that is waited for does not exist (yet) */
-        usec_t since; /* CLOCK_MONOTONIC: for so long */
+        sd_bus_slot *slot;  /* asks who calls */
+        BusOwner *presence; /* whether the caller is there still */
+        bool broken;        /* something could not be read: what was read says too little */
+        bool missing;       /* the record that is waited for does not exist (yet) */
+        usec_t since;       /* CLOCK_MONOTONIC: for so long */
 };
 
 Answer *answer_new(Coordinator *coordinator, GHashTable *owner, sd_bus_message *message,

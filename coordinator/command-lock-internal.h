@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "bus-owner.h"
 #include "command-lock.h"
 #include "lock.h"
 #include "scope.h"
@@ -27,8 +28,8 @@ typedef struct CommandLock {
         bool is_try;       /* does not wait for the lock */
         usec_t give_up_at; /* CLOCK_MONOTONIC */
 
-        char *caller; /* its name on the bus; NULL while there is none */
-        sd_bus_slot *vanished, *present;
+        char *caller;       /* its name on the bus; NULL while there is none */
+        BusOwner *presence; /* tells when that leaves */
         sd_bus_message *acquiring, *attaching, *adopting; /* calls to be answered */
 
         LockSet *set;

@@ -33,8 +33,7 @@ CommandLock *command_lock_new(CommandLocks *table, const char *id) {
 }
 
 static void forget_caller(CommandLock *lock) {
-        lock->vanished = sd_bus_slot_unref(lock->vanished);
-        lock->present = sd_bus_slot_unref(lock->present);
+        lock->presence = bus_owner_free(lock->presence);
         g_clear_pointer(&lock->caller, g_free);
 }
 
@@ -204,43 +203,21 @@ static void caller_vanished(CommandLock *lock) {
         command_lock_end(lock, false, "who asked for it has vanished");
 }
 
-static int on_name_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        const char *name = NULL, *before = NULL, *now = NULL;
-        CommandLock *lock = userdata;
-
-        if (sd_bus_message_read(message, "sss", &name, &before, &now) >= 0 && !*now &&
-            g_strcmp0(name, lock->caller) == 0)
-                caller_vanished(lock);
-        return 0;
-}
-
-/* It may have gone between its call and our match. */
-static int on_name_owner(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
-        CommandLock *lock = userdata;
-
-        lock->present = sd_bus_slot_unref(lock->present);
-        if (sd_bus_message_is_method_error(reply, SD_BUS_ERROR_NAME_HAS_NO_OWNER))
-                caller_vanished(lock);
-        return 0;
+static void lock_on_presence(BusOwner *presence, const char *before, const char *now,
+                             void *userdata) {
+        if (!*now)
+                caller_vanished(userdata);
 }
 
 void command_lock_set_caller(CommandLock *lock, sd_bus_message *message) {
         sd_bus *bus = sd_bus_message_get_bus(message);
-        g_autofree char *rule = NULL;
 
         forget_caller(lock);
         lock->table->bus = bus;
         lock->caller = g_strdup(sd_bus_message_get_sender(message));
         if (lock->state != COMMAND_LOCK_QUEUED)
                 lock->timer = sd_event_source_disable_unref(lock->timer);
-        rule = g_strdup_printf("type='signal',sender='org.freedesktop.DBus',path='/org/freedesktop/"
-                               "DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged',"
-                               "arg0='%s'",
-                               lock->caller);
-        (void)sd_bus_add_match_async(bus, &lock->vanished, rule, on_name_owner_changed, NULL, lock);
-        (void)sd_bus_call_method_async(bus, &lock->present, "org.freedesktop.DBus",
-                                       "/org/freedesktop/DBus", "org.freedesktop.DBus",
-                                       "GetNameOwner", on_name_owner, lock, "s", lock->caller);
+        (void)bus_owner_new(bus, lock->caller, lock_on_presence, lock, &lock->presence);
 }
 
 static int on_no_caller(sd_event_source *source, uint64_t usec, void *userdata) {

@@ -6,9 +6,10 @@
  * asynchronous, the connecting too; attempts back off from 100 ms to 5 s.
  *
  * One match for JobRemoved serves all units (dbus-daemon allows 512 match rules a connection, and a
- * rule a unit would cost two more calls a run); nothing else of PID 1's chatter is asked for. When
- * PID 1 executes itself anew its bus name changes hands while our connection stays: then we
- * subscribe again, and units are read again as after a lost connection.
+ * rule a unit would cost two more calls a run); nothing else of PID 1's chatter is asked for, and
+ * what others send in its name is not listened to. When PID 1 executes itself anew its bus name
+ * changes hands while our connection stays: then we subscribe again, and units are read again as
+ * after a lost connection.
  */
 #include "unit-manager.h"
 
@@ -17,6 +18,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "bus-owner.h"
 #include "cgroup.h"
 
 #define SYSTEM_BUS_ADDRESS "unix:path=/run/dbus/system_bus_socket"
@@ -37,8 +39,9 @@ struct UnitManager {
         unsigned generation;
         usec_t backoff;
         sd_event_source *timer; /* the next attempt, or the end of the current one's patience */
-        sd_bus_slot *slots[5];  /* the matches of the current connection, and Subscribe */
+        sd_bus_slot *slots[4];  /* the matches of the current connection, and Subscribe */
         size_t n_slots;
+        BusOwner *pid1;      /* NULL on the private socket, where nobody else is */
         GHashTable *units;   /* a set; weak */
         GHashTable *scopes;  /* a set; weak */
         GHashTable *errands; /* a set; owned */
@@ -119,6 +122,7 @@ static void manager_drop_bus(UnitManager *manager) {
         bus_queue_set_bus(manager->queue, NULL);
         while (manager->n_slots > 0)
                 sd_bus_slot_unref(manager->slots[--manager->n_slots]);
+        manager->pid1 = bus_owner_free(manager->pid1);
         if (manager->bus)
                 (void)sd_bus_detach_event(manager->bus);
         manager->bus = sd_bus_close_unref(manager->bus);
@@ -180,7 +184,8 @@ static int on_systemd_job_removed(sd_bus_message *message, void *userdata,
         gpointer unit;
         uint32_t id;
 
-        if (sd_bus_message_read(message, "uoss", &id, &path, &name, &word) < 0)
+        if ((manager->pid1 && !bus_owner_sent(manager->pid1, message)) ||
+            sd_bus_message_read(message, "uoss", &id, &path, &name, &word) < 0)
                 return 0;
         g_hash_table_iter_init(&iter, manager->units);
         while (g_hash_table_iter_next(&iter, &unit, NULL))
@@ -201,19 +206,16 @@ static int manager_subscribe(UnitManager *manager) {
 }
 
 /* PID 1 left the bus or came back to it (daemon-reexec, or its own connection was lost). */
-static int on_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {
+static void manager_on_pid1(BusOwner *owner, const char *before, const char *now, void *userdata) {
         UnitManager *manager = userdata;
-        const char *name, *old_owner, *new_owner;
 
-        if (sd_bus_message_read(message, "sss", &name, &old_owner, &new_owner) < 0 ||
-            *new_owner == '\0' || !manager->connected)
-                return 0;
+        if (*now == '\0' || !manager->connected)
+                return;
         manager->generation++; /* references to units were counted by the owner before */
         manager->n_slots--;    /* the answered Subscribe */
         manager->slots[manager->n_slots] = sd_bus_slot_unref(manager->slots[manager->n_slots]);
         if (manager_subscribe(manager) < 0)
                 manager_lost(manager);
-        return 0;
 }
 
 static int manager_match(UnitManager *manager, const char *sender, const char *path,
@@ -233,12 +235,8 @@ static int on_connected(sd_bus_message *message, void *userdata, sd_bus_error *r
         r = manager_match(manager, manager->is_private ? NULL : SYSTEMD_SERVICE, SYSTEMD_PATH,
                           SYSTEMD_MANAGER, "JobRemoved", on_systemd_job_removed);
         if (r >= 0 && !manager->is_private)
-                r = sd_bus_add_match_async(
-                    manager->bus, &manager->slots[manager->n_slots++],
-                    "type='signal',sender='org.freedesktop.DBus',path='/org/freedesktop/DBus',"
-                    "interface='org.freedesktop.DBus',member='NameOwnerChanged',arg0="
-                    "'" SYSTEMD_SERVICE "'",
-                    on_owner_changed, NULL, manager);
+                r = bus_owner_new(manager->bus, SYSTEMD_SERVICE, manager_on_pid1, manager,
+                                  &manager->pid1);
         if (r >= 0)
                 r = manager_subscribe(manager);
         if (r < 0)

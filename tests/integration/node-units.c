@@ -52,6 +52,7 @@ static const struct {
     {"reexec", test_reexec},
     {"subscribe-refused", test_subscribe_refused},
     {"reload", test_reload},
+    {"forged", test_forged},
     {"private-socket", test_private_socket},
     {"query-systemd-job", test_query_systemd_job},
     {"hundred", test_hundred},

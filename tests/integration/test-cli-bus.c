@@ -197,6 +197,27 @@ static int on_attach(sd_bus_message *call, void *userdata, sd_bus_error *error) 
                      : sd_bus_reply_method_return(call, "s", "{\"scope\":\"\",\"cgroup\":\"/\"}");
 }
 
+/* Sent by somebody else than the daemon, to whoever calls. */
+static int forge(sd_bus_message *call, const char *id) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *lost = NULL, *owner = NULL;
+        const char *caller = sd_bus_message_get_sender(call);
+        sd_bus *other = NULL;
+        int r = sd_bus_open_system(&other);
+
+        if (r >= 0 &&
+            sd_bus_message_new_signal(other, &lost, BUS_PATH, BUS_INTERFACE, "LockLost") >= 0 &&
+            sd_bus_message_append(lost, "ssb", id, "forged", 1) >= 0 &&
+            sd_bus_message_set_destination(lost, caller) >= 0 &&
+            sd_bus_message_new_signal(other, &owner, "/org/freedesktop/DBus",
+                                      "org.freedesktop.DBus", "NameOwnerChanged") >= 0 &&
+            sd_bus_message_append(owner, "sss", BUS_NAME, "", ":1.1") >= 0 &&
+            sd_bus_message_set_destination(owner, caller) >= 0 &&
+            sd_bus_send(other, lost, NULL) >= 0 && sd_bus_send(other, owner, NULL) >= 0)
+                r = sd_bus_flush(other);
+        sd_bus_flush_close_unref(other);
+        return r;
+}
+
 static int on_lease(sd_bus_message *call, void *userdata, sd_bus_error *error) {
         const char *id = NULL;
         int r = sd_bus_message_read(call, "s", &id);
@@ -209,9 +230,16 @@ static int on_lease(sd_bus_message *call, void *userdata, sd_bus_error *error) {
                 return sd_bus_error_set(error, BUS_ERROR_NO_SUCH_LOCK, "unknown");
         if (strcmp(id, "lost") == 0)
                 (void)tell(call, "LockLost", id, "lost it", 1);
+        if (strcmp(id, "forged") == 0)
+                (void)forge(call, id);
         if (strcmp(id, "revoked") == 0)
                 (void)tell(call, "LockRevoked", id, "", 0);
         return reply(call, held_as(id));
+}
+
+/* The daemon that would be asked after a NameOwnerChanged has never heard of the lock. */
+static int on_adopt(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        return sd_bus_error_set(error, BUS_ERROR_NO_SUCH_LOCK, "unknown");
 }
 
 static int on_release(sd_bus_message *call, void *userdata, sd_bus_error *error) {
@@ -229,6 +257,7 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_METHOD("AcquireLock", "s", "s", on_acquire, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("AttachLock", "su", "s", on_attach, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("LockLease", "s", "s", on_lease, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("AdoptLock", "s", "s", on_adopt, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("ReleaseLock", "s", "s", on_release, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_VTABLE_END,
 };
@@ -410,6 +439,12 @@ Test(cli_bus, a_lock_that_is_lost_or_forgotten_kills_the_command) {
                "lock", "forgotten", "--", "sleep", "60");
         EXPECT(5, "", "jobkeeper: lost it: the command goes on without the lock lost\n", "lock",
                "--on-loss", "continue", "lost", "--", "sh", "-c", "sleep 2; exit 5");
+}
+
+/* The lease is asked for a second after the start, and again a second later: by then what was sent
+ * before the first answer has long come. */
+Test(cli_bus, what_somebody_else_says_of_the_lock_or_the_bus_does_not_count) {
+        EXPECT(6, "", "", "lock", "forged", "--", "sh", "-c", "sleep 2.5; exit 6");
 }
 
 Test(cli_bus, a_command_whose_scope_comes_late_is_never_executed) {
