@@ -84,6 +84,18 @@ static void check_sums(const DaemonConfig *config, const YamlNode *root, Diagnos
                         budget);
 }
 
+/* Whoever answers is given the secret, so nobody is asked by default: the default's port is one
+ * that any user of the machine may listen on while no server does. */
+static void check_auth(const DaemonConfig *config, const YamlNode *root, Diagnostics *diagnostics) {
+        const YamlNode *zookeeper = yaml_node_get(root, "zookeeper");
+
+        if (config->auth == DAEMON_AUTH_NONE || yaml_node_get(zookeeper, "servers"))
+                return;
+        diagnostics_add(diagnostics, &yaml_node_get(zookeeper, "auth")->mark,
+                        "\"auth\" needs \"servers\": whoever listens there is given the secret, so "
+                        "the default does not apply");
+}
+
 /* Return: whether one of the znodes is the other or stands below it. */
 static bool paths_nest(const char *a, const char *b) {
         size_t length = MIN(strlen(a), strlen(b));
@@ -152,6 +164,7 @@ int daemon_config_parse(const char *file, const char *text, size_t size, Diagnos
         if (!name)
                 choose_node_name(config, &mark, diagnostics);
         check_sums(config, root, diagnostics);
+        check_auth(config, root, diagnostics);
         check_paths(config, root, diagnostics);
         if (diagnostics_count(diagnostics) > before)
                 return -EBADMSG;

@@ -90,6 +90,9 @@ static const struct {
      "f:1:25: error: \"sync-limit\" must be an integer, not \"5\""},
     {"zookeeper: {auth: kerberos}", "f:1:19: error: \"auth\" must be \"digest\", not \"kerberos\""},
     {"zookeeper: {auth: [digest]}", "f:1:19: error: \"auth\" must be \"digest\", not a list"},
+    {"zookeeper: {auth: digest}",
+     "f:1:19: error: \"auth\" needs \"servers\": whoever listens there "
+     "is given the secret, so the default does not apply"},
     {"zookeeper: {tls: {ca: /x}}", "f:1:18: error: \"tls\" is not supported yet"},
     {"zookeeper: {tls: yes}", "f:1:18: error: \"tls\" must be a mapping, not \"yes\""},
     {"node: n1", "f:1:7: error: \"node\" must be a mapping, not \"n1\""},
