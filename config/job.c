@@ -59,6 +59,63 @@ JobSpec *job_spec_ref(const JobSpec *spec) {
         return counted;
 }
 
+/* ---- comparing ---- */
+
+static bool schedules_equal(const Schedule *a, const Schedule *b) {
+        g_autofree char *text_a = a ? schedule_to_string(a) : NULL,
+                        *text_b = b ? schedule_to_string(b) : NULL;
+
+        return g_strcmp0(text_a, text_b) == 0;
+}
+
+static bool strings_equal(char *const *a, char *const *b) {
+        return a && b ? g_strv_equal((const char *const *)a, (const char *const *)b) : a == b;
+}
+
+static bool resources_equal(const GPtrArray *a, const GPtrArray *b) {
+        if (a->len != b->len)
+                return false;
+        for (guint i = 0; i < a->len; i++) {
+                const JobResource *x = a->pdata[i], *y = b->pdata[i];
+                if (strcmp(x->name, y->name) != 0 || x->mode != y->mode || x->slots != y->slots)
+                        return false;
+        }
+        return true;
+}
+
+static bool node_matches_equal(const GPtrArray *a, const GPtrArray *b) {
+        if (a->len != b->len)
+                return false;
+        for (guint i = 0; i < a->len; i++) {
+                const JobNodeMatch *x = a->pdata[i], *y = b->pdata[i];
+                if (g_strcmp0(x->label, y->label) != 0 || strcmp(x->pattern, y->pattern) != 0)
+                        return false;
+        }
+        return true;
+}
+
+bool job_spec_waits_alike(const JobSpec *a, const JobSpec *b) {
+        return strcmp(a->name, b->name) == 0 && a->lock == b->lock &&
+               a->lock_wait_set == b->lock_wait_set && a->lock_wait == b->lock_wait &&
+               a->catch_up == b->catch_up && a->start_deadline == b->start_deadline &&
+               resources_equal(a->resources, b->resources) &&
+               node_matches_equal(a->nodes, b->nodes) && schedules_equal(a->schedule, b->schedule);
+}
+
+static bool runs_alike(const JobSpec *a, const JobSpec *b) {
+        return strings_equal(a->argv, b->argv) && a->argv_expand == b->argv_expand &&
+               g_strcmp0(a->user, b->user) == 0 && g_strcmp0(a->group, b->group) == 0 &&
+               strings_equal(a->environment, b->environment) &&
+               g_strcmp0(a->working_directory, b->working_directory) == 0 &&
+               a->timeout == b->timeout && a->stop_timeout == b->stop_timeout;
+}
+
+bool job_spec_equal(const JobSpec *a, const JobSpec *b) {
+        return runs_alike(a, b) && g_strcmp0(a->description, b->description) == 0 &&
+               g_strcmp0(a->timezone, b->timezone) == 0 && a->history == b->history &&
+               job_spec_waits_alike(a, b);
+}
+
 /* Return: the bytes that the strings take in a process's argument space. */
 static size_t strv_size(char **strings) {
         size_t size = 0;

@@ -84,6 +84,14 @@ JobNodeMatch *job_node_match_free(JobNodeMatch *match);
 /* Judges what one key alone cannot: adds every fault found to `diagnostics` with its mark. */
 void job_spec_validate(const JobSpec *spec, Diagnostics *diagnostics);
 
+/* Return: whether the two are one definition; where they stand in their files does not matter.
+ * Pure. */
+bool job_spec_equal(const JobSpec *a, const JobSpec *b);
+/* Return: whether a tick that waits for its locks by the one waits for the same by the other: what
+ * decides when it is due, where it may run, what it waits for and for how long is equal. What is
+ * run then may differ. Pure. */
+bool job_spec_waits_alike(const JobSpec *a, const JobSpec *b);
+
 /* Return: whether a node with this name and these labels (name → value) matches `nodes:`. Pure. */
 bool job_spec_matches_node(const JobSpec *spec, const char *node, GHashTable *labels);
 

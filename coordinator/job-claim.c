@@ -22,6 +22,13 @@ void job_claim_release(ScheduledJob *job) {
         job->claim = claim_free(job->claim);
 }
 
+void job_claim_ask_for(ScheduledJob *job, const JobSpec *spec) {
+        JobSpec *asked = job_spec_ref(spec);
+
+        job_spec_free(job->asked_spec);
+        job->asked_spec = asked;
+}
+
 /* ---- claiming ---- */
 
 static void claim_won(ScheduledJob *job) {
@@ -65,7 +72,9 @@ static void on_claim(ClaimOutcome outcome, void *userdata) {
         case CLAIM_STALE:
                 job_claim_release(job);
                 /* Locks that another definition asked for are not those of the one in force. */
-                if (++job->attempts < CLAIM_ATTEMPTS_MAX && job->asked_spec == job->spec) {
+                if (++job->attempts < CLAIM_ATTEMPTS_MAX &&
+                    job_spec_waits_alike(job->asked_spec, job->spec)) {
+                        job_claim_ask_for(job, job->spec);
                         job->operation = JOB_OPERATION_QUEUEING;
                         scheduled_job_read_ledger(job, false);
                         return;
@@ -275,8 +284,7 @@ static int queue(ScheduledJob *job) {
 void job_claim_queue(ScheduledJob *job, int64_t tick, JobRequest *request) {
         job->tick = tick;
         job->request = request;
-        job_spec_free(job->asked_spec);
-        job->asked_spec = job_spec_ref(job->spec);
+        job_claim_ask_for(job, job->spec);
         job->operation = JOB_OPERATION_QUEUEING;
         job->locks_held = !needs_locks(job);
         if (!job->locks_held && queue(job) < 0) {

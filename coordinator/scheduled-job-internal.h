@@ -90,6 +90,8 @@ void job_ledger_repair(ScheduledJob *job, const char *run);
 void job_claim_queue(ScheduledJob *job, int64_t tick, JobRequest *request);
 /* The locks are held and the ledger was read: claims (operation CLAIMING). */
 void job_claim_begin(ScheduledJob *job);
+/* What is claimed and run is of this definition: one that waits as the one asked for before. */
+void job_claim_ask_for(ScheduledJob *job, const JobSpec *spec);
 void job_claim_release(ScheduledJob *job);
 /* The locks could not be had in time: the tick (the request) is skipped, once the ledger is read.
  */

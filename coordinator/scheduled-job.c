@@ -599,7 +599,21 @@ void scheduled_job_begin(ScheduledJob *job) {
         scheduled_job_consider(job);
 }
 
+/* Takes a definition by which all that is under way goes on. What waits will run the new one. */
+static void take_alike(ScheduledJob *job, const JobSpec *spec, bool equal) {
+        if (equal || job->operation == JOB_OPERATION_QUEUEING)
+                job_claim_ask_for(job, spec);
+        job_spec_free(job->spec);
+        job->spec = job_spec_ref(spec);
+}
+
 void scheduled_job_replace(ScheduledJob *job, const JobSpec *spec) {
+        bool equal = job_spec_equal(job->spec, spec);
+
+        if (equal || job_spec_waits_alike(job->spec, spec)) {
+                take_alike(job, spec, equal);
+                return;
+        }
         job_spec_free(job->spec);
         job->spec = job_spec_ref(spec);
         job->replaced = true;

@@ -17,7 +17,8 @@ DEFINE_CLEANUP(ScheduledJob, scheduled_job_free);
 
 const char *scheduled_job_name(const ScheduledJob *job);
 const JobSpec *scheduled_job_spec(const ScheduledJob *job);
-/* Another definition took effect (or the same one, in other memory). */
+/* Another definition took effect, or the same one, in other memory. What is under way goes on
+ * where it waits for the same under both; no request is sent. */
 void scheduled_job_replace(ScheduledJob *job, const JobSpec *spec);
 
 /* There is a ready session: reads the ledger, makes it if it is missing, looks for missed ticks.

@@ -217,3 +217,71 @@ Test(job, free_takes_what_is_half_built) {
         cr_expect_null(job_file_free(NULL));
         cr_expect_null(job_file_free(g_new0(JobFile, 1)));
 }
+
+typedef struct Difference {
+        const char *before, *after;
+        bool waits_alike;
+} Difference;
+
+/* Each key that a definition has, changed alone. */
+static const Difference differences[] = {
+    {"", "    description: other\n", true},
+    {"", "    user: nobody\n", true},
+    {"", "    group: nogroup\n", true},
+    {"", "    environment: {A: b}\n", true},
+    {"", "    working-directory: /tmp\n", true},
+    {"", "    timeout: 1h\n", true},
+    {"", "    stop-timeout: 1s\n", true},
+    {"", "    history: 7\n", true},
+    {"", "    timezone: Europe/Berlin\n", true},
+    {"", "    every: 1h\n", false},
+    {"    every: 1h\n", "    every: 2h\n", false},
+    {"    schedule: \"*-*-* 02:30\"\n",
+     "    schedule: \"*-*-* 02:30\"\n    timezone: Europe/Berlin\n", false},
+    {"", "    lock: shared\n", false},
+    {"", "    locks: {r: shared}\n", false},
+    {"    locks: {r: shared}\n", "    locks: {r: exclusive}\n", false},
+    {"    locks: {r: shared}\n", "    locks: {s: shared}\n", false},
+    {"    locks: {r: {mode: exclusive, slots: 2}}\n",
+     "    locks: {r: {mode: exclusive, slots: 3}}\n", false},
+    {"", "    lock-wait: 10min\n", false},
+    {"    lock-wait: 1min\n", "    lock-wait: 2min\n", false},
+    {"", "    start-deadline: 1h\n", false},
+    {"", "    catch-up: none\n", false},
+    {"", "    nodes: n1\n", false},
+    {"    nodes: n1\n", "    nodes: n2\n", false},
+    {"    nodes: {role: a}\n", "    nodes: {zone: a}\n", false},
+};
+
+Test(job, definitions_are_compared_by_every_key) {
+        for (size_t i = 0; i < G_N_ELEMENTS(differences); i++) {
+                const Difference *difference = &differences[i];
+                _cleanup_(job_file_freep) JobFile *before = file_of(difference->before),
+                                                  *again = file_of(difference->before),
+                                                  *after = file_of(difference->after);
+                const JobSpec *spec = before->jobs->pdata[0], *other = after->jobs->pdata[0];
+
+                cr_expect(job_spec_equal(spec, again->jobs->pdata[0]));
+                cr_expect_not(job_spec_equal(spec, other), "%s", difference->after);
+                cr_expect_not(job_spec_equal(other, spec), "%s", difference->after);
+                cr_expect_eq(job_spec_waits_alike(spec, other), difference->waits_alike, "%s",
+                             difference->after);
+        }
+}
+
+Test(job, what_is_run_is_compared) {
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+        static const char text[] = "jobs:\n  a: {exec: /bin/true}\n  b: {exec: /bin/false}\n"
+                                   "  c: {exec: [/bin/true]}\n";
+        _cleanup_(job_file_freep) JobFile *file = NULL;
+
+        cr_assert_eq(job_file_parse("f", text, strlen(text), diagnostics, &file), 0);
+        for (guint i = 1; i < file->jobs->len; i++) {
+                JobSpec *spec = file->jobs->pdata[i];
+
+                g_free(spec->name);
+                spec->name = g_strdup("a");
+                cr_expect_not(job_spec_equal(file->jobs->pdata[0], spec), "%u", i);
+                cr_expect(job_spec_waits_alike(file->jobs->pdata[0], spec), "%u", i);
+        }
+}

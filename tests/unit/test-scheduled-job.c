@@ -79,21 +79,30 @@ static char *skip_of(int64_t tick) {
         return g_strdup(node ? node->data : "");
 }
 
-/* Another program holds what the job needs, so its tick waits. */
-static int64_t tick_that_waits(void) {
+/* Another program holds what the job needs, so its tick waits, 2 s from now. */
+static void write_job_that_waits(int64_t tick, const char *exec, const char *more) {
         g_autofree char *keys = NULL;
-        int64_t tick = now() + 2;
         g_autoptr(GDateTime) when = g_date_time_new_from_unix_utc(tick);
         g_autofree char *text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S");
 
+        keys = g_strdup_printf("    schedule: \"%s\"\n    exec: [%s]\n"
+                               "    locks: {r: exclusive}\n    lock-wait: 4h\n%s",
+                               text, exec, more);
+        write_job(keys);
+}
+
+static void take_the_resource(void) {
         server_create("/jobkeeper", "", 0);
         server_create("/jobkeeper/locks", "", 0);
         server_create("/jobkeeper/locks/r", "", 0);
         server_create(BLOCKER, "", 99);
-        keys = g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true]\n"
-                               "    locks: {r: exclusive}\n    lock-wait: 4h\n",
-                               text);
-        write_job(keys);
+}
+
+static int64_t tick_that_waits(void) {
+        int64_t tick = now() + 2;
+
+        take_the_resource();
+        write_job_that_waits(tick, "/bin/true", "");
         open_daemon();
         await(is_idle, "idle");
         return tick;
@@ -104,6 +113,71 @@ static bool is_waiting(void) {
         ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, "a");
 
         return scheduled_job_state(job, &why) == JOB_WAITING;
+}
+
+static int64_t deadline_to_pass;
+
+static bool deadline_has_passed(void) {
+        return clock_realtime() > (usec_t)deadline_to_pass * USEC_PER_SEC + USEC_PER_SEC / 10;
+}
+
+/* What stands in the way is gone. */
+static void free_the_resource(void) {
+        static const ZkOp op = {.type = ZK_OP_DELETE, .path = BLOCKER, .version = -1};
+        g_autofree ZkOpResult *results = NULL;
+
+        cr_assert_eq(server_transact(&op, 1, 0, &results), ZK_OK);
+}
+
+/* A tick whose start deadline has passed while it waits. */
+static int64_t tick_that_waits_long(void) {
+        int64_t tick = now() + 2;
+
+        take_the_resource();
+        write_job_that_waits(tick, "/bin/true, old", "    start-deadline: 2s\n");
+        open_daemon();
+        await(is_waiting, "it waits");
+        deadline_to_pass = tick + 2;
+        await(deadline_has_passed, "the start deadline");
+        cr_assert(is_waiting());
+        return tick;
+}
+
+static unsigned n_reads_of_jobs(void) {
+        Zk *zk = ports->pdata[0];
+        unsigned n = 0;
+
+        for (GList *link = zk->calls.head; link; link = link->next)
+                n += strstr(((ZkCall *)link->data)->path, "/jobs/") != NULL ||
+                     strstr(((ZkCall *)link->data)->path, "/locks/") != NULL;
+        return n;
+}
+
+Test(scheduled_job, a_reload_that_changes_nothing_ends_no_wait) {
+        int64_t tick = tick_that_waits_long();
+        g_autofree char *skip = NULL;
+
+        server_serve();
+        coordinator_reload(coordinator);
+        cr_expect_eq(n_reads_of_jobs(), 0, "%u requests", n_reads_of_jobs());
+        cr_expect(is_waiting());
+        serve_for(USEC_PER_SEC);
+        free_the_resource();
+        await(has_started, "a start");
+        skip = skip_of(tick);
+        cr_expect_str_eq(skip, "");
+}
+
+Test(scheduled_job, what_waits_runs_as_the_file_says_by_then) {
+        int64_t tick = tick_that_waits_long();
+
+        write_job_that_waits(tick, "/bin/true, new", "    start-deadline: 2s\n");
+        coordinator_reload(coordinator);
+        cr_expect(is_waiting());
+        serve_for(USEC_PER_SEC);
+        free_the_resource();
+        await(has_started, "a start");
+        cr_expect_str_eq(started->pdata[0], "/bin/true new");
 }
 
 Test(scheduled_job, a_tick_that_waits_while_its_schedule_changes_is_skipped) {
@@ -180,14 +254,6 @@ static bool is_in_force_again(void) {
         return *ledger->digest && !ledger->withdrawn;
 }
 
-/* What stands in the way is gone. */
-static void free_the_resource(void) {
-        static const ZkOp op = {.type = ZK_OP_DELETE, .path = BLOCKER, .version = -1};
-        g_autofree ZkOpResult *results = NULL;
-
-        cr_assert_eq(server_transact(&op, 1, 0, &results), ZK_OK);
-}
-
 /* Another node's file lost it: ours has it, unchanged, and waits on. */
 Test(scheduled_job, a_tick_that_waits_here_outlives_a_withdrawal_elsewhere) {
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
@@ -213,6 +279,7 @@ Test(scheduled_job, a_tick_that_waits_here_outlives_a_withdrawal_elsewhere) {
 
 /* Another node puts this definition in force. */
 static void set_ledger_digest(const char *digest) {
+        ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, "a");
         _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
         g_autofree char *data = NULL;
         ZkOp op = {.type = ZK_OP_SET, .path = LEDGER_PATH, .version = -1};
@@ -223,7 +290,8 @@ static void set_ledger_digest(const char *digest) {
         data = ledger_encode(ledger);
         op.data = data;
         cr_assert_eq(server_transact(&op, 1, 0, &results), ZK_OK);
-        coordinator_reload(coordinator); /* for it to be noticed at once */
+        scheduled_job_set_ledger(job, NULL, 0); /* for it to be noticed at once */
+        scheduled_job_consider(job);
 }
 
 static bool says(const char *text) {
