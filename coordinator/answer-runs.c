@@ -217,7 +217,7 @@ int answer_run(Coordinator *coordinator, GHashTable *owner, sd_bus_message *mess
         spec = jobset_find(coordinator->jobset, job);
         if (!spec)
                 return no_such_job(error, job);
-        if (!coordinator->ready || session_state(coordinator->session) != SESSION_CONNECTED)
+        if (!coordinator->node->ready || session_state(coordinator->session) != SESSION_CONNECTED)
                 return not_connected(coordinator, error);
         if (!has_candidate(coordinator, spec))
                 return sd_bus_error_setf(error, BUS_ERROR_NO_CANDIDATE,

@@ -52,7 +52,7 @@ static json_t *session_to_json(const Coordinator *coordinator) {
 
 static json_t *clock_to_json(const Coordinator *coordinator) {
         json_t *object = json_object();
-        const ClockSkew *skew = &coordinator->skew;
+        const ClockSkew *skew = &coordinator->node->skew;
 
         json_object_set_new(object, "skew",
                             skew->measured ? json_real((double)skew->skew / (double)USEC_PER_SEC)
@@ -171,7 +171,7 @@ static void on_done(Answer *answer) {
 
         json_object_set_new(object, "node", json_string(coordinator->config->node_name));
         json_object_set_new(object, "version", json_string(JOBKEEPER_VERSION));
-        json_object_set_new(object, "started", seconds_to_json(coordinator->started));
+        json_object_set_new(object, "started", seconds_to_json(coordinator->node->started));
         json_object_set_new(object, "session", session_to_json(coordinator));
         json_object_set_new(object, "clock", clock_to_json(coordinator));
         json_object_set_new(object, "members", members_to_json(coordinator));
@@ -196,7 +196,7 @@ int answer_status(Coordinator *coordinator, GHashTable *owner, sd_bus_message *m
 
         /* Reads are only worth waiting for while somebody answers them. */
         for (guint i = 0;
-             coordinator->ready && session_state(coordinator->session) == SESSION_CONNECTED &&
+             coordinator->node->ready && session_state(coordinator->session) == SESSION_CONNECTED &&
              i < jobset_size(coordinator->jobset);
              i++) {
                 const char *job = jobset_get(coordinator->jobset, i)->name;

@@ -122,7 +122,7 @@ static int on_give_up(sd_event_source *source, uint64_t usec, void *userdata) {
         CommandLock *lock = userdata;
         const Coordinator *coordinator = lock->table->coordinator;
         bool reached =
-            coordinator->ready && session_state(coordinator->session) == SESSION_CONNECTED;
+            coordinator->node->ready && session_state(coordinator->session) == SESSION_CONNECTED;
         const char *fault = session_fault(coordinator->session);
         json_t *object = json_object();
 

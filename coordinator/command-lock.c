@@ -335,7 +335,7 @@ void command_lock_queue(CommandLock *lock) {
         };
         int r = 0;
 
-        if (lock->state != COMMAND_LOCK_QUEUED || lock->set || !coordinator->ready ||
+        if (lock->state != COMMAND_LOCK_QUEUED || lock->set || !coordinator->node->ready ||
             session_state(coordinator->session) != SESSION_CONNECTED)
                 return;
         if (!command_locks_remember(lock->table)) { /* where to look for it after a crash */

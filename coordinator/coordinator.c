@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
-#include <systemd/sd-id128.h>
 
 #include "command-lock.h"
 #include "digest-memory.h"
@@ -87,14 +86,15 @@ static int on_skew_timer(sd_event_source *source, uint64_t usec, void *userdata)
 
 /* Clocks came apart, or together again: say so, to people and to the other nodes, which then rank
  * without us. */
-static void skew_changed(Coordinator *coordinator, bool skewed) {
+static void on_skew(bool skewed, void *userdata) {
+        Coordinator *coordinator = userdata;
         const LogAbout about = {.message_id = MESSAGE_CLOCK_SKEWED};
 
         if (skewed)
                 log_warning(&about,
                             "this node's clock differs from the ZooKeeper server's by %.3f s: no "
                             "job is claimed until it is within max-skew",
-                            (double)coordinator->skew.skew / (double)USEC_PER_SEC);
+                            (double)coordinator->node->skew.skew / (double)USEC_PER_SEC);
         else
                 log_notice(&about, "this node's clock agrees with the ZooKeeper server's again");
         members_set_skewed(coordinator->members, skewed);
@@ -107,28 +107,7 @@ static void skew_changed(Coordinator *coordinator, bool skewed) {
         coordinator_for_all_jobs(coordinator, scheduled_job_consider);
 }
 
-void coordinator_clock_sample(Coordinator *coordinator, int64_t server_ms, usec_t sent_realtime) {
-        coordinator_clock_sample_at(coordinator, (usec_t)server_ms * USEC_PER_MSEC, sent_realtime,
-                                    clock_realtime());
-}
-
-void coordinator_clock_sample_at(Coordinator *coordinator, usec_t server, usec_t sent,
-                                 usec_t received) {
-        bool before = clock_skew_exceeds(&coordinator->skew, coordinator->config->max_skew), after;
-        usec_t age = usec_sub(clock_realtime(), received);
-
-        clock_skew_sample(&coordinator->skew, server, sent, received,
-                          usec_sub(clock_boottime(), age), USEC_PER_SEC);
-        after = clock_skew_exceeds(&coordinator->skew, coordinator->config->max_skew);
-        if (before != after)
-                skew_changed(coordinator, after);
-}
-
 /* ---- who may ---- */
-
-Zk *coordinator_zk(const Coordinator *coordinator) {
-        return coordinator->ready ? session_zk(coordinator->session) : NULL;
-}
 
 bool coordinator_may_claim(const Coordinator *coordinator, const char **ret_why) {
         const DaemonConfig *config = coordinator->config;
@@ -136,13 +115,14 @@ bool coordinator_may_claim(const Coordinator *coordinator, const char **ret_why)
 
         if (coordinator->stopping)
                 why = "the daemon is stopping";
-        else if (!coordinator->ready || session_state(coordinator->session) != SESSION_CONNECTED)
+        else if (!coordinator->node->ready ||
+                 session_state(coordinator->session) != SESSION_CONNECTED)
                 why = "no ZooKeeper session";
         else if (leftovers_busy(coordinator->leftovers))
                 why = "what a process before this one left running is not gone yet";
         else if (clock_boottime() >= session_stop_at(coordinator->session))
                 why = "ZooKeeper has not answered for too long";
-        else if (clock_skew_exceeds(&coordinator->skew, config->max_skew))
+        else if (node_is_skewed(coordinator->node))
                 why = "the clock is skewed";
         else if (config->max_runs &&
                  g_hash_table_size(coordinator->runs) + g_hash_table_size(coordinator->claiming) >=
@@ -202,8 +182,10 @@ uint32_t coordinator_member_rank(const Coordinator *coordinator, const char *key
 
 /* ---- the life of a session ---- */
 
-void coordinator_tree_done(Coordinator *coordinator) {
-        if (coordinator->ready) /* read again after a short break */
+static void on_tree_done(void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        if (coordinator->node->ready) /* read again after a short break */
                 return;
         members_start(coordinator->members);
 }
@@ -221,7 +203,7 @@ static void sweep_queues(Coordinator *coordinator) {
         GHashTableIter iterator;
         gpointer value;
 
-        if (!coordinator->sweep_due || !coordinator->ready ||
+        if (!coordinator->sweep_due || !coordinator->node->ready ||
             leftovers_busy(coordinator->leftovers) || recovery_doubts(coordinator->recovery, NULL))
                 return;
         coordinator->sweep_due = false;
@@ -272,7 +254,7 @@ void coordinator_recovered(Coordinator *coordinator) {
         const LogAbout about = {.message_id = MESSAGE_SESSION_CONNECTED};
         Zk *zk = session_zk(coordinator->session);
 
-        coordinator->ready = true;
+        coordinator->node->ready = true;
         log_info(&about,
                  "connected to ZooKeeper at %s as node \"%s\", session 0x%" G_GINT64_MODIFIER "x",
                  zk ? zk_server(zk) : "?", coordinator->config->node_name,
@@ -296,12 +278,12 @@ void coordinator_recovered(Coordinator *coordinator) {
 }
 
 void coordinator_members_changed(Coordinator *coordinator) {
-        if (coordinator->ready)
+        if (coordinator->node->ready)
                 coordinator_for_all_jobs(coordinator, scheduled_job_begin);
 }
 
 void coordinator_member_left(Coordinator *coordinator, const char *node) {
-        if (coordinator->ready)
+        if (coordinator->node->ready)
                 orphans_node_left(coordinator->orphans, node);
 }
 
@@ -317,7 +299,7 @@ void coordinator_leftovers_gone(Coordinator *coordinator) {
         sweep_queues(coordinator);
         if (coordinator->stopping)
                 coordinator_close_when_idle(coordinator);
-        else if (coordinator->ready)
+        else if (coordinator->node->ready)
                 coordinator_for_all_jobs(coordinator, scheduled_job_begin);
 }
 
@@ -343,7 +325,7 @@ static void session_resumed(Coordinator *coordinator) {
         }
         tree_refresh_control(coordinator->tree);
         members_resume(coordinator->members);
-        if (!coordinator->ready)
+        if (!coordinator->node->ready)
                 return;
         command_locks_session_ready(coordinator->command_locks);
         requests_start(coordinator->requests);
@@ -358,9 +340,9 @@ static void session_lost(Coordinator *coordinator) {
         log_warning(&about, "the ZooKeeper session is lost: whatever it locked is not ours any "
                             "more; connecting anew");
         (void)sd_notify(0, "STATUS=Not connected to ZooKeeper");
-        coordinator->ready = coordinator->attached = false;
+        coordinator->node->ready = coordinator->attached = false;
         coordinator->held_back = coordinator->sweep_due = false;
-        coordinator->skew = (ClockSkew){0};
+        coordinator->node->skew = (ClockSkew){0};
         coordinator->skew_timer = sd_event_source_disable_unref(coordinator->skew_timer);
         members_set_skewed(coordinator->members, false);
         withdrawal_reset(coordinator);
@@ -481,7 +463,7 @@ static void on_fitness(const char *const *names, void *userdata) {
                         log_warning(&about, "this node cannot run it: %s", why);
                 if (job)
                         members_set_unfit(coordinator->members, *name, why);
-                if (job && coordinator->ready)
+                if (job && coordinator->node->ready)
                         scheduled_job_begin(job);
         }
         members_publish(coordinator->members);
@@ -548,7 +530,7 @@ void coordinator_reload(Coordinator *coordinator) {
                 log_faults(coordinator);
                 log_info(&about, "reloaded: %u jobs", jobset_size(coordinator->jobset));
                 members_publish(coordinator->members);
-                if (coordinator->ready) {
+                if (coordinator->node->ready) {
                         coordinator_for_all_jobs(coordinator, scheduled_job_begin);
                         withdraw_removed(coordinator);
                         recovery_check(coordinator->recovery); /* a claim of a job that was removed
@@ -592,17 +574,12 @@ static int load_config(Coordinator *coordinator) {
 }
 
 static int identify(Coordinator *coordinator) {
-        sd_id128_t machine, boot;
-        int r;
+        int r = node_identify(coordinator->node);
 
-        if ((r = sd_id128_get_machine(&machine)) < 0 || (r = sd_id128_get_boot(&boot)) < 0) {
+        if (r < 0)
                 log_error(NULL, "this machine has no usable machine id or boot id: %s",
                           g_strerror(-r));
-                return r;
-        }
-        (void)sd_id128_to_string(machine, coordinator->machine_id);
-        (void)sd_id128_to_string(boot, coordinator->boot_id);
-        return 0;
+        return r;
 }
 
 /* Return: 0 with the secret for `auth: digest`, NULL where none is asked for; -EBADMSG when it
@@ -619,14 +596,11 @@ static int take_secret(const Coordinator *coordinator, char **ret_secret) {
         return -EBADMSG;
 }
 
-char *coordinator_identity(const Coordinator *coordinator) {
-        return g_strdup_printf("%s %s", coordinator->config->node_name, coordinator->config->root);
-}
-
 static int open_session(Coordinator *coordinator) {
         const DaemonConfig *config = coordinator->config;
-        g_autofree char *state_file = g_build_filename(coordinator->runtime_dir, "session", NULL),
-                        *identity = coordinator_identity(coordinator);
+        g_autofree char *state_file =
+                            g_build_filename(coordinator->node->runtime_dir, "session", NULL),
+                        *identity = node_identity(coordinator->node);
         _cleanup_(secret_freep) char *secret = NULL;
         SessionOptions options = {
             .servers = config->servers,
@@ -652,6 +626,7 @@ static int open_session(Coordinator *coordinator) {
         options.auth = secret;
         r = session_new(coordinator->event, &options, on_session, coordinator,
                         &coordinator->session);
+        coordinator->node->session = coordinator->session;
         /* Without a session to attach to, whatever runs here has locks that we cannot see to. */
         if (r >= 0 && session_held_until(coordinator->session) == 0)
                 leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, false,
@@ -664,12 +639,13 @@ static int open_all(Coordinator *coordinator) {
 
         if ((r = load_config(coordinator)) < 0 || (r = identify(coordinator)) < 0)
                 return r;
-        if (g_mkdir_with_parents(coordinator->runtime_dir, 0755) < 0 ||
-            g_mkdir_with_parents(coordinator->state_dir, 0755) < 0)
+        coordinator->node->config = coordinator->config;
+        if (g_mkdir_with_parents(coordinator->node->runtime_dir, 0755) < 0 ||
+            g_mkdir_with_parents(coordinator->node->state_dir, 0755) < 0)
                 return -errno;
-        coordinator->digests = digest_memory_new(coordinator->event, coordinator->state_dir);
+        coordinator->digests = digest_memory_new(coordinator->event, coordinator->node->state_dir);
         coordinator->members = members_new(coordinator);
-        coordinator->tree = tree_new(coordinator);
+        coordinator->tree = tree_new(coordinator->node, on_tree_done, coordinator);
         coordinator->recovery = recovery_new(coordinator);
         coordinator->leftovers = leftovers_new(coordinator);
         coordinator->orphans = orphans_new(coordinator);
@@ -701,10 +677,9 @@ int coordinator_new(sd_event *event, const CoordinatorOptions *options,
 
         coordinator->event = sd_event_ref(event);
         coordinator->config_path = g_strdup(options->config_path);
-        coordinator->runtime_dir = g_strdup(options->runtime_dir);
-        coordinator->state_dir = g_strdup(options->state_dir);
+        coordinator->node =
+            node_new(event, options->runtime_dir, options->state_dir, on_skew, coordinator);
         coordinator->directories = job_directories(options->prefix);
-        coordinator->started = clock_realtime();
         coordinator->jobset = jobset_new();
         coordinator->jobs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, destroy_job);
         coordinator->runs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, destroy_run);
@@ -751,8 +726,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         daemon_config_free(coordinator->config);
         g_strfreev(coordinator->directories);
         g_free(coordinator->config_path);
-        g_free(coordinator->runtime_dir);
-        g_free(coordinator->state_dir);
+        node_free(coordinator->node);
         sd_event_unref(coordinator->event);
         g_free(coordinator);
         return NULL;

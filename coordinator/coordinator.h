@@ -36,9 +36,9 @@
 #include <stdbool.h>
 #include <systemd/sd-event.h>
 
-#include "clock-skew.h"
 #include "daemon-config.h"
 #include "jobset.h"
+#include "node.h"
 #include "session.h"
 #include "unit.h"
 
@@ -65,11 +65,10 @@ typedef struct CoordinatorOptions {
 
 struct Coordinator {
         sd_event *event;
-        char *config_path, *runtime_dir, *state_dir;
+        char *config_path;
+        Node *node; /* what the parts below know of us */
         char **directories;
         DaemonConfig *config;
-        char machine_id[33], boot_id[33];
-        usec_t started; /* CLOCK_REALTIME */
 
         JobSet *jobset;
         GHashTable *jobs;     /* name → ScheduledJob */
@@ -92,9 +91,7 @@ struct Coordinator {
         GHashTable *withdrawals; /* job → Withdrawal: jobs that left our files */
         GPtrArray *settled;      /* Run: done, freed from the loop */
 
-        ClockSkew skew;
         bool attached;   /* the session is the one of the process before us */
-        bool ready;      /* registered, and our own runs are found again: ticks may be claimed */
         bool held_back;  /* there is a session, but something of a process before us still runs */
         bool sweep_due;  /* what a process before us left in queues is not deleted yet */
         bool stopping;   /* no new claims */
@@ -125,19 +122,8 @@ void coordinator_stop(Coordinator *coordinator);
 /* Return: whether a claim may be made now: ready, not stopping, before D - K, clock good. *ret_why,
  * if not NULL, is a constant word otherwise. */
 bool coordinator_may_claim(const Coordinator *coordinator, const char **ret_why);
-/* Return: newly allocated, whose session it is: of this node's name, in this tree. */
-char *coordinator_identity(const Coordinator *coordinator);
-/* The ready session's port, or NULL. */
-Zk *coordinator_zk(const Coordinator *coordinator);
-/* Takes a sample of the server's clock from a reply that carries a stamp of a write of ours
- * (`server_ms`). */
-void coordinator_clock_sample(Coordinator *coordinator, int64_t server_ms, usec_t sent_realtime);
-/* The same for a reply that came a moment ago; all on CLOCK_REALTIME, the server's or ours. */
-void coordinator_clock_sample_at(Coordinator *coordinator, usec_t server, usec_t sent,
-                                 usec_t received);
 
 /* Events of the parts. */
-void coordinator_tree_done(Coordinator *coordinator);  /* layout is there */
 void coordinator_registered(Coordinator *coordinator); /* our member node is there */
 void coordinator_recovered(Coordinator *coordinator);  /* our own open runs are all known */
 void coordinator_undoubted(Coordinator *coordinator);  /* and are readable, or do not run */

@@ -47,7 +47,7 @@ void coordinator_exit_when_told(Coordinator *coordinator) {
 
 /* Return: whether runs that a process before us left may still turn up. */
 static bool is_recovering(const Coordinator *coordinator) {
-        return session_zk(coordinator->session) && !coordinator->ready &&
+        return session_zk(coordinator->session) && !coordinator->node->ready &&
                !*members_fault(coordinator->members) && !*tree_fault(coordinator->tree);
 }
 

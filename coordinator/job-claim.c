@@ -110,7 +110,7 @@ static void read_records(ScheduledJob *job) {
         g_autofree char *path = path_runs(job->coordinator->config->root, job->name);
 
         if (!job->records && !job->records_call)
-                (void)zk_get_children(coordinator_zk(job->coordinator), path, on_records, job,
+                (void)zk_get_children(node_zk(job->coordinator->node), path, on_records, job,
                                       &job->records_call, NULL, NULL, NULL);
 }
 
@@ -136,17 +136,17 @@ void job_claim_begin(ScheduledJob *job) {
             job->request ? g_strdup(job->request->id) : run_id_for_tick(job->tick, 1);
         g_autofree char *request_path =
             job->request ? path_request(coordinator->config->root, run) : NULL;
-        RunRecord *record =
-            run_record_for_claim(coordinator, job->name, run, job->request ? 0 : job->tick, 1);
+        RunRecord *record = run_record_for_claim(coordinator->node, job->name, run,
+                                                 job->request ? 0 : job->tick, 1);
         Ledger *next = ledger_copy(job->ledger);
         int r = is_still_ending(job) ? -EBUSY : ledger_claim(next, record);
 
         if (job->request)
                 record->who = g_strdup(job->request->who);
         if (r == 0)
-                r = claim_start(coordinator, record, next, job->ledger_version,
-                                job->locks ? lock_set_paths(job->locks) : NULL, request_path,
-                                on_claim, job, &job->claim);
+                r = claim_start(coordinator->node, coordinator->tree, record, next,
+                                job->ledger_version, job->locks ? lock_set_paths(job->locks) : NULL,
+                                request_path, on_claim, job, &job->claim);
         if (r < 0) {
                 run_record_free(record);
                 ledger_free(next);
@@ -168,7 +168,7 @@ static void take_clock_sample(ScheduledJob *job) {
         /* It was taken when we began to queue; what has waited since says nothing of now. */
         if (lock_set_clock_sample(job->locks, &server, &sent, &received) && received <= now &&
             now - received <= CLOCK_SAMPLE_AGE_MAX)
-                coordinator_clock_sample_at(job->coordinator, server, sent, received);
+                node_clock_sample_at(job->coordinator->node, server, sent, received);
 }
 
 void job_claim_timed_out(ScheduledJob *job) {

@@ -75,7 +75,7 @@ static void write_ops(ScheduledJob *job, GArray *ops, Ledger *next, guint ledger
         job->next_ledger = next;
         job->ledger_op = ledger_op;
         job->operation = JOB_OPERATION_WRITING;
-        r = zk_ops_send(ops, coordinator_zk(job->coordinator), on_written, job, &job->write_call);
+        r = zk_ops_send(ops, node_zk(job->coordinator->node), on_written, job, &job->write_call);
         if (r < 0) {
                 forget_write(job);
                 scheduled_job_write_done(job, r == -ENOTCONN ? ZK_CLOSED : ZK_FAULT);
@@ -186,7 +186,7 @@ void job_ledger_create(ScheduledJob *job) {
 void job_ledger_create_runs(ScheduledJob *job) {
         g_autofree char *runs = path_runs(job->coordinator->config->root, job->name);
 
-        (void)zk_create(coordinator_zk(job->coordinator), runs, "", 0, NULL, NULL, NULL);
+        (void)zk_create(node_zk(job->coordinator->node), runs, "", 0, NULL, NULL, NULL);
 }
 
 /* How many slots a resource has stands in its directory, and whoever means another number is
@@ -286,7 +286,7 @@ static void resume(ScheduledJob *job) {
         ledger_resume(job->ledger);
         data = ledger_encode(job->ledger);
         job->resume_call = zk_call_free(job->resume_call);
-        (void)zk_set(coordinator_zk(job->coordinator), job->path, data, job->ledger_version,
+        (void)zk_set(node_zk(job->coordinator->node), job->path, data, job->ledger_version,
                      on_resumed, job, &job->resume_call);
         log_info(&about, "a node does not have the job any more, but this node has it: it goes on");
 }
@@ -382,7 +382,7 @@ static void on_found(const ZkReply *reply, void *userdata) {
 
 void job_ledger_repair(ScheduledJob *job, const char *run) {
         g_autofree char *path = path_run(job->coordinator->config->root, job->name, run);
-        Zk *zk = coordinator_zk(job->coordinator);
+        Zk *zk = node_zk(job->coordinator->node);
 
         job->operation = JOB_OPERATION_WRITING;
         if (!zk || zk_get(zk, path, on_found, job, &job->write_call, NULL, NULL, NULL) < 0)

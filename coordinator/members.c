@@ -50,8 +50,8 @@ Members *members_new(Coordinator *coordinator) {
         members->self_path = path_node(config->root, config->node_name);
         members->peers = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, peer_free);
         members->self = member_new(config->node_name);
-        members->self->machine = g_strdup(coordinator->machine_id);
-        members->self->boot = g_strdup(coordinator->boot_id);
+        members->self->machine = g_strdup(coordinator->node->machine_id);
+        members->self->boot = g_strdup(coordinator->node->boot_id);
         members->self->version = g_strdup(JOBKEEPER_VERSION);
         g_hash_table_iter_init(&iterator, config->labels);
         while (g_hash_table_iter_next(&iterator, &name, &value))

@@ -36,7 +36,5 @@ const char *members_unfit(const Members *members, const char *job);
 GPtrArray *members_list(const Members *members);
 bool members_contains(const Members *members, const char *node);
 bool members_registered(const Members *members);
-/* The path of our own member node. Borrowed. */
-const char *members_self_path(const Members *members);
 /* Why we cannot register, a sentence; "" otherwise. */
 const char *members_fault(const Members *members);

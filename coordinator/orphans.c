@@ -233,7 +233,7 @@ static void add_orphan(DeadNode *dead, const char *name) {
 
         orphan->dead = dead;
         orphan->lock_calls = g_ptr_array_new_with_free_func(orphan_lock_free);
-        orphan->open = open_run_new(dead->orphans->coordinator, name, on_record, orphan);
+        orphan->open = open_run_new(dead->orphans->coordinator->node, name, on_record, orphan);
         g_ptr_array_add(dead->found, orphan);
         if (orphan->open && open_run_read(orphan->open) >= 0)
                 dead->pending++;
@@ -269,8 +269,8 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
                 g_hash_table_remove(dead->orphans->dead, dead->node);
                 return 0;
         }
-        if (!coordinator_zk(coordinator) ||
-            zk_get_children(coordinator_zk(coordinator), dead->path, on_listed, dead,
+        if (!node_zk(coordinator->node) ||
+            zk_get_children(node_zk(coordinator->node), dead->path, on_listed, dead,
                             &dead->list_call, NULL, NULL, NULL) < 0)
                 look_in(dead, LOOK_AGAIN);
         return 0;

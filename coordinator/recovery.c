@@ -177,8 +177,8 @@ static void on_listed(const ZkReply *reply, void *userdata) {
         recovery->call = NULL;
         recovery->failed = !recovery->synced || (reply->code != ZK_OK && reply->code != ZK_NO_NODE);
         for (size_t i = 0; i < reply->n_children; i++) {
-                OpenRun *open =
-                    open_run_new(recovery->coordinator, reply->children[i], on_record, recovery);
+                OpenRun *open = open_run_new(recovery->coordinator->node, reply->children[i],
+                                             on_record, recovery);
                 if (!open)
                         continue;
                 if (is_known(recovery, open) || open_run_read(open) < 0) {

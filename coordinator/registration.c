@@ -18,8 +18,8 @@
 #include "tree.h"
 
 int64_t members_session_left(const Coordinator *coordinator) {
-        g_autofree char *path = g_build_filename(coordinator->runtime_dir, "session", NULL),
-                        *identity = coordinator_identity(coordinator);
+        g_autofree char *path = g_build_filename(coordinator->node->runtime_dir, "session", NULL),
+                        *identity = node_identity(coordinator->node);
         SessionFile file = {0};
         int64_t id;
 
@@ -123,8 +123,8 @@ static void on_registered(const ZkReply *reply, void *userdata) {
 
         members->register_call = NULL;
         if (reply->code == ZK_OK) {
-                coordinator_clock_sample(members->coordinator, reply->stat.ctime_ms,
-                                         reply->sent_realtime);
+                node_clock_sample(members->coordinator->node, reply->stat.ctime_ms,
+                                  reply->sent_realtime);
                 registered(members);
         } else if (reply->code == ZK_NO_NODE) {
                 tree_repair(members->coordinator->tree);
@@ -153,8 +153,8 @@ static void on_published(const ZkReply *reply, void *userdata) {
 
         members->publish_call = NULL;
         if (reply->code == ZK_OK) {
-                coordinator_clock_sample(members->coordinator, reply->stat.mtime_ms,
-                                         reply->sent_realtime);
+                node_clock_sample(members->coordinator->node, reply->stat.mtime_ms,
+                                  reply->sent_realtime);
                 members_publish(members);       /* it may have changed again meanwhile */
         } else if (reply->code == ZK_NO_NODE) { /* somebody deleted it: we are not dead */
                 members->registered = members->announced = false;
@@ -205,10 +205,6 @@ const char *members_unfit(const Members *members, const char *job) {
         if (g_hash_table_contains(members->self->drifted, job))
                 return "this node's definition differs from the one in force in the cluster";
         return g_hash_table_lookup(members->self->unfit, job);
-}
-
-const char *members_self_path(const Members *members) {
-        return members->self_path;
 }
 
 const char *members_fault(const Members *members) {

@@ -112,7 +112,7 @@ static void expire(const Pending *pending) {
         g_autofree char *path = path_run(coordinator->config->root, pending->job, pending->id);
         _cleanup_(run_record_freep) RunRecord *record = run_record_new(pending->job, pending->id);
         g_autofree char *data = NULL;
-        Zk *zk = coordinator_zk(coordinator);
+        Zk *zk = node_zk(coordinator->node);
 
         record->state = RUN_SKIPPED;
         record->why = g_strdup("no node could start it in time");
@@ -135,7 +135,7 @@ static void take_turn_in(Pending *pending, usec_t delay);
 static void expire_by_a_known_clock(Pending *pending) {
         const Coordinator *coordinator = pending->requests->coordinator;
 
-        if (clock_skew_is_known(&coordinator->skew, clock_realtime(), clock_boottime())) {
+        if (clock_skew_is_known(&coordinator->node->skew, clock_realtime(), clock_boottime())) {
                 expire(pending);
                 return;
         }
@@ -314,7 +314,7 @@ static void on_submitted(const ZkReply *reply, void *userdata) {
 int requests_submit(Requests *requests, const char *job, const char *who, RequestWrittenFunc func,
                     void *userdata, RequestCall **ret_call) {
         usec_t now = clock_realtime();
-        Zk *zk = coordinator_zk(requests->coordinator);
+        Zk *zk = node_zk(requests->coordinator->node);
         g_autofree char *data = NULL;
         json_t *object = json_object();
         RequestCall *call;

@@ -295,7 +295,8 @@ Run *run_recover(Coordinator *coordinator, RunRecord *record, int32_t record_ver
         run->record_version = record_version;
         run->recovering = true;
         run->session_lost = !attached;
-        if (g_strcmp0(record->boot, coordinator->boot_id) != 0) { /* so whatever ran is gone */
+        if (g_strcmp0(record->boot, coordinator->node->boot_id) !=
+            0) { /* so whatever ran is gone */
                 over(run, RUN_INTERRUPTED, g_strdup("the node was rebooted"));
                 return run;
         }

@@ -338,7 +338,7 @@ static void act_on_tick(ScheduledJob *job, const Decision *decision) {
  * locks compares them; otherwise a write of our own does. Locks that are held are kept meanwhile.
  * Return: whether that has to be waited for. */
 static bool wait_for_clock(ScheduledJob *job) {
-        if (clock_skew_is_known(&job->coordinator->skew, clock_realtime(), clock_boottime()))
+        if (clock_skew_is_known(&job->coordinator->node->skew, clock_realtime(), clock_boottime()))
                 return false;
         if (job->operation == JOB_OPERATION_QUEUEING && job->locks && !job->locks_held)
                 return true;
@@ -353,8 +353,8 @@ static bool wait_for_clock(ScheduledJob *job) {
 bool scheduled_job_clock_is_known(ScheduledJob *job) {
         const Coordinator *coordinator = job->coordinator;
 
-        if (clock_skew_is_known(&coordinator->skew, clock_realtime(), clock_boottime()) &&
-            !clock_skew_exceeds(&coordinator->skew, coordinator->config->max_skew))
+        if (clock_skew_is_known(&coordinator->node->skew, clock_realtime(), clock_boottime()) &&
+            !clock_skew_exceeds(&coordinator->node->skew, coordinator->config->max_skew))
                 return true;
         members_measure(coordinator->members);
         job->ledger = ledger_free(job->ledger);
@@ -513,7 +513,7 @@ static void on_ledger(const ZkReply *reply, void *userdata) {
 }
 
 void scheduled_job_read_ledger(ScheduledJob *job, bool watch) {
-        Zk *zk = coordinator_zk(job->coordinator);
+        Zk *zk = node_zk(job->coordinator->node);
         int r;
 
         job->read_call = zk_call_free(job->read_call);
@@ -562,7 +562,7 @@ void scheduled_job_consider(ScheduledJob *job) {
                 job->ledger = ledger_free(job->ledger);
         job->replaced = false;
         if (!coordinator_may_claim(coordinator, NULL)) {
-                if (coordinator->ready && !coordinator->stopping)
+                if (coordinator->node->ready && !coordinator->stopping)
                         scheduled_job_retry_in(job, JOB_RETRY_DELAY);
                 return;
         }

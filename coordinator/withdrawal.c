@@ -101,7 +101,7 @@ static void begin(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
 
         ledger_withdraw(ledger, (int64_t)(clock_realtime() / USEC_PER_SEC));
         data = ledger_encode(ledger);
-        if (zk_set(coordinator_zk(withdrawal->coordinator), withdrawal->path, data, version,
+        if (zk_set(node_zk(withdrawal->coordinator->node), withdrawal->path, data, version,
                    on_withdrawn, withdrawal, &withdrawal->call) < 0)
                 over(withdrawal, false);
 }
@@ -188,15 +188,15 @@ static void finish(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
         ledger_adopt_digest(ledger, "", now);
         g_ptr_array_add(strings, ledger_encode(ledger));
         zk_ops_add(ops, ZK_OP_SET, withdrawal->path, strings->pdata[strings->len - 1], version);
-        if (zk_ops_send(ops, coordinator_zk(withdrawal->coordinator), on_finished, withdrawal,
+        if (zk_ops_send(ops, node_zk(withdrawal->coordinator->node), on_finished, withdrawal,
                         &withdrawal->call) < 0)
                 over(withdrawal, false);
 }
 
 /* Nothing is dated by a clock that was not compared with the server's lately. */
 static bool clock_is_known(const Coordinator *coordinator) {
-        return clock_skew_is_known(&coordinator->skew, clock_realtime(), clock_boottime()) &&
-               !clock_skew_exceeds(&coordinator->skew, coordinator->config->max_skew);
+        return clock_skew_is_known(&coordinator->node->skew, clock_realtime(), clock_boottime()) &&
+               !clock_skew_exceeds(&coordinator->node->skew, coordinator->config->max_skew);
 }
 
 static void go_on(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
@@ -236,7 +236,7 @@ static void on_ledger(const ZkReply *reply, void *userdata) {
 }
 
 static void look(Withdrawal *withdrawal) {
-        if (zk_get(coordinator_zk(withdrawal->coordinator), withdrawal->path, on_ledger, withdrawal,
+        if (zk_get(node_zk(withdrawal->coordinator->node), withdrawal->path, on_ledger, withdrawal,
                    &withdrawal->call, NULL, NULL, NULL) < 0)
                 over(withdrawal, false);
 }
@@ -244,7 +244,7 @@ static void look(Withdrawal *withdrawal) {
 void withdrawal_start(Coordinator *coordinator, const char *job) {
         Withdrawal *withdrawal;
 
-        if (!coordinator_zk(coordinator) || g_hash_table_contains(coordinator->withdrawals, job))
+        if (!node_zk(coordinator->node) || g_hash_table_contains(coordinator->withdrawals, job))
                 return;
         withdrawal = g_new0(Withdrawal, 1);
         withdrawal->coordinator = coordinator;

@@ -80,7 +80,7 @@ static bool is_said(void) {
 }
 
 static bool is_ready(void) {
-        return coordinator->ready && server_node(RUNS);
+        return coordinator->node->ready && server_node(RUNS);
 }
 
 static void ask_history(void) {

@@ -9,7 +9,7 @@
 TestSuite(registration, .init = setup, .fini = teardown);
 
 static bool is_ready(void) {
-        return coordinator->ready;
+        return coordinator->node->ready;
 }
 
 static bool is_refused(void) {

@@ -23,7 +23,7 @@ static bool is_idle(void) {
         const char *why;
         ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, "a");
 
-        return coordinator->ready && scheduled_job_state(job, &why) == JOB_IDLE;
+        return coordinator->node->ready && scheduled_job_state(job, &why) == JOB_IDLE;
 }
 
 static bool is_claiming(void) {
@@ -209,7 +209,7 @@ Test(scheduled_job, also_when_the_daemon_was_restarted_for_it) {
 }
 
 static bool is_skewed(void) {
-        return clock_skew_exceeds(&coordinator->skew, 2 * USEC_PER_SEC);
+        return clock_skew_exceeds(&coordinator->node->skew, 2 * USEC_PER_SEC);
 }
 
 /* A restart, with a clock that is a day ahead. The session is the old process's, so the node's

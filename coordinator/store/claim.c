@@ -5,7 +5,6 @@
 #include <string.h>
 #include <systemd/sd-id128.h>
 
-#include "members.h"
 #include "paths.h"
 #include "tree.h"
 #include "zk-ops.h"
@@ -13,7 +12,8 @@
 #define READ_BACK_DELAY (200 * USEC_PER_MSEC)
 
 struct Claim {
-        Coordinator *coordinator; /* weak */
+        Node *node; /* weak */
+        Tree *tree; /* weak */
         ClaimFunc func;
         void *userdata;
         RunRecord *record;
@@ -28,8 +28,8 @@ struct Claim {
         ClaimOutcome outcome; /* as those reads have it so far */
 };
 
-RunRecord *run_record_for_claim(const Coordinator *coordinator, const char *job, const char *run,
-                                int64_t tick, unsigned attempt) {
+RunRecord *run_record_for_claim(const Node *node, const char *job, const char *run, int64_t tick,
+                                unsigned attempt) {
         RunRecord *record = run_record_new(job, run);
         char nonce[SD_ID128_STRING_MAX];
         sd_id128_t random;
@@ -37,8 +37,8 @@ RunRecord *run_record_for_claim(const Coordinator *coordinator, const char *job,
         (void)sd_id128_randomize(&random); /* getrandom() cannot fail once the machine is up */
         record->tick = tick;
         record->attempt = attempt;
-        record->node = g_strdup(coordinator->config->node_name);
-        record->boot = g_strdup(coordinator->boot_id);
+        record->node = g_strdup(node->config->node_name);
+        record->boot = g_strdup(node->boot_id);
         record->nonce = g_strdup(sd_id128_to_string(random, nonce));
         record->unit = unit_name_for_run(job, run);
         record->state = RUN_CLAIMED;
@@ -84,7 +84,7 @@ static int on_read_back_again(sd_event_source *source, uint64_t usec, void *user
 }
 
 static void read_back_again(Claim *claim) {
-        if (sd_event_add_time_relative(claim->coordinator->event, &claim->retry, CLOCK_MONOTONIC,
+        if (sd_event_add_time_relative(claim->node->event, &claim->retry, CLOCK_MONOTONIC,
                                        READ_BACK_DELAY, USEC_PER_MSEC, on_read_back_again,
                                        claim) < 0)
                 claim->func(CLAIM_OVER, claim->userdata);
@@ -144,7 +144,7 @@ static void on_ledger_read(const ZkReply *reply, void *userdata) {
  * the record, the ledger. The reads count only with their sync: a server that is behind may not
  * show what another one did. Repeated until it is known, or the session is over. */
 static void read_back(Claim *claim) {
-        Zk *zk = session_zk(claim->coordinator->session);
+        Zk *zk = session_zk(claim->node->session);
 
         claim->outcome = CLAIM_OVER;
         claim->unsure = false;
@@ -170,9 +170,8 @@ static void on_claimed(const ZkReply *reply, void *userdata) {
         case ZK_OK:
                 claim->record->token = reply->results[claim->ledger_op].stat.mzxid;
                 claim->ledger_version = reply->results[claim->ledger_op].stat.version;
-                coordinator_clock_sample(claim->coordinator,
-                                         reply->results[claim->ledger_op].stat.mtime_ms,
-                                         reply->sent_realtime);
+                node_clock_sample(claim->node, reply->results[claim->ledger_op].stat.mtime_ms,
+                                  reply->sent_realtime);
                 claim->func(CLAIM_WON, claim->userdata);
                 return;
         case ZK_UNKNOWN:
@@ -185,27 +184,28 @@ static void on_claimed(const ZkReply *reply, void *userdata) {
                 claim->func(CLAIM_OVER, claim->userdata);
                 return;
         case ZK_NO_NODE: /* a contender, or part of the layout */
-                tree_repair(claim->coordinator->tree);
+                tree_repair(claim->tree);
                 claim->func(CLAIM_STALE, claim->userdata);
                 return;
         default:
-                tree_refresh_control(claim->coordinator->tree);
+                tree_refresh_control(claim->tree);
                 claim->func(CLAIM_STALE, claim->userdata);
         }
 }
 
 static int send(Claim *claim, Zk *zk, const char *const *contenders, const char *request) {
-        const Coordinator *coordinator = claim->coordinator;
+        const DaemonConfig *config = claim->node->config;
         g_autoptr(GArray) ops = zk_ops_new();
-        g_autofree char *control = path_control(coordinator->config->root);
+        g_autofree char *control = path_control(config->root),
+                        *member = path_node(config->root, config->node_name);
         g_autofree char *record = run_record_encode(claim->record),
                         *ledger = ledger_encode(claim->ledger);
 
         for (const char *const *contender = contenders; contender && *contender; contender++)
                 zk_ops_add(ops, ZK_OP_CHECK, *contender, NULL, -1);
         if (!contenders || !*contenders)
-                zk_ops_add(ops, ZK_OP_CHECK, members_self_path(coordinator->members), NULL, -1);
-        zk_ops_add(ops, ZK_OP_CHECK, control, NULL, tree_control_version(coordinator->tree));
+                zk_ops_add(ops, ZK_OP_CHECK, member, NULL, -1);
+        zk_ops_add(ops, ZK_OP_CHECK, control, NULL, tree_control_version(claim->tree));
         claim->ledger_op = ops->len;
         zk_ops_add(ops, ZK_OP_SET, claim->ledger_path, ledger, claim->ledger_version);
         zk_ops_add(ops, ZK_OP_CREATE, claim->record_path, record, 0);
@@ -215,19 +215,20 @@ static int send(Claim *claim, Zk *zk, const char *const *contenders, const char 
         return zk_ops_send(ops, zk, on_claimed, claim, &claim->call);
 }
 
-int claim_start(Coordinator *coordinator, RunRecord *record, Ledger *ledger, int32_t ledger_version,
+int claim_start(Node *node, Tree *tree, RunRecord *record, Ledger *ledger, int32_t ledger_version,
                 const char *const *contenders, const char *request, ClaimFunc func, void *userdata,
                 Claim **ret_claim) {
-        const char *root = coordinator->config->root;
+        const char *root = node->config->root;
         _cleanup_(claim_freep) Claim *claim = NULL;
-        Zk *zk = coordinator_zk(coordinator);
+        Zk *zk = node_zk(node);
         int r;
 
         if (!zk)
                 return -ENOTCONN;
         record->locks = contenders ? g_strdupv((char **)contenders) : NULL;
         claim = g_new0(Claim, 1);
-        claim->coordinator = coordinator;
+        claim->node = node;
+        claim->tree = tree;
         claim->func = func;
         claim->userdata = userdata;
         claim->record = record;

@@ -2,7 +2,7 @@
  * orphans (a dead node's) begin with. */
 #pragma once
 
-#include "coordinator.h"
+#include "node.h"
 #include "run-record.h"
 
 typedef struct OpenRun OpenRun;
@@ -11,7 +11,7 @@ typedef void (*OpenRunFunc)(OpenRun *open, ZkCode code, RunRecord *record, int32
                             void *userdata);
 
 struct OpenRun {
-        Coordinator *coordinator; /* weak */
+        const Node *node; /* weak */
         char *job, *run;
         OpenRunFunc func;
         void *userdata;
@@ -19,11 +19,11 @@ struct OpenRun {
 };
 
 /* `name` is an entry's, "JOB:RUN". Return: NULL when it is not one. */
-OpenRun *open_run_new(Coordinator *coordinator, const char *name, OpenRunFunc func, void *userdata);
+OpenRun *open_run_new(const Node *node, const char *name, OpenRunFunc func, void *userdata);
 /* For g_ptr_array_new_with_free_func(). */
 void open_run_free(void *data);
 /* Somebody deleted its record, and the ledger may still say that it is under way, and would for
- * ever. Return: newly allocated, what is known of it all the same. */
-RunRecord *open_run_record_of_nothing(const OpenRun *open, const char *node);
+ * ever. Return: newly allocated, what is known of it all the same. `owner`: its node. */
+RunRecord *open_run_record_of_nothing(const OpenRun *open, const char *owner);
 /* Sends the read. Return: 0 or negative errno. */
 int open_run_read(OpenRun *open);

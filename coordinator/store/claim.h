@@ -1,5 +1,4 @@
-/* The claim: the one transaction that writes "this run started here" while we hold the locks
- * (DESIGN section 7, step 3).
+/* The claim: the one transaction that writes "this run started here" while we hold the locks:
  *
  *   check(every contender; with none, our member node) · check(control) · set ledger (version) ·
  * create the record · create open/NODE/RUN (· delete the request, for a manual run)
@@ -10,9 +9,10 @@
  */
 #pragma once
 
-#include "coordinator.h"
 #include "ledger.h"
+#include "node.h"
 #include "run-record.h"
+#include "tree.h"
 
 typedef struct Claim Claim;
 
@@ -30,7 +30,7 @@ typedef void (*ClaimFunc)(ClaimOutcome outcome, void *userdata);
  * run_record_for_claim()) on top of `ledger`, which already has the entry, at `ledger_version`.
  * `contenders` NULL-terminated. `request`: a request's path to delete, or NULL. Ownership of record
  * and ledger moves in on success only. Return: 0; -ENOTCONN; negative errno as zk_multi(). */
-int claim_start(Coordinator *coordinator, RunRecord *record, Ledger *ledger, int32_t ledger_version,
+int claim_start(Node *node, Tree *tree, RunRecord *record, Ledger *ledger, int32_t ledger_version,
                 const char *const *contenders, const char *request, ClaimFunc func, void *userdata,
                 Claim **ret_claim);
 Claim *claim_free(Claim *claim);
@@ -42,5 +42,5 @@ RunRecord *claim_steal_record(Claim *claim);
 Ledger *claim_steal_ledger(Claim *claim, int32_t *ret_version);
 
 /* Return: a record for a run of ours, claimed now; `tick` 0 for a manual run. */
-RunRecord *run_record_for_claim(const Coordinator *coordinator, const char *job, const char *run,
-                                int64_t tick, unsigned attempt);
+RunRecord *run_record_for_claim(const Node *node, const char *job, const char *run, int64_t tick,
+                                unsigned attempt);

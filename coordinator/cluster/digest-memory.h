@@ -19,7 +19,13 @@
  */
 #pragma once
 
-#include "coordinator.h"
+#include <glib.h>
+#include <systemd/sd-event.h>
+
+#include "cleanup.h"
+#include "clock.h"
+
+typedef struct DigestMemory DigestMemory;
 
 #define DIGEST_MEMORY_DELAY (500 * USEC_PER_MSEC)
 /* When the file could not be written. */

@@ -7,15 +7,14 @@
 
 #include "paths.h"
 
-OpenRun *open_run_new(Coordinator *coordinator, const char *name, OpenRunFunc func,
-                      void *userdata) {
+OpenRun *open_run_new(const Node *node, const char *name, OpenRunFunc func, void *userdata) {
         g_autofree char *job = NULL, *run = NULL;
         OpenRun *open;
 
         if (open_name_split(name, &job, &run) < 0)
                 return NULL;
         open = g_new0(OpenRun, 1);
-        open->coordinator = coordinator;
+        open->node = node;
         open->job = g_steal_pointer(&job);
         open->run = g_steal_pointer(&run);
         open->func = func;
@@ -34,12 +33,12 @@ void open_run_free(void *data) {
         g_free(open);
 }
 
-RunRecord *open_run_record_of_nothing(const OpenRun *open, const char *node) {
+RunRecord *open_run_record_of_nothing(const OpenRun *open, const char *owner) {
         RunRecord *record = run_record_new(open->job, open->run);
         char *end = NULL;
         int64_t tick = g_ascii_strtoll(open->run, &end, 10);
 
-        record->node = g_strdup(node);
+        record->node = g_strdup(owner);
         record->state = RUN_CLAIMED;
         if (end[0] == '-' && g_ascii_isdigit(end[1])) { /* not a manual run's */
                 record->tick = tick;
@@ -48,7 +47,7 @@ RunRecord *open_run_record_of_nothing(const OpenRun *open, const char *node) {
         return record;
 }
 
-static void on_record(const ZkReply *reply, void *userdata) {
+static void open_run_on_record(const ZkReply *reply, void *userdata) {
         OpenRun *open = userdata;
         RunRecord *record = NULL;
 
@@ -61,10 +60,10 @@ static void on_record(const ZkReply *reply, void *userdata) {
 }
 
 int open_run_read(OpenRun *open) {
-        g_autofree char *path = path_run(open->coordinator->config->root, open->job, open->run);
-        Zk *zk = session_zk(open->coordinator->session);
+        g_autofree char *path = path_run(open->node->config->root, open->job, open->run);
+        Zk *zk = session_zk(open->node->session);
 
         if (!zk)
                 return -ENOTCONN;
-        return zk_get(zk, path, on_record, open, &open->call, NULL, NULL, NULL);
+        return zk_get(zk, path, open_run_on_record, open, &open->call, NULL, NULL, NULL);
 }

@@ -2,16 +2,20 @@
  * control node watched. */
 #pragma once
 
-#include "coordinator.h"
+#include "node.h"
 
 #define TREE_LAYOUT_VERSION 1
 
-Tree *tree_new(Coordinator *coordinator);
+typedef struct Tree Tree;
+/* The layout is there. */
+typedef void (*TreeFunc)(void *userdata);
+
+Tree *tree_new(const Node *node, TreeFunc done, void *userdata);
 Tree *tree_free(Tree *tree);
 DEFINE_CLEANUP(Tree, tree_free);
 
 /* A new session, or a resumed one whose answers were lost: makes and checks the layout, then
- * coordinator_tree_done(). */
+ * `done`. */
 void tree_start(Tree *tree);
 /* The session is gone. */
 void tree_reset(Tree *tree);

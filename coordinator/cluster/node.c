@@ -1,0 +1,67 @@
+/* See node.h. */
+#include "node.h"
+
+#include <glib.h>
+#include <systemd/sd-id128.h>
+
+Node *node_new(sd_event *event, const char *runtime_dir, const char *state_dir, NodeSkewFunc func,
+               void *userdata) {
+        Node *node = g_new0(Node, 1);
+
+        node->event = sd_event_ref(event);
+        node->runtime_dir = g_strdup(runtime_dir);
+        node->state_dir = g_strdup(state_dir);
+        node->started = clock_realtime();
+        node->skew_func = func;
+        node->userdata = userdata;
+        return node;
+}
+
+Node *node_free(Node *node) {
+        if (!node)
+                return NULL;
+        g_free(node->runtime_dir);
+        g_free(node->state_dir);
+        sd_event_unref(node->event);
+        g_free(node);
+        return NULL;
+}
+
+int node_identify(Node *node) {
+        sd_id128_t machine, boot;
+        int r;
+
+        if ((r = sd_id128_get_machine(&machine)) < 0 || (r = sd_id128_get_boot(&boot)) < 0)
+                return r;
+        (void)sd_id128_to_string(machine, node->machine_id);
+        (void)sd_id128_to_string(boot, node->boot_id);
+        return 0;
+}
+
+char *node_identity(const Node *node) {
+        return g_strdup_printf("%s %s", node->config->node_name, node->config->root);
+}
+
+Zk *node_zk(const Node *node) {
+        return node->ready ? session_zk(node->session) : NULL;
+}
+
+void node_clock_sample(Node *node, int64_t server_ms, usec_t sent_realtime) {
+        node_clock_sample_at(node, (usec_t)server_ms * USEC_PER_MSEC, sent_realtime,
+                             clock_realtime());
+}
+
+void node_clock_sample_at(Node *node, usec_t server, usec_t sent, usec_t received) {
+        bool before = node_is_skewed(node), after;
+        usec_t age = usec_sub(clock_realtime(), received);
+
+        clock_skew_sample(&node->skew, server, sent, received, usec_sub(clock_boottime(), age),
+                          USEC_PER_SEC);
+        after = node_is_skewed(node);
+        if (before != after)
+                node->skew_func(after, node->userdata);
+}
+
+bool node_is_skewed(const Node *node) {
+        return clock_skew_exceeds(&node->skew, node->config->max_skew);
+}

@@ -1,0 +1,52 @@
+/* The node: what every part of the daemon needs to know of the machine it is on, and no more. Who
+ * we are, how we are configured, where the session is, whether it may be used yet, and how far our
+ * clock is from the servers'.
+ *
+ * A part that has a Node can be tested with a Node: it knows nothing of the daemon around it, and
+ * what it finds out it says through callbacks that its owner gave it. */
+#pragma once
+
+#include <stdbool.h>
+#include <systemd/sd-event.h>
+
+#include "clock-skew.h"
+#include "daemon-config.h"
+#include "session.h"
+
+typedef struct Node Node;
+typedef void (*NodeSkewFunc)(bool skewed, void *userdata);
+
+struct Node {
+        sd_event *event;
+        const DaemonConfig *config; /* borrowed */
+        Session *session;           /* borrowed; NULL until it is opened */
+        char machine_id[33], boot_id[33];
+        char *runtime_dir, *state_dir;
+        usec_t started; /* CLOCK_REALTIME */
+        bool ready;     /* registered, and our own runs are found again: ticks may be claimed */
+        ClockSkew skew;
+        NodeSkewFunc skew_func; /* our clock and the servers' came apart, or together again */
+        void *userdata;
+};
+
+Node *node_new(sd_event *event, const char *runtime_dir, const char *state_dir, NodeSkewFunc func,
+               void *userdata);
+Node *node_free(Node *node);
+DEFINE_CLEANUP(Node, node_free);
+
+/* Reads the ids of the machine and of this boot. Return: 0, or a negative errno where it has none
+ * that can be used. */
+int node_identify(Node *node);
+/* Return: newly allocated, whose session it is: of this node's name, in this tree. */
+char *node_identity(const Node *node);
+/* Return: the ready session's port, or NULL. */
+Zk *node_zk(const Node *node);
+
+/* Takes a sample of the server's clock from a reply that came just now and carries a stamp of a
+ * write of ours
+ * (`server_ms`). */
+void node_clock_sample(Node *node, int64_t server_ms, usec_t sent_realtime);
+/* The same for a reply that came a moment ago; all on CLOCK_REALTIME, the server's or ours. */
+void node_clock_sample_at(Node *node, usec_t server, usec_t sent, usec_t received);
+/* Return: whether the clocks are known to be further apart than max-skew. */
+bool node_is_skewed(const Node *node);
