@@ -14,6 +14,7 @@
 #include "placement.h"
 #include "run-record.h"
 #include "scheduled-job.h"
+#include "timer.h"
 
 #define RETRY_DELAY (1 * USEC_PER_SEC)
 /* After a request's time is over: for its candidates to refuse it first. */
@@ -89,21 +90,18 @@ Requests *requests_free(Requests *requests) {
 
 /* ---- taking requests ---- */
 
-static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
+static void requests_on_retry(void *userdata) {
         Requests *requests = userdata;
 
-        requests->retry = sd_event_source_disable_unref(requests->retry);
         if (session_zk(requests->coordinator->session))
                 list_requests(requests);
-        return 0;
 }
 
 /* An answer was lost: everything is listed, and what is not known is read, again. */
 static void retry_later(Requests *requests) {
         if (!requests->retry)
-                (void)sd_event_add_time_relative(requests->coordinator->event, &requests->retry,
-                                                 CLOCK_MONOTONIC, RETRY_DELAY, USEC_PER_MSEC,
-                                                 on_retry, requests);
+                (void)timer_in(requests->coordinator->event, &requests->retry, RETRY_DELAY,
+                               requests_on_retry, requests);
 }
 
 /* Its time is over, and whoever could have taken it did not even refuse it. */
@@ -152,11 +150,10 @@ static uint32_t rank_of(const Pending *pending) {
                    : PLACEMENT_NONE;
 }
 
-static int on_turn(sd_event_source *source, uint64_t usec, void *userdata) {
+static void pending_on_turn(void *userdata) {
         Pending *pending = userdata;
         ScheduledJob *job = g_hash_table_lookup(pending->requests->coordinator->jobs, pending->job);
 
-        pending->turn = sd_event_source_disable_unref(pending->turn);
         if (job && rank_of(pending) < PLACEMENT_RANKS)
                 scheduled_job_request(job, pending->id, pending->who, pending->not_after);
         else if (clock_realtime() > pending->not_after &&
@@ -164,13 +161,11 @@ static int on_turn(sd_event_source *source, uint64_t usec, void *userdata) {
                 expire_by_a_known_clock(pending);
         else
                 wait_until_over(pending);
-        return 0;
 }
 
 static void take_turn_in(Pending *pending, usec_t delay) {
-        pending->turn = sd_event_source_disable_unref(pending->turn);
-        (void)sd_event_add_time_relative(pending->requests->coordinator->event, &pending->turn,
-                                         CLOCK_MONOTONIC, delay, USEC_PER_MSEC, on_turn, pending);
+        (void)timer_in(pending->requests->coordinator->event, &pending->turn, delay,
+                       pending_on_turn, pending);
 }
 
 /* It is others' to take, if it is anybody's: looked at again when it should be gone, or soon where

@@ -7,6 +7,7 @@
 #include "log.h"
 #include "message-id.h"
 #include "paths.h"
+#include "timer.h"
 
 #define RETRY_DELAY (5 * USEC_PER_SEC)
 #define REPAIR_DELAY (1 * USEC_PER_SEC)
@@ -92,12 +93,11 @@ static void tree_set_fault(Tree *tree, const char *message_id, char *sentence) {
         tree->fault = sentence;
 }
 
-static int tree_on_retry(sd_event_source *source, uint64_t usec, void *userdata);
+static void tree_on_retry(void *userdata);
 
 static void tree_retry_in(Tree *tree, usec_t delay) {
         if (!tree->retry)
-                (void)sd_event_add_time_relative(tree->node->event, &tree->retry, CLOCK_MONOTONIC,
-                                                 delay, USEC_PER_MSEC, tree_on_retry, tree);
+                (void)timer_in(tree->node->event, &tree->retry, delay, tree_on_retry, tree);
 }
 
 /* An answer came. When it was the last one: the tree is done, or was not to be had for now. */
@@ -233,20 +233,18 @@ void tree_start(Tree *tree) {
                 tree_retry_in(tree, RETRY_DELAY);
 }
 
-static int tree_on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
+static void tree_on_retry(void *userdata) {
         Tree *tree = userdata;
 
-        tree->retry = sd_event_source_disable_unref(tree->retry);
         if (!session_zk(tree->node->session))
-                return 0;
+                return;
         if (!tree->done) {
                 tree_start(tree);
-                return 0;
+                return;
         }
         tree_cancel(tree);
         tree_create_all(tree);
         tree_read_control(tree);
-        return 0;
 }
 
 void tree_repair(Tree *tree) {

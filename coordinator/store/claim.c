@@ -6,6 +6,7 @@
 #include <systemd/sd-id128.h>
 
 #include "paths.h"
+#include "timer.h"
 #include "tree.h"
 #include "zk-ops.h"
 
@@ -73,44 +74,38 @@ Ledger *claim_steal_ledger(Claim *claim, int32_t *ret_version) {
 
 /* ---- after an unknown outcome ---- */
 
-static void read_back(Claim *claim);
+static void claim_read_back(Claim *claim);
 
-static int on_read_back_again(sd_event_source *source, uint64_t usec, void *userdata) {
-        Claim *claim = userdata;
-
-        claim->retry = sd_event_source_disable_unref(claim->retry);
-        read_back(claim);
-        return 0;
+static void claim_on_retry(void *userdata) {
+        claim_read_back(userdata);
 }
 
-static void read_back_again(Claim *claim) {
-        if (sd_event_add_time_relative(claim->node->event, &claim->retry, CLOCK_MONOTONIC,
-                                       READ_BACK_DELAY, USEC_PER_MSEC, on_read_back_again,
-                                       claim) < 0)
+static void claim_read_back_again(Claim *claim) {
+        if (timer_in(claim->node->event, &claim->retry, READ_BACK_DELAY, claim_on_retry, claim) < 0)
                 claim->func(CLAIM_OVER, claim->userdata);
 }
 
-static void read_back_answered(Claim *claim, ZkCode code) {
+static void claim_answered(Claim *claim, ZkCode code) {
         if (code == ZK_UNKNOWN)
                 claim->unsure = true;
         if (--claim->pending > 0)
                 return;
         if (claim->unsure)
-                read_back_again(claim);
+                claim_read_back_again(claim);
         else
                 claim->func(claim->outcome, claim->userdata);
 }
 
-static void on_synced(const ZkReply *reply, void *userdata) {
+static void claim_on_synced(const ZkReply *reply, void *userdata) {
         Claim *claim = userdata;
 
         claim->sync_call = NULL;
-        read_back_answered(claim, reply->code == ZK_CLOSED ? ZK_CLOSED
-                                  : reply->code == ZK_OK   ? ZK_OK
-                                                           : ZK_UNKNOWN);
+        claim_answered(claim, reply->code == ZK_CLOSED ? ZK_CLOSED
+                              : reply->code == ZK_OK   ? ZK_OK
+                                                       : ZK_UNKNOWN);
 }
 
-static void on_record_read(const ZkReply *reply, void *userdata) {
+static void claim_on_record(const ZkReply *reply, void *userdata) {
         Claim *claim = userdata;
         _cleanup_(run_record_freep) RunRecord *found = NULL;
 
@@ -124,10 +119,10 @@ static void on_record_read(const ZkReply *reply, void *userdata) {
                 claim->outcome = ours ? CLAIM_WON : CLAIM_LOST;
                 claim->record->token = reply->stat.czxid;
         }
-        read_back_answered(claim, reply->code);
+        claim_answered(claim, reply->code);
 }
 
-static void on_ledger_read(const ZkReply *reply, void *userdata) {
+static void claim_on_ledger(const ZkReply *reply, void *userdata) {
         Claim *claim = userdata;
         Ledger *found = NULL;
 
@@ -137,22 +132,22 @@ static void on_ledger_read(const ZkReply *reply, void *userdata) {
                 claim->ledger = found;
                 claim->ledger_version = reply->stat.version;
         }
-        read_back_answered(claim, reply->code);
+        claim_answered(claim, reply->code);
 }
 
 /* The answer of the transaction was lost. In one flight: sync (with whatever server we now have),
  * the record, the ledger. The reads count only with their sync: a server that is behind may not
  * show what another one did. Repeated until it is known, or the session is over. */
-static void read_back(Claim *claim) {
+static void claim_read_back(Claim *claim) {
         Zk *zk = session_zk(claim->node->session);
 
         claim->outcome = CLAIM_OVER;
         claim->unsure = false;
         claim->pending = 3;
-        if (!zk || zk_sync(zk, claim->record_path, on_synced, claim, &claim->sync_call) < 0 ||
-            zk_get(zk, claim->record_path, on_record_read, claim, &claim->call, NULL, NULL, NULL) <
+        if (!zk || zk_sync(zk, claim->record_path, claim_on_synced, claim, &claim->sync_call) < 0 ||
+            zk_get(zk, claim->record_path, claim_on_record, claim, &claim->call, NULL, NULL, NULL) <
                 0 ||
-            zk_get(zk, claim->ledger_path, on_ledger_read, claim, &claim->second_call, NULL, NULL,
+            zk_get(zk, claim->ledger_path, claim_on_ledger, claim, &claim->second_call, NULL, NULL,
                    NULL) < 0) {
                 claim->sync_call = zk_call_free(claim->sync_call);
                 claim->call = zk_call_free(claim->call);
@@ -162,7 +157,7 @@ static void read_back(Claim *claim) {
 
 /* ---- the transaction ---- */
 
-static void on_claimed(const ZkReply *reply, void *userdata) {
+static void claim_on_done(const ZkReply *reply, void *userdata) {
         Claim *claim = userdata;
 
         claim->call = NULL;
@@ -175,7 +170,7 @@ static void on_claimed(const ZkReply *reply, void *userdata) {
                 claim->func(CLAIM_WON, claim->userdata);
                 return;
         case ZK_UNKNOWN:
-                read_back(claim);
+                claim_read_back(claim);
                 return;
         case ZK_NODE_EXISTS:
                 claim->func(CLAIM_LOST, claim->userdata);
@@ -193,7 +188,7 @@ static void on_claimed(const ZkReply *reply, void *userdata) {
         }
 }
 
-static int send(Claim *claim, Zk *zk, const char *const *contenders, const char *request) {
+static int claim_send(Claim *claim, Zk *zk, const char *const *contenders, const char *request) {
         const DaemonConfig *config = claim->node->config;
         g_autoptr(GArray) ops = zk_ops_new();
         g_autofree char *control = path_control(config->root),
@@ -212,7 +207,7 @@ static int send(Claim *claim, Zk *zk, const char *const *contenders, const char 
         zk_ops_add(ops, ZK_OP_CREATE, claim->open_path, "", 0);
         if (request)
                 zk_ops_add(ops, ZK_OP_DELETE, request, NULL, -1);
-        return zk_ops_send(ops, zk, on_claimed, claim, &claim->call);
+        return zk_ops_send(ops, zk, claim_on_done, claim, &claim->call);
 }
 
 int claim_start(Node *node, Tree *tree, RunRecord *record, Ledger *ledger, int32_t ledger_version,
@@ -237,7 +232,7 @@ int claim_start(Node *node, Tree *tree, RunRecord *record, Ledger *ledger, int32
         claim->record_path = path_run(root, record->job, record->run);
         claim->ledger_path = path_job(root, record->job);
         claim->open_path = path_open_run(root, record->node, record->job, record->run);
-        r = send(claim, zk, contenders, request);
+        r = claim_send(claim, zk, contenders, request);
         if (r < 0) {
                 claim->record = NULL;
                 claim->ledger = NULL;
