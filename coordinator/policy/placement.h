@@ -15,6 +15,9 @@
 
 /* Return: the score of `member` for `key`; the highest is rank 0. */
 uint64_t placement_score(const char *key, const char *member);
+/* The same in two steps, for many members: what is to be remembered of the key, and the score. */
+uint64_t placement_key(const char *key);
+uint64_t placement_score_of(uint64_t key, const char *member);
 
 /* Return: the rank of `self` for `key` among NULL-terminated `candidates`, PLACEMENT_NONE when it
  * is not one of them. Equal scores are ordered by name. */

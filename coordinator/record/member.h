@@ -1,5 +1,13 @@
 /* A member: a live node as the others see it. Pure: the data of /nodes/NODE and its one line of
- * JSON. */
+ * JSON.
+ *
+ * Part of it is which jobs the node cannot run, so that the others do not wait for it. That line
+ * has a limit, and every other node reads it when it changes, so it says less of each job the more
+ * there are: names with reasons, names alone, and at last a number of 31 bits for each (`numbers`),
+ * of which as many fit as a node may have jobs. Each node has numbers of its own for the names: two
+ * jobs that share one on some node differ on the next, so none is taken for unfit everywhere. What
+ * does not even fit then counts as fit: that costs the others a moment of waiting, and never a run.
+ */
 #pragma once
 
 #include <glib.h>
@@ -17,6 +25,9 @@ typedef struct Member {
         GHashTable *labels;  /* name → value */
         GHashTable *unfit;   /* job → why this node cannot run it at present */
         GHashTable *drifted; /* the jobs whose definition here is not the one in force */
+        GHashTable *absent;  /* jobs that left this node's files while others may have them */
+        GArray *numbers; /* uint32_t, sorted: unfit and drifted jobs of which there were too many
+                            to name */
         bool skewed;
         int64_t owner; /* the session that owns the znode; not stored */
 } Member;
@@ -31,15 +42,18 @@ json_t *member_strings_to_json(GHashTable *strings);
 /* Return: a new reference: an array of strings. */
 json_t *member_set_to_json(GHashTable *set);
 
-/* Stands for every job among the unfit and the drifted ones; no job has this name. */
-#define MEMBER_ALL_JOBS "*"
+/* More jobs than this that left the files are not told: that is a fleet being changed, not one node
+ * that differs. */
+#define MEMBER_ABSENT_MAX 64
 
-/* Return: one line of at most JSON_LINE_MAX bytes, newly allocated (g_free). With very many unfit
- * or drifted jobs their reasons, and at last their names, are left out. */
+/* Return: one line of at most JSON_LINE_MAX bytes, newly allocated (g_free). */
 char *member_encode(const Member *member);
 /* Return: whether the node says that it cannot run the job, for want of something or because its
  * definition is not the one in force. */
 bool member_is_unfit(const Member *member, const char *job);
 bool member_is_drifted(const Member *member, const char *job);
+/* Return: whether two states of one node differ in no more than what they say of some jobs; the
+ * names of these are added to the set `jobs` (g_free). */
+bool member_differs_in_jobs_only(const Member *a, const Member *b, GHashTable *jobs);
 /* Return: 0; -EBADMSG when the data is not a member's. */
 int member_decode(const char *node, const char *data, size_t size, Member **ret_member);

@@ -114,6 +114,9 @@ Test(member, other_data_is_refused) {
             "{\"machine\":\"m\",\"boot\":\"b\",\"unfit\":{\"a\":null}}",
             "{\"machine\":\"m\",\"boot\":\"b\",\"drifted\":{}}",
             "{\"machine\":\"m\",\"boot\":\"b\",\"drifted\":[1]}",
+            "{\"machine\":\"m\",\"boot\":\"b\",\"absent\":{}}",
+            "{\"machine\":\"m\",\"boot\":\"b\",\"numbers\":[]}",
+            "{\"machine\":\"m\",\"boot\":\"b\",\"numbers\":\"AAAA\"}",
             "{\"machine\":\"m\",\"boot\":\"b\",\"labels\":{\"$(reboot)\":\"x\"}}",
             "{\"machine\":\"m\",\"boot\":\"b\",\"labels\":{\"*\":\"x\"}}",
             "{\"machine\":\"m\",\"boot\":\"b\",\"unfit\":{\"`reboot`\":\"x\"}}",
@@ -135,32 +138,115 @@ Test(member, too_large_is_refused) {
         expect_refused(text, strlen(text));
 }
 
-static size_t encoded_size(unsigned jobs, Member **ret_decoded) {
+static char *job_name(unsigned i) {
+        return g_strdup_printf("a-job-with-quite-a-long-name-of-some-forty-letters-%u", i);
+}
+
+/* Every third job is unfit, every third drifted, every third neither. */
+static char *encode_many(unsigned jobs, const char *why, Member **ret_decoded) {
         _cleanup_(member_freep) Member *member = member_new("n1");
-        g_autofree char *text = NULL;
+        char *text;
 
         member->machine = g_strdup("m");
         member->boot = g_strdup("b");
-        for (unsigned i = 0; i < jobs; i++) {
-                g_hash_table_insert(
-                    member->unfit, g_strdup_printf("a-job-with-quite-a-name-%u", i),
-                    g_strdup("its executable /usr/local/bin/something does not exist"));
-                g_hash_table_add(member->drifted, g_strdup_printf("drifted-%u", i));
-        }
+        for (unsigned i = 0; i < jobs; i++)
+                if (i % 3 == 0)
+                        g_hash_table_insert(member->unfit, job_name(i), g_strdup(why));
+                else if (i % 3 == 1)
+                        g_hash_table_add(member->drifted, job_name(i));
         text = member_encode(member);
+        cr_assert_leq(strlen(text), JSON_LINE_MAX);
         cr_assert_eq(member_decode("n1", text, strlen(text), ret_decoded), 0);
-        return strlen(text);
+        return text;
 }
 
-Test(member, however_many_jobs_it_cannot_run_its_peers_can_read_it) {
-        static const unsigned counts[] = {100, 1000, 10000};
+Test(member, however_many_jobs_it_cannot_run_its_peers_know_which) {
+        static const unsigned counts[] = {30, 1000, 2000, 15000};
+        const char *why = "its executable /usr/local/bin/something does not exist";
 
         for (size_t i = 0; i < G_N_ELEMENTS(counts); i++) {
                 _cleanup_(member_freep) Member *decoded = NULL;
-                cr_expect_leq(encoded_size(counts[i], &decoded), JSON_LINE_MAX);
-                cr_expect(member_is_unfit(decoded, "a-job-with-quite-a-name-7"));
-                cr_expect(member_is_drifted(decoded, "drifted-7"));
-                /* Only with too many to name are the others suspected as well. */
-                cr_expect_eq(member_is_unfit(decoded, "another"), counts[i] == 10000);
+                g_autofree char *text = encode_many(counts[i], why, &decoded);
+
+                for (unsigned j = 0; j < counts[i] + 3000; j++) {
+                        g_autofree char *job = job_name(j);
+                        bool drifted = j < counts[i] && j % 3 == 1;
+
+                        cr_assert_eq(member_is_drifted(decoded, job), drifted, "%s", job);
+                        cr_assert_eq(member_is_unfit(decoded, job),
+                                     drifted || (j < counts[i] && j % 3 == 0), "%s", job);
+                }
         }
+}
+
+/* More than a node may have jobs: those that do not fit are waited for, and the others still run
+ * what they can. */
+Test(member, what_does_not_fit_counts_as_fit) {
+        _cleanup_(member_freep) Member *decoded = NULL;
+        g_autofree char *text = encode_many(60000, "", &decoded);
+        unsigned unfit = 0, wrong = 0;
+
+        for (unsigned i = 0; i < 60000; i++) {
+                g_autofree char *job = job_name(i);
+                bool said = member_is_unfit(decoded, job);
+                wrong += i % 3 == 2 && said;
+                unfit += said;
+        }
+        cr_expect_leq(wrong, 3, "of 31 bits");
+        cr_expect_gt(unfit, 10000);
+        cr_expect_lt(unfit, 40000);
+}
+
+/* What two jobs share on one node they do not share on another. */
+Test(member, numbers_are_each_node_s_own) {
+        _cleanup_(member_freep) Member *decoded = NULL, *other = NULL;
+        g_autofree char *text = encode_many(15000, "", &decoded), *job = job_name(0);
+
+        cr_assert_eq(member_decode("n2", text, strlen(text), &other), 0);
+        cr_expect(member_is_unfit(decoded, job));
+        cr_expect_not(member_is_unfit(other, job));
+}
+
+Test(member, absent_jobs_are_told_while_they_are_few) {
+        _cleanup_(member_freep) Member *member = full_member(), *few = NULL, *many = NULL;
+        g_autofree char *text = NULL, *again = NULL;
+
+        g_hash_table_add(member->absent, g_strdup("gone"));
+        text = member_encode(member);
+        few = decode(text);
+        cr_expect(member_is_unfit(few, "gone"));
+        cr_expect_not(member_is_drifted(few, "gone"));
+        for (unsigned i = 0; i < MEMBER_ABSENT_MAX; i++)
+                g_hash_table_add(member->absent, job_name(i));
+        again = member_encode(member);
+        many = decode(again);
+        cr_expect_not(member_is_unfit(many, "gone"));
+        cr_expect_eq(g_hash_table_size(many->absent), 0);
+}
+
+Test(member, one_of_a_version_before_that_could_run_nothing_is_a_member) {
+        _cleanup_(member_freep) Member *member =
+            decode("{\"machine\":\"m\",\"boot\":\"b\",\"unfit\":{\"*\":\"\"},\"drifted\":[\"*\"]}");
+
+        cr_expect_not(member_is_unfit(member, "a"));
+}
+
+Test(member, differs_in_jobs_only) {
+        _cleanup_(member_freep) Member *a = full_member(), *b = full_member();
+        g_autoptr(GHashTable) jobs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+
+        cr_expect(member_differs_in_jobs_only(a, b, jobs));
+        cr_expect_eq(g_hash_table_size(jobs), 0);
+        g_hash_table_remove(b->drifted, "b");
+        g_hash_table_insert(b->unfit, g_strdup("c"), g_strdup("why"));
+        g_hash_table_add(b->absent, g_strdup("d"));
+        cr_expect(member_differs_in_jobs_only(a, b, jobs));
+        cr_expect_eq(g_hash_table_size(jobs), 3);
+        cr_expect(g_hash_table_contains(jobs, "b") && g_hash_table_contains(jobs, "c") &&
+                  g_hash_table_contains(jobs, "d"));
+        b->skewed = !a->skewed;
+        cr_expect_not(member_differs_in_jobs_only(a, b, jobs));
+        b->skewed = a->skewed;
+        g_hash_table_insert(b->labels, g_strdup("role"), g_strdup("other"));
+        cr_expect_not(member_differs_in_jobs_only(a, b, jobs));
 }
