@@ -63,7 +63,7 @@ static json_t *clock_to_json(const Coordinator *coordinator) {
 }
 
 static json_t *members_to_json(const Coordinator *coordinator) {
-        g_autoptr(GPtrArray) members = members_list(coordinator->members);
+        const GPtrArray *members = members_list(coordinator->members);
         json_t *array = json_array();
 
         for (guint i = 0; i < members->len; i++) {
@@ -77,6 +77,9 @@ static json_t *members_to_json(const Coordinator *coordinator) {
                 json_object_set_new(object, "skewed", json_boolean(member->skewed));
                 json_object_set_new(object, "unfit", member_strings_to_json(member->unfit));
                 json_object_set_new(object, "drifted", member_set_to_json(member->drifted));
+                json_object_set_new(object, "absent", member_set_to_json(member->absent));
+                /* Of so many it says no names. */
+                json_object_set_new(object, "unnamed", json_integer(member->numbers->len));
                 json_object_set_new(object, "version",
                                     json_string(member->version ? member->version : ""));
                 json_array_append_new(array, object);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 
+#include "clock-probe.h"
 #include "command-lock.h"
 #include "digest-memory.h"
 #include "fitness.h"
@@ -17,6 +18,7 @@
 #include "orphans.h"
 #include "paths.h"
 #include "placement.h"
+#include "ranking.h"
 #include "recovery.h"
 #include "requests.h"
 #include "resource.h"
@@ -24,11 +26,14 @@
 #include "scheduled-job.h"
 #include "secret.h"
 #include "surface.h"
+#include "sweep.h"
 #include "tree.h"
 #include "withdrawal.h"
 
 /* While our clock is skewed, nothing else measures it. */
 #define SKEW_MEASURE_PERIOD (10 * USEC_PER_SEC)
+/* What ends without an event (an answer of the server that moves D - K) is looked for so often. */
+#define GATE_PERIOD (1 * USEC_PER_SEC)
 
 /* ---- asking every job ---- */
 
@@ -75,12 +80,88 @@ void coordinator_stop_all_runs(Coordinator *coordinator, const char *why) {
                 run_stop(runs->pdata[i], true, why);
 }
 
+/* ---- jobs, some at a time ---- */
+
+static void check_fitness(Coordinator *coordinator, const JobSpec *spec);
+
+static bool rank_has_changed(const Coordinator *coordinator, const JobSpec *spec) {
+        return ranking_has_changed(members_ranking(coordinator->members), spec,
+                                   coordinator_unfit(coordinator, spec->name));
+}
+
+static void job_on_turn(void *item, unsigned what, void *userdata) {
+        Coordinator *coordinator = userdata;
+        ScheduledJob *job = item;
+        const JobSpec *spec = scheduled_job_spec(job);
+
+        if (what & JOB_SWEEP_FITNESS)
+                check_fitness(coordinator, spec);
+        if (!coordinator->node->ready)
+                return;
+        if ((what & JOB_SWEEP_BEGIN) ||
+            ((what & JOB_SWEEP_RANK) && rank_has_changed(coordinator, spec)))
+                scheduled_job_begin(job);
+        else if (what & JOB_SWEEP_CONSIDER)
+                scheduled_job_consider(job);
+}
+
+void coordinator_sweep_jobs(Coordinator *coordinator, JobSweep what) {
+        GHashTableIter iterator;
+        gpointer job;
+
+        g_hash_table_iter_init(&iterator, coordinator->jobs);
+        while (g_hash_table_iter_next(&iterator, NULL, &job))
+                sweep_add(coordinator->sweep, job, what);
+}
+
+static int gate_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        if (coordinator->node->ready && !coordinator->stopping &&
+            !coordinator_may_claim(coordinator, NULL))
+                return sd_event_source_set_time_relative(source, GATE_PERIOD);
+        coordinator->gate_timer = sd_event_source_disable_unref(coordinator->gate_timer);
+        if (coordinator->node->ready && !coordinator->stopping)
+                coordinator_sweep_jobs(coordinator, JOB_SWEEP_CONSIDER);
+        return 0;
+}
+
+void coordinator_wait_to_claim(Coordinator *coordinator) {
+        if (coordinator->node->ready && !coordinator->stopping && !coordinator->gate_timer &&
+            sd_event_add_time_relative(coordinator->event, &coordinator->gate_timer,
+                                       CLOCK_MONOTONIC, GATE_PERIOD, USEC_PER_MSEC, gate_on_timer,
+                                       coordinator) >= 0)
+                (void)sd_event_source_set_enabled(coordinator->gate_timer, SD_EVENT_ON);
+}
+
 /* ---- the clock ---- */
+
+static void clock_on_sample(int64_t server_ms, usec_t sent_realtime, void *userdata) {
+        node_clock_sample(((Coordinator *)userdata)->node, server_ms, sent_realtime);
+}
+
+static void clock_on_missing(void *userdata) {
+        tree_repair(((Coordinator *)userdata)->tree);
+}
+
+/* Our own directory of open runs is there as long as the tree is, and its data is nobody's. */
+static ClockProbe *new_clock_probe(Coordinator *coordinator) {
+        static const ClockProbeEvents events = {clock_on_sample, clock_on_missing};
+        const DaemonConfig *config = coordinator->config;
+        g_autofree char *path = path_open_node(config->root, config->node_name);
+
+        return clock_probe_new(path, &events, coordinator);
+}
+
+void coordinator_measure_clock(Coordinator *coordinator) {
+        if (tree_is_done(coordinator->tree))
+                clock_probe_ask(coordinator->clock_probe, session_zk(coordinator->session));
+}
 
 static int on_skew_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         Coordinator *coordinator = userdata;
 
-        members_measure(coordinator->members);
+        coordinator_measure_clock(coordinator);
         return sd_event_source_set_time_relative(source, SKEW_MEASURE_PERIOD);
 }
 
@@ -104,7 +185,7 @@ static void on_skew(bool skewed, void *userdata) {
                                                  CLOCK_MONOTONIC, SKEW_MEASURE_PERIOD, USEC_PER_SEC,
                                                  on_skew_timer, coordinator) >= 0)
                 (void)sd_event_source_set_enabled(coordinator->skew_timer, SD_EVENT_ON);
-        coordinator_for_all_jobs(coordinator, scheduled_job_consider);
+        coordinator_sweep_jobs(coordinator, JOB_SWEEP_CONSIDER);
 }
 
 /* ---- who may ---- */
@@ -139,45 +220,30 @@ const char *coordinator_unfit(const Coordinator *coordinator, const char *job) {
                    : members_unfit(coordinator->members, job);
 }
 
-/* What we know of ourselves counts before the others can see it. */
-static bool is_candidate(const Coordinator *coordinator, const JobSpec *spec,
-                         const Member *member) {
-        bool self = strcmp(member->node, coordinator->config->node_name) == 0;
-
-        return !member->skewed && !member_is_unfit(member, spec->name) &&
-               !(self && coordinator_unfit(coordinator, spec->name)) &&
-               job_spec_matches_node(spec, member->node, member->labels);
-}
-
 GPtrArray *coordinator_candidates(const Coordinator *coordinator, const JobSpec *spec) {
-        g_autoptr(GPtrArray) members = members_list(coordinator->members);
-        GPtrArray *candidates = g_ptr_array_new_null_terminated(1, NULL, TRUE);
-
-        for (guint i = 0; i < members->len; i++) {
-                const Member *member = members->pdata[i];
-                if (is_candidate(coordinator, spec, member))
-                        g_ptr_array_add(candidates, member->node);
-        }
-        return candidates;
+        return ranking_candidates(members_ranking(coordinator->members), spec,
+                                  coordinator_unfit(coordinator, spec->name));
 }
 
 uint32_t coordinator_rank(const Coordinator *coordinator, const JobSpec *spec, const char *key) {
-        g_autoptr(GPtrArray) candidates = coordinator_candidates(coordinator, spec);
+        return ranking_of_key(members_ranking(coordinator->members), spec,
+                              coordinator_unfit(coordinator, spec->name), key);
+}
 
-        return placement_rank(key, (const char *const *)candidates->pdata,
-                              coordinator->config->node_name);
+uint32_t coordinator_job_rank(const Coordinator *coordinator, const JobSpec *spec,
+                              bool *ret_nobody) {
+        return ranking_rank(members_ranking(coordinator->members), spec,
+                            coordinator_unfit(coordinator, spec->name), ret_nobody);
+}
+
+uint32_t coordinator_act_by_rank(const Coordinator *coordinator, const JobSpec *spec,
+                                 bool *ret_nobody) {
+        return ranking_act(members_ranking(coordinator->members), spec,
+                           coordinator_unfit(coordinator, spec->name), ret_nobody);
 }
 
 uint32_t coordinator_member_rank(const Coordinator *coordinator, const char *key) {
-        g_autoptr(GPtrArray) members = members_list(coordinator->members);
-        g_autoptr(GPtrArray) names = g_ptr_array_new_null_terminated(1, NULL, TRUE);
-        uint32_t rank;
-
-        for (guint i = 0; i < members->len; i++)
-                g_ptr_array_add(names, ((Member *)members->pdata[i])->node);
-        rank =
-            placement_rank(key, (const char *const *)names->pdata, coordinator->config->node_name);
-        return rank == PLACEMENT_NONE ? 0 : rank;
+        return ranking_among_all(members_ranking(coordinator->members), key);
 }
 
 /* ---- the life of a session ---- */
@@ -244,8 +310,8 @@ static void withdraw_removed(Coordinator *coordinator) {
                 if (g_hash_table_contains(coordinator->jobs, job))
                         continue;
                 /* Whoever has it need not wait for us at each tick. */
-                members_set_unfit(coordinator->members, job, "it is not in this node's files");
-                withdrawal_start(coordinator, job);
+                members_set_absent(coordinator->members, job, true);
+                withdrawals_add(coordinator->withdrawals, job);
         }
         members_publish(coordinator->members);
 }
@@ -273,13 +339,26 @@ void coordinator_recovered(Coordinator *coordinator) {
         orphans_start(coordinator->orphans);
         requests_start(coordinator->requests);
         coordinator_for_all_runs(coordinator, run_session_ready);
-        coordinator_for_all_jobs(coordinator, scheduled_job_begin);
+        coordinator_sweep_jobs(coordinator, JOB_SWEEP_BEGIN);
         withdraw_removed(coordinator);
 }
 
-void coordinator_members_changed(Coordinator *coordinator) {
-        if (coordinator->node->ready)
-                coordinator_for_all_jobs(coordinator, scheduled_job_begin);
+void coordinator_members_changed(Coordinator *coordinator, GHashTable *jobs) {
+        GHashTableIter iterator;
+        gpointer name;
+
+        if (!coordinator->node->ready)
+                return;
+        if (!jobs) {
+                coordinator_sweep_jobs(coordinator, JOB_SWEEP_RANK);
+                return;
+        }
+        g_hash_table_iter_init(&iterator, jobs);
+        while (g_hash_table_iter_next(&iterator, &name, NULL)) {
+                ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, name);
+                if (job)
+                        sweep_add(coordinator->sweep, job, JOB_SWEEP_BEGIN);
+        }
 }
 
 void coordinator_member_left(Coordinator *coordinator, const char *node) {
@@ -300,7 +379,7 @@ void coordinator_leftovers_gone(Coordinator *coordinator) {
         if (coordinator->stopping)
                 coordinator_close_when_idle(coordinator);
         else if (coordinator->node->ready)
-                coordinator_for_all_jobs(coordinator, scheduled_job_begin);
+                coordinator_sweep_jobs(coordinator, JOB_SWEEP_BEGIN);
 }
 
 static void session_connected(Coordinator *coordinator, bool attached) {
@@ -331,7 +410,7 @@ static void session_resumed(Coordinator *coordinator) {
         requests_start(coordinator->requests);
         orphans_start(coordinator->orphans);
         coordinator_for_all_runs(coordinator, run_session_ready);
-        coordinator_for_all_jobs(coordinator, scheduled_job_consider);
+        coordinator_sweep_jobs(coordinator, JOB_SWEEP_CONSIDER);
 }
 
 static void session_lost(Coordinator *coordinator) {
@@ -344,8 +423,10 @@ static void session_lost(Coordinator *coordinator) {
         coordinator->held_back = coordinator->sweep_due = false;
         coordinator->node->skew = (ClockSkew){0};
         coordinator->skew_timer = sd_event_source_disable_unref(coordinator->skew_timer);
+        coordinator->gate_timer = sd_event_source_disable_unref(coordinator->gate_timer);
         members_set_skewed(coordinator->members, false);
-        withdrawal_reset(coordinator);
+        clock_probe_reset(coordinator->clock_probe);
+        withdrawals_reset(coordinator->withdrawals);
         coordinator_for_all_jobs(coordinator, scheduled_job_reset);
         coordinator_for_all_runs(coordinator, run_session_lost);
         leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, true,
@@ -437,7 +518,7 @@ void coordinator_run_settled(Coordinator *coordinator, Run *run) {
         if (coordinator->stopping)
                 coordinator_close_when_idle(coordinator);
         else if (coordinator->config->max_runs)
-                coordinator_for_all_jobs(coordinator, scheduled_job_consider);
+                coordinator_sweep_jobs(coordinator, JOB_SWEEP_CONSIDER);
         else if (job)
                 scheduled_job_consider(job);
 }
@@ -463,8 +544,8 @@ static void on_fitness(const char *const *names, void *userdata) {
                         log_warning(&about, "this node cannot run it: %s", why);
                 if (job)
                         members_set_unfit(coordinator->members, *name, why);
-                if (job && coordinator->node->ready)
-                        scheduled_job_begin(job);
+                if (job)
+                        sweep_add(coordinator->sweep, job, JOB_SWEEP_BEGIN);
         }
         members_publish(coordinator->members);
 }
@@ -483,7 +564,27 @@ static void check_fitness(Coordinator *coordinator, const JobSpec *spec) {
 static void remove_job(Coordinator *coordinator, ScheduledJob *job) {
         fitness_forget(coordinator->fitness, scheduled_job_name(job));
         members_set_unfit(coordinator->members, scheduled_job_name(job), NULL);
+        ranking_forget(members_ranking(coordinator->members), scheduled_job_name(job));
+        sweep_remove(coordinator->sweep, job);
         g_hash_table_remove(coordinator->jobs, scheduled_job_name(job));
+}
+
+/* The machine is looked at again also where the definition is the old one. */
+static void replace_job(Coordinator *coordinator, ScheduledJob *job, const JobSpec *spec) {
+        bool equal = job_spec_equal(scheduled_job_spec(job), spec);
+
+        scheduled_job_replace(job, spec);
+        sweep_add(coordinator->sweep, job, JOB_SWEEP_FITNESS | (equal ? 0 : JOB_SWEEP_BEGIN));
+}
+
+static void add_job(Coordinator *coordinator, const JobSpec *spec) {
+        ScheduledJob *job = scheduled_job_new(coordinator, spec);
+
+        check_fitness(coordinator, spec); /* until it has been looked at, it cannot be run */
+        withdrawals_remove(coordinator->withdrawals, spec->name);
+        members_set_absent(coordinator->members, spec->name, false);
+        g_hash_table_insert(coordinator->jobs, (char *)scheduled_job_name(job), job);
+        sweep_add(coordinator->sweep, job, JOB_SWEEP_BEGIN);
 }
 
 /* Brings the scheduled jobs in line with the set. The set was just loaded, so every spec is new
@@ -495,19 +596,14 @@ static void take_jobset(Coordinator *coordinator) {
                 const JobSpec *spec =
                     jobset_find(coordinator->jobset, scheduled_job_name(old->pdata[i]));
                 if (spec)
-                        scheduled_job_replace(old->pdata[i], spec);
+                        replace_job(coordinator, old->pdata[i], spec);
                 else
                         remove_job(coordinator, old->pdata[i]);
         }
         for (guint i = 0; i < jobset_size(coordinator->jobset); i++) {
                 const JobSpec *spec = jobset_get(coordinator->jobset, i);
-                check_fitness(coordinator, spec);
-                if (!g_hash_table_contains(coordinator->jobs, spec->name)) {
-                        ScheduledJob *job = scheduled_job_new(coordinator, spec);
-                        g_hash_table_remove(coordinator->withdrawals, spec->name);
-                        g_hash_table_insert(coordinator->jobs, (char *)scheduled_job_name(job),
-                                            job);
-                }
+                if (!g_hash_table_contains(coordinator->jobs, spec->name))
+                        add_job(coordinator, spec);
         }
 }
 
@@ -531,7 +627,6 @@ void coordinator_reload(Coordinator *coordinator) {
                 log_info(&about, "reloaded: %u jobs", jobset_size(coordinator->jobset));
                 members_publish(coordinator->members);
                 if (coordinator->node->ready) {
-                        coordinator_for_all_jobs(coordinator, scheduled_job_begin);
                         withdraw_removed(coordinator);
                         recovery_check(coordinator->recovery); /* a claim of a job that was removed
                                                                   may be on its way */
@@ -643,6 +738,9 @@ static int open_all(Coordinator *coordinator) {
         if (g_mkdir_with_parents(coordinator->node->runtime_dir, 0755) < 0 ||
             g_mkdir_with_parents(coordinator->node->state_dir, 0755) < 0)
                 return -errno;
+        if ((r = sweep_new(coordinator->event, job_on_turn, coordinator, &coordinator->sweep)) < 0)
+                return r;
+        coordinator->clock_probe = new_clock_probe(coordinator);
         coordinator->digests = digest_memory_new(coordinator->event, coordinator->node->state_dir);
         coordinator->members = members_new(coordinator);
         coordinator->tree = tree_new(coordinator->node, on_tree_done, coordinator);
@@ -684,8 +782,7 @@ int coordinator_new(sd_event *event, const CoordinatorOptions *options,
         coordinator->jobs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, destroy_job);
         coordinator->runs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, destroy_run);
         coordinator->claiming = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        coordinator->withdrawals =
-            g_hash_table_new_full(g_str_hash, g_str_equal, NULL, withdrawal_free);
+        coordinator->withdrawals = withdrawals_new(coordinator);
         coordinator->settled = g_ptr_array_new_with_free_func(destroy_run);
         r = open_all(coordinator);
         if (r < 0)
@@ -707,7 +804,8 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         sd_event_source_disable_unref(coordinator->reaper);
         sd_event_source_disable_unref(coordinator->claim_wait);
         sd_event_source_disable_unref(coordinator->exit_timer);
-        g_hash_table_unref(coordinator->withdrawals);
+        sd_event_source_disable_unref(coordinator->gate_timer);
+        withdrawals_free(coordinator->withdrawals);
         g_ptr_array_unref(coordinator->settled);
         g_hash_table_unref(coordinator->jobs);
         g_hash_table_unref(coordinator->runs);
@@ -720,6 +818,8 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         tree_free(coordinator->tree);
         session_free(coordinator->session);
         unit_manager_free(coordinator->units);
+        clock_probe_free(coordinator->clock_probe);
+        sweep_free(coordinator->sweep);
         digest_memory_free(coordinator->digests);
         fitness_free(coordinator->fitness);
         jobset_free(coordinator->jobset);

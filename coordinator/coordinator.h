@@ -42,6 +42,7 @@
 #include "session.h"
 #include "unit.h"
 
+typedef struct ClockProbe ClockProbe;
 typedef struct CommandLocks CommandLocks;
 typedef struct Coordinator Coordinator;
 typedef struct DigestMemory DigestMemory;
@@ -54,7 +55,9 @@ typedef struct Requests Requests;
 typedef struct Run Run;
 typedef struct ScheduledJob ScheduledJob;
 typedef struct Surface Surface;
+typedef struct Sweep Sweep;
 typedef struct Tree Tree;
+typedef struct Withdrawals Withdrawals;
 
 typedef struct CoordinatorOptions {
         const char *config_path;
@@ -88,8 +91,10 @@ struct Coordinator {
         CommandLocks *command_locks;
         Surface *surface;
 
-        GHashTable *withdrawals; /* job → Withdrawal: jobs that left our files */
-        GPtrArray *settled;      /* Run: done, freed from the loop */
+        Sweep *sweep; /* of jobs that are to be looked at, some at a turn of the loop */
+        ClockProbe *clock_probe;
+        Withdrawals *withdrawals; /* of jobs that left our files */
+        GPtrArray *settled;       /* Run: done, freed from the loop */
 
         bool attached;   /* the session is the one of the process before us */
         bool held_back;  /* there is a session, but something of a process before us still runs */
@@ -99,6 +104,7 @@ struct Coordinator {
         bool closing;    /* the session is being closed or left */
         usec_t leave_by; /* CLOCK_MONOTONIC: a restart waits no longer for starts on their way */
         sd_event_source *skew_timer, *stop_timer, *reaper, *exit_timer;
+        sd_event_source *gate_timer; /* jobs wait until something may be claimed again */
         sd_event_source *claim_wait; /* a real stop, and claims are on their way */
         unsigned exit_patience;
 };
@@ -122,13 +128,28 @@ void coordinator_stop(Coordinator *coordinator);
 /* Return: whether a claim may be made now: ready, not stopping, before D - K, clock good. *ret_why,
  * if not NULL, is a constant word otherwise. */
 bool coordinator_may_claim(const Coordinator *coordinator, const char **ret_why);
+/* Nothing may be claimed now: has the jobs considered when that is over. */
+void coordinator_wait_to_claim(Coordinator *coordinator);
+
+/* What is to be done to jobs, some at each turn of the loop. */
+typedef enum JobSweep {
+        JOB_SWEEP_FITNESS = 1 << 0,  /* look whether this machine can run it */
+        JOB_SWEEP_BEGIN = 1 << 1,    /* scheduled_job_begin() */
+        JOB_SWEEP_RANK = 1 << 2,     /* the same, if its rank is another now */
+        JOB_SWEEP_CONSIDER = 1 << 3, /* scheduled_job_consider() */
+} JobSweep;
+void coordinator_sweep_jobs(Coordinator *coordinator, JobSweep what);
+
+/* Has a write of ours tell how our clock is, soon: node_clock_sample(). */
+void coordinator_measure_clock(Coordinator *coordinator);
 
 /* Events of the parts. */
 void coordinator_registered(Coordinator *coordinator); /* our member node is there */
 void coordinator_recovered(Coordinator *coordinator);  /* our own open runs are all known */
 void coordinator_undoubted(Coordinator *coordinator);  /* and are readable, or do not run */
 void coordinator_leftovers_gone(Coordinator *coordinator);
-void coordinator_members_changed(Coordinator *coordinator);
+/* `jobs`: only what members say of these (a set) is new; NULL: there may be other ranks for all. */
+void coordinator_members_changed(Coordinator *coordinator, GHashTable *jobs);
 void coordinator_member_left(Coordinator *coordinator, const char *node);
 void coordinator_run_settled(Coordinator *coordinator, Run *run); /* frees the run, from the loop */
 
@@ -140,5 +161,10 @@ const char *coordinator_unfit(const Coordinator *coordinator, const char *job);
 GPtrArray *coordinator_candidates(const Coordinator *coordinator, const JobSpec *spec);
 /* Our rank for a key among the candidates of a job; PLACEMENT_NONE when we are none. */
 uint32_t coordinator_rank(const Coordinator *coordinator, const JobSpec *spec, const char *key);
+/* Our rank for a job by its own name (ranking_rank()), and for acting by it (ranking_act()). */
+uint32_t coordinator_job_rank(const Coordinator *coordinator, const JobSpec *spec,
+                              bool *ret_nobody);
+uint32_t coordinator_act_by_rank(const Coordinator *coordinator, const JobSpec *spec,
+                                 bool *ret_nobody);
 /* Our rank for a key among all members. */
 uint32_t coordinator_member_rank(const Coordinator *coordinator, const char *key);

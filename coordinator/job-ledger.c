@@ -252,7 +252,7 @@ static void set_drifted(ScheduledJob *job, bool drifted) {
 /* Return: whether no member that may run the job has the definition in force, and we are the first
  * of them: a fleet that was set up anew beside an old ledger. */
 static bool is_first_of_all_drifted(const ScheduledJob *job) {
-        g_autoptr(GPtrArray) members = members_list(job->coordinator->members);
+        const GPtrArray *members = members_list(job->coordinator->members);
         g_autoptr(GPtrArray) names = g_ptr_array_new();
 
         for (guint i = 0; i < members->len; i++) {
@@ -296,7 +296,7 @@ static void resume(ScheduledJob *job) {
  * that was withdrawn for good is anybody's. */
 static bool is_ours_to_change(const ScheduledJob *job, const char *own) {
         const char *remembered = digest_memory_get(job->coordinator->digests, job->name);
-        g_autoptr(GPtrArray) members = members_list(job->coordinator->members);
+        const GPtrArray *members = members_list(job->coordinator->members);
 
         if (*job->ledger->digest == '\0')
                 return true;

@@ -49,6 +49,8 @@ Members *members_new(Coordinator *coordinator) {
         members->path = path_nodes(config->root);
         members->self_path = path_node(config->root, config->node_name);
         members->peers = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, peer_free);
+        members->ranking = ranking_new(config->node_name);
+        members->changed_jobs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         members->self = member_new(config->node_name);
         members->self->machine = g_strdup(coordinator->node->machine_id);
         members->self->boot = g_strdup(coordinator->node->boot_id);
@@ -59,12 +61,28 @@ Members *members_new(Coordinator *coordinator) {
         return members;
 }
 
+/* The array refers to what the peers have: it goes before they change. */
+static void members_unsort(Members *members) {
+        if (!members->sorted)
+                return;
+        g_clear_pointer(&members->sorted, g_ptr_array_unref);
+}
+
 void members_reset(Members *members) {
+        g_autoptr(GPtrArray) nobody = g_ptr_array_new();
+
         members->register_call = zk_call_free(members->register_call);
         members->list_call = zk_call_free(members->list_call);
         members->publish_call = zk_call_free(members->publish_call);
         members->list_watch = zk_watch_free(members->list_watch);
         members->retry = sd_event_source_disable_unref(members->retry);
+        members->changed_timer = sd_event_source_disable_unref(members->changed_timer);
+        members->list_timer = sd_event_source_disable_unref(members->list_timer);
+        members->publish_timer = sd_event_source_disable_unref(members->publish_timer);
+        members->everything_changed = false;
+        g_hash_table_remove_all(members->changed_jobs);
+        members_unsort(members);
+        ranking_set_members(members->ranking, nobody);
         g_hash_table_remove_all(members->peers);
         g_clear_pointer(&members->written, g_free);
         members->registered = members->listed = members->announced = false;
@@ -75,6 +93,8 @@ Members *members_free(Members *members) {
                 return NULL;
         members_reset(members);
         g_hash_table_unref(members->peers);
+        g_hash_table_unref(members->changed_jobs);
+        ranking_free(members->ranking);
         member_free(members->self);
         g_free(members->self_path);
         g_free(members->path);
@@ -87,18 +107,52 @@ Zk *members_port(const Members *members) {
         return session_zk(members->coordinator->session);
 }
 
+/* ---- telling ---- */
+
+static int members_on_changed(sd_event_source *source, uint64_t usec, void *userdata) {
+        Members *members = userdata;
+        g_autoptr(GHashTable) jobs = members->changed_jobs;
+        bool everything = members->everything_changed;
+
+        members->changed_timer = sd_event_source_disable_unref(members->changed_timer);
+        members->changed_jobs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        members->everything_changed = false;
+        coordinator_members_changed(members->coordinator, everything ? NULL : jobs);
+        return 0;
+}
+
+/* Soon, with whatever else changes until then. */
+static void members_tell_changed(Members *members) {
+        if (!members->announced || members->changed_timer ||
+            (!members->everything_changed && g_hash_table_size(members->changed_jobs) == 0))
+                return;
+        (void)sd_event_add_time_relative(members->coordinator->event, &members->changed_timer,
+                                         CLOCK_MONOTONIC, MEMBERS_CHANGED_DELAY, 1,
+                                         members_on_changed, members);
+}
+
+static bool members_is_reading(const Members *members) {
+        GHashTableIter iterator;
+        gpointer value;
+
+        g_hash_table_iter_init(&iterator, members->peers);
+        while (g_hash_table_iter_next(&iterator, NULL, &value))
+                if (((const Peer *)value)->call)
+                        return true;
+        return false;
+}
+
 void members_known(Members *members) {
-        if (!members->registered || !members->listed)
+        if (members->announced || !members->registered || !members->listed ||
+            members_is_reading(members))
                 return;
-        if (members->announced) {
-                coordinator_members_changed(members->coordinator);
-                return;
-        }
         members->announced = true;
+        members->everything_changed = false; /* it is all told now */
+        g_hash_table_remove_all(members->changed_jobs);
         coordinator_registered(members->coordinator);
 }
 
-static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
+static int members_on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
         Members *members = userdata;
 
         if (members_port(members))
@@ -109,55 +163,93 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
 void members_retry_later(Members *members) {
         members->retry = sd_event_source_disable_unref(members->retry);
         (void)sd_event_add_time_relative(members->coordinator->event, &members->retry,
-                                         CLOCK_MONOTONIC, RETRY_DELAY, USEC_PER_MSEC, on_retry,
-                                         members);
+                                         CLOCK_MONOTONIC, RETRY_DELAY, USEC_PER_MSEC,
+                                         members_on_retry, members);
 }
 
 /* ---- the others ---- */
 
-static void on_peer_event(ZkWatchEvent event, const char *path, void *userdata);
+static void peer_on_event(ZkWatchEvent event, const char *path, void *userdata);
 
-static void on_peer(const ZkReply *reply, void *userdata) {
-        Peer *peer = userdata;
+/* It left. Tells before anything is forgotten of what it had. */
+static void peer_leave(Peer *peer) {
+        Members *members = peer->members;
+        g_autofree char *node = g_strdup(peer->node);
+
+        members_unsort(members);
+        members->everything_changed |= peer->member != NULL;
+        g_hash_table_remove(members->peers, node);
+        members_tell_changed(members);
+        coordinator_member_left(members->coordinator, node);
+        if (strcmp(node, members->self->node) == 0 && members->announced &&
+            !members->register_call) {
+                members->registered = members->announced = false; /* somebody deleted our node */
+                members_register(members);
+        }
+}
+
+static void peer_take(Peer *peer, Member *member) {
+        Members *members = peer->members;
+
+        if (!peer->member ||
+            !member_differs_in_jobs_only(peer->member, member, members->changed_jobs))
+                members->everything_changed = true;
+        members_unsort(members);
+        member_free(peer->member);
+        peer->member = member;
+        members_tell_changed(members);
+}
+
+static void peer_on_data(Peer *peer, const ZkReply *reply) {
         Member *member = NULL;
 
-        peer->call = NULL;
-        if (reply->code != ZK_OK) {
-                peer->watch = zk_watch_free(peer->watch);
-                if (reply->code != ZK_NO_NODE) /* gone: the listing's watch tells */
-                        members_retry_later(peer->members);
-                return;
-        }
-        /* It wrote only to measure its clock. */
         if (peer->member && g_strcmp0(peer->data, reply->data) == 0)
-                return;
+                return; /* what it said last */
         if (member_decode(peer->node, reply->data, reply->data_size, &member) < 0) {
                 log_warning(&(LogAbout){.message_id = MESSAGE_FOREIGN_DATA},
                             "%s: not a node of jobkeeper; ignored", peer->path);
                 return;
         }
         member->owner = reply->stat.ephemeral_owner;
-        member_free(peer->member);
-        peer->member = member;
         g_free(peer->data);
         peer->data = g_strdup(reply->data);
-        members_known(peer->members);
+        peer_take(peer, member);
+}
+
+static void peer_on_reply(const ZkReply *reply, void *userdata) {
+        Peer *peer = userdata;
+        Members *members = peer->members;
+
+        peer->call = NULL;
+        if (reply->code == ZK_OK) {
+                peer_on_data(peer, reply);
+        } else {
+                peer->watch = zk_watch_free(peer->watch);
+                if (reply->code == ZK_NO_NODE)
+                        peer_leave(peer);
+                else
+                        members_retry_later(members);
+        }
+        members_known(members);
 }
 
 static void read_peer(Peer *peer) {
         peer->call = zk_call_free(peer->call);
         peer->watch = zk_watch_free(peer->watch);
-        (void)zk_get(members_port(peer->members), peer->path, on_peer, peer, &peer->call,
-                     on_peer_event, peer, &peer->watch);
+        (void)zk_get(members_port(peer->members), peer->path, peer_on_reply, peer, &peer->call,
+                     peer_on_event, peer, &peer->watch);
 }
 
-static void on_peer_event(ZkWatchEvent event, const char *path, void *userdata) {
+static void peer_on_event(ZkWatchEvent event, const char *path, void *userdata) {
         Peer *peer = userdata;
 
         peer->watch = zk_watch_free(peer->watch);
-        if (event != ZK_WATCH_CHANGED || !members_port(peer->members))
-                return; /* a deletion shows in the listing */
-        read_peer(peer);
+        if (!members_port(peer->members))
+                return;
+        if (event == ZK_WATCH_DELETED)
+                peer_leave(peer);
+        else if (event == ZK_WATCH_CHANGED)
+                read_peer(peer);
 }
 
 static void add_peer(Members *members, const char *node) {
@@ -175,25 +267,21 @@ static void add_peer(Members *members, const char *node) {
                 read_peer(peer);
 }
 
-/* Forgets whoever is not listed any more, then tells of each. */
+/* Whoever is not listed any more left. */
 static void remove_unlisted(Members *members) {
-        g_autoptr(GPtrArray) left = g_ptr_array_new_with_free_func(g_free);
+        g_autoptr(GPtrArray) left = g_ptr_array_new();
         GHashTableIter iterator;
         gpointer value;
 
         g_hash_table_iter_init(&iterator, members->peers);
-        while (g_hash_table_iter_next(&iterator, NULL, &value)) {
-                Peer *peer = value;
-                if (!peer->listed) {
-                        g_ptr_array_add(left, g_strdup(peer->node));
-                        g_hash_table_iter_remove(&iterator);
-                }
-        }
+        while (g_hash_table_iter_next(&iterator, NULL, &value))
+                if (!((const Peer *)value)->listed)
+                        g_ptr_array_add(left, value);
         for (guint i = 0; i < left->len; i++)
-                coordinator_member_left(members->coordinator, left->pdata[i]);
+                peer_leave(left->pdata[i]);
 }
 
-static void on_listed(const ZkReply *reply, void *userdata) {
+static void members_on_listed(const ZkReply *reply, void *userdata) {
         Members *members = userdata;
         GHashTableIter iterator;
         gpointer value;
@@ -222,10 +310,26 @@ static void on_listed(const ZkReply *reply, void *userdata) {
         }
 }
 
-static void on_list_event(ZkWatchEvent event, const char *path, void *userdata) {
+static int members_on_list_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         Members *members = userdata;
 
+        members->list_timer = sd_event_source_disable_unref(members->list_timer);
+        if (members_port(members))
+                list_members(members);
+        return 0;
+}
+
+/* A node came or went; who went is known already. */
+static void members_on_list_event(ZkWatchEvent event, const char *path, void *userdata) {
+        Members *members = userdata;
+        usec_t at = usec_add(members->listed_at, MEMBERS_LIST_PERIOD);
+
         members->list_watch = zk_watch_free(members->list_watch);
+        if (members->list_timer ||
+            (clock_monotonic() < at &&
+             sd_event_add_time(members->coordinator->event, &members->list_timer, CLOCK_MONOTONIC,
+                               at, 1, members_on_list_timer, members) >= 0))
+                return;
         if (members_port(members))
                 list_members(members);
 }
@@ -233,8 +337,11 @@ static void on_list_event(ZkWatchEvent event, const char *path, void *userdata) 
 static void list_members(Members *members) {
         members->list_call = zk_call_free(members->list_call);
         members->list_watch = zk_watch_free(members->list_watch);
-        (void)zk_get_children(members_port(members), members->path, on_listed, members,
-                              &members->list_call, on_list_event, members, &members->list_watch);
+        members->list_timer = sd_event_source_disable_unref(members->list_timer);
+        members->listed_at = clock_monotonic();
+        (void)zk_get_children(members_port(members), members->path, members_on_listed, members,
+                              &members->list_call, members_on_list_event, members,
+                              &members->list_watch);
 }
 
 void members_start(Members *members) {
@@ -250,7 +357,7 @@ void members_resume(Members *members) {
         if (!members->registered && !members->register_call)
                 members_register(members);
         /* A watch whose request failed was not set, so whatever was on its way is asked again. */
-        if (!members->list_call && !members->list_watch)
+        if (!members->list_call && !members->list_watch && !members->list_timer)
                 list_members(members);
         g_hash_table_iter_init(&iterator, members->peers);
         while (g_hash_table_iter_next(&iterator, NULL, &value)) {
@@ -265,19 +372,27 @@ static gint member_compare(gconstpointer a, gconstpointer b) {
         return strcmp((*(const Member *const *)a)->node, (*(const Member *const *)b)->node);
 }
 
-GPtrArray *members_list(const Members *members) {
-        GPtrArray *list = g_ptr_array_new();
+const GPtrArray *members_list(Members *members) {
         GHashTableIter iterator;
         gpointer value;
 
+        if (members->sorted)
+                return members->sorted;
+        members->sorted = g_ptr_array_new();
         g_hash_table_iter_init(&iterator, members->peers);
         while (g_hash_table_iter_next(&iterator, NULL, &value)) {
                 const Peer *peer = value;
                 if (peer->member)
-                        g_ptr_array_add(list, peer->member);
+                        g_ptr_array_add(members->sorted, peer->member);
         }
-        g_ptr_array_sort(list, member_compare);
-        return list;
+        g_ptr_array_sort(members->sorted, member_compare);
+        ranking_set_members(members->ranking, members->sorted);
+        return members->sorted;
+}
+
+Ranking *members_ranking(Members *members) {
+        (void)members_list(members);
+        return members->ranking;
 }
 
 bool members_contains(const Members *members, const char *node) {

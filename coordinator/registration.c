@@ -136,8 +136,14 @@ static void on_registered(const ZkReply *reply, void *userdata) {
         }
 }
 
+static char *members_encode(Members *members) {
+        members->encoded++;
+        members->unpublished = false;
+        return member_encode(members->self);
+}
+
 void members_register(Members *members) {
-        g_autofree char *data = member_encode(members->self);
+        g_autofree char *data = members_encode(members);
 
         if (zk_create(members_port(members), members->self_path, data, ZK_CREATE_EPHEMERAL,
                       on_registered, members, &members->register_call) < 0) {
@@ -148,6 +154,8 @@ void members_register(Members *members) {
         members->written = g_steal_pointer(&data);
 }
 
+/* ---- what it says ---- */
+
 static void on_published(const ZkReply *reply, void *userdata) {
         Members *members = userdata;
 
@@ -155,32 +163,47 @@ static void on_published(const ZkReply *reply, void *userdata) {
         if (reply->code == ZK_OK) {
                 node_clock_sample(members->coordinator->node, reply->stat.mtime_ms,
                                   reply->sent_realtime);
-                members_publish(members);       /* it may have changed again meanwhile */
+                if (members->unpublished) /* it changed again meanwhile */
+                        members_publish(members);
         } else if (reply->code == ZK_NO_NODE) { /* somebody deleted it: we are not dead */
                 members->registered = members->announced = false;
                 members_register(members);
         } else {
                 g_clear_pointer(&members->written, g_free);
+                members_retry_later(members);
         }
 }
 
-void members_measure(Members *members) {
-        g_autofree char *data = member_encode(members->self);
+/* Before we are registered, and while an answer is on its way, it waits for that. */
+static int members_on_publish(sd_event_source *source, uint64_t usec, void *userdata) {
+        Members *members = userdata;
+        g_autofree char *data = NULL;
 
+        members->publish_timer = sd_event_source_disable_unref(members->publish_timer);
         if (!members->registered || members->publish_call || !members_port(members))
-                return;
+                return 0;
+        data = members_encode(members);
+        if (g_strcmp0(data, members->written) == 0)
+                return 0;
         if (zk_set(members_port(members), members->self_path, data, -1, on_published, members,
-                   &members->publish_call) < 0)
-                return;
+                   &members->publish_call) < 0) {
+                members_retry_later(members);
+                return 0;
+        }
+        members->published_at = clock_monotonic();
         g_free(members->written);
         members->written = g_steal_pointer(&data);
+        return 0;
 }
 
 void members_publish(Members *members) {
-        g_autofree char *data = member_encode(members->self);
+        usec_t at =
+            members->published_at ? usec_add(members->published_at, MEMBERS_PUBLISH_PERIOD) : 0;
 
-        if (g_strcmp0(data, members->written) != 0)
-                members_measure(members);
+        members->unpublished = true;
+        if (!members->publish_timer)
+                (void)sd_event_add_time(members->coordinator->event, &members->publish_timer,
+                                        CLOCK_MONOTONIC, at, 1, members_on_publish, members);
 }
 
 void members_set_unfit(Members *members, const char *job, const char *why) {
@@ -188,6 +211,13 @@ void members_set_unfit(Members *members, const char *job, const char *why) {
                 g_hash_table_insert(members->self->unfit, g_strdup(job), g_strdup(why));
         else
                 g_hash_table_remove(members->self->unfit, job);
+}
+
+void members_set_absent(Members *members, const char *job, bool absent) {
+        if (absent)
+                g_hash_table_add(members->self->absent, g_strdup(job));
+        else
+                g_hash_table_remove(members->self->absent, job);
 }
 
 void members_set_drifted(Members *members, const char *job, bool drifted) {
@@ -209,4 +239,8 @@ const char *members_unfit(const Members *members, const char *job) {
 
 const char *members_fault(const Members *members) {
         return members->fault ? members->fault : "";
+}
+
+unsigned members_encoded(const Members *members) {
+        return members->encoded;
 }

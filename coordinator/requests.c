@@ -137,7 +137,7 @@ static void expire_by_a_known_clock(Pending *pending) {
                 expire(pending);
                 return;
         }
-        members_measure(coordinator->members);
+        coordinator_measure_clock(pending->requests->coordinator);
         take_turn_in(pending, RETRY_DELAY);
 }
 

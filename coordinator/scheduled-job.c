@@ -226,13 +226,7 @@ static void note_blocker(ScheduledJob *job, const LedgerEntry *blocker) {
 /* Return: our rank for the job. Where no member can run it, the members share by rank the duty to
  * say so. */
 static uint32_t rank_for(const ScheduledJob *job, bool *ret_nobody) {
-        g_autoptr(GPtrArray) candidates = coordinator_candidates(job->coordinator, job->spec);
-
-        *ret_nobody = candidates->len == 0;
-        if (*ret_nobody)
-                return coordinator_member_rank(job->coordinator, job->name);
-        return placement_rank(job->name, (const char *const *)candidates->pdata,
-                              job->coordinator->config->node_name);
+        return coordinator_job_rank(job->coordinator, job->spec, ret_nobody);
 }
 
 static Decision decide_now(const ScheduledJob *job) {
@@ -342,7 +336,7 @@ static bool wait_for_clock(ScheduledJob *job) {
                 return false;
         if (job->operation == JOB_OPERATION_QUEUEING && job->locks && !job->locks_held)
                 return true;
-        members_measure(job->coordinator->members);
+        coordinator_measure_clock(job->coordinator);
         if (job->operation != JOB_OPERATION_QUEUEING ||
             !members_registered(job->coordinator->members))
                 scheduled_job_operation_over(job);
@@ -356,7 +350,7 @@ bool scheduled_job_clock_is_known(ScheduledJob *job) {
         if (clock_skew_is_known(&coordinator->node->skew, clock_realtime(), clock_boottime()) &&
             !clock_skew_exceeds(&coordinator->node->skew, coordinator->config->max_skew))
                 return true;
-        members_measure(coordinator->members);
+        coordinator_measure_clock(job->coordinator);
         job->ledger = ledger_free(job->ledger);
         scheduled_job_operation_over(job);
         scheduled_job_retry_in(job, CLOCK_DELAY);
@@ -386,7 +380,7 @@ void scheduled_job_act(ScheduledJob *job) {
 
         if (!coordinator_may_claim(job->coordinator, NULL)) {
                 scheduled_job_operation_over(job);
-                scheduled_job_retry_in(job, JOB_RETRY_DELAY);
+                coordinator_wait_to_claim(job->coordinator);
                 return;
         }
         decision = decide_now(job);
@@ -551,7 +545,7 @@ static bool is_running_here(const ScheduledJob *job) {
 void scheduled_job_consider(ScheduledJob *job) {
         Coordinator *coordinator = job->coordinator;
         bool nobody;
-        uint32_t rank = rank_for(job, &nobody);
+        uint32_t rank;
         Decision decision = {.verdict = DECISION_NOTHING, .again = USEC_INFINITY};
 
         if (job->operation != JOB_OPERATION_NONE) {
@@ -562,10 +556,10 @@ void scheduled_job_consider(ScheduledJob *job) {
                 job->ledger = ledger_free(job->ledger);
         job->replaced = false;
         if (!coordinator_may_claim(coordinator, NULL)) {
-                if (coordinator->node->ready && !coordinator->stopping)
-                        scheduled_job_retry_in(job, JOB_RETRY_DELAY);
+                coordinator_wait_to_claim(coordinator);
                 return;
         }
+        rank = coordinator_act_by_rank(coordinator, job->spec, &nobody);
         if (rank >= PLACEMENT_RANKS && !job->drifted && !is_running_here(job)) {
                 wake_at(job, USEC_INFINITY);
                 return;

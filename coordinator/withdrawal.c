@@ -25,11 +25,21 @@
 #define RETRY_DELAY (1 * USEC_PER_SEC)
 #define LOOK_PERIOD (10 * USEC_PER_MINUTE)
 
-typedef struct Withdrawal {
+struct Withdrawals {
         Coordinator *coordinator; /* weak: owns us */
+        GHashTable *jobs;         /* job → Withdrawal */
+        GQueue waiting;           /* Withdrawal: for one of those that are busy to be done */
+        unsigned busy;            /* with a request under way */
+};
+
+typedef struct Withdrawal {
+        Withdrawals *withdrawals; /* weak: owns us */
+        Coordinator *coordinator; /* weak: owns them */
         char *job, *path;
         ZkCall *call;
         sd_event_source *timer;
+        GList link;         /* in `waiting` */
+        bool waits;         /* it is there */
         bool said;          /* the ledger said so: who has the job knows, and may have answered */
         bool records_exist; /* of what is to be skipped, or their directory is gone */
         char *note;         /* what to log when the skips are written */
@@ -38,10 +48,14 @@ typedef struct Withdrawal {
 
 static void look(Withdrawal *withdrawal);
 
-void withdrawal_free(void *data) {
+static void withdrawal_free(void *data) {
         Withdrawal *withdrawal = data;
 
+        if (withdrawal->call)
+                withdrawal->withdrawals->busy--;
         zk_call_free(withdrawal->call);
+        if (withdrawal->waits)
+                g_queue_unlink(&withdrawal->withdrawals->waiting, &withdrawal->link);
         sd_event_source_disable_unref(withdrawal->timer);
         g_free(withdrawal->note);
         g_free(withdrawal->job);
@@ -49,8 +63,45 @@ void withdrawal_free(void *data) {
         g_free(withdrawal);
 }
 
-void withdrawal_reset(Coordinator *coordinator) {
-        g_hash_table_remove_all(coordinator->withdrawals);
+Withdrawals *withdrawals_new(Coordinator *coordinator) {
+        Withdrawals *withdrawals = g_new0(Withdrawals, 1);
+
+        withdrawals->coordinator = coordinator;
+        withdrawals->jobs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, withdrawal_free);
+        g_queue_init(&withdrawals->waiting);
+        return withdrawals;
+}
+
+Withdrawals *withdrawals_free(Withdrawals *withdrawals) {
+        if (!withdrawals)
+                return NULL;
+        withdrawals_reset(withdrawals);
+        g_hash_table_unref(withdrawals->jobs);
+        g_free(withdrawals);
+        return NULL;
+}
+
+void withdrawals_reset(Withdrawals *withdrawals) {
+        g_hash_table_remove_all(withdrawals->jobs);
+}
+
+unsigned withdrawals_size(const Withdrawals *withdrawals) {
+        return g_hash_table_size(withdrawals->jobs);
+}
+
+static void withdrawals_go_on(Withdrawals *withdrawals) {
+        while (withdrawals->busy < WITHDRAWALS_BUSY_MAX && withdrawals->waiting.length > 0) {
+                Withdrawal *next = g_queue_pop_head_link(&withdrawals->waiting)->data;
+                next->waits = false;
+                look(next);
+        }
+}
+
+static void withdrawal_wait(Withdrawal *withdrawal) {
+        withdrawal->waits = true;
+        withdrawal->link = (GList){.data = withdrawal};
+        g_queue_push_tail_link(&withdrawal->withdrawals->waiting, &withdrawal->link);
+        withdrawals_go_on(withdrawal->withdrawals);
 }
 
 /* Done, or it cannot be: then the job is still remembered, and the next reload or restart tries
@@ -62,22 +113,35 @@ static void over(Withdrawal *withdrawal, bool done) {
                 digest_memory_set(withdrawal->coordinator->digests, withdrawal->job, NULL);
                 log_info(&about, "the job is not in this node's files any more: withdrawn");
         }
-        g_hash_table_remove(withdrawal->coordinator->withdrawals, withdrawal->job);
+        g_hash_table_remove(withdrawal->withdrawals->jobs, withdrawal->job);
 }
 
-static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+static int withdrawal_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         Withdrawal *withdrawal = userdata;
 
         withdrawal->timer = sd_event_source_disable_unref(withdrawal->timer);
-        look(withdrawal);
+        withdrawal_wait(withdrawal);
         return 0;
 }
 
 static void look_in(Withdrawal *withdrawal, usec_t delay) {
         withdrawal->timer = sd_event_source_disable_unref(withdrawal->timer);
         (void)sd_event_add_time_relative(withdrawal->coordinator->event, &withdrawal->timer,
-                                         CLOCK_MONOTONIC, delay, USEC_PER_MSEC, on_timer,
+                                         CLOCK_MONOTONIC, delay, USEC_PER_MSEC, withdrawal_on_timer,
                                          withdrawal);
+}
+
+/* A request was sent, or (`r`) could not be. */
+static void withdrawal_sent(Withdrawal *withdrawal, int r) {
+        if (r < 0)
+                over(withdrawal, false);
+        else
+                withdrawal->withdrawals->busy++;
+}
+
+static void withdrawal_answered(Withdrawal *withdrawal) {
+        withdrawal->call = NULL;
+        withdrawal->withdrawals->busy--;
 }
 
 /* Somebody else wrote in between, or nobody knows: the ledger tells. */
@@ -87,13 +151,15 @@ static bool is_worth_another_look(ZkCode code) {
 
 static void on_withdrawn(const ZkReply *reply, void *userdata) {
         Withdrawal *withdrawal = userdata;
+        Withdrawals *withdrawals = withdrawal->withdrawals;
 
-        withdrawal->call = NULL;
+        withdrawal_answered(withdrawal);
         withdrawal->said |= reply->code == ZK_OK;
         if (is_worth_another_look(reply->code))
                 look_in(withdrawal, reply->code == ZK_OK ? 0 : RETRY_DELAY);
         else
                 over(withdrawal, false);
+        withdrawals_go_on(withdrawals);
 }
 
 static void begin(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
@@ -101,9 +167,9 @@ static void begin(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
 
         ledger_withdraw(ledger, (int64_t)(clock_realtime() / USEC_PER_SEC));
         data = ledger_encode(ledger);
-        if (zk_set(node_zk(withdrawal->coordinator->node), withdrawal->path, data, version,
-                   on_withdrawn, withdrawal, &withdrawal->call) < 0)
-                over(withdrawal, false);
+        withdrawal_sent(withdrawal,
+                        zk_set(node_zk(withdrawal->coordinator->node), withdrawal->path, data,
+                               version, on_withdrawn, withdrawal, &withdrawal->call));
 }
 
 /* Return: for how long others may still say that they have it: also those whose connection just
@@ -128,11 +194,12 @@ static void wait_for_others(Withdrawal *withdrawal, usec_t duration) {
 
 static void on_finished(const ZkReply *reply, void *userdata) {
         Withdrawal *withdrawal = userdata;
+        Withdrawals *withdrawals = withdrawal->withdrawals;
         const LogAbout about = {.message_id = MESSAGE_TICK_SKIPPED,
                                 .job = withdrawal->job,
                                 .tick = withdrawal->note_tick};
 
-        withdrawal->call = NULL;
+        withdrawal_answered(withdrawal);
         if (reply->code == ZK_OK) {
                 if (withdrawal->note)
                         log_info(&about, "%s", withdrawal->note);
@@ -145,6 +212,7 @@ static void on_finished(const ZkReply *reply, void *userdata) {
         } else {
                 over(withdrawal, false);
         }
+        withdrawals_go_on(withdrawals);
 }
 
 /* Takes the skips into the ledger and appends what writes their records. */
@@ -188,9 +256,8 @@ static void finish(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
         ledger_adopt_digest(ledger, "", now);
         g_ptr_array_add(strings, ledger_encode(ledger));
         zk_ops_add(ops, ZK_OP_SET, withdrawal->path, strings->pdata[strings->len - 1], version);
-        if (zk_ops_send(ops, node_zk(withdrawal->coordinator->node), on_finished, withdrawal,
-                        &withdrawal->call) < 0)
-                over(withdrawal, false);
+        withdrawal_sent(withdrawal, zk_ops_send(ops, node_zk(withdrawal->coordinator->node),
+                                                on_finished, withdrawal, &withdrawal->call));
 }
 
 /* Nothing is dated by a clock that was not compared with the server's lately. */
@@ -207,7 +274,7 @@ static void go_on(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
                 return;
         }
         if (!clock_is_known(withdrawal->coordinator)) {
-                members_measure(withdrawal->coordinator->members);
+                coordinator_measure_clock(withdrawal->coordinator);
                 look_in(withdrawal, RETRY_DELAY);
                 return;
         }
@@ -224,32 +291,41 @@ static void go_on(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
 
 static void on_ledger(const ZkReply *reply, void *userdata) {
         Withdrawal *withdrawal = userdata;
+        Withdrawals *withdrawals = withdrawal->withdrawals;
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
 
-        withdrawal->call = NULL;
+        withdrawal_answered(withdrawal);
         if (reply->code == ZK_UNKNOWN)
                 look_in(withdrawal, RETRY_DELAY);
         else if (reply->code != ZK_OK || ledger_decode(reply->data, reply->data_size, &ledger) < 0)
                 over(withdrawal, reply->code == ZK_OK || reply->code == ZK_NO_NODE);
         else
                 go_on(withdrawal, ledger, reply->stat.version);
+        withdrawals_go_on(withdrawals);
 }
 
 static void look(Withdrawal *withdrawal) {
-        if (zk_get(node_zk(withdrawal->coordinator->node), withdrawal->path, on_ledger, withdrawal,
-                   &withdrawal->call, NULL, NULL, NULL) < 0)
-                over(withdrawal, false);
+        withdrawal_sent(withdrawal,
+                        zk_get(node_zk(withdrawal->coordinator->node), withdrawal->path, on_ledger,
+                               withdrawal, &withdrawal->call, NULL, NULL, NULL));
 }
 
-void withdrawal_start(Coordinator *coordinator, const char *job) {
+void withdrawals_add(Withdrawals *withdrawals, const char *job) {
+        Coordinator *coordinator = withdrawals->coordinator;
         Withdrawal *withdrawal;
 
-        if (!node_zk(coordinator->node) || g_hash_table_contains(coordinator->withdrawals, job))
+        if (!node_zk(coordinator->node) || g_hash_table_contains(withdrawals->jobs, job))
                 return;
         withdrawal = g_new0(Withdrawal, 1);
+        withdrawal->withdrawals = withdrawals;
         withdrawal->coordinator = coordinator;
         withdrawal->job = g_strdup(job);
         withdrawal->path = path_job(coordinator->config->root, job);
-        g_hash_table_insert(coordinator->withdrawals, withdrawal->job, withdrawal);
-        look(withdrawal);
+        g_hash_table_insert(withdrawals->jobs, withdrawal->job, withdrawal);
+        withdrawal_wait(withdrawal);
+}
+
+void withdrawals_remove(Withdrawals *withdrawals, const char *job) {
+        g_hash_table_remove(withdrawals->jobs, job);
+        withdrawals_go_on(withdrawals);
 }

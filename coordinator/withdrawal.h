@@ -1,12 +1,22 @@
 /* Withdrawals: telling the ledger that a job is not in our files any more, so that, added again one
  * day, it begins at its re-adding instead of catching up with everything between. Only a node whose
- * own file lost the job does it. */
+ * own file lost the job does it. However many jobs go at once, WITHDRAWALS_BUSY_MAX of them have a
+ * request under way; the others wait for those. */
 #pragma once
 
 #include "coordinator.h"
 
-void withdrawal_start(Coordinator *coordinator, const char *job);
+#define WITHDRAWALS_BUSY_MAX 64
+
+Withdrawals *withdrawals_new(Coordinator *coordinator);
+Withdrawals *withdrawals_free(Withdrawals *withdrawals);
+DEFINE_CLEANUP(Withdrawals, withdrawals_free);
+
+/* Begins one, unless it is under way. */
+void withdrawals_add(Withdrawals *withdrawals, const char *job);
+/* The job is there again. */
+void withdrawals_remove(Withdrawals *withdrawals, const char *job);
 /* The session is gone: begun again with the next. */
-void withdrawal_reset(Coordinator *coordinator);
-/* For the coordinator's table. */
-void withdrawal_free(void *data);
+void withdrawals_reset(Withdrawals *withdrawals);
+/* Return: how many are not over. */
+unsigned withdrawals_size(const Withdrawals *withdrawals);

@@ -3,6 +3,7 @@
 #include "daemon-fixture.h"
 #include "ledger.h"
 #include "scheduled-job.h"
+#include "withdrawal.h"
 
 #define LEDGER_PATH "/jobkeeper/jobs/a"
 #define BLOCKER "/jobkeeper/locks/r/_c_00000000-0000-0000-0000-000000000000-__WRIT__0000000000"
@@ -336,7 +337,7 @@ static bool is_withdrawn_for_good(void) {
         _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
 
         return !*ledger->digest && !ledger->withdrawn &&
-               g_hash_table_size(coordinator->withdrawals) == 0;
+               withdrawals_size(coordinator->withdrawals) == 0;
 }
 
 Test(scheduled_job, a_tick_that_waits_while_its_job_goes_is_skipped) {
@@ -362,7 +363,7 @@ static bool is_withdrawn(void) {
 }
 
 static bool is_no_candidate(void) {
-        return says("it is not in this node's files");
+        return says("\"absent\":[\"a\"]") && says("\"unfit\":{}");
 }
 
 /* Whoever else has it looks at it then; until then nothing shows that nobody does. */

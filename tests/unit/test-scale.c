@@ -1,0 +1,260 @@
+/* A node of a large fleet with as many jobs as there may be: what concerns all of them is done some
+ * at a turn of the loop, once, and costs no requests that tell nothing. Requests, turns and
+ * computations are counted. How long the longest turn took is printed, and decides only where it is
+ * out of all proportion: this machine may be busy, and the sanitizers are slow.
+ */
+#include "daemon-fixture.h"
+#include "fitness.h"
+#include "job-files.h"
+#include "members.h"
+#include "ranking.h"
+#include "scheduled-job.h"
+#include "sweep.h"
+#include "withdrawal.h"
+
+#define JOBS JOBS_MAX
+#define MEMBERS 300
+#define TURN_MAX (2 * USEC_PER_SEC)
+#define OTHER_SESSION 77
+#define SELF "/jobkeeper/nodes/m000"
+
+static usec_t longest;
+
+TestSuite(scale, .init = setup, .fini = teardown, .timeout = 100);
+
+/* The first `n` of them. */
+static void write_jobs(unsigned n) {
+        unsigned file = 0;
+
+        for (unsigned i = 0; i < JOBS;) {
+                g_autoptr(GString) yaml = g_string_new("jobs:\n");
+                g_autofree char *name = g_strdup_printf("etc/jobkeeper/jobs.d/f%02u.yaml", file++);
+
+                for (unsigned in_file = 0; in_file < 1000 && i < n; in_file++, i++)
+                        g_string_append_printf(yaml,
+                                               "  job-with-a-name-of-some-length-%05u:\n"
+                                               "    schedule: \"2030-01-01 %02u:%02u\"\n"
+                                               "    exec: [/bin/true]\n"
+                                               "    nodes: {role: worker}\n",
+                                               i, i % 24, i % 60);
+                if (yaml->len > strlen("jobs:\n"))
+                        tree_write(root, name, yaml->str);
+                else
+                        tree_delete(root, name);
+                if (i >= n && file * 1000 >= JOBS)
+                        break;
+        }
+}
+
+static char *member_path(unsigned i) {
+        return g_strdup_printf("/jobkeeper/nodes/m%03u", i);
+}
+
+static void add_member(unsigned i, bool tell) {
+        g_autofree char *path = member_path(i),
+                        *data = g_strdup_printf("{\"node\":\"m%03u\",\"machine\":\"x%u\","
+                                                "\"boot\":\"y\",\"labels\":{\"role\":"
+                                                "\"worker\"}}",
+                                                i, i);
+
+        if (tell) {
+                server_write(path, data);
+                server_node(path)->stat.ephemeral_owner = OTHER_SESSION;
+        } else {
+                server_create(path, data, OTHER_SESSION);
+        }
+}
+
+static void one_turn(void) {
+        usec_t before;
+
+        server_serve();
+        before = clock_monotonic();
+        (void)sd_event_run(event, USEC_PER_MSEC);
+        longest = MAX(longest, clock_monotonic() - before);
+}
+
+static bool is_ready(void) {
+        return coordinator->node->ready && !coordinator->held_back;
+}
+
+static bool is_quiet(void) {
+        return is_ready() && sweep_length(coordinator->sweep) == 0 &&
+               ((Zk *)ports->pdata[0])->calls.length == 0 &&
+               withdrawals_size(coordinator->withdrawals) == 0;
+}
+
+static bool all_are_looked_at(void) {
+        for (guint i = 0; i < jobset_size(coordinator->jobset); i++)
+                if (fitness_is_pending(coordinator->fitness,
+                                       jobset_get(coordinator->jobset, i)->name))
+                        return false;
+        return true;
+}
+
+static void run_for(usec_t span) {
+        usec_t until = clock_monotonic() + span;
+
+        while (clock_monotonic() < until)
+                one_turn();
+}
+
+static void settle_down(void) {
+        usec_t until = clock_monotonic() + 60 * USEC_PER_SEC;
+
+        do
+                run_for(USEC_PER_SEC / 10);
+        while (!(is_quiet() && all_are_looked_at()) && clock_monotonic() < until);
+        cr_assert(is_quiet() && all_are_looked_at());
+        run_for(USEC_PER_SEC / 10);
+}
+
+static void begin(unsigned jobs, unsigned n_members) {
+        tree_write(root, "jobkeeper.yaml", "node: {name: m000, labels: {role: worker}}\n");
+        write_jobs(jobs);
+        server_create("/jobkeeper", "", 0);
+        server_create("/jobkeeper/nodes", "", 0);
+        for (unsigned i = 1; i < n_members; i++)
+                add_member(i, false);
+        open_daemon();
+        settle_down();
+}
+
+/* Return: ranks computed, and to be computed, in what follows. */
+static unsigned ranks_computed(void) {
+        return ranking_computed(members_ranking(coordinator->members));
+}
+
+static void expect_short_turns(const char *what) {
+        fprintf(stderr, "%s: the longest turn took %.1f ms; %u jobs at most in one\n", what,
+                (double)longest / USEC_PER_MSEC, sweep_longest_turn(coordinator->sweep));
+        cr_expect_leq(sweep_longest_turn(coordinator->sweep), SWEEP_TURN_ITEMS);
+        cr_expect_lt(longest, TURN_MAX, "%s", what);
+        longest = 0;
+}
+
+Test(scale, members_come_and_go) {
+        g_autofree char *path = member_path(1);
+        unsigned ranks, requests;
+
+        begin(JOBS, MEMBERS);
+        expect_short_turns("the start");
+
+        ranks = ranks_computed();
+        requests = n_requests;
+        for (unsigned i = 0; i < 10; i++)
+                add_member(MEMBERS + i, true);
+        settle_down();
+        expect_short_turns("ten join");
+        cr_expect_leq(ranks_computed() - ranks, JOBS, "once for all of them");
+        /* Themselves, two lists at most, and what they took over; our heartbeat. */
+        cr_expect_leq(n_requests - requests, 40);
+
+        ranks = ranks_computed();
+        requests = n_requests;
+        server_delete(path);
+        settle_down();
+        expect_short_turns("one leaves");
+        cr_expect_leq(ranks_computed() - ranks, JOBS);
+        /* One in a hundred jobs has us among its first four now. */
+        cr_expect_leq(n_requests - requests, 40);
+        cr_expect_leq(members_encoded(coordinator->members), 4);
+}
+
+Test(scale, a_reload_that_changes_nothing_asks_nothing) {
+        unsigned requests;
+
+        begin(JOBS, 3);
+        longest = 0;
+        requests = n_requests;
+        coordinator_reload(coordinator);
+        cr_expect_eq(n_requests, requests);
+        while (!is_quiet())
+                one_turn();
+        /* Nothing but heartbeats. */
+        cr_expect_leq(n_requests - requests, 5, "%u", n_requests - requests);
+        expect_short_turns("a reload without a change");
+}
+
+static unsigned withdrawals_under_way(void) {
+        unsigned n = 0;
+
+        for (GList *link = ((Zk *)ports->pdata[0])->calls.head; link; link = link->next) {
+                const ZkCall *call = link->data;
+                n += call->func && g_str_has_prefix(call->path, "/jobkeeper/jobs/");
+        }
+        return n;
+}
+
+Test(scale, nine_tenths_of_the_jobs_are_removed) {
+        g_autofree char *record = NULL;
+        unsigned encoded;
+
+        begin(JOBS, 1);
+        longest = 0;
+        encoded = members_encoded(coordinator->members);
+        /* Nobody else has them, and the others are given no time to say so. */
+        coordinator->config->session_timeout = coordinator->config->tick_time = 0;
+        write_jobs(JOBS / 10);
+        coordinator_reload(coordinator);
+        cr_assert_eq(withdrawals_size(coordinator->withdrawals), JOBS - JOBS / 10, "%u",
+                     withdrawals_size(coordinator->withdrawals));
+        for (unsigned i = 0; i < 500; i++) {
+                cr_assert_leq(withdrawals_under_way(), WITHDRAWALS_BUSY_MAX);
+                one_turn();
+        }
+        expect_short_turns("nine thousand jobs are removed");
+        record = g_strdup(server_data(SELF));
+        cr_expect_lt(strlen(record), 1000, "%s", record);
+        cr_expect_leq(members_encoded(coordinator->members) - encoded, 5);
+        cr_expect_not_null(strstr(record, "\"unfit\":{}"), "%s", record);
+}
+
+static bool is_waiting_to_claim(void) {
+        return coordinator->gate_timer;
+}
+
+/* Nothing may be claimed, and nothing is tried over and over. */
+Test(scale, while_the_clock_is_skewed_the_loop_sleeps) {
+        uint64_t before, after;
+
+        begin(JOBS, 1);
+        server.clock = -(int64_t)(24 * USEC_PER_HOUR);
+        node_clock_sample(coordinator->node, 1000, clock_realtime());
+        coordinator_sweep_jobs(coordinator, JOB_SWEEP_CONSIDER);
+        settle_down();
+        cr_expect(is_waiting_to_claim());
+        longest = 0;
+        cr_assert_geq(sd_event_get_iteration(event, &before), 0);
+        for (usec_t until = clock_monotonic() + 3 * USEC_PER_SEC; clock_monotonic() < until;) {
+                server_serve();
+                (void)sd_event_run(event, 100 * USEC_PER_MSEC);
+        }
+        cr_assert_geq(sd_event_get_iteration(event, &after), 0);
+        cr_expect_lt(after - before, 300);
+        expect_short_turns("skewed");
+}
+
+/* Every ledger has another digest, of definitions that the other node has. */
+Test(scale, all_jobs_drift) {
+        unsigned encoded;
+
+        server_create("/jobkeeper", "", 0);
+        server_create("/jobkeeper/jobs", "", 0);
+        for (unsigned i = 0; i < JOBS; i++) {
+                g_autofree char *path =
+                    g_strdup_printf("/jobkeeper/jobs/job-with-a-name-of-some-length-%05u", i);
+                server_create(path,
+                              "{\"v\":1,\"mark\":0,\"from\":1700000000,\"digest\":\"other\","
+                              "\"open\":[]}",
+                              0);
+        }
+        begin(JOBS, 2);
+        run_for(2 * USEC_PER_SEC);
+        expect_short_turns("ten thousand jobs drift");
+        encoded = members_encoded(coordinator->members);
+        fprintf(stderr, "encoded %u times, %zu bytes\n", encoded, strlen(server_data(SELF)));
+        cr_expect_leq(encoded, 100);
+        cr_expect_gt(strlen(server_data(SELF)), 30000);
+        cr_expect_leq(strlen(server_data(SELF)), 65536);
+}
