@@ -4,18 +4,30 @@
 #include <errno.h>
 #include <string.h>
 
+#include "field.h"
 #include "json-line.h"
+#include "name.h"
 #include "paths.h"
 
 #define LEDGER_VERSION 1
 
-static void ledger_entry_free(void *data) {
-        LedgerEntry *entry = data;
+/* A subset of a run record's members, under the same keys. */
+static const Field entry_fields[] = {
+    {"run", FIELD_STRING, offsetof(LedgerEntry, run)},
+    {"state", FIELD_WORD, offsetof(LedgerEntry, state), .words = run_state_words},
+    {"tick", FIELD_TICK, offsetof(LedgerEntry, tick), .high = SCHEDULE_TICK_MAX},
+    {"to", FIELD_TICK, offsetof(LedgerEntry, to), .high = SCHEDULE_TICK_MAX},
+    {"count", FIELD_UNSIGNED, offsetof(LedgerEntry, count), .high = UINT32_MAX},
+    {"attempt", FIELD_UNSIGNED, offsetof(LedgerEntry, attempt), .high = UINT32_MAX},
+    {"node", FIELD_STRING, offsetof(LedgerEntry, node)},
+    {"why", FIELD_STRING, offsetof(LedgerEntry, why)},
+    {"claimed", FIELD_TIME, offsetof(LedgerEntry, claimed)},
+    {NULL},
+};
 
-        g_free(entry->run);
-        g_free(entry->node);
-        g_free(entry->why);
-        g_free(entry);
+static void ledger_entry_free(void *data) {
+        field_table_clear(entry_fields, data);
+        g_free(data);
 }
 
 Ledger *ledger_new(int64_t from, const char *digest) {
@@ -42,9 +54,7 @@ static LedgerEntry *ledger_entry_copy(const LedgerEntry *entry) {
         LedgerEntry *copy = g_new(LedgerEntry, 1);
 
         *copy = *entry;
-        copy->run = g_strdup(entry->run);
-        copy->node = g_strdup(entry->node);
-        copy->why = g_strdup(entry->why);
+        field_table_own(entry_fields, copy);
         return copy;
 }
 
@@ -60,26 +70,13 @@ Ledger *ledger_copy(const Ledger *ledger) {
         return copy;
 }
 
+/* What covers one tick says neither up to which nor how many. */
 static json_t *entry_to_json(const LedgerEntry *entry) {
-        json_t *object = json_object();
+        LedgerEntry written = *entry;
 
-        json_object_set_new(object, "run", json_string(entry->run));
-        json_object_set_new(object, "state", json_string(run_state_to_string(entry->state)));
-        if (entry->tick)
-                json_object_set_new(object, "tick", json_integer(entry->tick));
-        if (entry->to != entry->tick) {
-                json_object_set_new(object, "to", json_integer(entry->to));
-                json_object_set_new(object, "count", json_integer(entry->count));
-        }
-        if (entry->attempt)
-                json_object_set_new(object, "attempt", json_integer(entry->attempt));
-        if (entry->node)
-                json_object_set_new(object, "node", json_string(entry->node));
-        if (entry->why)
-                json_object_set_new(object, "why", json_string(entry->why));
-        if (entry->claimed)
-                json_object_set_new(object, "claimed", seconds_to_json(entry->claimed));
-        return object;
+        if (entry->to == entry->tick)
+                written.to = 0, written.count = 0;
+        return field_table_to_json(entry_fields, &written);
 }
 
 char *ledger_encode(const Ledger *ledger) {
@@ -101,29 +98,17 @@ char *ledger_encode(const Ledger *ledger) {
         return json_line_dump(object);
 }
 
-/* An entry has the members of a run record, so that one decoder knows them all. */
-static int entry_from_json(json_t *object, LedgerEntry **ret_entry) {
-        _cleanup_(run_record_freep) RunRecord *record = NULL;
-        LedgerEntry *entry;
+static int entry_from_json(const json_t *object, LedgerEntry **ret_entry) {
+        LedgerEntry *entry = g_new0(LedgerEntry, 1);
 
-        if (!json_is_object(object) || json_object_set_new(object, "job", json_string("any")) < 0 ||
-            run_record_from_json(object, &record) < 0)
+        if (!field_table_from_json(entry_fields, object, entry) || !name_is_valid(entry->run) ||
+            (entry->node && !name_is_valid(entry->node)) || entry->state == RUN_RUNNING ||
+            (entry->to && (!entry->tick || entry->to < entry->tick))) {
+                ledger_entry_free(entry);
                 return -EBADMSG;
-        if (record->state == RUN_RUNNING ||
-            (record->to && (!record->tick || record->to < record->tick)))
-                return -EBADMSG;
-        entry = g_new0(LedgerEntry, 1);
-        *entry = (LedgerEntry){
-            .tick = record->tick,
-            .to = record->to ? record->to : record->tick,
-            .count = record->count ? record->count : 1,
-            .attempt = record->attempt,
-            .state = record->state,
-            .run = g_steal_pointer(&record->run),
-            .node = g_steal_pointer(&record->node),
-            .why = g_steal_pointer(&record->why),
-            .claimed = record->claimed,
-        };
+        }
+        entry->to = entry->to ? entry->to : entry->tick;
+        entry->count = entry->count ? entry->count : 1;
         *ret_entry = entry;
         return 0;
 }

@@ -3,17 +3,49 @@
 
 #include <errno.h>
 #include <glib.h>
-#include <math.h>
 #include <string.h>
 
+#include "field.h"
 #include "json-line.h"
 #include "name.h"
 #include "paths.h"
 #include "schedule.h"
 
-/* Times from here on (the year 2223) are refused. Below it, a double still tells two neighbouring
- * microseconds apart. */
-#define TIME_LIMIT 8e9
+_Static_assert(sizeof(RunState) == sizeof(unsigned), "a state is a FIELD_WORD");
+
+#define STRING(member)                                                                             \
+        { .key = #member, .kind = FIELD_STRING, .offset = offsetof(RunRecord, member) }
+#define NUMBER(member, kind_, most)                                                                \
+        { .key = #member, .kind = (kind_), .offset = offsetof(RunRecord, member), .high = (most) }
+#define TIME(member)                                                                               \
+        { .key = #member, .kind = FIELD_TIME, .offset = offsetof(RunRecord, member) }
+
+/* In the order in which a person reads them. */
+static const Field fields[] = {
+    STRING(run),
+    STRING(job),
+    {"tick", FIELD_TICK, offsetof(RunRecord, tick), .high = SCHEDULE_TICK_MAX, .as_null = true},
+    NUMBER(to, FIELD_TICK, SCHEDULE_TICK_MAX),
+    NUMBER(count, FIELD_UNSIGNED, UINT32_MAX),
+    NUMBER(attempt, FIELD_UNSIGNED, UINT32_MAX),
+    {"state", FIELD_WORD, offsetof(RunRecord, state), .words = run_state_words},
+    STRING(why),
+    STRING(node),
+    STRING(unit),
+    STRING(invocation),
+    {"exit", FIELD_INT, offsetof(RunRecord, exit_status), .none = -1, .high = 255},
+    NUMBER(signal, FIELD_INT, 255),
+    TIME(claimed),
+    TIME(started),
+    TIME(ended),
+    {"cpu", FIELD_TIME, offsetof(RunRecord, cpu), .none = (int64_t)USEC_INFINITY},
+    NUMBER(token, FIELD_TICK, INT64_MAX),
+    STRING(who),
+    STRING(boot),
+    STRING(nonce),
+    {"locks", FIELD_PATHS, offsetof(RunRecord, locks)},
+    {NULL},
+};
 
 RunRecord *run_record_new(const char *job, const char *run) {
         RunRecord *record = g_new0(RunRecord, 1);
@@ -28,16 +60,7 @@ RunRecord *run_record_new(const char *job, const char *run) {
 RunRecord *run_record_free(RunRecord *record) {
         if (!record)
                 return NULL;
-        g_free(record->run);
-        g_free(record->job);
-        g_free(record->node);
-        g_free(record->boot);
-        g_free(record->nonce);
-        g_free(record->unit);
-        g_free(record->invocation);
-        g_strfreev(record->locks);
-        g_free(record->why);
-        g_free(record->who);
+        field_table_clear(fields, record);
         g_free(record);
         return NULL;
 }
@@ -46,159 +69,12 @@ RunRecord *run_record_copy(const RunRecord *record) {
         RunRecord *copy = g_new(RunRecord, 1);
 
         *copy = *record;
-        copy->run = g_strdup(record->run);
-        copy->job = g_strdup(record->job);
-        copy->node = g_strdup(record->node);
-        copy->boot = g_strdup(record->boot);
-        copy->nonce = g_strdup(record->nonce);
-        copy->unit = g_strdup(record->unit);
-        copy->invocation = g_strdup(record->invocation);
-        copy->locks = g_strdupv(record->locks);
-        copy->why = g_strdup(record->why);
-        copy->who = g_strdup(record->who);
+        field_table_own(fields, copy);
         return copy;
 }
 
-static void set_string(json_t *object, const char *key, const char *value) {
-        if (value && *value)
-                json_object_set_new(object, key, json_string(value));
-}
-
-static void set_time(json_t *object, const char *key, usec_t value) {
-        if (value)
-                json_object_set_new(object, key, seconds_to_json(value));
-}
-
-static void set_integer(json_t *object, const char *key, int64_t value) {
-        if (value)
-                json_object_set_new(object, key, json_integer(value));
-}
-
 json_t *run_record_to_json(const RunRecord *record) {
-        json_t *object = json_object();
-
-        set_string(object, "run", record->run);
-        set_string(object, "job", record->job);
-        json_object_set_new(object, "tick",
-                            record->tick ? json_integer(record->tick) : json_null());
-        set_integer(object, "to", record->to);
-        set_integer(object, "count", record->count);
-        set_integer(object, "attempt", record->attempt);
-        json_object_set_new(object, "state", json_string(run_state_to_string(record->state)));
-        set_string(object, "why", record->why);
-        set_string(object, "node", record->node);
-        set_string(object, "unit", record->unit);
-        set_string(object, "invocation", record->invocation);
-        if (record->exit_status >= 0)
-                json_object_set_new(object, "exit", json_integer(record->exit_status));
-        set_integer(object, "signal", record->signal);
-        set_time(object, "claimed", record->claimed);
-        set_time(object, "started", record->started);
-        set_time(object, "ended", record->ended);
-        if (record->cpu != USEC_INFINITY)
-                json_object_set_new(object, "cpu", seconds_to_json(record->cpu));
-        set_integer(object, "token", record->token);
-        set_string(object, "who", record->who);
-        set_string(object, "boot", record->boot);
-        set_string(object, "nonce", record->nonce);
-        if (record->locks && *record->locks) {
-                json_t *locks = json_array();
-                for (char **path = record->locks; *path; path++)
-                        json_array_append_new(locks, json_string(*path));
-                json_object_set_new(object, "locks", locks);
-        }
-        return object;
-}
-
-static bool take_string(const json_t *object, const char *key, char **value) {
-        const json_t *member = json_object_get(object, key);
-
-        if (!member)
-                return true;
-        if (!json_is_string(member))
-                return false;
-        *value = g_strdup(json_string_value(member));
-        return true;
-}
-
-static bool take_integer(const json_t *object, const char *key, int64_t low, int64_t high,
-                         int64_t *value) {
-        const json_t *member = json_object_get(object, key);
-
-        if (!member || json_is_null(member))
-                return true;
-        if (!json_is_integer(member) || json_integer_value(member) < low ||
-            json_integer_value(member) > high)
-                return false;
-        *value = json_integer_value(member);
-        return true;
-}
-
-/* Seconds and their fraction apart: together they need more digits than a double has. */
-static bool take_time(const json_t *object, const char *key, usec_t *value) {
-        const json_t *member = json_object_get(object, key);
-        double number, whole;
-
-        if (!member || json_is_null(member))
-                return true;
-        number = json_number_value(member);
-        if (!json_is_number(member) || !(number >= 0 && number < TIME_LIMIT))
-                return false;
-        whole = floor(number);
-        *value =
-            (usec_t)whole * USEC_PER_SEC + (usec_t)llround((number - whole) * (double)USEC_PER_SEC);
-        return true;
-}
-
-static bool take_locks(const json_t *object, char ***value) {
-        const json_t *member = json_object_get(object, "locks");
-        g_autoptr(GPtrArray) paths = g_ptr_array_new_null_terminated(0, g_free, TRUE);
-        const json_t *path;
-        size_t index;
-
-        if (!member)
-                return true;
-        if (!json_is_array(member))
-                return false;
-        json_array_foreach(member, index, path) {
-                if (!json_is_string(path) || json_string_value(path)[0] != '/')
-                        return false;
-                g_ptr_array_add(paths, g_strdup(json_string_value(path)));
-        }
-        *value = (char **)g_ptr_array_free(g_steal_pointer(&paths), FALSE);
-        return true;
-}
-
-static bool take_strings(const json_t *object, RunRecord *record) {
-        return take_string(object, "run", &record->run) &&
-               take_string(object, "job", &record->job) &&
-               take_string(object, "node", &record->node) &&
-               take_string(object, "boot", &record->boot) &&
-               take_string(object, "nonce", &record->nonce) &&
-               take_string(object, "unit", &record->unit) &&
-               take_string(object, "invocation", &record->invocation) &&
-               take_string(object, "why", &record->why) &&
-               take_string(object, "who", &record->who) && take_locks(object, &record->locks);
-}
-
-static bool take_numbers(const json_t *object, RunRecord *record) {
-        int64_t count = 0, attempt = 0, exit_status = -1, signal = 0;
-
-        if (!take_integer(object, "tick", 0, SCHEDULE_TICK_MAX, &record->tick) ||
-            !take_integer(object, "to", 0, SCHEDULE_TICK_MAX, &record->to) ||
-            !take_integer(object, "count", 0, UINT32_MAX, &count) ||
-            !take_integer(object, "attempt", 0, UINT32_MAX, &attempt) ||
-            !take_integer(object, "exit", 0, 255, &exit_status) ||
-            !take_integer(object, "signal", 0, 255, &signal) ||
-            !take_integer(object, "token", 0, INT64_MAX, &record->token))
-                return false;
-        record->count = (unsigned)count;
-        record->attempt = (unsigned)attempt;
-        record->exit_status = (int)exit_status;
-        record->signal = (int)signal;
-        return take_time(object, "claimed", &record->claimed) &&
-               take_time(object, "started", &record->started) &&
-               take_time(object, "ended", &record->ended) && take_time(object, "cpu", &record->cpu);
+        return field_table_to_json(fields, record);
 }
 
 static bool is_name_or_none(const char *text) {
@@ -221,12 +97,7 @@ static bool has_names(const RunRecord *record) {
 int run_record_from_json(const json_t *object, RunRecord **ret_record) {
         _cleanup_(run_record_freep) RunRecord *record = run_record_new(NULL, NULL);
 
-        if (!json_is_object(object) || !take_strings(object, record) ||
-            !take_numbers(object, record))
-                return -EBADMSG;
-        if (!has_names(record) ||
-            run_state_from_string(json_string_value(json_object_get(object, "state")),
-                                  &record->state) < 0)
+        if (!field_table_from_json(fields, object, record) || !has_names(record))
                 return -EBADMSG;
         *ret_record = g_steal_pointer(&record);
         return 0;

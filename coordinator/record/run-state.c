@@ -4,19 +4,19 @@
 #include <errno.h>
 #include <string.h>
 
-static const char *const words[RUN_STATE_COUNT] = {
+const char *const run_state_words[RUN_STATE_COUNT + 1] = {
     [RUN_CLAIMED] = "claimed", [RUN_RUNNING] = "running",         [RUN_SUCCEEDED] = "succeeded",
     [RUN_FAILED] = "failed",   [RUN_TIMED_OUT] = "timed-out",     [RUN_STOPPED] = "stopped",
     [RUN_UNKNOWN] = "unknown", [RUN_INTERRUPTED] = "interrupted", [RUN_SKIPPED] = "skipped",
 };
 
 const char *run_state_to_string(RunState state) {
-        return words[state];
+        return run_state_words[state];
 }
 
 int run_state_from_string(const char *word, RunState *ret_state) {
         for (int state = 0; state < RUN_STATE_COUNT; state++)
-                if (word && strcmp(words[state], word) == 0) {
+                if (word && strcmp(run_state_words[state], word) == 0) {
                         *ret_state = (RunState)state;
                         return 0;
                 }

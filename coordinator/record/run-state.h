@@ -17,7 +17,9 @@ typedef enum RunState {
         RUN_STATE_COUNT,
 } RunState;
 
-/* Return: the constant word of DESIGN section 7. */
+/* The words in which records and people speak of them, by state; NULL-terminated. */
+extern const char *const run_state_words[RUN_STATE_COUNT + 1];
+/* Return: the constant word. */
 const char *run_state_to_string(RunState state);
 
 /* Return: 0 with *ret_state, or -EINVAL. */
