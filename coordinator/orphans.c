@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "damaged.h"
 #include "log.h"
 #include "members.h"
 #include "message-id.h"
@@ -18,7 +19,6 @@
 #include "settle.h"
 
 #define LOOK_AGAIN (1 * USEC_PER_SEC)
-#define LEFT_ALONE_LOOK (5 * USEC_PER_MINUTE)
 
 typedef struct DeadNode DeadNode;
 
@@ -29,7 +29,8 @@ typedef struct Orphan {
         RunRecord *record;
         GPtrArray *lock_calls; /* OrphanLock */
         unsigned pending;
-        bool locked; /* a contender of it still stands */
+        bool damaged; /* the record is not one */
+        bool locked;  /* a contender of it still stands */
         Settle *settle;
 } Orphan;
 
@@ -45,7 +46,6 @@ struct DeadNode {
         ZkCall *list_call;
         GPtrArray *found; /* Orphan */
         unsigned pending;
-        unsigned left_alone; /* entries of this look that nobody can settle */
         unsigned looks;
 };
 
@@ -120,7 +120,7 @@ static void look_in(DeadNode *dead, usec_t delay) {
  * again, until there are none. */
 static void orphan_done(DeadNode *dead) {
         if (--dead->pending == 0)
-                look_in(dead, dead->left_alone == dead->found->len ? LEFT_ALONE_LOOK : LOOK_AGAIN);
+                look_in(dead, LOOK_AGAIN);
 }
 
 static void on_settled(SettleOutcome outcome, void *userdata) {
@@ -150,7 +150,9 @@ static void settle_orphan(Orphan *orphan) {
         orphan->record->state = RUN_UNKNOWN;
         orphan->record->ended = clock_realtime();
         g_free(orphan->record->why);
-        orphan->record->why = g_strdup_printf("node %s vanished while it ran", orphan->dead->node);
+        orphan->record->why = g_strdup_printf(orphan->damaged ? DAMAGED_WHY ", and node %s vanished"
+                                                              : "node %s vanished while it ran",
+                                              orphan->dead->node);
         if (members_contains(coordinator->members, orphan->dead->node) ||
             settle_start(coordinator, &request, on_settled, orphan, &orphan->settle) < 0)
                 orphan_done(orphan->dead);
@@ -213,18 +215,17 @@ static void on_record(OpenRun *open, ZkCode code, RunRecord *record, int32_t ver
                       void *userdata) {
         Orphan *orphan = userdata;
 
-        orphan->record =
-            code == ZK_NO_NODE ? open_run_record_of_nothing(open, orphan->dead->node) : record;
+        /* Without a record only the member node tells that nothing of it lives (check_locks()). */
+        orphan->damaged = code == ZK_OK && !record;
+        orphan->record = code == ZK_NO_NODE || orphan->damaged
+                             ? open_run_record_of_nothing(open, orphan->dead->node)
+                             : record;
         if (orphan->record && orphan->record->state == RUN_CLAIMED) {
                 check_locks(orphan);
                 return;
         }
-        /* Settled: then nothing stands open. What cannot be read is left for people, and seldom
-         * looked at again. */
-        if (record)
+        if (record) /* settled: then nothing stands open */
                 remove_entry(orphan);
-        else if (code == ZK_OK)
-                orphan->dead->left_alone++;
         orphan_done(orphan->dead);
 }
 
@@ -263,7 +264,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
 
         dead->timer = sd_event_source_disable_unref(dead->timer);
         g_ptr_array_set_size(dead->found, 0);
-        dead->pending = dead->left_alone = 0;
+        dead->pending = 0;
         dead->looks++;
         if (members_contains(coordinator->members, dead->node)) {
                 g_hash_table_remove(dead->orphans->dead, dead->node);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "damaged.h"
 #include "leftovers.h"
 #include "log.h"
 #include "message-id.h"
@@ -121,32 +122,34 @@ static bool is_known(const Recovery *recovery, const OpenRun *open) {
                g_hash_table_contains(recovery->coordinator->claiming, key);
 }
 
-static void tell(Recovery *recovery, const OpenRun *open, const char *what) {
+static void tell_doubt(Recovery *recovery, const OpenRun *open) {
         const LogAbout about = {
             .message_id = MESSAGE_FOREIGN_DATA, .job = open->job, .run = open->run};
-        g_autofree char *key = g_strdup_printf("%s:%s %s", open->job, open->run, what);
+        g_autofree char *key = run_key(open->job, open->run);
 
         if (!g_hash_table_contains(recovery->told, key))
-                log_warning(&about, "%s/%s:%s: stands open, but has no record that we can read; %s",
-                            recovery->path, open->job, open->run, what);
+                log_warning(&about,
+                            "%s/%s:%s: stands open, but has no record that we can read; its unit "
+                            "goes on, and the locks are kept for it",
+                            recovery->path, open->job, open->run);
         g_hash_table_add(recovery->told, g_steal_pointer(&key));
 }
 
 /* There is no record, or none that we can read. */
 static void without_record(Recovery *recovery, const OpenRun *open, bool deleted) {
+        Coordinator *coordinator = recovery->coordinator;
         g_autofree char *unit = unit_name_for_run(open->job, open->run);
 
-        if (leftovers_alive(recovery->coordinator->leftovers, unit)) {
-                tell(recovery, open, "its unit goes on, and the locks are kept for it");
+        if (leftovers_alive(coordinator->leftovers, unit)) {
+                tell_doubt(recovery, open);
                 g_hash_table_add(recovery->found, g_steal_pointer(&unit));
                 return;
         }
-        if (deleted && !is_known(recovery, open))
-                (void)run_recover_nothing(
-                    recovery->coordinator,
-                    open_run_record_of_nothing(open, recovery->coordinator->config->node_name));
-        else if (!deleted)
-                tell(recovery, open, "left alone");
+        if (is_known(recovery, open))
+                return;
+        (void)run_recover_nothing(
+            coordinator, open_run_record_of_nothing(open, coordinator->config->node_name),
+            g_strdup(deleted ? "its record was deleted from ZooKeeper" : DAMAGED_WHY));
 }
 
 static void on_record(OpenRun *open, ZkCode code, RunRecord *record, int32_t version,

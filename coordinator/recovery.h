@@ -3,8 +3,7 @@
  * found again by its unit's name and settled, never started: claimed without a unit is unknown.
  *
  * One without a record that we can read goes on as long as its unit does, and keeps whatever locks
- * we have; after that it is settled as unknown where somebody deleted the record, and left alone
- * where it is damaged. */
+ * we have; after that it is settled as unknown. */
 #pragma once
 
 #include "coordinator.h"

@@ -316,10 +316,10 @@ Run *run_recover(Coordinator *coordinator, RunRecord *record, int32_t record_ver
         return run;
 }
 
-Run *run_recover_nothing(Coordinator *coordinator, RunRecord *record) {
+Run *run_recover_nothing(Coordinator *coordinator, RunRecord *record, char *why) {
         Run *run = run_new(coordinator, record, NULL, history_of(coordinator, record->job));
 
         run->record_version = -1;
-        over(run, RUN_UNKNOWN, g_strdup("its record was deleted from ZooKeeper"));
+        over(run, RUN_UNKNOWN, why);
         return run;
 }

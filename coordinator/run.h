@@ -32,8 +32,9 @@ Run *run_start(Coordinator *coordinator, const JobSpec *spec, RunRecord *record,
 Run *run_recover(Coordinator *coordinator, RunRecord *record, int32_t record_version,
                  bool attached);
 
-/* The same for one whose record somebody deleted, and whose unit is gone: settled as unknown. */
-Run *run_recover_nothing(Coordinator *coordinator, RunRecord *record);
+/* The same for one whose record somebody deleted or damaged, and whose unit is gone: settled as
+ * unknown. `why` is taken over. */
+Run *run_recover_nothing(Coordinator *coordinator, RunRecord *record, char *why);
 
 Run *run_free(Run *run);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "damaged.h"
 #include "ledger.h"
 #include "log.h"
 #include "message-id.h"
@@ -52,6 +53,7 @@ struct Settle {
         unsigned pending;
         ZkCode read_code; /* the worst answer */
         bool finished_elsewhere, finished_already;
+        bool damage_kept;
         ZkCall *write;
         sd_event_source *pause;
         unsigned attempts, pauses;
@@ -260,22 +262,35 @@ static void judge_record(Settle *settle, const RunRecord *found) {
                 settle->finished_elsewhere = true;
 }
 
+/* Return: whether it is a record, and the one of our run. */
+static bool is_of_run(const Settle *settle, const RunRecord *found) {
+        return found && strcmp(found->job, settle->record->job) == 0 &&
+               strcmp(found->run, settle->record->run) == 0;
+}
+
+/* It is written anew. */
+static void note_damage(Settle *settle, const ZkReply *reply) {
+        if (!settle->damage_kept)
+                damaged_keep(session_zk(settle->coordinator->session),
+                             settle->coordinator->config->root, settle->record->job,
+                             settle->record->run, reply->data, reply->data_size);
+        settle->damage_kept = true;
+}
+
 static void on_record(const ZkReply *reply, void *userdata) {
         SettleRead *item = userdata;
         Settle *settle = item->settle;
         _cleanup_(run_record_freep) RunRecord *found = NULL;
-        const LogAbout about = {.message_id = MESSAGE_FOREIGN_DATA,
-                                .job = settle->record->job,
-                                .run = settle->record->run};
 
         item->call = NULL;
         settle->record_known = true;
         settle->record_version = reply->code == ZK_OK ? reply->stat.version : -1;
-        if (reply->code == ZK_OK && run_record_decode(reply->data, reply->data_size, &found) < 0)
-                log_warning(&about, "%s: not a run's record any more; it is written anew",
-                            settle->record_path);
-        if (found)
+        if (reply->code == ZK_OK)
+                (void)run_record_decode(reply->data, reply->data_size, &found);
+        if (is_of_run(settle, found))
                 judge_record(settle, found);
+        else if (reply->code == ZK_OK)
+                note_damage(settle, reply);
         answered(settle, reply->code);
 }
 

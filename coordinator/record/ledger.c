@@ -268,8 +268,8 @@ int ledger_claim(Ledger *ledger, const RunRecord *record) {
         return 0;
 }
 
-static bool is_newer(const RunRecord *record, const RunRecord *last) {
-        return !last || strcmp(record->run, last->run) == 0 || record->claimed >= last->claimed;
+static bool is_newer(const RunRecord *record, usec_t claimed, const RunRecord *last) {
+        return !last || strcmp(record->run, last->run) == 0 || claimed >= last->claimed;
 }
 
 /* What `status` shows of the newest run; the rest stands in its record. */
@@ -287,10 +287,13 @@ static RunRecord *record_short(const RunRecord *record) {
 
 int ledger_settle(Ledger *ledger, const RunRecord *record, const Schedule *schedule) {
         LedgerEntry *entry = find_run(ledger, record->run);
+        /* Where the record was lost, the entry still knows. */
+        usec_t claimed = record->claimed || !entry ? record->claimed : entry->claimed;
 
-        if (record->state != RUN_SKIPPED && is_newer(record, ledger->last) &&
+        if (record->state != RUN_SKIPPED && is_newer(record, claimed, ledger->last) &&
             (entry || (ledger->last && strcmp(record->run, ledger->last->run) == 0))) {
                 RunRecord *last = record_short(record);
+                last->claimed = claimed;
                 run_record_free(ledger->last);
                 ledger->last = last;
         }

@@ -43,6 +43,10 @@ char *path_run(const char *root, const char *job, const char *run) {
         return g_strconcat(root, "/jobs/", job, "/runs/", run, NULL);
 }
 
+char *path_damaged(const char *root, const char *job, const char *run) {
+        return g_strconcat(root, "/jobs/", job, "/damaged-", run, NULL);
+}
+
 char *path_open(const char *root) {
         return g_strconcat(root, "/open", NULL);
 }

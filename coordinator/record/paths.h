@@ -13,6 +13,8 @@ char *path_jobs(const char *root);
 char *path_job(const char *root, const char *job);
 char *path_runs(const char *root, const char *job);
 char *path_run(const char *root, const char *job, const char *run);
+/* What stood where the record of a run was to be. */
+char *path_damaged(const char *root, const char *job, const char *run);
 char *path_open(const char *root);
 char *path_open_node(const char *root, const char *node);
 /* The open entry's name is "JOB:RUN": a job's name has no colon. */

@@ -169,11 +169,15 @@ class Restarts(ClusterTest):
         self.fleet.wait_run(lambda other: other.job == "second" and other.start > run.end, 20, "the lock moves then")
         self.assert_exclusive({"first": {"data": EXCLUSIVE}, "second": {"data": EXCLUSIVE}})
 
-    def test_a_damaged_record_costs_its_run_no_lock(self):
-        self.assert_lock_was_kept(self.record_spoilt("set {} ]["))
-
-    def test_a_deleted_record_costs_its_run_no_lock_and_is_settled_in_the_end(self):
-        run = self.record_spoilt("delete {}")
+    def assert_settled_as_unknown_and_runs_again(self, run):
         self.assert_lock_was_kept(run)
         record = self.fleet.wait_ledger("first", lambda record: record["run"] == run.run and record["state"] in history.FINAL_STATES, 20, "settled")
         self.assertEqual((record["state"], record["node"]), ("unknown", run.node))
+        self.fleet.jobkeeper("n1", "run", "first")
+        self.fleet.wait_run(lambda other: other.job == "first" and other.start > run.end, 20, "the job runs again")
+
+    def test_a_damaged_record_costs_its_run_no_lock_and_is_settled_in_the_end(self):
+        self.assert_settled_as_unknown_and_runs_again(self.record_spoilt("set {} ]["))
+
+    def test_a_deleted_record_costs_its_run_no_lock_and_is_settled_in_the_end(self):
+        self.assert_settled_as_unknown_and_runs_again(self.record_spoilt("delete {}"))

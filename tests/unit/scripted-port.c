@@ -1,6 +1,7 @@
 /* See scripted-port.h. */
 #include "scripted-port.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "session-private.h"
@@ -125,10 +126,14 @@ void port_tell(Zk *zk, ZkState state) {
         zk->options.state(zk, state, zk->options.userdata);
 }
 
+/* Return: NULL, as for a session that is over, where there is none. */
 static ZkCall *request(Zk *zk, Request what, const char *path, ZkReplyFunc func, void *userdata,
                        ZkCall **ret_call) {
-        ZkCall *call = g_new0(ZkCall, 1);
+        ZkCall *call;
 
+        if (!zk)
+                return NULL;
+        call = g_new0(ZkCall, 1);
         call->request = what;
         call->path = g_strdup(path);
         call->func = func;
@@ -146,6 +151,8 @@ static int request_watch(Zk *zk, Request what, const char *path, ZkReplyFunc fun
                          ZkWatch **ret_watch) {
         ZkCall *call = request(zk, what, path, func, userdata, ret_call);
 
+        if (!call)
+                return -ENOTCONN;
         if (!ret_watch)
                 return 0;
         call->watch = g_new0(ZkWatch, 1);
@@ -162,6 +169,8 @@ int zk_create(Zk *zk, const char *path, const char *data, unsigned flags, ZkRepl
               void *userdata, ZkCall **ret_call) {
         ZkCall *call = request(zk, REQUEST_CREATE, path, func, userdata, ret_call);
 
+        if (!call)
+                return -ENOTCONN;
         call->flags = flags;
         call->data = g_strdup(data);
         return 0;
@@ -171,6 +180,8 @@ int zk_set(Zk *zk, const char *path, const char *data, int32_t version, ZkReplyF
            void *userdata, ZkCall **ret_call) {
         ZkCall *call = request(zk, REQUEST_SET, path, func, userdata, ret_call);
 
+        if (!call)
+                return -ENOTCONN;
         call->version = version;
         call->data = g_strdup(data);
         return 0;
@@ -178,13 +189,16 @@ int zk_set(Zk *zk, const char *path, const char *data, int32_t version, ZkReplyF
 
 int zk_delete(Zk *zk, const char *path, int32_t version, ZkReplyFunc func, void *userdata,
               ZkCall **ret_call) {
-        request(zk, REQUEST_DELETE, path, func, userdata, ret_call)->version = version;
+        ZkCall *call = request(zk, REQUEST_DELETE, path, func, userdata, ret_call);
+
+        if (!call)
+                return -ENOTCONN;
+        call->version = version;
         return 0;
 }
 
 int zk_sync(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call) {
-        (void)request(zk, REQUEST_SYNC, path, func, userdata, ret_call);
-        return 0;
+        return request(zk, REQUEST_SYNC, path, func, userdata, ret_call) ? 0 : -ENOTCONN;
 }
 
 int zk_get(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call,
@@ -209,6 +223,8 @@ int zk_multi(Zk *zk, const ZkOp *ops, size_t n_ops, ZkReplyFunc func, void *user
              ZkCall **ret_call) {
         ZkCall *call = request(zk, REQUEST_MULTI, ops[0].path, func, userdata, ret_call);
 
+        if (!call)
+                return -ENOTCONN;
         call->n_ops = n_ops;
         call->ops = g_memdup2(ops, n_ops * sizeof(*ops));
         for (size_t i = 0; i < n_ops; i++) {

@@ -1,0 +1,255 @@
+/* Records of runs that somebody deleted or wrote over, in a whole daemon (daemon-fixture.h):
+ * whoever may live keeps its locks, and after that the job goes on. */
+#include "daemon-fixture.h"
+#include "ledger.h"
+#include "paths.h"
+#include "run.h"
+
+#define ROOT "/jobkeeper"
+#define JOB_PATH ROOT "/jobs/a"
+#define RUNS_PATH JOB_PATH "/runs"
+#define LOCK_PATH ROOT "/locks/job:a"
+#define GARBAGE "]["
+
+static char *run_name; /* of the first run, whose record is lost */
+
+static void setup_run(void) {
+        setup();
+        write_job("    every: 1s\n    exec: [/bin/true]\n");
+}
+
+static void teardown_run(void) {
+        g_clear_pointer(&run_name, g_free);
+        teardown();
+}
+
+TestSuite(lost_records, .init = setup_run, .fini = teardown_run);
+
+static bool has_started(void) {
+        return service_newest() && service_newest()->state == SERVICE_RUNNING &&
+               service_newest()->unit;
+}
+
+static Service *first_service(void) {
+        return service_manager.services->pdata[0];
+}
+
+/* A run is under way, and its daemon is gone. */
+static void leave_a_run(void) {
+        GHashTableIter iterator;
+        gpointer value;
+
+        open_daemon();
+        await(has_started, "a start");
+        g_hash_table_iter_init(&iterator, coordinator->runs);
+        cr_assert(g_hash_table_iter_next(&iterator, NULL, &value));
+        run_name = g_strdup(((Run *)value)->record->run);
+        close_daemon();
+}
+
+static char *record_path(void) {
+        return path_run(ROOT, "a", run_name);
+}
+
+static void damage(const char *data) {
+        g_autofree char *path = record_path();
+
+        server_set(server_node(path), data);
+}
+
+static Run *the_run(void) {
+        g_autofree char *key = run_key("a", run_name);
+
+        return g_hash_table_lookup(coordinator->runs, key);
+}
+
+static bool is_open(void) {
+        g_autofree char *path = path_open_run(ROOT, "n1", "a", run_name);
+
+        return server_node(path);
+}
+
+static bool is_settled(void) {
+        return !is_open() && !the_run();
+}
+
+static bool is_ready(void) {
+        return coordinator->ready;
+}
+
+static bool has_started_again(void) {
+        return started->len > 1;
+}
+
+static void expect_unknown(const char *why) {
+        g_autofree char *path = record_path();
+        const char *data = server_data(path);
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        cr_assert_eq(run_record_decode(data, strlen(data), &record), 0, "%s", data);
+        cr_expect_eq(record->state, RUN_UNKNOWN);
+        cr_expect_str_eq(record->why, why);
+        data = server_data(JOB_PATH);
+        cr_assert_eq(ledger_decode(data, strlen(data), &ledger), 0);
+        cr_expect_null(ledger_find_run(ledger, run_name));
+        cr_expect_str_eq(ledger->last->run, run_name);
+        cr_expect_neq(ledger->last->claimed, 0);
+}
+
+static void expect_kept(const char *data) {
+        g_autofree char *path = path_damaged(ROOT, "a", run_name);
+
+        cr_expect_str_eq(server_data(path), data);
+}
+
+/* ---- tests ---- */
+
+Test(lost_records, a_damaged_one_keeps_its_lock_while_its_unit_lives_and_then_goes) {
+        leave_a_run();
+        damage(GARBAGE);
+        open_daemon_again();
+        await(is_ready, "ready");
+        serve_for(2 * USEC_PER_SEC);
+        cr_expect(is_open());
+        cr_expect_eq(server_count(LOCK_PATH), 1, "its contender stands");
+        cr_expect_eq(started->len, 1);
+        cr_expect_eq(first_service()->stops, 0);
+        service_exit(first_service(), 0);
+        await(is_settled, "it is settled");
+        expect_unknown("its record in ZooKeeper was damaged");
+        expect_kept(GARBAGE);
+        await(has_started_again, "the job runs again");
+}
+
+Test(lost_records, a_damaged_one_whose_unit_is_gone_goes_at_once) {
+        leave_a_run();
+        service_exit(first_service(), 0);
+        damage(GARBAGE);
+        open_daemon_again();
+        await(has_started_again, "the job runs again");
+        cr_expect(is_settled());
+        expect_unknown("its record in ZooKeeper was damaged");
+}
+
+/* One of another run is none of this one's. */
+Test(lost_records, that_of_another_run_is_as_good_as_damaged) {
+        static const char other[] = "{\"run\":\"10-1\",\"job\":\"a\",\"state\":\"claimed\"}";
+
+        leave_a_run();
+        service_exit(first_service(), 0);
+        damage(other);
+        open_daemon_again();
+        await(has_started_again, "the job runs again");
+        expect_unknown("its record in ZooKeeper was damaged");
+        expect_kept(other);
+}
+
+Test(lost_records, a_deleted_one_is_made_again) {
+        g_autofree char *path = NULL;
+
+        leave_a_run();
+        path = record_path();
+        service_exit(first_service(), 0);
+        server_remove(path);
+        open_daemon_again();
+        await(has_started_again, "the job runs again");
+        expect_unknown("its record was deleted from ZooKeeper");
+}
+
+/* Its daemon knows how it ends. */
+Test(lost_records, what_is_damaged_under_its_daemon_is_written_anew) {
+        g_autofree char *path = NULL;
+
+        open_daemon();
+        await(has_started, "a start");
+        run_name = g_strdup(strchr(first_service()->name, '-') + strlen("-a-"));
+        *strrchr(run_name, '.') = '\0';
+        damage(GARBAGE);
+        service_exit(first_service(), 3);
+        await(is_settled, "it is settled");
+        path = record_path();
+        cr_expect_not_null(strstr(server_data(path), "\"failed\""), "%s", server_data(path));
+        expect_kept(GARBAGE);
+        await(has_started_again, "the job runs again");
+}
+
+/* ---- runs of another node, which vanished ---- */
+
+static bool is_idle(void) {
+        return g_hash_table_size(coordinator->runs) == 0;
+}
+
+/* As its daemon left it. */
+static void claimed_by_another(const char *record) {
+        int64_t tick;
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        _cleanup_(run_record_freep) RunRecord *claim = NULL;
+        g_autofree char *data = NULL, *path = NULL, *open = NULL;
+
+        open_daemon();
+        await(is_ready, "ready");
+        await(has_started, "a start");
+        service_exit(service_newest(), 0);
+        await(is_idle, "it is settled");
+        close_daemon();
+        tick = (int64_t)(clock_realtime() / USEC_PER_SEC) + 1;
+        run_name = g_strdup_printf("%" G_GINT64_FORMAT "-1", tick);
+        claim = run_record_new("a", run_name);
+        claim->tick = tick;
+        claim->attempt = 1;
+        claim->node = g_strdup("n2");
+        claim->claimed = clock_realtime();
+        data = g_strdup(server_data(JOB_PATH));
+        cr_assert_eq(ledger_decode(data, strlen(data), &ledger), 0);
+        cr_assert_eq(ledger_claim(ledger, claim), 0);
+        g_free(data);
+        data = ledger_encode(ledger);
+        server_set(server_node(JOB_PATH), data);
+        path = record_path();
+        if (record)
+                server_create(path, record, 0);
+        open = path_open_run(ROOT, "n2", "a", run_name);
+        server_create(ROOT "/open/n2", "", 0);
+        server_create(open, "", 0);
+        g_ptr_array_set_size(started, 0);
+}
+
+static bool n2_is_settled(void) {
+        g_autofree char *open = path_open_run(ROOT, "n2", "a", run_name);
+
+        return !server_node(open);
+}
+
+static bool has_started_any(void) {
+        return started->len > 0;
+}
+
+Test(lost_records, a_damaged_one_of_a_node_that_vanished_is_settled_by_others) {
+        claimed_by_another(GARBAGE);
+        open_daemon_again();
+        await(n2_is_settled, "it is settled");
+        expect_unknown("its record in ZooKeeper was damaged, and node n2 vanished");
+        expect_kept(GARBAGE);
+        await(has_started_any, "the job runs again");
+}
+
+Test(lost_records, so_is_a_deleted_one) {
+        claimed_by_another(NULL);
+        open_daemon_again();
+        await(n2_is_settled, "it is settled");
+        expect_unknown("node n2 vanished while it ran");
+        await(has_started_any, "the job runs again");
+}
+
+/* Whoever is a member answers for its runs itself. */
+Test(lost_records, one_of_a_node_that_is_there_is_left_to_it) {
+        claimed_by_another(GARBAGE);
+        server_create(ROOT "/nodes/n2", "{}", 77);
+        open_daemon_again();
+        await(is_ready, "ready");
+        serve_for(3 * USEC_PER_SEC);
+        cr_expect_not(n2_is_settled());
+        server_delete(ROOT "/nodes/n2");
+        await(n2_is_settled, "it is settled");
+}
