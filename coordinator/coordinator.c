@@ -18,6 +18,7 @@
 #include "orphans.h"
 #include "paths.h"
 #include "placement.h"
+#include "prune.h"
 #include "ranking.h"
 #include "recovery.h"
 #include "requests.h"
@@ -434,6 +435,7 @@ static void session_lost(Coordinator *coordinator) {
         command_locks_session_lost(coordinator->command_locks);
         requests_reset(coordinator->requests);
         orphans_reset(coordinator->orphans);
+        pruner_reset(coordinator->pruner);
         recovery_reset(coordinator->recovery);
         members_reset(coordinator->members);
         tree_reset(coordinator->tree);
@@ -747,6 +749,7 @@ static int open_all(Coordinator *coordinator) {
         coordinator->recovery = recovery_new(coordinator);
         coordinator->leftovers = leftovers_new(coordinator);
         coordinator->orphans = orphans_new(coordinator);
+        coordinator->pruner = pruner_new(coordinator);
         coordinator->requests = requests_new(coordinator);
         if ((r = jobset_load(coordinator->jobset, (const char *const *)coordinator->directories,
                              coordinator->config)) < 0) {
@@ -812,6 +815,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         g_hash_table_unref(coordinator->claiming);
         requests_free(coordinator->requests);
         orphans_free(coordinator->orphans);
+        pruner_free(coordinator->pruner);
         leftovers_free(coordinator->leftovers);
         recovery_free(coordinator->recovery);
         members_free(coordinator->members);

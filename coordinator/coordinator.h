@@ -50,6 +50,7 @@ typedef struct Fitness Fitness;
 typedef struct Leftovers Leftovers;
 typedef struct Members Members;
 typedef struct Orphans Orphans;
+typedef struct Pruner Pruner;
 typedef struct Recovery Recovery;
 typedef struct Requests Requests;
 typedef struct Run Run;
@@ -87,6 +88,7 @@ struct Coordinator {
         Recovery *recovery;
         Leftovers *leftovers;
         Orphans *orphans;
+        Pruner *pruner;
         Requests *requests;
         CommandLocks *command_locks;
         Surface *surface;

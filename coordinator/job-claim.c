@@ -38,8 +38,6 @@ static void claim_won(ScheduledJob *job) {
         LockSet *locks = g_steal_pointer(&job->locks);
 
         scheduled_job_set_ledger(job, ledger, version);
-        if (job->records)
-                g_ptr_array_add(job->records, g_strdup(record->run));
         if (job->request)
                 scheduled_job_drop_request(job, record->run);
         (void)run_start(job->coordinator, job->asked_spec, record, locks);
@@ -97,21 +95,18 @@ static void on_records(const ZkReply *reply, void *userdata) {
         ScheduledJob *job = userdata;
 
         job->records_call = NULL;
-        if (reply->code == ZK_OK)
-                scheduled_job_set_records(job, reply->children, reply->n_children);
-        else if (reply->code ==
-                 ZK_NO_NODE) /* somebody deleted the directory: no claim without it */
+        job->records_there = reply->code == ZK_OK;
+        if (reply->code == ZK_NO_NODE) /* somebody deleted the directory: no claim without it */
                 job_ledger_create_runs(job);
 }
 
-/* The list of records is needed when the run is settled, to drop the oldest in the same
- * transaction; read on the way. */
-static void read_records(ScheduledJob *job) {
+/* Once a session, on the way. */
+static void look_for_records(ScheduledJob *job) {
         g_autofree char *path = path_runs(job->coordinator->config->root, job->name);
 
-        if (!job->records && !job->records_call)
-                (void)zk_get_children(node_zk(job->coordinator->node), path, on_records, job,
-                                      &job->records_call, NULL, NULL, NULL);
+        if (!job->records_there && !job->records_call)
+                (void)zk_exists(node_zk(job->coordinator->node), path, on_records, job,
+                                &job->records_call, NULL, NULL, NULL);
 }
 
 /* Return: whether a run of the job is still being ended here, though the ledger has done with it:
@@ -157,7 +152,7 @@ void job_claim_begin(ScheduledJob *job) {
         job->operation = JOB_OPERATION_CLAIMING;
         job->claim_key = run_key(job->name, run);
         g_hash_table_add(coordinator->claiming, g_strdup(job->claim_key));
-        read_records(job);
+        look_for_records(job);
 }
 
 /* ---- queueing ---- */

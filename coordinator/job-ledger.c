@@ -11,6 +11,7 @@
 #include "message-id.h"
 #include "paths.h"
 #include "placement.h"
+#include "prune.h"
 #include "resource.h"
 #include "scheduled-job-internal.h"
 #include "skip-record.h"
@@ -47,6 +48,9 @@ static void write_succeeded(ScheduledJob *job, const ZkReply *reply) {
                 digest_memory_set(job->coordinator->digests, job->name, job->remember);
         if (job->write_note)
                 log_info(&about, "%s", job->write_note);
+        if (g_strcmp0(job->write_note_id, MESSAGE_TICK_SKIPPED) ==
+            0) /* so there is a record of it */
+                pruner_note(job->coordinator->pruner, job->name);
 }
 
 static void on_written(const ZkReply *reply, void *userdata) {

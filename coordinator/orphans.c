@@ -143,7 +143,6 @@ static void settle_orphan(Orphan *orphan) {
             .record = orphan->record,
             .owner = orphan->dead->node,
             .record_version = -1,
-            .history = UINT32_MAX, /* pruning is the next run's business */
             .only_if_claimed = true,
         };
 

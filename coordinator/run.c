@@ -75,7 +75,6 @@ static void begin_settle(Run *run) {
             .record = run->record,
             .owner = run->record->node,
             .record_version = holds_its_locks(run) ? run->record_version : -1,
-            .history = run->history,
         };
 
         if (run->settle || run->phase != RUN_PHASE_SETTLING)
@@ -216,7 +215,7 @@ void run_stop(Run *run, bool interrupted, const char *why) {
 
 /* ---- the beginning ---- */
 
-static Run *run_new(Coordinator *coordinator, RunRecord *record, LockSet *locks, unsigned history) {
+static Run *run_new(Coordinator *coordinator, RunRecord *record, LockSet *locks) {
         Run *run = g_new0(Run, 1);
 
         run->coordinator = coordinator;
@@ -224,7 +223,6 @@ static Run *run_new(Coordinator *coordinator, RunRecord *record, LockSet *locks,
         run->record = record;
         run->key = run_key(record->job, record->run);
         run->locks = locks;
-        run->history = history;
         g_hash_table_insert(coordinator->runs, run->key, run);
         return run;
 }
@@ -241,7 +239,7 @@ static void over(Run *run, RunState state, char *why) {
 }
 
 Run *run_start(Coordinator *coordinator, const JobSpec *spec, RunRecord *record, LockSet *locks) {
-        Run *run = run_new(coordinator, record, locks, spec->history);
+        Run *run = run_new(coordinator, record, locks);
         RunUnitSpec unit_spec;
         int r;
 
@@ -269,12 +267,6 @@ Run *run_start(Coordinator *coordinator, const JobSpec *spec, RunRecord *record,
         return run;
 }
 
-static unsigned history_of(const Coordinator *coordinator, const char *name) {
-        const ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, name);
-
-        return job ? scheduled_job_spec(job)->history : JOB_HISTORY_DEFAULT;
-}
-
 /* Its unit is looked for. Some have to end whatever is found. */
 static void end_if_needed(Run *run) {
         const char *ended = leftovers_ended(run->coordinator->leftovers, run->record->unit);
@@ -288,7 +280,7 @@ static void end_if_needed(Run *run) {
 
 Run *run_recover(Coordinator *coordinator, RunRecord *record, int32_t record_version,
                  bool attached) {
-        Run *run = run_new(coordinator, record, NULL, history_of(coordinator, record->job));
+        Run *run = run_new(coordinator, record, NULL);
         const LogAbout fields = about(run, MESSAGE_RUN_ADOPTED);
         int r;
 
@@ -317,7 +309,7 @@ Run *run_recover(Coordinator *coordinator, RunRecord *record, int32_t record_ver
 }
 
 Run *run_recover_nothing(Coordinator *coordinator, RunRecord *record, char *why) {
-        Run *run = run_new(coordinator, record, NULL, history_of(coordinator, record->job));
+        Run *run = run_new(coordinator, record, NULL);
 
         run->record_version = -1;
         over(run, RUN_UNKNOWN, why);

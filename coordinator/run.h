@@ -12,9 +12,8 @@ struct Run {
         Coordinator *coordinator; /* weak: owns us */
         RunPhase phase;
         RunRecord *record;
-        char *key;        /* "JOB:RUN" */
-        unsigned history; /* how many records the job keeps */
-        LockSet *locks;   /* NULL where there are none, or the session they belonged to is gone */
+        char *key;      /* "JOB:RUN" */
+        LockSet *locks; /* NULL where there are none, or the session they belonged to is gone */
         Unit *unit;
         bool interrupted; /* we ended it, so its end is not its own result */
         bool recovering;  /* it is being found again: nothing is known of its unit yet */

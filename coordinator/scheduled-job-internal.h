@@ -33,7 +33,7 @@ struct ScheduledJob {
 
         Ledger *ledger; /* as last seen; NULL: not known */
         int32_t ledger_version;
-        GPtrArray *records;
+        bool records_there; /* their directory */
         ZkWatch *ledger_watch;
         bool drifted, replaced;
         char *fault;      /* why the ledger cannot be used */

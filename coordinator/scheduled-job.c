@@ -61,7 +61,7 @@ static void cancel(ScheduledJob *job) {
 void scheduled_job_reset(ScheduledJob *job) {
         cancel(job);
         job->ledger = ledger_free(job->ledger);
-        g_clear_pointer(&job->records, g_ptr_array_unref);
+        job->records_there = false;
         g_clear_pointer(&job->waited_run, g_free);
         g_queue_clear_full(job->requests, job_request_free);
         job->request = NULL;
@@ -103,22 +103,6 @@ void scheduled_job_set_ledger(ScheduledJob *job, Ledger *ledger, int32_t version
         ledger_free(job->ledger);
         job->ledger = ledger;
         job->ledger_version = version;
-}
-
-GPtrArray *scheduled_job_records(ScheduledJob *job) {
-        return job->records;
-}
-
-static gint name_compare(gconstpointer a, gconstpointer b) {
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-void scheduled_job_set_records(ScheduledJob *job, const char *const *names, size_t n) {
-        g_clear_pointer(&job->records, g_ptr_array_unref);
-        job->records = g_ptr_array_new_with_free_func(g_free);
-        for (size_t i = 0; i < n; i++)
-                g_ptr_array_add(job->records, g_strdup(names[i]));
-        g_ptr_array_sort(job->records, name_compare);
 }
 
 /* ---- timers ---- */

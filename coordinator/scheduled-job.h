@@ -34,11 +34,6 @@ void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, u
 /* The ledger as last seen, with its version; NULL when not known. Settles use and update it. */
 const Ledger *scheduled_job_ledger(const ScheduledJob *job, int32_t *ret_version);
 void scheduled_job_set_ledger(ScheduledJob *job, Ledger *ledger, int32_t version);
-/* The names of the job's records as last listed, sorted, oldest first; NULL when not known.
- * Borrowed; settles remove what they pruned. */
-GPtrArray *scheduled_job_records(ScheduledJob *job);
-void scheduled_job_set_records(ScheduledJob *job, const char *const *names, size_t n);
-
 typedef enum ScheduledJobState {
         JOB_UNREAD,
         JOB_IDLE,

@@ -9,10 +9,10 @@
 #include "log.h"
 #include "message-id.h"
 #include "paths.h"
+#include "prune.h"
 #include "scheduled-job.h"
 #include "zk-ops.h"
 
-#define PRUNE_MAX 8
 #define ATTEMPTS_BEFORE_PAUSE 4
 #define PAUSE (500 * USEC_PER_MSEC)
 #define PAUSE_MAX (8 * USEC_PER_SEC)
@@ -32,7 +32,6 @@ struct Settle {
         RunRecord *record;
         char *owner;
         char *record_path, *ledger_path, *runs_path, *open_path;
-        unsigned history;
         bool only_if_claimed;
 
         /* what is believed of the other side */
@@ -42,17 +41,17 @@ struct Settle {
         Ledger *ledger;    /* NULL: there is none that we could read */
         int32_t ledger_version;
         bool *lock_exists;
-        GPtrArray *records;
 
         /* what the write under way will have changed */
         Ledger *next_ledger;
-        GPtrArray *pruned;
         guint ledger_op;
 
         GPtrArray *reads; /* SettleRead */
         unsigned pending;
         ZkCode read_code; /* the worst answer */
         bool finished_elsewhere, finished_already;
+        bool refines; /* what stands there is "unknown", and we know better */
+        bool newer_attempt;
         bool damage_kept;
         ZkCall *write;
         sd_event_source *pause;
@@ -75,8 +74,6 @@ Settle *settle_free(Settle *settle) {
         sd_event_source_disable_unref(settle->pause);
         zk_call_free(settle->write);
         g_clear_pointer(&settle->reads, g_ptr_array_unref);
-        g_clear_pointer(&settle->records, g_ptr_array_unref);
-        g_clear_pointer(&settle->pruned, g_ptr_array_unref);
         ledger_free(settle->ledger);
         ledger_free(settle->next_ledger);
         run_record_free(settle->record);
@@ -94,10 +91,25 @@ static ScheduledJob *job_of(const Settle *settle) {
         return g_hash_table_lookup(settle->coordinator->jobs, settle->record->job);
 }
 
-static const Schedule *schedule_of(const Settle *settle) {
-        ScheduledJob *job = job_of(settle);
+/* Return: our own file's schedule where that is the definition in force, or NULL. */
+static const Schedule *own_schedule(const Settle *settle) {
+        const ScheduledJob *job = job_of(settle);
+        const Ledger *ledger = settle->next_ledger;
+        g_autofree char *digest = job ? job_spec_digest(scheduled_job_spec(job),
+                                                        settle->coordinator->config, ledger->from)
+                                      : NULL;
 
-        return job ? scheduled_job_spec(job)->schedule : NULL;
+        return g_strcmp0(digest, ledger->digest) == 0 ? scheduled_job_spec(job)->schedule : NULL;
+}
+
+/* The mark moves by the schedule in force, which is not ours where our file differs; one that is
+ * too long to stand in the ledger is known only to who has it. */
+static void settle_in_ledger(Settle *settle) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        int r = ledger_schedule(settle->next_ledger, &schedule);
+
+        (void)ledger_settle(settle->next_ledger, settle->record,
+                            r < 0 ? own_schedule(settle) : schedule);
 }
 
 /* The owner frees us in its callback or after it. */
@@ -130,38 +142,13 @@ static unsigned n_locks(const Settle *settle) {
         return settle->record->locks ? g_strv_length(settle->record->locks) : 0;
 }
 
-/* The oldest records beyond `history`, but never one that is still open or the one being settled.
- */
-static void choose_pruned(Settle *settle) {
-        g_clear_pointer(&settle->pruned, g_ptr_array_unref);
-        settle->pruned = g_ptr_array_new_with_free_func(g_free);
-        if (!settle->records || settle->records->len <= settle->history)
-                return;
-        for (guint i = 0;
-             i < settle->records->len - settle->history && settle->pruned->len < PRUNE_MAX; i++) {
-                const char *name = settle->records->pdata[i];
-                if (strcmp(name, settle->record->run) != 0 &&
-                    !(settle->next_ledger && ledger_find_run(settle->next_ledger, name)))
-                        g_ptr_array_add(settle->pruned,
-                                        g_strconcat(settle->runs_path, "/", name, NULL));
-        }
-}
-
 static void write_done(Settle *settle, const ZkReply *reply) {
         ScheduledJob *job = job_of(settle);
-        GPtrArray *cached = job ? scheduled_job_records(job) : NULL;
 
-        for (guint i = 0; cached && i < settle->pruned->len; i++) {
-                const char *name = strrchr(settle->pruned->pdata[i], '/') + 1;
-                for (guint j = 0; j < cached->len; j++)
-                        if (strcmp(cached->pdata[j], name) == 0) {
-                                g_ptr_array_remove_index(cached, j);
-                                break;
-                        }
-        }
         if (job && settle->next_ledger && settle->ledger_op < reply->n_results)
                 scheduled_job_set_ledger(job, g_steal_pointer(&settle->next_ledger),
                                          reply->results[settle->ledger_op].stat.version);
+        pruner_note(settle->coordinator->pruner, settle->record->job);
         finish(settle, SETTLE_DONE);
 }
 
@@ -195,10 +182,9 @@ static void write_result(Settle *settle) {
         settle->next_ledger = ledger_free(settle->next_ledger);
         if (settle->ledger) {
                 settle->next_ledger = ledger_copy(settle->ledger);
-                (void)ledger_settle(settle->next_ledger, settle->record, schedule_of(settle));
+                settle_in_ledger(settle);
                 ledger = ledger_encode(settle->next_ledger);
         }
-        choose_pruned(settle);
         if (settle->record_version >= 0)
                 zk_ops_add(ops, ZK_OP_SET, settle->record_path, record, settle->record_version);
         else if (!settle->no_directory)
@@ -211,8 +197,6 @@ static void write_result(Settle *settle) {
         for (guint i = 0; i < n_locks(settle); i++)
                 if (settle->lock_exists[i] && !settle->only_if_claimed)
                         zk_ops_add(ops, ZK_OP_DELETE, settle->record->locks[i], NULL, -1);
-        for (guint i = 0; i < settle->pruned->len; i++)
-                zk_ops_add(ops, ZK_OP_DELETE, settle->pruned->pdata[i], NULL, -1);
         if (ops->len == 0) { /* nothing is left of the job */
                 finish(settle, SETTLE_DONE);
                 return;
@@ -233,7 +217,7 @@ static void truth_is_read(Settle *settle) {
                 again_later(settle);
         else if (settle->finished_already)
                 finish(settle, SETTLE_DONE);
-        else if (settle->finished_elsewhere)
+        else if (settle->finished_elsewhere || (settle->refines && settle->newer_attempt))
                 finish(settle, SETTLE_ELSEWHERE);
         else
                 write_result(settle);
@@ -260,6 +244,8 @@ static void judge_record(Settle *settle, const RunRecord *found) {
         else if (!same || settle->only_if_claimed || found->state != RUN_UNKNOWN ||
                  ours->state == RUN_UNKNOWN)
                 settle->finished_elsewhere = true;
+        else
+                settle->refines = true;
 }
 
 /* Return: whether it is a record, and the one of our run. */
@@ -309,18 +295,23 @@ static void on_ledger(const ZkReply *reply, void *userdata) {
         answered(settle, reply->code);
 }
 
+/* Return: whether that is a later attempt of our tick. */
+static bool is_newer_attempt(const RunRecord *ours, const char *name) {
+        g_autofree char *prefix = g_strdup_printf("%" G_GINT64_FORMAT "-", ours->tick);
+
+        return ours->tick && g_str_has_prefix(name, prefix) && run_id_is_valid(name) &&
+               g_ascii_strtoull(name + strlen(prefix), NULL, 10) > ours->attempt;
+}
+
 static void on_records(const ZkReply *reply, void *userdata) {
         SettleRead *item = userdata;
         Settle *settle = item->settle;
-        ScheduledJob *job = job_of(settle);
 
         item->call = NULL;
         settle->no_directory = reply->code == ZK_NO_NODE;
-        g_clear_pointer(&settle->records, g_ptr_array_unref);
-        if (reply->code == ZK_OK && job) {
-                scheduled_job_set_records(job, reply->children, reply->n_children);
-                settle->records = g_ptr_array_ref(scheduled_job_records(job));
-        }
+        settle->newer_attempt = false;
+        for (size_t i = 0; i < reply->n_children; i++)
+                settle->newer_attempt |= is_newer_attempt(settle->record, reply->children[i]);
         answered(settle, reply->code);
 }
 
@@ -404,7 +395,7 @@ static void read_truth(Settle *settle) {
         g_ptr_array_set_size(settle->reads, 0);
         settle->pending = 0;
         settle->read_code = ZK_OK;
-        settle->finished_elsewhere = settle->finished_already = false;
+        settle->finished_elsewhere = settle->finished_already = settle->refines = false;
         if (!zk) {
                 finish(settle, SETTLE_AGAIN);
                 return;
@@ -428,8 +419,6 @@ static bool trust_what_we_know(Settle *settle, int32_t record_version) {
         settle->open_exists = true;
         for (guint i = 0; i < n_locks(settle); i++)
                 settle->lock_exists[i] = true;
-        if (scheduled_job_records(job))
-                settle->records = g_ptr_array_ref(scheduled_job_records(job));
         return true;
 }
 
@@ -459,7 +448,6 @@ int settle_start(Coordinator *coordinator, const SettleRequest *request, SettleF
         settle->userdata = userdata;
         settle->record = run_record_copy(request->record);
         settle->owner = g_strdup(request->owner);
-        settle->history = request->history;
         settle->only_if_claimed = request->only_if_claimed;
         settle->record_path = path_run(root, settle->record->job, settle->record->run);
         settle->ledger_path = path_job(root, settle->record->job);

@@ -1,13 +1,14 @@
 /* Settling: the one transaction that writes a run's result, and with it lets go of its locks.
  *
  *   check and set the record · set the ledger · delete open/NODE/RUN · delete the contenders that
- * are still ours · delete records beyond `history`
+ * are still ours
  *
  * The first try trusts what we know (the record's version, the ledger's last known version): one
  * flight when nobody else wrote. When it fails, the truth is read (record, ledger, which contenders
- * exist, which records there are) and it is tried again with that, until it is done, or there is
- * nothing to do because somebody settled it finally, or the session ends; then it is begun again in
- * the next session. After an unknown outcome the record that is read tells whether it was done.
+ * exist, whether there is a newer attempt) and it is tried again with that, until it is done, or
+ * there is nothing to do because somebody settled it finally, or the session ends; then it is begun
+ * again in the next session. After an unknown outcome the record that is read tells whether it was
+ * done.
  *
  * A record that another node settled as unknown (it could not know better) is refined to the true
  * result while no newer attempt exists.
@@ -31,9 +32,8 @@ typedef struct SettleRequest {
         const char *owner;       /* whose open entry: the node of the claim */
         int32_t record_version;  /* -1: not known, or its contenders may not be its own any more:
                                     read first */
-        unsigned history;
-        bool only_if_claimed; /* on behalf of a dead node: nothing is refined, and its contenders
-                                 are not deleted */
+        bool only_if_claimed;    /* on behalf of a dead node: nothing is refined, and its contenders
+                                    are not deleted */
 } SettleRequest;
 
 /* The request is copied. Return: 0; -ENOTCONN; negative errno. The callback comes from the loop. */

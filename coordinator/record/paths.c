@@ -77,6 +77,17 @@ int open_name_split(const char *name, char **ret_job, char **ret_run) {
         return 0;
 }
 
+bool run_id_is_valid(const char *id) {
+        size_t epoch = strspn(id, "0123456789");
+        const char *rest = id + epoch + 1;
+
+        if (epoch == 0 || id[epoch] != '-')
+                return false;
+        if (*rest == 'm')
+                return rest[1] && strspn(rest + 1, "0123456789abcdef") == strlen(rest + 1);
+        return *rest && strspn(rest, "0123456789") == strlen(rest);
+}
+
 char *run_id_for_tick(int64_t tick, unsigned attempt) {
         return g_strdup_printf("%" PRId64 "-%u", tick, attempt);
 }

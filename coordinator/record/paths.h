@@ -2,6 +2,7 @@
  * string is newly allocated (g_free). */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 char *path_version(const char *root);
@@ -25,6 +26,8 @@ char *path_request(const char *root, const char *id);
 /* Takes the name of an open entry apart. Return: 0, or -EINVAL. */
 int open_name_split(const char *name, char **ret_job, char **ret_run);
 
+/* Return: whether it can be one: "EPOCH-ATTEMPT" or "EPOCH-mHEX". */
+bool run_id_is_valid(const char *id);
 char *run_id_for_tick(int64_t tick, unsigned attempt);
 char *run_id_for_skip(int64_t tick);
 /* A manual run's id: the second it was asked for, and chance. Sorted by name, runs are sorted by

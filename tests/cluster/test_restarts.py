@@ -168,9 +168,10 @@ class Restarts(ClusterTest):
         self.assertGreater(run.end - run.start, 8.9, "it was not disturbed")
         self.fleet.wait_run(lambda other: other.job == "second" and other.start > run.end, 20, "the lock moves then")
         self.assert_exclusive({"first": {"data": EXCLUSIVE}, "second": {"data": EXCLUSIVE}})
+        return run
 
     def assert_settled_as_unknown_and_runs_again(self, run):
-        self.assert_lock_was_kept(run)
+        run = self.assert_lock_was_kept(run)
         record = self.fleet.wait_ledger("first", lambda record: record["run"] == run.run and record["state"] in history.FINAL_STATES, 20, "settled")
         self.assertEqual((record["state"], record["node"]), ("unknown", run.node))
         self.fleet.jobkeeper("n1", "run", "first")

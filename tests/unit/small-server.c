@@ -210,17 +210,21 @@ ZkCode server_transact(const ZkOp *ops, size_t n, int64_t owner, ZkOpResult **re
         ZkOpResult *results;
         ZkCode code;
 
-        for (size_t i = 0; i < n; i++)
-                if ((code = server_judge(ops, i)) != ZK_OK)
-                        return code;
+        *ret_results = results = g_new0(ZkOpResult, n + 1);
+        for (size_t i = 0; i < n; i++) {
+                if ((code = server_judge(ops, i)) == ZK_OK)
+                        continue;
+                for (size_t j = 0; j < n; j++)
+                        results[j].code = ZK_ROLLED_BACK;
+                results[i].code = code;
+                return code;
+        }
         server.zxid++;
         server.writes++;
-        results = g_new0(ZkOpResult, n + 1);
         for (size_t i = 0; i < n; i++)
                 server_perform(&ops[i], owner, &results[i]);
         for (size_t i = 0; i < n; i++)
                 server_tell_watches(&ops[i]);
-        *ret_results = results;
         return ZK_OK;
 }
 
@@ -283,7 +287,7 @@ static void answer_multi(ZkCall *call, bool lost) {
         answer(call,
                (ZkReply){.code = code,
                          .results = results,
-                         .n_results = code == ZK_OK ? call->n_ops : 0,
+                         .n_results = call->n_ops,
                          .sent_realtime = clock_realtime()},
                lost);
 }

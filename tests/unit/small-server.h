@@ -70,6 +70,6 @@ bool is_claim(const ZkCall *call);
 /* Return: whether the request is a transaction with such an operation on a path that has `part`. */
 bool call_has(const ZkCall *call, ZkOpType type, const char *part);
 
-/* Does all or nothing. Return: ZK_OK with *ret_results (g_free), or the code of the first that
+/* Does all or nothing, with *ret_results (g_free). Return: ZK_OK, or the code of the first that
  * fails. */
 ZkCode server_transact(const ZkOp *ops, size_t n, int64_t owner, ZkOpResult **ret_results);

@@ -74,7 +74,7 @@ static bool is_settled(void) {
 }
 
 static bool is_ready(void) {
-        return coordinator->ready;
+        return coordinator->node->ready;
 }
 
 static bool has_started_again(void) {

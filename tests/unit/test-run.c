@@ -21,7 +21,7 @@ static bool has_started(void) {
 /* A tick of job "a" is due soon, and no other for a long time. */
 static void start_one(const char *more) {
         g_autoptr(GDateTime) when =
-            g_date_time_new_from_unix_utc((gint64)(clock_realtime() / USEC_PER_SEC) + 1);
+            g_date_time_new_from_unix_utc((gint64)(clock_realtime() / USEC_PER_SEC) + 2);
         g_autofree char *text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S"),
                         *keys = g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true]\n%s",
                                                 text, more);

@@ -1,0 +1,241 @@
+/* See prune.h. */
+#include "prune.h"
+
+#include <string.h>
+
+#include "ledger.h"
+#include "log.h"
+#include "message-id.h"
+#include "paths.h"
+#include "scheduled-job.h"
+#include "zk-ops.h"
+
+/* In one transaction; what is beyond follows in the next one. */
+#define PRUNE_MAX 64
+
+typedef struct Pruning {
+        Coordinator *coordinator; /* weak */
+        char *job;
+        unsigned added; /* since the last look */
+        bool looked;    /* in this session */
+        bool told;      /* people, of what cannot be deleted */
+        ZkCall *ledger_call, *list_call, *write_call;
+        Ledger *ledger;
+        GPtrArray *chosen; /* paths, while they are being deleted */
+        bool more;         /* there are more than those */
+        guint before;      /* how many there were when it last looked for the rest; 0: never */
+} Pruning;
+
+struct Pruner {
+        Coordinator *coordinator; /* weak: owns us */
+        GHashTable *jobs;         /* name → Pruning */
+};
+
+static void pruning_look(Pruning *pruning);
+
+static void pruning_cancel(Pruning *pruning) {
+        pruning->ledger_call = zk_call_free(pruning->ledger_call);
+        pruning->list_call = zk_call_free(pruning->list_call);
+        pruning->write_call = zk_call_free(pruning->write_call);
+        pruning->ledger = ledger_free(pruning->ledger);
+        g_ptr_array_set_size(pruning->chosen, 0);
+}
+
+static void pruning_free(void *data) {
+        Pruning *pruning = data;
+
+        pruning_cancel(pruning);
+        g_ptr_array_unref(pruning->chosen);
+        g_free(pruning->job);
+        g_free(pruning);
+}
+
+static unsigned pruning_history(const Pruning *pruning) {
+        const ScheduledJob *job = g_hash_table_lookup(pruning->coordinator->jobs, pruning->job);
+
+        return job ? scheduled_job_spec(job)->history : JOB_HISTORY_DEFAULT;
+}
+
+/* ---- the transaction ---- */
+
+/* Return: whether it is, or nobody can say. */
+static bool is_gone(ZkCode code) {
+        return code == ZK_OK || code == ZK_NO_NODE || code == ZK_UNKNOWN || code == ZK_CLOSED;
+}
+
+/* The rest is looked at as long as they get fewer. */
+static void pruning_go_on(Pruning *pruning, ZkCode code) {
+        g_ptr_array_set_size(pruning->chosen, 0);
+        if (pruning->more && code != ZK_UNKNOWN && code != ZK_CLOSED)
+                pruning_look(pruning);
+        else
+                pruning->before = 0;
+}
+
+static void pruning_on_refused(const ZkReply *reply, void *userdata) {
+        Pruning *pruning = userdata;
+        const LogAbout about = {.message_id = MESSAGE_FOREIGN_DATA, .job = pruning->job};
+
+        pruning->write_call = NULL;
+        if (!is_gone(reply->code) && !pruning->told)
+                log_warning(&about,
+                            "some of its oldest records cannot be deleted (%s); they are left",
+                            zk_code_to_string(reply->code));
+        pruning->told |= !is_gone(reply->code);
+        pruning_go_on(pruning, reply->code);
+}
+
+/* One of them could not be deleted, or another node was quicker: each by itself. All but the
+ * refused one's answers are of no use. */
+static void pruning_delete_singly(Pruning *pruning, const ZkReply *reply) {
+        Zk *zk = session_zk(pruning->coordinator->session);
+        guint refused = 0;
+
+        for (guint i = 0; i < pruning->chosen->len && i < reply->n_results; i++)
+                if (reply->results[i].code == reply->code)
+                        refused = i;
+        for (guint i = 0; zk && i < pruning->chosen->len; i++)
+                if (i != refused)
+                        (void)zk_delete(zk, pruning->chosen->pdata[i], -1, NULL, NULL, NULL);
+        if (!zk || zk_delete(zk, pruning->chosen->pdata[refused], -1, pruning_on_refused, pruning,
+                             &pruning->write_call) < 0)
+                g_ptr_array_set_size(pruning->chosen, 0);
+}
+
+static void pruning_on_written(const ZkReply *reply, void *userdata) {
+        Pruning *pruning = userdata;
+
+        pruning->write_call = NULL;
+        if (reply->code != ZK_OK && reply->code != ZK_UNKNOWN && reply->code != ZK_CLOSED) {
+                pruning_delete_singly(pruning, reply);
+                return;
+        }
+        pruning_go_on(pruning, reply->code);
+}
+
+static void pruning_delete(Pruning *pruning) {
+        g_autoptr(GArray) ops = zk_ops_new();
+
+        for (guint i = 0; i < pruning->chosen->len; i++)
+                zk_ops_add(ops, ZK_OP_DELETE, pruning->chosen->pdata[i], NULL, -1);
+        if (zk_ops_send(ops, session_zk(pruning->coordinator->session), pruning_on_written, pruning,
+                        &pruning->write_call) < 0)
+                g_ptr_array_set_size(pruning->chosen, 0);
+}
+
+/* ---- what is too much ---- */
+
+static gint name_compare(gconstpointer a, gconstpointer b) {
+        return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The runs that stand there, oldest first. */
+static GPtrArray *runs_of(const ZkReply *reply) {
+        GPtrArray *names = g_ptr_array_new();
+
+        for (size_t i = 0; i < reply->n_children; i++)
+                if (run_id_is_valid(reply->children[i]))
+                        g_ptr_array_add(names, (char *)reply->children[i]);
+        g_ptr_array_sort(names, name_compare);
+        return names;
+}
+
+static void pruning_choose(Pruning *pruning, const GPtrArray *names) {
+        const char *root = pruning->coordinator->config->root;
+        guint surplus = names->len - MIN(names->len, pruning_history(pruning));
+
+        pruning->more = false;
+        for (guint i = 0; i < surplus; i++) {
+                const char *name = names->pdata[i];
+
+                if (ledger_find_run(pruning->ledger, name))
+                        continue;
+                pruning->more = pruning->chosen->len == PRUNE_MAX;
+                if (pruning->more)
+                        return;
+                g_ptr_array_add(pruning->chosen, path_run(root, pruning->job, name));
+        }
+}
+
+static void pruning_on_ledger(const ZkReply *reply, void *userdata) {
+        Pruning *pruning = userdata;
+
+        pruning->ledger_call = NULL;
+        pruning->ledger = ledger_free(pruning->ledger);
+        if (reply->code == ZK_OK)
+                (void)ledger_decode(reply->data, reply->data_size, &pruning->ledger);
+}
+
+static void pruning_on_listed(const ZkReply *reply, void *userdata) {
+        Pruning *pruning = userdata;
+        g_autoptr(GPtrArray) names = runs_of(reply);
+        bool stuck = pruning->before > 0 && names->len >= pruning->before;
+
+        pruning->list_call = NULL;
+        pruning->looked = reply->code == ZK_OK;
+        pruning->before = 0;
+        if (reply->code != ZK_OK || !pruning->ledger || stuck)
+                return;
+        pruning_choose(pruning, names);
+        if (pruning->chosen->len == 0)
+                return;
+        pruning->before = names->len;
+        pruning_delete(pruning);
+}
+
+/* What is open is read before the list is: what is claimed in between is none of the oldest. */
+static void pruning_look(Pruning *pruning) {
+        const char *root = pruning->coordinator->config->root;
+        g_autofree char *ledger = path_job(root, pruning->job),
+                        *runs = path_runs(root, pruning->job);
+        Zk *zk = session_zk(pruning->coordinator->session);
+
+        pruning->added = 0;
+        if (!zk ||
+            zk_get(zk, ledger, pruning_on_ledger, pruning, &pruning->ledger_call, NULL, NULL,
+                   NULL) < 0 ||
+            zk_get_children(zk, runs, pruning_on_listed, pruning, &pruning->list_call, NULL, NULL,
+                            NULL) < 0)
+                pruning_cancel(pruning);
+}
+
+static bool pruning_is_busy(const Pruning *pruning) {
+        return pruning->ledger_call || pruning->list_call || pruning->write_call;
+}
+
+void pruner_note(Pruner *pruner, const char *job) {
+        Pruning *pruning = g_hash_table_lookup(pruner->jobs, job);
+
+        if (!pruning) {
+                pruning = g_new0(Pruning, 1);
+                pruning->coordinator = pruner->coordinator;
+                pruning->job = g_strdup(job);
+                pruning->chosen = g_ptr_array_new_with_free_func(g_free);
+                g_hash_table_insert(pruner->jobs, pruning->job, pruning);
+        }
+        pruning->added++;
+        if (!pruning_is_busy(pruning) &&
+            (!pruning->looked ||
+             pruning->added >= CLAMP(pruning_history(pruning) / 4, 1, PRUNE_SLACK_MAX)))
+                pruning_look(pruning);
+}
+
+void pruner_reset(Pruner *pruner) {
+        g_hash_table_remove_all(pruner->jobs);
+}
+
+Pruner *pruner_new(Coordinator *coordinator) {
+        Pruner *pruner = g_new0(Pruner, 1);
+
+        pruner->coordinator = coordinator;
+        pruner->jobs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, pruning_free);
+        return pruner;
+}
+
+Pruner *pruner_free(Pruner *pruner) {
+        if (!pruner)
+                return NULL;
+        g_hash_table_unref(pruner->jobs);
+        g_free(pruner);
+        return NULL;
+}

@@ -1,0 +1,268 @@
+/* What a settle does when the other side is not as it was, in a whole daemon (daemon-fixture.h). */
+#include "daemon-fixture.h"
+#include "ledger.h"
+#include "paths.h"
+#include "run.h"
+
+#define ROOT "/jobkeeper"
+#define JOB_PATH ROOT "/jobs/a"
+#define RUNS_PATH JOB_PATH "/runs"
+
+static int64_t tick; /* of the run that is under way */
+
+TestSuite(settle, .init = setup, .fini = teardown);
+
+static bool has_started(void) {
+        return service_newest() && service_newest()->state == SERVICE_RUNNING &&
+               service_newest()->unit;
+}
+
+static bool is_over(void) {
+        return g_hash_table_size(coordinator->runs) == 0;
+}
+
+/* One tick is due soon, and no other for long. */
+static void start_one(const char *more) {
+        g_autoptr(GDateTime) when = NULL;
+        g_autofree char *text = NULL, *keys = NULL;
+
+        tick = (int64_t)(clock_realtime() / USEC_PER_SEC) + 2;
+        when = g_date_time_new_from_unix_utc(tick);
+        text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S");
+        keys = g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true]\n%s", text, more);
+        write_job(keys);
+        open_daemon();
+        await(has_started, "a start");
+}
+
+static char *run_path(unsigned attempt) {
+        g_autofree char *run = run_id_for_tick(tick, attempt);
+
+        return path_run(ROOT, "a", run);
+}
+
+static RunRecord *record_there(void) {
+        g_autofree char *path = run_path(1);
+        const char *data = server_data(path);
+        RunRecord *record = NULL;
+
+        cr_assert_eq(run_record_decode(data, strlen(data), &record), 0, "%s", data);
+        return record;
+}
+
+static Ledger *ledger_there(void) {
+        const char *data = server_data(JOB_PATH);
+        Ledger *ledger = NULL;
+
+        cr_assert_eq(ledger_decode(data, strlen(data), &ledger), 0, "%s", data);
+        return ledger;
+}
+
+/* Somebody else writes it; nobody here is told. */
+static void set_ledger(const Ledger *ledger) {
+        g_autofree char *data = ledger_encode(ledger);
+
+        server_set(server_node(JOB_PATH), data);
+}
+
+static void expect_state(RunState state) {
+        _cleanup_(run_record_freep) RunRecord *record = record_there();
+
+        cr_expect_eq(record->state, state, "%s", run_state_to_string(record->state));
+}
+
+/* ---- the mark ---- */
+
+/* By the one in force each second is a tick, by ours there is but one. */
+static void put_in_force(const char *schedule) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
+
+        ledger->mark = ledger->from = tick - 10;
+        g_free(ledger->digest);
+        ledger->digest = g_strdup("another");
+        g_free(ledger->schedule);
+        ledger->schedule = g_strdup(schedule);
+        set_ledger(ledger);
+}
+
+Test(settle, the_mark_moves_by_the_schedule_in_force) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        start_one("");
+        put_in_force("every 1s");
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        expect_state(RUN_SUCCEEDED);
+        ledger = ledger_there();
+        cr_expect_eq(ledger->mark, tick - 10, "what is owed is owed still");
+        cr_assert_not_null(ledger_find_tick(ledger, tick));
+        cr_expect_eq(ledger_find_tick(ledger, tick)->state, RUN_SUCCEEDED);
+}
+
+Test(settle, by_none_where_that_is_not_known) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        start_one("");
+        put_in_force(NULL);
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        ledger = ledger_there();
+        cr_expect_eq(ledger->mark, tick - 10);
+}
+
+/* It is too long to stand in the ledger, but it is ours. */
+Test(settle, by_ours_where_ours_is_in_force) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        start_one("");
+        ledger = ledger_there();
+        g_clear_pointer(&ledger->schedule, g_free);
+        set_ledger(ledger);
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        ledger_free(ledger);
+        ledger = ledger_there();
+        cr_expect_eq(ledger->mark, tick);
+        cr_expect_eq(ledger->open->len, 0);
+}
+
+/* ---- what others wrote ---- */
+
+/* Another node could not know how it would end. */
+static void settled_as_unknown(void) {
+        _cleanup_(run_record_freep) RunRecord *record = record_there();
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
+        g_autofree char *path = run_path(1), *data = NULL;
+
+        record->state = RUN_UNKNOWN;
+        record->ended = clock_realtime();
+        data = run_record_encode(record);
+        server_set(server_node(path), data);
+        (void)ledger_settle(ledger, record, NULL);
+        set_ledger(ledger);
+}
+
+Test(settle, unknown_is_refined) {
+        start_one("");
+        settled_as_unknown();
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        expect_state(RUN_SUCCEEDED);
+}
+
+Test(settle, but_not_once_there_is_a_newer_attempt) {
+        g_autofree char *path = NULL;
+
+        start_one("");
+        settled_as_unknown();
+        path = run_path(2);
+        server_create(path, "{}", 0);
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        expect_state(RUN_UNKNOWN);
+        cr_expect_eq(server_count(ROOT "/locks/job:a"), 0, "its contender goes all the same");
+}
+
+/* Somebody deleted the job. */
+Test(settle, nothing_is_left_to_write) {
+        g_autofree char *path = NULL;
+
+        start_one("");
+        path = run_path(1);
+        server_remove(path);
+        server_remove(RUNS_PATH);
+        server_remove(JOB_PATH);
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        cr_expect_eq(server_count(ROOT "/open/n1"), 0);
+}
+
+Test(settle, a_ledger_that_is_none_is_left_alone) {
+        start_one("");
+        server_set(server_node(JOB_PATH), "][");
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        expect_state(RUN_SUCCEEDED);
+        cr_expect_str_eq(server_data(JOB_PATH), "][");
+}
+
+/* ---- answers that do not come ---- */
+
+static unsigned tries;
+
+static bool is_settle(const ZkCall *call) {
+        return call_has(call, ZK_OP_DELETE, "/open/");
+}
+
+static ServerWay lose_the_first_answer(const ZkCall *call) {
+        return is_settle(call) && tries++ == 0 ? SERVER_LOSE_ANSWER : SERVER_ANSWER;
+}
+
+Test(settle, an_answer_that_was_lost_is_read_back) {
+        int32_t version;
+        g_autofree char *path = NULL;
+
+        start_one("");
+        path = run_path(1);
+        server.way = lose_the_first_answer;
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        version = server_node(path)->stat.version;
+        cr_expect_eq(version, 1, "written once");
+        cr_expect_eq(tries, 1);
+        expect_state(RUN_SUCCEEDED);
+}
+
+static ServerWay lose_the_first(const ZkCall *call) {
+        return is_settle(call) && tries++ == 0 ? SERVER_LOSE : SERVER_ANSWER;
+}
+
+Test(settle, a_request_that_was_lost_is_repeated) {
+        start_one("");
+        server.way = lose_the_first;
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        cr_expect_eq(tries, 2);
+        expect_state(RUN_SUCCEEDED);
+}
+
+static ServerWay refuse_five(const ZkCall *call) {
+        server.refusal = ZK_NO_AUTH;
+        return is_settle(call) && tries++ < 5 ? SERVER_REFUSE : SERVER_ANSWER;
+}
+
+Test(settle, what_is_refused_is_tried_again) {
+        start_one("");
+        server.way = refuse_five;
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        cr_expect_eq(tries, 6);
+        expect_state(RUN_SUCCEEDED);
+}
+
+/* ---- old records ---- */
+
+static void make_old_records(unsigned n) {
+        for (unsigned i = 0; i < n; i++) {
+                g_autofree char *path = g_strdup_printf(RUNS_PATH "/%u-1", 1000000000 + i);
+                server_create(path, "{}", 0);
+        }
+}
+
+static bool is_pruned(void) {
+        return server_count(RUNS_PATH) == 4;
+}
+
+Test(settle, one_that_cannot_be_deleted_is_in_nobodys_way) {
+        start_one("    history: 2\n");
+        make_old_records(100);
+        server_create(RUNS_PATH "/1000000000-1/child", "", 0);
+        server_create(RUNS_PATH "/1000000001-not-a-run", "", 0);
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        expect_state(RUN_SUCCEEDED);
+        await(is_pruned, "the others are deleted");
+        cr_expect_not_null(server_node(RUNS_PATH "/1000000000-1"));
+        cr_expect_not_null(server_node(RUNS_PATH "/1000000001-not-a-run"));
+        cr_expect_not_null(server_node(RUNS_PATH "/1000000099-1"));
+}
