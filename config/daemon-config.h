@@ -1,5 +1,5 @@
-/* The daemon's own configuration, /etc/jobkeeper/jobkeeper.yaml: plain data with defaults (DESIGN
- * section 4). A missing file means the defaults. Unknown keys, wrong types and what is not
+/* The daemon's own configuration, /etc/jobkeeper/jobkeeper.yaml: plain data with defaults.
+ * A missing file means the defaults. Unknown keys, wrong types and what is not
  * supported yet are errors with their mark. */
 #pragma once
 

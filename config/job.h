@@ -97,5 +97,6 @@ bool job_spec_matches_node(const JobSpec *spec, const char *node, GHashTable *la
 
 /* Return: newly allocated hex digest (g_free) of what decides the ticks and the exclusion: mode,
  * schedule, zone with its transitions from `from` for two years, dst, lock, locks with what
- * `config` (NULL: nothing) declares of them. Nodes compare it: see DESIGN "Drift". Pure. */
+ * `config` (NULL: nothing) declares of them. Nodes compare it: one whose definition differs from
+ * the one in force claims nothing of the job. Pure. */
 char *job_spec_digest(const JobSpec *spec, const DaemonConfig *config, int64_t from);

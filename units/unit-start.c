@@ -164,7 +164,8 @@ static int append_after(sd_bus_message *message, const char *const *after) {
         return r < 0 ? r : close_property(message);
 }
 
-/* What promise 3 rests on: how the unit starts, ends and is killed. */
+/* How the unit starts, ends and is killed: that its cgroup is empty before its lock moves rests on
+ * these. */
 static int append_lifecycle(sd_bus_message *message, const UnitSpec *spec) {
         usec_t stop = MAX(spec->stop_timeout, 1); /* 0 would mean "never" to PID 1 */
 

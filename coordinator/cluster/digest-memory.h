@@ -1,7 +1,7 @@
 /* Which digest of each job this node last had in its own files, kept in the state directory. It
  * answers one question: has our own file changed, or only the ledger? Only a node whose own file
- * changed may change a job's digest in the ledger; any other node that differs is drifted (DESIGN
- * section 7).
+ * changed may change a job's digest in the ledger; any other node that differs is drifted: it
+ * claims and skips nothing of the job.
  *
  * A reload after a mass edit changes thousands of digests, so the file is not written with each: it
  * follows DIGEST_MEMORY_DELAY after the first change that is not in it yet, with all that came

@@ -1,5 +1,5 @@
 /* What is to be done about a job's undecided ticks, now, by us? Pure: the ledger, the schedule, a
- * clock reading and our rank go in, a verdict comes out. Every policy of DESIGN section 4 on missed
+ * clock reading and our rank go in, a verdict comes out. Every policy on missed
  * and overlapping ticks is here and nowhere else.
  *
  * Only ranks below PLACEMENT_RANKS have anything to do. A tick's turn at rank r begins r ×

@@ -1,8 +1,8 @@
 /* The life of a run on the node that claimed it, as one table of states × events. Pure: run.c asks
  * the table what follows and does it.
  *
- * The lock goes only with the settle, and the settle comes only after the empty cgroup: that is
- * promise 3 as a table.
+ * The lock goes only with the settle, and the settle comes only after the empty cgroup: nothing of
+ * a run is alive when another can hold its locks, and this table is why.
  */
 // clang-format off
 /*

@@ -1,6 +1,5 @@
-/* The ledger: what ZooKeeper remembers of a job's ticks (DESIGN sections 2, 5 and 7). Pure: the
- * data, its one line of JSON, and the rules by which it changes; reading and writing it is done by
- * scheduled-job.c and run.c.
+/* The ledger: what ZooKeeper remembers of a job's ticks. Pure: the data, its one line of JSON, and
+ * the rules by which it changes; others read and write it.
  *
  *   {"v":1, "mark":T, "from":T, "digest":"hex", "schedule":"text", "withdrawn":T,
  *    "open":[entry...], "last":{run record, short}}

@@ -1,5 +1,16 @@
-/* Where things stand under zookeeper.root (DESIGN section 5), and the ids of runs. Pure. Every
- * string is newly allocated (g_free). */
+/* Where things stand under zookeeper.root, and the ids of runs. Pure. Every string is newly
+ * allocated (g_free).
+ *
+ *   version             the layout's number
+ *   control             every claim checks its version: what stops the whole cluster is written
+ * here nodes/NODE          ephemeral: a member, what it is and what it cannot run (member.h)
+ *   locks/RESOURCE/…    contenders; a job's own resource is "job:NAME"
+ *   jobs/JOB            the ledger (ledger.h)
+ *   jobs/JOB/runs/ID    one record a run, or a stretch of skipped ticks (run-record.h)
+ *   open/NODE/JOB:RUN   made by the claim, deleted by the settle: what survivors must settle when
+ *                       NODE is gone
+ *   requests/ID         manual runs that nobody has claimed yet
+ */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 """A fleet: jobkeeper on the nodes of a testbed, with the same job files on all, and the history its jobs write.
 
-The timings are short, so that what takes a minute in production takes seconds here; SUM in the comment is section 6's sum for
-them. Everything is asked from outside as an operator would: files in /etc/jobkeeper, systemctl, `jobkeeper ... --json`.
+The timings are short, so that what takes a minute in production takes seconds here; SUM in the comment is the sum
+of the deadline for them. Everything is asked from outside as an operator would: files in /etc/jobkeeper, systemctl, `jobkeeper ... --json`.
 """
 
 import json

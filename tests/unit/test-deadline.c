@@ -8,7 +8,7 @@
 #define MS USEC_PER_MSEC
 #define S USEC_PER_SEC
 
-/* DESIGN's defaults. */
+/* As in jobkeeper.yaml(5). */
 static const DeadlineRule defaults = {
     .tick_time = 2 * S,
     .sync_limit = 5,

@@ -1,4 +1,4 @@
-/* The life of a run, cell by cell, against a second table written from DESIGN's words rather than
+/* The life of a run, cell by cell, against a second table written from what was promised and not
  * from the code; and every path through it: whatever comes in whatever order, a run's result is
  * taken once, and the locks go only after the cgroup was empty and the result written. */
 #include <criterion/criterion.h>
