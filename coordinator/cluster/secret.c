@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 char *secret_credential_path(void) {
         const char *directory = g_getenv("CREDENTIALS_DIRECTORY");
@@ -24,11 +25,13 @@ char *secret_free(char *secret) {
         return NULL;
 }
 
-/* Return: NULL, or why a file like this is no place for a secret. */
-static const char *stat_fault(const struct stat *st) {
+const char *secret_stat_fault(const struct stat *st) {
         if (!S_ISREG(st->st_mode))
                 return "is not a regular file";
-        if (st->st_mode & (S_IRWXO | S_IWGRP))
+        if (st->st_uid != 0 && st->st_uid != geteuid())
+                return "belongs to another user: it must be root's";
+        if ((st->st_mode & (S_IRWXO | S_IWGRP | S_IXGRP)) ||
+            ((st->st_mode & S_IRGRP) && st->st_gid != 0))
                 return "is open to others than its owner: it must have the mode 0600 or 0400";
         return NULL;
 }
@@ -97,7 +100,7 @@ int secret_read(const char *path, char **ret_secret, char **ret_fault) {
         }
         if (n == 0 && fstat(fd, &st) < 0)
                 n = -errno;
-        if (n == 0 && !stat_fault(&st))
+        if (n == 0 && !secret_stat_fault(&st))
                 n = read_into(fd, buffer, sizeof buffer - 1);
         if (n < 0) {
                 *ret_fault = g_strdup_printf("the secret %s for ZooKeeper cannot be read: %s", path,
@@ -105,7 +108,7 @@ int secret_read(const char *path, char **ret_secret, char **ret_fault) {
                 return (int)n;
         }
         length = (size_t)n;
-        fault = stat_fault(&st);
+        fault = secret_stat_fault(&st);
         if (!fault)
                 fault = secret_fault(buffer, &length);
         if (fault)

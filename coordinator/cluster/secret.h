@@ -3,6 +3,8 @@
  * session keeps it, for every reconnect: so a process that has read it leaves no core file. */
 #pragma once
 
+#include <sys/stat.h>
+
 #include "cleanup.h"
 
 #define SECRET_CREDENTIAL "zookeeper-auth"
@@ -18,6 +20,10 @@ char *secret_credential_path(void);
  * errno with *ret_fault (g_free), one sentence that never has the secret in it. From a success on
  * the process is not dumped (PR_SET_DUMPABLE). */
 int secret_read(const char *path, char **ret_secret, char **ret_fault);
+
+/* Return: NULL, or why a file like this is no place for a secret. The service manager's own may be
+ * readable for the group root. */
+const char *secret_stat_fault(const struct stat *st);
 
 /* Wipes and frees. Return: always NULL. */
 char *secret_free(char *secret);

@@ -74,7 +74,10 @@ RunRecord *run_record_copy(const RunRecord *record) {
 }
 
 json_t *run_record_to_json(const RunRecord *record) {
-        return field_table_to_json(fields, record);
+        json_t *object = field_table_to_json(fields, record);
+
+        json_object_del(object, "nonce");
+        return object;
 }
 
 static bool is_name_or_none(const char *text) {
@@ -108,7 +111,7 @@ bool run_record_is_contender(const RunRecord *record, int64_t czxid) {
 }
 
 char *run_record_encode(const RunRecord *record) {
-        json_t *object = run_record_to_json(record);
+        json_t *object = field_table_to_json(fields, record);
 
         json_object_del(object, "token"); /* known from the znode itself */
         return json_line_dump(object);

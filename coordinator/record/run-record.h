@@ -34,7 +34,8 @@ RunRecord *run_record_free(RunRecord *record);
 DEFINE_CLEANUP(RunRecord, run_record_free);
 RunRecord *run_record_copy(const RunRecord *record);
 
-/* Return: a new reference. */
+/* Return: a new reference: all that others may know, so without the nonce, by which a node knows a
+ * unit as its own. */
 json_t *run_record_to_json(const RunRecord *record);
 /* Return: 0; -EBADMSG when the object is not a record. */
 int run_record_from_json(const json_t *object, RunRecord **ret_record);

@@ -101,9 +101,20 @@ Test(secret, that_others_can_read) {
                 cr_expect_eq(secret_read(path, &secret, &fault), -EBADMSG, "%o", modes[i]);
                 cr_expect(strstr(fault, "is open to others than its owner"), "%s", fault);
         }
-        cr_assert_eq(chmod(path, 0440), 0);
-        cr_expect_eq(secret_read(path, &secret, NULL), 0, "the service manager's may have 0440");
-        secret = secret_free(secret);
+}
+
+Test(secret, only_root_s_file_is_one) {
+        struct stat st = {.st_mode = S_IFREG | 0400};
+
+        cr_expect_null(secret_stat_fault(&st));
+        st.st_uid = geteuid() + 1;
+        cr_expect_str_eq(secret_stat_fault(&st), "belongs to another user: it must be root's");
+        st = (struct stat){.st_mode = S_IFREG | 0440};
+        cr_expect_null(secret_stat_fault(&st));
+        st.st_gid = 4;
+        cr_expect(strstr(secret_stat_fault(&st), "is open to others"));
+        st = (struct stat){.st_mode = S_IFREG | 0640, .st_gid = 4};
+        cr_expect(strstr(secret_stat_fault(&st), "is open to others"));
 }
 
 Test(secret, where_the_service_manager_puts_it) {
