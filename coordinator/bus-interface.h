@@ -26,6 +26,7 @@
  *                "why": "",                      or a sentence
  *                "fit": true,                    this node may run it
  *                "running": [RUN...], "last": RUN | null}],
+ *      "warnings": ["a sentence"],               what is set up so that it can be abused
  *      "errors": ["FILE:LINE:COL: error: ..."]}
  *
  * History(s job, u limit) → s
@@ -54,7 +55,8 @@
  *      "node": "n1", "unit": "jobkeeper-….service", "invocation": "hex",
  *      "claimed": T, "started": T, "ended": T, "cpu": 0.01,
  *      "token": N,                               the fencing token
- *      "who": "uid 0"}                           of a manual run
+ *      "who": "uid 0" | "node n2"}               of a manual run: who asked, as the node that ran
+ *                                                it knows; "uid N" where it was asked itself
  *
  * Locks(s resource) → s
  *     {"now": T, "resources": [{"resource": "orders-db", "slots": 1, "entries": [ENTRY...]}]}

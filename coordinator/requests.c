@@ -34,6 +34,7 @@ typedef struct Pending {
 struct Requests {
         Coordinator *coordinator; /* weak: owns us */
         char *path;
+        GHashTable *ours;    /* id → who asked this process for it, as the bus says */
         GHashTable *pending; /* id → Pending */
         ZkCall *call;
         ZkWatch *watch;
@@ -68,6 +69,7 @@ Requests *requests_new(Coordinator *coordinator) {
         requests->coordinator = coordinator;
         requests->path = path_requests(coordinator->config->root);
         requests->pending = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, pending_free);
+        requests->ours = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         return requests;
 }
 
@@ -83,6 +85,7 @@ Requests *requests_free(Requests *requests) {
                 return NULL;
         requests_reset(requests);
         g_hash_table_unref(requests->pending);
+        g_hash_table_unref(requests->ours);
         g_free(requests->path);
         g_free(requests);
         return NULL;
@@ -183,17 +186,32 @@ static void wait_until_over(Pending *pending) {
                                       coordinator->config->takeover_delay);
 }
 
+/* Return: newly allocated, who asked, as far as we can vouch for it: whom the bus named to
+ * ourselves; for others' requests the node that they name, which nobody but a node can have written
+ * where there is "auth". */
+static char *asked_by(const Requests *requests, const char *id, const json_t *object) {
+        const char *who = g_hash_table_lookup(requests->ours, id);
+        const char *node = json_string_value(json_object_get(object, "node"));
+
+        if (who)
+                return g_strdup(who);
+        if (!name_is_valid(node))
+                return g_strdup("unknown");
+        return g_strdup_printf(
+            "node %s%s", node,
+            requests->coordinator->config->auth == DAEMON_AUTH_NONE ? " (not verified)" : "");
+}
+
 static bool take_request(Pending *pending, const char *data, size_t size) {
         json_t *object = json_line_parse(data, size);
         const json_t *not_after = json_object_get(object, "not_after");
         const char *job = json_string_value(json_object_get(object, "job"));
-        const char *who = json_string_value(json_object_get(object, "who"));
         bool good = name_is_valid(job) && json_is_number(not_after) &&
                     json_number_value(not_after) > 0 && json_number_value(not_after) < 1e11;
 
         if (good) {
                 pending->job = g_strdup(job);
-                pending->who = g_strdup(who ? who : "");
+                pending->who = asked_by(pending->requests, pending->id, object);
                 pending->not_after = (usec_t)(json_number_value(not_after) * (double)USEC_PER_SEC);
         }
         json_decref(object);
@@ -306,6 +324,21 @@ static void on_submitted(const ZkReply *reply, void *userdata) {
                    call->run, call->userdata);
 }
 
+/* Nobody waits for one as old as that. */
+static gboolean is_over(gpointer id, gpointer who, gpointer userdata) {
+        const usec_t *now = userdata;
+        usec_t made = (usec_t)g_ascii_strtoull(id, NULL, 10) * USEC_PER_SEC;
+
+        (void)who;
+        return usec_add(made, 2 * REQUEST_LIFETIME) < *now;
+}
+
+static void remember_ours(Requests *requests, const char *id, const char *who, usec_t now) {
+        g_hash_table_foreach_remove(requests->ours, is_over, &now);
+        if (*who)
+                g_hash_table_insert(requests->ours, g_strdup(id), g_strdup(who));
+}
+
 int requests_submit(Requests *requests, const char *job, const char *who, RequestWrittenFunc func,
                     void *userdata, RequestCall **ret_call) {
         usec_t now = clock_realtime();
@@ -313,10 +346,10 @@ int requests_submit(Requests *requests, const char *job, const char *who, Reques
         g_autofree char *data = NULL;
         json_t *object = json_object();
         RequestCall *call;
+        LogAbout about;
         int r;
 
         json_object_set_new(object, "job", json_string(job));
-        json_object_set_new(object, "who", json_string(who));
         json_object_set_new(object, "node", json_string(requests->coordinator->config->node_name));
         json_object_set_new(object, "not_after", seconds_to_json(now + REQUEST_LIFETIME));
         data = json_line_dump(object);
@@ -332,6 +365,9 @@ int requests_submit(Requests *requests, const char *job, const char *who, Reques
                 request_call_free(call);
                 return r;
         }
+        remember_ours(requests, call->run, who, now);
+        about = (LogAbout){.job = job, .run = call->run};
+        log_info(&about, "a run is requested by %s", *who ? who : "somebody unknown to the bus");
         *ret_call = call;
         return 0;
 }

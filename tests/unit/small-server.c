@@ -79,7 +79,7 @@ static void server_fire(const char *path, bool children, ZkWatchEvent event) {
         }
 }
 
-static void server_fire_parent(const char *path) {
+void server_fire_parent(const char *path) {
         g_autofree char *parent = g_path_get_dirname(path);
 
         server_fire(parent, true, ZK_WATCH_CHILDREN);
@@ -363,6 +363,11 @@ static void perform(const Zk *zk, ZkCall *call, bool lost) {
                 answer_read(call);
         else if (call->request == REQUEST_MULTI)
                 answer_multi(call, lost);
+        else if (call->request == REQUEST_ACL)
+                answer(call,
+                       (ZkReply){.code = server_node(call->path) ? ZK_OK : ZK_NO_NODE,
+                                 .others = server.others ? server.others : ""},
+                       lost);
         else if (call->request == REQUEST_SYNC)
                 answer(call, (ZkReply){.code = ZK_OK}, lost);
         else

@@ -27,6 +27,7 @@ typedef struct Server {
         GPtrArray *watches;  /* of ServerWatch */
         int64_t zxid, clock; /* `clock`: the server's minus ours, µs */
         const char *broken;  /* reads of this path find their connection broken; or NULL */
+        const char *others;  /* who beside us may change every node; NULL: nobody */
         unsigned reads, writes;
         ServerWay (*way)(const ZkCall *call); /* NULL: every request is answered */
         ZkCode refusal;
@@ -57,6 +58,8 @@ ServerNode *server_node(const char *path);
 const char *server_data(const char *path);
 /* Makes a node that nobody is told of, and changes one. */
 void server_create(const char *path, const char *data, int64_t owner);
+/* Fires the watches on the children of its parent. */
+void server_fire_parent(const char *path);
 void server_set(ServerNode *node, const char *data);
 void server_remove(const char *path);
 /* Somebody else's write, of which the watches tell. */
