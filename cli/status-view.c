@@ -66,6 +66,14 @@ static void head_members(GString *text, const json_t *members) {
         g_string_append_c(text, '\n');
 }
 
+static void head_warnings(GString *text, const json_t *warnings) {
+        size_t index = 0;
+        const json_t *warning = NULL;
+
+        json_array_foreach(warnings, index, warning) g_string_append_printf(
+            text, "warning  %s\n", json_is_string(warning) ? json_string_value(warning) : "?");
+}
+
 char *status_head(const json_t *status, double now) {
         g_autoptr(GString) text = g_string_new(NULL);
 
@@ -73,6 +81,7 @@ char *status_head(const json_t *status, double now) {
         head_session(text, json_object_get(status, "session"));
         head_clock(text, json_object_get(status, "clock"));
         head_members(text, json_object_get(status, "members"));
+        head_warnings(text, json_object_get(status, "warnings"));
         return g_string_free(g_steal_pointer(&text), FALSE);
 }
 

@@ -170,7 +170,7 @@ static json_t *jobs_to_json(const Answer *answer) {
 
 static void on_done(Answer *answer) {
         const Coordinator *coordinator = answer->coordinator;
-        json_t *object = json_object(), *errors = json_array();
+        json_t *object = json_object(), *errors = json_array(), *warnings = json_array();
 
         json_object_set_new(object, "node", json_string(coordinator->config->node_name));
         json_object_set_new(object, "version", json_string(JOBKEEPER_VERSION));
@@ -183,6 +183,9 @@ static void on_done(Answer *answer) {
              error++)
                 json_array_append_new(errors, json_string(*error));
         json_object_set_new(object, "errors", errors);
+        if (*tree_warning(coordinator->tree))
+                json_array_append_new(warnings, json_string(tree_warning(coordinator->tree)));
+        json_object_set_new(object, "warnings", warnings);
         answer_reply(answer, object);
 }
 

@@ -62,6 +62,7 @@ typedef struct ZkItem {
         size_t data_size;
         char **children; /* REPLY to get_children */
         size_t n_children;
+        char *others; /* REPLY to get_acl */
         ZkStat stat;
 
         zhandle_t *handle; /* SESSION */
@@ -112,6 +113,7 @@ struct Zk {
         zhandle_t *handle;
         char *servers;
         char *auth;         /* a secret, wiped when freed; NULL: every node is open */
+        char *identity;     /* how the servers write whom `auth` proves: "USER:hash"; or NULL */
         int timeout_ms;     /* asked for */
         ZkSessionId wanted; /* id 0: a new session */
         void (*log)(int priority, const char *message, void *userdata);

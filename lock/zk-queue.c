@@ -27,6 +27,7 @@ ZkItem *zk_item_free(ZkItem *item) {
         g_free(item->text);
         g_free(item->data);
         g_strfreev(item->children);
+        g_free(item->others);
         g_free(item);
         return NULL;
 }

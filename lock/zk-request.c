@@ -144,6 +144,7 @@ void zk_call_answer(Zk *zk, const ZkItem *item) {
                                .data_size = item->data_size,
                                .children = (const char *const *)item->children,
                                .n_children = item->n_children,
+                               .others = item->others,
                                .stat = item->stat,
                                .results = results,
                                .n_results = call->n_ops,
@@ -303,6 +304,35 @@ static void on_children(int rc, const struct String_vector *strings, const struc
         post_reply(item);
 }
 
+/* Whom an entry of an ACL lets in, for people. A digest's hash is nobody's business. */
+static void append_other(GString *others, const struct Id *id) {
+        const char *colon = strcmp(id->scheme, "digest") == 0 ? strchr(id->id, ':') : NULL;
+        int length = colon ? (int)(colon - id->id) : (int)strlen(id->id);
+
+        g_string_append_printf(others, "%s%s:%.*s", others->len ? ", " : "", id->scheme, length,
+                               id->id);
+}
+
+static bool entry_is_ours(const Zk *zk, const struct Id *id) {
+        return zk->identity && strcmp(id->scheme, "digest") == 0 &&
+               strcmp(id->id, zk->identity) == 0;
+}
+
+static void on_acl(int rc, struct ACL_vector *acl, struct Stat *stat, const void *data) {
+        const int change = ZOO_PERM_ALL & ~ZOO_PERM_READ;
+        g_autoptr(GString) others = g_string_new(NULL);
+        ZkItem *item = reply_new(rc, data);
+
+        for (int i = 0; rc == ZOK && acl && i < acl->count; i++)
+                if ((acl->data[i].perms & change) &&
+                    !entry_is_ours(item->call->zk, &acl->data[i].id))
+                        append_other(others, &acl->data[i].id);
+        item->others = g_string_free(g_steal_pointer(&others), FALSE);
+        if (stat)
+                zk_stat_copy(stat, &item->stat);
+        post_reply(item);
+}
+
 /* The requests themselves. */
 
 static int data_length(const char *data) {
@@ -449,6 +479,15 @@ int zk_get_children(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, 
         r = zoo_awget_children2(zk->handle, path, call->watched ? zk_on_watch : NULL, call->watched,
                                 on_children, call);
         return call_end(zk, call, r, ret_call, ret_watch);
+}
+
+int zk_get_acl(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call) {
+        ZkCall *call;
+
+        if (!ready(zk))
+                return -ENOTCONN;
+        call = call_begin(zk, func, userdata, ret_call != NULL);
+        return call_end(zk, call, zoo_aget_acl(zk->handle, path, on_acl, call), ret_call, NULL);
 }
 
 /* Turns one of our operations into the library's. Return: 0 or -EINVAL. */

@@ -36,6 +36,7 @@ static void destroy(Zk *zk) {
         if (zk->auth)
                 explicit_bzero(zk->auth, strlen(zk->auth));
         g_free(zk->auth);
+        g_free(zk->identity);
         g_free(zk->servers);
         g_free(zk->server);
         g_free(zk->fault);
@@ -144,6 +145,23 @@ static int on_wakeup(sd_event_source *source, int fd, uint32_t revents, void *us
         return 0;
 }
 
+/* Return: newly allocated, how the servers write whom "USER:PASSWORD" proves; NULL for NULL. */
+static char *identity_of(const char *auth) {
+        gsize size = 20; /* SHA-1's */
+        guint8 digest[20];
+        GChecksum *checksum;
+        g_autofree char *hash = NULL;
+
+        if (!auth)
+                return NULL;
+        checksum = g_checksum_new(G_CHECKSUM_SHA1);
+        g_checksum_update(checksum, (const guchar *)auth, (gssize)strlen(auth));
+        g_checksum_get_digest(checksum, digest, &size);
+        g_checksum_free(checksum);
+        hash = g_base64_encode(digest, size);
+        return g_strdup_printf("%.*s:%s", (int)strcspn(auth, ":"), auth, hash);
+}
+
 static Zk *new_zk(const ZkOptions *options) {
         Zk *zk = g_new0(Zk, 1);
         pthread_condattr_t monotonic;
@@ -152,6 +170,7 @@ static Zk *new_zk(const ZkOptions *options) {
         zk->state = ZK_STATE_CONNECTING;
         zk->servers = g_strdup(options->servers);
         zk->auth = g_strdup(options->auth);
+        zk->identity = identity_of(options->auth);
         zk->timeout_ms = (int)MIN(options->session_timeout / USEC_PER_MSEC, (usec_t)INT32_MAX);
         if (options->session)
                 zk->wanted = *options->session;

@@ -64,6 +64,8 @@ typedef struct ZkReply {
         size_t data_size;
         const char *const *children; /* get_children: names, NULL-terminated */
         size_t n_children;
+        const char *others;        /* get_acl: who beside us may change the node, for people:
+                                      "world:anyone, digest:mallory"; "" nobody */
         ZkStat stat;               /* create2, get, exists, set, get_children */
         const ZkOpResult *results; /* multi: one an operation, n_results of them */
         size_t n_results;
@@ -177,6 +179,9 @@ int zk_exists(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall
               ZkWatchFunc watch_func, void *watch_userdata, ZkWatch **ret_watch);
 int zk_get_children(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call,
                     ZkWatchFunc watch_func, void *watch_userdata, ZkWatch **ret_watch);
+
+/* Reads who may do what with a node. */
+int zk_get_acl(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call);
 
 typedef enum ZkOpType { ZK_OP_CHECK, ZK_OP_CREATE, ZK_OP_SET, ZK_OP_DELETE } ZkOpType;
 

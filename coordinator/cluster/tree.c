@@ -6,6 +6,7 @@
 
 #include "log.h"
 #include "message-id.h"
+#include "openness.h"
 #include "paths.h"
 #include "timer.h"
 
@@ -16,7 +17,7 @@ struct Tree {
         const Node *node; /* weak */
         TreeFunc done_func;
         void *userdata;
-        GPtrArray *creates; /* TreeCreate: the creates on their way */
+        GPtrArray *calls; /* TreeCall: creates and questions for rights on their way */
         ZkCall *version_call, *control_call;
         ZkWatch *control_watch;
         sd_event_source *retry;
@@ -24,18 +25,20 @@ struct Tree {
         bool failed; /* an answer was lost, or a create was refused */
         bool done, version_good;
         int32_t control_version;
-        char *fault;
+        char *fault, *warning;
 };
 
-typedef struct TreeCreate {
+typedef struct TreeCall {
         Tree *tree; /* weak: owns us */
+        char *path;
         ZkCall *call;
-} TreeCreate;
+} TreeCall;
 
-static void tree_create_free(void *data) {
-        TreeCreate *item = data;
+static void tree_call_free(void *data) {
+        TreeCall *item = data;
 
         zk_call_free(item->call);
+        g_free(item->path);
         g_free(item);
 }
 
@@ -45,12 +48,12 @@ Tree *tree_new(const Node *node, TreeFunc done, void *userdata) {
         tree->node = node;
         tree->done_func = done;
         tree->userdata = userdata;
-        tree->creates = g_ptr_array_new_with_free_func(tree_create_free);
+        tree->calls = g_ptr_array_new_with_free_func(tree_call_free);
         return tree;
 }
 
 static void tree_cancel(Tree *tree) {
-        g_ptr_array_set_size(tree->creates, 0);
+        g_ptr_array_set_size(tree->calls, 0);
         tree->version_call = zk_call_free(tree->version_call);
         tree->control_call = zk_call_free(tree->control_call);
         tree->control_watch = zk_watch_free(tree->control_watch);
@@ -63,8 +66,9 @@ Tree *tree_free(Tree *tree) {
         if (!tree)
                 return NULL;
         tree_cancel(tree);
-        g_ptr_array_unref(tree->creates);
+        g_ptr_array_unref(tree->calls);
         g_free(tree->fault);
+        g_free(tree->warning);
         g_free(tree);
         return NULL;
 }
@@ -93,6 +97,17 @@ static void tree_set_fault(Tree *tree, const char *message_id, char *sentence) {
         tree->fault = sentence;
 }
 
+const char *tree_warning(const Tree *tree) {
+        return tree->warning ? tree->warning : "";
+}
+
+static void tree_set_warning(Tree *tree, char *sentence) {
+        if (sentence && g_strcmp0(tree->warning, sentence) != 0)
+                log_warning(&(LogAbout){.message_id = MESSAGE_OPEN_TREE}, "%s", sentence);
+        g_free(tree->warning);
+        tree->warning = sentence;
+}
+
 static void tree_on_retry(void *userdata);
 
 static void tree_retry_in(Tree *tree, usec_t delay) {
@@ -113,8 +128,44 @@ static void tree_answered(Tree *tree) {
         tree->done_func(tree->userdata);
 }
 
+/* Others may change what we trust. Without "auth" that is so by choice, and people are told; with
+ * it, whoever made the node before us, or changed its rights since, would go on deciding what is
+ * run. */
+static void tree_take_others(Tree *tree, const char *path, const char *others) {
+        const DaemonConfig *config = tree->node->config;
+        Zk *zk = session_zk(tree->node->session);
+        bool open = others && *others;
+
+        if (g_str_equal(path, config->root))
+                tree_set_warning(tree, open && config->auth == DAEMON_AUTH_NONE && zk
+                                           ? openness_warning(others, zk_server(zk))
+                                           : NULL);
+        if (!open || config->auth == DAEMON_AUTH_NONE || tree->failed)
+                return;
+        tree->failed = true;
+        tree_set_fault(
+            tree, MESSAGE_OPEN_TREE,
+            g_strdup_printf("%s in ZooKeeper can be changed by %s, although \"auth\" is set; "
+                            "nothing is run until \"addauth digest USER:PASSWORD\" and "
+                            "\"setAcl -R %s auth::cdrwa\" in zkCli.sh have closed it",
+                            path, others, config->root));
+}
+
+static void tree_on_rights(const ZkReply *reply, void *userdata) {
+        TreeCall *item = userdata;
+        Tree *tree = item->tree;
+
+        item->call = NULL;
+        if (reply->code == ZK_OK)
+                tree_take_others(tree, item->path, reply->others);
+        /* Whoever may not even read the rights is told by the creates. */
+        else if (reply->code != ZK_NO_AUTH)
+                tree->failed = true;
+        tree_answered(tree);
+}
+
 static void tree_on_created(const ZkReply *reply, void *userdata) {
-        TreeCreate *item = userdata;
+        TreeCall *item = userdata;
         Tree *tree = item->tree;
 
         item->call = NULL;
@@ -183,17 +234,33 @@ void tree_refresh_control(Tree *tree) {
         tree_read_control(tree);
 }
 
-static void tree_create(Tree *tree, char *path, const char *data) {
-        TreeCreate *item = g_new0(TreeCreate, 1);
+static TreeCall *tree_call_new(Tree *tree, char *path) {
+        TreeCall *item = g_new0(TreeCall, 1);
 
         item->tree = tree;
-        g_ptr_array_add(tree->creates, item);
+        item->path = path;
+        g_ptr_array_add(tree->calls, item);
+        return item;
+}
+
+static void tree_create(Tree *tree, char *path, const char *data) {
+        TreeCall *item = tree_call_new(tree, path);
+
         if (zk_create(session_zk(tree->node->session), path, data, 0, tree_on_created, item,
                       &item->call) < 0)
                 tree->failed = true;
         else
                 tree->pending++;
-        g_free(path);
+}
+
+static void tree_ask_rights(Tree *tree, const char *path) {
+        TreeCall *item = tree_call_new(tree, g_strdup(path));
+
+        if (zk_get_acl(session_zk(tree->node->session), path, tree_on_rights, item, &item->call) <
+            0)
+                tree->failed = true;
+        else
+                tree->pending++;
 }
 
 /* Creates "/a", "/a/b" of "/a/b/c" and at last the whole. */
@@ -203,11 +270,14 @@ static void tree_create_with_parents(Tree *tree, const char *path) {
         tree_create(tree, g_strdup(path), "");
 }
 
+/* Makes the layout, and asks who else may change it. */
 static void tree_create_all(Tree *tree) {
         const DaemonConfig *config = tree->node->config;
         g_autofree char *version_data = g_strdup_printf("%d", TREE_LAYOUT_VERSION);
+        guint first;
 
         tree_create_with_parents(tree, config->root);
+        first = tree->calls->len - 1; /* what is above the root is not ours */
         tree_create(tree, path_version(config->root), version_data);
         tree_create(tree, path_control(config->root), "{}");
         tree_create(tree, path_nodes(config->root), "");
@@ -216,6 +286,8 @@ static void tree_create_all(Tree *tree) {
         tree_create(tree, path_open(config->root), "");
         tree_create(tree, path_open_node(config->root, config->node_name), "");
         tree_create(tree, path_requests(config->root), "");
+        for (guint i = first, end = tree->calls->len; i < end; i++)
+                tree_ask_rights(tree, ((TreeCall *)tree->calls->pdata[i])->path);
 }
 
 void tree_start(Tree *tree) {

@@ -29,3 +29,5 @@ void tree_refresh_control(Tree *tree);
 void tree_repair(Tree *tree);
 /* Why the tree cannot be used, a sentence; "" when it can. */
 const char *tree_fault(const Tree *tree);
+/* Who else can change it, as a warning, where that is anybody; "" where it is not, or not known. */
+const char *tree_warning(const Tree *tree);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "helper-acl.h"
 #include "helper-proxy.h"
 #include "helper-zookeeper-main.h"
 #include "session.h"
@@ -223,6 +224,49 @@ Test(zk_auth, without_a_secret_nodes_are_open) {
 }
 
 /* The first request after each reconnect, and those that waited for it, need the secret. */
+typedef struct Rights {
+        Answer answer;
+        char *others;
+} Rights;
+
+static void on_rights(const ZkReply *reply, void *userdata) {
+        Rights *rights = userdata;
+
+        rights->answer = (Answer){true, reply->code};
+        rights->others = g_strdup(reply->others);
+}
+
+static void expect_others(Client *client, const char *path, ZkCode code, const char *others) {
+        Rights rights = {0};
+
+        cr_expect_eq(
+            code_of(client, zk_get_acl(client->zk, path, on_rights, &rights, NULL), &rights.answer),
+            code, "%s", path);
+        cr_expect_str_eq(rights.others, others, "%s", path);
+        g_free(rights.others);
+}
+
+Test(zk_auth, who_else_may_change_a_node_is_told) {
+        Client ours, theirs, none;
+
+        client_connect(&ours, OURS);
+        client_connect(&theirs, "mallory:x");
+        client_connect(&none, NULL);
+        cr_assert_eq(create(&ours, "/rights-ours", 0), ZK_OK);
+        cr_assert_eq(create(&theirs, "/rights-theirs", 0), ZK_OK);
+        cr_assert_eq(create(&none, "/rights-open", 0), ZK_OK);
+        expect_others(&ours, "/rights-ours", ZK_OK, "");
+        expect_others(&ours, "/rights-theirs", ZK_NO_AUTH, "");
+        expect_others(&ours, "/rights-open", ZK_OK, "world:anyone");
+        expect_others(&none, "/rights-open", ZK_OK, "world:anyone");
+        expect_others(&ours, "/nothing", ZK_NO_NODE, "");
+        acl_set(zookeeper_shared(), "/rights-open", 1); /* read */
+        expect_others(&ours, "/rights-open", ZK_OK, "");
+        client_close(&ours);
+        client_close(&theirs);
+        client_close(&none);
+}
+
 Test(zk_auth, the_secret_holds_after_every_reconnect) {
         Client owner;
         Proxy *proxy = NULL;

@@ -219,6 +219,11 @@ int zk_get_children(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, 
                              watch_userdata, ret_watch);
 }
 
+int zk_get_acl(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call) {
+        (void)request(zk, REQUEST_ACL, path, func, userdata, ret_call);
+        return 0;
+}
+
 int zk_multi(Zk *zk, const ZkOp *ops, size_t n_ops, ZkReplyFunc func, void *userdata,
              ZkCall **ret_call) {
         ZkCall *call = request(zk, REQUEST_MULTI, ops[0].path, func, userdata, ret_call);

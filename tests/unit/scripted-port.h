@@ -18,6 +18,7 @@ typedef enum Request {
         REQUEST_LIST,
         REQUEST_SET,
         REQUEST_MULTI,
+        REQUEST_ACL,
 } Request;
 
 struct ZkCall {

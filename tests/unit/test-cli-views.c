@@ -119,6 +119,15 @@ Test(status, head_of_a_daemon_that_knows_nothing) {
         json_decref(status);
 }
 
+Test(status, head_warns) {
+        json_t *status = quoted_json("{'node': 'n1', 'version': '0.1.0', 'members': [], "
+                                     "'warnings': ['all is open', 5]}");
+        g_autofree char *head = status_head(status, NOW);
+
+        cr_assert_not_null(strstr(head, "\nwarning  all is open\nwarning  ?\n"));
+        json_decref(status);
+}
+
 Test(status, rows) {
         json_t *status = quoted_json(status_text);
         g_autoptr(GTimeZone) utc = g_time_zone_new_utc();

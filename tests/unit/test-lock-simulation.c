@@ -325,6 +325,7 @@ static ZkCode perform(World *world, Client *client, const ZkCall *call, Delivery
         case REQUEST_MULTI:
                 return do_multi(world, client, call, delivery);
         case REQUEST_SYNC:
+        case REQUEST_ACL:
                 break;
         }
         return ZK_OK;
