@@ -17,6 +17,8 @@
 
 #include "coordinator.h"
 
+/* What is remembered over a restart, under the runtime directory. */
+#define COMMAND_LOCKS_FILE "command-locks.json"
 #define COMMAND_LOCKS_MAX 256 /* dbus-daemon allows 512 match rules a connection; one each */
 #define COMMAND_LOCK_RESOURCES_MAX 64
 

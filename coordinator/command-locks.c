@@ -141,7 +141,7 @@ CommandLocks *command_locks_new(Coordinator *coordinator) {
         locks->coordinator = coordinator;
         locks->locks = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, command_lock_destroy);
         locks->swept = g_ptr_array_new_with_free_func(g_free);
-        locks->path = g_build_filename(coordinator->node->runtime_dir, "command-locks.json", NULL);
+        locks->path = g_build_filename(coordinator->node->runtime_dir, COMMAND_LOCKS_FILE, NULL);
         file = json_load_file(locks->path, JSON_REJECT_DUPLICATES, NULL);
         swept = strings_from_json(json_object_get(file, "swept"));
         add_swept(locks, swept);

@@ -609,6 +609,30 @@ static void take_jobset(Coordinator *coordinator) {
         }
 }
 
+static int load_config(const char *path, DaemonConfig **ret_config) {
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+        int r = daemon_config_load(path, diagnostics, ret_config);
+        g_auto(GStrv) lines = diagnostics_to_strv(diagnostics);
+
+        for (char **line = lines; *line; line++)
+                log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s", *line);
+        if (r < 0 && !*lines)
+                log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s: %s", path,
+                          g_strerror(-r));
+        return r;
+}
+
+/* What is in force stays, but a restart would fail: said while there is somebody who runs. */
+static void check_config(const Coordinator *coordinator) {
+        _cleanup_(daemon_config_freep) DaemonConfig *config = NULL;
+
+        if (load_config(coordinator->config_path, &config) < 0)
+                log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR},
+                          "%s has errors: what is in force stays, but jobkeeperd could not be "
+                          "restarted now, and its runs would be stopped",
+                          coordinator->config_path);
+}
+
 void coordinator_reload(Coordinator *coordinator) {
         const LogAbout about = {.message_id = MESSAGE_RELOADED};
         int r;
@@ -616,6 +640,7 @@ void coordinator_reload(Coordinator *coordinator) {
         if (coordinator->stopping)
                 return;
         (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" G_GUINT64_FORMAT, clock_monotonic());
+        check_config(coordinator);
         r = jobset_load(coordinator->jobset, (const char *const *)coordinator->directories,
                         coordinator->config);
         if (r < 0) {
@@ -655,19 +680,6 @@ static void log_session(int priority, const char *message, void *userdata) {
                           message);
         else
                 log_debug(NULL, "zookeeper: %s", message);
-}
-
-static int load_config(Coordinator *coordinator) {
-        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
-        int r = daemon_config_load(coordinator->config_path, diagnostics, &coordinator->config);
-        g_auto(GStrv) lines = diagnostics_to_strv(diagnostics);
-
-        for (char **line = lines; *line; line++)
-                log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s", *line);
-        if (r < 0 && !*lines)
-                log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s: %s",
-                          coordinator->config_path, g_strerror(-r));
-        return r;
 }
 
 static int identify(Coordinator *coordinator) {
@@ -734,7 +746,8 @@ static int open_session(Coordinator *coordinator) {
 static int open_all(Coordinator *coordinator) {
         int r;
 
-        if ((r = load_config(coordinator)) < 0 || (r = identify(coordinator)) < 0)
+        if ((r = load_config(coordinator->config_path, &coordinator->config)) < 0 ||
+            (r = identify(coordinator)) < 0)
                 return r;
         coordinator->node->config = coordinator->config;
         if (g_mkdir_with_parents(coordinator->node->runtime_dir, 0755) < 0 ||

@@ -12,9 +12,6 @@
 #include "scheduled-job.h"
 #include "tree.h"
 
-#define OWN_UNIT "jobkeeperd.service"
-/* How long PID 1 may take to say whether our SIGTERM is part of a restart. */
-#define RESTART_QUERY_TIMEOUT (2 * USEC_PER_SEC)
 /* A real stop gives up waiting for runs to be settled after this long; below TimeoutStopSec= of our
  * unit. */
 #define STOP_TIMEOUT (90 * USEC_PER_SEC)
@@ -193,7 +190,7 @@ static void on_own_systemd_job(SystemdJob systemd_job, void *userdata) {
 void coordinator_terminate(Coordinator *coordinator) {
         if (coordinator->stopping)
                 return;
-        if (unit_manager_query_systemd_job(coordinator->units, OWN_UNIT, RESTART_QUERY_TIMEOUT,
+        if (unit_manager_query_systemd_job(coordinator->units, DAEMON_UNIT, RESTART_QUERY_TIMEOUT,
                                            on_own_systemd_job, coordinator) < 0)
                 on_own_systemd_job(SYSTEMD_JOB_UNKNOWN, coordinator);
 }

@@ -4,15 +4,12 @@
 #include <string.h>
 
 #include "clearing.h"
+#include "ended-units.h"
 #include "log.h"
 #include "message-id.h"
 #include "recovery.h"
 #include "run.h"
 #include "unit-spec.h"
-
-/* Every name that unit_name_for_run() can give, and no other that one is likely to give a service
- * of his own; what runs in another slice is left alone besides. */
-#define RUN_UNIT_PATTERN "jobkeeper-*-[0-9]*-[0-9m]*.service"
 
 struct Leftovers {
         Coordinator *coordinator; /* weak: owns us */
@@ -26,7 +23,7 @@ Leftovers *leftovers_new(Coordinator *coordinator) {
         Leftovers *leftovers = g_new0(Leftovers, 1);
 
         leftovers->coordinator = coordinator;
-        leftovers->ended = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        leftovers->ended = ended_units_load(coordinator->node->runtime_dir);
         return leftovers;
 }
 
@@ -66,6 +63,7 @@ static void on_found(const char *unit, void *userdata) {
         log_warning(&about, "%s, which a process before this one started, is ended: %s", unit,
                     leftovers->why);
         g_hash_table_insert(leftovers->ended, g_strdup(unit), g_strdup(leftovers->why));
+        ended_units_add(leftovers->coordinator->node->runtime_dir, unit, leftovers->why);
 }
 
 static void on_gone(void *userdata) {
@@ -76,8 +74,9 @@ static void on_gone(void *userdata) {
 }
 
 void leftovers_end(Leftovers *leftovers, LeftoversWhich which, bool at_once, const char *why) {
+        static const char *const patterns[] = {RUN_UNIT_PATTERN, NULL};
         const ClearingOptions options = {
-            .pattern = RUN_UNIT_PATTERN,
+            .patterns = patterns,
             .slice = UNIT_SLICE,
             .spare = spare,
             .found = on_found,

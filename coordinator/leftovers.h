@@ -22,7 +22,7 @@ DEFINE_CLEANUP(Leftovers, leftovers_free);
 void leftovers_end(Leftovers *leftovers, LeftoversWhich which, bool at_once, const char *why);
 /* Return: whether some may be left of those that are to be ended. */
 bool leftovers_busy(const Leftovers *leftovers);
-/* Return: why we ended that unit; NULL when we did not. */
+/* Return: why we, or a process before us, ended that unit; NULL when nobody did. */
 const char *leftovers_ended(const Leftovers *leftovers, const char *unit);
 /* Return: whether something of that unit runs. */
 bool leftovers_alive(const Leftovers *leftovers, const char *unit);

@@ -11,6 +11,7 @@
 #include <systemd/sd-event.h>
 
 #include "coordinator.h"
+#include "failed-start.h"
 #include "log.h"
 
 static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *info,
@@ -97,9 +98,13 @@ static int run(const CoordinatorOptions *options) {
         int r;
 
         if ((r = block_signals()) < 0 || (r = sd_event_default(&event)) < 0 ||
-            (r = sd_event_set_watchdog(event, true)) < 0 ||
-            (r = coordinator_new(event, options, &coordinator)) < 0 ||
-            (r = add_signals(event, coordinator)) < 0)
+            (r = sd_event_set_watchdog(event, true)) < 0)
+                return r;
+        r = coordinator_new(event, options, &coordinator);
+        if (r < 0)
+                return failed_start(event, options->runtime_dir, r);
+        r = add_signals(event, coordinator);
+        if (r < 0)
                 return r;
         (void)sd_notify(0, "STATUS=Connecting to ZooKeeper"); /* READY is the surface's to say */
         return sd_event_loop(event);

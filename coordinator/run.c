@@ -113,8 +113,11 @@ static void on_unit(Unit *unit, UnitEvent event, void *userdata) {
         run_event(userdata, events[event]);
 }
 
+/* What was ended and is gone has left no result, but that it was ended is known. */
 static void take_unknown(Run *run) {
-        run->record->state = RUN_UNKNOWN;
+        bool ended = leftovers_ended(run->coordinator->leftovers, run->record->unit);
+
+        run->record->state = ended ? RUN_INTERRUPTED : RUN_UNKNOWN;
         run->record->ended = clock_realtime();
         if (!run->record->why)
                 run->record->why =

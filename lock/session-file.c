@@ -113,6 +113,7 @@ static bool take_session(char **lines, ZkSessionId *ret_session) {
         return true;
 }
 
+/* `identity`: NULL is any. */
 static int parse(const char *text, const char *boot, const char *identity, SessionFile *ret_file) {
         g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
         SessionFile file = {0};
@@ -120,7 +121,7 @@ static int parse(const char *text, const char *boot, const char *identity, Sessi
         if (g_strcmp0(lines[0], MAGIC) != 0 || !*value_of(lines, 1, "boot"))
                 return -EBADMSG;
         if (strcmp(value_of(lines, 1, "boot"), boot) != 0 ||
-            strcmp(value_of(lines, 2, "identity"), identity ? identity : "") != 0)
+            (identity && strcmp(value_of(lines, 2, "identity"), identity) != 0))
                 return -ESTALE;
         if (!take_session(lines, &file.session) ||
             !take_number(lines, 5, "timeout", &file.timeout) ||
@@ -132,7 +133,7 @@ static int parse(const char *text, const char *boot, const char *identity, Sessi
         return 0;
 }
 
-int session_file_load(const char *path, const char *identity, SessionFile *ret_file) {
+static int load(const char *path, const char *identity, SessionFile *ret_file) {
         char boot[SD_ID128_STRING_MAX];
         g_autofree char *text = NULL;
         int r;
@@ -141,6 +142,14 @@ int session_file_load(const char *path, const char *identity, SessionFile *ret_f
         if (r >= 0)
                 r = boot_id(boot);
         return r < 0 ? r : parse(text, boot, identity, ret_file);
+}
+
+int session_file_load(const char *path, const char *identity, SessionFile *ret_file) {
+        return load(path, identity ? identity : "", ret_file);
+}
+
+int session_file_load_any(const char *path, SessionFile *ret_file) {
+        return load(path, NULL, ret_file);
 }
 
 static int compose(const char *identity, const SessionFile *file, char **ret_text) {

@@ -18,6 +18,8 @@ typedef struct SessionFile {
 /* `identity`: one line, NULL is "". Return: 0; -ENOENT without a file; -ESTALE when it is of
  * another boot or identity; -EBADMSG when it is damaged; negative errno. */
 int session_file_load(const char *path, const char *identity, SessionFile *ret_file);
+/* The same whatever its identity is, for a process that does not know its own. */
+int session_file_load_any(const char *path, SessionFile *ret_file);
 /* Replaces the file as a whole. Return: 0 or negative errno. */
 int session_file_save(const char *path, const char *identity, const SessionFile *file);
 /* The same for a file that is there and is of the same session: written in place and never synced,

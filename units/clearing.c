@@ -28,7 +28,7 @@ typedef struct Victim {
 
 struct Clearing {
         UnitManager *manager; /* weak */
-        char *pattern, *slice;
+        char **patterns, *slice;
         ClearingOptions options; /* the functions */
         bool want_kill;
         unsigned looks;
@@ -178,7 +178,9 @@ static int build_list(sd_bus *bus, void *userdata, sd_bus_message **ret_message)
         int r = build(bus, "ListUnitsByPatterns", &message);
 
         if (r >= 0)
-                r = sd_bus_message_append(message, "asas", 0, 1, clearing->pattern);
+                r = sd_bus_message_append(message, "as", 0);
+        if (r >= 0)
+                r = sd_bus_message_append_strv(message, clearing->patterns);
         if (r >= 0)
                 *ret_message = g_steal_pointer(&message);
         return r;
@@ -196,12 +198,12 @@ static void clearing_look(Clearing *clearing) {
 int clearing_new(UnitManager *manager, const ClearingOptions *options, Clearing **ret_clearing) {
         Clearing *clearing;
 
-        if (!options->pattern || !options->slice || !options->spare || !options->found ||
+        if (!options->patterns || !options->slice || !options->spare || !options->found ||
             !options->gone)
                 return -EINVAL;
         clearing = g_new0(Clearing, 1);
         clearing->manager = manager;
-        clearing->pattern = g_strdup(options->pattern);
+        clearing->patterns = g_strdupv((char **)options->patterns);
         clearing->slice = g_strdup(options->slice);
         clearing->options = *options;
         clearing->victims = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, victim_free);
@@ -230,7 +232,7 @@ Clearing *clearing_free(Clearing *clearing) {
         bus_call_free(clearing->list);
         g_hash_table_unref(clearing->victims);
         sd_event_source_disable_unref(clearing->timer);
-        g_free(clearing->pattern);
+        g_strfreev(clearing->patterns);
         g_free(clearing->slice);
         g_free(clearing);
         return NULL;

@@ -9,8 +9,8 @@
 typedef struct Clearing Clearing;
 
 typedef struct ClearingOptions {
-        const char *pattern; /* of their names, as PID 1 matches them (glob) */
-        const char *slice;   /* that they run in: a unit of such a name elsewhere is left alone */
+        const char *const *patterns; /* of their names, as PID 1 matches them (glob) */
+        const char *slice; /* that they run in: a unit of such a name elsewhere is left alone */
         /* Return: whether it is left alone. May change from one look to the next. */
         bool (*spare)(const char *unit, void *userdata);
         void (*found)(const char *unit, void *userdata); /* it is being ended; told once a unit */

@@ -29,7 +29,8 @@ typedef struct Unit Unit;
 
 /* What a unit is ordered after unless its spec says otherwise: at shutdown runs stop first, and are
  * settled while there is a network. */
-#define UNIT_AFTER_DEFAULT "jobkeeperd.service", "network.target"
+#define DAEMON_UNIT "jobkeeperd.service"
+#define UNIT_AFTER_DEFAULT DAEMON_UNIT, "network.target"
 
 typedef struct UnitSpec {
         const char *name; /* "....service" */
@@ -86,6 +87,8 @@ bool unit_manager_connected(const UnitManager *manager);
  * most): PID 1 does nothing for a caller who has left when it looks. */
 bool unit_manager_busy(const UnitManager *manager);
 
+/* How long PID 1 may take to say whether our SIGTERM is part of a restart. */
+#define RESTART_QUERY_TIMEOUT (2 * USEC_PER_SEC)
 /* Asks which job PID 1 has queued for a unit ("jobkeeperd.service"): is our own SIGTERM part of a
  * restart? Answers within `timeout`, with SYSTEMD_JOB_UNKNOWN where PID 1 does not. Return: 0 or
  * negative errno. */

@@ -9,6 +9,11 @@
 /* Where runs live, and the scopes of command locks. */
 #define UNIT_SLICE "system-jobkeeper.slice"
 
+/* Every name that unit_name_for_run() can give, and no other that somebody is likely to give a
+ * service of his own; what runs in another slice is left alone besides. */
+#define RUN_UNIT_PATTERN "jobkeeper-*-[0-9]*-[0-9m]*.service"
+#define LOCK_SCOPE_PATTERN "jobkeeper-lock-*.scope"
+
 /* The strings a UnitSpec borrows from. */
 typedef struct RunUnitSpec {
         UnitSpec spec;

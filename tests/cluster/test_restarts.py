@@ -4,7 +4,7 @@ import time
 
 import history
 from cluster_test import ClusterTest
-from fleet import DEADLINE, SESSION_TIMEOUT, TAKEOVER, job, job_file
+from fleet import DEADLINE, SECRET, SESSION_TIMEOUT, TAKEOVER, TOOLS, job, job_file
 from history import EXCLUSIVE
 from testbed import wait_until
 
@@ -147,6 +147,83 @@ class Restarts(ClusterTest):
         self.wait_another_daemon(node, before)
         run, _ = self.assert_gone_before_the_next(run)
         self.assertEqual(run.ended, "end")
+
+    # -- a start that cannot go on
+
+    def restart_that_fails(self, node, status):
+        """Returns when it began and when systemctl had its answer."""
+        began = time.monotonic()
+        self.assertNotEqual(node.systemctl("restart", "jobkeeperd", check=False).returncode, 0)
+        self.assertEqual(node.property("jobkeeperd", "ExecMainStatus"), status)
+        return began, time.monotonic()
+
+    def assert_ended_by_the_deadline(self, run, began, answered):
+        """And once it was, and not before, the start had failed; another node has the lock then, and the result is known in the end."""
+        run, following = self.assert_gone_before_the_next(run, SESSION_TIMEOUT + TAKEOVER)
+        self.assertNotEqual(following.node, run.node)
+        self.assertEqual(run.ended, "end")
+        self.assertLess(run.end, began + DEADLINE + 0.1)
+        self.assertLess(run.end, answered)
+        return run
+
+    def spoil(self, node):
+        """A typo. Returns the text as it was."""
+        text = node.run("cat", CONFIGURATION).stdout
+        node.write(CONFIGURATION, text.replace("session-timeout", "sesion-timeout"))
+        return text
+
+    def test_a_typo_and_a_restart_leave_no_run_behind(self):
+        run, node = self.run_in_progress()
+        text = self.spoil(node)
+        run = self.assert_ended_by_the_deadline(run, *self.restart_that_fails(node, "78"))
+        self.assertEqual(node.property("jobkeeperd", "ActiveState"), "failed")
+        self.assertIn("is ended: jobkeeperd could not be started", node.journal("-u", "jobkeeperd"))
+        node.write(CONFIGURATION, text)
+        node.systemctl("start", "jobkeeperd")
+        self.fleet.wait_members(self.fleet.nodes, timeout=40)
+        record = self.fleet.wait_ledger("ticks", lambda record: record["run"] == run.run and record["state"] in history.FINAL_STATES, 20, "settled")
+        self.assertIn(record["state"], ("unknown", "interrupted"))
+
+    def test_a_missing_secret_and_a_restart_leave_no_run_behind(self):
+        run, node = self.run_in_progress(secret="fleet:s3cret-of-the-tests")
+        node.run("rm", SECRET)
+        self.assert_ended_by_the_deadline(run, *self.restart_that_fails(node, "78"))
+
+    def test_an_unreadable_directory_and_a_restart_leave_no_run_behind(self):
+        run, node = self.run_in_progress()
+        node.run("sh", "-c", "rm -r /etc/jobkeeper/jobs.d && echo > /etc/jobkeeper/jobs.d")
+        began, _ = self.restart_that_fails(node, "1")
+        run, _ = self.assert_gone_before_the_next(run, SESSION_TIMEOUT + TAKEOVER)
+        self.assertLess(run.end, began + DEADLINE + 0.1)
+
+    def test_a_typo_that_is_mended_in_time_costs_nothing(self):
+        run, node = self.run_in_progress(session_timeout=LONGEST)
+        text = self.spoil(node)
+        with node.popen("systemctl", "restart", "jobkeeperd") as restart:
+            wait_until(lambda: "Cannot go on" in node.property("jobkeeperd", "StatusText"), 10, "the start is waiting")
+            node.write(CONFIGURATION, text)
+            node.systemctl("restart", "jobkeeperd")
+            restart.wait(30)
+        self.fleet.wait_members(self.fleet.nodes)
+        since = time.monotonic()
+        wait_until(lambda: time.monotonic() > since + DEADLINE, DEADLINE + 5, "the old deadline has passed")
+        self.assertEqual(self.same(run).ended, "open", "it goes on")
+        self.assert_exclusive()
+
+    def test_a_typo_and_a_restart_leave_no_command_behind(self):
+        """What its caller ends, and what the command has left in the background."""
+        fleet = self.begin()
+        node = fleet.nodes["n1"]
+        background = f"{TOOLS}/mark-run --job locked --seconds 60 & exec {TOOLS}/mark-run --job locked-too --seconds 60"
+        with node.popen("jobkeeper", "lock", "console", "--", "setsid", "sh", "-c", background) as holder:
+            fleet.wait_running("locked")
+            self.spoil(node)
+            self.restart_that_fails(node, "78")
+            self.assertEqual(holder.wait(30), 75)
+        fleet.jobkeeper("n2", "lock", "--timeout", "20s", "console", "--", f"{TOOLS}/mark-run", "--job", "after")
+        after, = fleet.runs("after")
+        for run in (*fleet.runs("locked"), *fleet.runs("locked-too")):
+            self.assertLess(run.end, after.start)
 
     # -- records that are not what they were
 

@@ -1,0 +1,42 @@
+/* See ended-units.h. One line a unit, "UNIT WHY", appended with one write. */
+#include "ended-units.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+
+static char *ended_units_path(const char *runtime_dir) {
+        return g_build_filename(runtime_dir, "ended-units", NULL);
+}
+
+GHashTable *ended_units_load(const char *runtime_dir) {
+        GHashTable *ended = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        g_autofree char *path = ended_units_path(runtime_dir), *text = NULL;
+        g_auto(GStrv) lines = NULL;
+
+        if (!g_file_get_contents(path, &text, NULL, NULL))
+                return ended;
+        lines = g_strsplit(text, "\n", -1);
+        for (char **line = lines; *line; line++) {
+                const char *space = strchr(*line, ' ');
+
+                if (space)
+                        g_hash_table_insert(ended, g_strndup(*line, (gsize)(space - *line)),
+                                            g_strdup(space + 1));
+        }
+        return ended;
+}
+
+void ended_units_add(const char *runtime_dir, const char *unit, const char *why) {
+        g_autofree char *path = ended_units_path(runtime_dir),
+                        *line = g_strdup_printf("%s %s\n", unit, why);
+        _cleanup_close_ int fd =
+            open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+        struct stat st;
+
+        if (fd >= 0 && fstat(fd, &st) >= 0 && st.st_size < ENDED_UNITS_BYTES_MAX)
+                (void)!write(fd, line, strlen(line));
+}

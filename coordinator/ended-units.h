@@ -1,0 +1,14 @@
+/* Which units of runs jobkeeperd has ended although no Run of its own followed them, and why: kept
+ * under the runtime directory, so that a later process that finds such a run open settles it as
+ * interrupted. From the unit alone it could not tell this end from a failure of its own. */
+#pragma once
+
+#include <glib.h>
+
+/* Nothing more is written into a file that has grown to this: it is gone with the next boot. */
+#define ENDED_UNITS_BYTES_MAX (256 * 1024)
+
+/* Return: newly allocated, unit → why; empty where nothing is remembered. */
+GHashTable *ended_units_load(const char *runtime_dir);
+/* Remembers one more. Where that fails a result is less exact, and nothing else. */
+void ended_units_add(const char *runtime_dir, const char *unit, const char *why);

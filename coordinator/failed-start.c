@@ -1,0 +1,261 @@
+/* See failed-start.h.
+ *
+ * One look a second, by Clearing: until the time to stop it spares what it finds, so that a look
+ * only counts. When a look counts nothing, or later when the clearing is through, it is over.
+ */
+#include "failed-start.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+#include "clearing.h"
+#include "command-lock.h"
+#include "ended-units.h"
+#include "log.h"
+#include "message-id.h"
+#include "session-file.h"
+#include "unit-spec.h"
+
+#define LOOK_PERIOD (1 * USEC_PER_SEC)
+/* The service manager tries again after a second: with so much time left the next attempt is early
+ * enough, also on a machine that is busy. */
+#define NEXT_ATTEMPT (4 * USEC_PER_SEC)
+/* Once it is being ended: only for PID 1's patience, as the clearing itself looks often. */
+#define LATE_LOOK_PERIOD (10 * USEC_PER_SEC)
+/* PID 1 gives a start 90 s, and our wait may last as long as a session. */
+#define EXTEND_TIMEOUT (30 * USEC_PER_SEC)
+
+typedef struct FailedStart {
+        sd_event *event;
+        const char *runtime_dir;
+        UnitManager *units;
+        Clearing *clearing;
+        int fault;                  /* why the start cannot go on */
+        int result;                 /* what the loop ends with */
+        usec_t held_until, stop_at; /* D and D - K, CLOCK_BOOTTIME; 0: not known */
+        GHashTable *going_on;       /* a set: scopes that are left alone */
+        unsigned waiting;           /* what this look found and spared */
+        bool told;
+        sd_event_source *look, *deadline, *terminate, *interrupt;
+} FailedStart;
+
+static void failed_start_look(FailedStart *start);
+
+static void failed_start_clear(FailedStart *start) {
+        sd_event_source_disable_unref(start->look);
+        sd_event_source_disable_unref(start->deadline);
+        sd_event_source_disable_unref(start->terminate);
+        sd_event_source_disable_unref(start->interrupt);
+        clearing_free(start->clearing);
+        unit_manager_free(start->units);
+        g_hash_table_unref(start->going_on);
+}
+
+static const char *failed_start_why(const FailedStart *start) {
+        return start->fault == -EBADMSG ? "the configuration has errors"
+                                        : g_strerror(-start->fault);
+}
+
+/* ---- looking ---- */
+
+static bool failed_start_spares(const char *unit, void *userdata) {
+        FailedStart *start = userdata;
+
+        if (g_hash_table_contains(start->going_on, unit))
+                return true;
+        if (clock_boottime() >= start->stop_at)
+                return false;
+        start->waiting++;
+        return true;
+}
+
+static void failed_start_found(const char *unit, void *userdata) {
+        const LogAbout about = {.message_id = MESSAGE_STOPPING_RUNS};
+        const FailedStart *start = userdata;
+        g_autofree char *why =
+            g_strdup_printf("jobkeeperd could not be started (%s)", failed_start_why(start));
+
+        log_warning(&about, "%s, which a process before this one started, is ended: %s", unit, why);
+        ended_units_add(start->runtime_dir, unit, why);
+}
+
+/* To people and to PID 1, whose patience with a start is ours as well. */
+static void failed_start_tell(FailedStart *start, const char *doing) {
+        (void)sd_notifyf(0,
+                         "EXTEND_TIMEOUT_USEC=%" G_GUINT64_FORMAT "\nSTATUS=Cannot go on (%s): %s",
+                         EXTEND_TIMEOUT, failed_start_why(start), doing);
+}
+
+static void failed_start_tell_waiting(FailedStart *start) {
+        const LogAbout about = {.message_id = MESSAGE_STOPPING_RUNS};
+        double left = (double)usec_sub(start->stop_at, clock_boottime()) / (double)USEC_PER_SEC;
+        g_autofree char *doing =
+            g_strdup_printf("what runs (%u) is stopped in %.0f s unless jobkeeperd is started "
+                            "successfully before",
+                            start->waiting, left);
+
+        failed_start_tell(start, doing);
+        if (!start->told)
+                log_error(&about, "cannot go on (%s): %s", failed_start_why(start), doing);
+        start->told = true;
+}
+
+static int failed_start_on_look(sd_event_source *source, uint64_t usec, void *userdata) {
+        failed_start_look(userdata);
+        return 0;
+}
+
+static void failed_start_arm(FailedStart *start, sd_event_source **source, usec_t at,
+                             sd_event_time_handler_t func) {
+        int r;
+
+        *source = sd_event_source_disable_unref(*source);
+        r = sd_event_add_time(start->event, source, CLOCK_BOOTTIME, at, USEC_PER_MSEC, func, start);
+        if (r < 0)
+                (void)sd_event_exit(start->event, r);
+}
+
+/* None was found that has to be ended now. */
+static void failed_start_on_gone(void *userdata) {
+        FailedStart *start = userdata;
+        usec_t now = clock_boottime();
+
+        start->clearing = clearing_free(start->clearing);
+        if (start->waiting == 0) {
+                (void)sd_event_exit(start->event, start->result);
+                return;
+        }
+        failed_start_tell_waiting(start);
+        failed_start_arm(start, &start->look, MIN(now + LOOK_PERIOD, MAX(start->stop_at, now)),
+                         failed_start_on_look);
+}
+
+static void failed_start_look(FailedStart *start) {
+        static const char *const patterns[] = {RUN_UNIT_PATTERN, LOCK_SCOPE_PATTERN, NULL};
+        const ClearingOptions options = {
+            .patterns = patterns,
+            .slice = UNIT_SLICE,
+            .spare = failed_start_spares,
+            .found = failed_start_found,
+            .gone = failed_start_on_gone,
+            .userdata = start,
+        };
+        int r;
+
+        start->waiting = 0;
+        if (clock_boottime() >= start->stop_at) {
+                failed_start_tell(start, "ending what a process before this one left running");
+                failed_start_arm(start, &start->look, clock_boottime() + LATE_LOOK_PERIOD,
+                                 failed_start_on_look);
+        }
+        r = start->clearing ? 0 : clearing_new(start->units, &options, &start->clearing);
+        if (r < 0)
+                (void)sd_event_exit(start->event, r);
+        else
+                clearing_look_anew(start->clearing);
+}
+
+/* Others may have their locks from now on. */
+static int failed_start_on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
+        FailedStart *start = userdata;
+
+        start->stop_at = 0;
+        failed_start_look(start);
+        if (start->clearing)
+                clearing_kill(start->clearing);
+        return 0;
+}
+
+/* ---- being asked to end ---- */
+
+static void failed_start_on_systemd_job(SystemdJob systemd_job, void *userdata) {
+        FailedStart *start = userdata;
+
+        if (systemd_job != SYSTEMD_JOB_STOP) { /* the next process inherits the deadline, too */
+                (void)sd_event_exit(start->event, 0);
+                return;
+        }
+        start->stop_at = 0;
+        start->result = 0;
+        failed_start_look(start);
+}
+
+static int failed_start_on_signal(sd_event_source *source, const struct signalfd_siginfo *info,
+                                  void *userdata) {
+        FailedStart *start = userdata;
+
+        if (unit_manager_query_systemd_job(start->units, DAEMON_UNIT, RESTART_QUERY_TIMEOUT,
+                                           failed_start_on_systemd_job, start) < 0)
+                failed_start_on_systemd_job(SYSTEMD_JOB_UNKNOWN, start);
+        return 0;
+}
+
+/* ---- the whole ---- */
+
+/* Return: newly allocated, a set: the scopes of those commands that go on when their lock is lost.
+ */
+static GHashTable *scopes_going_on(const char *runtime_dir) {
+        GHashTable *scopes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        g_autofree char *path = g_build_filename(runtime_dir, COMMAND_LOCKS_FILE, NULL);
+        json_t *file = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+        const json_t *object = NULL;
+        size_t index = 0;
+
+        json_array_foreach(json_object_get(file, "locks"), index, object) {
+                const char *scope = json_string_value(json_object_get(object, "scope"));
+
+                if (scope && json_is_true(json_object_get(object, "go-on")))
+                        g_hash_table_add(scopes, g_strdup(scope));
+        }
+        json_decref(file);
+        return scopes;
+}
+
+/* Return: whether there is something to do here that the next attempt would come too late for. */
+static bool failed_start_inherits(FailedStart *start) {
+        g_autofree char *path = g_build_filename(start->runtime_dir, "session", NULL);
+        SessionFile file = {0};
+
+        if (!getenv("NOTIFY_SOCKET"))
+                return false;
+        if (session_file_load_any(path, &file) >= 0) {
+                start->held_until = file.held_until;
+                start->stop_at = file.stop_at;
+        }
+        explicit_bzero(&file, sizeof file);
+        return start->fault == -EBADMSG || start->stop_at < clock_boottime() + NEXT_ATTEMPT;
+}
+
+static int failed_start_begin(FailedStart *start) {
+        int r = unit_manager_new(start->event, &start->units);
+
+        if (r < 0 ||
+            (r = sd_event_add_signal(start->event, &start->terminate, SIGTERM,
+                                     failed_start_on_signal, start)) < 0 ||
+            (r = sd_event_add_signal(start->event, &start->interrupt, SIGINT,
+                                     failed_start_on_signal, start)) < 0)
+                return r;
+        failed_start_look(start);
+        if (start->held_until > 0)
+                failed_start_arm(start, &start->deadline, start->held_until,
+                                 failed_start_on_deadline);
+        return 0;
+}
+
+int failed_start(sd_event *event, const char *runtime_dir, int fault) {
+        FailedStart start = {
+            .event = event, .runtime_dir = runtime_dir, .fault = fault, .result = fault};
+
+        if (!failed_start_inherits(&start))
+                return fault;
+        start.going_on = scopes_going_on(runtime_dir);
+        if (failed_start_begin(&start) >= 0)
+                fault = sd_event_loop(event);
+        failed_start_clear(&start);
+        return fault;
+}
