@@ -6,7 +6,7 @@
 #include <glib.h>
 
 /* Nothing more is written into a file that has grown to this: it is gone with the next boot. */
-#define ENDED_UNITS_BYTES_MAX (256 * 1024)
+#define ENDED_UNITS_BYTES_MAX 262144 /* 256 KiB */
 
 /* Return: newly allocated, unit → why; empty where nothing is remembered. */
 GHashTable *ended_units_load(const char *runtime_dir);

@@ -43,6 +43,7 @@ struct Unit {
 
         char *systemd_job; /* object path of the start job, once known */
         char *start_word;  /* JobRemoved's word about it */
+        UnitStop stopper;  /* who took the start job away, where it was not us */
         bool read_again;   /* something happened while a read was under way */
         bool known_ours;   /* seen with our nonce */
         bool started_told;
@@ -51,7 +52,7 @@ struct Unit {
         bool stop_sent, kill_sent; /* on this connection */
         unsigned ref_generation;   /* the connection that holds our reference, 0: none */
 
-        BusCall *start, *peek, *read, *stop, *kill;
+        BusCall *start, *peek, *read, *stop, *kill, *ask;
         CgroupWatch *watch;
         sd_event_source *timer;  /* looks again */
         sd_event_source *teller; /* tells events, one a round of the loop */
@@ -75,5 +76,7 @@ void unit_read(Unit *unit);
 void unit_peek(Unit *unit);
 /* The same after a while: start, peek or read, as the state asks. */
 void unit_look_again(Unit *unit, usec_t delay);
+/* Somebody else has PID 1 stop it: asks whether that is a shutdown. No end is told meanwhile. */
+void unit_ask(Unit *unit);
 /* Fills result.detail, cut to fit. */
 void unit_set_detail(Unit *unit, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -18,9 +18,17 @@ typedef enum UnitOutcome {
         UNIT_OUTCOME_UNKNOWN, /* the unit vanished before its result could be read */
 } UnitOutcome;
 
+/* Whether it ended by itself, or who had PID 1 end it. */
+typedef enum UnitStop {
+        UNIT_STOP_NONE,
+        UNIT_STOP_OWNER,    /* unit_stop() or unit_kill() */
+        UNIT_STOP_OTHER,    /* somebody else: `systemctl stop UNIT` */
+        UNIT_STOP_SHUTDOWN, /* the machine is being shut down */
+} UnitStop;
+
 typedef struct UnitResult {
         UnitOutcome outcome;
-        bool stopped; /* unit_stop() or unit_kill() was asked for before the main process ended */
+        UnitStop stop;
         int exit_status;  /* exit code or signal number, by outcome */
         char detail[200]; /* systemd's own word or the bus's error message; "" on success */
         char invocation_id[33];

@@ -98,14 +98,57 @@ void unit_peek(Unit *unit) {
                                   SYSTEMD_CALL_TIMEOUT, BUS_CALL_ORDINARY);
 }
 
+/* --- who stops it --- */
+
+static int build_ask(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
+        int r;
+
+        r = sd_bus_message_new_method_call(bus, &message, SYSTEMD_SERVICE, SYSTEMD_PATH,
+                                           DBUS_PROPERTIES, "Get");
+        if (r >= 0)
+                r = sd_bus_message_append(message, "ss", SYSTEMD_MANAGER, "SystemState");
+        if (r < 0)
+                return r;
+        *ret_message = g_steal_pointer(&message);
+        return 0;
+}
+
+static void on_ask(sd_bus_message *reply, const sd_bus_error *error, void *userdata) {
+        Unit *unit = userdata;
+        const char *state;
+
+        if (reply && sd_bus_message_read(reply, "v", "s", &state) >= 0 &&
+            strcmp(state, "stopping") == 0)
+                unit->stopper = UNIT_STOP_SHUTDOWN;
+        if (unit->result.stop == UNIT_STOP_OTHER)
+                unit->result.stop = unit->stopper;
+        if (unit->events)
+                (void)sd_event_source_set_enabled(unit->teller, SD_EVENT_ONESHOT);
+}
+
+void unit_ask(Unit *unit) {
+        unit->stopper = UNIT_STOP_OTHER;
+        bus_call_free(unit->ask);
+        unit->ask = bus_call_new(unit_manager_queue(unit->manager), build_ask, on_ask, unit,
+                                 COUNT_TIMEOUT, BUS_CALL_URGENT);
+}
+
+/* Its start job is gone, and no other is there, and it runs: `systemctl cancel` is no stop. */
+static void unit_was_only_cancelled(Unit *unit) {
+        if (unit->start_word && strcmp(unit->start_word, "canceled") == 0)
+                g_clear_pointer(&unit->start_word, g_free);
+        unit->stopper = UNIT_STOP_NONE;
+}
+
 /* --- the end of the main process, and of the rest --- */
 
-/* Was it our (or an administrator's) stop that ended the start job, so that a "timeout" is the stop
+/* Was it our (or somebody else's) stop that ended the start job, so that a "timeout" is the stop
  * timeout and no time limit? */
 static bool unit_stop_came_first(const Unit *unit) {
         if (unit->start_word)
                 return strcmp(unit->start_word, "canceled") == 0 || unit->want_kill;
-        return unit->result.stopped;
+        return unit->result.stop == UNIT_STOP_OWNER;
 }
 
 static void unit_note_detail(Unit *unit, const UnitProperties *p, const char *word) {
@@ -138,7 +181,9 @@ static void unit_note_result(Unit *unit, const UnitProperties *p) {
         /* A wish that PID 1 heard after the main process had ended by itself changed nothing. */
         if (unit->start_word && (strcmp(unit->start_word, "done") == 0 ||
                                  (strcmp(unit->start_word, "failed") == 0 && !unit->want_kill)))
-                result->stopped = false;
+                result->stop = UNIT_STOP_NONE;
+        else if (result->stop == UNIT_STOP_NONE)
+                result->stop = unit->stopper;
         unit_note_detail(unit, p, word);
 }
 
@@ -203,6 +248,8 @@ static void unit_apply_running(Unit *unit, const UnitProperties *p) {
         if (deactivating && !p->systemd_job)
                 unit_send_stop(unit); /* its time limit passed: PID 1 is at it already, but only a
                                          job's end is told */
+        if (!p->systemd_job && !deactivating)
+                unit_was_only_cancelled(unit);
         if (!p->systemd_job)
                 unit_look_again(
                     unit,
@@ -376,6 +423,8 @@ void unit_on_systemd_job_removed(Unit *unit, const char *systemd_job, const char
         if (unit->systemd_job && strcmp(unit->systemd_job, systemd_job) == 0) {
                 g_free(unit->start_word);
                 unit->start_word = g_strdup(word);
+                if (strcmp(word, "canceled") == 0 && !unit->want_stop && !unit->want_kill)
+                        unit_ask(unit);
         }
         unit_read(unit);
 }

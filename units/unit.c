@@ -31,9 +31,10 @@ void unit_set_detail(Unit *unit, const char *format, ...) {
 
 static int on_teller(sd_event_source *source, void *userdata) {
         Unit *unit = userdata;
+        bool asking = unit->ask && !bus_call_done(unit->ask);
 
         for (UnitEvent event = UNIT_EVENT_STARTED; event <= UNIT_EVENT_ABSENT; event++)
-                if (unit->events & (1U << event)) {
+                if (unit->events & (1U << event) && !(asking && event != UNIT_EVENT_STARTED)) {
                         unit->events &= ~(1U << event);
                         (void)sd_event_source_set_enabled(source, unit->events ? SD_EVENT_ONESHOT
                                                                                : SD_EVENT_OFF);
@@ -273,7 +274,7 @@ static void unit_want(Unit *unit, bool *wish) {
                 return;
         *wish = true;
         if (unit->state < UNIT_STATE_DRAINING)
-                unit->result.stopped = true;
+                unit->result.stop = UNIT_STOP_OWNER;
         if (unit->state == UNIT_STATE_STARTING &&
             !(unit->start && bus_call_sent(unit->start) && !bus_call_done(unit->start)))
                 unit_end(unit, UNIT_OUTCOME_START_FAILED, "stopped before it was started");
@@ -309,6 +310,7 @@ Unit *unit_free(Unit *unit) {
                 return NULL;
         unit_manager_remove(unit->manager, unit);
         unit_release(unit);
+        bus_call_free(unit->ask);
         unit_unref_in_systemd(unit);
         sd_event_source_disable_unref(unit->teller);
         unit_spec_free(unit->spec);

@@ -77,11 +77,18 @@ void run_unit_spec_clear(RunUnitSpec *spec) {
         *spec = (RunUnitSpec){0};
 }
 
+/* What was stopped has no result of its own, whatever it made of SIGTERM. */
 static RunState state_of(const UnitResult *result, bool interrupted) {
-        if (result->stopped && interrupted)
-                return RUN_INTERRUPTED;
-        if (result->stopped)
+        switch (result->stop) {
+        case UNIT_STOP_OWNER:
+                return interrupted ? RUN_INTERRUPTED : RUN_STOPPED;
+        case UNIT_STOP_OTHER:
                 return RUN_STOPPED;
+        case UNIT_STOP_SHUTDOWN:
+                return RUN_INTERRUPTED;
+        case UNIT_STOP_NONE:
+                break;
+        }
         switch (result->outcome) {
         case UNIT_OUTCOME_SUCCESS:
                 return RUN_SUCCEEDED;
@@ -100,6 +107,10 @@ static RunState state_of(const UnitResult *result, bool interrupted) {
 }
 
 static char *why_of(const UnitResult *result) {
+        if (result->stop == UNIT_STOP_OTHER)
+                return g_strdup("its unit was stopped, and not by jobkeeper (systemctl stop)");
+        if (result->stop == UNIT_STOP_SHUTDOWN)
+                return g_strdup("the machine was shut down");
         if (result->outcome == UNIT_OUTCOME_START_FAILED)
                 return g_strdup_printf("could not be started: %s", result->detail);
         if (result->outcome == UNIT_OUTCOME_UNKNOWN)
@@ -109,7 +120,7 @@ static char *why_of(const UnitResult *result) {
 
 void run_record_take_result(RunRecord *record, const UnitResult *result, bool interrupted) {
         record->state = state_of(result, interrupted);
-        if (!result->stopped) /* it ended by itself before the stop that `why` tells of */
+        if (result->stop != UNIT_STOP_OWNER) /* its end is not the one that `why` tells of */
                 g_clear_pointer(&record->why, g_free);
         if (!record->why && record->state != RUN_SUCCEEDED)
                 record->why = why_of(result);

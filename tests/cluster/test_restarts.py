@@ -259,3 +259,42 @@ class Restarts(ClusterTest):
 
     def test_a_deleted_record_costs_its_run_no_lock_and_is_settled_in_the_end(self):
         self.assert_settled_as_unknown_and_runs_again(self.record_spoilt("delete {}"))
+
+
+class Stops(ClusterTest):
+    """What ends a run's unit and is not jobkeeper. Whatever the command makes of SIGTERM, that is no result of its own."""
+
+    alone = True
+
+    def begin_runs(self):
+        """One that ends well when it is told to, one that dies of it. Returns their records, by job."""
+        text = ("jobs:\n  trapped:\n    exec: [/bin/sh, -c, \"trap 'exit 0' TERM; touch /run/trapped; sleep 60 & wait\"]\n    stop-timeout: 1s\n"
+                "    nodes: [n1]\n  plain:\n    exec: [/bin/sleep, \"60\"]\n    stop-timeout: 1s\n    nodes: [n1]\n")
+        fleet = self.begin(nodes=2, files={"both.yaml": text})
+        for name in ("trapped", "plain"):
+            fleet.jobkeeper("n1", "run", name)
+        node = fleet.nodes["n1"]
+        records = {name: fleet.wait_ledger(name, lambda record: record["state"] in ("claimed", "running"), 20, "it runs", name="n2")
+                   for name in ("trapped", "plain")}
+        for record in records.values():
+            wait_until(lambda record=record: node.property(record["unit"], "MainPID") != "0", 20, "the command runs")
+        wait_until(lambda: node.run("test", "-e", "/run/trapped", check=False).returncode == 0, 20, "the trap is set")
+        return records
+
+    def assert_settled(self, records, state, why):
+        for name, record in records.items():
+            settled = self.fleet.wait_ledger(name, lambda other, record=record: other["run"] == record["run"] and other["state"] in history.FINAL_STATES,
+                                             30, "settled", name="n2")
+            self.assertEqual((name, settled["state"]), (name, state))
+            self.assertIn(why, settled["why"])
+
+    def test_a_poweroff_interrupts_runs(self):
+        records = self.begin_runs()
+        self.fleet.nodes["n1"].shutdown()
+        self.assert_settled(records, "interrupted", "")
+
+    def test_whose_unit_is_stopped_by_a_person_is_stopped(self):
+        records = self.begin_runs()
+        for record in records.values():
+            self.fleet.nodes["n1"].systemctl("stop", record["unit"])
+        self.assert_settled(records, "stopped", "not by jobkeeper")

@@ -121,7 +121,7 @@ bool is(const Seen *seen, UnitOutcome outcome, int status, bool stopped) {
         const UnitResult *result = unit_result(seen->unit);
 
         return result->outcome == outcome && result->exit_status == status &&
-               result->stopped == stopped;
+               result->stop == (stopped ? UNIT_STOP_OWNER : UNIT_STOP_NONE);
 }
 
 static char *told(const Seen *seen) {
@@ -129,7 +129,7 @@ static char *told(const Seen *seen) {
 
         return g_strdup_printf("[%s: %s status %d%s%s%s]", seen->trace,
                                unit_outcome_to_string(result->outcome), result->exit_status,
-                               result->stopped ? " stopped" : "", *result->detail ? " " : "",
+                               result->stop ? " stopped" : "", *result->detail ? " " : "",
                                result->detail);
 }
 

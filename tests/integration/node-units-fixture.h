@@ -67,6 +67,7 @@ void test_arguments(Fixture *f);
 void test_expansion(Fixture *f);
 void test_surroundings(Fixture *f);
 void test_stop(Fixture *f);
+void test_stopped_by_others(Fixture *f);
 void test_stop_early(Fixture *f);
 void test_left_behind(Fixture *f);
 void test_adopt(Fixture *f);

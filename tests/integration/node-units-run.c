@@ -79,7 +79,7 @@ void test_timeout(Fixture *f) {
                 (void)wait_for(f, &seen, 'e');
                 check_told(f, &seen,
                            unit_result(seen.unit)->outcome == UNIT_OUTCOME_TIMEOUT &&
-                               !unit_result(seen.unit)->stopped,
+                               !unit_result(seen.unit)->stop,
                            scripts[i]);
                 check(f, seen.ended - begin < 8 * USEC_PER_SEC, "time limit: ended after %.1f s",
                       (double)(seen.ended - begin) / 1e6);
@@ -258,6 +258,53 @@ void test_stop(Fixture *f) {
         }
 }
 
+/* Somebody else's stop, however the command takes it. */
+void test_stopped_by_others(Fixture *f) {
+        static const struct {
+                const char *verb, *script;
+                UnitStop stop;
+                UnitOutcome outcome;
+        } cases[] = {
+            {"stop", "sleep 1000", UNIT_STOP_OTHER, UNIT_OUTCOME_SIGNAL},
+            {"stop", "trap 'exit 0' TERM; sleep 1000 & wait", UNIT_STOP_OTHER,
+             UNIT_OUTCOME_SUCCESS},
+            {"stop", "trap '' TERM; while :; do sleep 1; done", UNIT_STOP_OTHER,
+             UNIT_OUTCOME_SIGNAL},
+            /* a signal is no stop, and who takes away the start job does not stop anything */
+            {"kill", "sleep 1000", UNIT_STOP_NONE, UNIT_OUTCOME_SIGNAL},
+            {"cancel", ":", UNIT_STOP_NONE, UNIT_OUTCOME_SUCCESS},
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                bool cancel = strcmp(cases[i].verb, "cancel") == 0;
+                g_autofree char *name = fresh_name(f),
+                                *ready = g_strdup_printf("%s/others-%zu", f->directory, i),
+                                *go = g_strdup_printf("%s/go-%zu", f->directory, i);
+                g_autofree char *whole =
+                    g_strdup_printf("touch %s; %s; while ! [ -e %s ]; do sleep 0.05; done", ready,
+                                    cases[i].script, go);
+                const char *const verb[] = {"systemctl", "--no-block", cases[i].verb, name, NULL};
+                const char *const all[] = {"systemctl", "cancel", NULL};
+                Seen seen;
+
+                seen_shell(f, &seen, name, whole);
+                (void)wait_file(f, ready);
+                run_for(f, 100 * USEC_PER_MSEC); /* the trap is set right after */
+                g_free(command_output(cancel ? all : verb));
+                run_for(f, 200 * USEC_PER_MSEC);
+                (void)g_file_set_contents(go, "", 0, NULL);
+                (void)wait_for(f, &seen, 'e');
+                check_told(f, &seen,
+                           unit_result(seen.unit)->stop == cases[i].stop &&
+                               unit_result(seen.unit)->outcome == cases[i].outcome &&
+                               strcmp(seen.trace, "sxe") == 0,
+                           cases[i].verb);
+                seen_done(&seen);
+                check(f, wait_load_state(f, name, "not-found"), "%s: forgotten after discard",
+                      cases[i].verb);
+        }
+}
+
 void test_stop_early(Fixture *f) {
         g_autofree char *name = fresh_name(f), *other = fresh_name(f),
                         *file = g_build_filename(f->directory, "early", NULL);
@@ -280,7 +327,7 @@ void test_stop_early(Fixture *f) {
         unit_kill(seen.unit);
         (void)wait_for(f, &seen, 'e');
         check_told(f, &seen,
-                   unit_result(seen.unit)->stopped &&
+                   unit_result(seen.unit)->stop == UNIT_STOP_OWNER &&
                        unit_result(seen.unit)->outcome != UNIT_OUTCOME_SUCCESS,
                    "kill while the start is under way");
         seen_done(&seen);

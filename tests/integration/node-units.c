@@ -41,6 +41,7 @@ static const struct {
     {"expansion", test_expansion},
     {"surroundings", test_surroundings},
     {"stop", test_stop},
+    {"stopped-by-others", test_stopped_by_others},
     {"stop-early", test_stop_early},
     {"left-behind", test_left_behind},
     {"adopt", test_adopt},

@@ -145,7 +145,8 @@ void service_end(Service *service, UnitOutcome outcome, int status, const char *
         service->state = SERVICE_LINGERING;
         service->result.outcome = outcome;
         service->result.exit_status = status;
-        service->result.stopped = service->stops + service->kills > 0;
+        service->result.stop =
+            service->stops + service->kills > 0 ? UNIT_STOP_OWNER : UNIT_STOP_NONE;
         service->result.ended = clock_realtime();
         g_strlcpy(service->result.detail, detail, sizeof(service->result.detail));
         unit_tell(service->unit, UNIT_EVENT_EXITED);
@@ -356,11 +357,18 @@ struct Clearing {
         sd_event_source *timer;
 };
 
+static bool clearing_names(const Clearing *clearing, const char *name) {
+        for (const char *const *pattern = clearing->options.patterns; *pattern; pattern++)
+                if (fnmatch(*pattern, name, 0) == 0)
+                        return true;
+        return false;
+}
+
 /* Return: whether it is one of those that are to end. */
 static bool clearing_wants(const Clearing *clearing, const Service *service) {
         return service->state <= SERVICE_LINGERING &&
                strcmp(service->slice, clearing->options.slice) == 0 &&
-               fnmatch(clearing->options.pattern, service->name, 0) == 0 &&
+               clearing_names(clearing, service->name) &&
                !clearing->options.spare(service->name, clearing->options.userdata);
 }
 

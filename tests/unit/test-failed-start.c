@@ -17,7 +17,7 @@
 #define NEAR (700 * USEC_PER_MSEC)
 
 static char *root;
-static sd_event *event;
+static sd_event *loop;
 static GPtrArray *alive;  /* names of units */
 static GHashTable *found; /* name → when it was ended, CLOCK_BOOTTIME */
 static bool stubborn;     /* what is stopped does not end, unless it is killed */
@@ -28,8 +28,8 @@ static SystemdJob systemd_job; /* what PID 1 has queued for us */
 
 /* ---- the service manager ---- */
 
-int unit_manager_new(sd_event *loop, UnitManager **ret_manager) {
-        (void)loop;
+int unit_manager_new(sd_event *event, UnitManager **ret_manager) {
+        (void)event;
         *ret_manager = NULL;
         return 0;
 }
@@ -91,7 +91,7 @@ int clearing_new(UnitManager *manager, const ClearingOptions *options, Clearing 
         cr_assert_str_eq(options->slice, UNIT_SLICE);
         *ret_clearing = g_new0(Clearing, 1);
         (*ret_clearing)->options = *options;
-        return sd_event_add_time_relative(event, &(*ret_clearing)->source, CLOCK_MONOTONIC, 0, 1,
+        return sd_event_add_time_relative(loop, &(*ret_clearing)->source, CLOCK_MONOTONIC, 0, 1,
                                           on_look, *ret_clearing);
 }
 
@@ -126,7 +126,7 @@ static int on_limit(sd_event_source *source, uint64_t usec, void *userdata) {
 static void setup(void) {
         sigset_t set;
 
-        root = tree_new();
+        root = tree_make();
         (void)sigemptyset(&set);
         (void)sigaddset(&set, SIGTERM);
         (void)sigaddset(&set, SIGINT);
@@ -135,13 +135,13 @@ static void setup(void) {
         alive = g_ptr_array_new_with_free_func(g_free);
         found = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         g_ptr_array_add(alive, g_strdup(RUN_UNIT));
-        cr_assert_geq(sd_event_new(&event), 0);
+        cr_assert_geq(sd_event_new(&loop), 0);
         cr_assert_geq(
-            sd_event_add_time_relative(event, NULL, CLOCK_MONOTONIC, LIMIT, 1, on_limit, NULL), 0);
+            sd_event_add_time_relative(loop, NULL, CLOCK_MONOTONIC, LIMIT, 1, on_limit, NULL), 0);
 }
 
 static void teardown(void) {
-        event = sd_event_unref(event);
+        loop = sd_event_unref(loop);
         g_ptr_array_unref(alive);
         g_hash_table_unref(found);
         tree_remove(root);
@@ -174,7 +174,7 @@ Test(failed_start, what_runs_is_ended_when_its_locks_end_and_not_before) {
         usec_t stop_at = write_session(NEAR, FAR);
         g_autoptr(GHashTable) ended = NULL;
 
-        cr_assert_eq(failed_start(event, root, -EBADMSG), -EBADMSG);
+        cr_assert_eq(failed_start(loop, root, -EBADMSG), -EBADMSG);
         cr_expect_geq(ended_at(RUN_UNIT), stop_at);
         cr_expect_eq(alive->len, 0);
         cr_expect_eq(killed, 0);
@@ -184,14 +184,14 @@ Test(failed_start, what_runs_is_ended_when_its_locks_end_and_not_before) {
 }
 
 Test(failed_start, an_unknown_deadline_ends_it_at_once) {
-        cr_assert_eq(failed_start(event, root, -EBADMSG), -EBADMSG);
+        cr_assert_eq(failed_start(loop, root, -EBADMSG), -EBADMSG);
         cr_expect_eq(alive->len, 0);
 }
 
 Test(failed_start, nothing_runs_so_nothing_is_waited_for) {
         (void)write_session(FAR, 2 * FAR);
         g_ptr_array_set_size(alive, 0);
-        cr_assert_eq(failed_start(event, root, -EBADMSG), -EBADMSG);
+        cr_assert_eq(failed_start(loop, root, -EBADMSG), -EBADMSG);
         cr_expect_eq(looks, 1);
 }
 
@@ -203,7 +203,7 @@ static void it_ends_by_itself(void) {
 Test(failed_start, what_ends_by_itself_is_noticed) {
         (void)write_session(FAR, 2 * FAR);
         at_look = it_ends_by_itself;
-        cr_assert_eq(failed_start(event, root, -EBADMSG), -EBADMSG);
+        cr_assert_eq(failed_start(loop, root, -EBADMSG), -EBADMSG);
         cr_expect_eq(looks, 2);
         cr_expect_eq(g_hash_table_size(found), 0);
 }
@@ -211,23 +211,23 @@ Test(failed_start, what_ends_by_itself_is_noticed) {
 Test(failed_start, what_does_not_end_is_killed_at_the_deadline) {
         (void)write_session(0, NEAR);
         stubborn = true;
-        cr_assert_eq(failed_start(event, root, -EBADMSG), -EBADMSG);
+        cr_assert_eq(failed_start(loop, root, -EBADMSG), -EBADMSG);
         cr_expect_gt(killed, ended_at(RUN_UNIT));
         cr_expect_eq(alive->len, 0);
 }
 
 Test(failed_start, by_hand_it_ends_nothing) {
         g_unsetenv("NOTIFY_SOCKET");
-        cr_assert_eq(failed_start(event, root, -EBADMSG), -EBADMSG);
+        cr_assert_eq(failed_start(loop, root, -EBADMSG), -EBADMSG);
         cr_expect_eq(looks, 0);
 }
 
 Test(failed_start, an_attempt_that_follows_in_time_is_left_to_it) {
         (void)write_session(FAR, 2 * FAR);
-        cr_assert_eq(failed_start(event, root, -EACCES), -EACCES);
+        cr_assert_eq(failed_start(loop, root, -EACCES), -EACCES);
         cr_expect_eq(looks, 0);
         (void)write_session(NEAR, FAR);
-        cr_assert_eq(failed_start(event, root, -EACCES), -EACCES);
+        cr_assert_eq(failed_start(loop, root, -EACCES), -EACCES);
         cr_expect_eq(alive->len, 0);
 }
 
@@ -237,7 +237,7 @@ Test(failed_start, commands_go_too_but_those_that_go_on_without_a_lock) {
                    "{\"id\": \"78\", \"scope\": \"jobkeeper-lock-78.scope\", \"go-on\": false}]}");
         g_ptr_array_add(alive, g_strdup(LOCK_SCOPE));
         g_ptr_array_add(alive, g_strdup("jobkeeper-lock-78.scope"));
-        cr_assert_eq(failed_start(event, root, -EBADMSG), -EBADMSG);
+        cr_assert_eq(failed_start(loop, root, -EBADMSG), -EBADMSG);
         cr_assert_eq(alive->len, 1);
         cr_expect_str_eq(alive->pdata[0], LOCK_SCOPE);
 }
@@ -251,7 +251,7 @@ Test(failed_start, a_restart_leaves_it_to_the_next_process) {
         (void)write_session(FAR, 2 * FAR);
         at_look = we_are_told_to_end;
         systemd_job = SYSTEMD_JOB_RESTART;
-        cr_assert_eq(failed_start(event, root, -EBADMSG), 0);
+        cr_assert_eq(failed_start(loop, root, -EBADMSG), 0);
         cr_expect_eq(g_hash_table_size(found), 0);
 }
 
@@ -259,7 +259,7 @@ Test(failed_start, a_stop_ends_it_at_once) {
         (void)write_session(FAR, 2 * FAR);
         at_look = we_are_told_to_end;
         systemd_job = SYSTEMD_JOB_STOP;
-        cr_assert_eq(failed_start(event, root, -EBADMSG), 0);
+        cr_assert_eq(failed_start(loop, root, -EBADMSG), 0);
         cr_expect_eq(alive->len, 0);
 }
 

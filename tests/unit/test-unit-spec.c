@@ -127,57 +127,66 @@ Test(unit_spec, what_the_job_leaves_out) {
 /* ---- results ---- */
 
 static const char detail[] = "systemd's own words";
+#define STOPPED_BY_OTHERS "its unit was stopped, and not by jobkeeper (systemctl stop)"
+#define SHUT_DOWN "the machine was shut down"
 
 static const struct {
         UnitOutcome outcome;
-        bool stopped, interrupted;
+        UnitStop stop;
+        bool interrupted;
         RunState state;
         int exit_status, signal; /* of the record, when the result's number is 9 */
         const char *why;
 } results[] = {
-    {UNIT_OUTCOME_SUCCESS, false, false, RUN_SUCCEEDED, 9, 0, NULL},
-    {UNIT_OUTCOME_EXIT_CODE, false, false, RUN_FAILED, 9, 0, detail},
-    {UNIT_OUTCOME_SIGNAL, false, false, RUN_FAILED, -1, 9, detail},
-    {UNIT_OUTCOME_TIMEOUT, false, false, RUN_TIMED_OUT, -1, 0, detail},
-    {UNIT_OUTCOME_START_FAILED, false, false, RUN_FAILED, -1, 0,
+    {UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE, false, RUN_SUCCEEDED, 9, 0, NULL},
+    {UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_NONE, false, RUN_FAILED, 9, 0, detail},
+    {UNIT_OUTCOME_SIGNAL, UNIT_STOP_NONE, false, RUN_FAILED, -1, 9, detail},
+    {UNIT_OUTCOME_TIMEOUT, UNIT_STOP_NONE, false, RUN_TIMED_OUT, -1, 0, detail},
+    {UNIT_OUTCOME_START_FAILED, UNIT_STOP_NONE, false, RUN_FAILED, -1, 0,
      "could not be started: systemd's own words"},
-    {UNIT_OUTCOME_OTHER, false, false, RUN_FAILED, -1, 0, detail},
-    {UNIT_OUTCOME_UNKNOWN, false, false, RUN_UNKNOWN, -1, 0,
+    {UNIT_OUTCOME_OTHER, UNIT_STOP_NONE, false, RUN_FAILED, -1, 0, detail},
+    {UNIT_OUTCOME_UNKNOWN, UNIT_STOP_NONE, false, RUN_UNKNOWN, -1, 0,
      "the unit vanished before its result could be read"},
-    {UNIT_OUTCOME_PENDING, false, false, RUN_UNKNOWN, -1, 0, detail},
+    {UNIT_OUTCOME_PENDING, UNIT_STOP_NONE, false, RUN_UNKNOWN, -1, 0, detail},
     /* somebody asked for the end of it before it ended */
-    {UNIT_OUTCOME_SUCCESS, true, false, RUN_STOPPED, 9, 0, detail},
-    {UNIT_OUTCOME_EXIT_CODE, true, false, RUN_STOPPED, 9, 0, detail},
-    {UNIT_OUTCOME_SIGNAL, true, false, RUN_STOPPED, -1, 9, detail},
-    {UNIT_OUTCOME_TIMEOUT, true, false, RUN_STOPPED, -1, 0, detail},
-    {UNIT_OUTCOME_OTHER, true, false, RUN_STOPPED, -1, 0, detail},
-    {UNIT_OUTCOME_UNKNOWN, true, false, RUN_STOPPED, -1, 0,
+    {UNIT_OUTCOME_SUCCESS, UNIT_STOP_OWNER, false, RUN_STOPPED, 9, 0, detail},
+    {UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_OWNER, false, RUN_STOPPED, 9, 0, detail},
+    {UNIT_OUTCOME_SIGNAL, UNIT_STOP_OWNER, false, RUN_STOPPED, -1, 9, detail},
+    {UNIT_OUTCOME_TIMEOUT, UNIT_STOP_OWNER, false, RUN_STOPPED, -1, 0, detail},
+    {UNIT_OUTCOME_OTHER, UNIT_STOP_OWNER, false, RUN_STOPPED, -1, 0, detail},
+    {UNIT_OUTCOME_UNKNOWN, UNIT_STOP_OWNER, false, RUN_STOPPED, -1, 0,
      "the unit vanished before its result could be read"},
     /* we did */
-    {UNIT_OUTCOME_SUCCESS, true, true, RUN_INTERRUPTED, 9, 0, detail},
-    {UNIT_OUTCOME_EXIT_CODE, true, true, RUN_INTERRUPTED, 9, 0, detail},
-    {UNIT_OUTCOME_SIGNAL, true, true, RUN_INTERRUPTED, -1, 9, detail},
-    {UNIT_OUTCOME_START_FAILED, true, true, RUN_INTERRUPTED, -1, 0,
+    {UNIT_OUTCOME_SUCCESS, UNIT_STOP_OWNER, true, RUN_INTERRUPTED, 9, 0, detail},
+    {UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_OWNER, true, RUN_INTERRUPTED, 9, 0, detail},
+    {UNIT_OUTCOME_SIGNAL, UNIT_STOP_OWNER, true, RUN_INTERRUPTED, -1, 9, detail},
+    {UNIT_OUTCOME_START_FAILED, UNIT_STOP_OWNER, true, RUN_INTERRUPTED, -1, 0,
      "could not be started: systemd's own words"},
     /* we wanted to, but it had ended by itself */
-    {UNIT_OUTCOME_SUCCESS, false, true, RUN_SUCCEEDED, 9, 0, NULL},
-    {UNIT_OUTCOME_EXIT_CODE, false, true, RUN_FAILED, 9, 0, detail},
-    {UNIT_OUTCOME_SIGNAL, false, true, RUN_FAILED, -1, 9, detail},
-    {UNIT_OUTCOME_TIMEOUT, false, true, RUN_TIMED_OUT, -1, 0, detail},
-    {UNIT_OUTCOME_UNKNOWN, false, true, RUN_UNKNOWN, -1, 0,
+    {UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE, true, RUN_SUCCEEDED, 9, 0, NULL},
+    {UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_NONE, true, RUN_FAILED, 9, 0, detail},
+    {UNIT_OUTCOME_SIGNAL, UNIT_STOP_NONE, true, RUN_FAILED, -1, 9, detail},
+    {UNIT_OUTCOME_TIMEOUT, UNIT_STOP_NONE, true, RUN_TIMED_OUT, -1, 0, detail},
+    {UNIT_OUTCOME_UNKNOWN, UNIT_STOP_NONE, true, RUN_UNKNOWN, -1, 0,
      "the unit vanished before its result could be read"},
+    /* PID 1 did, and not for us */
+    {UNIT_OUTCOME_SUCCESS, UNIT_STOP_OTHER, false, RUN_STOPPED, 9, 0, STOPPED_BY_OTHERS},
+    {UNIT_OUTCOME_SIGNAL, UNIT_STOP_OTHER, false, RUN_STOPPED, -1, 9, STOPPED_BY_OTHERS},
+    {UNIT_OUTCOME_UNKNOWN, UNIT_STOP_OTHER, true, RUN_STOPPED, -1, 0, STOPPED_BY_OTHERS},
+    {UNIT_OUTCOME_SUCCESS, UNIT_STOP_SHUTDOWN, false, RUN_INTERRUPTED, 9, 0, SHUT_DOWN},
+    {UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_SHUTDOWN, false, RUN_INTERRUPTED, 9, 0, SHUT_DOWN},
 };
 
 static UnitResult result_of(size_t i) {
         UnitResult result = {.outcome = results[i].outcome,
-                             .stopped = results[i].stopped,
+                             .stop = results[i].stop,
                              .exit_status = 9,
                              .started = 10,
                              .ended = 20,
                              .cpu = 5,
                              .invocation_id = "1nv0"};
 
-        if (results[i].outcome != UNIT_OUTCOME_SUCCESS || results[i].stopped)
+        if (results[i].outcome != UNIT_OUTCOME_SUCCESS || results[i].stop)
                 (void)g_strlcpy(result.detail, detail, sizeof result.detail);
         return result;
 }
@@ -207,8 +216,9 @@ Test(unit_spec, reason_of_a_stop) {
 
                 record->why = g_strdup(asked);
                 run_record_take_result(record, &result, results[i].interrupted);
-                cr_expect_eq(g_strcmp0(record->why, results[i].stopped ? asked : results[i].why), 0,
-                             "%zu: %s", i, record->why ? record->why : "(null)");
+                cr_expect_eq(g_strcmp0(record->why,
+                                       results[i].stop == UNIT_STOP_OWNER ? asked : results[i].why),
+                             0, "%zu: %s", i, record->why ? record->why : "(null)");
         }
 }
 
