@@ -3,6 +3,7 @@
 #include "bus-interface.h"
 #include "json-line.h"
 #include "ledger.h"
+#include "leftovers.h"
 #include "member.h"
 #include "members.h"
 #include "paths.h"
@@ -29,6 +30,8 @@ static const char *session_fault_word(const Coordinator *coordinator) {
                 return session_fault(coordinator->session);
         if (*tree_fault(coordinator->tree))
                 return tree_fault(coordinator->tree);
+        if (leftovers_busy(coordinator->leftovers))
+                return leftovers_busy(coordinator->leftovers);
         return members_fault(coordinator->members);
 }
 

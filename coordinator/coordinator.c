@@ -201,7 +201,7 @@ bool coordinator_may_claim(const Coordinator *coordinator, const char **ret_why)
                  session_state(coordinator->session) != SESSION_CONNECTED)
                 why = "no ZooKeeper session";
         else if (leftovers_busy(coordinator->leftovers))
-                why = "what a process before this one left running is not gone yet";
+                why = leftovers_busy(coordinator->leftovers);
         else if (clock_boottime() >= session_stop_at(coordinator->session))
                 why = "ZooKeeper has not answered for too long";
         else if (node_is_skewed(coordinator->node))
@@ -271,7 +271,7 @@ static void sweep_queues(Coordinator *coordinator) {
         gpointer value;
 
         if (!coordinator->sweep_due || !coordinator->node->ready ||
-            leftovers_busy(coordinator->leftovers) || recovery_doubts(coordinator->recovery, NULL))
+            leftovers_left(coordinator->leftovers) || recovery_doubts(coordinator->recovery, NULL))
                 return;
         coordinator->sweep_due = false;
         g_hash_table_iter_init(&iterator, coordinator->jobs);
@@ -371,8 +371,8 @@ void coordinator_undoubted(Coordinator *coordinator) {
         sweep_queues(coordinator);
 }
 
-void coordinator_leftovers_gone(Coordinator *coordinator) {
-        if (coordinator->held_back) {
+void coordinator_leftovers_changed(Coordinator *coordinator) {
+        if (coordinator->held_back && !leftovers_busy(coordinator->leftovers)) {
                 coordinator->held_back = false;
                 tree_start(coordinator->tree);
         }
@@ -386,7 +386,7 @@ void coordinator_leftovers_gone(Coordinator *coordinator) {
 static void session_connected(Coordinator *coordinator, bool attached) {
         coordinator->attached = attached;
         command_locks_session_begins(coordinator->command_locks, attached);
-        coordinator->held_back = leftovers_busy(coordinator->leftovers);
+        coordinator->held_back = leftovers_busy(coordinator->leftovers) != NULL;
         if (coordinator->held_back)
                 (void)sd_notify(0, "STATUS=Ending what a process before this one left running");
         else

@@ -146,10 +146,10 @@ void coordinator_sweep_jobs(Coordinator *coordinator, JobSweep what);
 void coordinator_measure_clock(Coordinator *coordinator);
 
 /* Events of the parts. */
-void coordinator_registered(Coordinator *coordinator); /* our member node is there */
-void coordinator_recovered(Coordinator *coordinator);  /* our own open runs are all known */
-void coordinator_undoubted(Coordinator *coordinator);  /* and are readable, or do not run */
-void coordinator_leftovers_gone(Coordinator *coordinator);
+void coordinator_registered(Coordinator *coordinator);        /* our member node is there */
+void coordinator_recovered(Coordinator *coordinator);         /* our own open runs are all known */
+void coordinator_undoubted(Coordinator *coordinator);         /* and are readable, or do not run */
+void coordinator_leftovers_changed(Coordinator *coordinator); /* they are gone, or not soon */
 /* `jobs`: only what members say of these (a set) is new; NULL: there may be other ranks for all. */
 void coordinator_members_changed(Coordinator *coordinator, GHashTable *jobs);
 void coordinator_member_left(Coordinator *coordinator, const char *node);

@@ -53,7 +53,7 @@ static bool is_recovering(const Coordinator *coordinator) {
  */
 void coordinator_close_when_idle(Coordinator *coordinator) {
         if (g_hash_table_size(coordinator->runs) > 0 || coordinator->closing ||
-            coordinator->claim_wait || leftovers_busy(coordinator->leftovers) ||
+            coordinator->claim_wait || leftovers_left(coordinator->leftovers) ||
             !command_locks_idle(coordinator->command_locks) || is_recovering(coordinator))
                 return;
         coordinator->closing = true;

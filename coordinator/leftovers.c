@@ -7,6 +7,7 @@
 #include "ended-units.h"
 #include "log.h"
 #include "message-id.h"
+#include "paths.h"
 #include "recovery.h"
 #include "run.h"
 #include "unit-spec.h"
@@ -17,6 +18,7 @@ struct Leftovers {
         LeftoversWhich which;
         char *why;
         GHashTable *ended; /* name → why */
+        GHashTable *stuck; /* name → why its job must not run; NULL: nothing is known to be stuck */
 };
 
 Leftovers *leftovers_new(Coordinator *coordinator) {
@@ -32,6 +34,7 @@ Leftovers *leftovers_free(Leftovers *leftovers) {
                 return NULL;
         clearing_free(leftovers->clearing);
         g_hash_table_unref(leftovers->ended);
+        g_clear_pointer(&leftovers->stuck, g_hash_table_unref);
         g_free(leftovers->why);
         g_free(leftovers);
         return NULL;
@@ -70,7 +73,33 @@ static void on_gone(void *userdata) {
         Leftovers *leftovers = userdata;
 
         leftovers->clearing = clearing_free(leftovers->clearing);
-        coordinator_leftovers_gone(leftovers->coordinator);
+        g_clear_pointer(&leftovers->stuck, g_hash_table_unref);
+        coordinator_leftovers_changed(leftovers->coordinator);
+}
+
+/* The daemon may wait for ever for a process that the kernel cannot end: what has nothing to do
+ * with it begins. */
+static void on_stuck(const char *const *units, void *userdata) {
+        const LogAbout about = {.message_id = MESSAGE_LEFTOVER_STUCK};
+        GHashTable *stuck = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        Leftovers *leftovers = userdata;
+        GHashTable *before = leftovers->stuck;
+
+        for (; *units; units++) {
+                if (!before || !g_hash_table_contains(before, *units))
+                        log_error(&about,
+                                  "%s does not end: its job, and jobs that exclude it, are not run "
+                                  "on this node until it is gone",
+                                  *units);
+                g_hash_table_insert(
+                    stuck, g_strdup(*units),
+                    g_strdup_printf("%s, left by a process before this one, does not end", *units));
+        }
+        leftovers->stuck = stuck;
+        if (!before || g_hash_table_size(before) != g_hash_table_size(stuck))
+                coordinator_leftovers_changed(leftovers->coordinator);
+        if (before)
+                g_hash_table_unref(before);
 }
 
 void leftovers_end(Leftovers *leftovers, LeftoversWhich which, bool at_once, const char *why) {
@@ -81,6 +110,8 @@ void leftovers_end(Leftovers *leftovers, LeftoversWhich which, bool at_once, con
             .spare = spare,
             .found = on_found,
             .gone = on_gone,
+            .stuck = on_stuck,
+            .patience = CLEARING_PATIENCE,
             .userdata = leftovers,
         };
         int r;
@@ -91,6 +122,7 @@ void leftovers_end(Leftovers *leftovers, LeftoversWhich which, bool at_once, con
                 leftovers->why = g_strdup(why);
         }
         /* A look that is under way was asked before: what is started meanwhile would be missed. */
+        g_clear_pointer(&leftovers->stuck, g_hash_table_unref);
         if (leftovers->clearing) {
                 clearing_look_anew(leftovers->clearing);
         } else {
@@ -102,8 +134,51 @@ void leftovers_end(Leftovers *leftovers, LeftoversWhich which, bool at_once, con
                 clearing_kill(leftovers->clearing);
 }
 
-bool leftovers_busy(const Leftovers *leftovers) {
+const char *leftovers_busy(const Leftovers *leftovers) {
+        return leftovers->clearing && !leftovers->stuck
+                   ? "what a process before this one left running is not gone yet"
+                   : NULL;
+}
+
+bool leftovers_left(const Leftovers *leftovers) {
         return leftovers->clearing;
+}
+
+/* Return: whether no two runs of these jobs may run side by side because of what both name. */
+static bool exclude_each_other(const JobSpec *one, const JobSpec *other) {
+        for (guint i = 0; i < one->resources->len; i++)
+                for (guint j = 0; j < other->resources->len; j++) {
+                        const JobResource *a = one->resources->pdata[i],
+                                          *b = other->resources->pdata[j];
+                        if (g_str_equal(a->name, b->name) &&
+                            (a->mode == JOB_LOCK_EXCLUSIVE || b->mode == JOB_LOCK_EXCLUSIVE))
+                                return true;
+                }
+        return false;
+}
+
+static bool is_in_the_way(const Leftovers *leftovers, const char *unit, const JobSpec *spec) {
+        if (unit_name_is_of_job(unit, spec->name))
+                return true;
+        for (guint i = 0; i < jobset_size(leftovers->coordinator->jobset); i++) {
+                const JobSpec *other = jobset_get(leftovers->coordinator->jobset, i);
+                if (unit_name_is_of_job(unit, other->name) && exclude_each_other(spec, other))
+                        return true;
+        }
+        return false;
+}
+
+const char *leftovers_block(const Leftovers *leftovers, const JobSpec *spec) {
+        GHashTableIter iterator;
+        gpointer unit, why;
+
+        if (!leftovers->stuck)
+                return NULL;
+        g_hash_table_iter_init(&iterator, leftovers->stuck);
+        while (g_hash_table_iter_next(&iterator, &unit, &why))
+                if (is_in_the_way(leftovers, unit, spec))
+                        return why;
+        return NULL;
 }
 
 const char *leftovers_ended(const Leftovers *leftovers, const char *unit) {

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "leftovers.h"
 #include "log.h"
 #include "members.h"
 #include "message-id.h"
@@ -358,13 +359,20 @@ static bool is_idle(const ScheduledJob *job, const Decision *decision) {
                decision->verdict == DECISION_NOTHING;
 }
 
+/* Return: whether nothing may be claimed for it now; when that is over it is considered again. */
+static bool held_back(const ScheduledJob *job) {
+        if (coordinator_may_claim(job->coordinator, NULL))
+                return leftovers_block(job->coordinator->leftovers, job->spec);
+        coordinator_wait_to_claim(job->coordinator);
+        return true;
+}
+
 /* The ledger was just read. What now? */
 void scheduled_job_act(ScheduledJob *job) {
         Decision decision;
 
-        if (!coordinator_may_claim(job->coordinator, NULL)) {
+        if (held_back(job)) {
                 scheduled_job_operation_over(job);
-                coordinator_wait_to_claim(job->coordinator);
                 return;
         }
         decision = decide_now(job);
@@ -539,10 +547,8 @@ void scheduled_job_consider(ScheduledJob *job) {
         if (job->replaced) /* whether it is in force stands in the ledger */
                 job->ledger = ledger_free(job->ledger);
         job->replaced = false;
-        if (!coordinator_may_claim(coordinator, NULL)) {
-                coordinator_wait_to_claim(coordinator);
+        if (held_back(job))
                 return;
-        }
         rank = coordinator_act_by_rank(coordinator, job->spec, &nobody);
         if (rank >= PLACEMENT_RANKS && !job->drifted && !is_running_here(job)) {
                 wake_at(job, USEC_INFINITY);
@@ -614,13 +620,15 @@ void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, u
 }
 
 ScheduledJobState scheduled_job_state(const ScheduledJob *job, const char **ret_why) {
-        const char *unfit = coordinator_unfit(job->coordinator, job->name);
+        const char *unfit = coordinator_unfit(job->coordinator, job->name),
+                   *block = leftovers_block(job->coordinator->leftovers, job->spec);
         bool nobody;
 
         (void)rank_for(job, &nobody);
         *ret_why = unfit             ? unfit
                    : job->fault      ? job->fault
                    : job->lock_fault ? job->lock_fault
+                   : block           ? block
                    : nobody          ? "no node of the cluster can run it at present"
                                      : "";
         if (job->drifted)

@@ -15,13 +15,13 @@
 #include "unit-manager.h"
 
 #define LOOK_PERIOD (50 * USEC_PER_MSEC)
-#define QUICK_LOOKS 200 /* then it is something that cannot be ended soon */
-#define LATE_LOOK_PERIOD (1 * USEC_PER_SEC)
+#define LATE_LOOK_PERIOD (1 * USEC_PER_SEC) /* of what cannot be ended soon */
 #define RETRY_DELAY (500 * USEC_PER_MSEC)
 
 typedef struct Victim {
         Clearing *clearing; /* weak: owns us */
         char *name;
+        usec_t since; /* CLOCK_MONOTONIC */
         bool stop_sent, kill_sent;
         BusCall *stop, *kill;
 } Victim;
@@ -31,7 +31,6 @@ struct Clearing {
         char **patterns, *slice;
         ClearingOptions options; /* the functions */
         bool want_kill;
-        unsigned looks;
         GHashTable *victims; /* name → Victim */
         BusCall *list;
         sd_event_source *timer;
@@ -111,17 +110,20 @@ static void pursue(Victim *victim) {
         }
 }
 
-static void end_unit(Clearing *clearing, const char *name) {
+/* Return: the victim that it is, or has become. */
+static const Victim *end_unit(Clearing *clearing, const char *name) {
         Victim *victim = g_hash_table_lookup(clearing->victims, name);
 
         if (!victim) {
                 victim = g_new0(Victim, 1);
                 victim->clearing = clearing;
                 victim->name = g_strdup(name);
+                victim->since = clock_monotonic();
                 g_hash_table_insert(clearing->victims, victim->name, victim);
                 clearing->options.found(name, clearing->options.userdata);
         }
         pursue(victim);
+        return victim;
 }
 
 /* ---- looking ---- */
@@ -144,32 +146,58 @@ static bool is_alive(const Clearing *clearing, const char *name, uint32_t system
                unit_is_populated(clearing->manager, clearing->slice, name);
 }
 
-/* Reads the list and ends what must not be. Return: how many are left, or negative errno. */
-static int end_listed(Clearing *clearing, sd_bus_message *reply) {
+/* Reads the list and ends what must not be. Return: 0, and those that are left (Victim), or
+ * negative errno. */
+static int end_listed(Clearing *clearing, sd_bus_message *reply, GPtrArray *left) {
         const char *name = NULL, *type = NULL;
         uint32_t systemd_job = 0;
-        int left = 0, r = sd_bus_message_enter_container(reply, 'a', "(ssssssouso)");
+        int r = sd_bus_message_enter_container(reply, 'a', "(ssssssouso)");
 
         while (r >= 0 && (r = sd_bus_message_read(reply, "(ssssssouso)", &name, NULL, NULL, NULL,
                                                   NULL, NULL, NULL, &systemd_job, &type, NULL)) > 0)
                 if (is_alive(clearing, name, systemd_job, type) &&
-                    !clearing->options.spare(name, clearing->options.userdata)) {
-                        end_unit(clearing, name);
-                        left++;
-                }
-        return r < 0 ? r : left;
+                    !clearing->options.spare(name, clearing->options.userdata))
+                        g_ptr_array_add(left, (void *)end_unit(clearing, name));
+        return r;
+}
+
+/* Return: whether none of them will end soon. */
+static bool are_stuck(const Clearing *clearing, const GPtrArray *left) {
+        usec_t patience =
+                   clearing->options.patience ? clearing->options.patience : CLEARING_PATIENCE,
+               edge = usec_sub(clock_monotonic(), patience);
+
+        for (guint i = 0; i < left->len; i++)
+                if (((const Victim *)left->pdata[i])->since > edge)
+                        return false;
+        return true;
+}
+
+static void tell_stuck(const Clearing *clearing, const GPtrArray *left) {
+        g_autofree const char **names = g_new0(const char *, left->len + 1);
+
+        for (guint i = 0; i < left->len; i++)
+                names[i] = ((const Victim *)left->pdata[i])->name;
+        clearing->options.stuck(names, clearing->options.userdata);
 }
 
 static void on_listed(sd_bus_message *reply, const sd_bus_error *error, void *userdata) {
+        g_autoptr(GPtrArray) left = g_ptr_array_new();
         Clearing *clearing = userdata;
-        int left = reply ? end_listed(clearing, reply) : -1;
+        bool stuck;
 
-        if (left == 0)
-                clearing->options.gone(clearing->options.userdata);
-        else if (left < 0)
+        if (!reply || end_listed(clearing, reply, left) < 0) {
                 look_in(clearing, RETRY_DELAY);
-        else
-                look_in(clearing, clearing->looks++ < QUICK_LOOKS ? LOOK_PERIOD : LATE_LOOK_PERIOD);
+                return;
+        }
+        if (left->len == 0) {
+                clearing->options.gone(clearing->options.userdata);
+                return;
+        }
+        stuck = are_stuck(clearing, left);
+        look_in(clearing, stuck ? LATE_LOOK_PERIOD : LOOK_PERIOD);
+        if (stuck && clearing->options.stuck)
+                tell_stuck(clearing, left);
 }
 
 static int build_list(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {

@@ -6,6 +6,9 @@
 
 #include "unit.h"
 
+/* Whatever is left of what was asked to end so long ago cannot be ended soon. */
+#define CLEARING_PATIENCE (10 * USEC_PER_SEC)
+
 typedef struct Clearing Clearing;
 
 typedef struct ClearingOptions {
@@ -15,7 +18,11 @@ typedef struct ClearingOptions {
         bool (*spare)(const char *unit, void *userdata);
         void (*found)(const char *unit, void *userdata); /* it is being ended; told once a unit */
         void (*gone)(void *userdata); /* none is left. The last call; the clearing may be freed */
-        void *userdata;               /* of all of these, which come from the loop only */
+        /* Those that are left were all asked to end so long ago: told at every look that finds it
+         * so. `units` is NULL-terminated. May be NULL. */
+        void (*stuck)(const char *const *units, void *userdata);
+        usec_t patience; /* 0: CLEARING_PATIENCE */
+        void *userdata;  /* of all of these, which come from the loop only */
 } ClearingOptions;
 
 /* SIGTERM to each, SIGKILL after its own stop timeout (StopUnit). It looks again and again until

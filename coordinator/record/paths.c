@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <glib.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "name.h"
 
@@ -102,6 +103,15 @@ char *run_id_for_request(int64_t now) {
 
 char *unit_name_for_run(const char *job, const char *run) {
         return g_strdup_printf("jobkeeper-%s-%s.service", job, run);
+}
+
+bool unit_name_is_of_job(const char *unit, const char *job) {
+        g_autofree char *prefix = g_strdup_printf("jobkeeper-%s-", job);
+        const char *run = g_str_has_prefix(unit, prefix) ? unit + strlen(prefix) : "";
+        const char *dash =
+            strchr(run, '-'); /* TICK-ATTEMPT: one, and the job's name may have more */
+
+        return dash && !strchr(dash + 1, '-') && g_str_has_suffix(run, ".service");
 }
 
 char *resource_of_job(const char *job) {

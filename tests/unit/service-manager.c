@@ -46,7 +46,8 @@ void service_manager_begin(sd_event *event) {
         started = g_ptr_array_new_with_free_func(g_free);
         service_manager = (ServiceManager){.event = event,
                                            .services = g_ptr_array_new_with_free_func(service_free),
-                                           .query_error = -ENOTCONN};
+                                           .query_error = -ENOTCONN,
+                                           .patience = CLEARING_PATIENCE};
 }
 
 void service_manager_end(void) {
@@ -354,6 +355,7 @@ struct Clearing {
         ClearingOptions options;
         GHashTable *told; /* a set of names */
         bool kills;
+        usec_t since; /* CLOCK_MONOTONIC */
         sd_event_source *timer;
 };
 
@@ -381,6 +383,18 @@ static void clearing_end(Clearing *clearing, Service *service) {
                 service_stop(service);
 }
 
+static void clearing_tell_stuck(const Clearing *clearing) {
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+
+        for (guint i = 0; i < service_manager.services->len; i++) {
+                Service *service = service_manager.services->pdata[i];
+                if (clearing_wants(clearing, service))
+                        g_ptr_array_add(names, service->name);
+        }
+        g_ptr_array_add(names, NULL);
+        clearing->options.stuck((const char *const *)names->pdata, clearing->options.userdata);
+}
+
 static int clearing_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         Clearing *clearing = userdata;
         const ClearingOptions options = clearing->options;
@@ -394,6 +408,9 @@ static int clearing_on_timer(sd_event_source *source, uint64_t usec, void *userd
                 left++;
                 clearing_end(clearing, service);
         }
+        if (left > 0 && options.stuck &&
+            clock_monotonic() >= clearing->since + service_manager.patience)
+                clearing_tell_stuck(clearing);
         if (left > 0 || service_manager.disconnected)
                 return sd_event_source_set_time_relative(source, LOOK);
         options.gone(options.userdata);
@@ -405,6 +422,7 @@ int clearing_new(UnitManager *manager, const ClearingOptions *options, Clearing 
 
         (void)manager;
         clearing->options = *options;
+        clearing->since = clock_monotonic();
         clearing->told = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         cr_assert_geq(sd_event_add_time_relative(service_manager.event, &clearing->timer,
                                                  CLOCK_MONOTONIC, 0, 1, clearing_on_timer,

@@ -39,6 +39,7 @@ typedef struct ServiceManager {
         bool refuses;           /* PID 1 refuses to start anything */
         int start_error;        /* of unit_start() and unit_adopt() */
         bool disconnected;      /* the bus is away */
+        usec_t patience;        /* after which what a clearing ends is told to be stuck */
         bool busy;              /* PID 1 has still to answer */
         int query_error;        /* of unit_manager_query_systemd_job(); -ENOTCONN at first */
         SystemdJob systemd_job; /* its answer */

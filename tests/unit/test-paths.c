@@ -35,6 +35,16 @@ Test(paths, under_the_root) {
                     "jobkeeper-dump-1763700000-1.service");
 }
 
+Test(paths, units_are_known_by_their_jobs) {
+        cr_expect(unit_name_is_of_job("jobkeeper-dump-1763700000-1.service", "dump"));
+        cr_expect(unit_name_is_of_job("jobkeeper-dump-1763700000-m00ff.service", "dump"));
+        cr_expect(unit_name_is_of_job("jobkeeper-dump-1-1763700000-1.service", "dump-1"));
+        cr_expect_not(unit_name_is_of_job("jobkeeper-dump-1-1763700000-1.service", "dump"));
+        cr_expect_not(unit_name_is_of_job("jobkeeper-dump-1763700000-1.service", "dum"));
+        cr_expect_not(unit_name_is_of_job("jobkeeper-dump-1763700000-1.scope", "dump"));
+        cr_expect_not(unit_name_is_of_job("dump.service", "dump"));
+}
+
 Test(paths, open_names_are_taken_apart) {
         g_autofree char *path = path_open_run("/r", "n1", "a.b-c", "1763700000-m00ff00ff");
         g_autofree char *job = NULL, *run = NULL;

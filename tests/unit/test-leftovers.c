@@ -1,0 +1,89 @@
+/* What a process before this one left running and that does not end, in a whole daemon
+ * (daemon-fixture.h): whom it keeps from running, and what people are told. */
+#include "daemon-fixture.h"
+#include "leftovers.h"
+#include "scheduled-job.h"
+
+#define UNIT "jobkeeper-a-1700000000-1.service"
+#define SLICE "system-jobkeeper.slice"
+#define NONCE "00000000000000000000000000000001"
+
+static void setup_leftover(void) {
+        setup();
+        (void)service_add(UNIT, NONCE, SLICE);
+        service_manager.deaf = true;
+        service_manager.patience = 100 * USEC_PER_MSEC;
+}
+
+TestSuite(leftovers, .init = setup_leftover, .fini = teardown);
+
+static const char *why_not(const char *job) {
+        const char *why = NULL;
+
+        (void)scheduled_job_state(g_hash_table_lookup(coordinator->jobs, job), &why);
+        return why;
+}
+
+static bool is_started(const char *command) {
+        return g_ptr_array_find_with_equal_func(started, command, g_str_equal, NULL);
+}
+
+static bool other_has_started(void) {
+        return is_started("/bin/true other");
+}
+
+static bool own_has_started(void) {
+        return is_started("/bin/true own");
+}
+
+static bool reader_has_started(void) {
+        return is_started("/bin/true reader");
+}
+
+static bool nothing_keeps_it(void) {
+        return g_str_equal(why_not("a"), "");
+}
+
+static void write_jobs(void) {
+        write_job("    every: 1s\n    exec: [/bin/true, own]\n    locks: {data: shared}\n");
+        write_job_named("other", "    every: 1s\n    exec: [/bin/true, other]\n");
+        write_job_named("reader", "    every: 1s\n    exec: [/bin/true, reader]\n"
+                                  "    locks: {data: shared}\n");
+        write_job_named("writer", "    every: 1s\n    exec: [/bin/true, writer]\n"
+                                  "    locks: {data: exclusive}\n");
+}
+
+Test(leftovers, one_that_does_not_end_keeps_out_only_what_it_excludes) {
+        write_jobs();
+        open_daemon();
+        await(other_has_started, "a job that it does not concern");
+        await(reader_has_started, "a job that may run beside it");
+        serve_for(2 * USEC_PER_SEC);
+        cr_expect_not(own_has_started());
+        cr_expect_not(is_started("/bin/true writer"));
+        cr_expect_str_eq(why_not("a"), UNIT ", left by a process before this one, does not end");
+        cr_expect_str_eq(why_not("writer"), why_not("a"));
+        cr_expect_str_eq(why_not("other"), "");
+        service_obey(service_find(UNIT));
+        await(nothing_keeps_it, "it is gone");
+}
+
+static bool is_registered(void) {
+        return server_count("/jobkeeper/nodes") > 0;
+}
+
+Test(leftovers, before_it_is_known_which_do_not_end_nothing_begins) {
+        const char *why = NULL;
+
+        service_manager.patience = LIMIT;
+        write_jobs();
+        open_daemon();
+        serve_for(USEC_PER_SEC);
+        cr_expect_eq(started->len, 0);
+        cr_expect_not(is_registered());
+        cr_expect_not(coordinator_may_claim(coordinator, &why));
+        cr_expect_str_eq(leftovers_busy(coordinator->leftovers),
+                         "what a process before this one left running is not gone yet");
+        service_obey(service_find(UNIT));
+        await(own_has_started, "it is gone");
+}
