@@ -5,24 +5,105 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "json-line.h"
 #include "log.h"
+
+/* One write of the file: the thread's until the descriptor wakes the loop. */
+typedef struct Write {
+        GThread *thread; /* NULL: none is under way */
+        char *path, *text;
+        GError *error;
+        int wakeup;
+} Write;
 
 struct DigestMemory {
         sd_event *event;
         char *path;
         json_t *digests; /* job → digest */
-        bool changed;    /* since the file was written */
+        bool changed;    /* since the file was written, or is being */
         bool failed;     /* the last write, and that was said */
-        sd_event_source *timer;
+        Write write;
+        sd_event_source *timer, *written;
 };
+
+/* Replaced as a whole by rename: a crash leaves the old or the new one. */
+static void write_file(Write *write) {
+        (void)g_file_set_contents_full(write->path, write->text, -1, G_FILE_SET_CONTENTS_CONSISTENT,
+                                       0600, &write->error);
+}
+
+/* A disk may take its time. */
+static gpointer write_on_thread(gpointer data) {
+        Write *write = data;
+
+        write_file(write);
+        (void)eventfd_write(write->wakeup, 1);
+        return NULL;
+}
+
+static void take_text(DigestMemory *memory) {
+        memory->write.text = json_line_dump(json_incref(memory->digests));
+        memory->changed = false;
+}
+
+/* The write is over, or the thread is waited for. */
+static void take_result(DigestMemory *memory) {
+        if (memory->write.thread)
+                (void)g_thread_join(g_steal_pointer(&memory->write.thread));
+        g_clear_pointer(&memory->write.text, g_free);
+        if (memory->write.error && !memory->failed)
+                log_warning(NULL, "cannot remember the jobs' digests: %s",
+                            memory->write.error->message);
+        memory->failed = memory->write.error != NULL;
+        memory->changed |= memory->failed;
+        g_clear_error(&memory->write.error);
+}
+
+static void write_later(DigestMemory *memory, usec_t delay);
+
+static int on_written(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        DigestMemory *memory = userdata;
+        eventfd_t count;
+
+        (void)eventfd_read(fd, &count);
+        take_result(memory);
+        if (memory->changed)
+                write_later(memory,
+                            memory->failed ? DIGEST_MEMORY_RETRY_DELAY : DIGEST_MEMORY_DELAY);
+        return 0;
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        DigestMemory *memory = userdata;
+
+        memory->timer = sd_event_source_disable_unref(memory->timer);
+        take_text(memory);
+        memory->write.thread =
+            g_thread_try_new("digests", write_on_thread, &memory->write, &memory->write.error);
+        if (!memory->write.thread)
+                (void)eventfd_write(memory->write.wakeup, 1); /* as one that failed */
+        return 0;
+}
+
+/* One at a time, so that they are in order; what changes meanwhile follows. */
+static void write_later(DigestMemory *memory, usec_t delay) {
+        if (!memory->timer && !memory->write.text)
+                (void)sd_event_add_time_relative(memory->event, &memory->timer, CLOCK_MONOTONIC,
+                                                 delay, 0, on_timer, memory);
+}
 
 DigestMemory *digest_memory_new(sd_event *event, const char *directory) {
         DigestMemory *memory = g_new0(DigestMemory, 1);
 
         memory->event = sd_event_ref(event);
         memory->path = g_build_filename(directory, "digests.json", NULL);
+        memory->write.path = memory->path;
+        memory->write.wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        (void)sd_event_add_io(event, &memory->written, memory->write.wakeup, EPOLLIN, on_written,
+                              memory);
         memory->digests = json_load_file(memory->path, JSON_REJECT_DUPLICATES, NULL);
         if (!json_is_object(memory->digests)) {
                 json_decref(memory->digests);
@@ -31,43 +112,18 @@ DigestMemory *digest_memory_new(sd_event *event, const char *directory) {
         return memory;
 }
 
-/* Replaced as a whole by rename: a crash leaves the old or the new one. */
-static void write_file(DigestMemory *memory) {
-        g_autofree char *text = json_line_dump(json_incref(memory->digests));
-        g_autoptr(GError) error = NULL;
-
-        memory->changed = !g_file_set_contents_full(memory->path, text, -1,
-                                                    G_FILE_SET_CONTENTS_CONSISTENT, 0600, &error);
-        if (memory->changed && !memory->failed)
-                log_warning(NULL, "cannot remember the jobs' digests: %s", error->message);
-        memory->failed = memory->changed;
-}
-
-static void write_later(DigestMemory *memory, usec_t delay);
-
-static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
-        DigestMemory *memory = userdata;
-
-        memory->timer = sd_event_source_disable_unref(memory->timer);
-        write_file(memory);
-        if (memory->changed)
-                write_later(memory, DIGEST_MEMORY_RETRY_DELAY);
-        return 0;
-}
-
-static void write_later(DigestMemory *memory, usec_t delay) {
-        if (!memory->timer &&
-            sd_event_add_time_relative(memory->event, &memory->timer, CLOCK_MONOTONIC, delay, 0,
-                                       on_timer, memory) < 0)
-                write_file(memory); /* no timer to be had */
-}
-
 DigestMemory *digest_memory_free(DigestMemory *memory) {
         if (!memory)
                 return NULL;
-        if (memory->changed)
-                write_file(memory);
+        take_result(memory);
+        if (memory->changed) { /* the loop is over, so it may take its time */
+                take_text(memory);
+                write_file(&memory->write);
+                take_result(memory);
+        }
         sd_event_source_disable_unref(memory->timer);
+        sd_event_source_disable_unref(memory->written);
+        (void)close(memory->write.wakeup);
         json_decref(memory->digests);
         g_free(memory->path);
         sd_event_unref(memory->event);

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <glib.h>
 #include <glib/gstdio.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
@@ -141,9 +143,52 @@ Test(digest_memory, a_write_that_failed_is_not_forgotten) {
         cr_assert_eq(g_rmdir(scene.directory), 0);
         digest_memory_set(scene.memory, "a", "d1");
         cr_assert_gt(sd_event_run(scene.event, PATIENCE), 0); /* the first try */
+        cr_assert_gt(sd_event_run(scene.event, PATIENCE), 0); /* which failed */
         cr_expect_str_eq(digest_memory_get(scene.memory, "a"), "d1");
         cr_assert_eq(g_mkdir(scene.directory, 0700), 0);
         scene.memory = digest_memory_free(scene.memory);
         expect_kept(&scene, "a", "d1");
+        scene_clear(&scene);
+}
+
+/* ---- a slow disk ---- */
+
+static pthread_t loop_thread;
+static atomic_bool disk_is_slow;
+static atomic_uint syncs, syncs_in_loop;
+
+/* In place of the library's: the disk is as slow as the test wants. */
+int fsync(int fd) {
+        (void)fd;
+        syncs++;
+        if (pthread_equal(pthread_self(), loop_thread))
+                syncs_in_loop++;
+        while (disk_is_slow)
+                g_usleep(1000);
+        return 0;
+}
+
+Test(digest_memory, a_slow_disk_is_not_waited_for) {
+        usec_t until = clock_monotonic() + PATIENCE;
+        Scene scene;
+
+        loop_thread = pthread_self();
+        scene_init(&scene);
+        digest_memory_set(scene.memory, "a", "d1");
+        cr_assert_eq(wait_for_writes(&scene), 1);
+        syncs = 0;
+        disk_is_slow = true;
+        digest_memory_set(scene.memory, "a", "d2");
+        while (syncs == 0 && clock_monotonic() < until)
+                cr_assert(sd_event_run(scene.event, 10 * USEC_PER_MSEC) >= 0);
+        cr_assert_eq(syncs, 1);
+        digest_memory_set(scene.memory, "a", "d3"); /* follows when that one is through */
+        cr_expect_eq(sd_event_run(scene.event, 10 * USEC_PER_MSEC), 0, "the loop is idle");
+        cr_expect_eq(writes(&scene), 0);
+        disk_is_slow = false;
+        cr_expect_eq(wait_for_writes(&scene), 1);
+        cr_expect_eq(wait_for_writes(&scene), 1);
+        cr_expect_eq(syncs_in_loop, 0);
+        expect_kept(&scene, "a", "d3");
         scene_clear(&scene);
 }
