@@ -34,22 +34,25 @@ void session_arm(Session *session, sd_event_source **source, clockid_t clock, us
                 (void)sd_event_exit(session->event, r);
 }
 
-static usec_t after_good(const Session *session, usec_t lease, usec_t inherited) {
+static usec_t in_force(const Session *session, usec_t own, usec_t inherited) {
         if (session->ending != ENDING_NOT)
                 return 0;
-        if (!session->established)
-                return inherited;
-        return session->good == 0 ? 0 : usec_add(session->good, lease);
+        return session->established ? own : inherited;
 }
 
 usec_t session_held_until(const Session *session) {
-        return after_good(session, deadline_lease(&session->rule, session->timeout),
-                          session->inherited_until);
+        return in_force(session, session->until, session->inherited_until);
 }
 
 usec_t session_stop_at(const Session *session) {
-        return after_good(session, deadline_stop_after(&session->rule, session->timeout),
-                          session->inherited_stop_at);
+        return in_force(session, session->stop_at, session->inherited_stop_at);
+}
+
+/* Where the last good heartbeat puts them, by what is known of the servers now. */
+static void count_deadline(const Session *session, usec_t *ret_until, usec_t *ret_stop_at) {
+        *ret_until = usec_add(session->good, deadline_lease(&session->rule, session->timeout));
+        *ret_stop_at =
+            usec_add(session->good, deadline_stop_after(&session->rule, session->timeout));
 }
 
 static int on_stop(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -87,16 +90,28 @@ void session_beat_arm(Session *session) {
         session_arm(session, &session->lost, CLOCK_BOOTTIME, session_held_until(session), on_lost);
 }
 
-/* A heartbeat that was sent then proves that the session was alive then. */
+void session_beat_recount(Session *session) {
+        usec_t until, stop_at;
+
+        count_deadline(session, &until, &stop_at);
+        session->until = MIN(session->until, until);
+        session->stop_at = MIN(session->stop_at, stop_at);
+        session_beat_arm(session);
+}
+
+/* A heartbeat that was sent then proves that the session was alive then. How much that is worth is
+ * not known before its server was asked. */
 static void on_good(Session *session, usec_t sent) {
         if (is_over(session)) {
                 session_lose(session); /* too late: the timer is about to say the same */
                 return;
         }
+        if (session_probe_waits(session))
+                return;
         session->good = MAX(session->good, sent);
+        count_deadline(session, &session->until, &session->stop_at);
         if (!session->established) {
-                if (!session_probe_waits(session))
-                        session_established(session);
+                session_established(session);
                 return;
         }
         session_beat_arm(session);
@@ -142,11 +157,8 @@ static void beat(Session *session) {
         usec_t now = clock_boottime();
         int r;
 
-        if (session->beat_call) {
-                if (now > usec_add(session->beat_sent, session->rule.tick_time))
-                        session->doubt = true;
+        if (session->beat_call)
                 return;
-        }
         if (session->beat_sent != 0 &&
             now > usec_add(session->beat_sent, session->rule.heartbeat + session->rule.tick_time))
                 session->doubt = true;
@@ -176,11 +188,11 @@ void session_beat_now(Session *session) {
 }
 
 void session_beat_begin(Session *session) {
-        /* The server may have granted less than before: what counts from now on is that. */
+        /* The server may have granted less than before, or more. */
         session->timeout = zk_timeout(session->zk);
         session->doubt = true;
         if (session->established)
-                session_beat_arm(session);
+                session_beat_recount(session);
         session_beat_now(session);
 }
 
@@ -202,5 +214,5 @@ void session_beat_end(Session *session) {
         session->beat_sent = 0;
         session->doubt = false;
         session->good = 0;
-        session->timeout = 0;
+        session->timeout = session->until = session->stop_at = 0;
 }

@@ -9,8 +9,9 @@
 
 /* Nobody answered for so long: say so. */
 #define SESSION_SILENCE (3 * USEC_PER_SEC)
-/* The same while there is a session to attach to: with the defaults its runs are stopped 8 s after
- * its last heartbeat, so that several hosts can be tried. */
+/* The same while there is a session to attach to, at first: with the defaults its runs are stopped
+ * 8 s after its last heartbeat, so that several hosts can be tried. Doubled each time, or who needs
+ * longer to connect would never get through. */
 #define SESSION_HURRY (1 * USEC_PER_SEC)
 /* Nobody answered for so long: take a fresh handle, and with it a fresh look at the names. */
 #define SESSION_PATIENCE (30 * USEC_PER_SEC)
@@ -53,6 +54,7 @@ struct Session {
         ZkSessionId wanted; /* from the state file, until it is attached to or known to be gone; id
                                0: none */
         usec_t inherited_until, inherited_stop_at; /* its D and D - K; 0 when nothing is wanted */
+        usec_t hurry;                              /* so long the next attempt to attach may take */
         char *fault;
         usec_t retry_delay;
         sd_event_source *retry;
@@ -69,11 +71,11 @@ struct Session {
         bool stopped;   /* STOP was reported, and no RESUMED since */
         usec_t good;    /* when the last good heartbeat was sent, CLOCK_BOOTTIME; 0: none yet */
         usec_t timeout; /* negotiated */
+        usec_t until, stop_at; /* D and D - K, once a heartbeat was good */
 
         /* session-probe.c */
         Zk *probe; /* asks for the least timeout; meanwhile there is no first event */
         sd_event_source *probe_limit;
-        bool probed;       /* this zk's server was asked, whatever came of it */
         usec_t probe_said; /* the least timeout that the log has a line about */
 };
 
@@ -84,7 +86,6 @@ void session_probed(Session *session);
 /* Writes down what the next process needs; at every change of the deadline. */
 void session_file_it(Session *session);
 void session_lose(Session *session);
-void session_say(Session *session, int priority, const char *message);
 
 /* session-listen.c. Return: false when the session was freed meanwhile; it must then not be touched
  * any more. */
@@ -100,8 +101,11 @@ void session_arm(Session *session, sd_event_source **source, clockid_t clock, us
                  sd_event_time_handler_t func);
 /* The library says that it is connected (again): asks for proof at once. */
 void session_beat_begin(Session *session);
-/* Moves the timers of D and D - K to where the last good heartbeat puts them. */
+/* Moves the timers to D and D - K. */
 void session_beat_arm(Session *session);
+/* The deadline is to be counted with less than before: takes effect at once. With more, it does
+ * from the next good heartbeat on. */
+void session_beat_recount(Session *session);
 /* The connection is gone: what is answered from now on was asked before a gap. */
 void session_beat_suspend(Session *session);
 /* Asks for a heartbeat at once. */
@@ -110,9 +114,10 @@ void session_beat_now(Session *session);
 void session_beat_end(Session *session);
 
 /* session-probe.c */
-/* Asks the server that we are connected to, once for each zk, and calls session_probed() when it is
- * through. */
+/* Asks the server that we are connected to, and calls session_probed() when it is through. */
 void session_probe_begin(Session *session);
+/* The connection is gone: the next one's server will be asked. */
+void session_probe_suspend(Session *session);
 /* Return: whether the answer is still awaited. */
 bool session_probe_waits(const Session *session);
 /* Forgets the question and the answer. */

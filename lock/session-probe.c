@@ -11,9 +11,10 @@
  * this client library takes the timeout that it asks for as the time in which the server must
  * answer: with 1 ms it never connects.
  *
- * A session that begins waits for this, with its heartbeats going on. One that is attached to waits
- * no longer than the deadline of the process before us allows. Nothing is asked when a connection
- * comes back.
+ * Each server that takes our session is asked, also when a connection comes back: it may be another
+ * one, or have been started anew. The longest tick of those that had the session counts. No
+ * heartbeat counts while the answer is awaited; where locks may be ours already, that is no longer
+ * than their deadline allows.
  */
 #include <syslog.h>
 #include <time.h>
@@ -59,8 +60,8 @@ static void say_unknown(Session *session) {
 
 static void on_through(Session *session, usec_t least_timeout) {
         stop_asking(session);
-        session->rule.least_timeout = least_timeout;
-        if (least_timeout > 0)
+        session->rule.least_timeout = MAX(session->rule.least_timeout, least_timeout);
+        if (session->rule.least_timeout > 0)
                 say_longer(session);
         else
                 say_unknown(session);
@@ -104,9 +105,6 @@ void session_probe_begin(Session *session) {
         const char *server = zk_server(session->zk);
         int r;
 
-        if (session->probed)
-                return;
-        session->probed = true;
         r = zk_connect(session->event,
                        &(ZkOptions){
                            .servers = *server ? server : session->servers,
@@ -128,8 +126,11 @@ bool session_probe_waits(const Session *session) {
         return session->probe;
 }
 
+void session_probe_suspend(Session *session) {
+        stop_asking(session);
+}
+
 void session_probe_end(Session *session) {
         stop_asking(session);
         session->rule.least_timeout = 0;
-        session->probed = false;
 }

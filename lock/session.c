@@ -208,8 +208,7 @@ static void on_connected(Session *session) {
                 refuse(session, fault);
                 return;
         }
-        if (!session->established)
-                session_probe_begin(session);
+        session_probe_begin(session);
         session_beat_begin(session);
 }
 
@@ -219,14 +218,18 @@ void session_probed(Session *session) {
         if (zk_state(session->zk) != ZK_STATE_CONNECTED)
                 return; /* goes on with the next connection */
         fault = deadline_fault(&session->rule, zk_timeout(session->zk));
-        if (fault)
+        if (fault) {
                 refuse(session, fault);
-        else
-                session_beat_now(session);
+                return;
+        }
+        if (session->established)
+                session_beat_recount(session);
+        session_beat_now(session);
 }
 
 static void on_suspended(Session *session) {
         session_beat_suspend(session);
+        session_probe_suspend(session);
         if (!session->established || session->state != SESSION_CONNECTED)
                 return;
         session->state = SESSION_SUSPENDED;
@@ -314,8 +317,13 @@ static int try_connect(Session *session) {
 }
 
 static void await_word(Session *session) {
-        session_arm(session, &session->silence, CLOCK_MONOTONIC,
-                    clock_monotonic() + (is_attaching(session) ? SESSION_HURRY : SESSION_SILENCE),
+        usec_t limit = SESSION_SILENCE;
+
+        if (is_attaching(session)) {
+                limit = session->hurry;
+                session->hurry = usec_add(session->hurry, session->hurry);
+        }
+        session_arm(session, &session->silence, CLOCK_MONOTONIC, clock_monotonic() + limit,
                     on_silence);
 }
 
@@ -356,9 +364,12 @@ static void load_file(Session *session) {
 
 int session_new(sd_event *event, const SessionOptions *options, SessionEventFunc func,
                 void *userdata, Session **ret_session) {
-        _cleanup_(session_freep) Session *session = g_new0(Session, 1);
+        _cleanup_(session_freep) Session *session = NULL;
         int r;
 
+        if (options->rule.heartbeat == 0 || options->rule.tick_time == 0)
+                return -EINVAL;
+        session = g_new0(Session, 1);
         session->refs = 1;
         session->event = sd_event_ref(event);
         session->servers = g_strdup(options->servers);
@@ -372,6 +383,7 @@ int session_new(sd_event *event, const SessionOptions *options, SessionEventFunc
         session->userdata = userdata;
         session->listeners = g_ptr_array_new();
         session->retry_delay = SESSION_RETRY_FIRST;
+        session->hurry = SESSION_HURRY;
         g_datalist_init(&session->data);
 
         load_file(session);

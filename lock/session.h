@@ -8,13 +8,13 @@
  * handle and starts anew, also when the old ZooKeeper session could have been resumed.
  *
  * The deadline counts with the servers' tick, and a tick that is configured shorter than theirs
- * would make it too late. So for each session that begins or is attached to, the server is asked: a
- * second, short-lived session asks for 2 of the configured ticks, and of what it is granted, which
- * is no less than the servers' minSessionTimeout (2 of their ticks by default), half counts as
- * their tick where that is longer; the log has a line then (LOG_WARNING). Where the sum leaves too
- * little with it, the session is refused (SESSION_EVENT_FAULT). CONNECTED and ATTACHED wait for the
- * answer, some milliseconds; when there is none within 2 s, the configured tick counts, and the log
- * says so.
+ * would make it too late. So at each connection the server is asked: a second, short-lived session
+ * asks for 2 of the configured ticks, and of what it is granted, which is no less than the servers'
+ * minSessionTimeout (2 of their ticks by default), half counts as their tick where that is longer;
+ * the log has a line then (LOG_WARNING). Where the sum leaves too little with it, the session is
+ * refused (SESSION_EVENT_FAULT). CONNECTED, ATTACHED and RESUMED wait for the answer, some
+ * milliseconds; when there is none within 2 s, what is known already counts, or else the configured
+ * tick, and the log says so.
  *
  * With a state file the session's id and password are kept there (mode 0600), so that a restarted
  * process attaches to the same session: see session_detach(). The deadline is kept there as well,
@@ -68,7 +68,8 @@ typedef enum SessionState {
 } SessionState;
 
 /* Begins connecting. Options are copied. `func` is never called from inside a session_*() function.
- * Further listeners (lock/ itself) register with session_listen(). Return: 0 or negative errno. */
+ * Further listeners (lock/ itself) register with session_listen(). Return: 0; -EINVAL for a rule
+ * without a heartbeat or a tick, or for options that zk_connect() refuses; negative errno. */
 int session_new(sd_event *event, const SessionOptions *options, SessionEventFunc func,
                 void *userdata, Session **ret_session);
 
@@ -99,6 +100,8 @@ usec_t session_held_until(const Session *session);
 /* D - K on CLOCK_BOOTTIME, likewise. */
 usec_t session_stop_at(const Session *session);
 const char *session_fault(const Session *session);
+/* A line for the log that its owner gave with the options. */
+void session_say(Session *session, int priority, const char *message);
 /* The loop that it was made for. Borrowed. */
 sd_event *session_event_loop(const Session *session);
 /* What others keep with it (g_datalist_set_data_full and friends; lock/ keeps its live LockSets

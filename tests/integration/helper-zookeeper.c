@@ -225,6 +225,11 @@ void zookeeper_server_kill(ZooKeeperServer *server) {
         server->pid = 0;
 }
 
+void zookeeper_server_set_tick(ZooKeeperServer *server, unsigned tick_ms) {
+        server->tick_ms = tick_ms;
+        write_configuration(server, "");
+}
+
 void zookeeper_server_freeze(ZooKeeperServer *server) {
         kill(server->pid, SIGSTOP);
 }

@@ -36,6 +36,8 @@ void zookeeper_server_kill(ZooKeeperServer *server);
 void zookeeper_server_start(ZooKeeperServer *server);
 /* Removes the data of a server that was killed: started again, it knows no session and no node. */
 void zookeeper_server_wipe(ZooKeeperServer *server);
+/* Changes the tick of one that was killed: started again, it counts with that. */
+void zookeeper_server_set_tick(ZooKeeperServer *server, unsigned tick_ms);
 /* SIGSTOP and SIGCONT. */
 void zookeeper_server_freeze(ZooKeeperServer *server);
 void zookeeper_server_thaw(ZooKeeperServer *server);

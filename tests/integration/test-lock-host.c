@@ -136,9 +136,10 @@ static void ignore(Session *session, SessionEvent event, void *userdata) {
 }
 
 Test(lock_host, a_session_that_is_being_looked_up_is_freed_at_once) {
-        const SessionOptions options = {.servers = "zookeeper.test:1",
-                                        .session_timeout = TIMEOUT,
-                                        .rule = {.tick_time = USEC_PER_MSEC}};
+        const SessionOptions options = {
+            .servers = "zookeeper.test:1",
+            .session_timeout = TIMEOUT,
+            .rule = {.tick_time = USEC_PER_MSEC, .heartbeat = USEC_PER_SEC}};
         unsigned descriptors = count_descriptors();
         sd_event *event = NULL;
         Session *session = NULL;
@@ -203,6 +204,24 @@ Test(lock_host, a_wall_clock_set_forward_changes_no_time_out) {
 
 Test(lock_host, a_wall_clock_set_back_changes_no_time_out) {
         step_clock(-3600);
+}
+
+/* Three names, one after the other: longer than what an attempt to attach is given at first. */
+Test(lock_host, slow_name_servers_do_not_keep_a_restarted_process_from_attaching) {
+        const char *port = strrchr(zookeeper_shared(), ':') + 1;
+        g_autofree char *named = g_strdup_printf("a.test:%s,b.test:%s,c.test:%s", port, port, port);
+        StateFile file = world_state_file_new();
+        World world;
+
+        world_open_shared(&world, 1, TIMEOUT);
+        world_connect(&world, 1, named, 9 * USEC_PER_SEC, file.path);
+        g_atomic_int_set(&look_up_ms, 400);
+        world_reattach(&world, 1, named, 9 * USEC_PER_SEC, file.path);
+        cr_assert_leq(g_atomic_int_get(&look_ups), 9, "%d", g_atomic_int_get(&look_ups));
+        g_atomic_int_set(&look_up_ms, 0);
+        world_disconnect(&world, 1);
+        world_state_file_clear(&file);
+        world_close(&world);
 }
 
 ZOOKEEPER_MAIN;

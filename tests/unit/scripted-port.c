@@ -7,6 +7,7 @@
 #include "session-private.h"
 
 GPtrArray *ports;
+int connect_error;
 unsigned n_requests;
 int64_t last_session = 0x1000;
 bool port_attaches;
@@ -20,6 +21,10 @@ void session_probe_begin(Session *session) {
 bool session_probe_waits(const Session *session) {
         (void)session;
         return false;
+}
+
+void session_probe_suspend(Session *session) {
+        (void)session;
 }
 
 void session_probe_end(Session *session) {
@@ -45,9 +50,12 @@ static void watch_clear(gpointer data) {
 }
 
 int zk_connect(sd_event *event, const ZkOptions *options, Zk **ret_zk) {
-        Zk *zk = g_new0(Zk, 1);
+        Zk *zk;
 
         (void)event;
+        if (connect_error < 0)
+                return connect_error;
+        zk = g_new0(Zk, 1);
         zk->options = *options;
         if (port_attaches && options->session)
                 zk->session = *options->session;
@@ -94,7 +102,7 @@ ZkState zk_state(const Zk *zk) {
 }
 
 usec_t zk_timeout(const Zk *zk) {
-        return zk->options.session_timeout;
+        return zk->granted > 0 ? zk->granted : zk->options.session_timeout;
 }
 
 unsigned zk_connections(const Zk *zk) {

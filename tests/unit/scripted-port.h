@@ -51,6 +51,7 @@ struct Zk {
         ZkOptions options;
         ZkState state;
         ZkSessionId session;
+        usec_t granted;     /* 0: what was asked for */
         GQueue calls;       /* of ZkCall, not answered yet */
         GPtrArray *watches; /* of ZkWatch, all that there ever were */
         bool ended;         /* zk_close() or zk_abandon() was asked for */
@@ -58,6 +59,7 @@ struct Zk {
 };
 
 extern GPtrArray *ports; /* of Zk, those that are not freed, the newest last */
+extern int connect_error; /* what zk_connect() returns instead, while it is not 0 */
 extern unsigned n_requests;
 extern int64_t last_session;
 extern bool

@@ -1,0 +1,253 @@
+/* Sessions on a scripted port: heartbeats are answered late, badly or never, at moments that no
+ * server can be made to choose. What the deadline does then is counted from the answers.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+
+#include "scripted-port.h"
+
+#define LIMIT (10 * USEC_PER_SEC)
+#define TICK USEC_PER_SEC
+#define BEAT (20 * USEC_PER_MSEC)
+#define BUDGET (200 * USEC_PER_MSEC)
+#define LONG USEC_PER_MINUTE
+/* 3.3 - 1 - 0.02 - 0.033 - 0.7 = 1.547 s until LOST, 0.2 s less until STOP. */
+#define SHORT (3300 * USEC_PER_MSEC)
+
+static const DeadlineRule rule = {
+    .tick_time = TICK, .sync_limit = 0, .heartbeat = BEAT, .fence_budget = BUDGET};
+
+typedef struct Life {
+        sd_event *event;
+        Session *session;
+        unsigned events[SESSION_EVENT_CLOSED + 1];
+        usec_t times[SESSION_EVENT_CLOSED + 1]; /* of the latest */
+} Life;
+
+static void on_event(Session *session, SessionEvent event, void *userdata) {
+        Life *life = userdata;
+
+        (void)session;
+        life->events[event]++;
+        life->times[event] = clock_boottime();
+}
+
+static Zk *newest_port(void) {
+        return ports->pdata[ports->len - 1];
+}
+
+static int life_new(Life *life, const DeadlineRule *with, usec_t timeout) {
+        const SessionOptions options = {
+            .servers = "127.0.0.1:2181", .session_timeout = timeout, .rule = *with};
+
+        cr_assert_geq(sd_event_new(&life->event), 0);
+        return session_new(life->event, &options, on_event, life, &life->session);
+}
+
+static void life_close(Life *life) {
+        life->session = session_free(life->session);
+        life->event = sd_event_unref(life->event);
+}
+
+/* Return: the next heartbeat, not answered yet. */
+static ZkCall *next_beat(Life *life) {
+        usec_t until = clock_monotonic() + LIMIT;
+        ZkCall *call;
+
+        while (!(call = g_queue_pop_head(&newest_port()->calls))) {
+                cr_assert_lt(clock_monotonic(), until, "no heartbeat came");
+                (void)sd_event_run(life->event, 10 * USEC_PER_MSEC);
+        }
+        return call;
+}
+
+static void answer_beat(Life *life, Request request) {
+        ZkCall *call = next_beat(life);
+
+        cr_assert_eq(call->request, request, "%d", (int)call->request);
+        port_reply(call, (ZkReply){.code = ZK_OK});
+}
+
+/* A session that is proved by a write and has had one more heartbeat, which moved its deadline. */
+static void life_open(Life *life, usec_t timeout) {
+        usec_t first;
+
+        cr_assert_eq(life_new(life, &rule, timeout), 0);
+        port_tell(newest_port(), ZK_STATE_CONNECTED);
+        answer_beat(life, REQUEST_MULTI);
+        cr_assert_eq(life->events[SESSION_EVENT_CONNECTED], 1);
+        first = session_held_until(life->session);
+        answer_beat(life, REQUEST_SYNC);
+        cr_assert_gt(session_held_until(life->session), first);
+}
+
+static void await(Life *life, SessionEvent event) {
+        usec_t until = clock_monotonic() + LIMIT;
+
+        while (life->events[event] == 0) {
+                cr_assert_lt(clock_monotonic(), until, "event %d did not come", (int)event);
+                (void)sd_event_run(life->event, 10 * USEC_PER_MSEC);
+        }
+}
+
+static void sleep_until(usec_t then) {
+        while (clock_boottime() < then)
+                g_usleep(USEC_PER_MSEC);
+}
+
+Test(session_script, a_rule_without_a_heartbeat_or_a_tick_is_refused) {
+        const DeadlineRule none = {0}, no_tick = {.heartbeat = BEAT}, no_beat = {.tick_time = TICK};
+        const DeadlineRule *rules[] = {&none, &no_tick, &no_beat};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(rules); i++) {
+                Life life = {0};
+
+                cr_assert_eq(life_new(&life, rules[i], LONG), -EINVAL);
+                cr_assert_null(life.session);
+                cr_assert_null(ports);
+                life_close(&life);
+        }
+}
+
+Test(session_script, both_timers_follow_a_deadline_that_has_moved) {
+        usec_t until, stop_at;
+        Life life = {0};
+
+        life_open(&life, SHORT);
+        until = session_held_until(life.session);
+        stop_at = session_stop_at(life.session);
+        cr_assert_eq(until - stop_at, BUDGET);
+        await(&life, SESSION_EVENT_STOP);
+        cr_assert_geq(life.times[SESSION_EVENT_STOP], stop_at);
+        cr_assert_eq(life.events[SESSION_EVENT_LOST], 0);
+        await(&life, SESSION_EVENT_LOST);
+        cr_assert_geq(life.times[SESSION_EVENT_LOST], until);
+        cr_assert_null(session_zk(life.session));
+        cr_assert_eq(session_held_until(life.session), 0);
+        cr_assert_eq(life.events[SESSION_EVENT_STOP], 1);
+        life_close(&life);
+}
+
+/* The loop stood still past the deadline, and the answer was there first. */
+Test(session_script, an_answer_after_the_deadline_revives_nothing) {
+        Life life = {0};
+        ZkCall *call;
+
+        life_open(&life, SHORT);
+        call = next_beat(&life);
+        sleep_until(session_held_until(life.session));
+        call->sent = clock_boottime();
+        port_reply(call, (ZkReply){.code = ZK_OK});
+        cr_assert_eq(life.events[SESSION_EVENT_LOST], 1);
+        cr_assert_eq(life.events[SESSION_EVENT_RESUMED], 0);
+        life_close(&life);
+}
+
+Test(session_script, a_slow_sync_counts_only_once_a_write_was_answered) {
+        Life life = {0};
+        ZkCall *call;
+        usec_t before;
+
+        life_open(&life, LONG);
+        before = session_held_until(life.session);
+        call = next_beat(&life);
+        cr_assert_eq(call->request, REQUEST_SYNC);
+        call->sent -= TICK + USEC_PER_MSEC;
+        port_reply(call, (ZkReply){.code = ZK_OK});
+        cr_assert_eq(session_held_until(life.session), before, "a cut-off leader answers, too");
+        answer_beat(&life, REQUEST_MULTI);
+        cr_assert_gt(session_held_until(life.session), before);
+        answer_beat(&life, REQUEST_SYNC);
+        life_close(&life);
+}
+
+/* What is granted at a reconnection, the connection being cut and back at once. */
+static void reconnect(usec_t granted) {
+        newest_port()->granted = granted;
+        port_tell(newest_port(), ZK_STATE_SUSPENDED);
+        port_tell(newest_port(), ZK_STATE_CONNECTED);
+}
+
+Test(session_script, a_larger_timeout_counts_from_the_next_proof_on) {
+        Life life = {0};
+        usec_t before, before_stop;
+
+        life_open(&life, LONG);
+        before = session_held_until(life.session);
+        before_stop = session_stop_at(life.session);
+        reconnect(2 * LONG);
+        cr_assert_eq(session_held_until(life.session), before);
+        cr_assert_eq(session_stop_at(life.session), before_stop);
+        answer_beat(&life, REQUEST_MULTI);
+        cr_assert_eq(life.events[SESSION_EVENT_RESUMED], 1);
+        cr_assert_gt(session_held_until(life.session), before + LONG / 2);
+        life_close(&life);
+}
+
+Test(session_script, a_smaller_timeout_counts_at_once) {
+        const usec_t less = 100 * USEC_PER_MSEC;
+        Life life = {0};
+        usec_t before;
+
+        life_open(&life, LONG);
+        before = session_held_until(life.session);
+        reconnect(LONG - less);
+        cr_assert_eq(session_held_until(life.session),
+                     before - less + less / DEADLINE_DRIFT_DIVISOR);
+        cr_assert_eq(session_stop_at(life.session), session_held_until(life.session) - BUDGET);
+        life_close(&life);
+}
+
+Test(session_script, a_timeout_without_room_at_a_reconnection_ends_the_session) {
+        Life life = {0};
+
+        life_open(&life, LONG);
+        reconnect(TICK);
+        cr_assert_eq(life.events[SESSION_EVENT_LOST], 1);
+        cr_assert_eq(life.events[SESSION_EVENT_FAULT], 1);
+        cr_assert_null(session_zk(life.session));
+        life_close(&life);
+}
+
+/* No descriptors, say. */
+Test(session_script, what_cannot_even_begin_to_connect_tries_again) {
+        Life life = {0};
+        usec_t until = clock_monotonic() + LIMIT;
+
+        life_open(&life, LONG);
+        connect_error = -EMFILE;
+        port_tell(newest_port(), ZK_STATE_EXPIRED);
+        cr_assert_eq(life.events[SESSION_EVENT_LOST], 1);
+        cr_assert_eq(life.events[SESSION_EVENT_FAULT], 1);
+        cr_assert_null(ports);
+        connect_error = 0;
+        while (!ports && clock_monotonic() < until)
+                (void)sd_event_run(life.event, 10 * USEC_PER_MSEC);
+        cr_assert_not_null(ports, "it gave up");
+        port_tell(newest_port(), ZK_STATE_CONNECTED);
+        answer_beat(&life, REQUEST_MULTI);
+        cr_assert_eq(life.events[SESSION_EVENT_CONNECTED], 2);
+        life_close(&life);
+}
+
+static void leave(Session *session, SessionEvent event, void *userdata) {
+        SessionListener **listener = userdata;
+
+        (void)session;
+        (void)event;
+        *listener = session_unlisten(*listener);
+}
+
+Test(session_script, listeners_that_left_during_an_event_are_purged_after_it) {
+        SessionListener *listeners[2] = {NULL};
+        Life life = {0};
+
+        life_open(&life, LONG);
+        for (size_t i = 0; i < G_N_ELEMENTS(listeners); i++)
+                cr_assert_eq(session_listen(life.session, leave, &listeners[i], &listeners[i]), 0);
+        port_tell(newest_port(), ZK_STATE_SUSPENDED);
+        cr_assert_null(listeners[0]);
+        cr_assert_null(listeners[1]);
+        cr_assert_eq(life.session->listeners->len, 0);
+        life_close(&life);
+}
