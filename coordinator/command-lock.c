@@ -67,7 +67,7 @@ void command_lock_release(CommandLock *lock) {
          * them. Without a session the sweep does, as nobody spares them any more. */
         if (lock->recalled && !lock->set)
                 (void)lock_set_adopt(table->coordinator->session, (const char *const *)lock->paths,
-                                     NULL, NULL, &lock->set);
+                                     NULL, NULL, NULL, &lock->set);
         lock->set = lock_set_free(lock->set);
         g_hash_table_remove(table->locks, lock->id);
         (void)command_locks_remember(table);
@@ -352,11 +352,11 @@ void command_lock_queue(CommandLock *lock) {
 }
 
 void command_lock_find_again(CommandLock *lock) {
+        const LockOptions options = {
+            .payload = lock->payload, .revocable = true, .fresh_token = true};
         int r = lock_set_adopt(lock->table->coordinator->session, (const char *const *)lock->paths,
-                               on_set, lock, &lock->set);
+                               &options, on_set, lock, &lock->set);
 
-        if (r >= 0)
-                lock_set_want_revocation(lock->set);
-        else if (r != -ENOTCONN)
+        if (r < 0 && r != -ENOTCONN)
                 command_lock_end(lock, true, "the lock is lost");
 }

@@ -49,7 +49,7 @@ static void release_contenders(Run *run) {
 
         /* What stands at a path of another session's may be another run's of ours. */
         if (paths && *paths && !run->session_lost &&
-            lock_set_adopt(run->coordinator->session, paths, NULL, NULL, &locks) >= 0)
+            lock_set_adopt(run->coordinator->session, paths, NULL, NULL, NULL, &locks) >= 0)
                 lock_set_free(locks);
 }
 
@@ -303,7 +303,7 @@ Run *run_recover(Coordinator *coordinator, RunRecord *record, int32_t record_ver
                 return run;
         }
         if (attached && record->locks && *record->locks)
-                r = lock_set_adopt(coordinator->session, (const char *const *)record->locks,
+                r = lock_set_adopt(coordinator->session, (const char *const *)record->locks, NULL,
                                    on_locks, run, &run->locks);
         if (r < 0)
                 run_stop(run, true, "its locks cannot be taken over");

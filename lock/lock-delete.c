@@ -9,6 +9,9 @@
  * searched first for our uuid; a sweep searches it for contenders of this session that nobody owns.
  * A single node has a name that may be another's by now, so it is read before each try.
  *
+ * A server that refuses it (the rights of the directory were changed) is asked again as well, but
+ * seldom, and the log says so: only a person can help, or the end of the session.
+ *
  * Who leaves after having held the lock, and waited for it, leaves the mark with the same request
  * (lock-directory.c). That is a favour to the others, not part of the deletion: when it does not
  * succeed at once, the contender is deleted without it.
@@ -17,6 +20,10 @@
 
 #include <errno.h>
 #include <string.h>
+#include <syslog.h>
+
+/* Between tries where the server refuses. */
+#define REFUSED_PAUSE USEC_PER_MINUTE
 
 /* Whom a contender must belong to, to be deleted. */
 typedef enum RemovalCheck {
@@ -31,11 +38,13 @@ typedef struct Removal {
         SessionListener *listener;
         sd_event_source *retry;
         unsigned failures;
+        bool refused; /* that was said */
         ZkCall *call, *barrier;
         bool current; /* the answer to `barrier` came: what was asked after it is current */
 
         char *path; /* what to delete; NULL: search `directory` */
         RemovalCheck check;
+        int64_t czxid;        /* of a single node, where it is known */
         int64_t served;       /* the mark to leave, or -1 */
         bool empty_directory; /* delete that as well, if nobody is in it */
         char *directory;
@@ -70,8 +79,8 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-static void removal_pause(Removal *removal) {
-        usec_t then = usec_add(clock_monotonic(), lock_backoff(removal->failures++));
+static void removal_pause_for(Removal *removal, usec_t pause) {
+        usec_t then = usec_add(clock_monotonic(), pause);
         int r;
 
         removal->retry = sd_event_source_disable_unref(removal->retry);
@@ -80,6 +89,30 @@ static void removal_pause(Removal *removal) {
         if (r < 0)
                 removal->retry = NULL; /* the next RESUMED tries again, and the end of the session
                                           deletes it at the latest */
+}
+
+static void removal_pause(Removal *removal) {
+        removal_pause_for(removal, lock_backoff(removal->failures++));
+}
+
+/* It was not done, nor is what there is to do known to be nothing: because nobody answered, or
+ * because the server will not. */
+static void removal_not_done(Removal *removal, ZkCode code) {
+        g_autofree char *message = NULL;
+
+        if (code == ZK_OK || code == ZK_NO_NODE || code == ZK_UNKNOWN) {
+                removal_pause(removal);
+                return;
+        }
+        if (!removal->refused) {
+                message = g_strdup_printf(
+                    "cannot delete a contender, so that others may wait for it until this session "
+                    "ends: %s: %s",
+                    removal->path ? removal->path : removal->directory, zk_code_to_string(code));
+                session_say(removal->session, LOG_WARNING, message);
+        }
+        removal->refused = true;
+        removal_pause_for(removal, REFUSED_PAUSE);
 }
 
 static void on_session_event(Session *session, SessionEvent event, void *userdata) {
@@ -132,7 +165,7 @@ static void on_deleted(const ZkReply *reply, void *userdata) {
         else if (marked && reply->code != ZK_UNKNOWN && reply->code != ZK_CLOSED)
                 removal_step(removal); /* the mark may not be left: without it */
         else if (reply->code != ZK_CLOSED)
-                removal_pause(removal);
+                removal_not_done(removal, reply->code);
 }
 
 static bool is_to_go(const Removal *removal, const ZkReply *reply) {
@@ -150,18 +183,21 @@ static void on_checked(const ZkReply *reply, void *userdata) {
         } else if (reply->code == ZK_OK || reply->code == ZK_NO_NODE) {
                 removal_free(removal);
         } else if (reply->code != ZK_CLOSED) {
-                removal_pause(removal);
+                removal_not_done(removal, reply->code);
         }
 }
 
 static bool single_is_to_go(const Removal *removal, const ZkReply *reply) {
         g_autofree char *uuid = single_uuid(reply->data, reply->data_size);
+        const SingleNode node = {removal->directory, uuid, reply->stat.czxid};
 
         if (reply->stat.ephemeral_owner != session_id(removal->session))
                 return false;
-        if (removal->uuid[0] == '\0')
-                return !uuid || !lock_is_owned_uuid(removal->session, uuid);
-        return g_strcmp0(uuid, removal->uuid) == 0;
+        if (removal->czxid != 0)
+                return reply->stat.czxid == removal->czxid;
+        if (uuid && removal->uuid[0])
+                return strcmp(uuid, removal->uuid) == 0;
+        return !lock_is_owned_single(removal->session, &node, NULL);
 }
 
 static void on_single_checked(const ZkReply *reply, void *userdata) {
@@ -174,7 +210,7 @@ static void on_single_checked(const ZkReply *reply, void *userdata) {
         if (reply->code == ZK_CLOSED)
                 return;
         if (!known)
-                removal_pause(removal);
+                removal_not_done(removal, reply->code);
         else if (reply->code == ZK_OK && single_is_to_go(removal, reply))
                 removal_delete(removal);
         else
@@ -212,7 +248,7 @@ static void on_searched(const ZkReply *reply, void *userdata) {
                 return;
         /* Without the barrier another server answered, which may not show it yet. */
         if (!removal->current || (reply->code != ZK_OK && reply->code != ZK_NO_NODE)) {
-                removal_pause(removal);
+                removal_not_done(removal, reply->code);
                 return;
         }
         for (size_t i = 0; i < reply->n_children; i++) {
@@ -222,7 +258,7 @@ static void on_searched(const ZkReply *reply, void *userdata) {
                 if (!is_wanted(removal, reply->children[i], path))
                         continue;
                 if (strcmp(reply->children[i], SINGLE_NODE_NAME) == 0)
-                        single_delete(removal->session, removal->directory, "");
+                        single_delete(removal->session, removal->directory, "", 0);
                 else
                         remove_path(removal->session, path,
                                     removal->uuid ? CHECK_NOTHING : CHECK_ORPHAN);
@@ -320,13 +356,15 @@ void contender_delete_if_ours(Session *session, const char *path) {
         remove_path(session, path, CHECK_OURS);
 }
 
-void single_delete(Session *session, const char *directory, const char *uuid) {
+void single_delete(Session *session, const char *directory, const char *uuid, int64_t czxid) {
         Removal *removal = removal_new(session);
 
         if (!removal)
                 return;
         removal->path = g_strconcat(directory, "/" SINGLE_NODE_NAME, NULL);
+        removal->directory = g_strdup(directory);
         removal->uuid = g_strdup(uuid);
+        removal->czxid = czxid;
         removal->check = CHECK_SINGLE;
         removal_step(removal);
 }

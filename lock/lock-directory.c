@@ -10,7 +10,9 @@
  *
  * {"slots": 3} says how many may hold it at a time, where its contenders are of that kind. All who
  * use it must mean the same number, or one of them would count himself in where another does not:
- * so whoever is alone writes it down, and everybody else compares and watches it.
+ * so whoever is alone writes it down, and everybody else compares and watches it. Somebody may come
+ * before that is written, and count with the number that was there: so who wrote looks again, and
+ * where he is not alone any more, he puts back what he found, and goes.
  */
 #include "lock-private.h"
 
@@ -100,8 +102,8 @@ static void on_slots_declared(const ZkReply *reply, void *userdata) {
                          zk_code_to_string(reply->code));
 }
 
-static void declare_slots(Place *place) {
-        g_autofree char *data = directory_data(place);
+static void declare_slots(Place *place, unsigned slots) {
+        g_autofree char *data = number_line(SLOTS, slots);
 
         place->read = zk_call_free(place->read);
         place->data_watch = zk_watch_free(place->data_watch); /* our own write is no news */
@@ -133,10 +135,15 @@ bool place_slots_agree(Place *place, bool alone) {
         /* Changed while we wait: it is the directory that counts. */
         if (place->waited && place->data_slots > 0)
                 place->slots = place->data_slots;
-        if (place->data_slots == place->slots)
+        if (place->data_slots == place->slots && (place->replaced == 0 || alone))
                 return true;
+        if (place->data_slots == place->slots) {
+                declare_slots(place, place->replaced);
+                return false;
+        }
         if (place->data_slots == 0 || alone) { /* nobody means another number (any more) */
-                declare_slots(place);
+                place->replaced = place->data_slots;
+                declare_slots(place, place->slots);
                 return false;
         }
         set_fail(place->set, "%s has %u slots, not %u: all who use it must mean the same number",

@@ -123,9 +123,14 @@ int lock_set_downgrade(LockSet *set) {
 /* Revocation */
 
 void place_note_data(Place *place, const ZkReply *reply) {
-        if (place->set->revocable && reply->data_size == strlen(REVOKE) &&
-            memcmp(reply->data, REVOKE, strlen(REVOKE)) == 0)
-                set_announce(place->set, LOCK_EVENT_REVOKED);
+        LockSet *set = place->set;
+        bool asks =
+            reply->data_size == strlen(REVOKE) && memcmp(reply->data, REVOKE, strlen(REVOKE)) == 0;
+
+        if (asks && set->revocable)
+                set_announce(set, LOCK_EVENT_REVOKED);
+        else if (!asks && !set->payload) /* adopted: its twin is to have the same */
+                set->payload = g_strndup(reply->data, reply->data_size);
 }
 
 int lock_revoke(Session *session, const char *path, ZkReplyFunc func, void *userdata) {

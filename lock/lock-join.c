@@ -153,7 +153,6 @@ void place_on_own_list(Place *place, const ZkReply *reply) {
 
 void place_hold(Place *place) {
         place->state = PLACE_HELD;
-        place->token = place->czxid;
         place->children = zk_watch_free(place->children);
         place->poll = sd_event_source_disable_unref(place->poll);
         place->data_watch = zk_watch_free(place->data_watch);
@@ -173,6 +172,9 @@ static void place_wait(Place *place) {
 void place_look(Place *place, bool present) {
         if (place->state != PLACE_WAITING || place->set->over || place->list ||
             place->naming == LOCK_NAMING_SINGLE_NODE)
+                return;
+        /* There may be fewer slots by now. */
+        if (place->kind == CONTENDER_SLOT && (place->read || place->read_lost))
                 return;
         if (place->ahead->len > place_allowance(place)) {
                 place_wait(place);

@@ -28,8 +28,9 @@ void live_set_remove(LockSet *set) {
                 g_ptr_array_remove_fast(sets, set);
 }
 
-/* A single node has a name that tells nothing: its uuid does. */
-static bool place_owns(const Place *place, const char *path) {
+/* A single node has a name that tells nothing. */
+static bool place_owns(const Place *place, gconstpointer what) {
+        const char *path = what;
         size_t length = strlen(place->directory);
 
         return place->naming != LOCK_NAMING_SINGLE_NODE &&
@@ -37,28 +38,37 @@ static bool place_owns(const Place *place, const char *path) {
                strstr(path + length, place->uuid);
 }
 
-static bool place_has_uuid(const Place *place, const char *uuid) {
-        return strcmp(place->uuid, uuid) == 0;
+/* It is told by its czxid, and by its uuid until that is known. Who does not know whether he made
+ * one may have made this one, if that says nothing. */
+static bool place_owns_single(const Place *place, gconstpointer what) {
+        const SingleNode *node = what;
+
+        if (place->naming != LOCK_NAMING_SINGLE_NODE ||
+            strcmp(place->directory, node->directory) != 0)
+                return false;
+        if (place->czxid != 0)
+                return place->czxid == node->czxid;
+        return node->uuid ? strcmp(place->uuid, node->uuid) == 0 : place->unsure;
 }
 
-static bool any_place(Session *session, bool (*matches)(const Place *, const char *),
-                      const char *what) {
+static bool any_place(Session *session, bool (*matches)(const Place *, gconstpointer),
+                      gconstpointer what, const Place *except) {
         GPtrArray *sets = g_datalist_get_data(session_data(session), LIVE_SETS);
 
         for (guint i = 0; sets && i < sets->len; i++) {
                 const LockSet *set = sets->pdata[i];
 
                 for (guint j = 0; j < set->places->len; j++)
-                        if (matches(set->places->pdata[j], what))
+                        if (set->places->pdata[j] != except && matches(set->places->pdata[j], what))
                                 return true;
         }
         return false;
 }
 
 bool lock_is_owned(Session *session, const char *path) {
-        return any_place(session, place_owns, path);
+        return any_place(session, place_owns, path, NULL);
 }
 
-bool lock_is_owned_uuid(Session *session, const char *uuid) {
-        return any_place(session, place_has_uuid, uuid);
+bool lock_is_owned_single(Session *session, const SingleNode *node, const Place *except) {
+        return any_place(session, place_owns_single, node, except);
 }

@@ -67,7 +67,7 @@ struct Place {
         char *uuid;
         char *contender; /* absolute path, NULL until known */
         int64_t czxid;   /* of the contender, 0 until known */
-        int64_t token;   /* the same, as it was when the place was held: a twin changes it not */
+        int64_t token;   /* see lock-token.c; a twin changes it not */
         int64_t sequence;
 
         ZkCall *create, *list, *make, *barrier, *step;
@@ -76,12 +76,14 @@ struct Place {
         ZkCode made;        /* the answer to `make`, the creation of the directory */
         unsigned attempts;  /* creations that found no directory */
         bool no_containers; /* the server does not know them */
-        bool unsure;   /* a creation's outcome was unknown: more than one contender may carry our
-                          uuid */
-        bool waited;   /* somebody was before us: others may be behind */
-        bool first;    /* nobody kept us waiting when our contender was made */
-        bool used_up;  /* the directory's numbers are: begin it anew when it is empty */
-        bool stepping; /* down from exclusive to shared */
+        bool unsure; /* a creation's outcome was unknown: more than one contender may carry our
+                        uuid */
+        bool waited; /* somebody was before us: others may be behind */
+        bool first;  /* nobody kept us waiting when our contender was made */
+        unsigned replaced; /* the number of slots that we wrote ours over, until nobody counts with
+                              it */
+        bool used_up;      /* the directory's numbers are: begin it anew when it is empty */
+        bool stepping;     /* down from exclusive to shared */
 
         Sight *self;      /* our own contender */
         GPtrArray *ahead; /* of Sight: those before us that matter and are not known to be gone, the
@@ -158,10 +160,17 @@ void lock_on_ignored(const ZkReply *reply, void *userdata);
 /* lock-live.c */
 void live_set_add(LockSet *set);
 void live_set_remove(LockSet *set);
-/* Return: whether a live LockSet of the session made the contender at `path`, or the node that
- * carries that uuid. */
+/* Return: whether a live LockSet of the session made the contender at `path`. */
 bool lock_is_owned(Session *session, const char *path);
-bool lock_is_owned_uuid(Session *session, const char *uuid);
+/* A single node of the session that was read. */
+typedef struct SingleNode {
+        const char *directory;
+        const char *uuid; /* NULL where its data was written over */
+        int64_t czxid;
+} SingleNode;
+/* Return: whether a place of a live LockSet, other than this one (or NULL), made it, or may have.
+ */
+bool lock_is_owned_single(Session *session, const SingleNode *node, const Place *except);
 
 /* lock-token.c: everything is held; announces it, once there is a token. */
 void set_draw_token(LockSet *set);
@@ -198,6 +207,10 @@ void place_check(Place *place, int r);
 void place_on_directory_missing(Place *place, int (*again)(Place *place));
 /* Sends the creation of the directory if a creation found none. Return: 0, negative errno. */
 int place_make_directory(Place *place, Zk *zk);
+/* Our contender is the node of that stat. */
+void place_identify(Place *place, const ZkStat *stat);
+/* There is no such contender (any more). */
+void place_forget_contender(Place *place);
 /* The contender is made: what the answer tells of it. */
 void place_note_created(Place *place, const ZkReply *reply);
 /* Return: newly allocated (g_free), what our contender has in it. */
@@ -276,5 +289,6 @@ void contender_delete(Session *session, const Departure *departure);
 void contender_delete_if_ours(Session *session, const char *path);
 /* Finds and deletes whatever carries the uuid. */
 void contender_search_and_delete(Session *session, const char *directory, const char *uuid);
-/* Deletes the single node of that directory if it carries the uuid; "": if no live set made it. */
-void single_delete(Session *session, const char *directory, const char *uuid);
+/* Deletes the single node of that directory if it is the one of that czxid; 0: if it carries the
+ * uuid, or, where there is none ("", or written over), if no live set made it. */
+void single_delete(Session *session, const char *directory, const char *uuid, int64_t czxid);

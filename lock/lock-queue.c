@@ -37,7 +37,7 @@ Place *place_new(LockSet *set, const char *directory, const char *resource, Lock
 }
 
 void place_cancel(Place *place) {
-        if (place->create || place->step)
+        if (place->create)
                 place->unsure = true;
         place->create = zk_call_free(place->create);
         place->list = zk_call_free(place->list);
@@ -70,8 +70,8 @@ Place *place_free(Place *place) {
 
 /* What others may rely on once our contender is gone. */
 static Departure place_departure(const Place *place) {
-        bool served = place->state == PLACE_HELD && place->waited &&
-                      place->kind == CONTENDER_WRITER && !place->stepping;
+        bool served =
+            place->state == PLACE_HELD && place->waited && place->kind == CONTENDER_WRITER;
 
         return (Departure){
             .path = place->contender,
@@ -87,7 +87,7 @@ static void place_delete(const Place *place, Session *session, const Departure *
         if (!place->contender && !place->unsure)
                 return; /* nothing was made */
         if (place->naming == LOCK_NAMING_SINGLE_NODE)
-                single_delete(session, place->directory, place->uuid);
+                single_delete(session, place->directory, place->uuid, place->czxid);
         else if (unsure)
                 contender_search_and_delete(session, place->directory, place->uuid);
         else if (place->czxid != 0)
@@ -166,12 +166,26 @@ void place_on_directory_missing(Place *place, int (*again)(Place *place)) {
 
 /* Create and list */
 
+void place_identify(Place *place, const ZkStat *stat) {
+        const LockSet *set = place->set;
+
+        place->czxid = stat->czxid;
+        place->token = set->adopting && set->fresh_token ? stat->mzxid : stat->czxid;
+}
+
+void place_forget_contender(Place *place) {
+        g_clear_pointer(&place->contender, g_free);
+        place->czxid = 0;
+        place->unsure = false;
+        set_refresh_paths(place->set);
+}
+
 void place_note_created(Place *place, const ZkReply *reply) {
         LockSet *set = place->set;
 
         g_free(place->contender); /* of a node that somebody deleted before it was confirmed */
         place->contender = g_strdup(reply->path);
-        place->czxid = reply->stat.czxid;
+        place_identify(place, &reply->stat);
         set_refresh_paths(set);
         if (set->sampled)
                 return;

@@ -4,9 +4,10 @@
  * time. Those who queue in the same directory are not seen so: a list after the creation looks for
  * them, and refuses.
  *
- * The name tells nothing of who made it, so the data does: {"id": "<uuid>", "payload": "…"}. After
- * a creation whose answer was lost, it is read: ours carries our uuid and belongs to our
- * session. Others may write what they like.
+ * The name tells nothing of who made it, but its czxid does, once it is known. For a creation whose
+ * answer was lost the data does: {"id": "<uuid>", "payload": "…"}. It is read then: ours belongs to
+ * our session and carries our uuid. Others may have written over that, to ask us to let go: then
+ * what belongs to our session is ours unless another set's.
  */
 #include "lock-private.h"
 
@@ -77,6 +78,10 @@ static void on_confirmed(const ZkReply *reply, void *userdata) {
                          place->directory, contender.name);
                 return;
         }
+        if (!g_strv_contains(reply->children, SINGLE_NODE_NAME)) {
+                set_announce(place->set, LOCK_EVENT_LOST); /* somebody has deleted it */
+                return;
+        }
         place->set->failures = 0;
         place_hold(place);
 }
@@ -91,11 +96,14 @@ static void on_created(const ZkReply *reply, void *userdata) {
         Place *place = userdata;
 
         place->create = NULL;
+        if (reply->code == ZK_UNKNOWN)
+                place->unsure = true;
+        if (reply->code == ZK_OK)
+                place_note_created(place, reply);
         if (place->set->over)
                 return;
         switch (reply->code) {
         case ZK_OK:
-                place_note_created(place, reply);
                 single_confirm(place);
                 break;
         case ZK_NODE_EXISTS:
@@ -105,7 +113,6 @@ static void on_created(const ZkReply *reply, void *userdata) {
                 place_on_directory_missing(place, single_begin);
                 break;
         case ZK_UNKNOWN:
-                place->unsure = true;
                 place_stall(place);
                 break;
         case ZK_CLOSED:
@@ -170,28 +177,30 @@ void single_await(Place *place) {
 
 /* Searching: whose is the node that stands there? */
 
-static bool is_own(Place *place, const ZkReply *reply) {
+static bool is_own(const Place *place, const ZkReply *reply) {
         g_autofree char *uuid = single_uuid(reply->data, reply->data_size);
+        const SingleNode node = {place->directory, uuid, reply->stat.czxid};
+        Session *session = place->set->session;
 
-        if (reply->stat.ephemeral_owner != session_id(place->set->session) || !uuid)
+        if (reply->stat.ephemeral_owner != session_id(session))
                 return false;
-        if (place->set->adopting && place->uuid[0] == '\0') {
-                g_free(place->uuid);
-                place->uuid = g_steal_pointer(&uuid);
-                return true;
-        }
-        return strcmp(uuid, place->uuid) == 0;
+        if (place->czxid != 0)
+                return reply->stat.czxid == place->czxid;
+        if (uuid && place->uuid[0])
+                return strcmp(uuid, place->uuid) == 0;
+        return (place->set->adopting || place->unsure) &&
+               !lock_is_owned_single(session, &node, place);
 }
 
 static void on_found(Place *place, const ZkReply *reply) {
         if (!is_own(place, reply)) {
-                place->unsure = false;
+                place_forget_contender(place);
                 on_taken(place);
                 return;
         }
         if (!place->contender)
                 place->contender = node_path(place);
-        place->czxid = reply->stat.czxid;
+        place_identify(place, &reply->stat);
         set_refresh_paths(place->set);
         single_confirm(place);
 }
@@ -206,11 +215,12 @@ static void on_searched(const ZkReply *reply, void *userdata) {
                 place_stall(place); /* another server answered, which may be behind */
         else if (reply->code == ZK_OK)
                 on_found(place, reply);
-        else if (reply->code == ZK_NO_NODE && !place->set->adopting)
-                place_check(place, single_begin(place));
-        else if (reply->code == ZK_NO_NODE)
+        else if (reply->code == ZK_NO_NODE && place->set->adopting)
                 set_announce(place->set, LOCK_EVENT_LOST);
-        else if (reply->code == ZK_NO_AUTH && !place->set->adopting)
+        else if (reply->code == ZK_NO_NODE) {
+                place_forget_contender(place);
+                place_check(place, single_begin(place));
+        } else if (reply->code == ZK_NO_AUTH && !place->set->adopting)
                 on_taken(place); /* we may read what we made */
         else
                 set_fail(place->set, "cannot read " SINGLE_NODE_NAME " in %s: %s", place->directory,

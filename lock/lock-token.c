@@ -19,6 +19,10 @@
  *
  * Somebody may have written to the contender meanwhile, to ask us to let go. So the draw is for the
  * version that we know, and what is not known yet is read first.
+ *
+ * Who adopts contenders that were held does not draw again: the number is that of the last write to
+ * them. If somebody else wrote to one since, it is larger than it was, but still smaller than what
+ * anybody after us draws.
  */
 #include "lock-private.h"
 
@@ -101,7 +105,7 @@ static void set_draw(LockSet *set, int32_t version) {
 }
 
 void set_draw_token(LockSet *set) {
-        if (set->fresh_token && find_late(set)) {
+        if (set->fresh_token && !set->adopting && find_late(set)) {
                 set_draw(set, 0); /* as it was created */
                 return;
         }

@@ -190,7 +190,10 @@ static void on_self_present(Place *place, const ZkReply *reply) {
                 set_announce(place->set, LOCK_EVENT_LOST);
                 return;
         }
-        place->czxid = reply->stat.czxid;
+        if (place->stepping)
+                place->czxid = reply->stat.czxid;
+        else
+                place_identify(place, &reply->stat);
         place->seen_on = zk_connections(session_zk(place->set->session));
         place->stepping = false;
         place_note_data(place, reply);

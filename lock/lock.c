@@ -468,8 +468,8 @@ static int set_add_adopted(LockSet *set, const char *path) {
         return 0;
 }
 
-int lock_set_adopt(Session *session, const char *const *paths, LockSetFunc func, void *userdata,
-                   LockSet **ret_set) {
+int lock_set_adopt(Session *session, const char *const *paths, const LockOptions *options,
+                   LockSetFunc func, void *userdata, LockSet **ret_set) {
         _cleanup_(lock_set_forgetp) LockSet *set = NULL;
         int r;
 
@@ -477,6 +477,11 @@ int lock_set_adopt(Session *session, const char *const *paths, LockSetFunc func,
         if (r < 0)
                 return r;
         set->adopting = true;
+        if (options) {
+                set->payload = g_strdup(options->payload);
+                set->revocable = options->revocable;
+                set->fresh_token = options->fresh_token;
+        }
         for (size_t i = 0; paths[i]; i++) {
                 r = set_add_adopted(set, paths[i]);
                 if (r < 0)
@@ -488,10 +493,6 @@ int lock_set_adopt(Session *session, const char *const *paths, LockSetFunc func,
                 return r;
         *ret_set = g_steal_pointer(&set);
         return 0;
-}
-
-void lock_set_want_revocation(LockSet *set) {
-        set->revocable = true;
 }
 
 void lock_set_set_func(LockSet *set, LockSetFunc func, void *userdata) {

@@ -77,12 +77,11 @@ int lock_set_acquire(Session *session, const LockRequest *requests, size_t n_req
  * Paths are absolute; each must exist and be owned by the session and have nobody before it (one of
  * several slots need only stand: there may be fewer by now): HELD if so, LOST otherwise, with
  * lock_set_fault() where there is a reason to give (lock_set_free() then deletes those that are
- * ours). Return: 0; -EINVAL when a path is no contender's; -ENOTCONN; negative errno on a fault. */
-int lock_set_adopt(Session *session, const char *const *paths, LockSetFunc func, void *userdata,
-                   LockSet **ret_set);
-
-/* An adopted set wants to hear LOCK_EVENT_REVOKED, too. To be called right after its adoption. */
-void lock_set_want_revocation(LockSet *set);
+ * ours). Of the options (NULL: none) `revocable` and `fresh_token` count, which should be those
+ * that they were acquired with, and `payload`; without that, what stands there is kept. Return: 0;
+ * -EINVAL when a path is no contender's; -ENOTCONN; negative errno on a fault. */
+int lock_set_adopt(Session *session, const char *const *paths, const LockOptions *options,
+                   LockSetFunc func, void *userdata, LockSet **ret_set);
 
 /* Hands the set's events to another owner from now on. NULL is allowed as a set. */
 void lock_set_set_func(LockSet *set, LockSetFunc func, void *userdata);

@@ -376,15 +376,20 @@ void holder_queue(World *world, Holder *holder, size_t index, const char *resour
         world_settle(world, session); /* the watches */
 }
 
-void holder_adopt(World *world, Holder *holder, size_t index, const char *path) {
+void holder_adopt_with(World *world, Holder *holder, size_t index, const char *path,
+                       const LockOptions *options) {
         const char *const paths[] = {path, NULL};
         int r;
 
         *holder = (Holder){0};
-        r = lock_set_adopt(world_session(world, index), paths, holder_callback, holder,
+        r = lock_set_adopt(world_session(world, index), paths, options, holder_callback, holder,
                            &holder->set);
         cr_assert_eq(r, 0, "adopting %s: %d", path, r);
         cr_assert_eq(holder->total, 0, "told from inside a function");
+}
+
+void holder_adopt(World *world, Holder *holder, size_t index, const char *path) {
+        holder_adopt_with(world, holder, index, path, NULL);
 }
 
 void holder_assert_waits(World *world, const Holder *holder, usec_t duration, const char *fault) {

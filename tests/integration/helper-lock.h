@@ -77,6 +77,8 @@ void holder_queue(World *world, Holder *holder, size_t index, const char *resour
                   size_t contenders);
 /* Adopts one contender in clients[index] (lock_set_adopt). */
 void holder_adopt(World *world, Holder *holder, size_t index, const char *path);
+void holder_adopt_with(World *world, Holder *holder, size_t index, const char *path,
+                       const LockOptions *options);
 /* The same as holder_acquire() for as long as it takes, with LockOptions.fresh_token. */
 void holder_acquire_freshly(World *world, Holder *holder, Session *session, const char *resources);
 /* The same of any requests with any options; the world's parent is filled in, and a payload. */

@@ -357,4 +357,56 @@ Test(lock_single, a_handover_while_the_waiter_is_cut_off_is_not_missed) {
         wire_close(&wire);
 }
 
+static const LockOptions revocable = {.wait = FOREVER, .revocable = true};
+
+/* Being asked writes over what tells whose it is. */
+Test(lock_single, who_was_asked_to_let_go_and_does_leaves_nothing) {
+        Holder holder = {0}, waiter = {0};
+        World world;
+
+        world_open_shared(&world, 2, TIMEOUT);
+        holder_acquire_with(&world, &holder, world_session(&world, 0),
+                            (LockRequest){.resource = "a", .naming = LOCK_NAMING_SINGLE_NODE},
+                            revocable);
+        holder_await(&world, &holder, LOCK_EVENT_HELD);
+        ask(&world, &waiter, 1, FOREVER);
+        cr_assert_eq(
+            lock_revoke(world_session(&world, 1), lock_set_paths(holder.set)[0], NULL, NULL), 0);
+        holder_await_total(&world, &holder, 1);
+        cr_assert_eq(holder.events[LOCK_EVENT_REVOKED], 1);
+        holder_release(&holder);
+        holder_await(&world, &waiter, LOCK_EVENT_HELD);
+        holder_release(&waiter);
+        world_await_children(&world, world_session(&world, 0), "a", 0);
+        world_close(&world);
+}
+
+Test(lock_single, the_next_process_adopts_what_was_asked_to_let_go) {
+        StateFile file = world_state_file_new();
+        g_autofree char *path = NULL;
+        Holder holder = {0};
+        World world;
+
+        world_open_shared(&world, 1, TIMEOUT);
+        path = node(&world);
+        world_connect(&world, 1, zookeeper_shared(), TIMEOUT, file.path);
+        hold(&world, &holder, 1);
+        cr_assert_eq(lock_revoke(world_session(&world, 0), path, NULL, NULL), 0);
+        world_settle(&world, world_session(&world, 0));
+        holder.set = lock_set_forget(holder.set);
+        world_reattach(&world, 1, zookeeper_shared(), TIMEOUT, file.path);
+        holder_adopt_with(&world, &holder, 1, path, &revocable);
+        holder_await_total(&world, &holder, 0);
+        cr_assert_eq(holder.events[LOCK_EVENT_LOST], 0);
+        while (holder.total < 2)
+                holder_await_total(&world, &holder, holder.total);
+        cr_assert_eq(holder.events[LOCK_EVENT_HELD], 1);
+        cr_assert_eq(holder.events[LOCK_EVENT_REVOKED], 1);
+        holder_release(&holder);
+        world_await_children(&world, world_session(&world, 0), "a", 0);
+        world_disconnect(&world, 1);
+        world_state_file_clear(&file);
+        world_close(&world);
+}
+
 ZOOKEEPER_MAIN;

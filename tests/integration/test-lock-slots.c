@@ -398,4 +398,25 @@ Test(lock_slots, one_whose_creation_was_not_answered_takes_one_slot_only) {
         wire_close(&wire);
 }
 
+/* With nothing in between. */
+Test(lock_slots, a_lowered_number_counts_for_the_release_that_follows_it) {
+        World world;
+        Holder holders[3] = {{0}}, waiter = {0};
+        g_autofree char *directory = NULL;
+
+        world_open_shared(&world, 2, TIMEOUT);
+        directory = world_path(&world, "a");
+        for (size_t i = 0; i < 3; i++)
+                hold(&world, &holders[i], 0, 3);
+        line_up(&world, &waiter, 1, 3, 4);
+        cr_assert_eq(lock_change_slots(world_session(&world, 0), directory, 2, NULL, NULL), 0);
+        holder_release(&holders[0]);
+        holder_assert_waits(&world, &waiter, A_WHILE, "three hold two slots");
+        holder_release(&holders[1]);
+        holder_await(&world, &waiter, LOCK_EVENT_HELD);
+        holder_release(&holders[2]);
+        holder_release(&waiter);
+        world_close(&world);
+}
+
 ZOOKEEPER_MAIN;

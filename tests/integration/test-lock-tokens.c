@@ -372,4 +372,35 @@ Test(lock_tokens, who_is_deleted_during_the_draw_has_lost_and_was_never_told_tha
         wire_close(&wire);
 }
 
+/* The process after us is told the same number, not that of the place in the queue. */
+Test(lock_tokens, one_that_was_drawn_survives_an_adoption) {
+        const LockOptions freshly = {.fresh_token = true};
+        Holder first = {0}, holder = {0};
+        StateFile file = world_state_file_new();
+        g_autofree char *path = NULL;
+        int64_t earlier, before;
+        World world;
+
+        world_open_shared(&world, 1, TIMEOUT);
+        world_connect(&world, 1, zookeeper_shared(), TIMEOUT, file.path);
+        ask(&world, &first, 0, "a", true, "a", 1);
+        holder_await(&world, &first, LOCK_EVENT_HELD);
+        ask(&world, &holder, 1, "a", true, "a", 2);
+        earlier = write_a_claim(&world, "claim");
+        holder_release(&first);
+        holder_await(&world, &holder, LOCK_EVENT_HELD);
+        before = token(&holder);
+        cr_assert_gt(before, earlier);
+        path = g_strdup(lock_set_paths(holder.set)[0]);
+        holder.set = lock_set_forget(holder.set);
+        world_reattach(&world, 1, zookeeper_shared(), TIMEOUT, file.path);
+        holder_adopt_with(&world, &holder, 1, path, &freshly);
+        holder_await(&world, &holder, LOCK_EVENT_HELD);
+        cr_assert_eq(token(&holder), before);
+        holder_release(&holder);
+        world_disconnect(&world, 1);
+        world_state_file_clear(&file);
+        world_close(&world);
+}
+
 ZOOKEEPER_MAIN;

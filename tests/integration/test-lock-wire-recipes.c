@@ -245,8 +245,8 @@ Test(lock_wire_recipes, an_adoption_whose_list_was_lost_holds_all_the_same) {
 
                 proxy_order(wire.proxies[1], OPCODE_LIST, fates[i], 1);
                 cr_assert_eq(lock_set_adopt(wire_session(&wire, 1),
-                                            (const char *const[]){path, NULL}, holder_callback,
-                                            &holder, &holder.set),
+                                            (const char *const[]){path, NULL}, NULL,
+                                            holder_callback, &holder, &holder.set),
                              0);
                 holder_await(&wire.world, &holder, LOCK_EVENT_HELD);
                 cr_assert_eq(proxy_ordered(wire.proxies[1]), 0);

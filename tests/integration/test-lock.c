@@ -59,7 +59,7 @@ Test(lock, bad_requests_are_refused_and_send_nothing) {
                                       &holder.set),
                      -EINVAL);
         cr_assert_eq(lock_set_adopt(world_session(&world, 0), (const char *const[]){"/a/b", NULL},
-                                    holder_callback, &holder, &holder.set),
+                                    NULL, holder_callback, &holder, &holder.set),
                      -EINVAL);
         cr_assert_null(holder.set);
         world_close(&world);
@@ -567,7 +567,7 @@ Test(lock, the_next_process_adopts_what_the_last_one_held) {
         world_reattach(&world, 1, zookeeper_shared(), TIMEOUT, file.path);
 
         holder = (Holder){0};
-        cr_assert_eq(lock_set_adopt(world_session(&world, 1), (const char *const *)paths,
+        cr_assert_eq(lock_set_adopt(world_session(&world, 1), (const char *const *)paths, NULL,
                                     holder_callback, &holder, &holder.set),
                      0);
         holder_await(&world, &holder, LOCK_EVENT_HELD);

@@ -58,6 +58,15 @@ static void on_session(Session *session, SessionEvent event, void *userdata) {
         (void)userdata;
 }
 
+static void on_log(int priority, const char *message, void *userdata) {
+        Script *script = userdata;
+
+        (void)priority;
+        script->warnings++;
+        g_free(script->warning);
+        script->warning = g_strdup(message);
+}
+
 void on_lock(LockSet *set, LockEvent event, void *userdata) {
         Script *script = userdata;
 
@@ -70,6 +79,7 @@ void script_open(Script *script) {
             .servers = "127.0.0.1:2181",
             .session_timeout = 10 * USEC_PER_MINUTE,
             .rule = {USEC_PER_SEC, 1, USEC_PER_MINUTE, USEC_PER_SEC},
+            .log = on_log,
         };
 
         cr_assert_geq(sd_event_new(&script->event), 0);
@@ -84,6 +94,14 @@ void script_close(Script *script) {
         script->session = session_free(script->session);
         script->event = sd_event_unref(script->event);
         g_clear_pointer(&script->contender, g_free);
+        g_clear_pointer(&script->warning, g_free);
+}
+
+void script_reconnect(Script *script) {
+        port_tell(port(), ZK_STATE_SUSPENDED);
+        port_tell(port(), ZK_STATE_CONNECTED);
+        answer(script, REQUEST_MULTI, ZK_OK);
+        cr_assert_eq(session_state(script->session), SESSION_CONNECTED);
 }
 
 /* Asks for a resource below /locks, for as long as it takes. */

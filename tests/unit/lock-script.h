@@ -20,11 +20,15 @@ typedef struct Script {
         LockSet *set;
         unsigned events[LOCK_EVENT_DOWNGRADED + 1];
         char *contender; /* the path that the creation asked for, with a number */
+        unsigned warnings;
+        char *warning; /* the latest */
 } Script;
 
 /* A session with a good heartbeat, the next one far away. */
 void script_open(Script *script);
 void script_close(Script *script);
+/* The connection breaks and comes back, with the same session. */
+void script_reconnect(Script *script);
 
 Zk *port(void);
 /* Takes the next request. Return: NULL when none came in time. */

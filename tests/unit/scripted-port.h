@@ -58,7 +58,7 @@ struct Zk {
         bool tidy;          /* and the server is to hear of it */
 };
 
-extern GPtrArray *ports; /* of Zk, those that are not freed, the newest last */
+extern GPtrArray *ports;  /* of Zk, those that are not freed, the newest last */
 extern int connect_error; /* what zk_connect() returns instead, while it is not 0 */
 extern unsigned n_requests;
 extern int64_t last_session;

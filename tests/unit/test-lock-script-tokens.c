@@ -97,3 +97,67 @@ Test(lock_script_tokens, a_draw_that_is_refused_is_a_fault) {
                   lock_set_fault(script.set));
         script_close(&script);
 }
+
+#define OWN "_c_00000000-0000-4000-8000-000000000001-__WRIT__0000000003"
+
+/* Taken over with `options`; its node has been written to since it was made, with `data`. */
+static void adopt(Script *script, const LockOptions *options, const char *data) {
+        ZkCall *call;
+
+        cr_assert_eq(lock_set_adopt(script->session, (const char *const[]){"/locks/a/" OWN, NULL},
+                                    options, on_lock, script, &script->set),
+                     0);
+        answer(script, REQUEST_MULTI, ZK_OK);
+        port_reply(expect(script, REQUEST_LIST), list_of((const char *const[]){OWN, NULL}));
+        call = expect(script, REQUEST_GET);
+        port_reply(call, (ZkReply){.code = ZK_OK,
+                                   .data = data,
+                                   .data_size = strlen(data),
+                                   .stat = {.czxid = CZXID,
+                                            .mzxid = CZXID + 5,
+                                            .ephemeral_owner = port()->session.id}});
+        script_await(script, LOCK_EVENT_HELD);
+}
+
+Test(lock_script_tokens, who_adopts_has_the_token_that_was_drawn) {
+        const LockOptions freshly = {.fresh_token = true};
+        Script script = {0};
+
+        script_open(&script);
+        adopt(&script, &freshly, "payload");
+        cr_assert_eq(lock_set_fencing_token(script.set), CZXID + 5);
+        expect_quiet(&script);
+        script_close(&script);
+}
+
+Test(lock_script_tokens, who_adopts_without_drawing_has_that_of_the_contender) {
+        Script script = {0};
+
+        script_open(&script);
+        adopt(&script, NULL, "payload");
+        cr_assert_eq(lock_set_fencing_token(script.set), CZXID);
+        script_close(&script);
+}
+
+/* What the twin says to people. */
+static void step_down(const LockOptions *options, const char *data, const char *expected) {
+        Script script = {0};
+        ZkCall *call;
+
+        script_open(&script);
+        adopt(&script, options, data);
+        cr_assert_eq(lock_set_downgrade(script.set), 0);
+        call = expect(&script, REQUEST_MULTI);
+        cr_assert_str_eq(call->ops[0].data, expected);
+        port_reply(call, (ZkReply){.code = ZK_OK});
+        port_reply(expect(&script, REQUEST_GET), node_of(port()->session.id, expected));
+        script_await(&script, LOCK_EVENT_DOWNGRADED);
+        script_close(&script);
+}
+
+Test(lock_script_tokens, who_steps_down_after_an_adoption_keeps_the_payload) {
+        step_down(NULL, "payload", "payload");
+        step_down(&(LockOptions){.payload = "new"}, "payload", "new");
+        step_down(&(LockOptions){.payload = "new"}, "__REVOKE__", "new");
+        step_down(NULL, "__REVOKE__", "");
+}

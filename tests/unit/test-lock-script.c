@@ -213,3 +213,44 @@ Test(lock_script, a_server_that_refuses_containers_gets_a_persistent_directory) 
         refuse_containers(false);
         refuse_containers(true);
 }
+
+/* The rights of the directory were changed meanwhile. */
+Test(lock_script, a_deletion_that_is_refused_is_said_once_and_tried_again_seldom) {
+        Script script = {0};
+        ZkCall *create;
+
+        script_open(&script);
+        create = acquire(&script);
+        port_reply(create, (ZkReply){.code = ZK_OK, .path = script.contender, .stat = own_stat()});
+        answer_list(&script, contender_name(&script));
+        script_await(&script, LOCK_EVENT_HELD);
+        script.set = lock_set_free(script.set);
+        answer(&script, REQUEST_DELETE, ZK_NO_AUTH);
+        cr_assert_eq(script.warnings, 1);
+        cr_assert(strstr(script.warning, script.contender), "%s", script.warning);
+        expect_quiet(&script);
+        script_reconnect(&script);
+        answer(&script, REQUEST_DELETE, ZK_NO_AUTH);
+        cr_assert_eq(script.warnings, 1, "%s", script.warning);
+        expect_quiet(&script);
+        script_reconnect(&script);
+        answer(&script, REQUEST_DELETE, ZK_OK);
+        expect_quiet(&script);
+        script_close(&script);
+}
+
+Test(lock_script, one_bad_request_among_several_queues_for_none) {
+        const LockRequest requests[] = {{.resource = "a"}, {.resource = "b/c"}};
+        const LockOptions options = {.parent = "/locks", .wait = USEC_INFINITY};
+        Script script = {0};
+        unsigned before;
+
+        script_open(&script);
+        before = n_requests;
+        cr_assert_eq(lock_set_acquire(script.session, requests, G_N_ELEMENTS(requests), &options,
+                                      on_lock, &script, &script.set),
+                     -EINVAL);
+        cr_assert_null(script.set);
+        cr_assert_eq(n_requests, before);
+        script_close(&script);
+}
