@@ -5,6 +5,7 @@
 #include <string.h>
 #include <systemd/sd-id128.h>
 
+#include "flight.h"
 #include "paths.h"
 #include "timer.h"
 #include "tree.h"
@@ -22,10 +23,9 @@ struct Claim {
         int32_t ledger_version;
         char *record_path, *ledger_path, *open_path;
         guint ledger_op;
-        ZkCall *call, *second_call, *sync_call;
+        ZkCall *call;
+        Flight *reads; /* after an unknown outcome */
         sd_event_source *retry;
-        unsigned pending;
-        bool unsure;          /* an answer of the reads after an unknown outcome was lost as well */
         ClaimOutcome outcome; /* as those reads have it so far */
 };
 
@@ -51,8 +51,7 @@ Claim *claim_free(Claim *claim) {
         if (!claim)
                 return NULL;
         zk_call_free(claim->call);
-        zk_call_free(claim->second_call);
-        zk_call_free(claim->sync_call);
+        flight_free(claim->reads);
         sd_event_source_disable_unref(claim->retry);
         run_record_free(claim->record);
         ledger_free(claim->ledger);
@@ -80,36 +79,19 @@ static void claim_on_retry(void *userdata) {
         claim_read_back(userdata);
 }
 
-static void claim_read_back_again(Claim *claim) {
-        if (timer_in(claim->node->event, &claim->retry, READ_BACK_DELAY, claim_on_retry, claim) < 0)
-                claim->func(CLAIM_OVER, claim->userdata);
-}
-
-static void claim_answered(Claim *claim, ZkCode code) {
-        if (code == ZK_UNKNOWN)
-                claim->unsure = true;
-        if (--claim->pending > 0)
-                return;
-        if (claim->unsure)
-                claim_read_back_again(claim);
-        else
-                claim->func(claim->outcome, claim->userdata);
-}
-
-static void claim_on_synced(const ZkReply *reply, void *userdata) {
+static void claim_on_read_back(ZkCode code, void *userdata) {
         Claim *claim = userdata;
 
-        claim->sync_call = NULL;
-        claim_answered(claim, reply->code == ZK_CLOSED ? ZK_CLOSED
-                              : reply->code == ZK_OK   ? ZK_OK
-                                                       : ZK_UNKNOWN);
+        claim->reads = flight_free(claim->reads);
+        if (code != ZK_UNKNOWN ||
+            timer_in(claim->node->event, &claim->retry, READ_BACK_DELAY, claim_on_retry, claim) < 0)
+                claim->func(code == ZK_UNKNOWN ? CLAIM_OVER : claim->outcome, claim->userdata);
 }
 
 static void claim_on_record(const ZkReply *reply, void *userdata) {
         Claim *claim = userdata;
         _cleanup_(run_record_freep) RunRecord *found = NULL;
 
-        claim->call = NULL;
         if (reply->code == ZK_NO_NODE) {
                 claim->outcome = CLAIM_STALE; /* it was not done, and after the sync it will not be:
                                                  the old connection is gone */
@@ -119,38 +101,30 @@ static void claim_on_record(const ZkReply *reply, void *userdata) {
                 claim->outcome = ours ? CLAIM_WON : CLAIM_LOST;
                 claim->record->token = reply->stat.czxid;
         }
-        claim_answered(claim, reply->code);
 }
 
 static void claim_on_ledger(const ZkReply *reply, void *userdata) {
         Claim *claim = userdata;
         Ledger *found = NULL;
 
-        claim->second_call = NULL;
         if (reply->code == ZK_OK && ledger_decode(reply->data, reply->data_size, &found) == 0) {
                 ledger_free(claim->ledger);
                 claim->ledger = found;
                 claim->ledger_version = reply->stat.version;
         }
-        claim_answered(claim, reply->code);
 }
 
 /* The answer of the transaction was lost. In one flight: sync (with whatever server we now have),
  * the record, the ledger. The reads count only with their sync: a server that is behind may not
  * show what another one did. Repeated until it is known, or the session is over. */
 static void claim_read_back(Claim *claim) {
-        Zk *zk = session_zk(claim->node->session);
-
         claim->outcome = CLAIM_OVER;
-        claim->unsure = false;
-        claim->pending = 3;
-        if (!zk || zk_sync(zk, claim->record_path, claim_on_synced, claim, &claim->sync_call) < 0 ||
-            zk_get(zk, claim->record_path, claim_on_record, claim, &claim->call, NULL, NULL, NULL) <
-                0 ||
-            zk_get(zk, claim->ledger_path, claim_on_ledger, claim, &claim->second_call, NULL, NULL,
-                   NULL) < 0) {
-                claim->sync_call = zk_call_free(claim->sync_call);
-                claim->call = zk_call_free(claim->call);
+        claim->reads = flight_new(session_zk(claim->node->session), claim_on_read_back, claim);
+        flight_sync(claim->reads, claim->record_path);
+        flight_get(claim->reads, claim->record_path, claim_on_record, claim);
+        flight_get(claim->reads, claim->ledger_path, claim_on_ledger, claim);
+        if (flight_depart(claim->reads) < 0) {
+                claim->reads = flight_free(claim->reads);
                 claim->func(CLAIM_OVER, claim->userdata);
         }
 }
