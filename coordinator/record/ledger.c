@@ -400,12 +400,20 @@ static void advance_mark(Ledger *ledger, const Schedule *schedule) {
         }
 }
 
+/* What was skipped last goes on with the next tick that is: one record a stretch, not one a tick.
+ */
+static bool may_grow(const Ledger *ledger, const LedgerEntry *entry) {
+        return entry->tick && entry->state == RUN_SKIPPED && entry->to == ledger_floor(ledger) &&
+               ledger->open->len <= LEDGER_OPEN_MAX;
+}
+
 void ledger_compact(Ledger *ledger, const Schedule *schedule) {
         if (schedule)
                 advance_mark(ledger, schedule);
         for (guint i = ledger->open->len; i-- > 0;) {
                 const LedgerEntry *entry = ledger->open->pdata[i];
-                if (run_state_is_final(entry->state) && entry->to <= ledger_floor(ledger))
+                if (run_state_is_final(entry->state) && entry->to <= ledger_floor(ledger) &&
+                    !may_grow(ledger, entry))
                         g_ptr_array_remove_index(ledger->open, i);
         }
 }

@@ -7,7 +7,9 @@
  * Every tick at or before max(mark, from) is settled, or was never owed. Above it a tick is decided
  * when an entry covers it: claimed (a run is under way), or already final while an older tick is
  * still open. A tick that nothing covers is undecided: somebody still owes it. Entries of manual
- * runs have tick 0: they are open until settled and never move the mark.
+ * runs have tick 0: they are open until settled and never move the mark. The entry of a skipped
+ * stretch that ends at the mark stays, because the next tick that is skipped for the same reason
+ * goes into it, and into its record.
  */
 #pragma once
 
@@ -90,8 +92,8 @@ int ledger_settle(Ledger *ledger, const RunRecord *record, const Schedule *sched
  * follow. Return: 0; -EEXIST when a tick in the range is decided; -ENOSPC. */
 int ledger_skip(Ledger *ledger, const Schedule *schedule, int64_t from, int64_t to, unsigned count,
                 const char *why, const LedgerEntry **ret_entry, bool *ret_joined);
-/* Moves the mark over what is final and drops those entries. `schedule` NULL: only what is at or
- * before the floor is dropped. */
+/* Moves the mark over what is final and drops those entries, but for a skipped stretch that ends at
+ * the mark and may go on. `schedule` NULL: only what is at or before the floor is dropped. */
 void ledger_compact(Ledger *ledger, const Schedule *schedule);
 /* The job changed: another digest is in force from `now` on. Undecided ticks before it are not owed
  * any more: whoever does this skips first what is due by the schedule that was in force

@@ -130,9 +130,10 @@ Test(ledger, mark_passes_ranges_and_ends_behind_them) {
                       "{'run':'90-0','state':'skipped','tick':90,'why':'y'}");
 
         ledger_compact(ledger, schedule);
-        expect_ledger(ledger, "mark 70 | 80 claimed 80-1 | 90 skipped 90-0 (y)");
+        expect_ledger(
+            ledger, "mark 70 | 30-70 x5 skipped 30-0 (x) | 80 claimed 80-1 | 90 skipped 90-0 (y)");
         cr_assert_eq(settle(ledger, schedule, 80, "80-1", RUN_STOPPED), 0);
-        expect_ledger(ledger, "mark 90");
+        expect_ledger(ledger, "mark 90 | 90 skipped 90-0 (y)");
 }
 
 Test(ledger, compact_without_a_schedule_only_drops) {
@@ -228,7 +229,43 @@ Test(ledger, skips_do_not_join_runs_or_what_comes_after) {
         cr_expect_not(skip(ledger, schedule, 10, 10, "x"));
         cr_expect(skip(ledger, schedule, 40, 40, "x"));
         ledger_compact(ledger, schedule);
-        expect_ledger(ledger, "mark 50");
+        expect_ledger(ledger, "mark 50 | 50 skipped 50-0 (x)");
+}
+
+/* One record, however long it lasts. */
+Test(ledger, a_stretch_goes_on_behind_the_mark) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(20, 5, "");
+        _cleanup_(run_record_freep) RunRecord *run = run_of(70, "70-1", "n1", RUN_CLAIMED);
+
+        for (int64_t tick = 30; tick <= 60; tick += 10) {
+                const LedgerEntry *entry = NULL;
+                bool joined = false;
+
+                cr_assert_eq(ledger_skip(ledger, schedule, tick, tick, 1, "x", &entry, &joined), 0);
+                cr_expect_eq(joined, tick > 30);
+                cr_expect_str_eq(entry->run, "30-0");
+                ledger_compact(ledger, schedule);
+        }
+        expect_ledger(ledger, "mark 60 | 30-60 x4 skipped 30-0 (x)");
+        /* A run ends it. */
+        cr_assert_eq(ledger_claim(ledger, run), 0);
+        run->state = RUN_SUCCEEDED;
+        cr_assert_eq(ledger_settle(ledger, run, schedule), 0);
+        expect_ledger(ledger, "mark 70");
+}
+
+Test(ledger, another_reason_is_another_stretch) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger =
+            ledger_of(30, 5, "{'run':'30-0','state':'skipped','tick':30,'why':'x'}");
+        const LedgerEntry *entry = NULL;
+        bool joined = true;
+
+        cr_assert_eq(ledger_skip(ledger, schedule, 40, 40, 1, "y", &entry, &joined), 0);
+        cr_expect_not(joined);
+        ledger_compact(ledger, schedule);
+        expect_ledger(ledger, "mark 40 | 40 skipped 40-0 (y)");
 }
 
 Test(ledger, decided_ticks_are_not_skipped) {
@@ -288,7 +325,7 @@ Test(ledger, a_full_ledger_still_takes_skips) {
         cr_expect_str_eq(entry->why, LEDGER_WHY_SEVERAL);
         cr_expect_eq(ledger->open->len, LEDGER_OPEN_MAX);
         cr_assert_eq(settle(ledger, schedule, 10, "10-1", RUN_SUCCEEDED), 0);
-        expect_ledger(ledger, "mark 700");
+        expect_ledger(ledger, "mark 700 | 640-700 x7 skipped 640-0 (" LEDGER_WHY_SEVERAL ")");
 }
 
 Test(ledger, a_full_ledger_takes_what_frees_its_mark) {
@@ -355,7 +392,7 @@ Test(ledger, a_huge_gap_is_one_step) {
 
         cr_expect_eq(next_undecided(ledger, schedule, 0, INT64_MAX), 1763700001);
         ledger_compact(ledger, schedule);
-        expect_ledger(ledger, "mark 1763700000");
+        expect_ledger(ledger, "mark 1763700000 | 1-1763700000 x1000 skipped 1-0");
 }
 
 Test(ledger, entries_that_overlap_do_no_harm) {
@@ -368,7 +405,7 @@ Test(ledger, entries_that_overlap_do_no_harm) {
 
         cr_expect_eq(next_undecided(ledger, schedule, 0, INT64_MAX), -1);
         ledger_compact(ledger, schedule);
-        expect_ledger(ledger, "mark 7258118399 | 20 claimed 20-1");
+        expect_ledger(ledger, "mark 7258118399 | 10-7258118399 x9 skipped 10-0 | 20 claimed 20-1");
 }
 
 /* ---- another definition ---- */

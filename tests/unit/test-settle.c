@@ -266,3 +266,45 @@ Test(settle, one_that_cannot_be_deleted_is_in_nobodys_way) {
         cr_expect_not_null(server_node(RUNS_PATH "/1000000001-not-a-run"));
         cr_expect_not_null(server_node(RUNS_PATH "/1000000099-1"));
 }
+
+/* ---- jobs that never run ---- */
+
+static bool has_skipped_three(void) {
+        const char *data = server_data(JOB_PATH);
+        Ledger *ledger = NULL;
+        const LedgerEntry *entry;
+        bool done;
+
+        if (!*data || ledger_decode(data, strlen(data), &ledger) < 0)
+                return false;
+        entry = ledger->open->len > 0 ? ledger->open->pdata[0] : NULL;
+        done = entry && entry->count >= 3;
+        ledger_free(ledger);
+        return done;
+}
+
+/* What is skipped tick after tick for the same reason is one record. */
+Test(settle, a_job_that_is_only_skipped_has_one_record) {
+        write_job("    every: 1s\n    exec: [/nonexistent]\n    start-deadline: 1s\n");
+        open_daemon();
+        await(has_skipped_three, "three are skipped");
+        cr_expect_eq(server_count(RUNS_PATH), 1);
+}
+
+static bool has_skipped(void) {
+        return server_count(RUNS_PATH) > 0;
+}
+
+static bool is_pruned_to_two(void) {
+        return server_count(RUNS_PATH) == 2;
+}
+
+/* As a version before this one left them: no run comes to be settled, so the skips prune. */
+Test(settle, what_only_skips_prunes_as_well) {
+        write_job("    every: 1s\n    exec: [/nonexistent]\n    start-deadline: 1s\n"
+                  "    history: 2\n");
+        open_daemon();
+        await(has_skipped, "one is skipped");
+        make_old_records(200);
+        await(is_pruned_to_two, "the oldest are deleted");
+}
