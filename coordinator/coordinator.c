@@ -421,7 +421,6 @@ static void session_lost(Coordinator *coordinator) {
                             "more; connecting anew");
         (void)sd_notify(0, "STATUS=Not connected to ZooKeeper");
         coordinator->node->ready = coordinator->attached = false;
-        coordinator->held_back = coordinator->sweep_due = false;
         coordinator->node->skew = (ClockSkew){0};
         coordinator->skew_timer = sd_event_source_disable_unref(coordinator->skew_timer);
         coordinator->gate_timer = sd_event_source_disable_unref(coordinator->gate_timer);

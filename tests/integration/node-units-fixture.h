@@ -80,6 +80,7 @@ void test_reexec(Fixture *f);
 void test_subscribe_refused(Fixture *f);
 void test_reload(Fixture *f);
 void test_forged(Fixture *f);
+void test_silent_bus(Fixture *f);
 void test_private_socket(Fixture *f);
 void test_query_systemd_job(Fixture *f);
 void test_hundred(Fixture *f);

@@ -1,5 +1,6 @@
 /* Adopting, and the connection: lost, on the private socket, PID 1 reloaded or executed anew; many
  * units at once. */
+#include <errno.h>
 #include <glib.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "node-units-fixture.h"
+#include "unit-manager.h"
 
 /* --- adopting --- */
 
@@ -281,6 +283,29 @@ void test_reload(Fixture *f) {
                 seen_done(&seen[i]);
                 check(f, wait_load_state(f, name, "not-found"), "reload: forgotten after discard");
         }
+}
+
+/* A bus that takes the connection and says nothing is given up, and the other way is tried. */
+void test_silent_bus(Fixture *f) {
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        g_autofree char *path = g_build_filename(f->directory, "silent", NULL),
+                        *variable = g_strconcat("unix:path=", path, NULL);
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        usec_t began;
+
+        (void)g_strlcpy(address.sun_path, path, sizeof address.sun_path);
+        if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 ||
+            listen(fd, 8) < 0)
+                check(f, false, "silent bus: %s", strerror(errno));
+        (void)setenv("DBUS_SYSTEM_BUS_ADDRESS", variable, 1);
+        began = clock_monotonic();
+        new_manager(f); /* waits until it is connected */
+        check(f, unit_manager_connected(f->manager) && unit_manager_ref_generation(f->manager) == 0,
+              "silent bus: the private socket after %.1f s",
+              (double)(clock_monotonic() - began) / 1e6);
+        (void)unsetenv("DBUS_SYSTEM_BUS_ADDRESS");
+        new_manager(f);
+        (void)close(fd);
 }
 
 void test_private_socket(Fixture *f) {

@@ -54,6 +54,7 @@ static const struct {
     {"subscribe-refused", test_subscribe_refused},
     {"reload", test_reload},
     {"forged", test_forged},
+    {"silent-bus", test_silent_bus},
     {"private-socket", test_private_socket},
     {"query-systemd-job", test_query_systemd_job},
     {"hundred", test_hundred},

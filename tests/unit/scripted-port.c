@@ -13,6 +13,9 @@ int64_t last_session = 0x1000;
 bool port_attaches;
 void (*port_freed)(const Zk *zk);
 
+/* Calls and watches of ports that are freed: who made them may free them later. */
+static GPtrArray *remains;
+
 /* Nor is the servers' tick asked for: that would be a second port. */
 void session_probe_begin(Session *session) {
         (void)session;
@@ -85,11 +88,15 @@ Zk *zk_free(Zk *zk) {
 
         if (!zk)
                 return NULL;
-        while ((call = g_queue_pop_head(&zk->calls)))
-                call_clear(call);
+        if (!remains)
+                remains = g_ptr_array_new();
+        while ((call = g_queue_pop_head(&zk->calls))) {
+                call->func = NULL;
+                g_ptr_array_add(remains, call);
+        }
         if (port_freed)
                 port_freed(zk);
-        g_ptr_array_unref(zk->watches);
+        g_ptr_array_add(remains, zk->watches);
         g_ptr_array_remove(ports, zk);
         if (ports->len == 0)
                 g_clear_pointer(&ports, g_ptr_array_unref);

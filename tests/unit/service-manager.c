@@ -174,6 +174,8 @@ void service_obey(Service *service) {
 void service_vanish(Service *service) {
         if (service->state < SERVICE_OVER) {
                 service->result.outcome = UNIT_OUTCOME_UNKNOWN;
+                service->result.stop =
+                    service->stops + service->kills > 0 ? UNIT_STOP_OWNER : UNIT_STOP_NONE;
                 unit_tell(service->unit, UNIT_EVENT_ENDED);
         }
         service->state = SERVICE_FORGOTTEN;

@@ -87,3 +87,22 @@ Test(leftovers, before_it_is_known_which_do_not_end_nothing_begins) {
         service_obey(service_find(UNIT));
         await(own_has_started, "it is gone");
 }
+
+static bool is_held_back(void) {
+        return coordinator->held_back;
+}
+
+/* What was held back begins with the next session, and not without one. */
+Test(leftovers, that_end_while_there_is_no_session_begin_nothing) {
+        service_manager.patience = LIMIT;
+        write_jobs();
+        open_daemon();
+        await(is_held_back, "a session");
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_EXPIRED);
+        serve_for(100 * USEC_PER_MSEC);
+        service_obey(service_find(UNIT));
+        serve_for(100 * USEC_PER_MSEC);
+        cr_expect_not(is_registered());
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
+        await(own_has_started, "with the next session");
+}

@@ -1,0 +1,108 @@
+/* How the daemon ends: a restart leaves what runs and waits for what is about to, a stop ends it;
+ * in a whole daemon (daemon-fixture.h). */
+#include "daemon-fixture.h"
+#include "run-record.h"
+
+#define RUNS_PATH "/jobkeeper/jobs/a/runs"
+
+TestSuite(ending, .init = setup, .fini = teardown);
+
+static bool is_claiming(void) {
+        return server.held;
+}
+
+static bool has_started(void) {
+        return service_newest() && service_newest()->unit;
+}
+
+static bool has_left(void) {
+        return session_state(coordinator->session) == SESSION_CLOSED;
+}
+
+/* SIGTERM, and this is what PID 1 has queued for us. */
+static void terminate(SystemdJob systemd_job) {
+        service_manager.query_error = 0;
+        service_manager.systemd_job = systemd_job;
+        coordinator_terminate(coordinator);
+}
+
+static void claim_and_terminate(SystemdJob systemd_job) {
+        write_job("    every: 1s\n    exec: [/bin/true]\n");
+        server.hold_claims = true;
+        open_daemon();
+        await(is_claiming, "a claim");
+        terminate(systemd_job);
+}
+
+/* What is cut off between the claim and the start nobody starts any more. */
+Test(ending, a_restart_waits_for_a_start_that_is_on_its_way) {
+        usec_t began;
+
+        claim_and_terminate(SYSTEMD_JOB_RESTART);
+        began = clock_monotonic();
+        serve_for(300 * USEC_PER_MSEC);
+        cr_expect_not(has_left());
+        cr_expect_eq(started->len, 0);
+        server.hold_claims = false;
+        server_release();
+        await(has_started, "a start");
+        await(has_left, "the session is left");
+        cr_expect_lt(clock_monotonic() - began, 1900 * USEC_PER_MSEC, "and no longer");
+        cr_expect_eq(started->len, 1);
+        cr_expect(service_is_alive(service_newest()));
+        cr_expect_eq(service_newest()->stops, 0);
+}
+
+Test(ending, a_restart_does_not_wait_for_ever) {
+        usec_t began;
+
+        claim_and_terminate(SYSTEMD_JOB_RESTART);
+        began = clock_monotonic();
+        await(has_left, "the session is left");
+        cr_expect_geq(clock_monotonic() - began, 1900 * USEC_PER_MSEC);
+        cr_expect_eq(started->len, 0);
+}
+
+Test(ending, a_restart_with_nothing_under_way_waits_for_nothing) {
+        usec_t began;
+
+        write_job("    schedule: \"2200-01-01\"\n    exec: [/bin/true]\n");
+        open_daemon();
+        serve_for(200 * USEC_PER_MSEC);
+        began = clock_monotonic();
+        terminate(SYSTEMD_JOB_RESTART);
+        await(has_left, "the session is left");
+        cr_expect_lt(clock_monotonic() - began, 1900 * USEC_PER_MSEC);
+}
+
+/* Nobody else can say now what became of it; that we had stopped it is known. */
+Test(ending, a_run_that_vanishes_while_it_is_stopped_says_why_it_was) {
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+        g_autofree char *path = NULL, *text = NULL;
+
+        write_job("    every: 1s\n    exec: [/bin/true]\n");
+        service_manager.deaf = true;
+        open_daemon();
+        await(has_started, "a start");
+        path = g_strdup_printf(RUNS_PATH "/%s", service_newest()->name + strlen("jobkeeper-a-"));
+        *strstr(path, ".service") = '\0';
+        terminate(SYSTEMD_JOB_STOP);
+        serve_for(200 * USEC_PER_MSEC);
+        cr_expect_not(has_left());
+        service_vanish(service_newest());
+        await(has_left, "the session is closed");
+        text = g_strdup(server_data(path));
+        cr_assert_eq(run_record_decode(text, strlen(text), &record), 0);
+        cr_expect_str_eq(record->why, "the daemon was stopped");
+        cr_expect_gt(record->ended, 0);
+}
+
+/* jobkeeper.yaml is not read anew; that it is broken does not disturb what runs. */
+Test(ending, a_reload_with_a_broken_configuration_keeps_what_is_in_force) {
+        write_job("    every: 1s\n    exec: [/bin/true]\n");
+        open_daemon();
+        tree_write(root, "jobkeeper.yaml", "nodes: {nam: [\n");
+        coordinator_reload(coordinator);
+        await(has_started, "a start");
+        cr_expect_str_eq(coordinator->config->node_name, "n1");
+}
