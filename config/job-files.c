@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "trusted-file.h"
+
 #define SUBDIRECTORY "/jobkeeper/jobs.d"
 
 char **job_directories(const char *prefix) {
@@ -23,32 +25,54 @@ static bool is_job_file_name(const char *name) {
         return *name != '.' && (g_str_has_suffix(name, ".yaml") || g_str_has_suffix(name, ".yml"));
 }
 
+/* Return: `error`. */
+static int refuse_directory(Diagnostics *diagnostics, const char *directory, int error,
+                            const char *fault) {
+        const Mark mark = {g_intern_string(directory), 0, 0};
+
+        if (fault)
+                diagnostics_add(diagnostics, &mark, "%s", fault);
+        else
+                diagnostics_add(diagnostics, &mark, "cannot be read: %s", g_strerror(-error));
+        return error;
+}
+
 /* Adds the directory's job files to `paths` (name -> path) where the name is new. Return: 0 or
  * negative errno. */
-static int collect_names(const char *directory, GHashTable *paths) {
+static int collect_names(const char *directory, Diagnostics *diagnostics, GHashTable *paths) {
+        g_autofree char *fault = NULL;
         struct dirent *entry;
         DIR *dir;
         int r;
 
         dir = opendir(directory);
         if (!dir)
-                return errno == ENOENT ? 0 : -errno;
+                return errno == ENOENT ? 0 : refuse_directory(diagnostics, directory, -errno, NULL);
+        fault = trusted_place_fault(directory);
+        if (fault) {
+                (void)closedir(dir);
+                return refuse_directory(diagnostics, directory, -EPERM, fault);
+        }
         while ((errno = 0, entry = readdir(dir)))
                 if (is_job_file_name(entry->d_name) && !g_hash_table_contains(paths, entry->d_name))
                         g_hash_table_insert(paths, g_strdup(entry->d_name),
                                             g_build_filename(directory, entry->d_name, NULL));
         r = -errno;
         (void)closedir(dir);
-        return r;
+        return r < 0 ? refuse_directory(diagnostics, directory, r, NULL) : 0;
 }
 
 /* Return: whether the file is hidden by a link to /dev/null, or went away since it was listed. */
 static bool is_hidden(const char *path) {
+        g_autofree char *fault = NULL;
         struct stat st, null;
 
         if (lstat(path, &st) < 0)
                 return errno == ENOENT;
-        return S_ISLNK(st.st_mode) && stat(path, &st) == 0 && stat("/dev/null", &null) == 0 &&
+        if (!S_ISLNK(st.st_mode))
+                return false;
+        fault = trusted_place_fault(path); /* then it is read, and told of */
+        return !fault && stat(path, &st) == 0 && stat("/dev/null", &null) == 0 &&
                S_ISCHR(st.st_mode) && st.st_rdev == null.st_rdev;
 }
 
@@ -155,13 +179,9 @@ int job_files_load(const char *const *directories, Diagnostics *diagnostics,
         int r;
 
         for (; *directories; directories++) {
-                r = collect_names(*directories, paths);
-                if (r < 0) {
-                        Mark mark = {g_intern_string(*directories), 0, 0};
-
-                        diagnostics_add(diagnostics, &mark, "cannot be read: %s", g_strerror(-r));
+                r = collect_names(*directories, diagnostics, paths);
+                if (r < 0)
                         return r;
-                }
         }
         r = load_paths(paths, diagnostics, files);
         if (r < 0)

@@ -3,7 +3,9 @@
  * Directories are given highest precedence first. A file name that stands in several is taken from
  * the first; a link to /dev/null hides the name. Only "*.yaml" and "*.yml" that do not begin with a
  * dot count. A file that is not root's (or ours, when we are not root), or is writable by group or
- * others, is refused. A missing directory is no error.
+ * others, is refused, and so is one that a link leads to which others could have made. Where others
+ * could have changed a directory, or its parent, nothing is loaded at all: what is missing there
+ * would be as much their doing as what is there. A missing directory is no error.
  */
 #pragma once
 

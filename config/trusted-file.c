@@ -8,6 +8,62 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+/* As many as the kernel follows. */
+#define LINKS_MAX 40
+
+static bool is_ours(const struct stat *st) {
+        return st->st_uid == 0 || st->st_uid == geteuid();
+}
+
+/* Return: NULL, or newly allocated, why what stands in the directory may not be what its owner put
+ * there. In a sticky one the others cannot touch what is not theirs. */
+static char *directory_fault(const char *path, bool sticky_will_do) {
+        struct stat st;
+
+        if (stat(path, &st) < 0)
+                return NULL; /* whoever opens what is in it is told */
+        if (!is_ours(&st))
+                return g_strdup_printf("the directory %s belongs to user %u, not to root", path,
+                                       (unsigned)st.st_uid);
+        if ((st.st_mode & (S_IWGRP | S_IWOTH)) && !(sticky_will_do && (st.st_mode & S_ISVTX)))
+                return g_strdup_printf(
+                    "the directory %s is writable by others than its owner (mode %04o)", path,
+                    (unsigned)st.st_mode & 07777);
+        return NULL;
+}
+
+char *trusted_place_fault(const char *path) {
+        g_autofree char *place = g_strdup(path);
+
+        for (unsigned i = 0; i < LINKS_MAX; i++) {
+                g_autofree char *directory = g_path_get_dirname(place), *target = NULL;
+                char *fault = directory_fault(directory, true);
+                struct stat st;
+
+                if (fault || lstat(place, &st) < 0)
+                        return fault;
+                if (!S_ISLNK(st.st_mode))
+                        return S_ISDIR(st.st_mode) ? directory_fault(place, false) : NULL;
+                if (!is_ours(&st))
+                        return g_strdup_printf("the link %s belongs to user %u, not to root", place,
+                                               (unsigned)st.st_uid);
+                target = g_file_read_link(place, NULL);
+                if (!target)
+                        return NULL;
+                g_free(place);
+                place = g_path_is_absolute(target) ? g_strdup(target)
+                                                   : g_build_filename(directory, target, NULL);
+        }
+        return NULL; /* a circle: whoever opens it is told */
+}
+
+/* Return: NULL where it is no link. */
+static char *link_fault(const char *path) {
+        struct stat st;
+
+        return lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ? trusted_place_fault(path) : NULL;
+}
+
 static bool is_dev_null(const struct stat *st) {
         return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3);
 }
@@ -16,7 +72,7 @@ static bool is_dev_null(const struct stat *st) {
 static char *stat_fault(const struct stat *st, size_t size_max) {
         if (!S_ISREG(st->st_mode))
                 return g_strdup("is not a regular file");
-        if (st->st_uid != 0 && st->st_uid != geteuid())
+        if (!is_ours(st))
                 return g_strdup_printf("belongs to user %u, not to root", (unsigned)st->st_uid);
         if (!(st->st_mode & S_IRUSR)) /* we could open it all the same, being a root with rights */
                 return g_strdup_printf("cannot be read by its owner (mode %04o), and so not by "
@@ -79,9 +135,11 @@ int trusted_file_read(const char *path, size_t size_max, Diagnostics *diagnostic
                 diagnostics_add(diagnostics, &mark, "cannot be opened: %s", g_strerror(-fd));
                 return -EBADMSG;
         }
-        if (is_dev_null(&st))
+        fault = link_fault(path);
+        if (!fault && is_dev_null(&st))
                 return TRUSTED_FILE_MASKED;
-        fault = stat_fault(&st, size_max);
+        if (!fault)
+                fault = stat_fault(&st, size_max);
         if (fault) {
                 diagnostics_add(diagnostics, &mark, "%s", fault);
                 return -EBADMSG;

@@ -12,8 +12,15 @@
 /* A link to /dev/null, by which an administrator hides a file. */
 #define TRUSTED_FILE_MASKED 1
 
-/* Reads `path` whole. Return: 0 with the text (g_free, with a zero byte after it);
- * TRUSTED_FILE_MASKED; -ENOENT, about which nothing is said; -EBADMSG when it was refused or could
- * not be read, which is said to `diagnostics`. */
+/* Looks whether others could put something else in the place of `path`: the links on the way to it
+ * must be root's (or ours), and so must the directories in which these and it stand, writable by
+ * nobody else; where it is a directory, itself. Directories further up are not looked at. Return:
+ * NULL; or newly allocated (g_free), what is wrong. */
+char *trusted_place_fault(const char *path);
+
+/* Reads `path` whole, which may be a link by who may make one (trusted_place_fault()). Return: 0
+ * with the text (g_free, with a zero byte after it); TRUSTED_FILE_MASKED; -ENOENT, about which
+ * nothing is said; -EBADMSG when it was refused or could not be read, which is said to
+ * `diagnostics`. */
 int trusted_file_read(const char *path, size_t size_max, Diagnostics *diagnostics, char **ret_text,
                       size_t *ret_size);

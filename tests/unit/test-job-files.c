@@ -197,6 +197,81 @@ Test(job_files, owners) {
                "ROOT/etc/jobkeeper/jobs.d/a.yaml: error: belongs to user 65534, not to root");
 }
 
+static void set_mode(const char *name, mode_t mode) {
+        g_autofree char *path = tree_path(root, name);
+
+        cr_assert_eq(chmod(path, mode), 0);
+}
+
+/* Return: newly allocated, what is said when nothing is loaded. */
+static char *refusal(void) {
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+        g_auto(GStrv) directories = job_directories(root), lines = NULL;
+        g_autofree char *text = NULL;
+        GPtrArray *files = NULL;
+
+        cr_expect_eq(job_files_load((const char *const *)directories, diagnostics, &files), -EPERM);
+        cr_expect_null(files);
+        lines = diagnostics_to_strv(diagnostics);
+        text = g_strjoinv("\n", lines);
+        return tree_strip(root, text);
+}
+
+/* Whoever may write there may hide a job, or put another one's old file in its place. */
+Test(job_files, a_directory_that_others_may_write_to_is_refused) {
+        static const char *const names[] = {"etc/jobkeeper/jobs.d", "etc/jobkeeper"};
+
+        tree_write(root, "etc/jobkeeper/jobs.d/a.yaml", JOB("a"));
+        tree_write(root, "usr/lib/jobkeeper/jobs.d/b.yaml", JOB("b"));
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+                g_autofree char *said = NULL, *wanted = NULL;
+
+                set_mode(names[i], 0775);
+                said = refusal();
+                wanted = g_strdup_printf("ROOT/etc/jobkeeper/jobs.d: error: the directory ROOT/%s "
+                                         "is writable by others than its owner (mode 0775)",
+                                         names[i]);
+                cr_expect_str_eq(said, wanted);
+                set_mode(names[i], 0755);
+        }
+        set_mode("etc/jobkeeper/jobs.d", 01777);
+        g_free(refusal());
+        set_mode("etc/jobkeeper/jobs.d", 0755);
+        set_mode("etc", 0775); /* as Debian's /usr/local is: whose it is, is not ours to say */
+        expect("ROOT/etc/jobkeeper/jobs.d/a.yaml: a; ROOT/usr/lib/jobkeeper/jobs.d/b.yaml: b", "");
+}
+
+Test(job_files, links_that_root_made_are_followed_anywhere_that_is_root_s) {
+        tree_write(root, "srv/config/jobs/a.yaml", JOB("a"));
+        tree_write(root, "srv/one/b.yaml", JOB("b"));
+        tree_link(root, "etc/jobkeeper/jobs.d", "../../srv/config/jobs");
+        tree_link(root, "srv/config/jobs/b.yaml", "../../one/current");
+        tree_link(root, "srv/one/current", "b.yaml");
+        expect("ROOT/etc/jobkeeper/jobs.d/a.yaml: a; ROOT/etc/jobkeeper/jobs.d/b.yaml: b", "");
+        set_mode("srv/one", 0777);
+        expect("ROOT/etc/jobkeeper/jobs.d/a.yaml: a; ROOT/etc/jobkeeper/jobs.d/b.yaml!:",
+               "ROOT/etc/jobkeeper/jobs.d/b.yaml: error: the directory "
+               "ROOT/etc/jobkeeper/jobs.d/../../one is writable by others than its owner (mode "
+               "0777)");
+        set_mode("srv/one", 01777); /* /tmp */
+        expect("ROOT/etc/jobkeeper/jobs.d/a.yaml: a; ROOT/etc/jobkeeper/jobs.d/b.yaml: b", "");
+}
+
+/* Only root can give a link away; for anybody else there is none to be refused. */
+Test(job_files, a_link_of_somebody_else_hides_nothing) {
+        g_autofree char *link = tree_path(root, "etc/jobkeeper/jobs.d/a.yaml");
+
+        tree_write(root, "usr/lib/jobkeeper/jobs.d/a.yaml", JOB("a"));
+        tree_link(root, "etc/jobkeeper/jobs.d/a.yaml", "/dev/null");
+        if (geteuid() != 0 || lchown(link, 65534, 65534) < 0) {
+                expect("", "");
+                return;
+        }
+        expect("ROOT/etc/jobkeeper/jobs.d/a.yaml!:",
+               "ROOT/etc/jobkeeper/jobs.d/a.yaml: error: the link "
+               "ROOT/etc/jobkeeper/jobs.d/a.yaml belongs to user 65534, not to root");
+}
+
 Test(job_files, size) {
         g_autofree char *large = g_strnfill(JOB_FILE_SIZE_MAX + 1, '#');
 
