@@ -3,23 +3,41 @@
 
 #include <glib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* 16 digits keep a microsecond of an epoch second and do not show the binary fraction's tail. */
 #define JSON_STYLE JSON_REAL_PRECISION(16)
 
-void output_json_text(const char *text, const json_t *parsed) {
-        if (!isatty(STDOUT_FILENO)) {
-                (void)puts(text);
-                return;
+char *json_printable(const char *json) {
+        g_autoptr(GString) shown = g_string_new(NULL);
+
+        for (const char *c = json; *c; c = g_utf8_next_char(c)) {
+                gunichar character = g_utf8_get_char(c);
+
+                if (character == 0x7f || (character >= 0x80 && character < 0xa0))
+                        g_string_append_printf(shown, "\\u%04x", character);
+                else
+                        g_string_append_unichar(shown, character);
         }
-        (void)json_dumpf(parsed, stdout, JSON_STYLE | JSON_INDENT(2));
-        (void)putchar('\n');
+        return g_string_free(g_steal_pointer(&shown), FALSE);
+}
+
+/* What goes into a pipe may still end on a terminal. */
+void output_json_text(const char *text, const json_t *parsed) {
+        char *indented =
+            isatty(STDOUT_FILENO) ? json_dumps(parsed, JSON_STYLE | JSON_INDENT(2)) : NULL;
+        g_autofree char *shown = json_printable(indented ? indented : text);
+
+        (void)puts(shown);
+        free(indented);
 }
 
 void output_json(json_t *json) {
-        (void)json_dumpf(json, stdout, JSON_STYLE | (isatty(STDOUT_FILENO) ? JSON_INDENT(2) : 0));
-        (void)putchar('\n');
+        char *text = json_dumps(json, JSON_STYLE);
+
+        output_json_text(text ? text : "null", json);
+        free(text);
         json_decref(json);
 }
 

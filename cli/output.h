@@ -4,8 +4,12 @@
 
 #include <jansson.h>
 
-/* Writes JSON that came as a text: as it is to a file or a pipe, indented to a terminal. `parsed`
- * is the same text parsed. */
+/* Return: newly allocated (g_free), the same JSON with DEL and the control characters from U+0080
+ * on escaped, which JSON leaves to whoever writes it. */
+char *json_printable(const char *json);
+
+/* Writes JSON that came as a text: as one line to a file or a pipe, indented to a terminal.
+ * `parsed` is the same text parsed. Control characters are escaped in either case. */
 void output_json_text(const char *text, const json_t *parsed);
 
 /* Writes JSON of our own. Takes the reference. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "next-view.h"
+#include "output.h"
 #include "run-view.h"
 #include "status-view.h"
 #include "time-text.h"
@@ -117,6 +118,18 @@ Test(status, head_of_a_daemon_that_knows_nothing) {
                                "clock    not measured yet: SKEWED, this node starts nothing\n"
                                "members  not known\n");
         json_decref(status);
+}
+
+Test(output, json_sends_no_control_character_to_a_terminal) {
+        const char raw[] = "{\"a\": \"\x7f\xc2\x9b"
+                           "31m\\u001b \xc3\xbc \xc2\x80\"}";
+        g_autofree char *shown = json_printable(raw);
+        json_t *before = json_loads(raw, 0, NULL), *after = json_loads(shown, 0, NULL);
+
+        cr_expect_str_eq(shown, "{\"a\": \"\\u007f\\u009b31m\\u001b \xc3\xbc \\u0080\"}");
+        cr_expect(before && json_equal(before, after), "it means the same");
+        json_decref(before);
+        json_decref(after);
 }
 
 Test(status, head_warns) {
