@@ -76,6 +76,9 @@ Table *locks_table(const json_t *report, bool tree, double now, GTimeZone *zone)
         json_array_foreach(json_object_get(report, "resources"), i, resource) {
                 const json_t *entries = json_object_get(resource, "entries");
 
+                if (json_is_true(json_object_get(resource, "unreadable")))
+                        table_add(table, g_strdup(json_text(resource, "resource")),
+                                  g_strdup("unreadable"), NULL);
                 if (tree && json_array_size(entries) > 0)
                         table_add(table, g_strdup(json_text(resource, "resource")), NULL);
                 json_array_foreach(entries, j, entry)

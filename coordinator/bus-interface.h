@@ -60,6 +60,7 @@
  *
  * Locks(s resource) → s
  *     {"now": T, "resources": [{"resource": "orders-db", "slots": 1, "entries": [ENTRY...]}]}
+ *     A resource that the daemon may not look into has "unreadable": true and no entries.
  *     All that somebody uses where the resource is ""; a job's own is "job:NAME".
  *
  * ENTRY, without the members that do not apply:

@@ -45,17 +45,18 @@ char *lock_look_fault(const char *resource) {
         return fault ? g_strdup_printf("the resource name \"%s\" %s", resource, fault) : NULL;
 }
 
-static void take_entries(GPtrArray *entries, const LockSurvey *survey) {
-        const GPtrArray *more = survey ? lock_survey_entries(survey) : NULL;
-
-        for (guint i = 0; more && i < more->len; i++)
-                g_ptr_array_add(entries, more->pdata[i]);
+static void take_all(GPtrArray *all, const GPtrArray *more) {
+        for (guint i = 0; i < more->len; i++)
+                g_ptr_array_add(all, more->pdata[i]);
 }
 
 static void on_survey(LockSurvey *survey, int error, void *userdata) {
-        g_autoptr(GPtrArray) entries = g_ptr_array_new();
+        g_autoptr(GPtrArray) entries = g_ptr_array_new(), unreadable = g_ptr_array_new();
         LockLook *look = userdata;
 
+        /* One that was asked for by name is all that there was to see. */
+        if (error == 0 && look->asked && lock_survey_unreadable(survey)->len > 0)
+                error = -EACCES;
         if (error < 0)
                 look->error = error;
         if (--look->pending > 0)
@@ -64,9 +65,13 @@ static void on_survey(LockSurvey *survey, int error, void *userdata) {
                 look->func(look, look->error, NULL, look->userdata);
                 return;
         }
-        take_entries(entries, look->below);
-        take_entries(entries, look->elsewhere);
-        look->func(look, 0, lock_report(entries, look->asked, clock_realtime()), look->userdata);
+        for (LockSurvey *const *each = (LockSurvey *[]){look->below, look->elsewhere, NULL}; *each;
+             each++) {
+                take_all(entries, lock_survey_entries(*each));
+                take_all(unreadable, lock_survey_unreadable(*each));
+        }
+        look->func(look, 0, lock_report(entries, unreadable, look->asked, clock_realtime()),
+                   look->userdata);
 }
 
 static int survey(LockLook *look, Session *session, const char *parent, const GArray *places,

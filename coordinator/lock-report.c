@@ -76,7 +76,18 @@ static json_t *resource_new(const char *name, unsigned slots) {
         return resource;
 }
 
-json_t *lock_report(const GPtrArray *entries, const char *asked, usec_t now) {
+/* Nobody can say who holds them, but they are there. */
+static void add_unreadable(json_t *resources, const GPtrArray *unreadable) {
+        for (guint i = 0; unreadable && i < unreadable->len; i++) {
+                json_t *resource = resource_new(unreadable->pdata[i], 1);
+
+                json_object_set_new(resource, "unreadable", json_true());
+                json_array_append_new(resources, resource);
+        }
+}
+
+json_t *lock_report(const GPtrArray *entries, const GPtrArray *unreadable, const char *asked,
+                    usec_t now) {
         json_t *report = json_object(), *resources = json_array(), *resource = NULL;
         bool seen = false;
 
@@ -93,6 +104,7 @@ json_t *lock_report(const GPtrArray *entries, const char *asked, usec_t now) {
         }
         if (asked && !seen)
                 json_array_append_new(resources, resource_new(asked, 1));
+        add_unreadable(resources, unreadable);
         json_object_set_new(report, "now", seconds_to_json(now));
         json_object_set_new(report, "resources", resources);
         return report;

@@ -44,8 +44,9 @@ struct LockSurvey {
         GQueue waiting;       /* of Ask */
         GQueue sent;          /* of Ask */
         unsigned lost;
-        GPtrArray *spots;   /* of Spot, owned */
-        GPtrArray *entries; /* of LockEntry, borrowed from the spots */
+        GPtrArray *spots;      /* of Spot, owned */
+        GPtrArray *entries;    /* of LockEntry, borrowed from the spots */
+        GPtrArray *unreadable; /* of names, borrowed from the spots */
 };
 
 static void spot_destroy(gpointer data) {
@@ -236,10 +237,8 @@ static void on_queue(const ZkReply *reply, void *userdata) {
 
         if (!ask_is_answered(ask, reply))
                 return;
-        if (reply->code == ZK_NO_AUTH) {
-                ask_refused(ask);
-                return;
-        }
+        if (reply->code == ZK_NO_AUTH)
+                g_ptr_array_add(ask->survey->unreadable, ask->spot->resource);
         for (size_t i = 0; i < reply->n_children; i++) {
                 LockEntry *entry =
                     lock_entry_new(ask->spot->resource, ask->spot->directory, reply->children[i]);
@@ -319,6 +318,7 @@ int lock_survey_new(Session *session, const char *parent, LockNameFunc is_name,
         g_queue_init(&survey->sent);
         survey->spots = g_ptr_array_new_with_free_func(spot_destroy);
         survey->entries = g_ptr_array_new();
+        survey->unreadable = g_ptr_array_new();
         r = session_listen(session, on_session_event, survey, &survey->listener);
         if (r < 0)
                 return r;
@@ -338,6 +338,7 @@ LockSurvey *lock_survey_free(LockSurvey *survey) {
                 return NULL;
         survey_stop(survey);
         g_ptr_array_unref(survey->entries);
+        g_ptr_array_unref(survey->unreadable);
         g_ptr_array_unref(survey->spots);
         g_free(survey->parent);
         g_free(survey);
@@ -346,4 +347,8 @@ LockSurvey *lock_survey_free(LockSurvey *survey) {
 
 const GPtrArray *lock_survey_entries(const LockSurvey *survey) {
         return survey->entries;
+}
+
+const GPtrArray *lock_survey_unreadable(const LockSurvey *survey) {
+        return survey->unreadable;
 }

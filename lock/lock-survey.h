@@ -53,9 +53,10 @@ typedef bool (*LockNameFunc)(const char *name);
 
 /* Looks at the given places, or (n_places 0) at every child of `parent` that `is_name` (NULL: any)
  * takes for a resource: others may write there as well. A resource that does not exist has no
- * entries and is no error; nor is one whose data we may not read, which shows without it. What a
- * broken connection left unanswered is asked again once it is back. Return: 0 once sent, then
- * exactly one call of `func`; -ENOTCONN; negative errno. */
+ * entries and is no error; nor is one whose data we may not read, which shows without it, nor one
+ * that we may not list, which lock_survey_unreadable() names. What a broken connection left
+ * unanswered is asked again once it is back. Return: 0 once sent, then exactly one call of `func`;
+ * -ENOTCONN; negative errno. */
 int lock_survey_new(Session *session, const char *parent, LockNameFunc is_name,
                     const LockPlace *places, size_t n_places, LockSurveyFunc func, void *userdata,
                     LockSurvey **ret_survey);
@@ -65,3 +66,5 @@ DEFINE_CLEANUP(LockSurvey, lock_survey_free);
 /* Of LockEntry, by resource and then in the order of the queue. Borrowed; complete once `func` was
  * called without an error. */
 const GPtrArray *lock_survey_entries(const LockSurvey *survey);
+/* Names of resources that we may not look into, in no order. Borrowed, as the entries. */
+const GPtrArray *lock_survey_unreadable(const LockSurvey *survey);

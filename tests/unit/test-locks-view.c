@@ -38,7 +38,7 @@ static json_t *report_of_all(const char *asked, LockEntry *const *all) {
 
         for (; *all; all++)
                 g_ptr_array_add(entries, *all);
-        return lock_report(entries, asked, NOW);
+        return lock_report(entries, NULL, asked, NOW);
 }
 #define report_of(asked, ...) report_of_all((asked), (LockEntry *const[]){__VA_ARGS__})
 
@@ -80,6 +80,26 @@ Test(lock_report, takes_the_payload_of_a_single_node_out_of_its_wrapping) {
         cr_expect_null(json_object_get(entry_at(report, 0, 0), "payload"));
         cr_expect_str_eq(json_text(entry_at(report, 1, 0), "payload"),
                          "{\"id\":\"u\",\"payload\":5}");
+        json_decref(report);
+}
+
+Test(lock_report, one_that_cannot_be_looked_into_is_named) {
+        g_autoptr(GPtrArray) entries = g_ptr_array_new_with_free_func(g_free),
+                             unreadable = g_ptr_array_new();
+        g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
+        json_t *report = NULL;
+        Table *table = NULL;
+
+        g_ptr_array_add(entries, entry("db", true, 0, "x"));
+        g_ptr_array_add(unreadable, (char *)"shut");
+        report = lock_report(entries, unreadable, NULL, NOW);
+        for (int tree = 0; tree <= 1; tree++) {
+                table = locks_table(report, tree, (double)NOW / USEC_PER_SEC, utc);
+                cr_assert_eq(table->rows->len, tree ? 3 : 2);
+                table_free(table);
+        }
+        cr_expect(json_is_true(json_object_get(
+            json_array_get(json_object_get(report, "resources"), 1), "unreadable")));
         json_decref(report);
 }
 
