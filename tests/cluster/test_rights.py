@@ -1,0 +1,127 @@
+"""Who may do what: what local users, whoever reaches ZooKeeper's port, and whoever has the secret can cause, as jobkeeperd(8) says."""
+
+import json
+import re
+import time
+
+import history
+from cluster_test import ClusterTest, assert_no_crash, new_fleet
+from fleet import TOOLS, job, job_file
+from testbed import wait_until
+
+SECRET = "jobkeeper:hush-2c81"
+NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+COMPLETE = """
+. /usr/share/bash-completion/completions/jobkeeper
+cd /tmp && COMP_WORDS=(jobkeeper lock "") COMP_CWORD=2 && _jobkeeper && printf '%s\\n' "${COMPREPLY[@]}"
+"""
+JOBS = {"jobs.yaml": job_file(job("manual"), job("long", seconds=40), job("beat", every="2s"))}
+
+
+def session_of(answer):
+    """The owner of an ephemeral node, in what the shell printed of its status."""
+    return int(re.search(r"ephemeralOwner = (0x[0-9a-f]+)", answer).group(1), 16)
+
+
+class RightsTest(ClusterTest):
+    def shell(self, *commands):
+        return self.fleet.bed.zookeepers[0].shell(*commands)
+
+    def end_session(self, session):
+        """As any user of a machine, who knows the session's id."""
+        host, port = self.fleet.bed.zookeepers[0].endpoint().rsplit(":", 1)
+        return self.fleet.nodes["n2"].run(*NOBODY, f"{TOOLS}/end-session", host, port, hex(session), check=False)
+
+
+class WithoutAuth(RightsTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.fleet = cls.enterClassContext(new_fleet(nodes=2, files=JOBS))
+        cls.addClassCleanup(assert_no_crash, cls.fleet)
+
+    def test_a_local_user_sees_and_starts_nothing(self):
+        node = self.fleet.nodes["n1"]
+        for seen in (("status",), ("history", "beat"), ("next", "beat"), ("locks",)):
+            self.assertEqual(node.run(*NOBODY, "jobkeeper", *seen, check=False).returncode, 0, seen)
+        refused = node.run(*NOBODY, "jobkeeper", "run", "manual", check=False)
+        self.assertEqual(refused.returncode, 1, refused.stderr)
+        self.assertEqual(self.fleet.runs("manual"), [])
+
+    def test_names_in_zookeeper_do_not_run_at_root_s_tab(self):
+        self.shell("create '/jobkeeper/locks/$(touch${IFS}ran)'", "create '/jobkeeper/locks/`touch${IFS}ran`'", "create /jobkeeper/locks/plain",
+                   *(f"create -e -s '/jobkeeper/locks/{name}/_c_0-__WRIT__'" for name in ("$(touch${IFS}ran)", "plain")), "ls /jobkeeper/locks")
+        holder = self.fleet.nodes["n2"].popen("jobkeeper", "lock", "in-use", "--", "sleep", "30")
+        self.addCleanup(holder.wait, 40)
+        self.addCleanup(self.fleet.nodes["n2"].run, "pkill", "-f", "sleep 30", check=False)
+        node = self.fleet.nodes["n1"]
+        wait_until(lambda: "in-use" in node.run("bash", "-c", COMPLETE).stdout, 20, "what is in use is offered")
+        self.assertEqual(node.run("bash", "-c", COMPLETE).stdout.split(), ["in-use"])
+        self.assertNotEqual(node.run("test", "-e", "/tmp/ran", check=False).returncode, 0, "what stands in ZooKeeper was run")
+        self.assertIn("touch", self.shell("ls /jobkeeper/locks"), "it stands there")
+
+    def test_whoever_reaches_zookeeper_starts_jobs_that_files_name_in_nobody_s_name(self):
+        made = int(time.time())
+        for number, (name, node) in enumerate((("manual", "n2"), ("evil", "n2"))):
+            request = json.dumps({"job": name, "who": "uid 0", "node": node, "not_after": made + 60}, separators=(",", ":"))
+            self.shell(f"create /jobkeeper/requests/{made}-m0000000{number} '{request}'")
+        self.fleet.wait_run(lambda run: run.job == "manual", 20, "the request is taken")
+        record = self.fleet.wait_ledger("manual", lambda record: record["state"] in history.FINAL_STATES, 20, "it is settled")
+        self.assertEqual((record["state"], record["who"]), ("succeeded", "node n2 (not verified)"))
+        self.assertNotIn("nonce", record)
+        self.assertEqual(self.fleet.runs("evil"), [])
+
+    def test_whoever_reaches_zookeeper_ends_what_is_held(self):
+        self.fleet.jobkeeper("n1", "run", "long")
+        run = self.fleet.wait_running("long")
+        listing = self.shell("ls /jobkeeper/locks/job:long")
+        contender = re.search(r"\[(_c_[^,\]]+)\]", listing).group(1)
+        self.shell(f"delete /jobkeeper/locks/job:long/{contender}")
+        record = self.fleet.wait_ledger("long", lambda record: record["run"] == run.run and record["state"] in history.FINAL_STATES, 20, "it is stopped")
+        self.assertEqual(record["state"], "interrupted", record)
+
+    def test_that_it_is_open_is_said(self):
+        (warning,) = self.fleet.status("n1")["warnings"]
+        self.assertIn('without "auth", so that everybody who reaches it over the network can start jobs', warning)
+        self.assertIn("\nwarning  ", self.fleet.jobkeeper("n1", "status").stdout)
+        self.assertIn(warning, self.fleet.nodes["n1"].journal("-u", "jobkeeperd", "-p", "warning"))
+
+    def test_the_sandbox(self):
+        node = self.fleet.nodes["n1"]
+        inside = ("nsenter", "-m", "-t", node.property("jobkeeperd", "MainPID"))
+        for path in ("/run/x", "/run/systemd/system/x", "/etc/x", "/usr/x"):
+            self.assertIn("Read-only file system", node.run(*inside, "touch", path, check=False).stderr, path)
+        node.run(*inside, "touch", "/run/jobkeeper/x", "/var/lib/jobkeeper/x")
+        node.run("rm", "/run/jobkeeper/x", "/var/lib/jobkeeper/x")
+        self.assertEqual(node.property("jobkeeperd", "LimitCORE"), "0")
+
+
+class WithAuth(RightsTest):
+    alone = True
+
+    def test_the_tree_is_closed_and_sessions_are_not(self):
+        fleet = self.begin(nodes=2, secret=SECRET, files=JOBS)
+        fleet.wait_run(lambda run: run.job == "beat", 20, "a first run")
+        self.assertEqual(fleet.status("n1")["warnings"], [])
+        request = json.dumps({"job": "manual", "not_after": time.time() + 60}, separators=(",", ":"))
+        refused = self.shell(f"create /jobkeeper/requests/1-m00000000 '{request}'", "set /jobkeeper/jobs/beat x", "ls /jobkeeper/locks")
+        self.assertEqual(refused.count("Insufficient permission"), 3, refused)
+        before = session_of(self.shell("stat /jobkeeper/nodes/n1"))
+        ended = self.end_session(before)
+        self.assertEqual(ended.stdout, "ended\n", ended.stderr)
+        wait_until(lambda: fleet.status("n1").get("session", {}).get("state") == "connected" and fleet.members("n1") >= {"n1", "n2"}, 30,
+                   "n1 connects anew")
+        self.assertNotEqual(session_of(self.shell("stat /jobkeeper/nodes/n1")), before)
+        self.assertEqual(fleet.runs("manual"), [])
+        self.assert_exclusive()
+
+    def test_an_open_tree_is_refused_until_it_is_closed(self):
+        fleet = self.begin(nodes=1, secret=SECRET, files=JOBS, start=False)
+        self.shell("create /jobkeeper", "create /jobkeeper/jobs", "create /jobkeeper/locks")
+        fleet.nodes["n1"].systemctl("start", "jobkeeperd")
+        fault = wait_until(lambda: fleet.status("n1").get("session", {}).get("fault"), 20, "it says why nothing is run")
+        self.assertIn('can be changed by world:anyone, although "auth" is set', fault)
+        self.assertEqual(fleet.runs(), [])
+        commands = re.findall(r'"((?:addauth|setAcl)[^"]*)"', fault)
+        self.shell(*(command.replace("USER:PASSWORD", SECRET) for command in commands))
+        fleet.wait_run(lambda run: run.job == "beat", 30, "it runs once the tree is closed")
+        self.assertEqual(fleet.status("n1")["session"]["fault"], "")
