@@ -10,6 +10,7 @@
 #include "command-lock.h"
 #include "digest-memory.h"
 #include "fitness.h"
+#include "job-loader.h"
 #include "leftovers.h"
 #include "log.h"
 #include "member.h"
@@ -83,8 +84,6 @@ void coordinator_stop_all_runs(Coordinator *coordinator, const char *why) {
 
 /* ---- jobs, some at a time ---- */
 
-static void check_fitness(Coordinator *coordinator, const JobSpec *spec);
-
 static bool rank_has_changed(const Coordinator *coordinator, const JobSpec *spec) {
         return ranking_has_changed(members_ranking(coordinator->members), spec,
                                    coordinator_unfit(coordinator, spec->name));
@@ -95,8 +94,6 @@ static void job_on_turn(void *item, unsigned what, void *userdata) {
         ScheduledJob *job = item;
         const JobSpec *spec = scheduled_job_spec(job);
 
-        if (what & JOB_SWEEP_FITNESS)
-                check_fitness(coordinator, spec);
         if (!coordinator->node->ready)
                 return;
         if ((what & JOB_SWEEP_BEGIN) ||
@@ -297,26 +294,6 @@ static void sweep_queues(Coordinator *coordinator) {
                          (const char *const *)keep->pdata);
 }
 
-/* Jobs that were in our files and are not any more: the ledger says so, so that a job added again
- * begins at its re-adding. */
-static void withdraw_removed(Coordinator *coordinator) {
-        g_autoptr(GPtrArray) remembered = digest_memory_jobs(coordinator->digests);
-        const char *const *errors = jobset_errors(coordinator->jobset);
-
-        if (errors && *errors)
-                return; /* what a broken file does not say is not removed */
-        for (guint i = 0; i < remembered->len; i++) {
-                const char *job = remembered->pdata[i];
-
-                if (g_hash_table_contains(coordinator->jobs, job))
-                        continue;
-                /* Whoever has it need not wait for us at each tick. */
-                members_set_absent(coordinator->members, job, true);
-                withdrawals_add(coordinator->withdrawals, job);
-        }
-        members_publish(coordinator->members);
-}
-
 void coordinator_recovered(Coordinator *coordinator) {
         const LogAbout about = {.message_id = MESSAGE_SESSION_CONNECTED};
         Zk *zk = session_zk(coordinator->session);
@@ -341,7 +318,7 @@ void coordinator_recovered(Coordinator *coordinator) {
         requests_start(coordinator->requests);
         coordinator_for_all_runs(coordinator, run_session_ready);
         coordinator_sweep_jobs(coordinator, JOB_SWEEP_BEGIN);
-        withdraw_removed(coordinator);
+        coordinator_withdraw_removed(coordinator);
 }
 
 void coordinator_members_changed(Coordinator *coordinator, GHashTable *jobs) {
@@ -351,6 +328,7 @@ void coordinator_members_changed(Coordinator *coordinator, GHashTable *jobs) {
         if (!coordinator->node->ready)
                 return;
         if (!jobs) {
+                orphans_members_changed(coordinator->orphans);
                 coordinator_sweep_jobs(coordinator, JOB_SWEEP_RANK);
                 return;
         }
@@ -524,91 +502,9 @@ void coordinator_run_settled(Coordinator *coordinator, Run *run) {
                 scheduled_job_consider(job);
 }
 
-/* ---- the jobs ---- */
+/* ---- the beginning ---- */
 
-static void log_faults(const Coordinator *coordinator) {
-        for (const char *const *error = jobset_errors(coordinator->jobset); error && *error;
-             error++)
-                log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s", *error);
-}
-
-/* What this machine can run is said to people and to the other nodes. */
-static void on_fitness(const char *const *names, void *userdata) {
-        Coordinator *coordinator = userdata;
-
-        for (const char *const *name = names; *name; name++) {
-                const LogAbout about = {.message_id = MESSAGE_JOB_UNFIT, .job = *name};
-                ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, *name);
-                const char *why = fitness_why(coordinator->fitness, *name);
-
-                if (why)
-                        log_warning(&about, "this node cannot run it: %s", why);
-                if (job)
-                        members_set_unfit(coordinator->members, *name, why);
-                if (job)
-                        sweep_add(coordinator->sweep, job, JOB_SWEEP_BEGIN);
-        }
-        members_publish(coordinator->members);
-}
-
-/* The others are told when it has been looked at; until then the last verdict holds. */
-static void check_fitness(Coordinator *coordinator, const JobSpec *spec) {
-        if (job_spec_matches_node(spec, coordinator->config->node_name,
-                                  coordinator->config->labels))
-                fitness_ask(coordinator->fitness, spec, coordinator->config);
-        else
-                fitness_forget(coordinator->fitness, spec->name);
-        members_set_unfit(coordinator->members, spec->name,
-                          fitness_why(coordinator->fitness, spec->name));
-}
-
-static void remove_job(Coordinator *coordinator, ScheduledJob *job) {
-        fitness_forget(coordinator->fitness, scheduled_job_name(job));
-        members_set_unfit(coordinator->members, scheduled_job_name(job), NULL);
-        ranking_forget(members_ranking(coordinator->members), scheduled_job_name(job));
-        sweep_remove(coordinator->sweep, job);
-        g_hash_table_remove(coordinator->jobs, scheduled_job_name(job));
-}
-
-/* The machine is looked at again also where the definition is the old one. */
-static void replace_job(Coordinator *coordinator, ScheduledJob *job, const JobSpec *spec) {
-        bool equal = job_spec_equal(scheduled_job_spec(job), spec);
-
-        scheduled_job_replace(job, spec);
-        sweep_add(coordinator->sweep, job, JOB_SWEEP_FITNESS | (equal ? 0 : JOB_SWEEP_BEGIN));
-}
-
-static void add_job(Coordinator *coordinator, const JobSpec *spec) {
-        ScheduledJob *job = scheduled_job_new(coordinator, spec);
-
-        check_fitness(coordinator, spec); /* until it has been looked at, it cannot be run */
-        withdrawals_remove(coordinator->withdrawals, spec->name);
-        members_set_absent(coordinator->members, spec->name, false);
-        g_hash_table_insert(coordinator->jobs, (char *)scheduled_job_name(job), job);
-        sweep_add(coordinator->sweep, job, JOB_SWEEP_BEGIN);
-}
-
-/* Brings the scheduled jobs in line with the set. The set was just loaded, so every spec is new
- * memory. */
-static void take_jobset(Coordinator *coordinator) {
-        g_autoptr(GPtrArray) old = all_jobs(coordinator);
-
-        for (guint i = 0; i < old->len; i++) {
-                const JobSpec *spec =
-                    jobset_find(coordinator->jobset, scheduled_job_name(old->pdata[i]));
-                if (spec)
-                        replace_job(coordinator, old->pdata[i], spec);
-                else
-                        remove_job(coordinator, old->pdata[i]);
-        }
-        for (guint i = 0; i < jobset_size(coordinator->jobset); i++) {
-                const JobSpec *spec = jobset_get(coordinator->jobset, i);
-                if (!g_hash_table_contains(coordinator->jobs, spec->name))
-                        add_job(coordinator, spec);
-        }
-}
-
-static int load_config(const char *path, DaemonConfig **ret_config) {
+int coordinator_load_config(const char *path, DaemonConfig **ret_config) {
         _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
         int r = daemon_config_load(path, diagnostics, ret_config);
         g_auto(GStrv) lines = diagnostics_to_strv(diagnostics);
@@ -620,48 +516,6 @@ static int load_config(const char *path, DaemonConfig **ret_config) {
                           g_strerror(-r));
         return r;
 }
-
-/* What is in force stays, but a restart would fail: said while there is somebody who runs. */
-static void check_config(const Coordinator *coordinator) {
-        _cleanup_(daemon_config_freep) DaemonConfig *config = NULL;
-
-        if (load_config(coordinator->config_path, &config) < 0)
-                log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR},
-                          "%s has errors: what is in force stays, but jobkeeperd could not be "
-                          "restarted now, and its runs would be stopped",
-                          coordinator->config_path);
-}
-
-void coordinator_reload(Coordinator *coordinator) {
-        const LogAbout about = {.message_id = MESSAGE_RELOADED};
-        int r;
-
-        if (coordinator->stopping)
-                return;
-        (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" G_GUINT64_FORMAT, clock_monotonic());
-        check_config(coordinator);
-        r = jobset_load(coordinator->jobset, (const char *const *)coordinator->directories,
-                        coordinator->config);
-        if (r < 0) {
-                log_faults(coordinator);
-                log_error(&about,
-                          "the job files could not be read (%s): the definitions in force stay",
-                          g_strerror(-r));
-        } else {
-                take_jobset(coordinator);
-                log_faults(coordinator);
-                log_info(&about, "reloaded: %u jobs", jobset_size(coordinator->jobset));
-                members_publish(coordinator->members);
-                if (coordinator->node->ready) {
-                        withdraw_removed(coordinator);
-                        recovery_check(coordinator->recovery); /* a claim of a job that was removed
-                                                                  may be on its way */
-                }
-        }
-        (void)sd_notifyf(0, "READY=1\nSTATUS=%u jobs", jobset_size(coordinator->jobset));
-}
-
-/* ---- the beginning ---- */
 
 static void destroy_job(void *job) {
         scheduled_job_free(job);
@@ -745,7 +599,7 @@ static int open_session(Coordinator *coordinator) {
 static int open_all(Coordinator *coordinator) {
         int r;
 
-        if ((r = load_config(coordinator->config_path, &coordinator->config)) < 0 ||
+        if ((r = coordinator_load_config(coordinator->config_path, &coordinator->config)) < 0 ||
             (r = identify(coordinator)) < 0)
                 return r;
         coordinator->node->config = coordinator->config;
@@ -763,18 +617,8 @@ static int open_all(Coordinator *coordinator) {
         coordinator->orphans = orphans_new(coordinator);
         coordinator->pruner = pruner_new(coordinator);
         coordinator->requests = requests_new(coordinator);
-        if ((r = jobset_load(coordinator->jobset, (const char *const *)coordinator->directories,
-                             coordinator->config)) < 0) {
-                log_faults(coordinator);
-                log_error(NULL, "the job files could not be read: %s", g_strerror(-r));
-                return r;
-        }
-        if ((r = fitness_new(coordinator->event, on_fitness, coordinator, &coordinator->fitness)) <
-            0)
-                return r;
-        take_jobset(coordinator);
-        log_faults(coordinator);
-        if ((r = unit_manager_new(coordinator->event, &coordinator->units)) < 0 ||
+        if ((r = coordinator_load_jobs(coordinator)) < 0 ||
+            (r = unit_manager_new(coordinator->event, &coordinator->units)) < 0 ||
             (r = open_session(coordinator)) < 0)
                 return r;
         coordinator->command_locks = command_locks_new(coordinator);
@@ -835,6 +679,8 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         session_free(coordinator->session);
         unit_manager_free(coordinator->units);
         clock_probe_free(coordinator->clock_probe);
+        job_loader_free(coordinator->job_loader);
+        sweep_free(coordinator->reload_sweep);
         sweep_free(coordinator->sweep);
         digest_memory_free(coordinator->digests);
         fitness_free(coordinator->fitness);

@@ -47,6 +47,7 @@ typedef struct CommandLocks CommandLocks;
 typedef struct Coordinator Coordinator;
 typedef struct DigestMemory DigestMemory;
 typedef struct Fitness Fitness;
+typedef struct JobLoader JobLoader;
 typedef struct Leftovers Leftovers;
 typedef struct Members Members;
 typedef struct Orphans Orphans;
@@ -93,7 +94,9 @@ struct Coordinator {
         CommandLocks *command_locks;
         Surface *surface;
 
-        Sweep *sweep; /* of jobs that are to be looked at, some at a turn of the loop */
+        Sweep *sweep;        /* of jobs that are to be looked at, some at a turn of the loop */
+        Sweep *reload_sweep; /* of jobs whose definition may be another now, or gone */
+        JobLoader *job_loader;
         ClockProbe *clock_probe;
         Withdrawals *withdrawals; /* of jobs that left our files */
         GPtrArray *settled;       /* Run: done, freed from the loop */
@@ -118,8 +121,10 @@ int coordinator_new(sd_event *event, const CoordinatorOptions *options,
 Coordinator *coordinator_free(Coordinator *coordinator);
 DEFINE_CLEANUP(Coordinator, coordinator_free);
 
-/* SIGHUP: reads the job files again; what is broken keeps its last good definition. */
+/* SIGHUP: reads the job files again, on a thread; what is broken keeps its last good definition. */
 void coordinator_reload(Coordinator *coordinator);
+/* Return: whether that is under way. */
+bool coordinator_is_reloading(const Coordinator *coordinator);
 /* SIGTERM: asks PID 1 whether this is part of a restart; then either leaves runs and session for
  * the next process, or stops the runs, settles them and closes the session. Ends the event loop
  * when done. */
@@ -135,10 +140,9 @@ void coordinator_wait_to_claim(Coordinator *coordinator);
 
 /* What is to be done to jobs, some at each turn of the loop. */
 typedef enum JobSweep {
-        JOB_SWEEP_FITNESS = 1 << 0,  /* look whether this machine can run it */
-        JOB_SWEEP_BEGIN = 1 << 1,    /* scheduled_job_begin() */
-        JOB_SWEEP_RANK = 1 << 2,     /* the same, if its rank is another now */
-        JOB_SWEEP_CONSIDER = 1 << 3, /* scheduled_job_consider() */
+        JOB_SWEEP_BEGIN = 1 << 0,    /* scheduled_job_begin() */
+        JOB_SWEEP_RANK = 1 << 1,     /* the same, if its rank is another now */
+        JOB_SWEEP_CONSIDER = 1 << 2, /* scheduled_job_consider() */
 } JobSweep;
 void coordinator_sweep_jobs(Coordinator *coordinator, JobSweep what);
 

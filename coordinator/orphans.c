@@ -1,6 +1,8 @@
 /* See orphans.h.
  *
- * A DeadNode is looked at after rank × takeover-delay, and again every second until nothing stands
+ * A DeadNode is looked at by the members of rank 0 to 3, so that a death costs the same in a large
+ * fleet as in a small one; the others remember it until it is back, for when those die as well. It
+ * is looked at after rank × takeover-delay, and again every second until nothing stands
  * open under its name or it is a member again: then it answers for its runs itself. Its contenders
  * may outlive its member node for a moment only (one session owns both), so looking again soon is
  * cheap.
@@ -16,9 +18,12 @@
 #include "name.h"
 #include "open-run.h"
 #include "paths.h"
+#include "placement.h"
 #include "settle.h"
 
 #define LOOK_AGAIN (1 * USEC_PER_SEC)
+/* More are not remembered for the case that others die. */
+#define LEFT_TO_OTHERS_MAX 1000
 
 typedef struct DeadNode DeadNode;
 
@@ -47,6 +52,7 @@ struct DeadNode {
         GPtrArray *found; /* Orphan */
         unsigned pending;
         unsigned looks;
+        bool left_to_others; /* of lower rank than ours */
 };
 
 struct Orphans {
@@ -276,12 +282,24 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
+/* When our rank comes, if it is one of those. */
+static void look_by_rank(DeadNode *dead) {
+        const Coordinator *coordinator = dead->orphans->coordinator;
+        uint32_t rank = coordinator_member_rank(coordinator, dead->node);
+
+        dead->left_to_others = rank >= PLACEMENT_RANKS;
+        if (!dead->left_to_others)
+                look_in(dead, rank * coordinator->config->takeover_delay);
+}
+
 void orphans_node_left(Orphans *orphans, const char *node) {
         Coordinator *coordinator = orphans->coordinator;
         DeadNode *dead;
 
         if (strcmp(node, coordinator->config->node_name) == 0 || !name_is_valid(node) ||
-            g_hash_table_contains(orphans->dead, node))
+            g_hash_table_contains(orphans->dead, node) ||
+            (g_hash_table_size(orphans->dead) >= LEFT_TO_OTHERS_MAX &&
+             coordinator_member_rank(coordinator, node) >= PLACEMENT_RANKS))
                 return;
         dead = g_new0(DeadNode, 1);
         dead->orphans = orphans;
@@ -289,8 +307,26 @@ void orphans_node_left(Orphans *orphans, const char *node) {
         dead->path = path_open_node(coordinator->config->root, node);
         dead->found = g_ptr_array_new_with_free_func(orphan_free);
         g_hash_table_insert(orphans->dead, dead->node, dead);
-        look_in(dead,
-                coordinator_member_rank(coordinator, node) * coordinator->config->takeover_delay);
+        look_by_rank(dead);
+}
+
+void orphans_members_changed(Orphans *orphans) {
+        g_autoptr(GPtrArray) back = g_ptr_array_new();
+        GHashTableIter iterator;
+        gpointer value;
+
+        g_hash_table_iter_init(&iterator, orphans->dead);
+        while (g_hash_table_iter_next(&iterator, NULL, &value)) {
+                DeadNode *dead = value;
+                if (!dead->left_to_others)
+                        continue; /* it is being looked at, and finds that out itself */
+                if (members_contains(orphans->coordinator->members, dead->node))
+                        g_ptr_array_add(back, dead->node);
+                else
+                        look_by_rank(dead);
+        }
+        for (guint i = 0; i < back->len; i++)
+                g_hash_table_remove(orphans->dead, back->pdata[i]);
 }
 
 static void on_nodes_listed(const ZkReply *reply, void *userdata) {

@@ -13,4 +13,6 @@ DEFINE_CLEANUP(Orphans, orphans_free);
 void orphans_start(Orphans *orphans);
 /* A member left. */
 void orphans_node_left(Orphans *orphans, const char *node);
+/* Others came or left: what was left to them may be ours to look at now. */
+void orphans_members_changed(Orphans *orphans);
 void orphans_reset(Orphans *orphans);

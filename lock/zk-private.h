@@ -29,6 +29,11 @@
 /* Log lines of the library that may wait for a stalled loop; more are dropped. */
 #define ZK_LOG_LINES_MAX 200
 
+/* What one turn of the loop dispatches at most: answers to thousands of requests come at once, and
+ * nothing else that is due waits for all of them. */
+#define ZK_TURN_ITEMS 100
+#define ZK_TURN_TIME (5 * USEC_PER_MSEC)
+
 /* What the library knows: that this path is watched in this way. */
 typedef struct ZkWatched {
         char *key; /* what it occupies in the library's packet: a letter for the kind, then the path
@@ -125,6 +130,7 @@ struct Zk {
         char *server;
         char *fault;
         GQueue calls;        /* of ZkCall, in the order of sending */
+        GQueue taken;        /* of ZkItem, from `queue`: what is dispatched next */
         GHashTable *watched; /* key → ZkWatched that the library may know */
         size_t watched_bytes;
         bool helper_joinable;
@@ -155,8 +161,8 @@ ZkItem *zk_item_new(ZkItemType type);
 ZkItem *zk_item_free(ZkItem *item);
 DEFINE_CLEANUP(ZkItem, zk_item_free);
 void zk_post(Zk *zk, ZkItem *item);
-/* Moves everything that waits into *queue, which must be empty. */
-void zk_take(Zk *zk, GQueue *queue);
+/* Moves everything that waits to the end of what the loop has taken. */
+void zk_take(Zk *zk);
 void zk_stat_copy(const struct Stat *stat, ZkStat *ret);
 /* The library's log callback has no context: whoever registers here gets every line of the
  * process's library. */

@@ -62,10 +62,12 @@ void zk_post(Zk *zk, ZkItem *item) {
                 (void)eventfd_write(zk->wakeup, 1);
 }
 
-void zk_take(Zk *zk, GQueue *queue) {
+void zk_take(Zk *zk) {
+        GList *link;
+
         pthread_mutex_lock(&zk->mutex);
-        *queue = zk->queue;
-        g_queue_init(&zk->queue);
+        while ((link = g_queue_pop_head_link(&zk->queue)))
+                g_queue_push_tail_link(&zk->taken, link);
         zk->log_lines = 0;
         pthread_mutex_unlock(&zk->mutex);
 }

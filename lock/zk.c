@@ -28,6 +28,9 @@ static void destroy(Zk *zk) {
         for (GList *link = zk->queue.head; link; link = link->next)
                 (void)zk_item_free(link->data);
         g_queue_clear(&zk->queue);
+        for (GList *link = zk->taken.head; link; link = link->next)
+                (void)zk_item_free(link->data);
+        g_queue_clear(&zk->taken);
 
         if (zk->wakeup >= 0)
                 (void)close(zk->wakeup);
@@ -128,19 +131,23 @@ static void dispatch(Zk *zk, ZkItem *item) {
 
 static int on_wakeup(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Zk *zk = zk_ref(userdata); /* a callback may free it */
-        GQueue queue = G_QUEUE_INIT;
+        usec_t until = usec_add(clock_monotonic(), ZK_TURN_TIME);
         eventfd_t count;
         ZkItem *item;
 
         (void)source;
         (void)revents;
         (void)eventfd_read(fd, &count);
-        zk_take(zk, &queue);
-        while ((item = g_queue_pop_head(&queue))) {
+        zk_take(zk);
+        for (unsigned n = 0; n < ZK_TURN_ITEMS && (n == 0 || clock_monotonic() < until) &&
+                             (item = g_queue_pop_head(&zk->taken));
+             n++) {
                 if (!zk->freed)
                         dispatch(zk, item);
                 (void)zk_item_free(item);
         }
+        if (zk->taken.length > 0) /* the rest on the next turn, after whatever else is due */
+                (void)eventfd_write(fd, 1);
         (void)zk_unref(zk);
         return 0;
 }
@@ -179,6 +186,7 @@ static Zk *new_zk(const ZkOptions *options) {
         zk->userdata = options->userdata;
         g_queue_init(&zk->calls);
         g_queue_init(&zk->queue);
+        g_queue_init(&zk->taken);
         zk->watched = g_hash_table_new_full(g_str_hash, g_str_equal, NULL,
                                             (GDestroyNotify)(void (*)(void))zk_watched_free);
         pthread_mutex_init(&zk->mutex, NULL);

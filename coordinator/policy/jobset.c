@@ -68,23 +68,23 @@ static bool stop_fits(const JobSpec *spec, const DaemonConfig *config) {
         return usec_add(spec->stop_timeout, config->kill_slack) <= config->fence_budget;
 }
 
-void jobset_check_file(const JobFile *file, const DaemonConfig *config, Diagnostics *diagnostics) {
-        for (guint i = 0; i < file->jobs->len; i++) {
-                const JobSpec *spec = file->jobs->pdata[i];
-                g_autofree char *stop = duration_to_string(spec->stop_timeout);
-                g_autofree char *slack = duration_to_string(config->kill_slack);
-                g_autofree char *budget = duration_to_string(config->fence_budget);
-                g_autofree char *sum =
-                    duration_to_string(usec_add(spec->stop_timeout, config->kill_slack));
+static void refuse_stop(const JobSpec *spec, const DaemonConfig *config, Diagnostics *diagnostics) {
+        g_autofree char *stop = duration_to_string(spec->stop_timeout);
+        g_autofree char *slack = duration_to_string(config->kill_slack);
+        g_autofree char *budget = duration_to_string(config->fence_budget);
+        g_autofree char *sum = duration_to_string(usec_add(spec->stop_timeout, config->kill_slack));
 
-                if (!stop_fits(spec, config))
-                        diagnostics_add(diagnostics,
-                                        spec->stop_timeout_mark.file ? &spec->stop_timeout_mark
-                                                                     : &spec->mark,
-                                        "job \"%s\" could not be stopped in time: stop-timeout %s "
-                                        "+ kill-slack %s = %s, more than the fence-budget %s",
-                                        spec->name, stop, slack, sum, budget);
-        }
+        diagnostics_add(
+            diagnostics, spec->stop_timeout_mark.file ? &spec->stop_timeout_mark : &spec->mark,
+            "job \"%s\" could not be stopped in time: stop-timeout %s + kill-slack %s = %s, more "
+            "than the fence-budget %s",
+            spec->name, stop, slack, sum, budget);
+}
+
+void jobset_check_file(const JobFile *file, const DaemonConfig *config, Diagnostics *diagnostics) {
+        for (guint i = 0; i < file->jobs->len; i++)
+                if (!stop_fits(file->jobs->pdata[i], config))
+                        refuse_stop(file->jobs->pdata[i], config, diagnostics);
 }
 
 /* Puts an entry into the set. Return: false when the name has one already; nothing has changed
@@ -192,18 +192,15 @@ static JobSet *jobset_merge(const JobSet *old, const GPtrArray *files, const Dae
         return set;
 }
 
-int jobset_load(JobSet *set, const char *const *directories, const DaemonConfig *config) {
-        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+void jobset_take(JobSet *set, int r, GPtrArray *files, Diagnostics *diagnostics,
+                 const DaemonConfig *config) {
         _cleanup_(jobset_freep) JobSet *merged = NULL;
-        g_autoptr(GPtrArray) files = NULL;
         JobSet swap;
-        int r;
 
-        r = job_files_load(directories, diagnostics, &files);
         if (r < 0) {
                 g_strfreev(set->errors);
-                set->errors = error_lines(diagnostics);
-                return r;
+                set->errors = diagnostics ? error_lines(diagnostics) : g_new0(char *, 1);
+                return;
         }
         merged = jobset_merge(set, files, config, diagnostics);
         g_strfreev(merged->errors);
@@ -211,7 +208,15 @@ int jobset_load(JobSet *set, const char *const *directories, const DaemonConfig 
         swap = *set;
         *set = *merged;
         *merged = swap;
-        return 0;
+}
+
+int jobset_load(JobSet *set, const char *const *directories, const DaemonConfig *config) {
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+        g_autoptr(GPtrArray) files = NULL;
+        int r = job_files_load(directories, diagnostics, &files);
+
+        jobset_take(set, r, files, diagnostics, config);
+        return r;
 }
 
 guint jobset_size(const JobSet *set) {

@@ -26,6 +26,12 @@ DeadlineRule deadline_rule_of(const DaemonConfig *config);
  * and overrides is not known then, and the old jobs stay. */
 int jobset_load(JobSet *set, const char *const *directories, const DaemonConfig *config);
 
+/* The same in two steps, of which the first (job_files_load(), which returned `r`) may be done
+ * elsewhere. The jobs of `files` are taken out of them; with
+ * r < 0 both may be NULL. */
+void jobset_take(JobSet *set, int r, GPtrArray *files, Diagnostics *diagnostics,
+                 const DaemonConfig *config);
+
 /* Judges one file's jobs against the daemon's configuration, as jobset_load() does; for `verify`.
  */
 void jobset_check_file(const JobFile *file, const DaemonConfig *config, Diagnostics *diagnostics);

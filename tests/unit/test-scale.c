@@ -80,8 +80,7 @@ static bool is_ready(void) {
 
 static bool is_quiet(void) {
         return is_ready() && sweep_length(coordinator->sweep) == 0 &&
-               ((Zk *)ports->pdata[0])->calls.length == 0 &&
-               withdrawals_size(coordinator->withdrawals) == 0;
+               ((Zk *)ports->pdata[0])->calls.length == 0;
 }
 
 static bool all_are_looked_at(void) {
@@ -161,27 +160,45 @@ Test(scale, members_come_and_go) {
         cr_expect_leq(members_encoded(coordinator->members), 4);
 }
 
+static void reload(void) {
+        coordinator_reload(coordinator);
+        while (coordinator_is_reloading(coordinator))
+                one_turn();
+}
+
 Test(scale, a_reload_that_changes_nothing_asks_nothing) {
         unsigned requests;
 
         begin(JOBS, 3);
         longest = 0;
         requests = n_requests;
-        coordinator_reload(coordinator);
-        cr_expect_eq(n_requests, requests);
-        while (!is_quiet())
-                one_turn();
+        reload();
+        settle_down();
         /* Nothing but heartbeats. */
-        cr_expect_leq(n_requests - requests, 5, "%u", n_requests - requests);
+        cr_expect_leq(n_requests - requests, 10, "%u", n_requests - requests);
         expect_short_turns("a reload without a change");
 }
 
-static unsigned withdrawals_under_way(void) {
-        unsigned n = 0;
+static unsigned most_under_way;
+
+static ServerWay count_under_way(const ZkCall *call) {
+        unsigned n = g_str_has_prefix(call->path, "/jobkeeper/jobs/");
 
         for (GList *link = ((Zk *)ports->pdata[0])->calls.head; link; link = link->next) {
-                const ZkCall *call = link->data;
-                n += call->func && g_str_has_prefix(call->path, "/jobkeeper/jobs/");
+                const ZkCall *other = link->data;
+                n += other->func && g_str_has_prefix(other->path, "/jobkeeper/jobs/");
+        }
+        most_under_way = MAX(most_under_way, n);
+        return SERVER_ANSWER;
+}
+
+static unsigned n_withdrawn(void) {
+        unsigned n = 0;
+
+        for (unsigned i = 0; i < JOBS; i++) {
+                g_autofree char *path =
+                    g_strdup_printf("/jobkeeper/jobs/job-with-a-name-of-some-length-%05u", i);
+                n += strstr(server_data(path), "\"withdrawn\":") != NULL;
         }
         return n;
 }
@@ -196,13 +213,14 @@ Test(scale, nine_tenths_of_the_jobs_are_removed) {
         /* Nobody else has them, and the others are given no time to say so. */
         coordinator->config->session_timeout = coordinator->config->tick_time = 0;
         write_jobs(JOBS / 10);
-        coordinator_reload(coordinator);
-        cr_assert_eq(withdrawals_size(coordinator->withdrawals), JOBS - JOBS / 10, "%u",
-                     withdrawals_size(coordinator->withdrawals));
-        for (unsigned i = 0; i < 500; i++) {
-                cr_assert_leq(withdrawals_under_way(), WITHDRAWALS_BUSY_MAX);
-                one_turn();
-        }
+        server.way = count_under_way;
+        reload();
+        cr_assert_eq(g_hash_table_size(coordinator->jobs), JOBS / 10);
+        settle_down();
+        cr_expect_gt(most_under_way, 1);
+        cr_expect_leq(most_under_way, WITHDRAWALS_BUSY_MAX);
+        cr_expect_leq(sweep_longest_turn(coordinator->reload_sweep), SWEEP_TURN_ITEMS);
+        cr_expect_eq(n_withdrawn(), JOBS - JOBS / 10);
         expect_short_turns("nine thousand jobs are removed");
         record = g_strdup(server_data(SELF));
         cr_expect_lt(strlen(record), 1000, "%s", record);
@@ -257,4 +275,60 @@ Test(scale, all_jobs_drift) {
         cr_expect_leq(encoded, 100);
         cr_expect_gt(strlen(server_data(SELF)), 30000);
         cr_expect_leq(strlen(server_data(SELF)), 65536);
+}
+
+static unsigned looks_at_the_dead;
+
+static ServerWay count_looks(const ZkCall *call) {
+        looks_at_the_dead +=
+            call->request == REQUEST_LIST && g_str_has_prefix(call->path, "/jobkeeper/open/m");
+        return SERVER_ANSWER;
+}
+
+static void begin_quick(unsigned n_members) {
+        tree_write(root, "jobkeeper.yaml",
+                   "node: {name: m000, labels: {role: worker}}\ntakeover-delay: 10ms\n");
+        server_create("/jobkeeper", "", 0);
+        server_create("/jobkeeper/nodes", "", 0);
+        for (unsigned i = 1; i < n_members; i++)
+                add_member(i, false);
+        open_daemon();
+        settle_down();
+        looks_at_the_dead = 0;
+        server.way = count_looks;
+}
+
+static void let_die(unsigned from, unsigned to) {
+        for (unsigned i = from; i < to; i++) {
+                g_autofree char *path = member_path(i);
+                server_delete(path);
+        }
+        settle_down();
+}
+
+/* Four of the survivors look after each. */
+Test(scale, a_death_costs_the_same_in_a_large_fleet) {
+        begin_quick(MEMBERS);
+        let_die(1, 101);
+        cr_expect_leq(looks_at_the_dead, 12, "%u", looks_at_the_dead);
+        /* Those who looked after them die as well: in the end all are ours. */
+        let_die(101, MEMBERS);
+        run_for(USEC_PER_SEC / 2);
+        cr_expect_eq(looks_at_the_dead, MEMBERS - 1, "%u", looks_at_the_dead);
+}
+
+/* A death is known by the watch on the node itself, and who comes by one list for many. */
+Test(scale, the_list_of_all_is_not_read_for_each) {
+        unsigned requests;
+
+        begin_quick(100);
+        requests = n_requests;
+        for (unsigned i = 1; i < 100; i++) {
+                g_autofree char *path = member_path(i);
+                server_delete(path);
+                one_turn();
+        }
+        /* Lists, looks after the dead, heartbeats: it was a list for each before. */
+        cr_expect_leq(n_requests - requests - looks_at_the_dead, 10, "%u",
+                      n_requests - requests - looks_at_the_dead);
 }

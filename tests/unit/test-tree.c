@@ -66,6 +66,40 @@ Test(tree, an_open_one_is_refused_with_auth_until_it_is_closed) {
         cr_expect_str_empty(tree_fault(coordinator->tree));
 }
 
+/* ---- what stands in it ---- */
+
+Test(tree, the_parents_of_a_nested_root_are_made) {
+        tree_write(root, "jobkeeper.yaml",
+                   "node: {name: n1}\nzookeeper: {root: /fleet/west/jobs}\n");
+        begin(NULL);
+        await(is_ready, "ready");
+        cr_expect_not_null(server_node("/fleet/west"));
+        cr_expect_str_eq(server_data("/fleet/west/jobs/version"), "1");
+        cr_expect_not_null(server_node("/fleet/west/jobs/nodes/n1"));
+        cr_expect_not_null(server_node("/fleet/west/jobs/open/n1"));
+        cr_expect_null(server_node("/jobkeeper"));
+}
+
+static bool control_is_as_there(void) {
+        return tree_control_version(coordinator->tree) ==
+               server_node("/jobkeeper/control")->stat.version;
+}
+
+/* Every claim checks its version. */
+Test(tree, each_change_of_the_control_node_is_seen) {
+        server_create("/jobkeeper", "", 0);
+        server_create("/jobkeeper/control", "{}", 0);
+        server_node("/jobkeeper/control")->stat.version = 41;
+        begin(NULL);
+        await(is_ready, "ready");
+        cr_expect_eq(tree_control_version(coordinator->tree), 41);
+        for (unsigned i = 0; i < 3; i++) {
+                server_write("/jobkeeper/control", "{}");
+                await(control_is_as_there, "it is read again");
+        }
+        cr_expect_eq(tree_control_version(coordinator->tree), 44);
+}
+
 /* ---- who listens on this machine ---- */
 
 static int listen_on(int family, const char *host, uint16_t *ret_port) {
