@@ -124,18 +124,18 @@ class Checks:
         return self.run([f"{ROOT}/tests/cluster/run.py", "--build", FAULTS, "-k", "test_faults"], 900, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
 
     def package(self):
-        """The package is built as a user would, lintian has no errors in it or its source, and its service is as closed as we say."""
+        """The package is built as a user would, unit tests included, lintian has nothing to note in it or its source, and its service is as closed as we say."""
         done, output = self.run([f"{ROOT}/packaging/build-deb", f"{self.directory}/deb"], env={**os.environ, "TMPDIR": self.directory})
         if not done:
             return False, output
-        good, output = self.run(["lintian", "--fail-on", "error", "--allow-root", *glob.glob(f"{self.directory}/deb/*.changes")])
+        good, output = self.run(["lintian", "--display-info", "--pedantic", "--fail-on", "error,warning,info,pedantic", "--allow-root", *glob.glob(f"{self.directory}/deb/*.changes")])
         if not good:
             return False, output
         return self.exposure(f"{self.directory}/installed")
 
     def exposure(self, tree):
         """Of the service that the package has; unpacked into `tree`."""
-        done, output = self.run(["dpkg-deb", "-x", *glob.glob(f"{self.directory}/deb/*.deb"), tree])
+        done, output = self.run(["dpkg-deb", "-x", *glob.glob(f"{self.directory}/deb/jobkeeper_*.deb"), tree])
         units = glob.glob(f"{tree}/**/systemd/system/jobkeeperd.service", recursive=True)
         if not done or len(units) != 1:
             return False, f"{output}one jobkeeperd.service was expected: {units}"

@@ -11,6 +11,7 @@ from fleet import job, job_file
 from testbed import run, wait_until
 
 INSIDE = "/opt/packages"
+SMOKE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../packaging/debian/tests/smoke")
 
 
 def newer_package(deb, directory):
@@ -61,6 +62,14 @@ class Package(ClusterTest):
         account = history.account("ticks", history.ticks(2, min(due), max(due) - 2), fleet.runs(), fleet.ledger("ticks"))
         self.assertEqual((account.double, account.lost, account.unknown), ([], [], []))
         self.assert_exclusive()
+
+    def test_the_package_s_own_test(self):
+        """What Debian would run on the installed package (debian/tests)."""
+        fleet = self.begin_with_packages(nodes=1)
+        self.install_all(fleet, "old")
+        fleet.wait_members(fleet.nodes)
+        shutil.copy(SMOKE, fleet.nodes["n1"].rootfs.path("/root/smoke"))
+        fleet.nodes["n1"].run("/root/smoke", timeout=180)
 
     def test_idle_without_zookeeper_then_removed_and_purged(self):
         fleet = self.begin_with_packages(nodes=1, zookeepers=0, start=False)
