@@ -10,6 +10,7 @@
 #include "command-lock.h"
 #include "digest-memory.h"
 #include "fitness.h"
+#include "housekeeping.h"
 #include "job-loader.h"
 #include "leftovers.h"
 #include "log.h"
@@ -315,6 +316,7 @@ void coordinator_recovered(Coordinator *coordinator) {
         }
         command_locks_session_ready(coordinator->command_locks);
         orphans_start(coordinator->orphans);
+        housekeeping_start(coordinator->housekeeping);
         requests_start(coordinator->requests);
         coordinator_for_all_runs(coordinator, run_session_ready);
         coordinator_sweep_jobs(coordinator, JOB_SWEEP_BEGIN);
@@ -413,6 +415,7 @@ static void session_lost(Coordinator *coordinator) {
         requests_reset(coordinator->requests);
         orphans_reset(coordinator->orphans);
         pruner_reset(coordinator->pruner);
+        housekeeping_reset(coordinator->housekeeping);
         recovery_reset(coordinator->recovery);
         members_reset(coordinator->members);
         tree_reset(coordinator->tree);
@@ -616,6 +619,7 @@ static int open_all(Coordinator *coordinator) {
         coordinator->leftovers = leftovers_new(coordinator);
         coordinator->orphans = orphans_new(coordinator);
         coordinator->pruner = pruner_new(coordinator);
+        coordinator->housekeeping = housekeeping_new(coordinator);
         coordinator->requests = requests_new(coordinator);
         if ((r = coordinator_load_jobs(coordinator)) < 0 ||
             (r = unit_manager_new(coordinator->event, &coordinator->units)) < 0 ||
@@ -672,6 +676,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         requests_free(coordinator->requests);
         orphans_free(coordinator->orphans);
         pruner_free(coordinator->pruner);
+        housekeeping_free(coordinator->housekeeping);
         leftovers_free(coordinator->leftovers);
         recovery_free(coordinator->recovery);
         members_free(coordinator->members);

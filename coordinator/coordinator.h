@@ -47,6 +47,7 @@ typedef struct CommandLocks CommandLocks;
 typedef struct Coordinator Coordinator;
 typedef struct DigestMemory DigestMemory;
 typedef struct Fitness Fitness;
+typedef struct Housekeeping Housekeeping;
 typedef struct JobLoader JobLoader;
 typedef struct Leftovers Leftovers;
 typedef struct Members Members;
@@ -90,6 +91,7 @@ struct Coordinator {
         Leftovers *leftovers;
         Orphans *orphans;
         Pruner *pruner;
+        Housekeeping *housekeeping;
         Requests *requests;
         CommandLocks *command_locks;
         Surface *surface;

@@ -245,12 +245,30 @@ static void add_orphan(DeadNode *dead, const char *name) {
                 dead->pending++;
 }
 
+/* Nothing stands open any more. The directory is made again by whoever comes by that name; a node
+ * that is only just coming back is given a moment. */
+static void remove_directory(DeadNode *dead) {
+        Zk *zk = session_zk(dead->orphans->coordinator->session);
+
+        if (dead->looks < 2) {
+                look_in(dead, LOOK_AGAIN);
+                return;
+        }
+        if (zk)
+                (void)zk_delete(zk, dead->path, -1, NULL, NULL, NULL);
+        g_hash_table_remove(dead->orphans->dead, dead->node);
+}
+
 static void on_listed(const ZkReply *reply, void *userdata) {
         DeadNode *dead = userdata;
 
         dead->list_call = NULL;
-        if (reply->code == ZK_NO_NODE || (reply->code == ZK_OK && reply->n_children == 0)) {
+        if (reply->code == ZK_NO_NODE) {
                 g_hash_table_remove(dead->orphans->dead, dead->node);
+                return;
+        }
+        if (reply->code == ZK_OK && reply->n_children == 0) {
+                remove_directory(dead);
                 return;
         }
         if (reply->code != ZK_OK) {

@@ -1,52 +1,91 @@
 /* Runs from the claim to the settle, in a whole daemon (daemon-fixture.h): what a unit's end makes
- * of the record, the ledger, and the locks. */
+ * of the record, the ledger, and the locks, and what becomes of a run when its daemon or its
+ * session goes. */
+#include <errno.h>
+#include <signal.h>
+
 #include "daemon-fixture.h"
 #include "ledger.h"
+#include "paths.h"
 #include "run.h"
 
-#define LEDGER_PATH "/jobkeeper/jobs/a"
-#define RUNS_PATH LEDGER_PATH "/runs"
-#define OPEN_PATH "/jobkeeper/open/n1"
-#define LOCK_PATH "/jobkeeper/locks/job:a"
+#define ROOT "/jobkeeper"
+#define LEDGER_PATH ROOT "/jobs/a"
+#define OPEN_PATH ROOT "/open/n1"
+#define LOCK_PATH ROOT "/locks/job:a"
+
+static int64_t tick; /* of the run that is under way */
 
 TestSuite(run, .init = setup, .fini = teardown);
 
-static char *run_name; /* of the one that is looked at */
-
-static bool has_started(void) {
-        return service_newest() && service_newest()->unit &&
-               service_newest()->state == SERVICE_RUNNING;
-}
-
 /* A tick of job "a" is due soon, and no other for a long time. */
-static void start_one(const char *more) {
-        g_autoptr(GDateTime) when =
-            g_date_time_new_from_unix_utc((gint64)(clock_realtime() / USEC_PER_SEC) + 2);
-        g_autofree char *text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S"),
-                        *keys = g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true]\n%s",
-                                                text, more);
+static void due_soon(const char *more) {
+        g_autoptr(GDateTime) when = NULL;
+        g_autofree char *text = NULL, *keys = NULL;
 
+        tick = (int64_t)(clock_realtime() / USEC_PER_SEC) + 2;
+        when = g_date_time_new_from_unix_utc(tick);
+        text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S");
+        keys = g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true]\n%s", text, more);
         write_job(keys);
         open_daemon();
-        await(has_started, "a start");
-        g_free(run_name);
-        run_name = g_strdup_printf("%" G_GINT64_FORMAT "-1", g_date_time_to_unix(when));
+}
+
+static bool is_running(void) {
+        GHashTableIter iterator;
+        gpointer run;
+
+        g_hash_table_iter_init(&iterator, coordinator->runs);
+        return g_hash_table_iter_next(&iterator, NULL, &run) &&
+               ((Run *)run)->phase == RUN_PHASE_RUNNING;
+}
+
+static bool has_claimed(void) {
+        return server.held;
+}
+
+static void start_one(const char *more) {
+        due_soon(more);
+        await(is_running, "a start");
+}
+
+static char *record_path(void) {
+        g_autofree char *run = run_id_for_tick(tick, 1);
+
+        return path_run(ROOT, "a", run);
 }
 
 static RunRecord *record_there(void) {
-        g_autofree char *path = g_strconcat(RUNS_PATH "/", run_name, NULL);
+        g_autofree char *path = record_path();
         RunRecord *record = NULL;
 
         cr_assert_eq(run_record_decode(server_data(path), strlen(server_data(path)), &record), 0,
-                     "%s", server_data(path));
+                     "%s: %s", path, server_data(path));
         return record;
 }
 
-static bool is_settled(void) {
+/* Changes what the record says, as if the run had been claimed so. */
+static void alter_record(void (*func)(RunRecord *)) {
         _cleanup_(run_record_freep) RunRecord *record = record_there();
+        g_autofree char *path = record_path(), *data = NULL;
 
-        return record->state != RUN_CLAIMED && g_hash_table_size(coordinator->runs) == 0 &&
-               coordinator->settled->len == 0;
+        func(record);
+        data = run_record_encode(record);
+        server_set(server_node(path), data);
+}
+
+static bool is_over(void) {
+        return server_count(OPEN_PATH) == 0 && g_hash_table_size(coordinator->runs) == 0;
+}
+
+static bool is_forgotten(void) {
+        return service_newest()->state == SERVICE_FORGOTTEN;
+}
+
+static bool is_claimed_and_over(void) {
+        g_autofree char *path = record_path();
+
+        return server_node(path) && is_over();
 }
 
 /* Nothing stands open, and nobody stands in the queue. */
@@ -54,22 +93,26 @@ static void expect_settled(RunState state, const char *why) {
         _cleanup_(run_record_freep) RunRecord *record = NULL;
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
 
-        await(is_settled, "it is settled");
+        await(is_over, "it is settled");
         record = record_there();
         cr_expect_eq(record->state, state, "%s", run_state_to_string(record->state));
         cr_expect_str_eq(record->why ? record->why : "", why);
-        cr_expect_eq(server_count(OPEN_PATH), 0);
+        cr_expect_neq(record->ended, 0);
         cr_expect_eq(server_count(LOCK_PATH), 0);
         cr_assert_eq(
             ledger_decode(server_data(LEDGER_PATH), strlen(server_data(LEDGER_PATH)), &ledger), 0);
         cr_expect_eq(ledger->open->len, 0);
         cr_expect_eq(ledger->mark, record->tick);
         cr_expect_eq(ledger->last->state, state);
-        cr_expect_eq(service_newest()->state, SERVICE_FORGOTTEN);
-        g_clear_pointer(&run_name, g_free);
 }
 
-/* ---- tests ---- */
+static void expect_state(RunState state) {
+        _cleanup_(run_record_freep) RunRecord *record = record_there();
+
+        cr_expect_eq(record->state, state, "%s", run_state_to_string(record->state));
+}
+
+/* ---- how units end ---- */
 
 Test(run, one_that_succeeds) {
         unsigned writes;
@@ -79,4 +122,249 @@ Test(run, one_that_succeeds) {
         service_exit(service_newest(), 0);
         expect_settled(RUN_SUCCEEDED, "");
         cr_expect_eq(server.writes, writes + 1, "one transaction");
+        cr_expect(is_forgotten());
+}
+
+Test(run, one_that_fails) {
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+
+        start_one("");
+        service_exit(service_newest(), 3);
+        expect_settled(RUN_FAILED, "exit-code");
+        record = record_there();
+        cr_expect_eq(record->exit_status, 3);
+}
+
+Test(run, one_that_dies) {
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+
+        start_one("");
+        service_die(service_newest(), SIGSEGV);
+        await(is_over, "it is settled");
+        record = record_there();
+        cr_expect_eq(record->state, RUN_FAILED);
+        cr_expect_eq(record->signal, SIGSEGV);
+}
+
+Test(run, one_that_takes_too_long) {
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+
+        start_one("");
+        service_end(service_newest(), UNIT_OUTCOME_TIMEOUT, SIGTERM, "timeout");
+        await(is_over, "it is settled");
+        record = record_there();
+        cr_expect_eq(record->state, RUN_TIMED_OUT);
+}
+
+Test(run, one_whose_unit_vanishes) {
+        start_one("");
+        service_vanish(service_newest());
+        await(is_over, "it is settled");
+        expect_state(RUN_UNKNOWN);
+}
+
+Test(run, one_that_pid_1_refuses) {
+        service_manager.refuses = true;
+        due_soon("");
+        await(is_claimed_and_over, "it is settled");
+        expect_state(RUN_FAILED);
+}
+
+Test(run, one_that_cannot_be_asked_for) {
+        service_manager.start_error = -ENOMEM;
+        due_soon("");
+        await(is_claimed_and_over, "it is settled");
+        expect_settled(RUN_FAILED, "could not be started: Cannot allocate memory");
+}
+
+/* The locks go when the last of its processes has. */
+Test(run, what_it_leaves_keeps_its_locks) {
+        start_one("");
+        service_newest()->lingers = true;
+        service_exit(service_newest(), 0);
+        serve_for(USEC_PER_SEC);
+        cr_expect_eq(server_count(LOCK_PATH), 1);
+        cr_expect_eq(server_count(OPEN_PATH), 1);
+        service_empty(service_newest());
+        expect_settled(RUN_SUCCEEDED, "");
+}
+
+/* ---- its locks, its session ---- */
+
+static char *contender_path(void) {
+        _cleanup_(run_record_freep) RunRecord *record = record_there();
+
+        return g_strdup(record->locks[0]);
+}
+
+Test(run, one_whose_lock_somebody_deletes_is_stopped) {
+        g_autofree char *path = NULL;
+
+        start_one("");
+        path = contender_path();
+        server_delete(path);
+        expect_settled(RUN_INTERRUPTED, "its locks were lost");
+        cr_expect_eq(service_newest()->stops, 1);
+}
+
+/* Others may have the locks already: it is killed, and settled in the next session. */
+Test(run, one_whose_session_is_lost_is_killed) {
+        int64_t before;
+
+        start_one("");
+        before = last_session;
+        server_expire(before);
+        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
+        cr_expect_geq(service_newest()->kills, 1);
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
+        expect_settled(RUN_INTERRUPTED, "the ZooKeeper session was lost");
+        cr_expect_neq(last_session, before);
+}
+
+/* It is obeyed late: what is left is not settled before. */
+Test(run, it_is_settled_when_it_is_gone_and_not_before) {
+        start_one("");
+        service_manager.deaf = true;
+        server_expire(last_session);
+        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
+        serve_for(USEC_PER_SEC);
+        cr_expect_eq(server_count(OPEN_PATH), 1);
+        service_obey(service_newest());
+        expect_settled(RUN_INTERRUPTED, "the ZooKeeper session was lost");
+}
+
+/* ---- its daemon ---- */
+
+static void leave_it(void) {
+        start_one("");
+        close_daemon();
+}
+
+Test(run, the_next_daemon_finds_it_and_goes_on) {
+        leave_it();
+        open_daemon_again();
+        await(is_running, "it is found");
+        cr_expect_eq(started->len, 1);
+        service_exit(service_newest(), 0);
+        expect_settled(RUN_SUCCEEDED, "");
+        cr_expect(is_forgotten());
+}
+
+/* Nobody was there when it ended. */
+Test(run, one_that_ended_meanwhile_has_its_result) {
+        leave_it();
+        service_exit(service_newest(), 3);
+        open_daemon_again();
+        expect_settled(RUN_FAILED, "exit-code");
+}
+
+Test(run, one_without_a_unit_is_unknown) {
+        leave_it();
+        service_vanish(service_newest());
+        open_daemon_again();
+        expect_settled(RUN_UNKNOWN,
+                       "claimed, but its unit is not there: it may or may not have run");
+}
+
+static void boot_before(RunRecord *record) {
+        g_free(record->boot);
+        record->boot = g_strdup("00000000000000000000000000000000");
+}
+
+Test(run, one_of_before_a_reboot_was_interrupted) {
+        leave_it();
+        service_vanish(service_newest());
+        alter_record(boot_before);
+        open_daemon_again();
+        expect_settled(RUN_INTERRUPTED, "the node was rebooted");
+}
+
+Test(run, one_that_cannot_be_looked_for_is_unknown) {
+        leave_it();
+        service_manager.start_error = -ENOMEM;
+        open_daemon_again();
+        await(is_over, "it is settled");
+        expect_state(RUN_UNKNOWN);
+}
+
+/* The session was lost while nobody was there: so were the locks. */
+Test(run, one_whose_session_is_gone_is_ended) {
+        leave_it();
+        server_expire(last_session);
+        open_daemon();
+        await(is_over, "it is settled");
+        expect_state(RUN_INTERRUPTED);
+        cr_expect_not(service_is_alive(service_newest()));
+}
+
+static bool is_ready(void) {
+        return coordinator->node->ready;
+}
+
+/* The claim's answer was lost with its daemon, so nobody started it. */
+Test(run, a_claim_without_a_start_is_unknown) {
+        server.hold_claims = true;
+        due_soon("");
+        await(has_claimed, "a claim");
+        close_daemon();
+        server.hold_claims = false;
+        open_daemon_again();
+        await(is_ready, "ready");
+        expect_settled(RUN_UNKNOWN,
+                       "claimed, but its unit is not there: it may or may not have run");
+        cr_expect_eq(started->len, 0);
+}
+
+/* ---- claims whose answers come late, or not ---- */
+
+static unsigned tries;
+
+static ServerWay lose_first_answer(const ZkCall *call) {
+        return is_claim(call) && tries++ == 0 ? SERVER_LOSE_ANSWER : SERVER_ANSWER;
+}
+
+static ServerWay lose_first_claim(const ZkCall *call) {
+        return is_claim(call) && tries++ == 0 ? SERVER_LOSE : SERVER_ANSWER;
+}
+
+Test(run, a_claim_whose_answer_is_lost_is_read_back) {
+        server.way = lose_first_answer;
+        due_soon("");
+        await(is_running, "it is started");
+        cr_expect_eq(tries, 1);
+        service_exit(service_newest(), 0);
+        expect_settled(RUN_SUCCEEDED, "");
+}
+
+Test(run, a_claim_that_is_lost_is_made_again) {
+        server.way = lose_first_claim;
+        due_soon("");
+        await(is_running, "it is started");
+        cr_expect_eq(tries, 2);
+        service_exit(service_newest(), 0);
+        expect_settled(RUN_SUCCEEDED, "");
+}
+
+/* Its lock goes while the claim's answer is on its way: what was claimed is not started. */
+Test(run, one_whose_lock_goes_during_its_claim_is_not_started) {
+        g_autofree char *path = NULL;
+
+        server.hold_claims = true;
+        due_soon("");
+        await(has_claimed, "a claim");
+        path = contender_path();
+        server_delete(path);
+        serve_for(100 * USEC_PER_MSEC);
+        server_release();
+        await(is_claimed_and_over, "it is settled");
+        expect_settled(RUN_INTERRUPTED, "not started: its locks were lost right after the claim");
+        cr_expect_eq(started->len, 0);
+}
+
+Test(run, one_without_locks_is_claimed_by_its_member) {
+        start_one("    lock: none\n");
+        cr_expect_eq(server_count(LOCK_PATH), 0);
+        service_exit(service_newest(), 0);
+        expect_settled(RUN_SUCCEEDED, "");
 }

@@ -1,0 +1,283 @@
+/* See housekeeping.h. One job after another: its ledger, what stands beside its records, its
+ * records; these go first, and the ledger with what is left in one transaction that names the
+ * version on which all of it was decided. Whoever adds the job again meanwhile writes the ledger,
+ * and keeps it. */
+#include "housekeeping.h"
+
+#include <string.h>
+
+#include "ledger.h"
+#include "log.h"
+#include "message-id.h"
+#include "paths.h"
+#include "zk-ops.h"
+
+#define FIRST_LOOK (10 * USEC_PER_MINUTE)
+#define LOOK_PERIOD (1 * USEC_PER_HOUR)
+/* In one transaction. */
+#define DELETE_MAX 64
+
+struct Housekeeping {
+        Coordinator *coordinator; /* weak: owns us */
+        sd_event_source *timer;
+        ZkCall *call;
+        GHashTable *ledgers; /* a set: the jobs that have one */
+        GQueue *candidates;  /* names of jobs that our files do not have */
+        char *job, *path;    /* the one that is looked at */
+        int32_t version;     /* of its ledger */
+        GPtrArray *beside;   /* paths of what stands beside its records */
+};
+
+static void housekeeping_next(Housekeeping *housekeeping);
+static void housekeeping_list_records(Housekeeping *housekeeping);
+
+static void housekeeping_drop_job(Housekeeping *housekeeping) {
+        g_clear_pointer(&housekeeping->job, g_free);
+        g_clear_pointer(&housekeeping->path, g_free);
+        g_ptr_array_set_size(housekeeping->beside, 0);
+}
+
+static void housekeeping_cancel(Housekeeping *housekeeping) {
+        housekeeping->call = zk_call_free(housekeeping->call);
+        g_hash_table_remove_all(housekeeping->ledgers);
+        g_queue_clear_full(housekeeping->candidates, g_free);
+        housekeeping_drop_job(housekeeping);
+}
+
+static Zk *housekeeping_zk(const Housekeeping *housekeeping) {
+        return node_zk(housekeeping->coordinator->node);
+}
+
+static const char *housekeeping_root(const Housekeeping *housekeeping) {
+        return housekeeping->coordinator->config->root;
+}
+
+/* ---- lock directories ---- */
+
+/* What is not empty, or gone already, is refused by the server. */
+static void housekeeping_on_locks(const ZkReply *reply, void *userdata) {
+        Housekeeping *housekeeping = userdata;
+        g_autofree char *prefix = resource_of_job(""),
+                        *parent = path_locks(housekeeping_root(housekeeping));
+
+        housekeeping->call = NULL;
+        for (size_t i = 0; i < reply->n_children; i++) {
+                const char *name = reply->children[i], *job = name + strlen(prefix);
+                g_autofree char *path = g_strconcat(parent, "/", name, NULL);
+
+                if (g_str_has_prefix(name, prefix) &&
+                    !g_hash_table_contains(housekeeping->ledgers, job) &&
+                    !g_hash_table_contains(housekeeping->coordinator->jobs, job))
+                        (void)zk_delete(housekeeping_zk(housekeeping), path, -1, NULL, NULL, NULL);
+        }
+        housekeeping_cancel(housekeeping);
+}
+
+static void housekeeping_list_locks(Housekeeping *housekeeping) {
+        g_autofree char *path = path_locks(housekeeping_root(housekeeping));
+
+        if (zk_get_children(housekeeping_zk(housekeeping), path, housekeeping_on_locks,
+                            housekeeping, &housekeeping->call, NULL, NULL, NULL) < 0)
+                housekeeping_cancel(housekeeping);
+}
+
+/* ---- a job's tree ---- */
+
+static void housekeeping_on_deleted(const ZkReply *reply, void *userdata) {
+        const LogAbout about = {.message_id = MESSAGE_RELOADED,
+                                .job = ((Housekeeping *)userdata)->job};
+        Housekeeping *housekeeping = userdata;
+
+        housekeeping->call = NULL;
+        if (reply->code == ZK_OK) {
+                log_info(&about, "the job was removed long ago: its history is deleted");
+                g_hash_table_remove(housekeeping->ledgers, housekeeping->job);
+        }
+        housekeeping_next(housekeeping);
+}
+
+static void housekeeping_delete_rest(Housekeeping *housekeeping) {
+        g_autoptr(GArray) ops = zk_ops_new();
+
+        for (guint i = 0; i < housekeeping->beside->len; i++)
+                zk_ops_add(ops, ZK_OP_DELETE, housekeeping->beside->pdata[i], NULL, -1);
+        zk_ops_add(ops, ZK_OP_DELETE, housekeeping->path, NULL, housekeeping->version);
+        if (zk_ops_send(ops, housekeeping_zk(housekeeping), housekeeping_on_deleted, housekeeping,
+                        &housekeeping->call) < 0)
+                housekeeping_cancel(housekeeping);
+}
+
+static void housekeeping_on_records_deleted(const ZkReply *reply, void *userdata) {
+        Housekeeping *housekeeping = userdata;
+
+        housekeeping->call = NULL;
+        if (reply->code == ZK_OK)
+                housekeeping_list_records(housekeeping);
+        else
+                housekeeping_next(housekeeping);
+}
+
+static void housekeeping_on_records(const ZkReply *reply, void *userdata) {
+        Housekeeping *housekeeping = userdata;
+        g_autoptr(GArray) ops = zk_ops_new();
+        g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
+        bool foreign = reply->code != ZK_OK && reply->code != ZK_NO_NODE;
+
+        housekeeping->call = NULL;
+        for (size_t i = 0; i < reply->n_children; i++)
+                foreign |= !run_id_is_valid(reply->children[i]);
+        if (foreign) {
+                housekeeping_next(housekeeping);
+                return;
+        }
+        if (reply->n_children == 0) {
+                housekeeping_delete_rest(housekeeping);
+                return;
+        }
+        zk_ops_add(ops, ZK_OP_CHECK, housekeeping->path, NULL, housekeeping->version);
+        for (size_t i = 0; i < MIN(reply->n_children, DELETE_MAX); i++) {
+                g_ptr_array_add(paths, path_run(housekeeping_root(housekeeping), housekeeping->job,
+                                                reply->children[i]));
+                zk_ops_add(ops, ZK_OP_DELETE, paths->pdata[i], NULL, -1);
+        }
+        if (zk_ops_send(ops, housekeeping_zk(housekeeping), housekeeping_on_records_deleted,
+                        housekeeping, &housekeeping->call) < 0)
+                housekeeping_cancel(housekeeping);
+}
+
+static void housekeeping_list_records(Housekeeping *housekeeping) {
+        g_autofree char *path = path_runs(housekeeping_root(housekeeping), housekeeping->job);
+
+        if (zk_get_children(housekeeping_zk(housekeeping), path, housekeeping_on_records,
+                            housekeeping, &housekeeping->call, NULL, NULL, NULL) < 0)
+                housekeeping_cancel(housekeeping);
+}
+
+static void housekeeping_on_beside(const ZkReply *reply, void *userdata) {
+        Housekeeping *housekeeping = userdata;
+        bool foreign = reply->code != ZK_OK;
+
+        housekeeping->call = NULL;
+        for (size_t i = 0; i < reply->n_children; i++) {
+                const char *name = reply->children[i];
+
+                foreign |= strcmp(name, "runs") != 0 && !g_str_has_prefix(name, "damaged-");
+                g_ptr_array_add(housekeeping->beside,
+                                g_strconcat(housekeeping->path, "/", name, NULL));
+        }
+        if (foreign)
+                housekeeping_next(housekeeping);
+        else
+                housekeeping_list_records(housekeeping);
+}
+
+/* Return: whether it was withdrawn for good, long ago, and nothing of it is under way. */
+static bool is_forgotten(const Housekeeping *housekeeping, const Ledger *ledger) {
+        const ClockSkew *skew = &housekeeping->coordinator->node->skew;
+
+        return !*ledger->digest && !ledger->withdrawn && !ledger_first_claimed(ledger) &&
+               clock_skew_is_known(skew, clock_realtime(), clock_boottime()) &&
+               !node_is_skewed(housekeeping->coordinator->node) &&
+               usec_add((usec_t)ledger->from * USEC_PER_SEC, HOUSEKEEPING_KEEP) < clock_realtime();
+}
+
+static void housekeeping_on_ledger(const ZkReply *reply, void *userdata) {
+        Housekeeping *housekeeping = userdata;
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        housekeeping->call = NULL;
+        housekeeping->version = reply->stat.version;
+        if (reply->code != ZK_OK || ledger_decode(reply->data, reply->data_size, &ledger) < 0 ||
+            !is_forgotten(housekeeping, ledger)) {
+                housekeeping_next(housekeeping);
+                return;
+        }
+        if (zk_get_children(housekeeping_zk(housekeeping), housekeeping->path,
+                            housekeeping_on_beside, housekeeping, &housekeeping->call, NULL, NULL,
+                            NULL) < 0)
+                housekeeping_cancel(housekeeping);
+}
+
+static void housekeeping_next(Housekeeping *housekeeping) {
+        housekeeping_drop_job(housekeeping);
+        housekeeping->job = g_queue_pop_head(housekeeping->candidates);
+        if (!housekeeping->job) {
+                housekeeping_list_locks(housekeeping);
+                return;
+        }
+        housekeeping->path = path_job(housekeeping_root(housekeeping), housekeeping->job);
+        if (zk_get(housekeeping_zk(housekeeping), housekeeping->path, housekeeping_on_ledger,
+                   housekeeping, &housekeeping->call, NULL, NULL, NULL) < 0)
+                housekeeping_cancel(housekeeping);
+}
+
+/* ---- a look ---- */
+
+static void housekeeping_on_jobs(const ZkReply *reply, void *userdata) {
+        Housekeeping *housekeeping = userdata;
+
+        housekeeping->call = NULL;
+        if (reply->code != ZK_OK)
+                return;
+        for (size_t i = 0; i < reply->n_children; i++) {
+                const char *name = reply->children[i];
+
+                g_hash_table_add(housekeeping->ledgers, g_strdup(name));
+                if (!g_hash_table_contains(housekeeping->coordinator->jobs, name))
+                        g_queue_push_tail(housekeeping->candidates, g_strdup(name));
+        }
+        housekeeping_next(housekeeping);
+}
+
+void housekeeping_look(Housekeeping *housekeeping) {
+        g_autofree char *path = path_jobs(housekeeping_root(housekeeping));
+
+        if (housekeeping->call || !housekeeping_zk(housekeeping) ||
+            coordinator_member_rank(housekeeping->coordinator, "housekeeping") != 0)
+                return;
+        housekeeping_cancel(housekeeping);
+        /* Nothing that is old is judged by a clock that was not compared lately. */
+        coordinator_measure_clock(housekeeping->coordinator);
+        (void)zk_get_children(housekeeping_zk(housekeeping), path, housekeeping_on_jobs,
+                              housekeeping, &housekeeping->call, NULL, NULL, NULL);
+}
+
+static int housekeeping_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        (void)usec;
+        housekeeping_look(userdata);
+        return sd_event_source_set_time_relative(source, LOOK_PERIOD);
+}
+
+void housekeeping_start(Housekeeping *housekeeping) {
+        housekeeping_reset(housekeeping);
+        if (sd_event_add_time_relative(housekeeping->coordinator->event, &housekeeping->timer,
+                                       CLOCK_MONOTONIC, FIRST_LOOK, USEC_PER_MINUTE,
+                                       housekeeping_on_timer, housekeeping) >= 0)
+                (void)sd_event_source_set_enabled(housekeeping->timer, SD_EVENT_ON);
+}
+
+void housekeeping_reset(Housekeeping *housekeeping) {
+        housekeeping_cancel(housekeeping);
+        housekeeping->timer = sd_event_source_disable_unref(housekeeping->timer);
+}
+
+Housekeeping *housekeeping_new(Coordinator *coordinator) {
+        Housekeeping *housekeeping = g_new0(Housekeeping, 1);
+
+        housekeeping->coordinator = coordinator;
+        housekeeping->ledgers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        housekeeping->candidates = g_queue_new();
+        housekeeping->beside = g_ptr_array_new_with_free_func(g_free);
+        return housekeeping;
+}
+
+Housekeeping *housekeeping_free(Housekeeping *housekeeping) {
+        if (!housekeeping)
+                return NULL;
+        housekeeping_reset(housekeeping);
+        g_hash_table_unref(housekeeping->ledgers);
+        g_queue_free(housekeeping->candidates);
+        g_ptr_array_unref(housekeeping->beside);
+        g_free(housekeeping);
+        return NULL;
+}

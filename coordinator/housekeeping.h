@@ -1,0 +1,22 @@
+/* Housekeeping: what nobody needs any more is deleted from ZooKeeper, now and then, by the one node
+ * that ranks first for it: the ledgers and records of jobs that all files lost long ago, and the
+ * lock directories of jobs that have no ledger. A tree in which something stands that is not
+ * jobkeeper's is left as it is, and so is a lock directory in which somebody stands.
+ */
+#pragma once
+
+#include "coordinator.h"
+
+/* The history of a job that was removed can be read for so long. */
+#define HOUSEKEEPING_KEEP (30 * USEC_PER_DAY)
+
+Housekeeping *housekeeping_new(Coordinator *coordinator);
+Housekeeping *housekeeping_free(Housekeeping *housekeeping);
+DEFINE_CLEANUP(Housekeeping, housekeeping_free);
+
+/* There is a session: looks in a while, and then now and then. */
+void housekeeping_start(Housekeeping *housekeeping);
+/* Looks now. */
+void housekeeping_look(Housekeeping *housekeeping);
+/* The session is gone. */
+void housekeeping_reset(Housekeeping *housekeeping);

@@ -1,0 +1,164 @@
+/* What is deleted from ZooKeeper in the end, and what never is, in a whole daemon
+ * (daemon-fixture.h). */
+#include "daemon-fixture.h"
+#include "housekeeping.h"
+#include "ledger.h"
+#include "paths.h"
+
+#define ROOT "/jobkeeper"
+#define OLD ROOT "/jobs/old"
+#define OLD_LOCK ROOT "/locks/job:old"
+#define MONTH INT64_C(2678400)
+
+static bool is_ready(void) {
+        return coordinator->node->ready;
+}
+
+static bool knows_the_clock(void) {
+        return clock_skew_is_known(&coordinator->node->skew, clock_realtime(), clock_boottime());
+}
+
+static void setup_ready(void) {
+        setup();
+        write_job("    every: 300d\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_ready, "ready");
+        await(knows_the_clock, "the clock was compared");
+}
+
+TestSuite(housekeeping, .init = setup_ready, .fini = teardown);
+
+/* A job that was withdrawn for good so many seconds ago, and a run of it. */
+static void make_old(int64_t age, const char *digest) {
+        int64_t then = (int64_t)(clock_realtime() / USEC_PER_SEC) - age;
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(then, digest);
+        g_autofree char *data = ledger_encode(ledger);
+
+        server_create(OLD, data, 0);
+        server_create(OLD "/runs", "", 0);
+        server_create(OLD_LOCK, "", 0);
+        for (unsigned i = 0; i < 100; i++) {
+                g_autofree char *path = g_strdup_printf(OLD "/runs/%u-1", 1000000000 + i);
+                server_create(path, "{}", 0);
+        }
+}
+
+/* A look that finds something to delete takes several flights. */
+static void look(void) {
+        housekeeping_look(coordinator->housekeeping);
+        serve_for(300 * USEC_PER_MSEC);
+}
+
+static bool is_deleted(void) {
+        return !server_node(OLD) && !server_node(OLD_LOCK);
+}
+
+static void expect_left(unsigned n_runs) {
+        look();
+        cr_expect_not_null(server_node(OLD));
+        cr_expect_not_null(server_node(OLD_LOCK));
+        cr_expect_eq(server_count(OLD "/runs"), n_runs);
+}
+
+Test(housekeeping, a_job_that_was_removed_long_ago_goes) {
+        make_old(MONTH, "");
+        server_create(OLD "/damaged-1000000000-1", "][", 0);
+        housekeeping_look(coordinator->housekeeping);
+        await(is_deleted, "it is deleted");
+}
+
+Test(housekeeping, one_that_was_removed_lately_stays) {
+        make_old(MONTH / 2, "");
+        expect_left(100);
+}
+
+Test(housekeeping, one_that_other_nodes_have_stays) {
+        make_old(MONTH, "d");
+        expect_left(100);
+}
+
+Test(housekeeping, one_with_a_run_under_way_stays) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        _cleanup_(run_record_freep) RunRecord *run = run_record_new("old", "1000000000-m1");
+        g_autofree char *data = NULL;
+
+        make_old(MONTH, "");
+        cr_assert_eq(ledger_decode(server_data(OLD), strlen(server_data(OLD)), &ledger), 0);
+        cr_assert_eq(ledger_claim(ledger, run), 0);
+        data = ledger_encode(ledger);
+        server_set(server_node(OLD), data);
+        expect_left(100);
+}
+
+Test(housekeeping, one_with_something_foreign_stays) {
+        make_old(MONTH, "");
+        server_create(OLD "/notes", "do not delete", 0);
+        expect_left(100);
+}
+
+Test(housekeeping, so_does_one_with_something_foreign_among_its_records) {
+        make_old(MONTH, "");
+        server_create(OLD "/runs/notes", "do not delete", 0);
+        expect_left(101);
+}
+
+Test(housekeeping, a_ledger_that_is_none_stays) {
+        make_old(MONTH, "");
+        server_set(server_node(OLD), "][");
+        expect_left(100);
+}
+
+/* Somebody adds the job again while it is being deleted. */
+static ServerWay added_again(const ZkCall *call) {
+        if (call_has(call, ZK_OP_DELETE, "/runs/"))
+                server_set(server_node(OLD), "{}");
+        return SERVER_ANSWER;
+}
+
+Test(housekeeping, one_that_is_added_again_meanwhile_stays) {
+        make_old(MONTH, "");
+        server.way = added_again;
+        expect_left(100);
+}
+
+Test(housekeeping, a_lock_directory_in_which_somebody_stands_stays) {
+        make_old(MONTH, "");
+        server_create(OLD_LOCK "/_c_x-__WRIT__0000000000", "", 99);
+        look();
+        cr_expect_null(server_node(OLD));
+        cr_expect_not_null(server_node(OLD_LOCK));
+}
+
+Test(housekeeping, only_lock_directories_of_jobs_go) {
+        server_create(ROOT "/locks/data", "", 0);
+        server_create(ROOT "/locks/job:never", "", 0);
+        server_create(ROOT "/locks/job:a", "", 0);
+        look();
+        cr_expect_not_null(server_node(ROOT "/locks/data"));
+        cr_expect_not_null(server_node(ROOT "/locks/job:a"));
+        cr_expect_null(server_node(ROOT "/locks/job:never"));
+}
+
+/* ---- what a dead node leaves ---- */
+
+static bool n2_is_deleted(void) {
+        return !server_node(ROOT "/open/n2");
+}
+
+Test(housekeeping, the_directory_of_a_node_that_is_gone_goes) {
+        close_daemon();
+        server_create(ROOT "/open/n2", "", 0);
+        open_daemon_again();
+        await(n2_is_deleted, "it is deleted");
+        cr_expect_not_null(server_node(ROOT "/open/n1"));
+}
+
+Test(housekeeping, one_with_something_foreign_in_it_does_not) {
+        close_daemon();
+        server_create(ROOT "/open/n2", "", 0);
+        server_create(ROOT "/open/n2/notes", "", 0);
+        open_daemon_again();
+        await(is_ready, "ready");
+        serve_for(3 * USEC_PER_SEC);
+        cr_expect_not(n2_is_deleted());
+}
