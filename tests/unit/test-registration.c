@@ -78,3 +78,56 @@ Test(registration, what_the_session_lost_in_this_process_left_is_replaced) {
         await(is_ready, "ready");
         cr_expect_neq(server_node(PATH)->stat.ephemeral_owner, before);
 }
+
+/* ---- what it costs the others ---- */
+
+static usec_t measured_before;
+
+static bool is_measured_anew(void) {
+        return coordinator->node->skew.measured > measured_before;
+}
+
+/* Each change of our node is read by all of them. */
+Test(registration, measuring_the_clock_disturbs_nobody) {
+        int32_t version;
+
+        begin();
+        serve_for(USEC_PER_SEC / 5);
+        version = server_node(PATH)->stat.version;
+        measured_before = coordinator->node->skew.measured;
+        coordinator_measure_clock(coordinator);
+        await(is_measured_anew, "it is measured");
+        cr_expect_eq(server_node(PATH)->stat.version, version);
+}
+
+/* Its directory is made again where somebody deleted it. */
+Test(registration, the_clock_is_measured_again_after_its_node_was_deleted) {
+        begin();
+        server_delete("/jobkeeper/open/n1");
+        measured_before = coordinator->node->skew.measured;
+        for (unsigned i = 0; i < 30 && !is_measured_anew(); i++) {
+                coordinator_measure_clock(coordinator);
+                serve_for(USEC_PER_SEC / 10);
+        }
+        cr_expect(is_measured_anew());
+}
+
+static bool says_all(void) {
+        return strstr(server_data(PATH), "\"job-49\"");
+}
+
+Test(registration, much_that_changes_is_written_once) {
+        int32_t version;
+
+        begin();
+        serve_for(USEC_PER_SEC / 5);
+        version = server_node(PATH)->stat.version;
+        for (unsigned i = 0; i < 50; i++) {
+                g_autofree char *job = g_strdup_printf("job-%u", i);
+                members_set_unfit(coordinator->members, job, "why");
+                members_publish(coordinator->members);
+                turn();
+        }
+        await(says_all, "it says all");
+        cr_expect_leq(server_node(PATH)->stat.version - version, 2);
+}
