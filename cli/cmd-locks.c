@@ -2,6 +2,7 @@
 #include "cmd-locks.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "bus-client.h"
 #include "exit-code.h"
@@ -49,7 +50,8 @@ static void on_session(Session *session, SessionEvent event, void *userdata) {
         if (event == SESSION_EVENT_CLOSED)
                 (void)sd_event_exit(own->event, 0);
         else if (event == SESSION_EVENT_CONNECTED && !own->look && !own->report &&
-                 lock_look_new(session, own->config, own->resource, on_look, own, &own->look) < 0)
+                 lock_look_new(session, own->config, own->resource, geteuid() == 0, on_look, own,
+                               &own->look) < 0)
                 session_close(session);
 }
 

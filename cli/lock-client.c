@@ -27,7 +27,7 @@ int client_call(LockClient *client, sd_bus_slot **slot, const char *method, usec
                 sd_bus_message_handler_t func, const char *types, ...) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
         va_list arguments;
-        int r = sd_bus_message_new_method_call(client->bus, &message, BUS_NAME, BUS_PATH,
+        int r = sd_bus_message_new_method_call(client->bus, &message, BUS_NAME_ROOT, BUS_PATH,
                                                BUS_INTERFACE, method);
 
         *slot = sd_bus_slot_unref(*slot);
@@ -165,10 +165,12 @@ static int client_bus(LockClient *client) {
         if (r >= 0)
                 r = sd_bus_attach_event(client->bus, client->event, SD_EVENT_PRIORITY_NORMAL);
         if (r >= 0)
-                r = sd_bus_match_signal_async(client->bus, &client->signals, BUS_NAME, BUS_PATH,
-                                              BUS_INTERFACE, NULL, client_on_signal, NULL, client);
+                r = sd_bus_match_signal_async(client->bus, &client->signals, BUS_NAME_ROOT,
+                                              BUS_PATH, BUS_INTERFACE, NULL, client_on_signal, NULL,
+                                              client);
         if (r >= 0)
-                r = bus_owner_new(client->bus, BUS_NAME, client_on_owner, client, &client->daemon);
+                r = bus_owner_new(client->bus, BUS_NAME_ROOT, client_on_owner, client,
+                                  &client->daemon);
         return r;
 }
 

@@ -264,7 +264,8 @@ static void on_survey(LockSurvey *survey, int error, void *userdata) {
         json_t *report = NULL;
 
         if (error == 0 && wrapper->notice) {
-                report = lock_report(lock_survey_entries(survey), NULL, NULL, clock_realtime());
+                report =
+                    lock_report(lock_survey_entries(survey), NULL, NULL, clock_realtime(), false);
                 lock_notice_take(wrapper->notice, report);
                 json_decref(report);
         }

@@ -4,9 +4,6 @@
 #include "answer.h"
 #include "bus-interface.h"
 
-static void locks_done(Answer *answer) {
-}
-
 static void on_look(LockLook *look, int error, json_t *report, void *userdata) {
         Answer *answer = userdata;
 
@@ -20,8 +17,8 @@ static void on_look(LockLook *look, int error, json_t *report, void *userdata) {
                 answer_reply(answer, report);
 }
 
-int answer_locks(Coordinator *coordinator, GHashTable *owner, sd_bus_message *message,
-                 sd_bus_error *error) {
+int answer_locks(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
+        const Coordinator *coordinator = owner->coordinator;
         g_autofree char *fault = NULL;
         const char *resource = NULL;
         Answer *answer = NULL;
@@ -36,9 +33,9 @@ int answer_locks(Coordinator *coordinator, GHashTable *owner, sd_bus_message *me
                 return sd_bus_error_setf(error, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session%s%s",
                                          *session_fault(coordinator->session) ? ": " : "",
                                          session_fault(coordinator->session));
-        answer = answer_new(coordinator, owner, message, locks_done);
+        answer = answer_new(owner, message, NULL);
         if (lock_look_new(coordinator->session, coordinator->config, *resource ? resource : NULL,
-                          on_look, answer, &answer->look) < 0)
+                          owner->privileged, on_look, answer, &answer->look) < 0)
                 answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
         return 1;
 }

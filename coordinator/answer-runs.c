@@ -12,6 +12,7 @@
 #include "requests.h"
 #include "run.h"
 #include "scheduled-job.h"
+#include "status-report.h"
 
 #define HISTORY_LIMIT_MAX 1000
 #define NEXT_COUNT_MAX 1000
@@ -40,6 +41,12 @@ static gint newest_first(gconstpointer a, gconstpointer b) {
 static void history_done(Answer *answer) {
         json_t *object, *runs;
 
+        if (answer->missing && !jobset_find(answer_coordinator(answer)->jobset, answer->job)) {
+                answer_error(answer, BUS_ERROR_NO_SUCH_JOB,
+                             "there is no job \"%s\" on this node, and no history of one",
+                             answer->job);
+                return;
+        }
         if (answer->broken) {
                 answer_error(answer, BUS_ERROR_NOT_CONNECTED,
                              "the connection to ZooKeeper broke while the history was read");
@@ -66,7 +73,6 @@ static RunRecord *unreadable_record(const char *job, const char *run) {
 
 static void on_record(Answer *answer, const char *name, const ZkReply *reply) {
         RunRecord *record = NULL;
-        g_autofree char *key = NULL;
 
         if (reply->code == ZK_NO_NODE) /* pruned by now, or not there yet */
                 return;
@@ -77,9 +83,7 @@ static void on_record(Answer *answer, const char *name, const ZkReply *reply) {
         if (run_record_decode(reply->data, reply->data_size, &record) < 0)
                 record = unreadable_record(answer->job, name);
         record->token = reply->stat.czxid;
-        key = run_key(record->job, record->run);
-        if (record->state == RUN_CLAIMED && g_hash_table_contains(answer->coordinator->runs, key))
-                record->state = RUN_RUNNING;
+        status_refine(answer_coordinator(answer), record);
         g_ptr_array_add(answer->records, record);
 }
 
@@ -90,20 +94,22 @@ static gint name_newest_first(gconstpointer a, gconstpointer b) {
 static void on_records_listed(Answer *answer, const char *tag, const ZkReply *reply) {
         g_autoptr(GPtrArray) names = g_ptr_array_new();
 
-        answer->broken = reply->code != ZK_OK && reply->code != ZK_NO_NODE;
+        answer->missing = reply->code == ZK_NO_NODE;
+        answer->broken = reply->code != ZK_OK && !answer->missing;
         for (size_t i = 0; reply->code == ZK_OK && i < reply->n_children; i++)
                 g_ptr_array_add(names, (char *)reply->children[i]);
         g_ptr_array_sort(names, name_newest_first);
         for (guint i = 0; i < names->len && i < answer->limit; i++) {
-                g_autofree char *path =
-                    path_run(answer->coordinator->config->root, answer->job, names->pdata[i]);
+                g_autofree char *path = path_run(answer_coordinator(answer)->config->root,
+                                                 answer->job, names->pdata[i]);
                 if (answer_get(answer, path, names->pdata[i], on_record) < 0)
                         answer->broken = true;
         }
 }
 
-int answer_history(Coordinator *coordinator, GHashTable *owner, sd_bus_message *message,
-                   sd_bus_error *error) {
+/* Also of a job that left all files: its runs are there for as long as its records are. */
+int answer_history(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
+        const Coordinator *coordinator = owner->coordinator;
         g_autofree char *path = NULL;
         const char *job;
         uint32_t limit;
@@ -112,11 +118,11 @@ int answer_history(Coordinator *coordinator, GHashTable *owner, sd_bus_message *
 
         if (r < 0)
                 return r;
-        if (!g_hash_table_contains(coordinator->jobs, job))
+        if (!name_is_valid(job))
                 return no_such_job(error, job);
         if (session_state(coordinator->session) != SESSION_CONNECTED)
                 return not_connected(coordinator, error);
-        answer = answer_new(coordinator, owner, message, history_done);
+        answer = answer_new(owner, message, history_done);
         answer->job = g_strdup(job);
         answer->limit = limit ? MIN(limit, HISTORY_LIMIT_MAX) : HISTORY_LIMIT_MAX;
         path = path_runs(coordinator->config->root, job);
@@ -127,38 +133,52 @@ int answer_history(Coordinator *coordinator, GHashTable *owner, sd_bus_message *
 
 /* ---- next ---- */
 
-int answer_next(Coordinator *coordinator, sd_bus_message *message, sd_bus_error *error) {
-        const JobSpec *spec;
-        const char *job;
-        uint32_t count;
-        json_t *object, *ticks;
-        g_autofree char *schedule = NULL, *text = NULL;
-        int64_t tick = (int64_t)(clock_realtime() / USEC_PER_SEC);
+/* Up to a thousand ticks, of a schedule that may be hard to find ticks of: a few at a time. */
+static bool next_step(void *userdata) {
+        Answer *answer = userdata;
+        const JobSpec *spec = jobset_find(answer_coordinator(answer)->jobset, answer->job);
+        const Schedule *schedule = spec ? spec->schedule : NULL;
+        g_autofree char *text = NULL;
+        json_t *object = NULL;
+
+        if (schedule && json_array_size(answer->ticks) < answer->limit &&
+            schedule_next(schedule, answer->tick, &answer->tick)) {
+                json_array_append_new(answer->ticks, json_integer(answer->tick));
+                return true;
+        }
+        text = schedule ? schedule_to_string(schedule) : NULL;
+        object = json_object();
+        json_object_set_new(object, "job", json_string(answer->job));
+        json_object_set_new(object, "schedule", text ? json_string(text) : json_null());
+        json_object_set(object, "ticks", answer->ticks);
+        answer_reply(answer, object);
+        return false;
+}
+
+int answer_next(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
+        Coordinator *coordinator = owner->coordinator;
+        uint32_t count = 0;
+        const char *job = NULL;
+        Answer *answer = NULL;
         int r = sd_bus_message_read(message, "su", &job, &count);
 
         if (r < 0)
                 return r;
-        spec = jobset_find(coordinator->jobset, job);
-        if (!spec)
+        if (!jobset_find(coordinator->jobset, job))
                 return no_such_job(error, job);
-        ticks = json_array();
-        schedule = spec->schedule ? schedule_to_string(spec->schedule) : NULL;
-        for (uint32_t i = 0; spec->schedule && i < MIN(count, NEXT_COUNT_MAX) &&
-                             schedule_next(spec->schedule, tick, &tick);
-             i++)
-                json_array_append_new(ticks, json_integer(tick));
-        object = json_object();
-        json_object_set_new(object, "job", json_string(job));
-        json_object_set_new(object, "schedule", schedule ? json_string(schedule) : json_null());
-        json_object_set_new(object, "ticks", ticks);
-        text = json_line_dump(object);
-        return sd_bus_reply_method_return(message, "s", text);
+        answer = answer_new(owner, message, NULL);
+        answer_is_patient(answer);
+        answer->job = g_strdup(job);
+        answer->limit = MIN(count, NEXT_COUNT_MAX);
+        answer->ticks = json_array();
+        answer->tick = (int64_t)(clock_realtime() / USEC_PER_SEC);
+        r = slice_new(coordinator->event, next_step, answer, &answer->slice);
+        if (r < 0)
+                answer_error(answer, BUS_ERROR_FAILED, "%s", g_strerror(-r));
+        return 1;
 }
 
 /* ---- run ---- */
-
-static void run_done(Answer *answer) {
-}
 
 static void on_request_written(int error, const char *run, void *userdata) {
         Answer *answer = userdata;
@@ -185,7 +205,7 @@ static int on_caller(sd_bus_message *reply, void *userdata, sd_bus_error *error)
         if (!sd_bus_message_is_method_error(reply, NULL) &&
             sd_bus_message_read(reply, "u", &uid) >= 0)
                 who = g_strdup_printf("uid %u", uid);
-        if (requests_submit(answer->coordinator->requests, answer->job, who ? who : "",
+        if (requests_submit(answer_coordinator(answer)->requests, answer->job, who ? who : "",
                             on_request_written, answer, &answer->request) < 0)
                 answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
         return 0;
@@ -205,8 +225,8 @@ static bool has_candidate(const Coordinator *coordinator, const JobSpec *spec) {
         return candidates->len > 0 || fitness_is_pending(coordinator->fitness, spec->name);
 }
 
-int answer_run(Coordinator *coordinator, GHashTable *owner, sd_bus_message *message,
-               sd_bus_error *error) {
+int answer_run(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
+        const Coordinator *coordinator = owner->coordinator;
         const JobSpec *spec;
         const char *job;
         Answer *answer;
@@ -223,7 +243,7 @@ int answer_run(Coordinator *coordinator, GHashTable *owner, sd_bus_message *mess
                 return sd_bus_error_setf(error, BUS_ERROR_NO_CANDIDATE,
                                          "no node of the cluster can run job \"%s\" at present",
                                          job);
-        answer = answer_new(coordinator, owner, message, run_done);
+        answer = answer_new(owner, message, NULL);
         answer->job = g_strdup(job);
         if (ask_for_caller(answer) < 0)
                 answer_error(answer, BUS_ERROR_FAILED, "the bus cannot be asked who calls");
@@ -243,7 +263,7 @@ static int on_wait_timer(sd_event_source *source, uint64_t usec, void *userdata)
  * second are nothing. */
 static void look_later(Answer *answer) {
         answer->timer = sd_event_source_disable_unref(answer->timer);
-        (void)sd_event_add_time_relative(answer->coordinator->event, &answer->timer,
+        (void)sd_event_add_time_relative(answer_coordinator(answer)->event, &answer->timer,
                                          CLOCK_MONOTONIC, WAIT_POLL, USEC_PER_MSEC, on_wait_timer,
                                          answer);
 }
@@ -280,8 +300,7 @@ static void on_waited_record(Answer *answer, const char *name, const ZkReply *re
 
 static void look_at_run(Answer *answer) {
         g_autofree char *path =
-            path_run(answer->coordinator->config->root, answer->job, answer->run);
-
+            path_run(answer_coordinator(answer)->config->root, answer->job, answer->run);
         int r;
 
         g_ptr_array_set_size(answer->records, 0);
@@ -295,24 +314,23 @@ static void look_at_run(Answer *answer) {
                              g_strerror(-r));
 }
 
-int answer_wait_run(Coordinator *coordinator, GHashTable *owner, sd_bus_message *message,
-                    sd_bus_error *error) {
+int answer_wait_run(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
         const char *job, *run;
         Answer *answer;
         int r = sd_bus_message_read(message, "ss", &job, &run);
 
         if (r < 0)
                 return r;
-        if (!g_hash_table_contains(coordinator->jobs, job))
+        if (!g_hash_table_contains(owner->coordinator->jobs, job))
                 return no_such_job(error, job);
         if (!name_is_valid(run))
                 return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "the run \"%s\" %s", run,
                                          name_fault(run));
-        answer = answer_new(coordinator, owner, message, wait_done);
+        answer = answer_new(owner, message, wait_done);
+        answer_is_patient(answer);
         answer->job = g_strdup(job);
         answer->run = g_strdup(run);
         answer->since = clock_monotonic();
-        answer_follow_caller(answer);
         look_at_run(answer);
         return 1;
 }

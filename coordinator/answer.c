@@ -5,62 +5,109 @@
 
 #include "bus-interface.h"
 #include "json-line.h"
-#include "ledger.h"
 #include "requests.h"
+#include "run-record.h"
+#include "status-board.h"
 
 struct AnswerRead {
         Answer *answer; /* weak: owns us */
-        ZkCall *call;
+        WindowedRead *read;
         char *tag;
         AnswerReadFunc func;
 };
 
+/* ---- all of a connection's ---- */
+
+static Zk *answers_port(void *userdata) {
+        const Answers *answers = userdata;
+
+        return session_zk(answers->coordinator->session);
+}
+
+static void answer_free(void *data);
+
+Answers *answers_new(Coordinator *coordinator, bool privileged) {
+        Answers *answers = g_new0(Answers, 1);
+
+        answers->coordinator = coordinator;
+        answers->privileged = privileged;
+        answers->set = g_hash_table_new_full(g_direct_hash, g_direct_equal, answer_free, NULL);
+        answers->window = read_window_new(answers_port, answers);
+        answers->board = status_board_new(answers);
+        return answers;
+}
+
+Answers *answers_free(Answers *answers) {
+        if (!answers)
+                return NULL;
+        answers_drop(answers);
+        status_board_free(answers->board);
+        g_hash_table_unref(answers->set);
+        read_window_free(answers->window);
+        g_free(answers);
+        return NULL;
+}
+
+void answers_drop(Answers *answers) {
+        g_hash_table_remove_all(answers->set);
+}
+
+void answers_session_lost(Answers *answers) {
+        read_window_lost(answers->window);
+}
+
+int answers_admit(const Answers *answers, sd_bus_message *message, sd_bus_error *error) {
+        const char *caller = sd_bus_message_get_sender(message);
+        unsigned of_caller = 0;
+        GHashTableIter iterator;
+        gpointer answer;
+
+        g_hash_table_iter_init(&iterator, answers->set);
+        while (g_hash_table_iter_next(&iterator, &answer, NULL))
+                of_caller += g_strcmp0(sd_bus_message_get_sender(((const Answer *)answer)->message),
+                                       caller) == 0;
+        if (of_caller >= ANSWERS_OF_CALLER_MAX)
+                return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                                        "too many of your questions wait for their answers");
+        if (g_hash_table_size(answers->set) >= ANSWERS_MAX)
+                return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                                        "too many questions wait for their answers; try again");
+        return 0;
+}
+
+/* ---- one ---- */
+
 static void answer_read_free(void *data) {
         AnswerRead *item = data;
 
-        zk_call_free(item->call);
+        windowed_read_free(item->read);
         g_free(item->tag);
         g_free(item);
-}
-
-static void ledger_destroy(void *ledger) {
-        ledger_free(ledger);
 }
 
 static void record_destroy(void *record) {
         run_record_free(record);
 }
 
-Answer *answer_new(Coordinator *coordinator, GHashTable *owner, sd_bus_message *message,
-                   AnswerDoneFunc done) {
-        Answer *answer = g_new0(Answer, 1);
-
-        answer->coordinator = coordinator;
-        answer->owner = owner;
-        answer->message = sd_bus_message_ref(message);
-        answer->done = done;
-        answer->reads = g_ptr_array_new_with_free_func(answer_read_free);
-        answer->ledgers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, ledger_destroy);
-        answer->records = g_ptr_array_new_with_free_func(record_destroy);
-        g_hash_table_add(owner, answer);
-        return answer;
-}
-
-void answer_free(void *data) {
+/* For the owner's table. Answers with an error if nothing was answered. */
+static void answer_free(void *data) {
         Answer *answer = data;
 
         if (answer->message)
                 (void)sd_bus_reply_method_errorf(answer->message, BUS_ERROR_FAILED,
                                                  "jobkeeperd is stopping");
+        status_board_forget(answer->owner->board, answer);
         sd_bus_message_unref(answer->message);
         sd_event_source_disable_unref(answer->timer);
+        sd_event_source_disable_unref(answer->timeout);
+        slice_free(answer->slice);
         request_call_free(answer->request);
         lock_look_free(answer->look);
         sd_bus_slot_unref(answer->slot);
         bus_owner_free(answer->presence);
         g_ptr_array_unref(answer->reads);
         g_ptr_array_unref(answer->records);
-        g_hash_table_unref(answer->ledgers);
+        json_decref(answer->ticks);
         g_free(answer->job);
         g_free(answer->run);
         g_free(answer);
@@ -69,7 +116,15 @@ void answer_free(void *data) {
 /* Leaves the table, which frees it. */
 static void answer_over(Answer *answer) {
         answer->message = sd_bus_message_unref(answer->message);
-        g_hash_table_remove(answer->owner, answer);
+        g_hash_table_remove(answer->owner->set, answer);
+}
+
+static int answer_on_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
+        Answer *answer = userdata;
+
+        answer_error(answer, BUS_ERROR_NOT_CONNECTED, "ZooKeeper did not answer in time%s",
+                     answer->request ? ": the run may still take place" : "");
+        return 0;
 }
 
 static void answer_on_presence(BusOwner *presence, const char *before, const char *now,
@@ -78,18 +133,41 @@ static void answer_on_presence(BusOwner *presence, const char *before, const cha
                 answer_over(userdata);
 }
 
-/* Not by sd_bus_track, which asks the bus and waits for what it says. */
-void answer_follow_caller(Answer *answer) {
-        (void)bus_owner_new(sd_bus_message_get_bus(answer->message),
-                            sd_bus_message_get_sender(answer->message), answer_on_presence, answer,
-                            &answer->presence);
+Answer *answer_new(Answers *owner, sd_bus_message *message, AnswerFunc done) {
+        Answer *answer = g_new0(Answer, 1);
+
+        answer->owner = owner;
+        answer->message = sd_bus_message_ref(message);
+        answer->done = done;
+        answer->reads = g_ptr_array_new_with_free_func(answer_read_free);
+        answer->records = g_ptr_array_new_with_free_func(record_destroy);
+        g_hash_table_add(owner->set, answer);
+        (void)sd_event_add_time_relative(owner->coordinator->event, &answer->timeout,
+                                         CLOCK_MONOTONIC, ANSWER_TIMEOUT, USEC_PER_MSEC,
+                                         answer_on_timeout, answer);
+        /* Not by sd_bus_track, which asks the bus and waits for what it says. */
+        (void)bus_owner_new(sd_bus_message_get_bus(message), sd_bus_message_get_sender(message),
+                            answer_on_presence, answer, &answer->presence);
+        return answer;
+}
+
+void answer_is_patient(Answer *answer) {
+        answer->timeout = sd_event_source_disable_unref(answer->timeout);
+}
+
+Coordinator *answer_coordinator(const Answer *answer) {
+        return answer->owner->coordinator;
+}
+
+void answer_reply_text(Answer *answer, const char *text) {
+        (void)sd_bus_reply_method_return(answer->message, "s", text);
+        answer_over(answer);
 }
 
 void answer_reply(Answer *answer, json_t *object) {
         g_autofree char *text = json_line_dump(object);
 
-        (void)sd_bus_reply_method_return(answer->message, "s", text);
-        answer_over(answer);
+        answer_reply_text(answer, text);
 }
 
 void answer_error(Answer *answer, const char *name, const char *format, ...) {
@@ -103,45 +181,40 @@ void answer_error(Answer *answer, const char *name, const char *format, ...) {
         answer_over(answer);
 }
 
-static void on_reply(const ZkReply *reply, void *userdata) {
+/* ---- its reads ---- */
+
+static void answer_on_reply(const ZkReply *reply, void *userdata) {
         AnswerRead *item = userdata;
         Answer *answer = item->answer;
 
-        item->call = NULL;
         answer->pending++; /* so that func may send further reads and does not finish too early */
         item->func(answer, item->tag, reply);
         answer->pending -= 2;
-        if (answer->pending == 0)
+        if (answer->pending == 0 && answer->done)
                 answer->done(answer);
 }
 
-static AnswerRead *add_read(Answer *answer, const char *tag, AnswerReadFunc func) {
+static int answer_read(Answer *answer, ReadKind kind, const char *path, const char *tag,
+                       AnswerReadFunc func) {
         AnswerRead *item = g_new0(AnswerRead, 1);
 
         item->answer = answer;
         item->tag = g_strdup(tag);
         item->func = func;
+        item->read = read_window_add(answer->owner->window, kind, path, answer_on_reply, item);
+        if (!item->read) {
+                answer_read_free(item);
+                return -ENOTCONN;
+        }
         g_ptr_array_add(answer->reads, item);
-        return item;
+        answer->pending++;
+        return 0;
 }
 
 int answer_get(Answer *answer, const char *path, const char *tag, AnswerReadFunc func) {
-        AnswerRead *item = add_read(answer, tag, func);
-        Zk *zk = session_zk(answer->coordinator->session);
-        int r = zk ? zk_get(zk, path, on_reply, item, &item->call, NULL, NULL, NULL) : -ENOTCONN;
-
-        if (r >= 0)
-                answer->pending++;
-        return r;
+        return answer_read(answer, READ_DATA, path, tag, func);
 }
 
 int answer_get_children(Answer *answer, const char *path, const char *tag, AnswerReadFunc func) {
-        AnswerRead *item = add_read(answer, tag, func);
-        Zk *zk = session_zk(answer->coordinator->session);
-        int r = zk ? zk_get_children(zk, path, on_reply, item, &item->call, NULL, NULL, NULL)
-                   : -ENOTCONN;
-
-        if (r >= 0)
-                answer->pending++;
-        return r;
+        return answer_read(answer, READ_CHILDREN, path, tag, func);
 }

@@ -1,6 +1,12 @@
 /* An answer: a D-Bus call that is answered later, once what it asks for has been read from
  * ZooKeeper. Each kind has a constructor that begins the reading; the answer replies by itself and
- * leaves the surface's list. */
+ * leaves the list of those that wait.
+ *
+ * Whoever asks, an answer ends: with what was read, with an error when its time is over or the
+ * session is lost, or unsaid when its caller leaves the bus. So the room that questions take comes
+ * back, whatever ZooKeeper does. Callers share a window of reads (read-window.h), and Status is
+ * read and put together once for all who wait for it (status-board.h).
+ */
 #pragma once
 
 #include <jansson.h>
@@ -9,59 +15,86 @@
 #include "bus-owner.h"
 #include "coordinator.h"
 #include "lock-look.h"
+#include "read-window.h"
+#include "slice.h"
+
+/* Questions that wait, of all callers and of one. Each costs a match rule, of which dbus-daemon
+ * allows 512 a connection: command locks have 256 of them. */
+#define ANSWERS_MAX 128
+#define ANSWERS_OF_CALLER_MAX 16
+/* So long may an answer take that does not wait for a run: shorter than callers wait. */
+#define ANSWER_TIMEOUT (20 * USEC_PER_SEC)
 
 typedef struct Answer Answer;
 typedef struct AnswerRead AnswerRead;
+typedef struct StatusBoard StatusBoard;
 typedef void (*AnswerReadFunc)(Answer *answer, const char *tag, const ZkReply *reply);
-typedef void (*AnswerDoneFunc)(Answer *answer);
+typedef void (*AnswerFunc)(Answer *answer);
+
+/* Those that wait on one connection of ours. */
+typedef struct Answers {
+        Coordinator *coordinator; /* weak */
+        bool privileged;          /* only root can ask here */
+        GHashTable *set;          /* Answer; owned */
+        ReadWindow *window;
+        StatusBoard *board;
+} Answers;
+
+Answers *answers_new(Coordinator *coordinator, bool privileged);
+Answers *answers_free(Answers *answers);
+DEFINE_CLEANUP(Answers, answers_free);
+/* Return: 0; negative with `error` set when the caller, or all together, wait for enough. */
+int answers_admit(const Answers *answers, sd_bus_message *message, sd_bus_error *error);
+/* The connection is gone: nobody waits any more. */
+void answers_drop(Answers *answers);
+/* The ZooKeeper session is lost. */
+void answers_session_lost(Answers *answers);
 
 struct Answer {
-        Coordinator *coordinator; /* weak */
-        GHashTable *owner;        /* the surface's set of answers: weak */
+        Answers *owner; /* weak */
         sd_bus_message *message;
         char *job, *run;
         unsigned limit;
         GPtrArray *reads; /* AnswerRead */
         unsigned pending;
-        AnswerDoneFunc done; /* all reads are answered */
-        GHashTable *ledgers; /* job → Ledger */
-        GPtrArray *records;  /* RunRecord */
+        AnswerFunc done;    /* all reads are answered */
+        GPtrArray *records; /* RunRecord */
         struct RequestCall *request;
         LockLook *look;
-        sd_event_source *timer;
-        sd_bus_slot *slot;  /* asks who calls */
-        BusOwner *presence; /* whether the caller is there still */
-        bool broken;        /* something could not be read: what was read says too little */
-        bool missing;       /* the record that is waited for does not exist (yet) */
-        usec_t since;       /* CLOCK_MONOTONIC: for so long */
+        json_t *ticks; /* so far, up to `tick` */
+        int64_t tick;
+        Slice *slice;
+        sd_event_source *timer;   /* looks again */
+        sd_event_source *timeout; /* NULL: takes as long as it takes */
+        sd_bus_slot *slot;        /* asks who calls */
+        BusOwner *presence;       /* whether the caller is there still */
+        bool broken;              /* something could not be read: what was read says too little */
+        bool missing;             /* the record that is waited for does not exist (yet) */
+        usec_t since;             /* CLOCK_MONOTONIC: for so long */
 };
 
-Answer *answer_new(Coordinator *coordinator, GHashTable *owner, sd_bus_message *message,
-                   AnswerDoneFunc done);
-/* For the owner's table. Answers with an error if nothing was answered. */
-void answer_free(void *data);
+/* `done` may be NULL. */
+Answer *answer_new(Answers *owner, sd_bus_message *message, AnswerFunc done);
+/* It takes as long as it takes. */
+void answer_is_patient(Answer *answer);
+Coordinator *answer_coordinator(const Answer *answer);
 
-/* Sends a read that belongs to the answer. `tag` is copied and handed to `func`. */
+/* Sends a read that belongs to the answer. `tag` is copied and handed to `func`. Return: 0, or
+ * -ENOTCONN. */
 int answer_get(Answer *answer, const char *path, const char *tag, AnswerReadFunc func);
 int answer_get_children(Answer *answer, const char *path, const char *tag, AnswerReadFunc func);
 
-/* Ends the answer, unsaid, when the caller leaves the bus: for one that may take for ever. */
-void answer_follow_caller(Answer *answer);
-
-/* Replies with the object as JSON (reference taken), or with an error, and frees the answer. */
+/* Replies with the object as JSON (reference taken), with a text, or with an error, and frees the
+ * answer. */
 void answer_reply(Answer *answer, json_t *object);
+void answer_reply_text(Answer *answer, const char *text);
 void answer_error(Answer *answer, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* The kinds. Return: 0 or negative errno with `error` set, as sd-bus wants it. */
-int answer_status(Coordinator *coordinator, GHashTable *owner, sd_bus_message *message,
-                  sd_bus_error *error);
-int answer_history(Coordinator *coordinator, GHashTable *owner, sd_bus_message *message,
-                   sd_bus_error *error);
-int answer_next(Coordinator *coordinator, sd_bus_message *message, sd_bus_error *error);
-int answer_run(Coordinator *coordinator, GHashTable *owner, sd_bus_message *message,
-               sd_bus_error *error);
-int answer_locks(Coordinator *coordinator, GHashTable *owner, sd_bus_message *message,
-                 sd_bus_error *error);
-int answer_wait_run(Coordinator *coordinator, GHashTable *owner, sd_bus_message *message,
-                    sd_bus_error *error);
+int answer_status(Answers *owner, sd_bus_message *message, sd_bus_error *error);
+int answer_history(Answers *owner, sd_bus_message *message, sd_bus_error *error);
+int answer_next(Answers *owner, sd_bus_message *message, sd_bus_error *error);
+int answer_run(Answers *owner, sd_bus_message *message, sd_bus_error *error);
+int answer_locks(Answers *owner, sd_bus_message *message, sd_bus_error *error);
+int answer_wait_run(Answers *owner, sd_bus_message *message, sd_bus_error *error);

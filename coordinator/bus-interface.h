@@ -5,24 +5,29 @@
  * `jobkeeper ... --json` prints them as they are. Times are epoch seconds with fraction (or null),
  * durations seconds, ticks epoch seconds (integers). Objects may gain members.
  *
- * All is on the system bus. Everybody may call Status, History, Next and Locks; what starts
- * something or waits (Run, WaitRun, and all of the command locks) is root's. That is set in
- * org.jobkeeper.Manager1.conf.
+ * All is on the system bus, the same object under two names. To org.jobkeeper.Root1 only root may
+ * send anything: there is everything, and nothing that others ask can hold it up. Under
+ * org.jobkeeper.Manager1 everybody may call Status, History, Next and Locks, of which each caller
+ * has a limited number at a time; they do not say there what a session could be taken over with.
+ * That is set in org.jobkeeper.Manager1.conf.
  */
 // clang-format off
 /*
  * Status() → s
  *     {"node": "n1", "version": "0.1.0", "started": 1763.1,
+ *      "complete": true,                         false: only what this node knows, see the fault
  *      "session": {"state": "connecting" | "connected" | "suspended",
- *                  "id": "0x10000d4…", "server": "127.0.0.1:2181", "timeout": 30.0,
+ *                  "id": "0x10000d4…",           Root1 only
+ *                  "server": "127.0.0.1:2181", "timeout": 30.0,
  *                  "held_for": 15.2,             seconds until the deadline
  *                  "fault": ""},                 or a sentence
  *      "clock": {"skew": 0.002 | null, "skewed": false},
  *      "members": [{"node": "n1", "labels": {"role": "worker"}, "self": true, "skewed": false,
  *                   "unfit": {"JOB": "why"}, "drifted": ["JOB"], "version": "0.1.0"}],
+ *      "away": [{"node": "n3", "since": T | null}],   known, but no member now
  *      "jobs": [{"job": "orders-backup", "description": "",
  *                "schedule": "*-*-* 02:30:00 Europe/Berlin" | null, "next": TICK | null,
- *                "state": "idle" | "running" | "waiting" | "drifted" | "unfit" | "unread",
+ *                "state": "idle" | "running" | "waiting" | "drifted" | "unfit" | "no-node" | "unread",
  *                "why": "",                      or a sentence
  *                "fit": true,                    this node may run it
  *                "running": [RUN...], "last": RUN | null}],
@@ -31,6 +36,7 @@
  *
  * History(s job, u limit) → s
  *     {"job": "orders-backup", "runs": [RUN...]}                   newest first
+ *     Also of a job that has left the files, for as long as its records stand.
  *
  * Next(s job, u count) → s
  *     {"job": "orders-backup", "schedule": "..." | null, "ticks": [TICK...]}
@@ -68,7 +74,8 @@
  *      "node": "n1", "job": "orders-backup", "tick": TICK,           what its payload says
  *      "command": "sh", "pid": 12, "user": "root",                   likewise
  *      "payload": "…",                           one that is not ours
- *      "foreign": true, "since": T, "token": N, "session": "0x…", "path": "/…"}
+ *      "foreign": true, "since": T, "token": N, "path": "/…",
+ *      "session": "0x…"}                         Root1 only
  *
  * Command locks: what `jobkeeper lock` has the daemon hold for it. A lock belongs to the connection
  * that asked for it; when that leaves the bus the lock's scope is stopped.
@@ -108,6 +115,7 @@
 #pragma once
 
 #define BUS_NAME "org.jobkeeper.Manager1"
+#define BUS_NAME_ROOT "org.jobkeeper.Root1"
 #define BUS_PATH "/org/jobkeeper/Manager1"
 #define BUS_INTERFACE "org.jobkeeper.Manager1"
 #define BUS_ERROR_NO_SUCH_JOB "org.jobkeeper.Error.NoSuchJob"

@@ -29,6 +29,7 @@ typedef struct CommandLock {
         usec_t give_up_at; /* CLOCK_MONOTONIC */
 
         char *caller;       /* its name on the bus; NULL while there is none */
+        sd_bus *bus;        /* weak: the connection on which it asked */
         BusOwner *presence; /* tells when that leaves */
         sd_bus_message *acquiring, *attaching, *adopting; /* calls to be answered */
 
@@ -49,7 +50,6 @@ struct CommandLocks {
         GHashTable *locks;        /* id → CommandLock */
         GPtrArray *swept;         /* directories where a process before us queued */
         char *path;               /* of the file */
-        sd_bus *bus;              /* weak: the connection of the last call */
 };
 
 /* command-lock.c */

@@ -35,6 +35,7 @@ CommandLock *command_lock_new(CommandLocks *table, const char *id) {
 static void forget_caller(CommandLock *lock) {
         lock->presence = bus_owner_free(lock->presence);
         g_clear_pointer(&lock->caller, g_free);
+        lock->bus = NULL;
 }
 
 void command_lock_destroy(void *data) {
@@ -129,7 +130,7 @@ static void answer_not_held(CommandLock *lock, const char *state, const char *wh
 static void tell_caller(const CommandLock *lock, const char *signal, const char *why,
                         bool at_once) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
-        sd_bus *bus = lock->table->bus;
+        sd_bus *bus = lock->bus;
 
         if (bus && lock->caller &&
             sd_bus_message_new_signal(bus, &message, BUS_PATH, BUS_INTERFACE, signal) >= 0 &&
@@ -213,7 +214,7 @@ void command_lock_set_caller(CommandLock *lock, sd_bus_message *message) {
         sd_bus *bus = sd_bus_message_get_bus(message);
 
         forget_caller(lock);
-        lock->table->bus = bus;
+        lock->bus = bus;
         lock->caller = g_strdup(sd_bus_message_get_sender(message));
         if (lock->state != COMMAND_LOCK_QUEUED)
                 lock->timer = sd_event_source_disable_unref(lock->timer);

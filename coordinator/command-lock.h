@@ -45,10 +45,10 @@ bool command_locks_idle(const CommandLocks *locks);
  * their own (g_free). */
 void command_locks_keep(const CommandLocks *locks, GPtrArray *directories, GPtrArray *keep);
 
-/* The connection to the bus is gone, and with it every caller. Those who are still connected when
- * it is back are found again; one whose own connection ended, too, stops its command by the
- * deadline. */
-void command_locks_bus_lost(CommandLocks *locks);
+/* This connection to the bus is gone, and with it those who asked on it. Those who are still
+ * connected when it is back are found again; one whose own connection ended, too, stops its command
+ * by the deadline. */
+void command_locks_bus_lost(CommandLocks *locks, const sd_bus *bus);
 
 /* The methods: bus-interface.h. Return: as sd-bus wants it. */
 int command_locks_acquire(CommandLocks *locks, sd_bus_message *message, sd_bus_error *error);

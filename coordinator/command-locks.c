@@ -272,7 +272,10 @@ static void bus_is_lost(CommandLock *lock) {
                 command_lock_expect_caller(lock);
 }
 
-void command_locks_bus_lost(CommandLocks *locks) {
-        locks->bus = NULL;
-        for_all(locks, bus_is_lost);
+void command_locks_bus_lost(CommandLocks *locks, const sd_bus *bus) {
+        g_autoptr(GList) all = g_hash_table_get_values(locks->locks);
+
+        for (GList *link = all; link; link = link->next)
+                if (((const CommandLock *)link->data)->bus == bus)
+                        bus_is_lost(link->data);
 }

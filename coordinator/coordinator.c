@@ -37,6 +37,7 @@
 #define SKEW_MEASURE_PERIOD (10 * USEC_PER_SEC)
 /* What ends without an event (an answer of the server that moves D - K) is looked for so often. */
 #define GATE_PERIOD (1 * USEC_PER_SEC)
+#define AWAY_MAX 1000 /* nodes that left and are remembered */
 
 /* ---- asking every job ---- */
 
@@ -343,6 +344,11 @@ void coordinator_members_changed(Coordinator *coordinator, GHashTable *jobs) {
 }
 
 void coordinator_member_left(Coordinator *coordinator, const char *node) {
+        usec_t now = clock_realtime();
+
+        if (g_hash_table_size(coordinator->away) >= AWAY_MAX)
+                g_hash_table_remove_all(coordinator->away);
+        g_hash_table_replace(coordinator->away, g_strdup(node), g_memdup2(&now, sizeof(now)));
         if (coordinator->node->ready)
                 orphans_node_left(coordinator->orphans, node);
 }
@@ -647,6 +653,7 @@ int coordinator_new(sd_event *event, const CoordinatorOptions *options,
         coordinator->claiming = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         coordinator->withdrawals = withdrawals_new(coordinator);
         coordinator->settled = g_ptr_array_new_with_free_func(destroy_run);
+        coordinator->away = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         r = open_all(coordinator);
         if (r < 0)
                 return r;
@@ -670,6 +677,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         sd_event_source_disable_unref(coordinator->gate_timer);
         withdrawals_free(coordinator->withdrawals);
         g_ptr_array_unref(coordinator->settled);
+        g_hash_table_unref(coordinator->away);
         g_hash_table_unref(coordinator->jobs);
         g_hash_table_unref(coordinator->runs);
         g_hash_table_unref(coordinator->claiming);

@@ -102,6 +102,7 @@ struct Coordinator {
         ClockProbe *clock_probe;
         Withdrawals *withdrawals; /* of jobs that left our files */
         GPtrArray *settled;       /* Run: done, freed from the loop */
+        GHashTable *away;         /* node → when it left (usec_t), of those that were members */
 
         bool attached;   /* the session is the one of the process before us */
         bool held_back;  /* there is a session, but something of a process before us still runs */

@@ -11,6 +11,7 @@
 
 struct LockLook {
         char *asked;
+        bool privileged;
         LockSurvey *below, *elsewhere;
         unsigned pending;
         int error;
@@ -70,8 +71,10 @@ static void on_survey(LockSurvey *survey, int error, void *userdata) {
                 take_all(entries, lock_survey_entries(*each));
                 take_all(unreadable, lock_survey_unreadable(*each));
         }
-        look->func(look, 0, lock_report(entries, unreadable, look->asked, clock_realtime()),
-                   look->userdata);
+        look->func(
+            look, 0,
+            lock_report(entries, unreadable, look->asked, clock_realtime(), look->privileged),
+            look->userdata);
 }
 
 static int survey(LockLook *look, Session *session, const char *parent, const GArray *places,
@@ -126,12 +129,13 @@ static int look_at_all(LockLook *look, Session *session, const DaemonConfig *con
 }
 
 int lock_look_new(Session *session, const DaemonConfig *config, const char *resource,
-                  LockLookFunc func, void *userdata, LockLook **ret_look) {
+                  bool privileged, LockLookFunc func, void *userdata, LockLook **ret_look) {
         _cleanup_(lock_look_freep) LockLook *look = g_new0(LockLook, 1);
         g_autofree char *parent = path_locks(config->root);
         int r = 0;
 
         look->asked = g_strdup(resource);
+        look->privileged = privileged;
         look->func = func;
         look->userdata = userdata;
         r = resource ? look_at_one(look, session, config, parent)

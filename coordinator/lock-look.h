@@ -15,9 +15,9 @@ typedef struct LockLook LockLook;
 typedef void (*LockLookFunc)(LockLook *look, int error, json_t *report, void *userdata);
 
 /* `resource` NULL: all that somebody uses. Return: 0 once sent, then exactly one call of `func`;
- * -ENOTCONN; negative errno. */
+ * -ENOTCONN; negative errno. `privileged`: as of lock_report(). */
 int lock_look_new(Session *session, const DaemonConfig *config, const char *resource,
-                  LockLookFunc func, void *userdata, LockLook **ret_look);
+                  bool privileged, LockLookFunc func, void *userdata, LockLook **ret_look);
 LockLook *lock_look_free(LockLook *look);
 DEFINE_CLEANUP(LockLook, lock_look_free);
 

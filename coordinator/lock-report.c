@@ -47,9 +47,8 @@ static const char *kind_of(const LockEntry *entry) {
         return entry->mode == LOCK_SHARED ? "shared" : "exclusive";
 }
 
-static json_t *entry_to_json(const LockEntry *entry) {
+static json_t *entry_to_json(const LockEntry *entry, bool privileged) {
         json_t *object = json_object();
-        g_autofree char *session = g_strdup_printf("0x%" PRIx64, (uint64_t)entry->session);
         g_autofree char *said = said_by(entry);
 
         json_object_set_new(object, "holds", json_boolean(entry->holds));
@@ -62,7 +61,11 @@ static json_t *entry_to_json(const LockEntry *entry) {
                 json_object_set_new(object, "payload", said_to_json(said));
         json_object_set_new(object, "since", seconds_to_json(entry->since));
         json_object_set_new(object, "token", json_integer(entry->token));
-        json_object_set_new(object, "session", json_string(session));
+        if (privileged) {
+                g_autofree char *session = g_strdup_printf("0x%" PRIx64, (uint64_t)entry->session);
+
+                json_object_set_new(object, "session", json_string(session));
+        }
         json_object_set_new(object, "path", json_string(entry->path));
         return object;
 }
@@ -87,7 +90,7 @@ static void add_unreadable(json_t *resources, const GPtrArray *unreadable) {
 }
 
 json_t *lock_report(const GPtrArray *entries, const GPtrArray *unreadable, const char *asked,
-                    usec_t now) {
+                    usec_t now, bool privileged) {
         json_t *report = json_object(), *resources = json_array(), *resource = NULL;
         bool seen = false;
 
@@ -100,7 +103,8 @@ json_t *lock_report(const GPtrArray *entries, const GPtrArray *unreadable, const
                         json_array_append_new(resources, resource);
                         seen = seen || g_strcmp0(asked, entry->resource) == 0;
                 }
-                json_array_append_new(json_object_get(resource, "entries"), entry_to_json(entry));
+                json_array_append_new(json_object_get(resource, "entries"),
+                                      entry_to_json(entry, privileged));
         }
         if (asked && !seen)
                 json_array_append_new(resources, resource_new(asked, 1));

@@ -8,7 +8,8 @@
 #include "lock-survey.h"
 
 /* `entries` and `unreadable` (may be NULL) as a survey gives them. A resource that was asked for by
- * name (`asked`, may be NULL) appears also when nobody stands in its queue. Return: a new
- * reference, the object that bus-interface.h describes under Locks. */
+ * name (`asked`, may be NULL) appears also when nobody stands in its queue. `privileged`: with the
+ * sessions' ids, of which their passwords can be told. Return: a new reference, the object that
+ * bus-interface.h describes under Locks. */
 json_t *lock_report(const GPtrArray *entries, const GPtrArray *unreadable, const char *asked,
-                    usec_t now);
+                    usec_t now, bool privileged);

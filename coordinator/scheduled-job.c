@@ -625,6 +625,8 @@ ScheduledJobState scheduled_job_state(const ScheduledJob *job, const char **ret_
         bool nobody;
 
         (void)rank_for(job, &nobody);
+        nobody =
+            nobody && job->coordinator->node->ready; /* otherwise we do not know who is there */
         *ret_why = unfit             ? unfit
                    : job->fault      ? job->fault
                    : job->lock_fault ? job->lock_fault
@@ -635,9 +637,11 @@ ScheduledJobState scheduled_job_state(const ScheduledJob *job, const char **ret_
                 return JOB_DRIFTED;
         if (unfit)
                 return JOB_UNFIT;
-        if (job->fault || !job->ledger)
+        if (job->fault || (!job->ledger && !nobody))
                 return JOB_UNREAD;
-        if (ledger_first_claimed(job->ledger))
+        if (job->ledger && ledger_first_claimed(job->ledger))
                 return JOB_RUNNING;
-        return job->operation == JOB_OPERATION_QUEUEING ? JOB_WAITING : JOB_IDLE;
+        if (job->operation == JOB_OPERATION_QUEUEING)
+                return JOB_WAITING;
+        return nobody ? JOB_NO_NODE : JOB_IDLE;
 }

@@ -37,6 +37,7 @@ void scheduled_job_set_ledger(ScheduledJob *job, Ledger *ledger, int32_t version
 typedef enum ScheduledJobState {
         JOB_UNREAD,
         JOB_IDLE,
+        JOB_NO_NODE, /* no node of the cluster can run it */
         JOB_WAITING,
         JOB_RUNNING,
         JOB_DRIFTED,

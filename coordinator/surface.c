@@ -1,4 +1,9 @@
-/* See surface.h. */
+/* See surface.h.
+ *
+ * Two connections, two names. What everybody may ask comes in on one, after all other work of the
+ * loop: however much is asked there, it delays only itself. What only root may ask, leases above
+ * all, comes in on the other, to which the bus lets nobody else send anything. Root asks everything
+ * there. A command of an older version, which knows one name alone, is served on that as before. */
 #include "surface.h"
 
 #include <errno.h>
@@ -6,35 +11,48 @@
 #include <systemd/sd-daemon.h>
 
 #include "answer.h"
+#include "bus-door.h"
 #include "bus-interface.h"
 #include "command-lock.h"
 #include "log.h"
 
-#define ANSWERS_MAX 256
-#define RECONNECT_DELAY (2 * USEC_PER_SEC)
 /* So long does a start wait for a bus that says nothing. */
 #define READY_PATIENCE (5 * USEC_PER_SEC)
 
+typedef enum Side {
+        SIDE_ROOT,
+        SIDE_PUBLIC,
+        SIDE_MAX,
+} Side;
+
+/* One of the two connections, and who waits there. */
+typedef struct Entrance {
+        Surface *surface; /* weak: owns us */
+        BusDoor *door;
+        Answers *answers;
+        bool settled; /* whether it has its name, for now */
+} Entrance;
+
 struct Surface {
         Coordinator *coordinator; /* weak: owns us */
-        sd_bus *bus;
-        sd_bus_slot *object, *disconnected, *name;
-        sd_event_source *reconnect, *patience;
-        bool ready;          /* said */
-        bool name_refused;   /* logged */
-        GHashTable *answers; /* set of Answer */
+        Entrance entrances[SIDE_MAX];
+        SessionListener *listener;
+        sd_event_source *patience;
+        bool ready; /* said */
 };
 
-typedef int (*AnswerFunc)(Coordinator *coordinator, GHashTable *owner, sd_bus_message *message,
-                          sd_bus_error *error);
+typedef int (*AnswerKind)(Answers *owner, sd_bus_message *message, sd_bus_error *error);
 
-/* Every answer costs reads; whoever asks for more than this at once is not a person. What may be
- * asked by everybody is answered, or has failed, within the session's timeout. */
-static int ask(Surface *surface, AnswerFunc answer, sd_bus_message *message, sd_bus_error *error) {
-        if (g_hash_table_size(surface->answers) >= ANSWERS_MAX)
-                return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
-                                        "too many questions are waiting for their answers");
-        return answer(surface->coordinator, surface->answers, message, error);
+/* Nothing is done for whoever does not want to hear the answer. */
+static int ask(Entrance *entrance, AnswerKind answer, sd_bus_message *message,
+               sd_bus_error *error) {
+        int r = sd_bus_message_get_expect_reply(message);
+
+        if (r > 0)
+                r = answers_admit(entrance->answers, message, error) < 0
+                        ? -EBUSY
+                        : answer(entrance->answers, message, error);
+        return r == 0 ? 1 : r;
 }
 
 static int on_status(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -46,9 +64,7 @@ static int on_history(sd_bus_message *message, void *userdata, sd_bus_error *err
 }
 
 static int on_next(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        Surface *surface = userdata;
-
-        return answer_next(surface->coordinator, message, error);
+        return ask(userdata, answer_next, message, error);
 }
 
 static int on_run(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -64,7 +80,7 @@ static int on_locks(sd_bus_message *message, void *userdata, sd_bus_error *error
 }
 
 static CommandLocks *command_locks(void *userdata) {
-        return ((Surface *)userdata)->coordinator->command_locks;
+        return ((const Entrance *)userdata)->surface->coordinator->command_locks;
 }
 
 static int on_acquire_lock(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -130,111 +146,80 @@ static int on_patience(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-static int connect_bus(Surface *surface);
+static void entrance_settled(void *userdata) {
+        Entrance *entrance = userdata;
+        Surface *surface = entrance->surface;
 
-static void disconnect(Surface *surface) {
-        g_hash_table_remove_all(surface->answers);
-        command_locks_bus_lost(surface->coordinator->command_locks);
-        surface->name = sd_bus_slot_unref(surface->name);
-        surface->object = sd_bus_slot_unref(surface->object);
-        surface->disconnected = sd_bus_slot_unref(surface->disconnected);
-        surface->bus = sd_bus_close_unref(surface->bus);
-}
-
-static int on_reconnect(sd_event_source *source, uint64_t usec, void *userdata) {
-        Surface *surface = userdata;
-
-        surface->reconnect = sd_event_source_disable_unref(surface->reconnect);
-        (void)connect_bus(surface);
-        return 0;
-}
-
-static void reconnect_later(Surface *surface) {
-        surface->reconnect = sd_event_source_disable_unref(surface->reconnect);
-        (void)sd_event_add_time_relative(surface->coordinator->event, &surface->reconnect,
-                                         CLOCK_MONOTONIC, RECONNECT_DELAY, USEC_PER_MSEC,
-                                         on_reconnect, surface);
-}
-
-static int on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        Surface *surface = userdata;
-
-        /* Not from inside the bus's own dispatching: the timer takes it down and up again. */
-        reconnect_later(surface);
+        entrance->settled = true;
+        for (Side side = 0; side < SIDE_MAX; side++)
+                if (!surface->entrances[side].settled)
+                        return;
         say_ready(surface);
-        return 0;
 }
 
-/* A package's installation may start us before the bus has read our policy: what is refused now may
- * be granted in a moment. */
-static int on_name(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        Surface *surface = userdata;
+static void entrance_lost(sd_bus *bus, void *userdata) {
+        const Entrance *entrance = userdata;
 
-        say_ready(surface);
-        if (!sd_bus_message_is_method_error(message, NULL)) {
-                surface->name_refused = false;
-                return 0;
-        }
-        if (!surface->name_refused)
-                log_warning(NULL,
-                            "the bus does not give us the name " BUS_NAME
-                            ": %s; tried again until it does",
-                            sd_bus_message_get_error(message)->message);
-        surface->name_refused = true;
-        reconnect_later(surface);
-        return 0;
+        answers_drop(entrance->answers);
+        command_locks_bus_lost(entrance->surface->coordinator->command_locks, bus);
 }
 
-static int setup_bus(Surface *surface) {
-        int r;
+static void surface_on_session(Session *session, SessionEvent event, void *userdata) {
+        const Surface *surface = userdata;
 
-        if ((r = sd_bus_attach_event(surface->bus, surface->coordinator->event,
-                                     SD_EVENT_PRIORITY_NORMAL)) < 0 ||
-            (r = sd_bus_add_object_vtable(surface->bus, &surface->object, BUS_PATH, BUS_INTERFACE,
-                                          vtable, surface)) < 0 ||
-            (r = sd_bus_match_signal_async(
-                 surface->bus, &surface->disconnected, NULL, "/org/freedesktop/DBus/Local",
-                 "org.freedesktop.DBus.Local", "Disconnected", on_disconnected, NULL, surface)) < 0)
-                return r;
-        return sd_bus_request_name_async(surface->bus, &surface->name, BUS_NAME, 0, on_name,
-                                         surface);
+        if (event == SESSION_EVENT_LOST || event == SESSION_EVENT_CLOSED)
+                for (Side side = 0; side < SIDE_MAX; side++)
+                        answers_session_lost(surface->entrances[side].answers);
 }
 
-static int connect_bus(Surface *surface) {
-        int r;
+static void entrance_open(Surface *surface, Side side) {
+        static const char *const names[] = {[SIDE_ROOT] = BUS_NAME_ROOT, [SIDE_PUBLIC] = BUS_NAME};
+        static const int64_t priorities[] = {
+            [SIDE_ROOT] = SD_EVENT_PRIORITY_NORMAL, [SIDE_PUBLIC] = SD_EVENT_PRIORITY_IDLE};
+        Entrance *entrance = &surface->entrances[side];
+        const BusDoorOptions options = {
+            .name = names[side],
+            .path = BUS_PATH,
+            .interface = BUS_INTERFACE,
+            .vtable = vtable,
+            .object = entrance,
+            .priority = priorities[side],
+            .settled = entrance_settled,
+            .lost = entrance_lost,
+            .userdata = entrance,
+        };
 
-        disconnect(surface);
-        r = sd_bus_open_system(&surface->bus);
-        if (r >= 0)
-                r = setup_bus(surface);
-        if (r < 0) {
-                disconnect(surface);
-                reconnect_later(surface);
-        }
-        return r;
+        entrance->surface = surface;
+        entrance->answers = answers_new(surface->coordinator, side == SIDE_ROOT);
+        entrance->door = bus_door_new(surface->coordinator->event, &options);
 }
 
 int surface_new(Coordinator *coordinator, Surface **ret_surface) {
-        Surface *surface = g_new0(Surface, 1);
+        _cleanup_(surface_freep) Surface *surface = g_new0(Surface, 1);
+        int r = 0;
 
         surface->coordinator = coordinator;
-        surface->answers = g_hash_table_new_full(g_direct_hash, g_direct_equal, answer_free, NULL);
-        if (connect_bus(surface) < 0)
-                log_warning(NULL, "the system bus is not there yet; tried again until it is");
-        if (!surface->name ||
-            sd_event_add_time_relative(coordinator->event, &surface->patience, CLOCK_MONOTONIC,
-                                       READY_PATIENCE, USEC_PER_MSEC, on_patience, surface) < 0)
-                say_ready(surface);
-        *ret_surface = surface;
+        for (Side side = 0; side < SIDE_MAX; side++)
+                entrance_open(surface, side);
+        r = session_listen(coordinator->session, surface_on_session, surface, &surface->listener);
+        if (r >= 0 && !surface->ready)
+                r = sd_event_add_time_relative(coordinator->event, &surface->patience,
+                                               CLOCK_MONOTONIC, READY_PATIENCE, USEC_PER_MSEC,
+                                               on_patience, surface);
+        if (r < 0)
+                return r;
+        *ret_surface = g_steal_pointer(&surface);
         return 0;
 }
 
 Surface *surface_free(Surface *surface) {
         if (!surface)
                 return NULL;
-        disconnect(surface);
-        g_hash_table_unref(surface->answers);
-        sd_event_source_disable_unref(surface->reconnect);
+        session_unlisten(surface->listener);
+        for (Side side = 0; side < SIDE_MAX; side++) {
+                surface->entrances[side].door = bus_door_free(surface->entrances[side].door);
+                surface->entrances[side].answers = answers_free(surface->entrances[side].answers);
+        }
         sd_event_source_disable_unref(surface->patience);
         g_free(surface);
         return NULL;

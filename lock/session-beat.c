@@ -55,6 +55,10 @@ static void count_deadline(const Session *session, usec_t *ret_until, usec_t *re
             usec_add(session->good, deadline_stop_after(&session->rule, session->timeout));
 }
 
+usec_t session_heard(const Session *session) {
+        return session->established ? session->good : 0;
+}
+
 static int on_stop(sd_event_source *source, uint64_t usec, void *userdata) {
         Session *session = userdata;
 

@@ -99,6 +99,9 @@ int64_t session_id(const Session *session);
 usec_t session_held_until(const Session *session);
 /* D - K on CLOCK_BOOTTIME, likewise. */
 usec_t session_stop_at(const Session *session);
+/* When the heartbeat was sent that was the last to be answered, on CLOCK_BOOTTIME; 0 when there is
+ * no session. */
+usec_t session_heard(const Session *session);
 const char *session_fault(const Session *session);
 /* A line for the log that its owner gave with the options. */
 void session_say(Session *session, int priority, const char *message);

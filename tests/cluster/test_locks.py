@@ -142,6 +142,33 @@ class Calm(LockTest):
         self.assertIn("cannot write it down", result.stderr)
         self.assertEqual(self.entries("n1", "unwritten"), [])
 
+    def test_what_any_local_user_asks_takes_no_lock_from_a_command(self):
+        """Longer than a lease is good for, from several connections, as nobody."""
+        self.fleet.write_jobs("asked.yaml", job_file("  asked:\n    schedule: '*-02-29 03:00'\n    exec: /bin/true\n    stop-timeout: 1s\n"))
+        wait_until(lambda: self.fleet.job_status("n1", "asked"), 10, "the job is known")
+        holder = self.lock("n1", "flooded", "--", *self.mark("flooded", DEADLINE + 6))
+        self.wait_marks("flooded")
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", f"{TOOLS}/flood-bus", "--seconds", str(DEADLINE + 4)]
+        floods = [self.fleet.nodes["n1"].popen(*nobody, *question) for question in (["Next", "asked"], ["Introspect"], ["Status"], ["Status"])]
+        self.assertEqual([flood.wait(60) for flood in floods], [0, 0, 0, 0])
+        self.assertEqual(self.fleet.jobkeeper("n1", "status", timeout=10).returncode, 0)
+        self.assertEqual(holder.wait(60), 0)
+
+    def test_what_is_roots_alone_is_not_told_to_others(self):
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        self.lock("n1", "told", "--", *self.mark("told", 60))
+        self.wait_marks("told")
+        session = self.fleet.status("n1")["session"]["id"]
+        self.assertEqual(self.entries("n1", "told")[0]["session"], session)
+        for command in (["status"], ["locks", "told"]):
+            shown = self.fleet.nodes["n1"].run(*nobody, "jobkeeper", *command, "--json").stdout
+            self.assertIn('"node"', shown)
+            self.assertNotIn(session, shown)
+        for name, refused in (("Manager1", "LockLease"), ("Root1", "LockLease"), ("Root1", "Status")):
+            result = self.fleet.nodes["n1"].run(*nobody, "busctl", "call", f"org.jobkeeper.{name}", "/org/jobkeeper/Manager1", "org.jobkeeper.Manager1", refused,
+                                                *(["s", "x"] if refused == "LockLease" else []), check=False)
+            self.assertIn("Access denied", result.stderr)
+
     def test_slots_are_shared_by_the_nodes(self):
         holders = [self.lock(node, "--slots", "2", "pool", "--", *self.mark(f"slot-{node}", 3)) for node in ("n1", "n2")]
         self.wait_marks("slot-n1")

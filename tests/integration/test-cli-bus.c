@@ -210,7 +210,7 @@ static int forge(sd_bus_message *call, const char *id) {
             sd_bus_message_set_destination(lost, caller) >= 0 &&
             sd_bus_message_new_signal(other, &owner, "/org/freedesktop/DBus",
                                       "org.freedesktop.DBus", "NameOwnerChanged") >= 0 &&
-            sd_bus_message_append(owner, "sss", BUS_NAME, "", ":1.1") >= 0 &&
+            sd_bus_message_append(owner, "sss", BUS_NAME_ROOT, "", ":1.1") >= 0 &&
             sd_bus_message_set_destination(owner, caller) >= 0 &&
             sd_bus_send(other, lost, NULL) >= 0 && sd_bus_send(other, owner, NULL) >= 0)
                 r = sd_bus_flush(other);
@@ -280,7 +280,8 @@ static void service(int ready) {
         if (sd_event_new(&event) < 0 || sd_bus_open_system(&bus) < 0 ||
             sd_bus_attach_event(bus, event, 0) < 0 ||
             sd_bus_add_object_vtable(bus, NULL, BUS_PATH, BUS_INTERFACE, vtable, &waits) < 0 ||
-            sd_bus_request_name(bus, BUS_NAME, 0) < 0)
+            sd_bus_request_name(bus, BUS_NAME, 0) < 0 ||
+            sd_bus_request_name(bus, BUS_NAME_ROOT, 0) < 0)
                 _exit(1);
         if (write(ready, "!", 1) == 1)
                 (void)sd_event_loop(event);

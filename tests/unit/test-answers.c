@@ -1,5 +1,6 @@
-/* History and WaitRun, asked over a bus of the test's own, in a whole daemon (daemon-fixture.h):
- * what is said when ZooKeeper's answers are lost or cannot be read, and to callers who have left.
+/* What is asked over a bus of the test's own, in a whole daemon (daemon-fixture.h): what is said
+ * when ZooKeeper's answers are lost, late or cannot be read, to callers who have left, and to those
+ * who ask for more than their share.
  */
 #include "daemon-fixture.h"
 
@@ -8,6 +9,7 @@
 #include <sys/wait.h>
 #include <systemd/sd-bus.h>
 
+#include "answer.h"
 #include "bus-interface.h"
 
 #define RUNS "/jobkeeper/jobs/a/runs"
@@ -167,20 +169,277 @@ Test(answers, a_run_is_waited_for_until_it_is_final) {
         expect_said("succeeded");
 }
 
-static unsigned reads_of_a_second(void) {
-        unsigned before = server.reads;
+/* ---- who left ---- */
 
-        serve_for(USEC_PER_SEC);
-        return server.reads - before;
+static unsigned looks_at_m1, looks_at_m2;
+
+static ServerWay count_looks(const ZkCall *call) {
+        looks_at_m1 += g_str_equal(call->path, RUNS "/10-m1");
+        looks_at_m2 += g_str_equal(call->path, RUNS "/10-m2");
+        return SERVER_ANSWER;
+}
+
+static bool both_are_looked_at(void) {
+        return looks_at_m1 >= 2 && looks_at_m2 >= 2;
+}
+
+static bool m2_is_looked_at_again(void) {
+        return looks_at_m2 >= 4;
+}
+
+static sd_bus *another_caller(void) {
+        sd_bus *other = NULL;
+
+        cr_assert_geq(sd_bus_open_system(&other), 0);
+        cr_assert_geq(sd_bus_attach_event(other, event, 0), 0);
+        return other;
 }
 
 Test(answers, who_left_is_not_waited_for) {
+        sd_bus *other = NULL;
+
         begin();
+        other = another_caller();
         server_create(RUNS "/10-m1", "{\"run\":\"10-m1\",\"job\":\"a\",\"state\":\"claimed\"}", 0);
+        server_create(RUNS "/10-m2", "{\"run\":\"10-m2\",\"job\":\"a\",\"state\":\"claimed\"}", 0);
+        server.way = count_looks;
         ask_wait("10-m1");
-        serve_for(USEC_PER_SEC);
-        cr_expect_geq(reads_of_a_second(), 2, "it is looked at");
+        cr_assert_geq(sd_bus_call_method_async(other, NULL, BUS_NAME, BUS_PATH, BUS_INTERFACE,
+                                               "WaitRun", on_answer, NULL, "ss", "a", "10-m2"),
+                      0);
+        await(both_are_looked_at, "both are looked at");
         bus = sd_bus_flush_close_unref(bus);
-        serve_for(USEC_PER_SEC);
-        cr_expect_eq(reads_of_a_second(), 0);
+        /* The daemon hears of it between two looks; the one who stays goes by the same clock. */
+        looks_at_m2 = 0;
+        await(m2_is_looked_at_again, "it is waited for still");
+        looks_at_m1 = looks_at_m2 = 0;
+        await(m2_is_looked_at_again, "it is waited for still");
+        cr_expect_eq(looks_at_m1, 0);
+        sd_bus_flush_close_unref(other);
+}
+
+/* ---- how much may be asked ---- */
+
+static ServerWay keep_reads(const ZkCall *call) {
+        return call->request == REQUEST_GET || call->request == REQUEST_LIST ? SERVER_KEEP
+                                                                             : SERVER_ANSWER;
+}
+
+static unsigned refusals;
+
+static int on_kept(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        (void)userdata;
+        (void)error;
+        refusals += sd_bus_message_is_method_error(message, SD_BUS_ERROR_LIMITS_EXCEEDED);
+        return 0;
+}
+
+static void ask_often(sd_bus *caller, unsigned times) {
+        for (unsigned i = 0; i < times; i++)
+                cr_assert_geq(sd_bus_call_method_async(caller, NULL, BUS_NAME, BUS_PATH,
+                                                       BUS_INTERFACE, "History", on_kept, NULL,
+                                                       "su", "a", 0U),
+                              0);
+}
+
+static bool one_is_refused(void) {
+        return refusals > 0;
+}
+
+Test(answers, one_caller_does_not_take_the_room_of_others) {
+        begin();
+        server.way = keep_reads;
+        ask_often(bus, ANSWERS_OF_CALLER_MAX + 1);
+        await(one_is_refused, "a question is refused");
+        cr_expect_eq(refusals, 1U);
+}
+
+static bool each_is_refused_one(void) {
+        return refusals == ANSWERS_MAX / ANSWERS_OF_CALLER_MAX;
+}
+
+/* Asks until it is not refused. */
+static bool there_is_room(void) {
+        if (said && !strstr(said, SD_BUS_ERROR_LIMITS_EXCEEDED))
+                return true;
+        if (said)
+                ask_history();
+        g_clear_pointer(&said, g_free);
+        return false;
+}
+
+Test(answers, the_room_of_callers_who_left_is_free_while_zookeeper_hangs) {
+        sd_bus *others[ANSWERS_MAX / ANSWERS_OF_CALLER_MAX];
+
+        begin();
+        server.way = keep_reads;
+        for (size_t i = 0; i < G_N_ELEMENTS(others); i++) {
+                others[i] = another_caller();
+                ask_often(others[i], ANSWERS_OF_CALLER_MAX + 1);
+        }
+        await(each_is_refused_one, "all have their share");
+        ask_history();
+        expect_said("too many questions wait");
+        for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+                sd_bus_flush_close_unref(others[i]);
+        server.way = NULL;
+        server_release();
+        await(there_is_room, "there is room");
+        cr_expect_not_null(strstr(said, "runs"), "%s", said);
+}
+
+Test(answers, a_question_ends_with_the_session) {
+        begin();
+        server.way = keep_reads;
+        ask_history();
+        serve_for(100 * USEC_PER_MSEC);
+        cr_expect_null(said);
+        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
+        expect_said(BUS_ERROR_NOT_CONNECTED);
+}
+
+/* ---- status ---- */
+
+static unsigned ledgers_read;
+
+static ServerWay count_ledgers(const ZkCall *call) {
+        bool is_ledger = g_str_equal(call->path, "/jobkeeper/jobs/a") &&
+                         call->request == REQUEST_GET && !call->watch;
+
+        ledgers_read += is_ledger;
+        return is_ledger && ledgers_read == 1 ? SERVER_KEEP : SERVER_ANSWER;
+}
+
+static unsigned statuses;
+
+static int on_status(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        statuses++;
+        return on_answer(message, userdata, error);
+}
+
+static void ask_status(const char *name) {
+        cr_assert_geq(sd_bus_call_method_async(bus, NULL, name, BUS_PATH, BUS_INTERFACE, "Status",
+                                               on_status, NULL, NULL),
+                      0);
+}
+
+static bool a_ledger_is_read(void) {
+        return ledgers_read > 0;
+}
+
+static bool all_statuses_are_there(void) {
+        return statuses == 9;
+}
+
+Test(answers, who_asks_while_a_status_is_made_shares_the_next) {
+        begin();
+        server.way = count_ledgers;
+        ask_status(BUS_NAME_ROOT);
+        await(a_ledger_is_read, "the ledger is read");
+        for (unsigned i = 0; i < 8; i++)
+                ask_status(BUS_NAME_ROOT);
+        serve_for(100 * USEC_PER_MSEC);
+        cr_expect_eq(statuses, 0U);
+        server_release();
+        await(all_statuses_are_there, "everybody has his answer");
+        cr_expect_eq(ledgers_read, 2U);
+        cr_expect_not_null(strstr(said, "\"complete\":true"), "%s", said);
+}
+
+static bool runs(void) {
+        return started->len > 0 && service_is_alive(service_newest());
+}
+
+Test(answers, status_does_not_wait_for_a_zookeeper_that_hangs) {
+        usec_t asked_at = 0;
+
+        write_job("    every: 1s\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(runs, "a run");
+        await(is_ready, "ready");
+        await(can_be_asked, "it can be asked");
+        g_clear_pointer(&said, g_free);
+        server.way = keep_reads;
+        asked_at = clock_monotonic();
+        ask_status(BUS_NAME);
+        expect_said("\"complete\":false");
+        cr_expect_leq(clock_monotonic() - asked_at, 8 * USEC_PER_SEC);
+        cr_expect_not_null(strstr(said, "\"state\":\"running\""), "%s", said);
+        cr_expect_not_null(strstr(said, "\"started\""), "%s", said);
+}
+
+Test(answers, the_sessions_id_is_for_root) {
+        begin();
+        ask_status(BUS_NAME_ROOT);
+        expect_said("\"id\":\"0x1001\"");
+        g_clear_pointer(&said, g_free);
+        ask_status(BUS_NAME);
+        expect_said("\"session\"");
+        cr_expect_null(strstr(said, "0x1001"), "%s", said);
+}
+
+/* ---- the two names ---- */
+
+static unsigned introspections;
+
+static int on_introspection(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        (void)message;
+        (void)userdata;
+        (void)error;
+        introspections++;
+        return 0;
+}
+
+Test(answers, what_everybody_may_ask_does_not_hold_up_a_lease) {
+        enum { FLOOD = 100 }; /* the bus lets nobody wait for many more */
+
+        begin();
+        for (unsigned i = 0; i < FLOOD; i++)
+                cr_assert_geq(sd_bus_call_method_async(bus, NULL, BUS_NAME, BUS_PATH,
+                                                       "org.freedesktop.DBus.Introspectable",
+                                                       "Introspect", on_introspection, NULL, NULL),
+                              0);
+        cr_assert_geq(sd_bus_call_method_async(bus, NULL, BUS_NAME_ROOT, BUS_PATH, BUS_INTERFACE,
+                                               "LockLease", on_answer, NULL, "s", "x"),
+                      0);
+        expect_said(BUS_ERROR_NO_SUCH_LOCK);
+        cr_expect_lt(introspections, (unsigned)FLOOD / 2);
+}
+
+Test(answers, a_thousand_ticks_come_in_order) {
+        g_autofree char *first = NULL;
+        json_t *object = NULL, *ticks = NULL;
+
+        begin();
+        cr_assert_geq(sd_bus_call_method_async(bus, NULL, BUS_NAME, BUS_PATH, BUS_INTERFACE, "Next",
+                                               on_answer, NULL, "su", "a", 1000U),
+                      0);
+        expect_said("\"schedule\":\"every 1h\"");
+        object = json_loads(said, 0, NULL);
+        ticks = json_object_get(object, "ticks");
+        cr_assert_eq(json_array_size(ticks), 1000U);
+        for (size_t i = 1; i < 1000; i++)
+                cr_expect_eq(json_integer_value(json_array_get(ticks, i)) -
+                                 json_integer_value(json_array_get(ticks, i - 1)),
+                             3600);
+        json_decref(object);
+}
+
+/* ---- a job that is gone ---- */
+
+Test(answers, the_history_of_a_job_that_left_the_files_can_be_read) {
+        begin();
+        server_create("/jobkeeper/jobs/gone", "{}", 0);
+        server_create("/jobkeeper/jobs/gone/runs", "", 0);
+        server_create("/jobkeeper/jobs/gone/runs/10-1",
+                      "{\"run\":\"10-1\",\"job\":\"gone\",\"state\":\"skipped\"}", 0);
+        cr_assert_geq(sd_bus_call_method_async(bus, NULL, BUS_NAME, BUS_PATH, BUS_INTERFACE,
+                                               "History", on_answer, NULL, "su", "gone", 0U),
+                      0);
+        expect_said("\"run\":\"10-1\"");
+        g_clear_pointer(&said, g_free);
+        cr_assert_geq(sd_bus_call_method_async(bus, NULL, BUS_NAME, BUS_PATH, BUS_INTERFACE,
+                                               "History", on_answer, NULL, "su", "never", 0U),
+                      0);
+        expect_said(BUS_ERROR_NO_SUCH_JOB);
 }

@@ -38,7 +38,7 @@ static json_t *report_of_all(const char *asked, LockEntry *const *all) {
 
         for (; *all; all++)
                 g_ptr_array_add(entries, *all);
-        return lock_report(entries, NULL, asked, NOW);
+        return lock_report(entries, NULL, asked, NOW, true);
 }
 #define report_of(asked, ...) report_of_all((asked), (LockEntry *const[]){__VA_ARGS__})
 
@@ -92,7 +92,7 @@ Test(lock_report, one_that_cannot_be_looked_into_is_named) {
 
         g_ptr_array_add(entries, entry("db", true, 0, "x"));
         g_ptr_array_add(unreadable, (char *)"shut");
-        report = lock_report(entries, unreadable, NULL, NOW);
+        report = lock_report(entries, unreadable, NULL, NOW, true);
         for (int tree = 0; tree <= 1; tree++) {
                 table = locks_table(report, tree, (double)NOW / USEC_PER_SEC, utc);
                 cr_assert_eq(table->rows->len, tree ? 3 : 2);
@@ -100,6 +100,19 @@ Test(lock_report, one_that_cannot_be_looked_into_is_named) {
         }
         cr_expect(json_is_true(json_object_get(
             json_array_get(json_object_get(report, "resources"), 1), "unreadable")));
+        json_decref(report);
+}
+
+Test(lock_report, the_sessions_ids_are_for_root) {
+        g_autoptr(GPtrArray) entries = g_ptr_array_new_with_free_func(g_free);
+        json_t *report = NULL;
+
+        g_ptr_array_add(entries, entry("db", true, 0, "x"));
+        report = lock_report(entries, NULL, NULL, NOW, true);
+        cr_expect_not_null(json_object_get(entry_at(report, 0, 0), "session"));
+        json_decref(report);
+        report = lock_report(entries, NULL, NULL, NOW, false);
+        cr_expect_null(json_object_get(entry_at(report, 0, 0), "session"));
         json_decref(report);
 }
 

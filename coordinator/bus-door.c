@@ -1,0 +1,120 @@
+/* See bus-door.h. */
+#include "bus-door.h"
+
+#include <glib.h>
+
+#include "clock.h"
+#include "log.h"
+
+#define RECONNECT_DELAY (2 * USEC_PER_SEC)
+
+struct BusDoor {
+        BusDoorOptions options;
+        sd_event *event;
+        sd_bus *bus;
+        sd_bus_slot *object, *disconnected, *name;
+        sd_event_source *reconnect;
+        bool complained; /* that the name was refused */
+};
+
+static void door_connect(BusDoor *door);
+
+static void door_disconnect(BusDoor *door) {
+        if (door->bus)
+                door->options.lost(door->bus, door->options.userdata);
+        door->name = sd_bus_slot_unref(door->name);
+        door->object = sd_bus_slot_unref(door->object);
+        door->disconnected = sd_bus_slot_unref(door->disconnected);
+        door->bus = sd_bus_close_unref(door->bus);
+}
+
+static int door_on_reconnect(sd_event_source *source, uint64_t usec, void *userdata) {
+        BusDoor *door = userdata;
+
+        door->reconnect = sd_event_source_disable_unref(door->reconnect);
+        door_connect(door);
+        return 0;
+}
+
+static void door_reconnect_later(BusDoor *door) {
+        door->reconnect = sd_event_source_disable_unref(door->reconnect);
+        (void)sd_event_add_time_relative(door->event, &door->reconnect, CLOCK_MONOTONIC,
+                                         RECONNECT_DELAY, USEC_PER_MSEC, door_on_reconnect, door);
+}
+
+static int door_on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        BusDoor *door = userdata;
+
+        /* Not from inside the bus's own dispatching: the timer takes it down and up again. */
+        door_reconnect_later(door);
+        door->options.settled(door->options.userdata);
+        return 0;
+}
+
+/* A package's installation may start us before the bus has read our policy: what is refused now may
+ * be granted in a moment. */
+static int door_on_name(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        BusDoor *door = userdata;
+        bool refused = sd_bus_message_is_method_error(message, NULL);
+
+        if (refused) {
+                if (!door->complained)
+                        log_warning(
+                            NULL,
+                            "the bus does not give us the name %s: %s; tried again until it does",
+                            door->options.name, sd_bus_message_get_error(message)->message);
+                door_reconnect_later(door);
+        }
+        door->complained = refused;
+        door->options.settled(door->options.userdata);
+        return 0;
+}
+
+static int door_serve(BusDoor *door) {
+        const BusDoorOptions *options = &door->options;
+        int r;
+
+        if ((r = sd_bus_attach_event(door->bus, door->event, (int)options->priority)) < 0 ||
+            (r = sd_bus_add_object_vtable(door->bus, &door->object, options->path,
+                                          options->interface, options->vtable, options->object)) <
+                0 ||
+            (r = sd_bus_match_signal_async(door->bus, &door->disconnected, NULL,
+                                           "/org/freedesktop/DBus/Local",
+                                           "org.freedesktop.DBus.Local", "Disconnected",
+                                           door_on_disconnected, NULL, door)) < 0)
+                return r;
+        return sd_bus_request_name_async(door->bus, &door->name, options->name, 0, door_on_name,
+                                         door);
+}
+
+static void door_connect(BusDoor *door) {
+        int r;
+
+        door_disconnect(door);
+        r = sd_bus_open_system(&door->bus);
+        if (r >= 0)
+                r = door_serve(door);
+        if (r >= 0)
+                return;
+        door_disconnect(door);
+        door_reconnect_later(door);
+        door->options.settled(door->options.userdata);
+}
+
+BusDoor *bus_door_new(sd_event *event, const BusDoorOptions *options) {
+        BusDoor *door = g_new0(BusDoor, 1);
+
+        door->options = *options;
+        door->event = event;
+        door_connect(door);
+        return door;
+}
+
+BusDoor *bus_door_free(BusDoor *door) {
+        if (!door)
+                return NULL;
+        door_disconnect(door);
+        sd_event_source_disable_unref(door->reconnect);
+        g_free(door);
+        return NULL;
+}

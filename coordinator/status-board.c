@@ -1,0 +1,297 @@
+/* See status-board.h. */
+#include "status-board.h"
+
+#include <string.h>
+
+#include "json-line.h"
+#include "paths.h"
+#include "status-report.h"
+
+/* Reads of ours under way: the window is for other questions, too. */
+#define BOARD_READS_MAX 32
+/* So long may ZooKeeper be silent before the report does without it. */
+#define BOARD_PATIENCE (2 * USEC_PER_SEC)
+/* Where everybody may ask, reports take a fifth of the time. */
+#define BOARD_PAUSE_FACTOR 4
+#define BOARD_PAUSE_MAX (10 * USEC_PER_SEC)
+/* A report for ten thousand jobs has megabytes: the next one is sent when the bus took the last. */
+#define BOARD_SEND_DELAY (10 * USEC_PER_MSEC)
+
+typedef enum BoardPhase {
+        BOARD_IDLE,    /* nobody asks, or the pause is not over */
+        BOARD_READING, /* the ledgers */
+        BOARD_WRITING, /* the text */
+        BOARD_SENDING,
+} BoardPhase;
+
+struct StatusBoard {
+        Answers *owner; /* weak */
+        BoardPhase phase;
+        GPtrArray *next, *now; /* Answer, weak: wait for the next report, for the one in work */
+        GPtrArray *jobs;       /* names */
+        guint asked, answered, written;
+        GPtrArray *reads; /* BoardRead */
+        GHashTable *ledgers;
+        char **nodes;
+        GString *text;
+        bool complete;
+        usec_t begun, not_before; /* CLOCK_MONOTONIC */
+        Slice *slice;
+        sd_event_source *timer; /* of the phase */
+};
+
+typedef struct BoardRead {
+        StatusBoard *board; /* weak: owns us */
+        const char *job;    /* borrowed; NULL: the nodes */
+        WindowedRead *read;
+} BoardRead;
+
+static void board_read_free(void *data) {
+        BoardRead *item = data;
+
+        windowed_read_free(item->read);
+        g_free(item);
+}
+
+static void board_ledger_free(void *ledger) {
+        ledger_free(ledger);
+}
+
+static void board_begin(StatusBoard *board);
+
+static void board_arm(StatusBoard *board, usec_t delay, sd_event_time_handler_t func) {
+        board->timer = sd_event_source_disable_unref(board->timer);
+        (void)sd_event_add_time_relative(board->owner->coordinator->event, &board->timer,
+                                         CLOCK_MONOTONIC, delay, USEC_PER_MSEC, func, board);
+}
+
+/* ---- sending ---- */
+
+static int board_on_pause(sd_event_source *source, uint64_t usec, void *userdata) {
+        StatusBoard *board = userdata;
+
+        board->timer = sd_event_source_disable_unref(board->timer);
+        if (board->next->len > 0)
+                board_begin(board);
+        return 0;
+}
+
+static void board_over(StatusBoard *board) {
+        usec_t now = clock_monotonic(), took = usec_sub(now, board->begun);
+
+        board->phase = BOARD_IDLE;
+        board->timer = sd_event_source_disable_unref(board->timer);
+        g_ptr_array_set_size(board->reads, 0);
+        g_ptr_array_set_size(board->jobs, 0);
+        g_hash_table_remove_all(board->ledgers);
+        (void)g_string_truncate(board->text, 0);
+        board->not_before = board->owner->privileged
+                                ? 0
+                                : usec_add(now, MIN(BOARD_PAUSE_FACTOR * took, BOARD_PAUSE_MAX));
+        if (board->next->len > 0)
+                board_arm(board, usec_sub(board->not_before, now), board_on_pause);
+}
+
+static int board_on_send(sd_event_source *source, uint64_t usec, void *userdata) {
+        StatusBoard *board = userdata;
+        uint64_t queued = 0;
+        Answer *answer = NULL;
+
+        if (board->now->len == 0) {
+                board_over(board);
+                return 0;
+        }
+        answer = board->now->pdata[0];
+        (void)sd_bus_get_n_queued_write(sd_bus_message_get_bus(answer->message), &queued);
+        if (queued == 0)
+                answer_reply_text(answer, board->text->str); /* which forgets it */
+        board_arm(board, queued ? BOARD_SEND_DELAY : 0, board_on_send);
+        return 0;
+}
+
+/* ---- writing ---- */
+
+/* The text so far is the jobs; the head comes first. */
+static void board_add_head(StatusBoard *board) {
+        json_t *head = status_head(board->owner->coordinator, board->owner->privileged,
+                                   (const char *const *)board->nodes, board->complete);
+        g_autofree char *text = json_line_dump(head);
+
+        text[strlen(text) - 1] = '\0'; /* the closing brace */
+        (void)g_string_prepend(board->text, ",\"jobs\":[");
+        (void)g_string_prepend(board->text, text);
+        (void)g_string_append(board->text, "]}");
+}
+
+static bool board_write(void *userdata) {
+        StatusBoard *board = userdata;
+        const Coordinator *coordinator = board->owner->coordinator;
+        const char *name = NULL;
+        json_t *job = NULL;
+
+        if (board->written == board->jobs->len) {
+                board->slice = slice_free(board->slice);
+                board_add_head(board);
+                board->phase = BOARD_SENDING;
+                board_arm(board, 0, board_on_send);
+                return false;
+        }
+        name = board->jobs->pdata[board->written++];
+        job = status_job(coordinator, name, g_hash_table_lookup(board->ledgers, name));
+        if (job) {
+                g_autofree char *text = json_line_dump(job);
+
+                g_string_append_printf(board->text, "%s%s", board->text->len ? "," : "", text);
+        }
+        return true;
+}
+
+static void board_begin_writing(StatusBoard *board) {
+        board->phase = BOARD_WRITING;
+        board->timer = sd_event_source_disable_unref(board->timer);
+        g_ptr_array_set_size(board->reads, 0);
+        (void)slice_new(board->owner->coordinator->event, board_write, board, &board->slice);
+}
+
+/* ---- reading ---- */
+
+static int board_on_silence(sd_event_source *source, uint64_t usec, void *userdata) {
+        StatusBoard *board = userdata;
+
+        board->complete = false;
+        board_begin_writing(board);
+        return 0;
+}
+
+static void board_feed(StatusBoard *board);
+
+static void board_take(StatusBoard *board, const char *job, const ZkReply *reply) {
+        Ledger *ledger = NULL;
+
+        if (reply->code != ZK_OK && reply->code != ZK_NO_NODE)
+                board->complete = false;
+        if (reply->code != ZK_OK)
+                return;
+        if (!job)
+                board->nodes = g_strdupv((char **)(void *)reply->children);
+        else if (ledger_decode(reply->data, reply->data_size, &ledger) == 0)
+                g_hash_table_insert(board->ledgers, (char *)job, ledger);
+}
+
+static void board_on_read(const ZkReply *reply, void *userdata) {
+        const BoardRead *item = userdata;
+        StatusBoard *board = item->board;
+
+        board->answered++;
+        board_take(board, item->job, reply);
+        if (board->phase == BOARD_READING)
+                board_feed(board);
+}
+
+static bool board_read(StatusBoard *board, ReadKind kind, const char *path, const char *job) {
+        BoardRead *item = g_new0(BoardRead, 1);
+
+        item->board = board;
+        item->job = job;
+        item->read = read_window_add(board->owner->window, kind, path, board_on_read, item);
+        g_ptr_array_add(board->reads, item);
+        board->asked += item->read != NULL;
+        return item->read;
+}
+
+/* Keeps some reads under way until all are answered. */
+static void board_feed(StatusBoard *board) {
+        const char *root = board->owner->coordinator->config->root;
+        bool sent = true;
+
+        while (sent && board->asked - board->answered < BOARD_READS_MAX &&
+               board->asked <= board->jobs->len) {
+                const char *job = board->asked > 0 ? board->jobs->pdata[board->asked - 1] : NULL;
+                g_autofree char *path = job ? path_job(root, job) : path_open(root);
+
+                sent = board_read(board, job ? READ_DATA : READ_CHILDREN, path, job);
+        }
+        board->complete = board->complete && sent;
+        if (!sent || board->answered > board->jobs->len)
+                board_begin_writing(board);
+        else
+                board_arm(board, BOARD_PATIENCE, board_on_silence);
+}
+
+static bool board_can_read(const Coordinator *coordinator) {
+        g_autofree char *silence = status_silence(coordinator);
+
+        return coordinator->node->ready && !silence &&
+               session_state(coordinator->session) == SESSION_CONNECTED;
+}
+
+static void board_begin(StatusBoard *board) {
+        const Coordinator *coordinator = board->owner->coordinator;
+        GPtrArray *next = board->next;
+
+        board->next = board->now;
+        board->now = next;
+        board->begun = clock_monotonic();
+        board->asked = board->answered = board->written = 0;
+        g_clear_pointer(&board->nodes, g_strfreev);
+        for (guint i = 0; i < jobset_size(coordinator->jobset); i++)
+                g_ptr_array_add(board->jobs, g_strdup(jobset_get(coordinator->jobset, i)->name));
+        board->phase = BOARD_READING;
+        board->complete = board_can_read(coordinator);
+        if (board->complete)
+                board_feed(board);
+        else
+                board_begin_writing(board);
+}
+
+/* ---- the board ---- */
+
+int answer_status(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
+        StatusBoard *board = owner->board;
+        usec_t now = clock_monotonic();
+        Answer *answer = answer_new(owner, message, NULL);
+
+        answer_is_patient(answer); /* the board sees to it that it ends */
+        g_ptr_array_add(board->next, answer);
+        if (board->phase == BOARD_IDLE && !board->timer) {
+                if (now >= board->not_before)
+                        board_begin(board);
+                else
+                        board_arm(board, usec_sub(board->not_before, now), board_on_pause);
+        }
+        return 1;
+}
+
+StatusBoard *status_board_new(Answers *owner) {
+        StatusBoard *board = g_new0(StatusBoard, 1);
+
+        board->owner = owner;
+        board->next = g_ptr_array_new();
+        board->now = g_ptr_array_new();
+        board->jobs = g_ptr_array_new_with_free_func(g_free);
+        board->reads = g_ptr_array_new_with_free_func(board_read_free);
+        board->ledgers = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, board_ledger_free);
+        board->text = g_string_new(NULL);
+        return board;
+}
+
+StatusBoard *status_board_free(StatusBoard *board) {
+        if (!board)
+                return NULL;
+        sd_event_source_disable_unref(board->timer);
+        slice_free(board->slice);
+        g_ptr_array_unref(board->reads);
+        g_hash_table_unref(board->ledgers);
+        g_ptr_array_unref(board->next);
+        g_ptr_array_unref(board->now);
+        g_ptr_array_unref(board->jobs);
+        g_strfreev(board->nodes);
+        g_string_free(board->text, TRUE);
+        g_free(board);
+        return NULL;
+}
+
+void status_board_forget(StatusBoard *board, Answer *answer) {
+        (void)g_ptr_array_remove(board->next, answer);
+        (void)g_ptr_array_remove(board->now, answer);
+}

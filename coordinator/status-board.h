@@ -1,0 +1,16 @@
+/* Status: what this node knows, and the ledgers of all jobs, read and put together once for all who
+ * ask meanwhile.
+ *
+ * A fleet has thousands of jobs, and anybody may ask. So there is one report at a time, made in
+ * slices, with few reads under way; who asks while it is being made waits for the next one, so that
+ * nobody is told what was true before he asked. Where everybody may ask, there is a pause between
+ * two reports that grows with what they cost. When ZooKeeper does not answer, the report says what
+ * this node knows, and that it is no more than that. */
+#pragma once
+
+#include "answer.h"
+
+StatusBoard *status_board_new(Answers *owner);
+StatusBoard *status_board_free(StatusBoard *board);
+/* The answer is going. */
+void status_board_forget(StatusBoard *board, Answer *answer);

@@ -1,0 +1,25 @@
+/* What Status says, piece by piece (bus-interface.h has the whole). */
+#pragma once
+
+#include <jansson.h>
+
+#include "coordinator.h"
+#include "ledger.h"
+#include "run-record.h"
+
+/* Return: NULL, or newly allocated (g_free), that ZooKeeper has been silent for longer than it ever
+ * is in health. */
+char *status_silence(const Coordinator *coordinator);
+
+/* Everything but the jobs. `privileged`: also the session's id, of which its password can be told.
+ * `nodes`: names of nodes that once ran something, NULL-terminated. `complete`: everything was read
+ * now. Return: a new reference. */
+json_t *status_head(const Coordinator *coordinator, bool privileged, const char *const *nodes,
+                    bool complete);
+
+/* One job, with the ledger that was just read, or NULL. Return: a new reference; NULL when this
+ * node does not have the job (any more). */
+json_t *status_job(const Coordinator *coordinator, const char *name, const Ledger *ledger);
+
+/* A record that says "claimed" is one of ours that runs: then it says so, and since when. */
+void status_refine(const Coordinator *coordinator, RunRecord *record);
