@@ -55,6 +55,8 @@ static int run_request(const char *job, gboolean wait, gboolean json) {
         if (answer.outcome != BUS_ANSWERED)
                 return bus_answer_report(&answer);
         run = json_text(answer.json, "run");
+        if (wait && !json)
+                complain("run %s of %s was requested; waiting until it has ended", run, job);
         if (wait)
                 return run_wait(job, run, json);
         if (json)

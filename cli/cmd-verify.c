@@ -24,6 +24,7 @@
 #include "verify-report.h"
 
 #define DAEMON_CONFIG_NAME "jobkeeper.yaml"
+#define STDIN_NAME "(standard input)"
 
 typedef struct Verify {
         char *config_path; /* the daemon configuration to judge jobs against */
@@ -131,6 +132,23 @@ static void verify_job_file(Verify *verify, const char *path) {
                 verify_loaded_file(verify, file);
 }
 
+/* What comes on standard input, before it is a file. */
+static void verify_stdin(Verify *verify) {
+        g_autofree char *text = g_malloc(JOB_FILE_SIZE_MAX + 1);
+        _cleanup_(job_file_freep) JobFile *file = NULL;
+        unsigned before = diagnostics_count(verify->report->errors);
+        size_t size = fread(text, 1, JOB_FILE_SIZE_MAX + 1, stdin);
+        int r = ferror(stdin) ? -EIO
+                : size > JOB_FILE_SIZE_MAX
+                    ? -EFBIG
+                    : job_file_parse(STDIN_NAME, text, size, verify->report->errors, &file);
+
+        if (r < 0)
+                verify_fault(verify, STDIN_NAME, r, before);
+        else
+                verify_loaded_file(verify, file);
+}
+
 /* The daemon is a root without capabilities, and what only another user may open is closed to it.
  * Whoever types this may be a root who has them all. */
 static void lose_capabilities(void) {
@@ -161,7 +179,9 @@ static void verify_files(Verify *verify, char **files) {
         for (char **file = files; *file; file++) {
                 g_autofree char *name = g_path_get_basename(*file);
 
-                if (g_str_equal(name, DAEMON_CONFIG_NAME))
+                if (g_str_equal(*file, "-"))
+                        verify_stdin(verify);
+                else if (g_str_equal(name, DAEMON_CONFIG_NAME))
                         verify_config_file(verify, *file);
                 else
                         verify_job_file(verify, *file);
@@ -199,7 +219,8 @@ int cmd_verify(int argc, char **argv) {
             "[FILE…]",
             "Judges job files (or the daemon's configuration, where FILE is called jobkeeper.yaml) "
             "without running anything.\n"
-            "With no FILE: this machine's daemon configuration and all its job directories.",
+            "With no FILE: this machine's daemon configuration and all its job directories. A "
+            "FILE of \"-\" is a job file on standard input.",
             "Errors go to standard error as FILE:LINE:COLUMN: error: MESSAGE, and the exit status "
             "is then 1.\n"
             "Warnings say what only this machine cannot run.",

@@ -111,6 +111,10 @@ static void client_refused(LockClient *client, sd_bus_message *reply) {
         BusOutcome outcome = reply_outcome(reply);
         bool old = sd_bus_message_is_method_error(reply, SD_BUS_ERROR_UNKNOWN_METHOD);
 
+        if (!client->asked && outcome == BUS_DENIED && !client->task->quiet)
+                complain("jobkeeperd holds locks for root only: this process holds the lock %s "
+                         "itself, and stops less when it is lost (see jobkeeper(1))",
+                         client->task->label);
         if (!client->asked && (outcome == BUS_NO_DAEMON || outcome == BUS_DENIED || old)) {
                 client->absent = true;
                 (void)sd_event_exit(client->event, 0);

@@ -44,7 +44,7 @@ int lock_notice_new(sd_event *event, const LockTask *task, const LockNoticeFuncs
         notice->userdata = userdata;
         notice->zone = g_time_zone_new_local();
         notice->told = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        if (!task->quiet)
+        if (!task->quiet && task->timeout > 0) /* a try does not wait, so it does not say so */
                 r = sd_event_add_time_relative(event, &notice->note, CLOCK_MONOTONIC, NOTE_AFTER,
                                                USEC_PER_MSEC, on_note, notice);
         if (r >= 0 && task->verbose)

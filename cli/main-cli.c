@@ -2,6 +2,7 @@
  * pair of its own, cmd-*.c. */
 #include <glib.h>
 #include <locale.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -49,6 +50,10 @@ static int overview(FILE *out, int code) {
         return code;
 }
 
+static bool is_common_option(const char *word) {
+        return strcmp(word, "--json") == 0 || strcmp(word, "-j") == 0;
+}
+
 static int cmd_help(int argc, char **argv) {
         char option[] = "--help";
         char *arguments[] = {argc > 1 ? argv[1] : NULL, option, NULL};
@@ -59,11 +64,27 @@ static int cmd_help(int argc, char **argv) {
         return command ? command->run(2, arguments) : unknown_command(argv[1]);
 }
 
+/* `jobkeeper --json status` is what some are used to: options that every command may have stand
+ * after its name. */
+static void options_after_command(int argc, char **argv) {
+        int command = 1;
+
+        while (command < argc && is_common_option(argv[command]))
+                command++;
+        if (command > 1 && command < argc) {
+                char *name = argv[command];
+
+                memmove(&argv[2], &argv[1], (size_t)(command - 1) * sizeof(char *));
+                argv[1] = name;
+        }
+}
+
 static int dispatch(int argc, char **argv) {
         const Command *command = NULL;
 
         if (argc < 2)
                 return overview(stderr, EXIT_CODE_USAGE);
+        options_after_command(argc, argv);
         if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
                 return overview(stdout, EXIT_CODE_OK);
         if (strcmp(argv[1], "--version") == 0) {

@@ -20,8 +20,27 @@ double json_number(const json_t *object, const char *member, double otherwise) {
         return json_is_number(value) ? json_number_value(value) : otherwise;
 }
 
-char *run_result(const json_t *run) {
+/* Only the owner knows whether it has begun; to the others it is claimed and not settled. */
+static const char *run_state_shown(const json_t *run) {
         const char *state = json_text(run, "state");
+
+        return strcmp(state, "claimed") == 0 ? "in progress" : state;
+}
+
+double run_begun(const json_t *run) {
+        double claimed = json_number(run, "claimed", NAN);
+
+        return json_number(run, "started", run_is_open(run) ? claimed : NAN);
+}
+
+bool run_is_open(const json_t *run) {
+        const char *state = json_text(run, "state");
+
+        return strcmp(state, "running") == 0 || strcmp(state, "claimed") == 0;
+}
+
+char *run_result(const json_t *run) {
+        const char *state = run_state_shown(run);
         double signal = json_number(run, "signal", 0), status = json_number(run, "exit", 0);
 
         if (signal > 0) {
@@ -63,11 +82,11 @@ char *run_tick(const json_t *run, GTimeZone *zone) {
 
 /* How long it took; how long it has been running, while it does. */
 static char *run_took(const json_t *run, double now) {
-        double started = json_number(run, "started", NAN), ended = json_number(run, "ended", NAN);
+        double started = run_begun(run), ended = json_number(run, "ended", NAN);
 
         if (isnan(started))
                 return g_strdup("");
-        if (isnan(ended) && strcmp(json_text(run, "state"), "running") == 0)
+        if (isnan(ended) && run_is_open(run))
                 ended = now;
         return isnan(ended) ? g_strdup("") : span_to_text(fmax(ended - started, 0));
 }
@@ -80,7 +99,7 @@ Table *run_table(const json_t *runs, double now, GTimeZone *zone) {
         const json_t *run = NULL;
 
         json_array_foreach(runs, index, run) {
-                double started = json_number(run, "started", NAN);
+                double started = run_begun(run);
 
                 table_add(table, run_tick(run, zone), g_strdup(json_text(run, "run")),
                           g_strdup(json_text(run, "node")),

@@ -4,12 +4,19 @@
 
 #include <glib.h>
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "table.h"
 
 /* JSON members as C values: the string, "" when there is none; the number, or `otherwise`. */
 const char *json_text(const json_t *object, const char *member);
 double json_number(const json_t *object, const char *member, double otherwise);
+
+/* Return: whether it is under way: it runs here, or another node has claimed it. */
+bool run_is_open(const json_t *run);
+/* Return: when it began, epoch seconds; of one that is under way elsewhere when it was claimed.
+ * NAN: not known. */
+double run_begun(const json_t *run);
 
 /* Return: newly allocated (g_free), the state with what explains it: "failed (exit 3)", "failed
  * (SIGKILL)", "succeeded". */

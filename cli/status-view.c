@@ -49,7 +49,7 @@ static void head_clock(GString *text, const json_t *clock) {
         g_string_append_c(text, '\n');
 }
 
-static void head_members(GString *text, const json_t *members) {
+static void head_members(GString *text, const json_t *members, const json_t *away, double now) {
         size_t index = 0;
         const json_t *member = NULL;
 
@@ -63,6 +63,13 @@ static void head_members(GString *text, const json_t *members) {
         }
         if (json_array_size(members) == 0)
                 g_string_append(text, "not known");
+        json_array_foreach(away, index, member) {
+                double since = json_number(member, "since", NAN);
+                g_autofree char *span = span_to_text(floor(fmax(now - since, 0)));
+
+                g_string_append_printf(text, ", %s (away%s%s)", json_text(member, "node"),
+                                       isnan(since) ? "" : " for ", isnan(since) ? "" : span);
+        }
         g_string_append_c(text, '\n');
 }
 
@@ -80,8 +87,12 @@ char *status_head(const json_t *status, double now) {
         head_node(text, status, now);
         head_session(text, json_object_get(status, "session"));
         head_clock(text, json_object_get(status, "clock"));
-        head_members(text, json_object_get(status, "members"));
+        head_members(text, json_object_get(status, "members"), json_object_get(status, "away"),
+                     now);
         head_warnings(text, json_object_get(status, "warnings"));
+        if (json_is_false(json_object_get(status, "complete")))
+                g_string_append(text, "jobs     as far as this node knows: ZooKeeper was not "
+                                      "asked, or did not answer\n");
         return g_string_free(g_steal_pointer(&text), FALSE);
 }
 
@@ -98,11 +109,30 @@ static char *job_nodes(const json_t *job) {
         return g_string_free(g_steal_pointer(&nodes), FALSE);
 }
 
+/* The run that is under way, else the last one. */
+static const json_t *job_run_shown(const json_t *job) {
+        const json_t *running = json_array_get(json_object_get(job, "running"), 0);
+
+        return running ? running : json_object_get(job, "last");
+}
+
+/* Why it does not run; of the run that is shown; or, while one runs, how the one before ended. */
+static char *job_why(const json_t *job) {
+        const json_t *last = json_object_get(job, "last");
+        const char *why = json_text(job, "why");
+        g_autofree char *result = NULL;
+
+        if (*why || job_run_shown(job) == last)
+                return g_strdup(*why ? why : run_why(last));
+        result = run_result(last);
+        return *result ? g_strdup_printf("the run before: %s", result) : g_strdup("");
+}
+
 /* When the last run began; for one that never began, its tick or when it was settled. Without a
  * connection the daemon cannot know of any. */
-static char *job_last(const json_t *job, bool connected, double now, GTimeZone *zone) {
+static char *job_last(const json_t *job, bool known, double now, GTimeZone *zone) {
         static const char *const members[] = {"started", "claimed", "tick", "ended"};
-        const json_t *last = json_object_get(job, "last");
+        const json_t *last = job_run_shown(job);
 
         for (size_t i = 0; i < G_N_ELEMENTS(members); i++) {
                 double time = json_number(last, members[i], NAN);
@@ -110,7 +140,7 @@ static char *job_last(const json_t *job, bool connected, double now, GTimeZone *
                 if (!isnan(time))
                         return time_with_age(time, now, zone);
         }
-        return g_strdup(json_is_object(last) || !connected ? "-" : "never");
+        return g_strdup(json_is_object(last) || !known ? "-" : "never");
 }
 
 static char *job_next(const json_t *job, double now, GTimeZone *zone) {
@@ -125,20 +155,16 @@ Table *status_table(const json_t *status, double now, GTimeZone *zone) {
         static const char *const headings[] = {"JOB",    "STATE", "NEXT", "LAST",
                                                "RESULT", "NODE",  "WHY",  NULL};
         Table *table = table_new(headings, 4);
-        bool connected =
-            strcmp(json_text(json_object_get(status, "session"), "state"), "connected") == 0;
+        bool known =
+            strcmp(json_text(json_object_get(status, "session"), "state"), "connected") == 0 &&
+            !json_is_false(json_object_get(status, "complete"));
         size_t index = 0;
         const json_t *job = NULL;
 
         json_array_foreach(json_object_get(status, "jobs"), index, job) {
-                const char *why = json_text(job, "why");
-
-                if (!*why)
-                        why = run_why(json_object_get(job, "last"));
                 table_add(table, g_strdup(json_text(job, "job")), g_strdup(json_text(job, "state")),
-                          job_next(job, now, zone), job_last(job, connected, now, zone),
-                          run_result(json_object_get(job, "last")), job_nodes(job), g_strdup(why),
-                          NULL);
+                          job_next(job, now, zone), job_last(job, known, now, zone),
+                          run_result(job_run_shown(job)), job_nodes(job), job_why(job), NULL);
         }
         return table;
 }

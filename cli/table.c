@@ -17,10 +17,11 @@ typedef struct StateColour {
 } StateColour;
 
 static const StateColour state_colours[] = {
-    {"holds", "green"},    {"waits", "yellow"}, {"foreign", "red"},     {"succeeded", "green"},
-    {"running", "cyan"},   {"claimed", "cyan"}, {"waiting", "yellow"},  {"skipped", "yellow"},
-    {"drifted", "yellow"}, {"unfit", "yellow"}, {"unread", "red"},      {"failed", "red"},
-    {"timed-out", "red"},  {"stopped", "red"},  {"interrupted", "red"}, {"unknown", "magenta"}};
+    {"holds", "green"},     {"waits", "yellow"},   {"foreign", "red"},    {"succeeded", "green"},
+    {"running", "cyan"},    {"claimed", "cyan"},   {"in", "cyan"},        {"no-node", "red"},
+    {"waiting", "yellow"},  {"skipped", "yellow"}, {"drifted", "yellow"}, {"unfit", "yellow"},
+    {"unread", "red"},      {"failed", "red"},     {"timed-out", "red"},  {"stopped", "red"},
+    {"interrupted", "red"}, {"unknown", "magenta"}};
 
 Table *table_new(const char *const *headings, int colour_column) {
         Table *table = g_new0(Table, 1);
@@ -128,7 +129,9 @@ static int table_fill(const Table *table, struct libscols_table *scols) {
 
 int table_print(const Table *table, FILE *out) {
         struct libscols_table *scols = scols_new_table();
-        const char *no_colour = getenv("NO_COLOR");
+        const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
+        bool colours = isatty(fileno(out)) && !(no_colour && *no_colour) && terminal &&
+                       strcmp(terminal, "dumb") != 0;
         int r = 0;
 
         if (!scols)
@@ -136,7 +139,7 @@ int table_print(const Table *table, FILE *out) {
         scols_table_set_stream(scols, out);
         (void)scols_table_set_termforce(scols, SCOLS_TERMFORCE_NEVER);
         (void)scols_table_set_column_separator(scols, "  "); /* times have spaces of their own */
-        (void)scols_table_enable_colors(scols, isatty(fileno(out)) && !(no_colour && *no_colour));
+        (void)scols_table_enable_colors(scols, colours);
         r = table_fill(table, scols);
         if (r >= 0 && table->rows->len > 0)
                 r = scols_print_table(scols);

@@ -86,18 +86,34 @@ static void begin_settle(Run *run) {
                            &run->settle); /* no session: begun when there is one */
 }
 
+/* systemd's words for what the exit status or the signal says already. */
+static bool why_is_said(const RunRecord *record) {
+        static const char *const said[] = {"exit-code", "signal", "timeout", NULL};
+
+        return !record->why || g_strv_contains(said, record->why);
+}
+
+/* Return: newly allocated; the id alone is an epoch second, which nobody can read. */
+static char *run_in_words(const RunRecord *record) {
+        g_autofree char *tick = record->tick ? tick_to_rfc3339(record->tick) : NULL;
+
+        return tick ? g_strdup_printf("run %s (tick %s)", record->run, tick)
+                    : g_strdup_printf("run %s", record->run);
+}
+
 static void log_end(const Run *run) {
         const LogAbout fields = about(run, MESSAGE_RUN_ENDED);
         const RunRecord *record = run->record;
-        g_autofree char *detail = NULL;
+        g_autofree char *detail = NULL, *words = run_in_words(record);
+        bool said = why_is_said(record);
 
         if (record->signal)
                 detail = g_strdup_printf(" (signal %d)", record->signal);
         else if (record->exit_status > 0)
                 detail = g_strdup_printf(" (exit status %d)", record->exit_status);
-        log_write(record->state == RUN_SUCCEEDED ? LOG_INFO : LOG_WARNING, &fields,
-                  "run %s %s%s%s%s", record->run, run_state_to_string(record->state),
-                  detail ? detail : "", record->why ? ": " : "", record->why ? record->why : "");
+        log_write(record->state == RUN_SUCCEEDED ? LOG_INFO : LOG_WARNING, &fields, "%s %s%s%s%s",
+                  words, run_state_to_string(record->state), detail ? detail : "", said ? "" : ": ",
+                  said ? "" : record->why);
 }
 
 /* ---- the unit ---- */
@@ -126,13 +142,15 @@ static void take_unknown(Run *run) {
 
 static void perform(Run *run, RunAction action) {
         const LogAbout started = about(run, MESSAGE_RUN_STARTED);
+        g_autofree char *words = run_in_words(run->record);
 
         switch (action) {
         case RUN_ACTION_NONE:
                 return;
         case RUN_ACTION_ANNOUNCE:
-                log_info(&started, run->recovering ? "run %s goes on" : "run %s started",
-                         run->record->run);
+                if (!run->recovering) /* the unit's own time replaces it in the end */
+                        run->record->started = clock_realtime();
+                log_info(&started, run->recovering ? "%s goes on" : "%s started", words);
                 return;
         case RUN_ACTION_STOP_UNIT:
                 unit_stop(run->unit);

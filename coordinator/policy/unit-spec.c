@@ -5,8 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A tick as RFC 3339 in UTC. */
-static char *tick_text(int64_t tick) {
+char *tick_to_rfc3339(int64_t tick) {
         g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(tick);
 
         return time ? g_date_time_format(time, "%Y-%m-%dT%H:%M:%SZ") : g_strdup("");
@@ -18,7 +17,7 @@ static void add(GPtrArray *list, char *text) {
 
 static char **environment_of(const JobSpec *spec, const RunRecord *record) {
         GPtrArray *list = g_ptr_array_new_null_terminated(0, NULL, TRUE);
-        g_autofree char *tick = record->tick ? tick_text(record->tick) : g_strdup("");
+        g_autofree char *tick = record->tick ? tick_to_rfc3339(record->tick) : g_strdup("");
 
         for (char **assignment = spec->environment; *assignment; assignment++)
                 add(list, g_strdup(*assignment));

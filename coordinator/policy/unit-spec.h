@@ -22,6 +22,9 @@ typedef struct RunUnitSpec {
         char *description;
 } RunUnitSpec;
 
+/* Return: newly allocated, RFC 3339 in UTC. */
+char *tick_to_rfc3339(int64_t tick);
+
 /* Fills *ret; `spec` and `record` must outlive it. run_unit_spec_clear() afterwards. */
 void run_unit_spec_init(RunUnitSpec *ret, const JobSpec *spec, const RunRecord *record);
 void run_unit_spec_clear(RunUnitSpec *spec);

@@ -158,6 +158,10 @@ static int on_acquire(sd_bus_message *call, void *userdata, sd_bus_error *error)
             json_object_get(json_array_get(json_object_get(request, "resources"), 0), "resource"));
         if (strcmp(name, "refused") == 0)
                 r = sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "this cannot be meant");
+        else if (strcmp(name, "roots") == 0)
+                r = sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED, "Policy.");
+        else if (strcmp(name, "slow") == 0)
+                r = 1; /* never answered */
         else if (strcmp(name, "stopping") == 0 && (*(unsigned *)userdata)++ == 0)
                 r = sd_bus_error_set(error, BUS_ERROR_STOPPING, "just now");
         else if (g_str_has_prefix(name, "state-"))
@@ -428,6 +432,22 @@ Test(cli_bus, what_the_daemon_does_not_hold_is_told) {
                "lock", "no-scope", "--", "echo", "never");
 }
 
+/* In a network of its own, where nobody is a ZooKeeper server. */
+Test(cli_bus, who_may_not_ask_the_daemon_is_told_that_he_has_less) {
+        cr_assert_eq(unshare(CLONE_NEWNET), 0);
+        EXPECT(75, "",
+               "jobkeeper: jobkeeperd holds locks for root only: this process holds the lock roots "
+               "itself, and stops less when it is lost (see jobkeeper(1))\n"
+               "jobkeeper: ZooKeeper at 127.0.0.1:2181 cannot be reached\n",
+               "lock", "-t", "100ms", "roots", "--", "true");
+        EXPECT(75, "", "", "lock", "-q", "-t", "100ms", "roots", "--", "true");
+}
+
+Test(cli_bus, a_try_that_takes_its_time_does_not_say_that_it_waits) {
+        EXPECT(75, "", "jobkeeper: the lock slow was not free in time\n", "lock", "-n", "slow",
+               "--", "true");
+}
+
 Test(cli_bus, a_daemon_that_is_stopping_is_asked_again) {
         EXPECT(0, "mine\n", "", "lock", "stopping", "--", "echo", "mine");
 }
@@ -492,6 +512,9 @@ Test(cli_bus, status_is_a_head_a_table_and_the_errors) {
 
 Test(cli_bus, status_json_is_the_daemons_own) {
         EXPECT(0, STATUS "\n", "", "status", "--json");
+        EXPECT(0, STATUS "\n", "", "--json", "status");
+        EXPECT(0, "{\"job\":\"good\",\"run\":\"r1\"}\n", "", "-j", "run", "good");
+        EXPECT(64, "", NULL, "--jason", "status");
 }
 
 Test(cli_bus, history) {
@@ -531,8 +554,10 @@ Test(cli_bus, run_asks_and_returns) {
 }
 
 Test(cli_bus, run_wait_outlives_a_daemon_that_is_restarted_and_ends_as_the_run_did) {
-        EXPECT(0, "run r1 of good on n2: succeeded after 2.0s\n", "", "run", "good", "--wait");
-        EXPECT(1, "run r1 of bad on n2: failed (exit 4) after 2.0s\n", "", "run", "-w", "bad");
+        EXPECT(0, "run r1 of good on n2: succeeded after 2.0s\n",
+               "jobkeeper: run r1 of good was requested; waiting until it has ended\n", "run",
+               "good", "--wait");
+        EXPECT(1, "run r1 of bad on n2: failed (exit 4) after 2.0s\n", NULL, "run", "-w", "bad");
 }
 
 Test(cli_bus, errors_have_one_line_and_a_status_each) {

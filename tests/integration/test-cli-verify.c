@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "helper-cli.h"
@@ -69,6 +70,28 @@ static const char good[] = "jobs:\n"
 Test(cli_verify, good_files_are_counted) {
         make_file("good.yaml", good);
         EXPECT(0, "2 jobs in 1 file are good\n", "", "good.yaml");
+}
+
+/* `jobkeeper verify -` with a file as its standard input. */
+static void expect_stdin(const char *file, int status, const char *out, const char *err) {
+        g_autofree char *command =
+            g_strdup_printf("sh -c \"exec '" JOBKEEPER_BINARY "' verify - < %s\"", file);
+        g_autofree char *got_out = NULL, *got_err = NULL;
+        int got = -1;
+
+        cr_assert(g_spawn_command_line_sync(command, &got_out, &got_err, &got, NULL));
+        cr_expect_eq(WEXITSTATUS(got), status);
+        cr_expect_str_eq(got_out, out);
+        cr_expect_str_eq(got_err, err);
+}
+
+Test(cli_verify, a_file_may_come_on_standard_input) {
+        make_file("good.yaml", good);
+        make_file("bad.yaml", "jobs:\n  a:\n    exce: /bin/true\n    exec: /bin/true\n");
+        expect_stdin("good.yaml", 0, "2 jobs in 1 file are good\n", "");
+        expect_stdin("bad.yaml", 1, "",
+                     "(standard input):3:5: error: unknown key \"exce\" (did you mean "
+                     "\"exec\"?)\n");
 }
 
 static const char bad[] = "jobs:\n"

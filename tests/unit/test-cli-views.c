@@ -80,7 +80,7 @@ static const char status_text[] =
     "   'last': {'run': '1-1', 'state': 'failed', 'exit': 3, 'node': 'n2', 'started': 1763699750}},"
     "  {'job': 'report', 'schedule': 'hourly', 'next': 1763703600, 'state': 'running', 'why': '', "
     "'last': null,"
-    "   'running': [{'node': 'n1'}, {'node': 'n2'}]},"
+    "   'running': [{'node': 'n1', 'state': 'running', 'started': 1763699940}, {'node': 'n2'}]},"
     "  {'job': 'manual', 'schedule': null, 'next': null, 'state': 'unfit', 'why': 'the user "
     "\\'x\\' is unknown', 'last': null}],"
     " 'errors': ['a.yaml:1:2: error: no']}";
@@ -150,8 +150,47 @@ Test(status, rows) {
         assert_row(table, 0,
                    "backup|idle|07:42:00 (in 3h 2min)|04:35:50 (4min 10s "
                    "ago)|failed (exit 3)|n2|");
-        assert_row(table, 1, "report|running|05:40:00 (in 1h)|never||n1, n2|");
+        assert_row(table, 1,
+                   "report|running|05:40:00 (in 1h)|04:39:00 (1min ago)|running|n1, n2|");
         assert_row(table, 2, "manual|unfit|manual|never|||the user 'x' is unknown");
+        table_free(table);
+        json_decref(status);
+}
+
+/* The run that is under way is the news; how the one before it ended is told beside it. */
+Test(status, a_run_under_way_is_shown_with_its_age_and_the_result_before_it) {
+        json_t *status = quoted_json(
+            "{'session': {'state': 'connected'}, 'jobs': [{'job': 'a', 'schedule': null, 'state': "
+            "'running', 'why': '', 'running': [{'state': 'claimed', 'node': 'n2', 'claimed': "
+            "1763699880}], 'last': {'state': 'failed', 'exit': 3, 'node': 'n1', 'started': 5}}]}");
+        g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
+        Table *table = status_table(status, NOW, utc);
+
+        assert_row(table, 0,
+                   "a|running|manual|04:38:00 (2min ago)|in progress|n2|the run before: failed "
+                   "(exit 3)");
+        table_free(table);
+        json_decref(status);
+}
+
+Test(status, nodes_that_are_away_and_what_was_not_read_are_said) {
+        json_t *status = quoted_json(
+            "{'node': 'n1', 'version': '0.1.0', 'complete': false, 'session': {'state': "
+            "'connected', 'fault': 'ZooKeeper has not answered for 7 s'}, 'clock': {'skew': "
+            "0.002}, 'members': [{'node': 'n1', 'self': true}], 'away': [{'node': 'n2', 'since': "
+            "1763699880}, {'node': 'n3', 'since': null}], 'jobs': [{'job': 'a', 'state': "
+            "'unread'}]}");
+        g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
+        g_autofree char *head = status_head(status, NOW);
+        Table *table = status_table(status, NOW, utc);
+
+        cr_assert_str_eq(head, "node     n1, jobkeeperd 0.1.0\n"
+                               "session  connected: ZooKeeper has not answered for 7 s\n"
+                               "clock    +0.002s against ZooKeeper's\n"
+                               "members  n1 (this), n2 (away for 2min), n3 (away)\n"
+                               "jobs     as far as this node knows: ZooKeeper was not asked, or "
+                               "did not answer\n");
+        assert_row(table, 0, "a|unread|manual|-|||");
         table_free(table);
         json_decref(status);
 }
@@ -200,7 +239,9 @@ Test(history, rows) {
                         " {'run': 'ab12', 'tick': null, 'node': 'n2', 'state': 'failed', 'signal': "
                         "9, 'why': 'signal', 'started': 1763690000.5, 'ended': 1763690004.6},"
                         " {'run': '1763600400', 'tick': 1763600400, 'to': 1763607600, 'count': 3, "
-                        "'state': 'skipped', 'why': 'nobody was there'}]");
+                        "'state': 'skipped', 'why': 'nobody was there'},"
+                        " {'run': '1763699700-1', 'tick': 1763699700, 'node': 'n2', 'state': "
+                        "'claimed', 'claimed': 1763699880}]");
         g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
         Table *table = run_table(runs, NOW, utc);
 
@@ -211,6 +252,8 @@ Test(history, rows) {
         assert_row(table, 2,
                    "2025-11-20 01:00:00 to 03:00:00 (3 "
                    "ticks)|1763600400||||skipped|nobody was there");
+        assert_row(table, 3,
+                   "2025-11-21 04:35:00|1763699700-1|n2|04:38:00 (2min ago)|2min|in progress|");
         table_free(table);
         json_decref(runs);
 }
