@@ -34,6 +34,7 @@ Answers *answers_new(Coordinator *coordinator, bool privileged) {
         answers->set = g_hash_table_new_full(g_direct_hash, g_direct_equal, answer_free, NULL);
         answers->window = read_window_new(answers_port, answers);
         answers->board = status_board_new(answers);
+        answers->looks = g_queue_new();
         return answers;
 }
 
@@ -42,6 +43,8 @@ Answers *answers_free(Answers *answers) {
                 return NULL;
         answers_drop(answers);
         status_board_free(answers->board);
+        looks_drop(answers);
+        g_queue_free(answers->looks);
         g_hash_table_unref(answers->set);
         read_window_free(answers->window);
         g_free(answers);
@@ -97,12 +100,12 @@ static void answer_free(void *data) {
                 (void)sd_bus_reply_method_errorf(answer->message, BUS_ERROR_FAILED,
                                                  "jobkeeperd is stopping");
         status_board_forget(answer->owner->board, answer);
+        looks_forget(answer->owner, answer);
         sd_bus_message_unref(answer->message);
         sd_event_source_disable_unref(answer->timer);
         sd_event_source_disable_unref(answer->timeout);
         slice_free(answer->slice);
         request_call_free(answer->request);
-        lock_look_free(answer->look);
         sd_bus_slot_unref(answer->slot);
         bus_owner_free(answer->presence);
         g_ptr_array_unref(answer->reads);

@@ -38,6 +38,7 @@ typedef struct Answers {
         GHashTable *set;          /* Answer; owned */
         ReadWindow *window;
         StatusBoard *board;
+        GQueue *looks; /* at the locks: answer-locks.c */
 } Answers;
 
 Answers *answers_new(Coordinator *coordinator, bool privileged);
@@ -60,7 +61,6 @@ struct Answer {
         AnswerFunc done;    /* all reads are answered */
         GPtrArray *records; /* RunRecord */
         struct RequestCall *request;
-        LockLook *look;
         json_t *ticks; /* so far, up to `tick` */
         int64_t tick;
         Slice *slice;
@@ -90,6 +90,10 @@ void answer_reply(Answer *answer, json_t *object);
 void answer_reply_text(Answer *answer, const char *text);
 void answer_error(Answer *answer, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* An answer is going; all looks at the locks are to end. */
+void looks_forget(Answers *owner, const Answer *answer);
+void looks_drop(Answers *owner);
 
 /* The kinds. Return: 0 or negative errno with `error` set, as sd-bus wants it. */
 int answer_status(Answers *owner, sd_bus_message *message, sd_bus_error *error);

@@ -378,6 +378,41 @@ Test(answers, the_sessions_id_is_for_root) {
         cr_expect_null(strstr(said, "0x1001"), "%s", said);
 }
 
+/* ---- locks ---- */
+
+static unsigned looks_begun;
+
+static ServerWay keep_looks(const ZkCall *call) {
+        bool is_look = g_str_equal(call->path, "/jobkeeper/locks") && call->request == REQUEST_LIST;
+
+        looks_begun += is_look;
+        return is_look ? SERVER_KEEP : SERVER_ANSWER;
+}
+
+static bool two_looks_are_begun(void) {
+        return looks_begun == 2;
+}
+
+static bool all_six_are_answered(void) {
+        return statuses == 6;
+}
+
+Test(answers, few_look_at_all_locks_at_a_time_and_all_are_answered) {
+        begin();
+        server.way = keep_looks;
+        for (unsigned i = 0; i < 6; i++)
+                cr_assert_geq(sd_bus_call_method_async(bus, NULL, BUS_NAME, BUS_PATH, BUS_INTERFACE,
+                                                       "Locks", on_status, NULL, "s", ""),
+                              0);
+        await(two_looks_are_begun, "two looks");
+        serve_for(200 * USEC_PER_MSEC);
+        cr_expect_eq(looks_begun, 2U);
+        server.way = NULL;
+        server_release();
+        await(all_six_are_answered, "answers for all");
+        cr_expect_not_null(strstr(said, "\"resources\":[]"), "%s", said);
+}
+
 /* ---- the two names ---- */
 
 static unsigned introspections;

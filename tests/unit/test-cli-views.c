@@ -150,8 +150,7 @@ Test(status, rows) {
         assert_row(table, 0,
                    "backup|idle|07:42:00 (in 3h 2min)|04:35:50 (4min 10s "
                    "ago)|failed (exit 3)|n2|");
-        assert_row(table, 1,
-                   "report|running|05:40:00 (in 1h)|04:39:00 (1min ago)|running|n1, n2|");
+        assert_row(table, 1, "report|running|05:40:00 (in 1h)|04:39:00 (1min ago)|running|n1, n2|");
         assert_row(table, 2, "manual|unfit|manual|never|||the user 'x' is unknown");
         table_free(table);
         json_decref(status);
