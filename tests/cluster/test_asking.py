@@ -1,0 +1,64 @@
+"""What an operator is told: of runs in progress, of jobs that no node can run, of nodes that left, and while ZooKeeper hangs."""
+
+import json
+import time
+
+from cluster_test import ClusterTest
+from fleet import SESSION_TIMEOUT, job, job_file
+from testbed import wait_until
+
+
+class Asking(ClusterTest):
+    alone = True
+
+    def text(self, node, *arguments):
+        return self.fleet.jobkeeper(node, *arguments).stdout
+
+    def row(self, node, name):
+        return next((line for line in self.text(node, "status").splitlines() if line.startswith(name)), "")
+
+    def test_what_runs_where_and_since_when(self):
+        fleet = self.begin(files={"jobs.yaml": job_file(job("long", seconds=600), job("nowhere", nodes="[n9]"))})
+        fleet.jobkeeper("n1", "run", "long")
+        run = fleet.wait_running("long")
+        other = next(name for name in fleet.nodes if name != run.node)
+        self.assertRegex(self.row(run.node, "long"), rf"long +running +manual .*(now|ago)\) +running +{run.node}")
+        self.assertRegex(self.row(other, "long"), rf"long +running +manual .*(now|ago)\) +in progress +{run.node}")
+        self.assertRegex(self.text(run.node, "history", "long"), rf"manual .* {run.node} .*(now|ago)\) .* running")
+        self.assertRegex(self.text(other, "history", "long"), rf"manual .* {run.node} .*(now|ago)\) .* in progress")
+        self.assertRegex(self.row(other, "nowhere"), r"nowhere +no-node .*no node of the cluster can run it")
+        third = next(name for name in fleet.nodes if name not in (run.node, other))
+        fleet.crash(third)
+        away = wait_until(lambda: fleet.status(other)["away"], SESSION_TIMEOUT + 10, f"{third} is away")
+        self.assertEqual(away[0]["node"], third)
+        self.assertAlmostEqual(away[0]["since"], time.time(), delta=SESSION_TIMEOUT + 10)
+        self.assertIn(f"{third} (away for ", self.text(other, "status"))
+
+    def test_while_zookeeper_hangs_a_node_says_what_it_knows(self):
+        fleet = self.begin(nodes=1, files={"jobs.yaml": job_file(job("long", seconds=600))})
+        fleet.jobkeeper("n1", "run", "long")
+        fleet.wait_running("long")
+        server = fleet.bed.zookeepers[0]
+        server.freeze()
+        self.addCleanup(server.thaw)
+        began = time.monotonic()
+        status = json.loads(self.text("n1", "status", "--json"))
+        self.assertLess(time.monotonic() - began, 6)
+        self.assertFalse(status["complete"])
+        self.assertEqual(status["jobs"][0]["state"], "running")
+        self.assertEqual(status["jobs"][0]["running"][0]["node"], "n1")
+        shown = wait_until(lambda: "has not answered for" in self.text("n1", "status"), 10, "the silence is told of")
+        wait_until(lambda: self.fleet.status("n1")["session"]["state"] == "connecting", SESSION_TIMEOUT + 10, "the session is over")
+        shown = self.text("n1", "status")
+        self.assertNotIn("no node of the cluster", shown)
+        self.assertIn("as far as this node knows", shown)
+
+    def test_the_history_of_a_job_that_left_the_files_is_there(self):
+        fleet = self.begin(nodes=1, files={"jobs.yaml": job_file(job("leaves"), job("stays"))})
+        fleet.jobkeeper("n1", "run", "--wait", "leaves")
+        fleet.write_jobs("jobs.yaml", job_file(job("stays")))
+        wait_until(lambda: not fleet.job_status("n1", "leaves"), 10, "the job is gone")
+        self.assertRegex(self.text("n1", "history", "leaves"), "manual .* succeeded")
+        result = fleet.jobkeeper("n1", "history", "never", check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("there is no job", result.stderr)
