@@ -237,7 +237,8 @@ int answer_run(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
         spec = jobset_find(coordinator->jobset, job);
         if (!spec)
                 return no_such_job(error, job);
-        if (!coordinator->node->ready || session_state(coordinator->session) != SESSION_CONNECTED)
+        if (!node_is_ready(coordinator->node) ||
+            session_state(coordinator->session) != SESSION_CONNECTED)
                 return not_connected(coordinator, error);
         if (!has_candidate(coordinator, spec))
                 return sd_bus_error_setf(error, BUS_ERROR_NO_CANDIDATE,

@@ -121,8 +121,8 @@ static char *read_request(CommandLock *lock, const json_t *request) {
 static int on_give_up(sd_event_source *source, uint64_t usec, void *userdata) {
         CommandLock *lock = userdata;
         const Coordinator *coordinator = lock->table->coordinator;
-        bool reached =
-            coordinator->node->ready && session_state(coordinator->session) == SESSION_CONNECTED;
+        bool reached = node_is_ready(coordinator->node) &&
+                       session_state(coordinator->session) == SESSION_CONNECTED;
         const char *fault = session_fault(coordinator->session);
         json_t *object = json_object();
 
@@ -167,7 +167,7 @@ int command_locks_acquire(CommandLocks *locks, sd_bus_message *message, sd_bus_e
 
         if (r < 0)
                 return r;
-        if (locks->coordinator->stopping)
+        if (node_is_ending(locks->coordinator->node))
                 return sd_bus_error_set(error, BUS_ERROR_STOPPING, "jobkeeperd is stopping");
         if (g_hash_table_size(locks->locks) >= COMMAND_LOCKS_MAX)
                 return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,

@@ -72,7 +72,7 @@ void command_lock_release(CommandLock *lock) {
         lock->set = lock_set_free(lock->set);
         g_hash_table_remove(table->locks, lock->id);
         (void)command_locks_remember(table);
-        if (table->coordinator->stopping)
+        if (node_is_ending(table->coordinator->node))
                 coordinator_close_when_idle(table->coordinator);
 }
 
@@ -336,7 +336,7 @@ void command_lock_queue(CommandLock *lock) {
         };
         int r = 0;
 
-        if (lock->state != COMMAND_LOCK_QUEUED || lock->set || !coordinator->node->ready ||
+        if (lock->state != COMMAND_LOCK_QUEUED || lock->set || !node_is_ready(coordinator->node) ||
             session_state(coordinator->session) != SESSION_CONNECTED)
                 return;
         if (!command_locks_remember(lock->table)) { /* where to look for it after a crash */

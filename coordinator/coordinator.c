@@ -96,7 +96,7 @@ static void job_on_turn(void *item, unsigned what, void *userdata) {
         ScheduledJob *job = item;
         const JobSpec *spec = scheduled_job_spec(job);
 
-        if (!coordinator->node->ready)
+        if (!node_is_ready(coordinator->node))
                 return;
         if ((what & JOB_SWEEP_BEGIN) ||
             ((what & JOB_SWEEP_RANK) && rank_has_changed(coordinator, spec)))
@@ -117,17 +117,18 @@ void coordinator_sweep_jobs(Coordinator *coordinator, JobSweep what) {
 static int gate_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         Coordinator *coordinator = userdata;
 
-        if (coordinator->node->ready && !coordinator->stopping &&
+        if (node_is_ready(coordinator->node) && !node_is_ending(coordinator->node) &&
             !coordinator_may_claim(coordinator, NULL))
                 return sd_event_source_set_time_relative(source, GATE_PERIOD);
         coordinator->gate_timer = sd_event_source_disable_unref(coordinator->gate_timer);
-        if (coordinator->node->ready && !coordinator->stopping)
+        if (node_is_ready(coordinator->node) && !node_is_ending(coordinator->node))
                 coordinator_sweep_jobs(coordinator, JOB_SWEEP_CONSIDER);
         return 0;
 }
 
 void coordinator_wait_to_claim(Coordinator *coordinator) {
-        if (coordinator->node->ready && !coordinator->stopping && !coordinator->gate_timer &&
+        if (node_is_ready(coordinator->node) && !node_is_ending(coordinator->node) &&
+            !coordinator->gate_timer &&
             sd_event_add_time_relative(coordinator->event, &coordinator->gate_timer,
                                        CLOCK_MONOTONIC, GATE_PERIOD, USEC_PER_MSEC, gate_on_timer,
                                        coordinator) >= 0)
@@ -194,9 +195,9 @@ bool coordinator_may_claim(const Coordinator *coordinator, const char **ret_why)
         const DaemonConfig *config = coordinator->config;
         const char *why = NULL;
 
-        if (coordinator->stopping)
+        if (node_is_ending(coordinator->node))
                 why = "the daemon is stopping";
-        else if (!coordinator->node->ready ||
+        else if (!node_is_ready(coordinator->node) ||
                  session_state(coordinator->session) != SESSION_CONNECTED)
                 why = "no ZooKeeper session";
         else if (leftovers_busy(coordinator->leftovers))
@@ -248,10 +249,12 @@ uint32_t coordinator_member_rank(const Coordinator *coordinator, const char *key
 
 /* ---- the life of a session ---- */
 
+static void session_phase(Coordinator *coordinator, SessionPhaseEvent event);
+
 static void on_tree_done(void *userdata) {
         Coordinator *coordinator = userdata;
 
-        if (coordinator->node->ready) /* read again after a short break */
+        if (node_is_ready(coordinator->node)) /* read again after a short break */
                 return;
         members_start(coordinator->members);
 }
@@ -269,7 +272,7 @@ static void sweep_queues(Coordinator *coordinator) {
         GHashTableIter iterator;
         gpointer value;
 
-        if (!coordinator->sweep_due || !coordinator->node->ready ||
+        if (!coordinator->sweep_due || !node_is_ready(coordinator->node) ||
             leftovers_left(coordinator->leftovers) || recovery_doubts(coordinator->recovery, NULL))
                 return;
         coordinator->sweep_due = false;
@@ -296,11 +299,10 @@ static void sweep_queues(Coordinator *coordinator) {
                          (const char *const *)keep->pdata);
 }
 
-void coordinator_recovered(Coordinator *coordinator) {
+static void session_begin(Coordinator *coordinator) {
         const LogAbout about = {.message_id = MESSAGE_SESSION_CONNECTED};
         Zk *zk = session_zk(coordinator->session);
 
-        coordinator->node->ready = true;
         log_info(&about,
                  "connected to ZooKeeper at %s as node \"%s\", session 0x%" G_GINT64_MODIFIER "x",
                  zk ? zk_server(zk) : "?", coordinator->config->node_name,
@@ -310,7 +312,7 @@ void coordinator_recovered(Coordinator *coordinator) {
         coordinator->sweep_due = coordinator->attached;
         leftovers_end(coordinator->leftovers, LEFTOVERS_UNCLAIMED, false,
                       "nothing stands open for it in ZooKeeper");
-        if (coordinator->stopping) {
+        if (node_is_ending(coordinator->node)) {
                 coordinator_for_all_runs(coordinator, run_session_ready);
                 coordinator_stop_found_runs(coordinator);
                 return;
@@ -328,7 +330,7 @@ void coordinator_members_changed(Coordinator *coordinator, GHashTable *jobs) {
         GHashTableIter iterator;
         gpointer name;
 
-        if (!coordinator->node->ready)
+        if (!node_is_ready(coordinator->node))
                 return;
         if (!jobs) {
                 orphans_members_changed(coordinator->orphans);
@@ -358,55 +360,30 @@ void coordinator_undoubted(Coordinator *coordinator) {
 }
 
 void coordinator_leftovers_changed(Coordinator *coordinator) {
-        if (coordinator->held_back && !leftovers_busy(coordinator->leftovers)) {
-                coordinator->held_back = false;
-                tree_start(coordinator->tree);
-        }
+        if (!leftovers_busy(coordinator->leftovers))
+                session_phase(coordinator, SESSION_PHASE_LEFTOVERS_GONE);
         sweep_queues(coordinator);
-        if (coordinator->stopping)
+        if (node_is_ending(coordinator->node))
                 coordinator_close_when_idle(coordinator);
-        else if (coordinator->node->ready)
+        else if (node_is_ready(coordinator->node))
                 coordinator_sweep_jobs(coordinator, JOB_SWEEP_BEGIN);
 }
 
 static void session_connected(Coordinator *coordinator, bool attached) {
         coordinator->attached = attached;
         command_locks_session_begins(coordinator->command_locks, attached);
-        coordinator->held_back = leftovers_busy(coordinator->leftovers) != NULL;
-        if (coordinator->held_back)
-                (void)sd_notify(0, "STATUS=Ending what a process before this one left running");
-        else
-                tree_start(coordinator->tree);
+        session_phase(coordinator, leftovers_busy(coordinator->leftovers)
+                                       ? SESSION_PHASE_CONNECTED_BESIDE_LEFTOVERS
+                                       : SESSION_PHASE_CONNECTED);
 }
 
-static void session_resumed(Coordinator *coordinator) {
-        const LogAbout about = {.message_id = MESSAGE_SESSION_CONNECTED};
-
-        log_info(&about, "ZooKeeper answers again; the session goes on");
-        if (coordinator->held_back)
-                return;
-        if (!tree_is_done(coordinator->tree)) {
-                tree_start(coordinator->tree);
-                return;
-        }
-        tree_refresh_control(coordinator->tree);
-        members_resume(coordinator->members);
-        if (!coordinator->node->ready)
-                return;
-        command_locks_session_ready(coordinator->command_locks);
-        requests_start(coordinator->requests);
-        orphans_start(coordinator->orphans);
-        coordinator_for_all_runs(coordinator, run_session_ready);
-        coordinator_sweep_jobs(coordinator, JOB_SWEEP_CONSIDER);
-}
-
-static void session_lost(Coordinator *coordinator) {
+static void session_forget(Coordinator *coordinator) {
         const LogAbout about = {.message_id = MESSAGE_SESSION_LOST};
 
         log_warning(&about, "the ZooKeeper session is lost: whatever it locked is not ours any "
                             "more; connecting anew");
         (void)sd_notify(0, "STATUS=Not connected to ZooKeeper");
-        coordinator->node->ready = coordinator->attached = false;
+        coordinator->attached = false;
         coordinator->node->skew = (ClockSkew){0};
         coordinator->skew_timer = sd_event_source_disable_unref(coordinator->skew_timer);
         coordinator->gate_timer = sd_event_source_disable_unref(coordinator->gate_timer);
@@ -425,8 +402,62 @@ static void session_lost(Coordinator *coordinator) {
         recovery_reset(coordinator->recovery);
         members_reset(coordinator->members);
         tree_reset(coordinator->tree);
-        if (coordinator->stopping)
+        if (node_is_ending(coordinator->node))
                 coordinator_close_when_idle(coordinator);
+}
+
+/* Some answers may have been lost while nobody answered. */
+static void session_ask_again(Coordinator *coordinator) {
+        if (!tree_is_done(coordinator->tree)) {
+                tree_start(coordinator->tree);
+                return;
+        }
+        tree_refresh_control(coordinator->tree);
+        members_resume(coordinator->members);
+}
+
+static void session_continue(Coordinator *coordinator) {
+        session_ask_again(coordinator);
+        command_locks_session_ready(coordinator->command_locks);
+        requests_start(coordinator->requests);
+        orphans_start(coordinator->orphans);
+        coordinator_for_all_runs(coordinator, run_session_ready);
+        coordinator_sweep_jobs(coordinator, JOB_SWEEP_CONSIDER);
+}
+
+static void session_phase(Coordinator *coordinator, SessionPhaseEvent event) {
+        SessionPhaseStep step = session_phase_step(coordinator->node->session_phase, event);
+
+        coordinator->node->session_phase = step.phase;
+        switch (step.action) {
+        case SESSION_PHASE_NOTHING:
+                return;
+        case SESSION_PHASE_WAIT:
+                (void)sd_notify(0, "STATUS=Ending what a process before this one left running");
+                return;
+        case SESSION_PHASE_PREPARE:
+                tree_start(coordinator->tree);
+                return;
+        case SESSION_PHASE_ASK_AGAIN:
+                session_ask_again(coordinator);
+                return;
+        case SESSION_PHASE_BEGIN:
+                session_begin(coordinator);
+                return;
+        case SESSION_PHASE_CONTINUE:
+                session_continue(coordinator);
+                return;
+        case SESSION_PHASE_FORGET:
+                session_forget(coordinator);
+                return;
+        case SESSION_PHASE_IMPOSSIBLE:
+                g_error("session phase %u, event %u: impossible", (unsigned)step.phase,
+                        (unsigned)event);
+        }
+}
+
+void coordinator_recovered(Coordinator *coordinator) {
+        session_phase(coordinator, SESSION_PHASE_RECOVERED);
 }
 
 static void session_stop(Coordinator *coordinator) {
@@ -467,13 +498,15 @@ static void on_session(Session *session, SessionEvent event, void *userdata) {
                             "the connection to ZooKeeper broke; looking for a server");
                 return;
         case SESSION_EVENT_RESUMED:
-                session_resumed(coordinator);
+                log_info(&(LogAbout){.message_id = MESSAGE_SESSION_CONNECTED},
+                         "ZooKeeper answers again; the session goes on");
+                session_phase(coordinator, SESSION_PHASE_RESUMED);
                 return;
         case SESSION_EVENT_STOP:
                 session_stop(coordinator);
                 return;
         case SESSION_EVENT_LOST:
-                session_lost(coordinator);
+                session_phase(coordinator, SESSION_PHASE_LOST);
                 return;
         case SESSION_EVENT_FAULT:
                 session_faulty(coordinator);
@@ -503,7 +536,7 @@ void coordinator_run_settled(Coordinator *coordinator, Run *run) {
         if (!coordinator->reaper)
                 (void)sd_event_add_time(coordinator->event, &coordinator->reaper, CLOCK_MONOTONIC,
                                         0, 1, on_settled_run, coordinator);
-        if (coordinator->stopping)
+        if (node_is_ending(coordinator->node))
                 coordinator_close_when_idle(coordinator);
         else if (coordinator->config->max_runs)
                 coordinator_sweep_jobs(coordinator, JOB_SWEEP_CONSIDER);

@@ -105,11 +105,7 @@ struct Coordinator {
         GHashTable *away;         /* node → when it left (usec_t), of those that were members */
 
         bool attached;   /* the session is the one of the process before us */
-        bool held_back;  /* there is a session, but something of a process before us still runs */
-        bool sweep_due;  /* what a process before us left in queues is not deleted yet */
-        bool stopping;   /* no new claims */
-        bool leaving;    /* a restart: what runs or starts goes on */
-        bool closing;    /* the session is being closed or left */
+        bool sweep_due;  /* what that process left in queues is not deleted yet */
         usec_t leave_by; /* CLOCK_MONOTONIC: a restart waits no longer for starts on their way */
         sd_event_source *skew_timer, *stop_timer, *reaper, *exit_timer;
         sd_event_source *gate_timer; /* jobs wait until something may be claimed again */

@@ -42,9 +42,20 @@ void coordinator_exit_when_told(Coordinator *coordinator) {
                 (void)sd_event_exit(coordinator->event, 0);
 }
 
+static void process_phase(Coordinator *coordinator, ProcessPhaseEvent event) {
+        coordinator->node->process_phase =
+            process_phase_next(coordinator->node->process_phase, event);
+}
+
+/* Return: whether the session is being closed, or left. */
+static bool is_closing(const Coordinator *coordinator) {
+        return coordinator->node->process_phase == PROCESS_PHASE_CLOSING ||
+               coordinator->node->process_phase == PROCESS_PHASE_LEAVING;
+}
+
 /* Return: whether runs that a process before us left may still turn up. */
 static bool is_recovering(const Coordinator *coordinator) {
-        return session_zk(coordinator->session) && !coordinator->node->ready &&
+        return session_zk(coordinator->session) && !node_is_ready(coordinator->node) &&
                !*members_fault(coordinator->members) && !*tree_fault(coordinator->tree);
 }
 
@@ -52,11 +63,11 @@ static bool is_recovering(const Coordinator *coordinator) {
  * that was never reached is left as it is: whoever comes next settles what we have ended.
  */
 void coordinator_close_when_idle(Coordinator *coordinator) {
-        if (g_hash_table_size(coordinator->runs) > 0 || coordinator->closing ||
+        if (g_hash_table_size(coordinator->runs) > 0 || is_closing(coordinator) ||
             coordinator->claim_wait || leftovers_left(coordinator->leftovers) ||
             !command_locks_idle(coordinator->command_locks) || is_recovering(coordinator))
                 return;
-        coordinator->closing = true;
+        process_phase(coordinator, PROCESS_PHASE_CLOSE);
         if (session_zk(coordinator->session))
                 session_close(coordinator->session);
         else
@@ -65,7 +76,7 @@ void coordinator_close_when_idle(Coordinator *coordinator) {
 
 /* We were asked to stop before the runs of the process before us were found. */
 void coordinator_stop_found_runs(Coordinator *coordinator) {
-        if (coordinator->closing)
+        if (is_closing(coordinator))
                 return;
         coordinator_stop_all_runs(coordinator, "the daemon was stopped");
         coordinator_close_when_idle(coordinator);
@@ -76,8 +87,8 @@ static int on_stop_timeout(sd_event_source *source, uint64_t usec, void *userdat
 
         /* Runs that cannot be settled now (no ZooKeeper) are settled by the next process, or by the
          * other nodes. */
-        if (!coordinator->closing) {
-                coordinator->closing = true;
+        if (!is_closing(coordinator)) {
+                process_phase(coordinator, PROCESS_PHASE_CLOSE);
                 session_detach(coordinator->session);
         }
         return 0;
@@ -111,9 +122,9 @@ static void wait_for_claims(Coordinator *coordinator) {
 void coordinator_stop(Coordinator *coordinator) {
         const LogAbout about = {.message_id = MESSAGE_STOPPING};
 
-        if (coordinator->stopping)
+        if (node_is_ending(coordinator->node))
                 return;
-        coordinator->stopping = true;
+        process_phase(coordinator, PROCESS_PHASE_STOP);
         log_info(&about, "stopping: %u runs are ended first", g_hash_table_size(coordinator->runs));
         (void)sd_notify(0, "STOPPING=1\nSTATUS=Ending runs");
         coordinator_stop_all_runs(coordinator, "the daemon was stopped");
@@ -166,7 +177,7 @@ static int on_leave_timer(sd_event_source *source, uint64_t usec, void *userdata
 }
 
 static void leave_for_the_next(Coordinator *coordinator) {
-        coordinator->stopping = coordinator->closing = coordinator->leaving = true;
+        process_phase(coordinator, PROCESS_PHASE_RESTART);
         coordinator->leave_by = clock_monotonic() + START_PATIENCE;
         if (!is_starting(coordinator) ||
             sd_event_add_time_relative(coordinator->event, &coordinator->stop_timer,
@@ -179,7 +190,7 @@ static void leave_for_the_next(Coordinator *coordinator) {
 static void on_own_systemd_job(SystemdJob systemd_job, void *userdata) {
         Coordinator *coordinator = userdata;
 
-        if (coordinator->stopping)
+        if (node_is_ending(coordinator->node))
                 return;
         if (systemd_job == SYSTEMD_JOB_STOP)
                 coordinator_stop(coordinator);
@@ -188,7 +199,7 @@ static void on_own_systemd_job(SystemdJob systemd_job, void *userdata) {
 }
 
 void coordinator_terminate(Coordinator *coordinator) {
-        if (coordinator->stopping)
+        if (node_is_ending(coordinator->node))
                 return;
         if (unit_manager_query_systemd_job(coordinator->units, DAEMON_UNIT, RESTART_QUERY_TIMEOUT,
                                            on_own_systemd_job, coordinator) < 0)

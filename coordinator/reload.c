@@ -30,7 +30,7 @@ static void log_faults(const Coordinator *coordinator) {
 static void withdraw_job(Coordinator *coordinator, const char *job) {
         const char *const *errors = jobset_errors(coordinator->jobset);
 
-        if ((errors && *errors) || !coordinator->node->ready)
+        if ((errors && *errors) || !node_is_ready(coordinator->node))
                 return;
         /* Whoever has it need not wait for us at each tick. */
         members_set_absent(coordinator->members, job, true);
@@ -137,7 +137,7 @@ static void reload_done(Coordinator *coordinator) {
         log_info(&about, "reloaded: %u jobs", jobset_size(coordinator->jobset));
         members_publish(coordinator->members);
         /* A claim of a job that was removed may be on its way. */
-        if (coordinator->node->ready)
+        if (node_is_ready(coordinator->node))
                 recovery_check(coordinator->recovery);
         (void)sd_notifyf(0, "READY=1\nSTATUS=%u jobs", jobset_size(coordinator->jobset));
 }
@@ -147,7 +147,7 @@ static void reload_on_turn(void *item, unsigned what, void *userdata) {
         Coordinator *coordinator = userdata;
         const JobSpec *spec = jobset_find(coordinator->jobset, scheduled_job_name(item));
 
-        if (coordinator->stopping)
+        if (node_is_ending(coordinator->node))
                 return;
         if (spec)
                 replace_job(coordinator, item, spec);
@@ -163,7 +163,7 @@ static void on_job_files(int r, GPtrArray *files, Diagnostics *diagnostics, void
         GHashTableIter iterator;
         gpointer job;
 
-        if (coordinator->stopping)
+        if (node_is_ending(coordinator->node))
                 return;
         jobset_take(coordinator->jobset, r, files, diagnostics, coordinator->config);
         log_faults(coordinator);
@@ -185,7 +185,7 @@ static void on_job_files(int r, GPtrArray *files, Diagnostics *diagnostics, void
 void coordinator_reload(Coordinator *coordinator) {
         int r;
 
-        if (coordinator->stopping)
+        if (node_is_ending(coordinator->node))
                 return;
         (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" G_GUINT64_FORMAT, clock_monotonic());
         check_config(coordinator);

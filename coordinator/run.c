@@ -270,7 +270,8 @@ Run *run_start(Coordinator *coordinator, const JobSpec *spec, RunRecord *record,
                      g_strdup("not started: its locks were lost right after the claim"));
                 return run;
         }
-        if (coordinator->stopping && !coordinator->leaving) {
+        if (node_is_ending(coordinator->node) &&
+            !(coordinator->node->process_phase == PROCESS_PHASE_LEAVING)) {
                 over(run, RUN_INTERRUPTED, g_strdup("not started: the daemon was stopped"));
                 return run;
         }

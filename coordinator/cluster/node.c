@@ -42,8 +42,16 @@ char *node_identity(const Node *node) {
         return g_strdup_printf("%s %s", node->config->node_name, node->config->root);
 }
 
+bool node_is_ready(const Node *node) {
+        return node->session_phase == SESSION_PHASE_READY;
+}
+
+bool node_is_ending(const Node *node) {
+        return node->process_phase != PROCESS_PHASE_WORKING;
+}
+
 Zk *node_zk(const Node *node) {
-        return node->ready ? session_zk(node->session) : NULL;
+        return node_is_ready(node) ? session_zk(node->session) : NULL;
 }
 
 void node_clock_sample(Node *node, int64_t server_ms, usec_t sent_realtime) {

@@ -11,6 +11,7 @@
 
 #include "clock-skew.h"
 #include "daemon-config.h"
+#include "daemon-phase.h"
 #include "session.h"
 
 typedef struct Node Node;
@@ -23,7 +24,8 @@ struct Node {
         char machine_id[33], boot_id[33];
         char *runtime_dir, *state_dir;
         usec_t started; /* CLOCK_REALTIME */
-        bool ready;     /* registered, and our own runs are found again: ticks may be claimed */
+        SessionPhase session_phase;
+        ProcessPhase process_phase;
         ClockSkew skew;
         NodeSkewFunc skew_func; /* our clock and the servers' came apart, or together again */
         void *userdata;
@@ -39,6 +41,11 @@ DEFINE_CLEANUP(Node, node_free);
 int node_identify(Node *node);
 /* Return: newly allocated, whose session it is: of this node's name, in this tree. */
 char *node_identity(const Node *node);
+/* Return: whether ticks may be claimed as far as the session is concerned: we are registered, and
+ * our own runs are found again. */
+bool node_is_ready(const Node *node);
+/* Return: whether the process is about to end, in whatever way. */
+bool node_is_ending(const Node *node);
 /* Return: the ready session's port, or NULL. */
 Zk *node_zk(const Node *node);
 

@@ -82,7 +82,7 @@ static bool is_said(void) {
 }
 
 static bool is_ready(void) {
-        return coordinator->node->ready && server_node(RUNS);
+        return node_is_ready(coordinator->node) && server_node(RUNS);
 }
 
 static void ask_history(void) {

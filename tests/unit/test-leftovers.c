@@ -89,7 +89,7 @@ Test(leftovers, before_it_is_known_which_do_not_end_nothing_begins) {
 }
 
 static bool is_held_back(void) {
-        return coordinator->held_back;
+        return coordinator->node->session_phase == SESSION_PHASE_HELD_BACK;
 }
 
 /* What was held back begins with the next session, and not without one. */

@@ -74,7 +74,7 @@ static bool is_settled(void) {
 }
 
 static bool is_ready(void) {
-        return coordinator->node->ready;
+        return node_is_ready(coordinator->node);
 }
 
 static bool has_started_again(void) {

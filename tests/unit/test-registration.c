@@ -9,7 +9,7 @@
 TestSuite(registration, .init = setup, .fini = teardown);
 
 static bool is_ready(void) {
-        return coordinator->node->ready;
+        return node_is_ready(coordinator->node);
 }
 
 static bool is_refused(void) {

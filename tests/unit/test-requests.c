@@ -9,7 +9,7 @@
 TestSuite(requests, .init = setup, .fini = teardown);
 
 static bool is_ready(void) {
-        return coordinator->node->ready && server_node(JOB "/runs");
+        return node_is_ready(coordinator->node) && server_node(JOB "/runs");
 }
 
 static bool has_started(void) {

@@ -75,7 +75,7 @@ static void one_turn(void) {
 }
 
 static bool is_ready(void) {
-        return coordinator->node->ready && !coordinator->held_back;
+        return node_is_ready(coordinator->node);
 }
 
 static bool is_quiet(void) {

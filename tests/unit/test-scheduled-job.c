@@ -24,7 +24,7 @@ static bool is_idle(void) {
         const char *why;
         ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, "a");
 
-        return coordinator->node->ready && scheduled_job_state(job, &why) == JOB_IDLE;
+        return node_is_ready(coordinator->node) && scheduled_job_state(job, &why) == JOB_IDLE;
 }
 
 static bool is_claiming(void) {

@@ -12,7 +12,7 @@
 TestSuite(tree, .init = setup, .fini = teardown);
 
 static bool is_ready(void) {
-        return coordinator->node->ready;
+        return node_is_ready(coordinator->node);
 }
 
 static bool has_fault(void) {
@@ -60,7 +60,7 @@ Test(tree, an_open_one_is_refused_with_auth_until_it_is_closed) {
             "-R "
             "/jobkeeper auth::cdrwa\" in zkCli.sh have closed it");
         cr_expect_str_empty(tree_warning(coordinator->tree));
-        cr_expect_not(coordinator->node->ready);
+        cr_expect_not(node_is_ready(coordinator->node));
         server.others = NULL;
         await(is_ready, "ready");
         cr_expect_str_empty(tree_fault(coordinator->tree));
