@@ -351,7 +351,7 @@ void coordinator_member_left(Coordinator *coordinator, const char *node) {
         if (g_hash_table_size(coordinator->away) >= AWAY_MAX)
                 g_hash_table_remove_all(coordinator->away);
         g_hash_table_replace(coordinator->away, g_strdup(node), g_memdup2(&now, sizeof(now)));
-        if (coordinator->node->ready)
+        if (node_is_ready(coordinator->node))
                 orphans_node_left(coordinator->orphans, node);
 }
 

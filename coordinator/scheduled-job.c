@@ -625,8 +625,8 @@ ScheduledJobState scheduled_job_state(const ScheduledJob *job, const char **ret_
         bool nobody;
 
         (void)rank_for(job, &nobody);
-        nobody =
-            nobody && job->coordinator->node->ready; /* otherwise we do not know who is there */
+        nobody = nobody &&
+                 node_is_ready(job->coordinator->node); /* otherwise we do not know who is there */
         *ret_why = unfit             ? unfit
                    : job->fault      ? job->fault
                    : job->lock_fault ? job->lock_fault

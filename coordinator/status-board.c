@@ -221,7 +221,7 @@ static void board_feed(StatusBoard *board) {
 static bool board_can_read(const Coordinator *coordinator) {
         g_autofree char *silence = status_silence(coordinator);
 
-        return coordinator->node->ready && !silence &&
+        return node_is_ready(coordinator->node) && !silence &&
                session_state(coordinator->session) == SESSION_CONNECTED;
 }
 

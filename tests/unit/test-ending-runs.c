@@ -20,7 +20,7 @@ static bool is_running(void) {
 }
 
 static bool is_ready(void) {
-        return coordinator->node->ready;
+        return node_is_ready(coordinator->node);
 }
 
 static bool has_claimed(void) {

@@ -11,7 +11,7 @@
 #define MONTH INT64_C(2678400)
 
 static bool is_ready(void) {
-        return coordinator->node->ready;
+        return node_is_ready(coordinator->node);
 }
 
 static bool knows_the_clock(void) {

@@ -85,7 +85,7 @@ Test(leftovers, before_it_is_known_which_do_not_end_nothing_begins) {
         cr_expect_str_eq(leftovers_busy(coordinator->leftovers),
                          "what a process before this one left running is not gone yet");
         service_obey(service_find(UNIT));
-        await(own_has_started, "it is gone");
+        await(other_has_started, "it is gone");
 }
 
 static bool is_held_back(void) {
@@ -104,5 +104,5 @@ Test(leftovers, that_end_while_there_is_no_session_begin_nothing) {
         serve_for(100 * USEC_PER_MSEC);
         cr_expect_not(is_registered());
         port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
-        await(own_has_started, "with the next session");
+        await(other_has_started, "with the next session");
 }

@@ -299,7 +299,7 @@ Test(run, one_whose_session_is_gone_is_ended) {
 }
 
 static bool is_ready(void) {
-        return coordinator->node->ready;
+        return node_is_ready(coordinator->node);
 }
 
 /* The claim's answer was lost with its daemon, so nobody started it. */
