@@ -3,8 +3,9 @@
 
 #include <errno.h>
 #include <glib.h>
+#include <stdarg.h>
 
-#include "unit.h"
+#define DBUS_PROPERTIES "org.freedesktop.DBus.Properties"
 
 /* A call is in the list of its state, until it is done. */
 typedef enum CallState {
@@ -17,8 +18,8 @@ typedef enum CallState {
 struct BusQueue {
         sd_bus *bus; /* weak: the manager's */
         GQueue calls[CALL_DONE];
-        sd_event_source
-            *pump; /* sends from the loop, so that no callback comes from inside bus_call_new() */
+        /* Sends from the loop, so that no callback comes from inside bus_call_new(). */
+        sd_event_source *pump;
 };
 
 struct BusCall {
@@ -60,7 +61,7 @@ static void call_finish(BusCall *call, sd_bus_message *reply, const sd_bus_error
         call->func(reply, error, call->userdata);
 }
 
-static int on_reply(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {
+static int call_on_reply(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {
         bool failed = sd_bus_message_is_method_error(message, NULL) > 0;
 
         call_finish(userdata, failed ? NULL : message,
@@ -76,7 +77,7 @@ static void call_send(BusCall *call) {
 
         r = call->build(queue->bus, call->userdata, &message);
         if (r >= 0)
-                r = sd_bus_call_async(queue->bus, &call->slot, message, on_reply, call,
+                r = sd_bus_call_async(queue->bus, &call->slot, message, call_on_reply, call,
                                       call->timeout);
         if (r == -ENOTCONN || r == -ECONNRESET) {
                 queue->bus = NULL; /* The connection is just going down, and no whole message has
@@ -91,7 +92,7 @@ static void call_send(BusCall *call) {
         call_move(call, CALL_SENT);
 }
 
-static int on_pump(sd_event_source *source, void *userdata) {
+static int queue_on_pump(sd_event_source *source, void *userdata) {
         const sd_bus_error cut =
             SD_BUS_ERROR_MAKE_CONST(SD_BUS_ERROR_DISCONNECTED, "The connection was given up");
         BusQueue *queue = userdata;
@@ -112,7 +113,7 @@ int bus_queue_new(sd_event *event, BusQueue **ret_queue) {
 
         for (CallState state = CALL_WAITING; state < CALL_DONE; state++)
                 g_queue_init(&queue->calls[state]);
-        r = sd_event_add_defer(event, &queue->pump, on_pump, queue);
+        r = sd_event_add_defer(event, &queue->pump, queue_on_pump, queue);
         if (r < 0)
                 return r;
         (void)sd_event_source_set_enabled(queue->pump, SD_EVENT_OFF);
@@ -185,4 +186,39 @@ bool bus_call_sent(const BusCall *call) {
 
 bool bus_call_done(const BusCall *call) {
         return call->state == CALL_DONE;
+}
+
+/* ---- messages ---- */
+
+int systemd_method(sd_bus *bus, sd_bus_message **ret_message, const char *member, const char *types,
+                   ...) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
+        va_list arguments;
+        int r;
+
+        r = sd_bus_message_new_method_call(bus, &message, SYSTEMD_SERVICE, SYSTEMD_PATH,
+                                           SYSTEMD_MANAGER, member);
+        if (r < 0)
+                return r;
+        va_start(arguments, types);
+        r = sd_bus_message_appendv(message, types, arguments);
+        va_end(arguments);
+        if (r >= 0)
+                *ret_message = g_steal_pointer(&message);
+        return r;
+}
+
+int systemd_get(sd_bus *bus, sd_bus_message **ret_message, const char *path, const char *interface,
+                const char *property) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
+        int r;
+
+        r = sd_bus_message_new_method_call(bus, &message, SYSTEMD_SERVICE, path, DBUS_PROPERTIES,
+                                           property ? "Get" : "GetAll");
+        if (r >= 0)
+                r = property ? sd_bus_message_append(message, "ss", interface, property)
+                             : sd_bus_message_append(message, "s", "");
+        if (r >= 0)
+                *ret_message = g_steal_pointer(&message);
+        return r;
 }

@@ -15,11 +15,29 @@
 #include "cleanup.h"
 #include "clock.h"
 
+#define SYSTEMD_SERVICE "org.freedesktop.systemd1"
+#define SYSTEMD_PATH "/org/freedesktop/systemd1"
+#define SYSTEMD_UNIT_PATH_PREFIX "/org/freedesktop/systemd1/unit"
+#define SYSTEMD_MANAGER "org.freedesktop.systemd1.Manager"
+
+/* PID 1 answers in milliseconds; when a hundred units start at once, in seconds. sd-bus's own
+ * default is 25 s. */
+#define SYSTEMD_CALL_TIMEOUT (25 * USEC_PER_SEC)
+
+/* dbus-daemon limits pending replies to 128 for a root client and answers LimitsExceeded above. */
+#define UNIT_CALLS_IN_FLIGHT_MAX 64
+
 typedef struct BusQueue BusQueue;
 typedef struct BusCall BusCall;
 
 /* Makes the message. Return: 0 or negative errno, which then reaches the callback as an error. */
 typedef int (*BusCallBuild)(sd_bus *bus, void *userdata, sd_bus_message **ret_message);
+/* Two for the bodies of such a function: a method of PID 1's Manager that takes `types`, and a read
+ * of a property; of all properties of all interfaces where `property` is NULL. */
+int systemd_method(sd_bus *bus, sd_bus_message **ret_message, const char *member, const char *types,
+                   ...);
+int systemd_get(sd_bus *bus, sd_bus_message **ret_message, const char *path, const char *interface,
+                const char *property);
 /* The answer, from the loop: `error` is NULL on success, `reply` is NULL on failure. The call is
  * over and may be freed. */
 typedef void (*BusCallFunc)(sd_bus_message *reply, const sd_bus_error *error, void *userdata);

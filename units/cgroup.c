@@ -10,7 +10,10 @@
 #include <sys/inotify.h>
 #include <sys/vfs.h>
 
+#include "timer.h"
+
 struct CgroupWatch {
+        sd_event *event; /* weak */
         char *root;
         char *path;
         CgroupFunc func;
@@ -57,7 +60,7 @@ bool cgroup_is_populated(const char *root, const char *path) {
                !g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_NODEV);
 }
 
-static bool write_kill(const char *root, const char *path) {
+static bool cgroup_write_kill(const char *root, const char *path) {
         g_autofree char *file = g_strdup_printf("%s%s/cgroup.kill", root, path);
         _cleanup_close_ int fd = open(file, O_WRONLY | O_CLOEXEC);
 
@@ -71,7 +74,7 @@ void cgroup_signal(const char *root, const char *path, int signal) {
 
         if (path[0] != '/' || !path[1])
                 return; /* never the root: everybody is in it */
-        if (signal == SIGKILL && write_kill(root, path))
+        if (signal == SIGKILL && cgroup_write_kill(root, path))
                 return;
         if (!g_file_get_contents(file, &text, NULL, NULL))
                 return;
@@ -86,10 +89,12 @@ void cgroup_signal(const char *root, const char *path, int signal) {
 
 /* Either calls func and is done, or waits on. Nothing of the watch may be touched after func, which
  * may free it. */
-static void watch_check(CgroupWatch *watch) {
+static void cgroup_watch_check(void *userdata) {
+        CgroupWatch *watch = userdata;
+
         if (cgroup_is_populated(watch->root, watch->path)) {
-                (void)sd_event_source_set_time_relative(watch->timer, CGROUP_POLL_PERIOD);
-                (void)sd_event_source_set_enabled(watch->timer, SD_EVENT_ONESHOT);
+                (void)timer_in(watch->event, &watch->timer, CGROUP_POLL_PERIOD, cgroup_watch_check,
+                               watch);
                 return;
         }
         watch->inotify = sd_event_source_disable_unref(watch->inotify);
@@ -97,13 +102,9 @@ static void watch_check(CgroupWatch *watch) {
         watch->func(watch->userdata);
 }
 
-static int on_inotify(sd_event_source *source, const struct inotify_event *event, void *userdata) {
-        watch_check(userdata);
-        return 0;
-}
-
-static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
-        watch_check(userdata);
+static int cgroup_watch_on_inotify(sd_event_source *source, const struct inotify_event *event,
+                                   void *userdata) {
+        cgroup_watch_check(userdata);
         return 0;
 }
 
@@ -113,21 +114,21 @@ int cgroup_watch_new(sd_event *event, const char *root, const char *path, Cgroup
         g_autofree char *file = g_strdup_printf("%s%s/cgroup.events", root, path);
         int r;
 
+        watch->event = event;
         watch->root = g_strdup(root);
         watch->path = g_strdup(path);
         watch->func = func;
         watch->userdata = userdata;
         /* Any failure is made good by the poll: a file that is gone already, or a user out of
          * inotify instances. */
-        r = sd_event_add_inotify(event, &watch->inotify, file, IN_MODIFY, on_inotify, watch);
+        r = sd_event_add_inotify(event, &watch->inotify, file, IN_MODIFY, cgroup_watch_on_inotify,
+                                 watch);
         if (r < 0)
                 watch->inotify = NULL;
-        r = sd_event_add_time_relative(event, &watch->timer, CLOCK_MONOTONIC, 0, USEC_PER_MSEC,
-                                       on_timer, watch);
-        if (r < 0)
-                return r;
-        *ret_watch = g_steal_pointer(&watch);
-        return 0;
+        r = timer_in(event, &watch->timer, 0, cgroup_watch_check, watch);
+        if (r >= 0)
+                *ret_watch = g_steal_pointer(&watch);
+        return r;
 }
 
 CgroupWatch *cgroup_watch_free(CgroupWatch *watch) {

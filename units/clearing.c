@@ -9,21 +9,19 @@
 
 #include <errno.h>
 #include <glib.h>
-#include <signal.h>
 
 #include "cgroup.h"
-#include "unit-manager.h"
+#include "timer.h"
+#include "unit-ending.h"
 
 #define LOOK_PERIOD (50 * USEC_PER_MSEC)
 #define LATE_LOOK_PERIOD (1 * USEC_PER_SEC) /* of what cannot be ended soon */
 #define RETRY_DELAY (500 * USEC_PER_MSEC)
 
 typedef struct Victim {
-        Clearing *clearing; /* weak: owns us */
         char *name;
         usec_t since; /* CLOCK_MONOTONIC */
-        bool stop_sent, kill_sent;
-        BusCall *stop, *kill;
+        UnitEnding *ending;
 } Victim;
 
 struct Clearing {
@@ -36,13 +34,12 @@ struct Clearing {
         sd_event_source *timer;
 };
 
-static void clearing_look(Clearing *clearing);
+static void clearing_look(void *userdata);
 
 static void victim_free(void *data) {
         Victim *victim = data;
 
-        bus_call_free(victim->stop);
-        bus_call_free(victim->kill);
+        unit_ending_free(victim->ending);
         g_free(victim->name);
         g_free(victim);
 }
@@ -55,114 +52,61 @@ bool unit_is_populated(const UnitManager *manager, const char *slice, const char
 
 /* ---- ending one ---- */
 
-static int build(sd_bus *bus, const char *member, sd_bus_message **ret_message) {
-        return sd_bus_message_new_method_call(bus, ret_message, SYSTEMD_SERVICE, SYSTEMD_PATH,
-                                              SYSTEMD_MANAGER, member);
-}
-
-static int build_stop(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
-        const Victim *victim = userdata;
-        int r = build(bus, "StopUnit", &message);
-
-        if (r >= 0)
-                r = sd_bus_message_append(message, "ss", victim->name, "replace");
-        if (r >= 0)
-                *ret_message = g_steal_pointer(&message);
-        return r;
-}
-
-static int build_kill(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
-        const Victim *victim = userdata;
-        int r = build(bus, "KillUnit", &message);
-
-        if (r >= 0)
-                r = sd_bus_message_append(message, "ssi", victim->name, "all", SIGKILL);
-        if (r >= 0)
-                *ret_message = g_steal_pointer(&message);
-        return r;
-}
-
-/* Whatever the answer was, the next look tells whether it is gone; an error may mean just that. */
-static void on_stopped(sd_bus_message *reply, const sd_bus_error *error, void *userdata) {
-        ((Victim *)userdata)->stop_sent = !error;
-}
-
-static void on_killed(sd_bus_message *reply, const sd_bus_error *error, void *userdata) {
-        ((Victim *)userdata)->kill_sent = !error;
-}
-
-static void pursue(Victim *victim) {
-        BusQueue *queue = unit_manager_queue(victim->clearing->manager);
-
-        if (victim->clearing->want_kill && !victim->kill_sent) {
-                victim->kill_sent = true;
-                bus_call_free(victim->kill);
-                victim->kill = bus_call_new(queue, build_kill, on_killed, victim,
-                                            SYSTEMD_CALL_TIMEOUT, BUS_CALL_URGENT);
-        }
-        if (!victim->stop_sent) { /* after a kill as well: it may be about to start */
-                victim->stop_sent = true;
-                bus_call_free(victim->stop);
-                victim->stop = bus_call_new(queue, build_stop, on_stopped, victim,
-                                            SYSTEMD_CALL_TIMEOUT, BUS_CALL_URGENT);
-        }
+/* What PID 1 refused it is asked again at each look, as it may be about to start. */
+static void victim_pursue(const Clearing *clearing, Victim *victim) {
+        if (clearing->want_kill)
+                unit_ending_order(victim->ending, UNIT_ORDER_KILL);
+        unit_ending_order(victim->ending, UNIT_ORDER_STOP);
 }
 
 /* Return: the victim that it is, or has become. */
-static const Victim *end_unit(Clearing *clearing, const char *name) {
+static const Victim *clearing_end_unit(Clearing *clearing, const char *name) {
         Victim *victim = g_hash_table_lookup(clearing->victims, name);
 
         if (!victim) {
                 victim = g_new0(Victim, 1);
-                victim->clearing = clearing;
                 victim->name = g_strdup(name);
                 victim->since = clock_monotonic();
+                victim->ending =
+                    unit_ending_new(clearing->manager, name, BUS_CALL_URGENT, NULL, NULL);
                 g_hash_table_insert(clearing->victims, victim->name, victim);
                 clearing->options.found(name, clearing->options.userdata);
         }
-        pursue(victim);
+        victim_pursue(clearing, victim);
         return victim;
 }
 
 /* ---- looking ---- */
 
-static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
-        clearing_look(userdata);
-        return 0;
-}
-
-static void look_in(Clearing *clearing, usec_t delay) {
-        clearing->timer = sd_event_source_disable_unref(clearing->timer);
-        (void)sd_event_add_time_relative(unit_manager_event(clearing->manager), &clearing->timer,
-                                         CLOCK_MONOTONIC, delay, USEC_PER_MSEC, on_timer, clearing);
+static void clearing_look_in(Clearing *clearing, usec_t delay) {
+        (void)timer_in(unit_manager_event(clearing->manager), &clearing->timer, delay,
+                       clearing_look, clearing);
 }
 
 /* A unit that is over may be being stopped, so that PID 1 forgets it. */
-static bool is_alive(const Clearing *clearing, const char *name, uint32_t systemd_job,
-                     const char *type) {
+static bool clearing_is_alive(const Clearing *clearing, const char *name, uint32_t systemd_job,
+                              const char *type) {
         return (systemd_job != 0 && !g_str_equal(type, "stop")) ||
                unit_is_populated(clearing->manager, clearing->slice, name);
 }
 
 /* Reads the list and ends what must not be. Return: 0, and those that are left (Victim), or
  * negative errno. */
-static int end_listed(Clearing *clearing, sd_bus_message *reply, GPtrArray *left) {
+static int clearing_end_listed(Clearing *clearing, sd_bus_message *reply, GPtrArray *left) {
         const char *name = NULL, *type = NULL;
         uint32_t systemd_job = 0;
         int r = sd_bus_message_enter_container(reply, 'a', "(ssssssouso)");
 
         while (r >= 0 && (r = sd_bus_message_read(reply, "(ssssssouso)", &name, NULL, NULL, NULL,
                                                   NULL, NULL, NULL, &systemd_job, &type, NULL)) > 0)
-                if (is_alive(clearing, name, systemd_job, type) &&
+                if (clearing_is_alive(clearing, name, systemd_job, type) &&
                     !clearing->options.spare(name, clearing->options.userdata))
-                        g_ptr_array_add(left, (void *)end_unit(clearing, name));
+                        g_ptr_array_add(left, (void *)clearing_end_unit(clearing, name));
         return r;
 }
 
 /* Return: whether none of them will end soon. */
-static bool are_stuck(const Clearing *clearing, const GPtrArray *left) {
+static bool clearing_is_stuck(const Clearing *clearing, const GPtrArray *left) {
         usec_t patience =
                    clearing->options.patience ? clearing->options.patience : CLEARING_PATIENCE,
                edge = usec_sub(clock_monotonic(), patience);
@@ -173,7 +117,7 @@ static bool are_stuck(const Clearing *clearing, const GPtrArray *left) {
         return true;
 }
 
-static void tell_stuck(const Clearing *clearing, const GPtrArray *left) {
+static void clearing_tell_stuck(const Clearing *clearing, const GPtrArray *left) {
         g_autofree const char **names = g_new0(const char *, left->len + 1);
 
         for (guint i = 0; i < left->len; i++)
@@ -181,32 +125,30 @@ static void tell_stuck(const Clearing *clearing, const GPtrArray *left) {
         clearing->options.stuck(names, clearing->options.userdata);
 }
 
-static void on_listed(sd_bus_message *reply, const sd_bus_error *error, void *userdata) {
+static void clearing_on_listed(sd_bus_message *reply, const sd_bus_error *error, void *userdata) {
         g_autoptr(GPtrArray) left = g_ptr_array_new();
         Clearing *clearing = userdata;
         bool stuck;
 
-        if (!reply || end_listed(clearing, reply, left) < 0) {
-                look_in(clearing, RETRY_DELAY);
+        if (!reply || clearing_end_listed(clearing, reply, left) < 0) {
+                clearing_look_in(clearing, RETRY_DELAY);
                 return;
         }
         if (left->len == 0) {
                 clearing->options.gone(clearing->options.userdata);
                 return;
         }
-        stuck = are_stuck(clearing, left);
-        look_in(clearing, stuck ? LATE_LOOK_PERIOD : LOOK_PERIOD);
+        stuck = clearing_is_stuck(clearing, left);
+        clearing_look_in(clearing, stuck ? LATE_LOOK_PERIOD : LOOK_PERIOD);
         if (stuck && clearing->options.stuck)
-                tell_stuck(clearing, left);
+                clearing_tell_stuck(clearing, left);
 }
 
-static int build_list(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
+static int clearing_build_list(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
         const Clearing *clearing = userdata;
-        int r = build(bus, "ListUnitsByPatterns", &message);
+        int r = systemd_method(bus, &message, "ListUnitsByPatterns", "as", 0);
 
-        if (r >= 0)
-                r = sd_bus_message_append(message, "as", 0);
         if (r >= 0)
                 r = sd_bus_message_append_strv(message, clearing->patterns);
         if (r >= 0)
@@ -214,11 +156,12 @@ static int build_list(sd_bus *bus, void *userdata, sd_bus_message **ret_message)
         return r;
 }
 
-static void clearing_look(Clearing *clearing) {
+static void clearing_look(void *userdata) {
+        Clearing *clearing = userdata;
+
         clearing->timer = sd_event_source_disable_unref(clearing->timer);
-        bus_call_free(clearing->list);
-        clearing->list = bus_call_new(unit_manager_queue(clearing->manager), build_list, on_listed,
-                                      clearing, SYSTEMD_CALL_TIMEOUT, BUS_CALL_URGENT);
+        unit_manager_call(clearing->manager, &clearing->list, clearing_build_list,
+                          clearing_on_listed, clearing, BUS_CALL_URGENT);
 }
 
 /* ---- from outside ---- */
@@ -251,7 +194,7 @@ void clearing_kill(Clearing *clearing) {
         clearing->want_kill = true;
         g_hash_table_iter_init(&iterator, clearing->victims);
         while (g_hash_table_iter_next(&iterator, NULL, &victim))
-                pursue(victim);
+                victim_pursue(clearing, victim);
 }
 
 Clearing *clearing_free(Clearing *clearing) {

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "unit.h"
+#include "unit-manager.h"
 
 /* Whatever is left of what was asked to end so long ago cannot be ended soon. */
 #define CLEARING_PATIENCE (10 * USEC_PER_SEC)

@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-#include "unit.h"
+#include "unit-manager.h"
 
 typedef struct Scope Scope;
 
@@ -45,7 +45,6 @@ void scope_kill(Scope *scope);
 
 /* Return: its cgroup, as in a unit's ControlGroup property; NULL before STARTED. Borrowed. */
 const char *scope_cgroup(const Scope *scope);
-const char *scope_name(const Scope *scope);
 const char *scope_fault(const Scope *scope);
 
 /* Stops watching; the scope itself is left as it is. No callback afterwards. */

@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <glib.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
 #include "bus-owner.h"
@@ -41,10 +40,9 @@ struct UnitManager {
         sd_event_source *timer; /* the next attempt, or the end of the current one's patience */
         sd_bus_slot *slots[4];  /* the matches of the current connection, and Subscribe */
         size_t n_slots;
-        BusOwner *pid1;      /* NULL on the private socket, where nobody else is */
-        GHashTable *units;   /* a set; weak */
-        GHashTable *scopes;  /* a set; weak */
-        GHashTable *errands; /* a set; owned */
+        BusOwner *pid1;        /* NULL on the private socket, where nobody else is */
+        GHashTable *listeners; /* a set; weak */
+        GHashTable *errands;   /* a set; owned */
 };
 
 sd_event *unit_manager_event(const UnitManager *manager) {
@@ -53,6 +51,12 @@ sd_event *unit_manager_event(const UnitManager *manager) {
 
 BusQueue *unit_manager_queue(const UnitManager *manager) {
         return manager->queue;
+}
+
+void unit_manager_call(const UnitManager *manager, BusCall **call, BusCallBuild build,
+                       BusCallFunc func, void *userdata, BusCallFlags flags) {
+        bus_call_free(*call);
+        *call = bus_call_new(manager->queue, build, func, userdata, SYSTEMD_CALL_TIMEOUT, flags);
 }
 
 const char *unit_manager_cgroup_root(const UnitManager *manager) {
@@ -67,38 +71,20 @@ bool unit_manager_connected(const UnitManager *manager) {
         return manager->connected;
 }
 
-void unit_manager_tell(UnitManager *manager, const char *member, const char *types, ...) {
+void unit_manager_tell(UnitManager *manager, const char *member, const char *unit) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
-        va_list arguments;
-        int r;
 
-        if (!manager->connected)
-                return;
-        r = sd_bus_message_new_method_call(manager->bus, &message, SYSTEMD_SERVICE, SYSTEMD_PATH,
-                                           SYSTEMD_MANAGER, member);
-        if (r < 0)
-                return;
-        va_start(arguments, types);
-        r = sd_bus_message_appendv(message, types, arguments);
-        va_end(arguments);
-        if (r >= 0 && sd_bus_message_set_expect_reply(message, false) >= 0)
+        if (manager->connected && systemd_method(manager->bus, &message, member, "s", unit) >= 0 &&
+            sd_bus_message_set_expect_reply(message, false) >= 0)
                 (void)sd_bus_send(manager->bus, message, NULL);
 }
 
-void unit_manager_add(UnitManager *manager, Unit *unit) {
-        g_hash_table_add(manager->units, unit);
+void unit_manager_listen(UnitManager *manager, UnitListener *listener) {
+        g_hash_table_add(manager->listeners, listener);
 }
 
-void unit_manager_remove(UnitManager *manager, Unit *unit) {
-        g_hash_table_remove(manager->units, unit);
-}
-
-void unit_manager_add_scope(UnitManager *manager, Scope *scope) {
-        g_hash_table_add(manager->scopes, scope);
-}
-
-void unit_manager_remove_scope(UnitManager *manager, Scope *scope) {
-        g_hash_table_remove(manager->scopes, scope);
+void unit_manager_unlisten(UnitManager *manager, UnitListener *listener) {
+        g_hash_table_remove(manager->listeners, listener);
 }
 
 void unit_manager_own(UnitManager *manager, Errand *errand) {
@@ -129,40 +115,44 @@ static void manager_drop_bus(UnitManager *manager) {
         manager->connected = false;
 }
 
+static void manager_announce(const UnitManager *manager) {
+        GHashTableIter iter;
+        gpointer item;
+
+        g_hash_table_iter_init(&iter, manager->listeners);
+        while (g_hash_table_iter_next(&iter, &item, NULL)) {
+                const UnitListener *listener = item;
+
+                if (manager->connected && listener->connected)
+                        listener->connected(listener->userdata);
+                else if (!manager->connected && listener->disconnected)
+                        listener->disconnected(listener->userdata);
+        }
+}
+
 /* The connection, or the attempt at one, has come to nothing: try again later. */
 static void manager_lost(UnitManager *manager) {
         bool was_connected = manager->connected;
-        GHashTableIter iter;
-        gpointer unit;
 
         manager_drop_bus(manager);
         if (was_connected)
                 manager->backoff = BACKOFF_MIN;
         manager_arm(manager, manager->backoff);
         manager->backoff = MIN(2 * manager->backoff, BACKOFF_MAX);
-        g_hash_table_iter_init(&iter, manager->units);
-        while (was_connected && g_hash_table_iter_next(&iter, &unit, NULL))
-                unit_on_disconnected(unit);
-        g_hash_table_iter_init(&iter, manager->scopes);
-        while (was_connected && g_hash_table_iter_next(&iter, &unit, NULL))
-                scope_on_disconnected(unit);
+        if (was_connected)
+                manager_announce(manager);
 }
 
 static void manager_won(UnitManager *manager) {
-        GHashTableIter iter;
-        gpointer unit;
-
         (void)sd_event_source_set_enabled(manager->timer, SD_EVENT_OFF);
         manager->backoff = BACKOFF_MIN;
         manager->connected = true;
         manager->private_next = false;
         bus_queue_set_bus(manager->queue, manager->bus);
-        g_hash_table_iter_init(&iter, manager->units);
-        while (g_hash_table_iter_next(&iter, &unit, NULL))
-                unit_on_connected(unit);
+        manager_announce(manager);
 }
 
-static int on_subscribed(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {
+static int manager_on_subscribed(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {
         if (sd_bus_message_is_method_error(message, NULL) &&
             !sd_bus_message_is_method_error(message, SYSTEMD_SERVICE ".AlreadySubscribed"))
                 manager_lost(userdata);
@@ -171,30 +161,30 @@ static int on_subscribed(sd_bus_message *message, void *userdata, sd_bus_error *
         return 0;
 }
 
-static int on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {
+static int manager_on_disconnected(sd_bus_message *message, void *userdata,
+                                   sd_bus_error *ret_error) {
         manager_lost(userdata);
         return 0;
 }
 
-static int on_systemd_job_removed(sd_bus_message *message, void *userdata,
+static int manager_on_job_removed(sd_bus_message *message, void *userdata,
                                   sd_bus_error *ret_error) {
         UnitManager *manager = userdata;
         const char *path, *name, *word;
+        gpointer item;
         GHashTableIter iter;
-        gpointer unit;
         uint32_t id;
 
         if ((manager->pid1 && !bus_owner_sent(manager->pid1, message)) ||
             sd_bus_message_read(message, "uoss", &id, &path, &name, &word) < 0)
                 return 0;
-        g_hash_table_iter_init(&iter, manager->units);
-        while (g_hash_table_iter_next(&iter, &unit, NULL))
-                if (g_str_equal(unit_name(unit), name))
-                        unit_on_systemd_job_removed(unit, path, word);
-        g_hash_table_iter_init(&iter, manager->scopes);
-        while (g_hash_table_iter_next(&iter, &unit, NULL))
-                if (g_str_equal(scope_name(unit), name))
-                        scope_on_systemd_job_removed(unit, word);
+        g_hash_table_iter_init(&iter, manager->listeners);
+        while (g_hash_table_iter_next(&iter, &item, NULL)) {
+                const UnitListener *listener = item;
+
+                if (listener->systemd_job_removed && g_str_equal(listener->unit, name))
+                        listener->systemd_job_removed(path, word, listener->userdata);
+        }
         return 0;
 }
 
@@ -202,7 +192,7 @@ static int manager_subscribe(UnitManager *manager) {
         g_assert(manager->n_slots < G_N_ELEMENTS(manager->slots));
         return sd_bus_call_method_async(manager->bus, &manager->slots[manager->n_slots++],
                                         SYSTEMD_SERVICE, SYSTEMD_PATH, SYSTEMD_MANAGER, "Subscribe",
-                                        on_subscribed, manager, NULL);
+                                        manager_on_subscribed, manager, NULL);
 }
 
 /* PID 1 left the bus or came back to it (daemon-reexec, or its own connection was lost). */
@@ -228,12 +218,12 @@ static int manager_match(UnitManager *manager, const char *sender, const char *p
 
 /* The greeting is over: ask for what we want to hear. PID 1 handles our calls in order, so that
  * nothing read later can have missed a signal. */
-static int on_connected(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {
+static int manager_on_connected(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {
         UnitManager *manager = userdata;
         int r;
 
         r = manager_match(manager, manager->is_private ? NULL : SYSTEMD_SERVICE, SYSTEMD_PATH,
-                          SYSTEMD_MANAGER, "JobRemoved", on_systemd_job_removed);
+                          SYSTEMD_MANAGER, "JobRemoved", manager_on_job_removed);
         if (r >= 0 && !manager->is_private)
                 r = bus_owner_new(manager->bus, SYSTEMD_SERVICE, manager_on_pid1, manager,
                                   &manager->pid1);
@@ -248,26 +238,19 @@ static int manager_open(UnitManager *manager, const char *address) {
         _cleanup_(sd_bus_unrefp) sd_bus *bus = NULL;
         int r;
 
-        r = sd_bus_new(&bus);
-        if (r >= 0)
-                r = sd_bus_set_address(bus, address);
-        if (r >= 0)
-                r = sd_bus_set_bus_client(bus, !manager->is_private);
-        if (r >= 0)
-                r = sd_bus_set_connected_signal(bus, true);
-        if (r >= 0)
-                r = sd_bus_start(bus);
-        if (r >= 0)
-                r = sd_bus_attach_event(bus, manager->event, SD_EVENT_PRIORITY_NORMAL);
-        if (r < 0)
+        if ((r = sd_bus_new(&bus)) < 0 || (r = sd_bus_set_address(bus, address)) < 0 ||
+            (r = sd_bus_set_bus_client(bus, !manager->is_private)) < 0 ||
+            (r = sd_bus_set_connected_signal(bus, true)) < 0 || (r = sd_bus_start(bus)) < 0 ||
+            (r = sd_bus_attach_event(bus, manager->event, SD_EVENT_PRIORITY_NORMAL)) < 0)
                 return r;
         manager->bus = g_steal_pointer(&bus);
         manager->generation++;
         r = manager_match(manager, NULL, "/org/freedesktop/DBus/Local",
-                          "org.freedesktop.DBus.Local", "Connected", on_connected);
+                          "org.freedesktop.DBus.Local", "Connected", manager_on_connected);
         if (r >= 0)
                 r = manager_match(manager, NULL, "/org/freedesktop/DBus/Local",
-                                  "org.freedesktop.DBus.Local", "Disconnected", on_disconnected);
+                                  "org.freedesktop.DBus.Local", "Disconnected",
+                                  manager_on_disconnected);
         return r;
 }
 
@@ -291,7 +274,7 @@ static void manager_connect(UnitManager *manager) {
                 manager_arm(manager, CONNECT_TIMEOUT);
 }
 
-static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+static int manager_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         UnitManager *manager = userdata;
 
         if (manager->bus)
@@ -307,18 +290,13 @@ int unit_manager_new(sd_event *event, UnitManager **ret_manager) {
 
         manager->event = sd_event_ref(event);
         manager->backoff = BACKOFF_MIN;
-        manager->units = g_hash_table_new(NULL, NULL);
-        manager->scopes = g_hash_table_new(NULL, NULL);
+        manager->listeners = g_hash_table_new(NULL, NULL);
         manager->errands = g_hash_table_new(NULL, NULL);
-        r = cgroup_root_find(&manager->cgroup_root);
-        if (r >= 0)
-                r = bus_queue_new(event, &manager->queue);
-        if (r >= 0)
-                r = sd_event_add_time_relative(event, &manager->timer, CLOCK_MONOTONIC, 0,
-                                               USEC_PER_MSEC, on_timer, manager);
-        if (r >= 0)
-                r = sd_event_source_set_exit_on_failure(manager->timer, true);
-        if (r < 0)
+        if ((r = cgroup_root_find(&manager->cgroup_root)) < 0 ||
+            (r = bus_queue_new(event, &manager->queue)) < 0 ||
+            (r = sd_event_add_time_relative(event, &manager->timer, CLOCK_MONOTONIC, 0,
+                                            USEC_PER_MSEC, manager_on_timer, manager)) < 0 ||
+            (r = sd_event_source_set_exit_on_failure(manager->timer, true)) < 0)
                 return r;
         *ret_manager = g_steal_pointer(&manager);
         return 0;
@@ -330,8 +308,7 @@ UnitManager *unit_manager_free(UnitManager *manager) {
 
         if (!manager)
                 return NULL;
-        g_assert(g_hash_table_size(manager->units) == 0); /* units point to us */
-        g_assert(g_hash_table_size(manager->scopes) == 0);
+        g_assert(g_hash_table_size(manager->listeners) == 0); /* they point to us */
         while (g_hash_table_size(manager->errands) > 0) {
                 g_hash_table_iter_init(&iter, manager->errands);
                 (void)g_hash_table_iter_next(&iter, &errand, NULL);
@@ -341,8 +318,7 @@ UnitManager *unit_manager_free(UnitManager *manager) {
                 manager_drop_bus(manager);
         bus_queue_free(manager->queue);
         sd_event_source_disable_unref(manager->timer);
-        g_hash_table_unref(manager->units);
-        g_hash_table_unref(manager->scopes);
+        g_hash_table_unref(manager->listeners);
         g_hash_table_unref(manager->errands);
         g_free(manager->cgroup_root);
         sd_event_unref(manager->event);

@@ -1,37 +1,54 @@
-/* What the manager offers to the other files of this room; the public face is unit.h. */
+/* UnitManager: the connection to PID 1, which comes back by itself: the system bus, or systemd's
+ * private socket where there is no bus. What waits for an answer of PID 1 puts its calls into the
+ * manager's queue, and what wants to hear of its jobs, and of the connection, listens.
+ */
 #pragma once
 
-#include <systemd/sd-bus.h>
-
 #include "bus-call.h"
-#include "scope.h"
-#include "unit.h"
 
-#define SYSTEMD_SERVICE "org.freedesktop.systemd1"
-#define SYSTEMD_PATH "/org/freedesktop/systemd1"
-#define SYSTEMD_UNIT_PATH_PREFIX "/org/freedesktop/systemd1/unit"
-#define SYSTEMD_MANAGER "org.freedesktop.systemd1.Manager"
-#define DBUS_PROPERTIES "org.freedesktop.DBus.Properties"
+typedef struct UnitManager UnitManager;
 
-/* PID 1 answers in milliseconds; when a hundred units start at once, in seconds. sd-bus's own
- * default is 25 s. */
-#define SYSTEMD_CALL_TIMEOUT (25 * USEC_PER_SEC)
+/* Connects; a bus that is not there yet is retried. Return: 0 or negative errno; -EOPNOTSUPP on a
+ * machine without the unified cgroup hierarchy, where nobody could tell when a run is over. */
+int unit_manager_new(sd_event *event, UnitManager **ret_manager);
+/* Who listens must have gone before; errands that are not done never will be. */
+UnitManager *unit_manager_free(UnitManager *manager);
+DEFINE_CLEANUP(UnitManager, unit_manager_free);
+/* Return: whether the bus answers at the moment. */
+bool unit_manager_connected(const UnitManager *manager);
+/* Return: whether PID 1 has still to answer what unit_discard() or unit_manager_query_systemd_job()
+ * asked of it. A program that is about to end runs its loop until this is false (or for a second at
+ * most): PID 1 does nothing for a caller who has left when it looks. */
+bool unit_manager_busy(const UnitManager *manager);
+
+/* ---- for the other files of this room ---- */
 
 sd_event *unit_manager_event(const UnitManager *manager);
 BusQueue *unit_manager_queue(const UnitManager *manager);
+/* bus_call_new() in its queue, with the usual patience, in place of `*call`. */
+void unit_manager_call(const UnitManager *manager, BusCall **call, BusCallBuild build,
+                       BusCallFunc func, void *userdata, BusCallFlags flags);
 const char *unit_manager_cgroup_root(const UnitManager *manager);
 
 /* The connection's number, 0 while there is none and on the private socket, where PID 1 counts no
  * references: what references a unit was taken in connection N is dropped by PID 1 when N ends. */
 unsigned unit_manager_ref_generation(const UnitManager *manager);
 
-/* Sends a Manager method that takes `types`, without waiting for an answer; nothing happens while
- * there is no connection. */
-void unit_manager_tell(UnitManager *manager, const char *member, const char *types, ...);
+/* Sends a Manager method that takes a unit's name, without waiting for an answer; nothing happens
+ * while there is no connection. */
+void unit_manager_tell(UnitManager *manager, const char *member, const char *unit);
 
-/* Units that want to hear of JobRemoved and of the connection's coming and going. */
-void unit_manager_add(UnitManager *manager, Unit *unit);
-void unit_manager_remove(UnitManager *manager, Unit *unit);
+/* Who wants to hear of the jobs of one unit and of the connection's coming and going. The functions
+ * may be NULL, and neither listen nor stop listening from inside. */
+typedef struct UnitListener {
+        const char *unit;
+        void (*systemd_job_removed)(const char *systemd_job, const char *word, void *userdata);
+        void (*connected)(void *userdata);
+        void (*disconnected)(void *userdata);
+        void *userdata;
+} UnitListener;
+void unit_manager_listen(UnitManager *manager, UnitListener *listener);
+void unit_manager_unlisten(UnitManager *manager, UnitListener *listener);
 
 /* Errands are what outlives the call, or the Unit, that began it: job queries and the forgetting of
  * units. The manager destroys those that it still has when it goes; an errand takes itself out when
@@ -41,17 +58,3 @@ typedef struct Errand {
 } Errand;
 void unit_manager_own(UnitManager *manager, Errand *errand);
 void unit_manager_disown(UnitManager *manager, Errand *errand);
-
-/* Has PID 1 forget a unit that is over and done with, now or when there is a connection again. */
-void unit_forget(UnitManager *manager, const char *name);
-
-/* Scopes, which want to hear of the same (scope.c). */
-void unit_manager_add_scope(UnitManager *manager, Scope *scope);
-void unit_manager_remove_scope(UnitManager *manager, Scope *scope);
-void scope_on_systemd_job_removed(Scope *scope, const char *word);
-void scope_on_disconnected(Scope *scope);
-
-/* Implemented in unit-watch.c; they report nothing from inside. */
-void unit_on_systemd_job_removed(Unit *unit, const char *systemd_job, const char *word);
-void unit_on_connected(Unit *unit);
-void unit_on_disconnected(Unit *unit);

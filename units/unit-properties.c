@@ -9,7 +9,7 @@
 
 typedef int (*PropertyRead)(sd_bus_message *message, void *value);
 
-static int read_string(sd_bus_message *message, void *value) {
+static int property_read_string(sd_bus_message *message, void *value) {
         char **string = value;
         const char *text;
         int r;
@@ -22,20 +22,8 @@ static int read_string(sd_bus_message *message, void *value) {
         return 0;
 }
 
-static int read_u32(sd_bus_message *message, void *value) {
-        return sd_bus_message_read_basic(message, 'u', value);
-}
-
-static int read_i32(sd_bus_message *message, void *value) {
-        return sd_bus_message_read_basic(message, 'i', value);
-}
-
-static int read_u64(sd_bus_message *message, void *value) {
-        return sd_bus_message_read_basic(message, 't', value);
-}
-
 /* CPU time comes in nanoseconds, all ones when it is not accounted. */
-static int read_nsec(sd_bus_message *message, void *value) {
+static int property_read_nsec(sd_bus_message *message, void *value) {
         usec_t *usec = value;
         uint64_t nsec;
         int r;
@@ -47,7 +35,7 @@ static int read_nsec(sd_bus_message *message, void *value) {
         return 0;
 }
 
-static int read_job(sd_bus_message *message, void *value) {
+static int property_read_job(sd_bus_message *message, void *value) {
         char **job = value;
         const char *path;
         uint32_t id;
@@ -61,7 +49,7 @@ static int read_job(sd_bus_message *message, void *value) {
         return 0;
 }
 
-static int read_nonce(sd_bus_message *message, void *value) {
+static int property_read_nonce(sd_bus_message *message, void *value) {
         char **nonce = value;
         const char *assignment;
         int r;
@@ -91,40 +79,45 @@ int unit_invocation_id_read(sd_bus_message *message, char ret_id[33]) {
         return 0;
 }
 
-static int read_invocation_id(sd_bus_message *message, void *value) {
+static int property_read_invocation_id(sd_bus_message *message, void *value) {
         return unit_invocation_id_read(message, value);
 }
 
 static const struct {
         const char *name;
         const char *contents;
-        PropertyRead read;
+        PropertyRead read; /* NULL: a number, as it is */
         size_t offset;
 } properties_wanted[] = {
-    {"LoadState", "s", read_string, offsetof(UnitProperties, load_state)},
-    {"ActiveState", "s", read_string, offsetof(UnitProperties, active_state)},
-    {"Result", "s", read_string, offsetof(UnitProperties, result)},
-    {"ControlGroup", "s", read_string, offsetof(UnitProperties, control_group)},
-    {"Slice", "s", read_string, offsetof(UnitProperties, slice)},
-    {"Environment", "as", read_nonce, offsetof(UnitProperties, nonce)},
-    {"Job", "(uo)", read_job, offsetof(UnitProperties, systemd_job)},
-    {"InvocationID", "ay", read_invocation_id, offsetof(UnitProperties, invocation_id)},
-    {"MainPID", "u", read_u32, offsetof(UnitProperties, main_pid)},
-    {"ExecMainCode", "i", read_i32, offsetof(UnitProperties, exec_main_code)},
-    {"ExecMainStatus", "i", read_i32, offsetof(UnitProperties, exec_main_status)},
-    {"ExecMainStartTimestamp", "t", read_u64, offsetof(UnitProperties, exec_main_start)},
-    {"ExecMainExitTimestamp", "t", read_u64, offsetof(UnitProperties, exec_main_exit)},
-    {"CPUUsageNSec", "t", read_nsec, offsetof(UnitProperties, cpu)},
+    {"LoadState", "s", property_read_string, offsetof(UnitProperties, load_state)},
+    {"ActiveState", "s", property_read_string, offsetof(UnitProperties, active_state)},
+    {"Result", "s", property_read_string, offsetof(UnitProperties, result)},
+    {"ControlGroup", "s", property_read_string, offsetof(UnitProperties, control_group)},
+    {"Slice", "s", property_read_string, offsetof(UnitProperties, slice)},
+    {"Environment", "as", property_read_nonce, offsetof(UnitProperties, nonce)},
+    {"Job", "(uo)", property_read_job, offsetof(UnitProperties, systemd_job)},
+    {"InvocationID", "ay", property_read_invocation_id, offsetof(UnitProperties, invocation_id)},
+    {"MainPID", "u", NULL, offsetof(UnitProperties, main_pid)},
+    {"ExecMainCode", "i", NULL, offsetof(UnitProperties, exec_main_code)},
+    {"ExecMainStatus", "i", NULL, offsetof(UnitProperties, exec_main_status)},
+    {"ExecMainStartTimestamp", "t", NULL, offsetof(UnitProperties, exec_main_start)},
+    {"ExecMainExitTimestamp", "t", NULL, offsetof(UnitProperties, exec_main_exit)},
+    {"CPUUsageNSec", "t", property_read_nsec, offsetof(UnitProperties, cpu)},
 };
 
-static int read_property(sd_bus_message *reply, const char *name, UnitProperties *properties) {
+static int properties_read_one(sd_bus_message *reply, const char *name,
+                               UnitProperties *properties) {
         int r;
 
         for (size_t i = 0; i < G_N_ELEMENTS(properties_wanted); i++) {
                 if (strcmp(properties_wanted[i].name, name) != 0)
                         continue;
                 r = sd_bus_message_enter_container(reply, 'v', properties_wanted[i].contents);
-                if (r >= 0)
+                if (r >= 0 && !properties_wanted[i].read)
+                        r = sd_bus_message_read_basic(reply, *properties_wanted[i].contents,
+                                                      (char *)properties +
+                                                          properties_wanted[i].offset);
+                else if (r >= 0)
                         r = properties_wanted[i].read(reply, (char *)properties +
                                                                  properties_wanted[i].offset);
                 return r < 0 ? r : sd_bus_message_exit_container(reply);
@@ -141,7 +134,7 @@ int unit_properties_read(sd_bus_message *reply, UnitProperties *ret_properties) 
         while (r >= 0 && (r = sd_bus_message_enter_container(reply, 'e', "sv")) > 0) {
                 r = sd_bus_message_read_basic(reply, 's', &name);
                 if (r >= 0)
-                        r = read_property(reply, name, &properties);
+                        r = properties_read_one(reply, name, &properties);
                 if (r >= 0)
                         r = sd_bus_message_exit_container(reply);
         }
@@ -170,22 +163,15 @@ bool unit_properties_are_of(const UnitProperties *properties, const char *nonce)
         return properties->nonce && strcmp(properties->nonce, nonce) == 0;
 }
 
+/* With a job and nothing run it waits for its turn; "deactivating" are its own words while what is
+ * left of it is being stopped, and before the main process began it waits for a job. */
 bool unit_properties_over(const UnitProperties *properties) {
+        const char *state = properties->active_state;
         bool has_run = properties->exec_main_code != 0;
 
         if (properties->main_pid != 0)
                 return false;
-        if (strcmp(properties->active_state, "active") == 0)
-                return true;
-        /* Its own words while what is left of it is being stopped; before the main process began,
-         * "deactivating" waits for a job. */
-        if (strcmp(properties->active_state, "deactivating") == 0)
-                return has_run;
-        if (strcmp(properties->active_state, "failed") == 0)
-                return true;
-        if (strcmp(properties->active_state, "inactive") == 0)
-                return has_run ||
-                       !properties
-                            ->systemd_job; /* with a job and nothing run: it waits for its turn */
-        return false;
+        return g_str_equal(state, "active") || g_str_equal(state, "failed") ||
+               (g_str_equal(state, "deactivating") && has_run) ||
+               (g_str_equal(state, "inactive") && (has_run || !properties->systemd_job));
 }

@@ -13,52 +13,17 @@
 #define EXIT_SYSTEMD_LAST 243
 
 /* systemd.exec(5), "Process Exit Codes". */
+// clang-format off
 static const char *const exit_status_names[EXIT_SYSTEMD_LAST - EXIT_SYSTEMD_FIRST + 1] = {
-    "CHDIR",
-    "NICE",
-    "FDS",
-    "EXEC",
-    "MEMORY",
-    "LIMITS",
-    "OOM_ADJUST",
-    "SIGNAL_MASK",
-    "STDIN",
-    "STDOUT",
-    "CHROOT",
-    "IOPRIO",
-    "TIMERSLACK",
-    "SECUREBITS",
-    "SETSCHEDULER",
-    "CPUAFFINITY",
-    "GROUP",
-    "USER",
-    "CAPABILITIES",
-    "CGROUP",
-    "SETSID",
-    "CONFIRM",
-    "STDERR",
-    NULL,
-    "PAM",
-    "NETWORK",
-    "NAMESPACE",
-    "NO_NEW_PRIVILEGES",
-    "SECCOMP",
-    "SELINUX_CONTEXT",
-    "PERSONALITY",
-    "APPARMOR_PROFILE",
-    "ADDRESS_FAMILIES",
-    "RUNTIME_DIRECTORY",
-    NULL,
-    "CHOWN",
-    "SMACK_PROCESS_LABEL",
-    "KEYRING",
-    "STATE_DIRECTORY",
-    "CACHE_DIRECTORY",
-    "LOGS_DIRECTORY",
-    "CONFIGURATION_DIRECTORY",
-    "NUMA_POLICY",
-    "CREDENTIALS",
+    "CHDIR", "NICE", "FDS", "EXEC", "MEMORY", "LIMITS", "OOM_ADJUST", "SIGNAL_MASK", "STDIN",
+    "STDOUT", "CHROOT", "IOPRIO", "TIMERSLACK", "SECUREBITS", "SETSCHEDULER", "CPUAFFINITY",
+    "GROUP", "USER", "CAPABILITIES", "CGROUP", "SETSID", "CONFIRM", "STDERR", NULL, "PAM",
+    "NETWORK", "NAMESPACE", "NO_NEW_PRIVILEGES", "SECCOMP", "SELINUX_CONTEXT", "PERSONALITY",
+    "APPARMOR_PROFILE", "ADDRESS_FAMILIES", "RUNTIME_DIRECTORY", NULL, "CHOWN",
+    "SMACK_PROCESS_LABEL", "KEYRING", "STATE_DIRECTORY", "CACHE_DIRECTORY", "LOGS_DIRECTORY",
+    "CONFIGURATION_DIRECTORY", "NUMA_POLICY", "CREDENTIALS"
 };
+// clang-format on
 
 const char *unit_exit_status_name(int status) {
         if (status < EXIT_SYSTEMD_FIRST || status > EXIT_SYSTEMD_LAST)

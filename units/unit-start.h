@@ -1,10 +1,34 @@
-/* The one message that makes a unit: StartTransientUnit. */
+/* What a unit is made of, and the one message that makes it: StartTransientUnit. */
 #pragma once
 
+#include <stdbool.h>
 #include <systemd/sd-bus.h>
 
 #include "cleanup.h"
-#include "unit.h"
+#include "clock.h"
+
+/* What a unit is ordered after unless its spec says otherwise: at shutdown runs stop first, and are
+ * settled while there is a network. */
+#define DAEMON_UNIT "jobkeeperd.service"
+#define UNIT_AFTER_DEFAULT DAEMON_UNIT, "network.target"
+
+typedef struct UnitSpec {
+        const char *name; /* "....service" */
+        const char *description;
+        const char *const *argv;        /* NULL-terminated */
+        bool argv_expand;               /* let PID 1 expand ${VARIABLES} */
+        const char *user, *group;       /* NULL: not set */
+        const char *const *environment; /* "NAME=value", NULL-terminated */
+        const char *working_directory;  /* NULL: not set */
+        const char *const *log_fields;  /* "NAME=value", NULL-terminated */
+        const char *slice;
+        const char *const *after; /* units it is ordered after, so that at shutdown it stops before
+                                     them; NULL: UNIT_AFTER_DEFAULT */
+        const char *nonce;   /* 32 hex digits: tells our unit from another of the same name; travels
+                                in its environment as JOBKEEPER_NONCE */
+        usec_t timeout;      /* of the main process, USEC_INFINITY: none */
+        usec_t stop_timeout; /* from SIGTERM to SIGKILL */
+} UnitSpec;
 
 /* A copy that owns everything in it. */
 UnitSpec *unit_spec_copy(const UnitSpec *spec);

@@ -1,19 +1,23 @@
-/* Following a unit to its end.
+/* See unit-watch.h.
  *
  * A signal only ever says "look": JobRemoved of any job of the unit, a new connection, a timer lead
  * to one GetAll, and what that shows decides. Doubt (UNSURE) is resolved first: a unit of our name
  * counts only with our nonce. Then, while a job is queued or the main process lives, there is
- * nothing to do but to send what the owner wants. When the main process has ended, its result is
- * noted before anything is stopped, because a unit that was stopped and is clean may be unloaded by
- * PID 1. What still lives in the cgroup is stopped (SIGTERM, SIGKILL after the stop timeout) and
- * the kernel, not PID 1, says when it is empty: PID 1 forgets the cgroup of a unit whose processes
- * survive SIGKILL.
+ * nothing to do but to give the orders that the owner wants. When the main process has ended, its
+ * result is noted before anything is stopped, because a unit that was stopped and is clean may be
+ * unloaded by PID 1. What still lives in the cgroup is stopped (SIGTERM, SIGKILL after the stop
+ * timeout) and the kernel, not PID 1, says when it is empty: PID 1 forgets the cgroup of a unit
+ * whose processes survive SIGKILL.
  */
-#include <errno.h>
+#include "unit-watch.h"
+
 #include <glib.h>
 #include <string.h>
 
-#include "unit-internal.h"
+#include "cgroup.h"
+#include "timer.h"
+#include "unit-properties.h"
+#include "unit-verdict.h"
 
 #define LOOK_DELAY_MIN (10 * USEC_PER_MSEC)
 #define LOOK_DELAY_MAX (1 * USEC_PER_SEC)
@@ -25,418 +29,506 @@
 #define COUNTS_MAX 6
 #define COUNT_TIMEOUT (2 * USEC_PER_SEC)
 
-static void unit_started(Unit *unit) {
-        if (!unit->started_told)
-                unit_tell(unit, UNIT_EVENT_STARTED);
-        unit->started_told = true;
+typedef enum WatchState {
+        WATCH_WAITING, /* the start is queued or under way */
+        WATCH_UNSURE, /* must be read before anything else: is there such a unit, and is it ours? */
+        WATCH_RUNNING,  /* ours; PID 1 has a start job for it, or its main process lives */
+        WATCH_DRAINING, /* main process ended; what is left is being killed, until none is */
+        WATCH_COUNTING, /* cgroup is empty; one last read for the CPU time of what was left */
+        WATCH_OVER,     /* the last event is told, or about to be */
+} WatchState;
+
+struct UnitWatch {
+        UnitManager *manager; /* weak */
+        char *name;
+        char *path; /* object path on the bus */
+        char *nonce;
+        char *cgroup; /* as PID 1 told, or where it would place us; NULL: not known */
+        UnitListener listener;
+        UnitEvents events;
+        UnitEnding *ending;
+        StartJob start_job;
+
+        WatchState state;
+        UnitDoubt doubt;
+        UnitResult result;
+        unsigned tries;  /* reads in doubt that found nothing; then reads that came too early */
+        unsigned wishes; /* bits of UnitOrder: the owner's */
+        unsigned ref_generation; /* the connection that holds our reference, 0: none */
+        usec_t look_delay;       /* of the next look, doubling */
+        bool read_again;         /* something happened while a read was under way */
+        bool known_ours;         /* seen with our nonce */
+        bool started_told;
+
+        BusCall *peek, *read;
+        CgroupWatch *empty;
+        sd_event_source *timer; /* looks again */
+};
+
+static void watch_read(UnitWatch *watch);
+static void watch_peek(UnitWatch *watch);
+
+/* ---- what is told ---- */
+
+static void watch_release(UnitWatch *watch) {
+        watch->peek = bus_call_free(watch->peek);
+        watch->read = bus_call_free(watch->read);
+        watch->ending = unit_ending_free(watch->ending);
+        watch->empty = cgroup_watch_free(watch->empty);
+        watch->timer = sd_event_source_disable_unref(watch->timer);
 }
 
-static int on_look(sd_event_source *source, uint64_t usec, void *userdata) {
-        Unit *unit = userdata;
+/* Sets the outcome (unless there is one) and ends the watch. */
+static void watch_end_as(UnitWatch *watch, UnitOutcome outcome, const char *detail,
+                         UnitEvent event) {
+        if (watch->result.outcome == UNIT_OUTCOME_PENDING) {
+                watch->result.outcome = outcome;
+                unit_verdict_detail(&watch->result, "%s", detail);
+        }
+        watch->state = WATCH_OVER;
+        watch_release(watch);
+        unit_events_add(&watch->events, event);
+}
 
-        if (unit->state == UNIT_STATE_STARTING)
-                unit_send_start(unit);
-        else if (unit->state == UNIT_STATE_RUNNING && !unit->started_told)
-                unit_peek(unit);
+static void watch_end(UnitWatch *watch, UnitOutcome outcome, const char *detail) {
+        watch_end_as(watch, outcome, detail, UNIT_EVENT_ENDED);
+}
+
+static void watch_started(UnitWatch *watch) {
+        if (!watch->started_told)
+                unit_events_add(&watch->events, UNIT_EVENT_STARTED);
+        watch->started_told = true;
+}
+
+/* ---- looking again ---- */
+
+static void watch_on_look(void *userdata) {
+        UnitWatch *watch = userdata;
+
+        if (watch->state == WATCH_RUNNING && !watch->started_told)
+                watch_peek(watch);
         else
-                unit_read(unit);
-        return 0;
+                watch_read(watch);
 }
 
-void unit_look_again(Unit *unit, usec_t delay) {
-        sd_event *event = unit_manager_event(unit->manager);
-
-        if (unit->timer) {
-                (void)sd_event_source_set_time_relative(unit->timer, delay);
-                (void)sd_event_source_set_enabled(unit->timer, SD_EVENT_ONESHOT);
-        } else if (sd_event_add_time_relative(event, &unit->timer, CLOCK_MONOTONIC, delay,
-                                              USEC_PER_MSEC, on_look, unit) < 0)
-                unit_read(unit); /* no timer to be had: look at once */
+static void watch_look_in(UnitWatch *watch, usec_t delay) {
+        if (timer_in(unit_manager_event(watch->manager), &watch->timer, delay, watch_on_look,
+                     watch) < 0)
+                watch_read(watch); /* no timer to be had: look at once */
 }
 
-static void unit_look_later(Unit *unit) {
-        unit->look_delay = CLAMP(2 * unit->look_delay, LOOK_DELAY_MIN, LOOK_DELAY_MAX);
-        unit_look_again(unit, unit->look_delay);
+static void watch_look_later(UnitWatch *watch) {
+        watch->look_delay = CLAMP(2 * watch->look_delay, LOOK_DELAY_MIN, LOOK_DELAY_MAX);
+        watch_look_in(watch, watch->look_delay);
 }
 
-/* --- the invocation id --- */
+/* ---- orders ---- */
 
-static int build_peek(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
-        Unit *unit = userdata;
-        int r;
-
-        r = sd_bus_message_new_method_call(bus, &message, SYSTEMD_SERVICE, unit->path,
-                                           DBUS_PROPERTIES, "Get");
-        if (r >= 0)
-                r = sd_bus_message_append(message, "ss", SYSTEMD_SERVICE ".Unit", "InvocationID");
-        if (r < 0)
-                return r;
-        *ret_message = g_steal_pointer(&message);
-        return 0;
+/* PID 1 did not do it: whether the unit is gone or PID 1 in trouble, a look at the unit tells. */
+static void watch_on_order(UnitOrder order, bool obeyed, void *userdata) {
+        if (order == UNIT_ORDER_STOP && !obeyed)
+                watch_look_in(userdata, LOOK_DELAY_MAX);
 }
 
-static void on_peek(sd_bus_message *reply, const sd_bus_error *error, void *userdata) {
-        Unit *unit = userdata;
+/* Also on our own account: for what is left in the cgroup, or to get a job whose end we hear of. */
+static void watch_order_stop(UnitWatch *watch) {
+        unit_ending_order(watch->ending, UNIT_ORDER_STOP);
+}
+
+static bool watch_wishes(const UnitWatch *watch, UnitOrder order) {
+        return watch->wishes & (1U << order);
+}
+
+/* Gives the orders that the owner wants and PID 1 does not have yet. */
+static void watch_pursue(UnitWatch *watch) {
+        if (watch->state != WATCH_RUNNING && watch->state != WATCH_DRAINING)
+                return; /* not known to be ours yet, or nothing there any more */
+        if (watch_wishes(watch, UNIT_ORDER_KILL))
+                unit_ending_order(watch->ending, UNIT_ORDER_KILL);
+        if (watch->wishes) /* also takes back a start job that still waits */
+                watch_order_stop(watch);
+}
+
+/* ---- the invocation id ---- */
+
+static int watch_build_peek(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
+        const UnitWatch *watch = userdata;
+
+        return systemd_get(bus, ret_message, watch->path, SYSTEMD_SERVICE ".Unit", "InvocationID");
+}
+
+static void watch_on_peek(sd_bus_message *reply, const sd_bus_error *error, void *userdata) {
+        UnitWatch *watch = userdata;
         char id[33] = "";
 
-        if (unit->state != UNIT_STATE_RUNNING || unit->started_told)
+        if (watch->state != WATCH_RUNNING || watch->started_told)
                 return;
         if (reply && sd_bus_message_enter_container(reply, 'v', "ay") > 0)
                 (void)unit_invocation_id_read(reply, id);
         if (id[0]) {
-                (void)g_strlcpy(unit->result.invocation_id, id, sizeof unit->result.invocation_id);
-                unit_started(unit);
+                (void)g_strlcpy(watch->result.invocation_id, id,
+                                sizeof watch->result.invocation_id);
+                watch_started(watch);
         } else
-                unit_look_later(unit); /* its start job still waits for its turn */
-        unit_pursue(unit);
+                watch_look_later(watch); /* its start job still waits for its turn */
+        watch_pursue(watch);
 }
 
-void unit_peek(Unit *unit) {
-        bus_call_free(unit->peek);
-        unit->peek = bus_call_new(unit_manager_queue(unit->manager), build_peek, on_peek, unit,
-                                  SYSTEMD_CALL_TIMEOUT, BUS_CALL_ORDINARY);
+static void watch_peek(UnitWatch *watch) {
+        unit_manager_call(watch->manager, &watch->peek, watch_build_peek, watch_on_peek, watch,
+                          BUS_CALL_ORDINARY);
 }
 
-/* --- who stops it --- */
+/* ---- the end of the main process, and of the rest ---- */
 
-static int build_ask(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
-        int r;
+static void watch_on_empty(void *userdata) {
+        UnitWatch *watch = userdata;
 
-        r = sd_bus_message_new_method_call(bus, &message, SYSTEMD_SERVICE, SYSTEMD_PATH,
-                                           DBUS_PROPERTIES, "Get");
-        if (r >= 0)
-                r = sd_bus_message_append(message, "ss", SYSTEMD_MANAGER, "SystemState");
-        if (r < 0)
-                return r;
-        *ret_message = g_steal_pointer(&message);
-        return 0;
-}
-
-static void on_ask(sd_bus_message *reply, const sd_bus_error *error, void *userdata) {
-        Unit *unit = userdata;
-        const char *state;
-
-        if (reply && sd_bus_message_read(reply, "v", "s", &state) >= 0 &&
-            strcmp(state, "stopping") == 0)
-                unit->stopper = UNIT_STOP_SHUTDOWN;
-        if (unit->result.stop == UNIT_STOP_OTHER)
-                unit->result.stop = unit->stopper;
-        if (unit->events)
-                (void)sd_event_source_set_enabled(unit->teller, SD_EVENT_ONESHOT);
-}
-
-void unit_ask(Unit *unit) {
-        unit->stopper = UNIT_STOP_OTHER;
-        bus_call_free(unit->ask);
-        unit->ask = bus_call_new(unit_manager_queue(unit->manager), build_ask, on_ask, unit,
-                                 COUNT_TIMEOUT, BUS_CALL_URGENT);
-}
-
-/* Its start job is gone, and no other is there, and it runs: `systemctl cancel` is no stop. */
-static void unit_was_only_cancelled(Unit *unit) {
-        if (unit->start_word && strcmp(unit->start_word, "canceled") == 0)
-                g_clear_pointer(&unit->start_word, g_free);
-        unit->stopper = UNIT_STOP_NONE;
-}
-
-/* --- the end of the main process, and of the rest --- */
-
-/* Was it our (or somebody else's) stop that ended the start job, so that a "timeout" is the stop
- * timeout and no time limit? */
-static bool unit_stop_came_first(const Unit *unit) {
-        if (unit->start_word)
-                return strcmp(unit->start_word, "canceled") == 0 || unit->want_kill;
-        return unit->result.stop == UNIT_STOP_OWNER;
-}
-
-static void unit_note_detail(Unit *unit, const UnitProperties *p, const char *word) {
-        const char *name = unit_exit_status_name(p->exec_main_status);
-
-        if (unit->result.outcome == UNIT_OUTCOME_SUCCESS)
-                return;
-        if (unit->result.outcome != UNIT_OUTCOME_START_FAILED)
-                unit_set_detail(unit, "%s", word);
-        else if (p->exec_main_code)
-                unit_set_detail(unit, "exit status %d/%s", p->exec_main_status, name ? name : "?");
-        else if (strcmp(word, "success") != 0)
-                unit_set_detail(unit, "%s before the main process started", word);
+        watch->state = WATCH_COUNTING;
+        watch->tries = 0;
+        if (unit_manager_connected(watch->manager) && watch->known_ours)
+                watch_read(watch);
         else
-                unit_set_detail(unit, "the start job ended: %s",
-                                unit->start_word ? unit->start_word : "unknown");
-}
-
-static void unit_note_result(Unit *unit, const UnitProperties *p) {
-        UnitResult *result = &unit->result;
-        const char *word = p->result ? p->result : "";
-
-        if (strcmp(word, "timeout") == 0 && unit_stop_came_first(unit))
-                word = unit_result_word_of_process(p->exec_main_code, p->exec_main_status);
-        result->outcome = unit_outcome_from_service(word, p->exec_main_code, p->exec_main_status);
-        result->exit_status = p->exec_main_status;
-        result->started = p->exec_main_start;
-        result->ended = p->exec_main_exit;
-        result->cpu = p->cpu;
-        /* A wish that PID 1 heard after the main process had ended by itself changed nothing. */
-        if (unit->start_word && (strcmp(unit->start_word, "done") == 0 ||
-                                 (strcmp(unit->start_word, "failed") == 0 && !unit->want_kill)))
-                result->stop = UNIT_STOP_NONE;
-        else if (result->stop == UNIT_STOP_NONE)
-                result->stop = unit->stopper;
-        unit_note_detail(unit, p, word);
-}
-
-static void on_empty(void *userdata) {
-        Unit *unit = userdata;
-
-        unit->state = UNIT_STATE_COUNTING;
-        if (unit_manager_connected(unit->manager) && unit->known_ours)
-                unit_read(unit);
-        else
-                unit_end(unit, UNIT_OUTCOME_UNKNOWN, "");
+                watch_end(watch, UNIT_OUTCOME_UNKNOWN, "");
 }
 
 /* The main process is no more; is anything else left? */
-static void unit_drain(Unit *unit, bool stop) {
-        sd_event *event = unit_manager_event(unit->manager);
-        const char *root = unit_manager_cgroup_root(unit->manager);
+static void watch_drain(UnitWatch *watch, bool stop) {
+        sd_event *event = unit_manager_event(watch->manager);
+        const char *root = unit_manager_cgroup_root(watch->manager);
 
-        unit->state = UNIT_STATE_DRAINING;
-        if (!unit->cgroup || !cgroup_is_populated(root, unit->cgroup)) {
-                unit_end(unit, UNIT_OUTCOME_UNKNOWN, "");
+        watch->state = WATCH_DRAINING;
+        if (!watch->cgroup || !cgroup_is_populated(root, watch->cgroup)) {
+                watch_end(watch, UNIT_OUTCOME_UNKNOWN, "");
                 return;
         }
         if (stop)
-                unit_send_stop(unit);
-        unit_pursue(unit);
-        if (cgroup_watch_new(event, root, unit->cgroup, on_empty, unit, &unit->watch) < 0)
-                unit_look_again(unit, LOOK_DELAY_MAX);
+                watch_order_stop(watch);
+        watch_pursue(watch);
+        if (cgroup_watch_new(event, root, watch->cgroup, watch_on_empty, watch, &watch->empty) < 0)
+                watch_look_in(watch, LOOK_DELAY_MAX);
 }
 
-static void unit_main_over(Unit *unit, const UnitProperties *p) {
+static void watch_main_over(UnitWatch *watch, const UnitProperties *p) {
         bool deactivating = strcmp(p->active_state, "deactivating") == 0;
 
-        unit_note_result(unit, p);
+        unit_verdict(&watch->result, p, &watch->start_job, watch_wishes(watch, UNIT_ORDER_KILL));
         if (p->exec_main_code) {
-                if (unit->spec)
-                        unit_started(unit);
-                unit_tell(unit, UNIT_EVENT_EXITED);
+                if (watch->doubt != UNIT_DOUBT_ADOPT)
+                        watch_started(watch);
+                unit_events_add(&watch->events, UNIT_EVENT_EXITED);
         }
-        if (deactivating && unit->cgroup &&
-            !cgroup_is_populated(unit_manager_cgroup_root(unit->manager), unit->cgroup))
-                on_empty(unit); /* PID 1 is about to hear of it; what is discarded now would still
-                                   turn into a failed unit */
+        if (deactivating && watch->cgroup &&
+            !cgroup_is_populated(unit_manager_cgroup_root(watch->manager), watch->cgroup))
+                /* PID 1 is about to hear of it; what is discarded now would still turn into a
+                 * failed unit. */
+                watch_on_empty(watch);
         else
-                unit_drain(unit, strcmp(p->active_state, "active") == 0);
+                watch_drain(watch, strcmp(p->active_state, "active") == 0);
 }
 
-/* --- what a read shows --- */
+/* ---- what a read shows ---- */
 
-static void unit_apply_running(Unit *unit, const UnitProperties *p) {
+static void watch_apply_running(UnitWatch *watch, const UnitProperties *p) {
         bool deactivating = strcmp(p->active_state, "deactivating") == 0;
 
         if (unit_properties_over(p)) {
-                unit_main_over(unit, p);
+                watch_main_over(watch, p);
                 return;
         }
-        if (unit->result.invocation_id[0] && p->main_pid)
-                unit_started(unit);
-        if (!unit->systemd_job && p->systemd_job && !deactivating)
-                unit->systemd_job = g_strdup(p->systemd_job);
-        unit_pursue(unit);
-        if (deactivating && !p->systemd_job)
-                unit_send_stop(unit); /* its time limit passed: PID 1 is at it already, but only a
-                                         job's end is told */
-        if (!p->systemd_job && !deactivating)
-                unit_was_only_cancelled(unit);
-        if (!p->systemd_job)
-                unit_look_again(
-                    unit,
-                    LOOK_DELAY_MAX); /* somebody took the job away; nothing else will wake us */
+        if (watch->result.invocation_id[0] && p->main_pid)
+                watch_started(watch);
+        if (p->systemd_job && !deactivating)
+                start_job_found(&watch->start_job, p->systemd_job);
+        watch_pursue(watch);
+        if (p->systemd_job)
+                return;
+        /* Its time limit passed, and PID 1 is at it already, but only a job's end is told; or
+         * somebody took the job away, and nothing else will wake us. */
+        if (deactivating)
+                watch_order_stop(watch);
+        else
+                start_job_was_only_cancelled(&watch->start_job);
+        watch_look_in(watch, LOOK_DELAY_MAX);
 }
 
-static void unit_apply_counting(Unit *unit, const UnitProperties *p) {
-        if (strcmp(p->active_state, "deactivating") == 0 && ++unit->counts < COUNTS_MAX) {
-                unit_look_later(unit);
+static void watch_apply_counting(UnitWatch *watch, const UnitProperties *p) {
+        if (strcmp(p->active_state, "deactivating") == 0 && ++watch->tries < COUNTS_MAX) {
+                watch_look_later(watch);
                 return;
         }
         if (p->cpu != USEC_INFINITY)
-                unit->result.cpu = p->cpu;
-        unit_end(unit, UNIT_OUTCOME_UNKNOWN, "");
+                watch->result.cpu = p->cpu;
+        watch_end(watch, UNIT_OUTCOME_UNKNOWN, "");
 }
 
-static void unit_apply_ours(Unit *unit, const UnitProperties *p) {
-        unit->known_ours = true;
+static void watch_apply_ours(UnitWatch *watch, const UnitProperties *p) {
+        watch->known_ours = true;
         if (p->control_group && *p->control_group) {
-                g_free(unit->cgroup);
-                unit->cgroup = g_strdup(p->control_group);
-        } else if (!unit->cgroup && p->slice)
-                unit->cgroup = cgroup_path_of_unit(p->slice, unit->name);
+                g_free(watch->cgroup);
+                watch->cgroup = g_strdup(p->control_group);
+        } else if (!watch->cgroup && p->slice)
+                watch->cgroup = cgroup_path_of_unit(p->slice, watch->name);
         if (p->invocation_id[0])
-                (void)g_strlcpy(unit->result.invocation_id, p->invocation_id,
-                                sizeof unit->result.invocation_id);
-        switch (unit->state) {
-        case UNIT_STATE_UNSURE:
-                unit->state = UNIT_STATE_RUNNING;
-                unit_apply_running(unit, p);
+                (void)g_strlcpy(watch->result.invocation_id, p->invocation_id,
+                                sizeof watch->result.invocation_id);
+        switch (watch->state) {
+        case WATCH_UNSURE:
+        case WATCH_RUNNING:
+                watch->state = WATCH_RUNNING;
+                watch_apply_running(watch, p);
                 break;
-        case UNIT_STATE_RUNNING:
-                unit_apply_running(unit, p);
-                break;
-        case UNIT_STATE_DRAINING:
+        case WATCH_DRAINING:
                 if (strcmp(p->active_state, "active") == 0)
-                        unit_send_stop(unit);
-                unit_pursue(unit);
-                if (!unit->watch)
-                        unit_drain(unit, false);
+                        watch_order_stop(watch);
+                watch_pursue(watch);
+                if (!watch->empty)
+                        watch_drain(watch, false);
                 break;
-        case UNIT_STATE_COUNTING:
-                unit_apply_counting(unit, p);
+        case WATCH_COUNTING:
+                watch_apply_counting(watch, p);
                 break;
-        case UNIT_STATE_STARTING:
-        case UNIT_STATE_OVER:
-                g_assert_not_reached(); /* nothing is read before the start is answered, nor after
-                                           the end */
+        case WATCH_WAITING:
+        case WATCH_OVER:
+                g_assert_not_reached(); /* nothing is read before or after that */
         }
 }
 
-static void unit_apply_doubt(Unit *unit, bool foreign) {
-        switch (unit->doubt) {
+static void watch_apply_doubt(UnitWatch *watch, bool foreign) {
+        switch (watch->doubt) {
+        case UNIT_DOUBT_NONE:
+                g_assert_not_reached();
         case UNIT_DOUBT_ADOPT:
-                unit_end(unit, UNIT_OUTCOME_UNKNOWN, "no such unit");
-                unit->events = 0;
-                unit_tell(unit, UNIT_EVENT_ABSENT);
+                watch_end_as(watch, UNIT_OUTCOME_UNKNOWN, "no such unit", UNIT_EVENT_ABSENT);
                 break;
         case UNIT_DOUBT_EXISTS:
-                unit_end(unit, foreign ? UNIT_OUTCOME_START_FAILED : UNIT_OUTCOME_UNKNOWN,
-                         foreign ? "another unit of this name exists"
-                                 : "a unit of this name existed, and vanished");
+                watch_end(watch, foreign ? UNIT_OUTCOME_START_FAILED : UNIT_OUTCOME_UNKNOWN,
+                          foreign ? "another unit of this name exists"
+                                  : "a unit of this name existed, and vanished");
                 break;
         case UNIT_DOUBT_LOST:
-                if (!foreign && ++unit->absences < ABSENCES_NEEDED)
-                        unit_look_again(unit, ABSENCE_DELAY);
+                if (!foreign && ++watch->tries < ABSENCES_NEEDED)
+                        watch_look_in(watch, ABSENCE_DELAY);
                 else
-                        unit_end(unit, UNIT_OUTCOME_UNKNOWN,
-                                 "the answer to the start was lost, and the unit is not there");
+                        watch_end(watch, UNIT_OUTCOME_UNKNOWN,
+                                  "the answer to the start was lost, and the unit is not there");
                 break;
         }
 }
 
 /* There is no unit of our name, or (foreign) it is somebody else's. */
-static void unit_apply_absent(Unit *unit, bool foreign) {
-        switch (unit->state) {
-        case UNIT_STATE_UNSURE:
-                unit_apply_doubt(unit, foreign);
+static void watch_apply_absent(UnitWatch *watch, bool foreign) {
+        switch (watch->state) {
+        case WATCH_UNSURE:
+                watch_apply_doubt(watch, foreign);
                 break;
-        case UNIT_STATE_RUNNING:
-                unit->known_ours = false;
-                unit->result.outcome = UNIT_OUTCOME_UNKNOWN;
-                unit_set_detail(unit, "the unit vanished before its result could be read");
+        case WATCH_RUNNING:
+                watch->known_ours = false;
+                watch->result.outcome = UNIT_OUTCOME_UNKNOWN;
+                unit_verdict_detail(&watch->result,
+                                    "the unit vanished before its result could be read");
                 if (foreign)
-                        unit_end(unit, UNIT_OUTCOME_UNKNOWN, "");
+                        watch_end(watch, UNIT_OUTCOME_UNKNOWN, "");
                 else
-                        unit_drain(unit, false);
+                        watch_drain(watch, false);
                 break;
-        case UNIT_STATE_DRAINING: /* the cgroup decides */
-                unit->known_ours = false;
-                if (!unit->watch)
-                        unit_drain(unit, false);
+        case WATCH_DRAINING: /* the cgroup decides */
+                watch->known_ours = false;
+                if (!watch->empty)
+                        watch_drain(watch, false);
                 break;
-        case UNIT_STATE_COUNTING:
-                unit_end(unit, UNIT_OUTCOME_UNKNOWN, "");
+        case WATCH_COUNTING:
+                watch_end(watch, UNIT_OUTCOME_UNKNOWN, "");
                 break;
-        case UNIT_STATE_STARTING:
-        case UNIT_STATE_OVER:
+        case WATCH_WAITING:
+        case WATCH_OVER:
                 g_assert_not_reached();
         }
 }
 
-/* --- reading --- */
+/* ---- reading ---- */
 
-static int build_read(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
-        _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;
-        Unit *unit = userdata;
-        unsigned generation = unit_manager_ref_generation(unit->manager);
-        int r;
+static int watch_build_read(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
+        UnitWatch *watch = userdata;
+        unsigned generation = unit_manager_ref_generation(watch->manager);
 
         /* Before the read, so that what it shows stays there. Whether it was ours to refer to is
          * known a moment later. */
-        if (generation != unit->ref_generation && generation != 0 &&
-            unit->state < UNIT_STATE_COUNTING) {
-                unit_manager_tell(unit->manager, "RefUnit", "s", unit->name);
-                unit->ref_generation = generation;
+        if (generation != watch->ref_generation && generation != 0 &&
+            watch->state < WATCH_COUNTING) {
+                unit_manager_tell(watch->manager, "RefUnit", watch->name);
+                watch->ref_generation = generation;
         }
-        r = sd_bus_message_new_method_call(bus, &message, SYSTEMD_SERVICE, unit->path,
-                                           DBUS_PROPERTIES, "GetAll");
-        if (r >= 0)
-                r = sd_bus_message_append(message, "s", ""); /* of all interfaces */
-        if (r < 0)
-                return r;
-        *ret_message = g_steal_pointer(&message);
-        return 0;
+        return systemd_get(bus, ret_message, watch->path, "", NULL);
 }
 
-static void on_read(sd_bus_message *reply, const sd_bus_error *error, void *userdata) {
-        Unit *unit = userdata;
+static void watch_on_read(sd_bus_message *reply, const sd_bus_error *error, void *userdata) {
+        UnitWatch *watch = userdata;
         UnitProperties properties = {0};
-        bool again = unit->read_again;
+        bool again = watch->read_again;
 
-        unit->read_again = false;
+        watch->read_again = false;
         if (!reply || unit_properties_read(reply, &properties) < 0) {
                 if (error && strcmp(error->name, SD_BUS_ERROR_UNKNOWN_OBJECT) == 0)
-                        unit_apply_absent(unit, false);
-                else if (unit->state == UNIT_STATE_COUNTING)
-                        unit_end(unit, UNIT_OUTCOME_UNKNOWN, "");
+                        watch_apply_absent(watch, false);
+                else if (watch->state == WATCH_COUNTING)
+                        watch_end(watch, UNIT_OUTCOME_UNKNOWN, "");
                 else
-                        unit_look_again(unit, LOOK_DELAY_MAX); /* unknown, never failed */
+                        watch_look_in(watch, LOOK_DELAY_MAX); /* unknown, never failed */
                 return;
         }
-        if (again && unit->state >= UNIT_STATE_DRAINING)
-                unit_read(unit); /* asked before the cgroup was empty */
-        else if (unit_properties_are_of(&properties, unit->nonce))
-                unit_apply_ours(unit, &properties);
+        if (again && watch->state >= WATCH_DRAINING)
+                watch_read(watch); /* asked before the cgroup was empty */
+        else if (unit_properties_are_of(&properties, watch->nonce))
+                watch_apply_ours(watch, &properties);
         else
-                unit_apply_absent(unit, strcmp(properties.load_state, "not-found") != 0);
+                watch_apply_absent(watch, strcmp(properties.load_state, "not-found") != 0);
         unit_properties_clear(&properties);
-        if (again && unit->state == UNIT_STATE_RUNNING)
-                unit_read(unit);
+        if (again && watch->state == WATCH_RUNNING)
+                watch_read(watch);
 }
 
-void unit_read(Unit *unit) {
-        if (unit->read && !bus_call_done(unit->read)) {
-                unit->read_again = true;
+static void watch_read(UnitWatch *watch) {
+        if (watch->read && !bus_call_done(watch->read)) {
+                watch->read_again = true;
                 return;
         }
-        bus_call_free(unit->read);
-        unit->read =
-            bus_call_new(unit_manager_queue(unit->manager), build_read, on_read, unit,
-                         unit->state == UNIT_STATE_COUNTING ? COUNT_TIMEOUT : SYSTEMD_CALL_TIMEOUT,
+        bus_call_free(watch->read);
+        watch->read =
+            bus_call_new(unit_manager_queue(watch->manager), watch_build_read, watch_on_read, watch,
+                         watch->state == WATCH_COUNTING ? COUNT_TIMEOUT : SYSTEMD_CALL_TIMEOUT,
                          BUS_CALL_ORDINARY);
 }
 
-/* --- what the manager tells --- */
+/* ---- what the manager tells ---- */
 
-void unit_on_systemd_job_removed(Unit *unit, const char *systemd_job, const char *word) {
-        if (unit->state != UNIT_STATE_UNSURE && unit->state != UNIT_STATE_RUNNING)
+static void watch_on_stopper(void *userdata) {
+        UnitWatch *watch = userdata;
+
+        if (watch->result.stop == UNIT_STOP_OTHER)
+                watch->result.stop = watch->start_job.stopper;
+        unit_events_hold(&watch->events, false);
+}
+
+static void watch_on_job_removed(const char *systemd_job, const char *word, void *userdata) {
+        UnitWatch *watch = userdata;
+
+        if (watch->state != WATCH_UNSURE && watch->state != WATCH_RUNNING)
                 return;
-        if (unit->systemd_job && strcmp(unit->systemd_job, systemd_job) == 0) {
-                g_free(unit->start_word);
-                unit->start_word = g_strdup(word);
-                if (strcmp(word, "canceled") == 0 && !unit->want_stop && !unit->want_kill)
-                        unit_ask(unit);
-        }
-        unit_read(unit);
+        start_job_removed(&watch->start_job, systemd_job, word, watch->wishes);
+        unit_events_hold(&watch->events, start_job_asks(&watch->start_job));
+        watch_read(watch);
 }
 
-void unit_on_connected(Unit *unit) {
-        unit->stop_sent = false;
-        unit->kill_sent = false;
-        if (unit->state >= UNIT_STATE_UNSURE && unit->state < UNIT_STATE_COUNTING)
-                unit_read(unit);
+static void watch_on_connected(void *userdata) {
+        UnitWatch *watch = userdata;
+
+        if (watch->state == WATCH_OVER)
+                return;
+        unit_ending_anew(watch->ending);
+        if (watch->state >= WATCH_UNSURE && watch->state < WATCH_COUNTING)
+                watch_read(watch);
 }
 
-void unit_on_disconnected(Unit *unit) {
-        if (unit->state == UNIT_STATE_COUNTING)
-                unit_end(unit, UNIT_OUTCOME_UNKNOWN, "");
+static void watch_on_disconnected(void *userdata) {
+        UnitWatch *watch = userdata;
+
+        if (watch->state == WATCH_COUNTING)
+                watch_end(watch, UNIT_OUTCOME_UNKNOWN, "");
+}
+
+/* ---- from outside ---- */
+
+int unit_watch_new(UnitManager *manager, const char *name, const char *nonce, const char *slice,
+                   UnitEventFunc func, void *userdata, UnitWatch **ret_watch) {
+        _cleanup_(unit_watch_freep) UnitWatch *watch = g_new0(UnitWatch, 1);
+        int r;
+
+        watch->manager = manager;
+        watch->name = g_strdup(name);
+        watch->nonce = g_strdup(nonce);
+        watch->cgroup = slice ? cgroup_path_of_unit(slice, name) : NULL;
+        watch->result.cpu = USEC_INFINITY;
+        watch->listener = (UnitListener){.unit = watch->name,
+                                         .systemd_job_removed = watch_on_job_removed,
+                                         .connected = watch_on_connected,
+                                         .disconnected = watch_on_disconnected,
+                                         .userdata = watch};
+        unit_manager_listen(manager, &watch->listener);
+        start_job_init(&watch->start_job, manager, watch_on_stopper, watch);
+        watch->ending = unit_ending_new(manager, name, BUS_CALL_URGENT, watch_on_order, watch);
+        r = sd_bus_path_encode(SYSTEMD_UNIT_PATH_PREFIX, name, &watch->path);
+        if (r >= 0)
+                r = unit_events_init(&watch->events, unit_manager_event(manager), func, userdata);
+        if (r >= 0)
+                *ret_watch = g_steal_pointer(&watch);
+        return r;
+}
+
+static void watch_unref_in_systemd(UnitWatch *watch) {
+        if (watch->ref_generation &&
+            watch->ref_generation == unit_manager_ref_generation(watch->manager))
+                unit_manager_tell(watch->manager, "UnrefUnit", watch->name);
+        watch->ref_generation = 0;
+}
+
+UnitWatch *unit_watch_free(UnitWatch *watch) {
+        if (!watch)
+                return NULL;
+        unit_manager_unlisten(watch->manager, &watch->listener);
+        watch_release(watch);
+        watch_unref_in_systemd(watch);
+        start_job_clear(&watch->start_job);
+        sd_event_source_disable_unref(watch->events.teller);
+        g_free(watch->name);
+        g_free(watch->path);
+        g_free(watch->nonce);
+        g_free(watch->cgroup);
+        g_free(watch);
+        return NULL;
+}
+
+void unit_watch_set_reference(UnitWatch *watch, unsigned generation) {
+        watch->ref_generation = generation;
+}
+
+void unit_watch_taken(UnitWatch *watch, const char *systemd_job) {
+        if (systemd_job)
+                start_job_found(&watch->start_job, systemd_job);
+        watch->state = WATCH_RUNNING;
+        watch_peek(watch);
+        watch_pursue(watch);
+}
+
+void unit_watch_doubt(UnitWatch *watch, UnitDoubt doubt) {
+        watch->state = WATCH_UNSURE;
+        watch->doubt = doubt;
+        watch_read(watch);
+}
+
+void unit_watch_never(UnitWatch *watch, const char *detail) {
+        watch_end(watch, UNIT_OUTCOME_START_FAILED, detail);
+}
+
+bool unit_watch_waits(const UnitWatch *watch) {
+        return watch->state == WATCH_WAITING;
+}
+
+void unit_watch_end(UnitWatch *watch, UnitOrder order) {
+        if (watch->state == WATCH_OVER)
+                return;
+        watch->wishes |= 1U << order;
+        if (watch->state < WATCH_DRAINING)
+                watch->result.stop = UNIT_STOP_OWNER;
+        watch_pursue(watch);
+}
+
+void unit_watch_discard(UnitWatch *watch) {
+        if (watch->state == WATCH_OVER && watch->known_ours)
+                unit_forget(watch->manager, watch->name);
+        watch_unref_in_systemd(watch);
+}
+
+const UnitResult *unit_watch_result(const UnitWatch *watch) {
+        return &watch->result;
 }

@@ -260,28 +260,30 @@ void test_reload(Fixture *f) {
                      {"sleep 1000 & sleep 0.7", UNIT_OUTCOME_SUCCESS, 0},
                      {"kill -STOP $$", UNIT_OUTCOME_TIMEOUT, SIGTERM}};
         const char *const reload[] = {"systemctl", "daemon-reload", NULL};
+        char *names[G_N_ELEMENTS(cases)];
         Seen seen[G_N_ELEMENTS(cases)];
 
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
                 const char *const argv[] = {"/bin/sh", "-c", cases[i].script, NULL};
-                g_autofree char *name = fresh_name(f);
-                UnitSpec spec = spec_of(name, argv);
+                UnitSpec spec;
 
+                names[i] = fresh_name(f);
+                spec = spec_of(names[i], argv);
                 spec.timeout = 2 * USEC_PER_SEC;
                 seen_start(f, &seen[i], &spec);
                 (void)wait_for(f, &seen[i], 's');
         }
         g_free(command_output(reload));
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-                g_autofree char *name = g_strdup(unit_name(seen[i].unit));
-
-                check(f, wait_load_state(f, name, "loaded"), "reload: still loaded: %s",
+                check(f, wait_load_state(f, names[i], "loaded"), "reload: still loaded: %s",
                       cases[i].script);
                 (void)wait_for(f, &seen[i], 'e');
                 check_told(f, &seen[i], is(&seen[i], cases[i].outcome, cases[i].status, false),
                            "reload");
                 seen_done(&seen[i]);
-                check(f, wait_load_state(f, name, "not-found"), "reload: forgotten after discard");
+                check(f, wait_load_state(f, names[i], "not-found"),
+                      "reload: forgotten after discard");
+                g_free(names[i]);
         }
 }
 

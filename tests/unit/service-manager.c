@@ -292,10 +292,6 @@ Unit *unit_free(Unit *unit) {
         return NULL;
 }
 
-const char *unit_name(const Unit *unit) {
-        return unit->name;
-}
-
 const UnitResult *unit_result(const Unit *unit) {
         return &unit->result;
 }
@@ -526,10 +522,6 @@ void scope_kill(Scope *scope) {
 const char *scope_cgroup(const Scope *scope) {
         (void)scope;
         return "/a.scope";
-}
-
-const char *scope_name(const Scope *scope) {
-        return scope->name;
 }
 
 const char *scope_fault(const Scope *scope) {

@@ -1,0 +1,135 @@
+/* How a unit ended, case by case: what PID 1 shows, how its start job ended, what its owner wanted;
+ * and in what order it is told. */
+#include <criterion/criterion.h>
+#include <glib.h>
+#include <signal.h>
+
+#include "unit-event.h"
+#include "unit-verdict.h"
+
+typedef struct Case {
+        const char *what;
+        char *result; /* PID 1's word */
+        int32_t code, status;
+        char *start_word;        /* NULL: not heard */
+        UnitStop stopper, asked; /* who took the start job away; what the owner wanted before */
+        bool killed;
+        UnitOutcome outcome;
+        UnitStop stop;
+        const char *detail;
+} Case;
+
+static char success[] = "success", signaled[] = "signal", timed_out[] = "timeout",
+            exit_code[] = "exit-code", done[] = "done", failed[] = "failed",
+            canceled[] = "canceled";
+
+#define BY_ITSELF UNIT_STOP_NONE, UNIT_STOP_NONE, false
+#define BY_OWNER UNIT_STOP_NONE, UNIT_STOP_OWNER, false
+#define BY_OWNERS_KILL UNIT_STOP_NONE, UNIT_STOP_OWNER, true
+#define BY_OTHERS UNIT_STOP_OTHER, UNIT_STOP_NONE, false
+
+static const Case cases[] = {
+    {"by itself, well", success, CLD_EXITED, 0, done, BY_ITSELF, UNIT_OUTCOME_SUCCESS,
+     UNIT_STOP_NONE, ""},
+    {"by itself, badly", exit_code, CLD_EXITED, 3, failed, BY_ITSELF, UNIT_OUTCOME_EXIT_CODE,
+     UNIT_STOP_NONE, "exit-code"},
+    {"no executable", exit_code, CLD_EXITED, 203, failed, BY_ITSELF, UNIT_OUTCOME_START_FAILED,
+     UNIT_STOP_NONE, "exit status 203/EXEC"},
+    {"its time limit", timed_out, CLD_KILLED, SIGTERM, failed, BY_ITSELF, UNIT_OUTCOME_TIMEOUT,
+     UNIT_STOP_NONE, "timeout"},
+    {"stopped, and dies of it", signaled, CLD_KILLED, SIGTERM, canceled, BY_OWNER,
+     UNIT_OUTCOME_SIGNAL, UNIT_STOP_OWNER, "signal"},
+    {"stopped, and ends well", success, CLD_EXITED, 0, canceled, BY_OWNER, UNIT_OUTCOME_SUCCESS,
+     UNIT_STOP_OWNER, ""},
+    {"stopped, and its children do not go", timed_out, CLD_EXITED, 0, canceled, BY_OWNER,
+     UNIT_OUTCOME_SUCCESS, UNIT_STOP_OWNER, ""},
+    {"stopped too late", success, CLD_EXITED, 0, done, BY_OWNER, UNIT_OUTCOME_SUCCESS,
+     UNIT_STOP_NONE, ""},
+    {"stopped too late, and failed", exit_code, CLD_EXITED, 1, failed, BY_OWNER,
+     UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_NONE, "exit-code"},
+    {"killed: the start job fails then", signaled, CLD_KILLED, SIGKILL, failed, BY_OWNERS_KILL,
+     UNIT_OUTCOME_SIGNAL, UNIT_STOP_OWNER, "signal"},
+    {"killed after the time limit was hit", timed_out, CLD_KILLED, SIGKILL, failed, BY_OWNERS_KILL,
+     UNIT_OUTCOME_SIGNAL, UNIT_STOP_OWNER, "signal"},
+    {"stopped by others, and ends well", success, CLD_EXITED, 0, canceled, BY_OTHERS,
+     UNIT_OUTCOME_SUCCESS, UNIT_STOP_OTHER, ""},
+    {"stopped by others, and dies of it", signaled, CLD_KILLED, SIGTERM, canceled, BY_OTHERS,
+     UNIT_OUTCOME_SIGNAL, UNIT_STOP_OTHER, "signal"},
+    {"found over, wanted to end", signaled, CLD_KILLED, SIGTERM, NULL, BY_OWNER,
+     UNIT_OUTCOME_SIGNAL, UNIT_STOP_OWNER, "signal"},
+    {"found over, its stop timeout passed", timed_out, CLD_EXITED, 0, NULL, BY_OWNER,
+     UNIT_OUTCOME_SUCCESS, UNIT_STOP_OWNER, ""},
+    {"never ran", success, 0, 0, canceled, BY_OWNER, UNIT_OUTCOME_START_FAILED, UNIT_STOP_OWNER,
+     "the start job ended: canceled"},
+    {"never ran, and nobody knows why", success, 0, 0, NULL, BY_ITSELF, UNIT_OUTCOME_START_FAILED,
+     UNIT_STOP_NONE, "the start job ended: unknown"},
+    {"never got that far", exit_code, 0, 0, failed, BY_ITSELF, UNIT_OUTCOME_START_FAILED,
+     UNIT_STOP_NONE, "exit-code before the main process started"},
+};
+
+Test(unit_verdict, every_case) {
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                const Case *c = &cases[i];
+                const UnitProperties properties = {.result = c->result,
+                                                   .exec_main_code = c->code,
+                                                   .exec_main_status = c->status,
+                                                   .exec_main_start = 10,
+                                                   .exec_main_exit = 20,
+                                                   .cpu = 5};
+                const StartJob start_job = {.word = c->start_word, .stopper = c->stopper};
+                UnitResult result = {.stop = c->asked};
+
+                unit_verdict(&result, &properties, &start_job, c->killed);
+                cr_expect_eq(result.outcome, c->outcome, "%s: %s", c->what,
+                             unit_outcome_to_string(result.outcome));
+                cr_expect_eq(result.stop, c->stop, "%s: %d", c->what, (int)result.stop);
+                cr_expect_str_eq(result.detail, c->detail, "%s: %s", c->what, result.detail);
+                cr_expect_eq(result.exit_status, c->status, "%s", c->what);
+                cr_expect(result.started == 10 && result.ended == 20 && result.cpu == 5);
+        }
+}
+
+Test(unit_verdict, a_detail_is_cut_between_characters) {
+        g_autofree char *long_text = g_strnfill(sizeof(((UnitResult *)0)->detail) - 2, 'x');
+        UnitResult result = {0};
+
+        unit_verdict_detail(&result, "%s\xc3\xa4", long_text);
+        cr_expect_str_eq(result.detail, long_text);
+}
+
+/* ---- telling ---- */
+
+static GString *told;
+
+static void on_event(UnitEvent event, void *userdata) {
+        (void)userdata;
+        g_string_append_c(told, "sxea"[event]);
+}
+
+/* Return: what was told in so many rounds. */
+static const char *told_after(sd_event *loop, unsigned rounds) {
+        while (rounds-- > 0)
+                cr_assert_geq(sd_event_run(loop, 0), 0);
+        return told->str;
+}
+
+Test(unit_event, one_a_round_in_order_and_no_end_while_it_is_held) {
+        UnitEvents events = {0};
+        sd_event *loop = NULL;
+
+        told = g_string_new(NULL);
+        cr_assert_geq(sd_event_new(&loop), 0);
+        cr_assert_geq(unit_events_init(&events, loop, on_event, NULL), 0);
+        unit_events_hold(&events, true);
+        unit_events_add(&events, UNIT_EVENT_ENDED);
+        unit_events_add(&events, UNIT_EVENT_EXITED);
+        unit_events_add(&events, UNIT_EVENT_STARTED);
+        cr_expect_str_eq(told->str, "", "never from inside");
+        cr_expect_str_eq(told_after(loop, 5), "s");
+        unit_events_hold(&events, false);
+        cr_expect_str_eq(told_after(loop, 1), "sx");
+        cr_expect_str_eq(told_after(loop, 5), "sxe");
+        sd_event_source_disable_unref(events.teller);
+        sd_event_unref(loop);
+        (void)g_string_free(told, TRUE);
+}

@@ -1,0 +1,65 @@
+/* See unit-verdict.h. */
+#include "unit-verdict.h"
+
+#include <glib.h>
+#include <stdarg.h>
+
+void unit_verdict_detail(UnitResult *result, const char *format, ...) {
+        va_list arguments;
+        const char *end;
+
+        va_start(arguments, format);
+        (void)g_vsnprintf(result->detail, sizeof result->detail, format, arguments);
+        va_end(arguments);
+        /* An error message may be cut inside a character. */
+        if (!g_utf8_validate(result->detail, -1, &end))
+                result->detail[end - result->detail] = '\0';
+}
+
+/* Was it our (or somebody else's) stop that ended the start job, so that a "timeout" is the stop
+ * timeout and no time limit? */
+static bool verdict_stop_came_first(const UnitResult *result, const StartJob *start_job,
+                                    bool killed) {
+        if (start_job->word)
+                return start_job_ended_as(start_job, "canceled") || killed;
+        return result->stop == UNIT_STOP_OWNER;
+}
+
+static void verdict_note_detail(UnitResult *result, const UnitProperties *p,
+                                const StartJob *start_job, const char *word) {
+        const char *name = unit_exit_status_name(p->exec_main_status);
+
+        if (result->outcome == UNIT_OUTCOME_SUCCESS)
+                return;
+        if (result->outcome != UNIT_OUTCOME_START_FAILED)
+                unit_verdict_detail(result, "%s", word);
+        else if (p->exec_main_code)
+                unit_verdict_detail(result, "exit status %d/%s", p->exec_main_status,
+                                    name ? name : "?");
+        else if (!g_str_equal(word, "success"))
+                unit_verdict_detail(result, "%s before the main process started", word);
+        else
+                unit_verdict_detail(result, "the start job ended: %s",
+                                    start_job->word ? start_job->word : "unknown");
+}
+
+void unit_verdict(UnitResult *result, const UnitProperties *properties, const StartJob *start_job,
+                  bool killed) {
+        const UnitProperties *p = properties;
+        const char *word = p->result ? p->result : "";
+
+        if (g_str_equal(word, "timeout") && verdict_stop_came_first(result, start_job, killed))
+                word = unit_result_word_of_process(p->exec_main_code, p->exec_main_status);
+        result->outcome = unit_outcome_from_service(word, p->exec_main_code, p->exec_main_status);
+        result->exit_status = p->exec_main_status;
+        result->started = p->exec_main_start;
+        result->ended = p->exec_main_exit;
+        result->cpu = p->cpu;
+        /* A wish that PID 1 heard after the main process had ended by itself changed nothing. */
+        if (start_job_ended_as(start_job, "done") ||
+            (start_job_ended_as(start_job, "failed") && !killed))
+                result->stop = UNIT_STOP_NONE;
+        else if (result->stop == UNIT_STOP_NONE)
+                result->stop = start_job->stopper;
+        verdict_note_detail(result, p, start_job, word);
+}

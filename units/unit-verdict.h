@@ -1,0 +1,14 @@
+/* How a unit ended, from what PID 1 shows of it, how its start job ended, and what its owner wanted
+ * of it. Pure. */
+#pragma once
+
+#include "start-job.h"
+#include "unit-properties.h"
+#include "unit-result.h"
+
+/* The main process has ended: fills the result. `killed`: the owner wanted SIGKILL. */
+void unit_verdict(UnitResult *result, const UnitProperties *properties, const StartJob *start_job,
+                  bool killed);
+/* Fills result->detail, cut to fit. */
+void unit_verdict_detail(UnitResult *result, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
