@@ -174,82 +174,30 @@ Test(lost_records, what_is_damaged_under_its_daemon_is_written_anew) {
         await(has_started_again, "the job runs again");
 }
 
-/* ---- runs of another node, which vanished ---- */
+/* ---- the session is lost while they are read ---- */
 
-static bool is_idle(void) {
-        return g_hash_table_size(coordinator->runs) == 0;
+static bool is_kept(void) {
+        return g_queue_get_length(&server.kept) > 0;
 }
 
-/* As its daemon left it. */
-static void claimed_by_another(const char *record) {
-        int64_t tick;
-        _cleanup_(ledger_freep) Ledger *ledger = NULL;
-        _cleanup_(run_record_freep) RunRecord *claim = NULL;
-        g_autofree char *data = NULL, *path = NULL, *open = NULL;
-
-        open_daemon();
-        await(is_ready, "ready");
-        await(has_started, "a start");
-        service_exit(service_newest(), 0);
-        await(is_idle, "it is settled");
-        close_daemon();
-        tick = (int64_t)(clock_realtime() / USEC_PER_SEC) + 1;
-        run_name = g_strdup_printf("%" G_GINT64_FORMAT "-1", tick);
-        claim = run_record_new("a", run_name);
-        claim->tick = tick;
-        claim->attempt = 1;
-        claim->node = g_strdup("n2");
-        claim->claimed = clock_realtime();
-        data = g_strdup(server_data(JOB_PATH));
-        cr_assert_eq(ledger_decode(data, strlen(data), &ledger), 0);
-        cr_assert_eq(ledger_claim(ledger, claim), 0);
-        g_free(data);
-        data = ledger_encode(ledger);
-        server_set(server_node(JOB_PATH), data);
-        path = record_path();
-        if (record)
-                server_create(path, record, 0);
-        open = path_open_run(ROOT, "n2", "a", run_name);
-        server_create(ROOT "/open/n2", "", 0);
-        server_create(open, "", 0);
-        g_ptr_array_set_size(started, 0);
+static ServerWay keep_records(const ZkCall *call) {
+        return call->request == REQUEST_GET && strstr(call->path, RUNS_PATH "/") ? SERVER_KEEP
+                                                                                 : SERVER_ANSWER;
 }
 
-static bool n2_is_settled(void) {
-        g_autofree char *open = path_open_run(ROOT, "n2", "a", run_name);
-
-        return !server_node(open);
-}
-
-static bool has_started_any(void) {
-        return started->len > 0;
-}
-
-Test(lost_records, a_damaged_one_of_a_node_that_vanished_is_settled_by_others) {
-        claimed_by_another(GARBAGE);
+/* What it was asked for in the old session is of no use in the new one. */
+Test(lost_records, a_session_that_is_lost_while_records_are_read_begins_anew) {
+        leave_a_run();
+        server.way = keep_records;
         open_daemon_again();
-        await(n2_is_settled, "it is settled");
-        expect_unknown("its record in ZooKeeper was damaged, and node n2 vanished");
-        expect_kept(GARBAGE);
-        await(has_started_any, "the job runs again");
-}
-
-Test(lost_records, so_is_a_deleted_one) {
-        claimed_by_another(NULL);
-        open_daemon_again();
-        await(n2_is_settled, "it is settled");
-        expect_unknown("node n2 vanished while it ran");
-        await(has_started_any, "the job runs again");
-}
-
-/* Whoever is a member answers for its runs itself. */
-Test(lost_records, one_of_a_node_that_is_there_is_left_to_it) {
-        claimed_by_another(GARBAGE);
-        server_create(ROOT "/nodes/n2", "{}", 77);
-        open_daemon_again();
-        await(is_ready, "ready");
-        serve_for(3 * USEC_PER_SEC);
-        cr_expect_not(n2_is_settled());
-        server_delete(ROOT "/nodes/n2");
-        await(n2_is_settled, "it is settled");
+        await(is_kept, "its record is read");
+        server.way = NULL;
+        server_expire(last_session);
+        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
+        server_release();
+        cr_expect_null(the_run(), "nothing follows from an answer to what is over");
+        await(is_settled, "it is settled");
+        cr_expect_not(service_is_alive(first_service()));
+        await(has_started_again, "the job runs again");
 }
