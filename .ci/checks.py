@@ -2,7 +2,7 @@
 """tests/run, then the checks that only CI makes; each of those counts as one test. The last line is "N passed, N failed".
 
     .ci/run [CHECK...]      all, or only the named ones: tests, clang, format, tidy, blocking, tsan, fuzz, faults,
-                            package, bench
+                            coverage, package, bench
 """
 
 import concurrent.futures
@@ -17,6 +17,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path.insert(0, f"{ROOT}/tests")
+import coverage  # pylint: disable=wrong-import-position
 from programs import SANITIZER, Programs, build, count, line  # pylint: disable=wrong-import-position
 
 CLANG = f"{ROOT}/build/clang"
@@ -123,6 +124,12 @@ class Checks:
             return False, ""
         return self.run([f"{ROOT}/tests/cluster/run.py", "--build", FAULTS, "-k", "test_faults"], 900, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
 
+    def coverage(self):
+        """Every file of the daemon's rooms is executed by tests that need no cluster; the table is printed in any case."""
+        good, output = coverage.check(self.programs, ROOT)
+        print(output if good else "", flush=True)
+        return good, output
+
     def package(self):
         """The package is built as a user would, unit tests included, lintian has nothing to note in it or its source, and its service is as closed as we say."""
         done, output = self.run([f"{ROOT}/packaging/build-deb", f"{self.directory}/deb"], env={**os.environ, "TMPDIR": self.directory})
@@ -163,7 +170,7 @@ def run_tests(programs):
 
 
 def main():
-    names = ("clang", "format", "tidy", "blocking", "tsan", "fuzz", "faults", "package", "bench")
+    names = ("clang", "format", "tidy", "blocking", "tsan", "fuzz", "faults", "coverage", "package", "bench")
     chosen = sys.argv[1:] or ("tests", *names)
     unknown = [name for name in chosen if name not in ("tests", *names)]
     if unknown:

@@ -1,0 +1,99 @@
+"""Line coverage of the daemon's rooms by the programs that need no cluster: the unit programs, and those that need a PID 1, in a fresh node.
+
+Every file is held to the floor, also one that no program executes.
+"""
+
+import concurrent.futures
+import glob
+import json
+import os
+
+from programs import build
+
+TREES = ("coordinator", "units")
+FLOOR = 90  # percent of the lines of each file
+TIMING = 2  # so much of it may be how fast the machine was
+# Files that only the cluster's tests execute enough of so far: they may not fall further, and one that has reached the floor goes from
+# this list.
+BEHIND = {
+    "answer-locks.c": 74,
+    "answer-runs.c": 63,
+    "answer-status.c": 0,
+    "bus-door.c": 81,
+    "command-lock-call.c": 4,
+    "command-lock.c": 16,
+    "command-locks.c": 67,
+    "coordinator.c": 80,
+    "ending.c": 85,
+    "job-claim.c": 64,
+    "job-ledger.c": 68,
+    "lock-look.c": 67,
+    "registration.c": 81,
+    "requests.c": 75,
+    "status-report.c": 76,
+    "claim.c": 80,
+    "surface.c": 80,
+    "cgroup.c": 69,
+    "clearing.c": 0,
+    "scope.c": 0,
+    "unit-watch.c": 79,
+}
+TIMEOUT = 300
+NODE_PROGRAMS = ("node-units",)
+
+
+def check(programs, root):
+    """Returns (whether every file has its share, what is to be said)."""
+    directory = f"{root}/build/coverage"
+    units = sorted(os.path.basename(path)[:-len(".c")] for path in glob.glob(f"{root}/tests/unit/test-*.c"))
+    if not build(programs, root, directory, "-DCMAKE_C_COMPILER=gcc", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS=--coverage -O0",
+                 targets=(*units, *NODE_PROGRAMS)):
+        return False, ""
+    for path in glob.glob(f"{directory}/**/*.gcda", recursive=True):
+        os.unlink(path)
+    failed = run_programs(programs, root, directory)
+    return (False, failed) if failed else judge(shares(programs, root, directory))
+
+
+def run_programs(programs, root, directory):
+    """Returns what a program that failed said. In the node they count in the same files as outside."""
+    commands = [["ctest", "--test-dir", directory, "-R", "^unit/test-", "-j", os.cpu_count() or 1, "--output-on-failure"]]
+    commands += [[f"{root}/tests/cluster/run-in-node", "--writable", directory, f"{directory}/tests/integration/{name}"] for name in NODE_PROGRAMS]
+    for command in commands:
+        status, output, _ = programs.run(command, TIMEOUT)
+        if status != 0:
+            return output[-20000:]
+    return ""
+
+
+def shares(programs, root, directory):
+    """Percent by file."""
+    notes = [path for tree in TREES for path in glob.glob(f"{directory}/{tree}/**/*.gcno", recursive=True) if "/main-" not in path]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        files = [file for found in pool.map(lambda note: lines_of(programs, root, note), notes) for file in found]
+    return {name: 100 * sum(1 for count in counts.values() if count) / len(counts) for name, counts in files if counts}
+
+
+def lines_of(programs, root, note):
+    """[(file, {line: how often})] of one object's sources; headers are not looked at."""
+    data = note[:-len(".gcno")] + ".gcda"
+    status, output, _ = programs.run(["gcov", "--json-format", "--stdout", data if os.path.exists(data) else note], TIMEOUT, cwd=os.path.dirname(note))
+    if status != 0:
+        raise RuntimeError(f"gcov: {output}")
+    found = []
+    for file in json.loads(output[output.index("{"):output.rindex("}") + 1])["files"]:
+        name = os.path.relpath(os.path.join(root, file["file"]), root)
+        if name.endswith(".c"):
+            counts = {}
+            for line in file["lines"]:
+                counts[line["line_number"]] = counts.get(line["line_number"], 0) + line["count"]
+            found.append((name, counts))
+    return found
+
+
+def judge(percent):
+    lines = []
+    for name, share in sorted(percent.items()):
+        floor = BEHIND.get(os.path.basename(name), FLOOR - TIMING)
+        lines.append(f"       {share:5.1f} %  {name}{f'  less than {floor} %' if share < floor else '  behind' if os.path.basename(name) in BEHIND else ''}")
+    return bool(percent) and not any("less than" in line for line in lines), "\n".join(lines)
