@@ -92,7 +92,8 @@ static int add_signals(sd_event *event, Coordinator *coordinator) {
         return sd_event_add_signal(event, NULL, SIGHUP, on_hangup, coordinator);
 }
 
-static int run(const CoordinatorOptions *options) {
+/* `fault`: 0, or why there is nothing to begin with. */
+static int run(const CoordinatorOptions *options, int fault) {
         _cleanup_(sd_event_unrefp) sd_event *event = NULL;
         _cleanup_(coordinator_freep) Coordinator *coordinator = NULL;
         int r;
@@ -100,7 +101,7 @@ static int run(const CoordinatorOptions *options) {
         if ((r = block_signals()) < 0 || (r = sd_event_default(&event)) < 0 ||
             (r = sd_event_set_watchdog(event, true)) < 0)
                 return r;
-        r = coordinator_new(event, options, &coordinator);
+        r = fault < 0 ? fault : coordinator_new(event, options, &coordinator);
         if (r < 0)
                 return failed_start(event, options->runtime_dir, r);
         r = add_signals(event, coordinator);
@@ -121,9 +122,11 @@ int main(int argc, char **argv) {
 
         (void)setlocale(LC_ALL, "");
         r = parse_arguments(argc, argv, &options);
+        if (r == EX_USAGE) /* in a drop-in of the service: it leaves nothing behind either */
+                (void)run(&options, -EINVAL);
         if (r >= 0)
                 return r;
-        r = run(&options);
+        r = run(&options, 0);
         if (r == -EBADMSG)
                 return EX_CONFIG; /* the service manager does not try again */
         if (r < 0)

@@ -175,6 +175,8 @@ class Restarts(ClusterTest):
     def test_a_typo_and_a_restart_leave_no_run_behind(self):
         run, node = self.run_in_progress()
         text = self.spoil(node)
+        node.systemctl("reload", "jobkeeperd")
+        wait_until(lambda: "could not be restarted now" in node.journal("-u", "jobkeeperd"), 10, "a reload says that a restart would fail")
         run = self.assert_ended_by_the_deadline(run, *self.restart_that_fails(node, "78"))
         self.assertEqual(node.property("jobkeeperd", "ActiveState"), "failed")
         self.assertIn("is ended: jobkeeperd could not be started", node.journal("-u", "jobkeeperd"))
@@ -193,6 +195,15 @@ class Restarts(ClusterTest):
         run, node = self.run_in_progress()
         node.run("sh", "-c", "rm -r /etc/jobkeeper/jobs.d && echo > /etc/jobkeeper/jobs.d")
         began, _ = self.restart_that_fails(node, "1")
+        run, _ = self.assert_gone_before_the_next(run, SESSION_TIMEOUT + TAKEOVER)
+        self.assertLess(run.end, began + DEADLINE + 0.1)
+
+    def test_a_wrong_option_and_a_restart_leave_no_run_behind(self):
+        """The service manager tries again for ever."""
+        run, node = self.run_in_progress()
+        node.write("/etc/systemd/system/jobkeeperd.service.d/option.conf", "[Service]\nExecStart=\nExecStart=/usr/sbin/jobkeeperd --confg\n")
+        node.systemctl("daemon-reload")
+        began, _ = self.restart_that_fails(node, "64")
         run, _ = self.assert_gone_before_the_next(run, SESSION_TIMEOUT + TAKEOVER)
         self.assertLess(run.end, began + DEADLINE + 0.1)
 

@@ -84,3 +84,5 @@ void test_silent_bus(Fixture *f);
 void test_private_socket(Fixture *f);
 void test_query_systemd_job(Fixture *f);
 void test_hundred(Fixture *f);
+void test_scope(Fixture *f);
+void test_clearing(Fixture *f);

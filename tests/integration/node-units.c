@@ -58,6 +58,8 @@ static const struct {
     {"private-socket", test_private_socket},
     {"query-systemd-job", test_query_systemd_job},
     {"hundred", test_hundred},
+    {"scope", test_scope},
+    {"clearing", test_clearing},
 };
 
 /* With a name as argument: that test alone. */
