@@ -28,6 +28,7 @@
 #include "run.h"
 #include "scheduled-job.h"
 #include "secret.h"
+#include "settle.h"
 #include "surface.h"
 #include "sweep.h"
 #include "tree.h"
@@ -638,6 +639,48 @@ static int open_session(Coordinator *coordinator) {
         return r;
 }
 
+/* ---- what the parts below ask for ---- */
+
+static const Ledger *settler_known(const char *job, int32_t *ret_version, void *userdata) {
+        const Coordinator *coordinator = userdata;
+        const ScheduledJob *found = g_hash_table_lookup(coordinator->jobs, job);
+
+        return found ? scheduled_job_ledger(found, ret_version) : NULL;
+}
+
+static void settler_update(const char *job, Ledger *ledger, int32_t version, void *userdata) {
+        const Coordinator *coordinator = userdata;
+        ScheduledJob *found = g_hash_table_lookup(coordinator->jobs, job);
+
+        if (found)
+                scheduled_job_set_ledger(found, ledger, version);
+        else
+                ledger_free(ledger);
+}
+
+static Settler *new_settler(Coordinator *coordinator) {
+        static const SettlerLedgers ledgers = {settler_known, settler_update};
+        Settler *settler = g_new(Settler, 1);
+
+        *settler = (Settler){.node = coordinator->node,
+                             .jobset = coordinator->jobset,
+                             .pruner = coordinator->pruner,
+                             .ledgers = &ledgers,
+                             .userdata = coordinator};
+        return settler;
+}
+
+static uint32_t housekeeping_rank(const char *key, void *userdata) {
+        return coordinator_member_rank(userdata, key);
+}
+
+static void housekeeping_measure_clock(void *userdata) {
+        coordinator_measure_clock(userdata);
+}
+
+static const HousekeepingEvents housekeeping_events = {housekeeping_rank,
+                                                       housekeeping_measure_clock};
+
 static int open_all(Coordinator *coordinator) {
         int r;
 
@@ -657,8 +700,10 @@ static int open_all(Coordinator *coordinator) {
         coordinator->recovery = recovery_new(coordinator);
         coordinator->leftovers = leftovers_new(coordinator);
         coordinator->orphans = orphans_new(coordinator);
-        coordinator->pruner = pruner_new(coordinator);
-        coordinator->housekeeping = housekeeping_new(coordinator);
+        coordinator->pruner = pruner_new(coordinator->node, coordinator->jobset);
+        coordinator->settler = new_settler(coordinator);
+        coordinator->housekeeping = housekeeping_new(coordinator->node, coordinator->jobset,
+                                                     &housekeeping_events, coordinator);
         coordinator->requests = requests_new(coordinator);
         if ((r = coordinator_load_jobs(coordinator)) < 0 ||
             (r = unit_manager_new(coordinator->event, &coordinator->units)) < 0 ||
@@ -716,6 +761,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         g_hash_table_unref(coordinator->claiming);
         requests_free(coordinator->requests);
         orphans_free(coordinator->orphans);
+        g_free(coordinator->settler);
         pruner_free(coordinator->pruner);
         housekeeping_free(coordinator->housekeeping);
         leftovers_free(coordinator->leftovers);

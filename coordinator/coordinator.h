@@ -57,6 +57,7 @@ typedef struct Recovery Recovery;
 typedef struct Requests Requests;
 typedef struct Run Run;
 typedef struct ScheduledJob ScheduledJob;
+typedef struct Settler Settler;
 typedef struct Surface Surface;
 typedef struct Sweep Sweep;
 typedef struct Tree Tree;
@@ -91,6 +92,7 @@ struct Coordinator {
         Leftovers *leftovers;
         Orphans *orphans;
         Pruner *pruner;
+        Settler *settler; /* what every settle needs */
         Housekeeping *housekeeping;
         Requests *requests;
         CommandLocks *command_locks;

@@ -159,7 +159,7 @@ static void settle_orphan(Orphan *orphan) {
                                                               : "node %s vanished while it ran",
                                               orphan->dead->node);
         if (members_contains(coordinator->members, orphan->dead->node) ||
-            settle_start(coordinator, &request, on_settled, orphan, &orphan->settle) < 0)
+            settle_start(coordinator->settler, &request, on_settled, orphan, &orphan->settle) < 0)
                 orphan_done(orphan->dead);
 }
 

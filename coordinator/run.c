@@ -82,7 +82,7 @@ static void begin_settle(Run *run) {
         /* The transaction deletes the contenders, and their watches tell of it before its answer
          * does: that is no loss. */
         run->locks = lock_set_forget(run->locks);
-        (void)settle_start(run->coordinator, &request, on_settled, run,
+        (void)settle_start(run->coordinator->settler, &request, on_settled, run,
                            &run->settle); /* no session: begun when there is one */
 }
 

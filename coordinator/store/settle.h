@@ -15,8 +15,28 @@
  */
 #pragma once
 
-#include "coordinator.h"
+#include "jobset.h"
+#include "ledger.h"
+#include "node.h"
+#include "prune.h"
 #include "run-record.h"
+
+/* What is known of the ledgers of this node's jobs without asking. */
+typedef struct SettlerLedgers {
+        /* Return: the ledger as last seen, borrowed; NULL when not known. */
+        const Ledger *(*known)(const char *job, int32_t *ret_version, void *userdata);
+        /* It is this now: taken over. */
+        void (*update)(const char *job, Ledger *ledger, int32_t version, void *userdata);
+} SettlerLedgers;
+
+/* What every settle of this node needs. */
+typedef struct Settler {
+        const Node *node;     /* weak */
+        const JobSet *jobset; /* weak: schedules that are too long to stand in a ledger */
+        Pruner *pruner;       /* weak */
+        const SettlerLedgers *ledgers;
+        void *userdata;
+} Settler;
 
 typedef struct Settle Settle;
 
@@ -37,7 +57,7 @@ typedef struct SettleRequest {
 } SettleRequest;
 
 /* The request is copied. Return: 0; -ENOTCONN; negative errno. The callback comes from the loop. */
-int settle_start(Coordinator *coordinator, const SettleRequest *request, SettleFunc func,
+int settle_start(const Settler *settler, const SettleRequest *request, SettleFunc func,
                  void *userdata, Settle **ret_settle);
 Settle *settle_free(Settle *settle);
 DEFINE_CLEANUP(Settle, settle_free);

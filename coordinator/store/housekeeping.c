@@ -18,7 +18,10 @@
 #define DELETE_MAX 64
 
 struct Housekeeping {
-        Coordinator *coordinator; /* weak: owns us */
+        Node *node;           /* weak */
+        const JobSet *jobset; /* weak */
+        const HousekeepingEvents *events;
+        void *userdata;
         sd_event_source *timer;
         ZkCall *call;
         GHashTable *ledgers; /* a set: the jobs that have one */
@@ -45,11 +48,11 @@ static void housekeeping_cancel(Housekeeping *housekeeping) {
 }
 
 static Zk *housekeeping_zk(const Housekeeping *housekeeping) {
-        return node_zk(housekeeping->coordinator->node);
+        return node_zk(housekeeping->node);
 }
 
 static const char *housekeeping_root(const Housekeeping *housekeeping) {
-        return housekeeping->coordinator->config->root;
+        return housekeeping->node->config->root;
 }
 
 /* ---- lock directories ---- */
@@ -67,7 +70,7 @@ static void housekeeping_on_locks(const ZkReply *reply, void *userdata) {
 
                 if (g_str_has_prefix(name, prefix) &&
                     !g_hash_table_contains(housekeeping->ledgers, job) &&
-                    !g_hash_table_contains(housekeeping->coordinator->jobs, job))
+                    !jobset_find(housekeeping->jobset, job))
                         (void)zk_delete(housekeeping_zk(housekeeping), path, -1, NULL, NULL, NULL);
         }
         housekeeping_cancel(housekeeping);
@@ -172,12 +175,12 @@ static void housekeeping_on_beside(const ZkReply *reply, void *userdata) {
 }
 
 /* Return: whether it was withdrawn for good, long ago, and nothing of it is under way. */
-static bool is_forgotten(const Housekeeping *housekeeping, const Ledger *ledger) {
-        const ClockSkew *skew = &housekeeping->coordinator->node->skew;
+static bool housekeeping_is_forgotten(const Housekeeping *housekeeping, const Ledger *ledger) {
+        const ClockSkew *skew = &housekeeping->node->skew;
 
         return !*ledger->digest && !ledger->withdrawn && !ledger_first_claimed(ledger) &&
                clock_skew_is_known(skew, clock_realtime(), clock_boottime()) &&
-               !node_is_skewed(housekeeping->coordinator->node) &&
+               !node_is_skewed(housekeeping->node) &&
                usec_add((usec_t)ledger->from * USEC_PER_SEC, HOUSEKEEPING_KEEP) < clock_realtime();
 }
 
@@ -188,7 +191,7 @@ static void housekeeping_on_ledger(const ZkReply *reply, void *userdata) {
         housekeeping->call = NULL;
         housekeeping->version = reply->stat.version;
         if (reply->code != ZK_OK || ledger_decode(reply->data, reply->data_size, &ledger) < 0 ||
-            !is_forgotten(housekeeping, ledger)) {
+            !housekeeping_is_forgotten(housekeeping, ledger)) {
                 housekeeping_next(housekeeping);
                 return;
         }
@@ -223,7 +226,7 @@ static void housekeeping_on_jobs(const ZkReply *reply, void *userdata) {
                 const char *name = reply->children[i];
 
                 g_hash_table_add(housekeeping->ledgers, g_strdup(name));
-                if (!g_hash_table_contains(housekeeping->coordinator->jobs, name))
+                if (!jobset_find(housekeeping->jobset, name))
                         g_queue_push_tail(housekeeping->candidates, g_strdup(name));
         }
         housekeeping_next(housekeeping);
@@ -233,11 +236,11 @@ void housekeeping_look(Housekeeping *housekeeping) {
         g_autofree char *path = path_jobs(housekeeping_root(housekeeping));
 
         if (housekeeping->call || !housekeeping_zk(housekeeping) ||
-            coordinator_member_rank(housekeeping->coordinator, "housekeeping") != 0)
+            housekeeping->events->rank("housekeeping", housekeeping->userdata) != 0)
                 return;
         housekeeping_cancel(housekeeping);
         /* Nothing that is old is judged by a clock that was not compared lately. */
-        coordinator_measure_clock(housekeeping->coordinator);
+        housekeeping->events->measure_clock(housekeeping->userdata);
         (void)zk_get_children(housekeeping_zk(housekeeping), path, housekeeping_on_jobs,
                               housekeeping, &housekeeping->call, NULL, NULL, NULL);
 }
@@ -250,7 +253,7 @@ static int housekeeping_on_timer(sd_event_source *source, uint64_t usec, void *u
 
 void housekeeping_start(Housekeeping *housekeeping) {
         housekeeping_reset(housekeeping);
-        if (sd_event_add_time_relative(housekeeping->coordinator->event, &housekeeping->timer,
+        if (sd_event_add_time_relative(housekeeping->node->event, &housekeeping->timer,
                                        CLOCK_MONOTONIC, FIRST_LOOK, USEC_PER_MINUTE,
                                        housekeeping_on_timer, housekeeping) >= 0)
                 (void)sd_event_source_set_enabled(housekeeping->timer, SD_EVENT_ON);
@@ -261,10 +264,14 @@ void housekeeping_reset(Housekeeping *housekeeping) {
         housekeeping->timer = sd_event_source_disable_unref(housekeeping->timer);
 }
 
-Housekeeping *housekeeping_new(Coordinator *coordinator) {
+Housekeeping *housekeeping_new(Node *node, const JobSet *jobset, const HousekeepingEvents *events,
+                               void *userdata) {
         Housekeeping *housekeeping = g_new0(Housekeeping, 1);
 
-        housekeeping->coordinator = coordinator;
+        housekeeping->node = node;
+        housekeeping->jobset = jobset;
+        housekeeping->events = events;
+        housekeeping->userdata = userdata;
         housekeeping->ledgers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         housekeeping->candidates = g_queue_new();
         housekeeping->beside = g_ptr_array_new_with_free_func(g_free);

@@ -7,14 +7,13 @@
 #include "log.h"
 #include "message-id.h"
 #include "paths.h"
-#include "scheduled-job.h"
 #include "zk-ops.h"
 
 /* In one transaction; what is beyond follows in the next one. */
 #define PRUNE_MAX 64
 
 typedef struct Pruning {
-        Coordinator *coordinator; /* weak */
+        const Pruner *pruner; /* weak: owns us */
         char *job;
         unsigned added; /* since the last look */
         bool looked;    /* in this session */
@@ -27,8 +26,9 @@ typedef struct Pruning {
 } Pruning;
 
 struct Pruner {
-        Coordinator *coordinator; /* weak: owns us */
-        GHashTable *jobs;         /* name → Pruning */
+        const Node *node;     /* weak */
+        const JobSet *jobset; /* weak */
+        GHashTable *jobs;     /* name → Pruning */
 };
 
 static void pruning_look(Pruning *pruning);
@@ -51,15 +51,15 @@ static void pruning_free(void *data) {
 }
 
 static unsigned pruning_history(const Pruning *pruning) {
-        const ScheduledJob *job = g_hash_table_lookup(pruning->coordinator->jobs, pruning->job);
+        const JobSpec *spec = jobset_find(pruning->pruner->jobset, pruning->job);
 
-        return job ? scheduled_job_spec(job)->history : JOB_HISTORY_DEFAULT;
+        return spec ? spec->history : JOB_HISTORY_DEFAULT;
 }
 
 /* ---- the transaction ---- */
 
 /* Return: whether it is, or nobody can say. */
-static bool is_gone(ZkCode code) {
+static bool pruning_is_gone(ZkCode code) {
         return code == ZK_OK || code == ZK_NO_NODE || code == ZK_UNKNOWN || code == ZK_CLOSED;
 }
 
@@ -77,18 +77,18 @@ static void pruning_on_refused(const ZkReply *reply, void *userdata) {
         const LogAbout about = {.message_id = MESSAGE_FOREIGN_DATA, .job = pruning->job};
 
         pruning->write_call = NULL;
-        if (!is_gone(reply->code) && !pruning->told)
+        if (!pruning_is_gone(reply->code) && !pruning->told)
                 log_warning(&about,
                             "some of its oldest records cannot be deleted (%s); they are left",
                             zk_code_to_string(reply->code));
-        pruning->told |= !is_gone(reply->code);
+        pruning->told |= !pruning_is_gone(reply->code);
         pruning_go_on(pruning, reply->code);
 }
 
 /* One of them could not be deleted, or another node was quicker: each by itself. All but the
  * refused one's answers are of no use. */
 static void pruning_delete_singly(Pruning *pruning, const ZkReply *reply) {
-        Zk *zk = session_zk(pruning->coordinator->session);
+        Zk *zk = session_zk(pruning->pruner->node->session);
         guint refused = 0;
 
         for (guint i = 0; i < pruning->chosen->len && i < reply->n_results; i++)
@@ -118,30 +118,30 @@ static void pruning_delete(Pruning *pruning) {
 
         for (guint i = 0; i < pruning->chosen->len; i++)
                 zk_ops_add(ops, ZK_OP_DELETE, pruning->chosen->pdata[i], NULL, -1);
-        if (zk_ops_send(ops, session_zk(pruning->coordinator->session), pruning_on_written, pruning,
-                        &pruning->write_call) < 0)
+        if (zk_ops_send(ops, session_zk(pruning->pruner->node->session), pruning_on_written,
+                        pruning, &pruning->write_call) < 0)
                 g_ptr_array_set_size(pruning->chosen, 0);
 }
 
 /* ---- what is too much ---- */
 
-static gint name_compare(gconstpointer a, gconstpointer b) {
+static gint pruning_name_compare(gconstpointer a, gconstpointer b) {
         return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* The runs that stand there, oldest first. */
-static GPtrArray *runs_of(const ZkReply *reply) {
+static GPtrArray *pruning_runs_of(const ZkReply *reply) {
         GPtrArray *names = g_ptr_array_new();
 
         for (size_t i = 0; i < reply->n_children; i++)
                 if (run_id_is_valid(reply->children[i]))
                         g_ptr_array_add(names, (char *)reply->children[i]);
-        g_ptr_array_sort(names, name_compare);
+        g_ptr_array_sort(names, pruning_name_compare);
         return names;
 }
 
 static void pruning_choose(Pruning *pruning, const GPtrArray *names) {
-        const char *root = pruning->coordinator->config->root;
+        const char *root = pruning->pruner->node->config->root;
         guint surplus = names->len - MIN(names->len, pruning_history(pruning));
 
         pruning->more = false;
@@ -168,7 +168,7 @@ static void pruning_on_ledger(const ZkReply *reply, void *userdata) {
 
 static void pruning_on_listed(const ZkReply *reply, void *userdata) {
         Pruning *pruning = userdata;
-        g_autoptr(GPtrArray) names = runs_of(reply);
+        g_autoptr(GPtrArray) names = pruning_runs_of(reply);
         bool stuck = pruning->before > 0 && names->len >= pruning->before;
 
         pruning->list_call = NULL;
@@ -185,10 +185,10 @@ static void pruning_on_listed(const ZkReply *reply, void *userdata) {
 
 /* What is open is read before the list is: what is claimed in between is none of the oldest. */
 static void pruning_look(Pruning *pruning) {
-        const char *root = pruning->coordinator->config->root;
+        const char *root = pruning->pruner->node->config->root;
         g_autofree char *ledger = path_job(root, pruning->job),
                         *runs = path_runs(root, pruning->job);
-        Zk *zk = session_zk(pruning->coordinator->session);
+        Zk *zk = session_zk(pruning->pruner->node->session);
 
         pruning->added = 0;
         if (!zk ||
@@ -208,7 +208,7 @@ void pruner_note(Pruner *pruner, const char *job) {
 
         if (!pruning) {
                 pruning = g_new0(Pruning, 1);
-                pruning->coordinator = pruner->coordinator;
+                pruning->pruner = pruner;
                 pruning->job = g_strdup(job);
                 pruning->chosen = g_ptr_array_new_with_free_func(g_free);
                 g_hash_table_insert(pruner->jobs, pruning->job, pruning);
@@ -224,10 +224,11 @@ void pruner_reset(Pruner *pruner) {
         g_hash_table_remove_all(pruner->jobs);
 }
 
-Pruner *pruner_new(Coordinator *coordinator) {
+Pruner *pruner_new(const Node *node, const JobSet *jobset) {
         Pruner *pruner = g_new0(Pruner, 1);
 
-        pruner->coordinator = coordinator;
+        pruner->node = node;
+        pruner->jobset = jobset;
         pruner->jobs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, pruning_free);
         return pruner;
 }

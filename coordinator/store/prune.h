@@ -8,12 +8,16 @@
  */
 #pragma once
 
-#include "coordinator.h"
+#include "jobset.h"
+#include "node.h"
+
+typedef struct Pruner Pruner;
 
 /* How many records more than `history` there may be for a while, if a quarter of it is as much. */
 #define PRUNE_SLACK_MAX 8
 
-Pruner *pruner_new(Coordinator *coordinator);
+/* `jobset` tells how many records are kept of a job. */
+Pruner *pruner_new(const Node *node, const JobSet *jobset);
 Pruner *pruner_free(Pruner *pruner);
 DEFINE_CLEANUP(Pruner, pruner_free);
 

@@ -5,12 +5,25 @@
  */
 #pragma once
 
-#include "coordinator.h"
+#include "jobset.h"
+#include "node.h"
+
+typedef struct Housekeeping Housekeeping;
 
 /* The history of a job that was removed can be read for so long. */
 #define HOUSEKEEPING_KEEP (30 * USEC_PER_DAY)
 
-Housekeeping *housekeeping_new(Coordinator *coordinator);
+typedef struct HousekeepingEvents {
+        /* Return: our rank for a key among all members: 0 does it. */
+        uint32_t (*rank)(const char *key, void *userdata);
+        /* The servers' clock is asked for: nothing old is judged by a clock that nobody compared.
+         */
+        void (*measure_clock)(void *userdata);
+} HousekeepingEvents;
+
+/* What `jobset` has is left alone. */
+Housekeeping *housekeeping_new(Node *node, const JobSet *jobset, const HousekeepingEvents *events,
+                               void *userdata);
 Housekeeping *housekeeping_free(Housekeeping *housekeeping);
 DEFINE_CLEANUP(Housekeeping, housekeeping_free);
 

@@ -1,0 +1,229 @@
+/* See settle.h. What is read and believed of the other side is in settle-view.h. */
+#include "settle.h"
+
+#include <errno.h>
+
+#include "settle-view.h"
+#include "timer.h"
+#include "zk-ops.h"
+
+#define SETTLE_ATTEMPTS_BEFORE_PAUSE 4
+#define SETTLE_PAUSE (500 * USEC_PER_MSEC)
+#define SETTLE_PAUSE_MAX (8 * USEC_PER_SEC)
+
+struct Settle {
+        const Settler *settler; /* weak */
+        SettleFunc func;
+        void *userdata;
+        RunRecord *record;
+        bool only_if_claimed;
+        SettleView *view;
+
+        /* what the write under way will have changed */
+        Ledger *next_ledger;
+        guint ledger_op;
+
+        ZkCall *write;
+        sd_event_source *pause;
+        unsigned attempts, pauses;
+};
+
+static void settle_read_truth(Settle *settle);
+
+Settle *settle_free(Settle *settle) {
+        if (!settle)
+                return NULL;
+        sd_event_source_disable_unref(settle->pause);
+        zk_call_free(settle->write);
+        settle_view_free(settle->view);
+        ledger_free(settle->next_ledger);
+        run_record_free(settle->record);
+        g_free(settle);
+        return NULL;
+}
+
+static Zk *settle_zk(const Settle *settle) {
+        return session_zk(settle->settler->node->session);
+}
+
+/* Return: our own file's schedule where that is the definition in force, or NULL. */
+static const Schedule *settle_own_schedule(const Settle *settle) {
+        const Settler *settler = settle->settler;
+        const JobSpec *spec = jobset_find(settler->jobset, settle->record->job);
+        const Ledger *ledger = settle->next_ledger;
+        g_autofree char *digest =
+            spec ? job_spec_digest(spec, settler->node->config, ledger->from) : NULL;
+
+        return spec && g_str_equal(digest, ledger->digest) ? spec->schedule : NULL;
+}
+
+/* The mark moves by the schedule in force, which is not ours where our file differs; one that is
+ * too long to stand in the ledger is known only to who has it. */
+static void settle_in_ledger(Settle *settle) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        int r = ledger_schedule(settle->next_ledger, &schedule);
+
+        (void)ledger_settle(settle->next_ledger, settle->record,
+                            r < 0 ? settle_own_schedule(settle) : schedule);
+}
+
+/* The owner frees us in its callback or after it. */
+static void settle_finish(Settle *settle, SettleOutcome outcome) {
+        settle->func(outcome, settle->userdata);
+}
+
+static void settle_on_pause_over(void *userdata) {
+        settle_read_truth(userdata);
+}
+
+/* Longer and longer: what refuses us for long will not change in a moment. */
+static void settle_again_later(Settle *settle) {
+        usec_t pause = MIN(SETTLE_PAUSE << MIN(settle->pauses, 10U), SETTLE_PAUSE_MAX);
+
+        settle->pauses++;
+        if (timer_in(settle->settler->node->event, &settle->pause, pause, settle_on_pause_over,
+                     settle) < 0)
+                settle_finish(settle, SETTLE_AGAIN);
+}
+
+/* ---- the write ---- */
+
+static void settle_write_done(Settle *settle, const ZkReply *reply) {
+        const Settler *settler = settle->settler;
+        const char *job = settle->record->job;
+
+        if (settle->next_ledger && settle->ledger_op < reply->n_results)
+                settler->ledgers->update(job, g_steal_pointer(&settle->next_ledger),
+                                         reply->results[settle->ledger_op].stat.version,
+                                         settler->userdata);
+        pruner_note(settler->pruner, job);
+        settle_finish(settle, SETTLE_DONE);
+}
+
+static void settle_on_written(const ZkReply *reply, void *userdata) {
+        Settle *settle = userdata;
+
+        settle->write = NULL;
+        switch (reply->code) {
+        case ZK_OK:
+                settle_write_done(settle, reply);
+                return;
+        case ZK_CLOSED:
+                settle_finish(settle, SETTLE_AGAIN);
+                return;
+        case ZK_UNKNOWN:
+                settle_again_later(settle);
+                return;
+        default:
+                if (++settle->attempts % SETTLE_ATTEMPTS_BEFORE_PAUSE == 0)
+                        settle_again_later(settle);
+                else
+                        settle_read_truth(settle);
+        }
+}
+
+/* Return: the ledger as it will be, encoded; NULL where there is none. */
+static char *settle_encode_ledger(Settle *settle) {
+        settle->next_ledger = ledger_free(settle->next_ledger);
+        if (!settle->view->ledger)
+                return NULL;
+        settle->next_ledger = ledger_copy(settle->view->ledger);
+        settle_in_ledger(settle);
+        return ledger_encode(settle->next_ledger);
+}
+
+static void settle_write(Settle *settle) {
+        const SettleView *view = settle->view;
+        g_autoptr(GArray) ops = zk_ops_new();
+        g_autofree char *record = run_record_encode(settle->record),
+                        *ledger = settle_encode_ledger(settle);
+
+        if (view->record_version >= 0)
+                zk_ops_add(ops, ZK_OP_SET, view->record_path, record, view->record_version);
+        else if (!view->no_directory)
+                zk_ops_add(ops, ZK_OP_CREATE, view->record_path, record, 0);
+        settle->ledger_op = ops->len;
+        if (ledger)
+                zk_ops_add(ops, ZK_OP_SET, view->ledger_path, ledger, view->ledger_version);
+        if (view->open_exists)
+                zk_ops_add(ops, ZK_OP_DELETE, view->open_path, NULL, -1);
+        for (guint i = 0; i < view->locks->len; i++)
+                if (settle_view_has_lock(view, i) && !settle->only_if_claimed)
+                        zk_ops_add(ops, ZK_OP_DELETE, settle->record->locks[i], NULL, -1);
+        if (ops->len == 0) /* nothing is left of the job */
+                settle_finish(settle, SETTLE_DONE);
+        else if (zk_ops_send(ops, settle_zk(settle), settle_on_written, settle, &settle->write) < 0)
+                settle_again_later(settle);
+}
+
+/* ---- the truth ---- */
+
+/* Everything is read: is there still something to be written? */
+static void settle_on_truth(ZkCode code, void *userdata) {
+        Settle *settle = userdata;
+        const SettleView *view = settle->view;
+
+        if (code == ZK_CLOSED)
+                settle_finish(settle, SETTLE_AGAIN);
+        else if (code != ZK_OK)
+                settle_again_later(settle);
+        else if (view->verdict == SETTLE_VERDICT_WRITTEN)
+                settle_finish(settle, SETTLE_DONE);
+        else if (view->verdict == SETTLE_VERDICT_ELSEWHERE ||
+                 (view->verdict == SETTLE_VERDICT_REFINE && view->newer_attempt))
+                settle_finish(settle, SETTLE_ELSEWHERE);
+        else
+                settle_write(settle);
+}
+
+static void settle_read_truth(Settle *settle) {
+        if (!settle_zk(settle))
+                settle_finish(settle, SETTLE_AGAIN);
+        else if (settle_view_read(settle->view) < 0)
+                settle_again_later(settle);
+}
+
+/* Takes over what the node knows of the ledger and the record, for a first try without a read. */
+static void settle_trust_what_we_know(Settle *settle, int32_t record_version) {
+        const Settler *settler = settle->settler;
+        int32_t version = 0;
+        const Ledger *ledger =
+            settler->ledgers->known(settle->record->job, &version, settler->userdata);
+
+        if (record_version >= 0 && ledger && !settle->only_if_claimed)
+                settle_view_believe(settle->view, record_version, ledger, version);
+}
+
+static void settle_on_begin(void *userdata) {
+        Settle *settle = userdata;
+
+        if (!settle_zk(settle))
+                settle_finish(settle, SETTLE_AGAIN);
+        else if (settle->view->record_known)
+                settle_write(settle);
+        else
+                settle_read_truth(settle);
+}
+
+int settle_start(const Settler *settler, const SettleRequest *request, SettleFunc func,
+                 void *userdata, Settle **ret_settle) {
+        _cleanup_(settle_freep) Settle *settle = g_new0(Settle, 1);
+        int r;
+
+        settle->settler = settler;
+        if (!settle_zk(settle))
+                return -ENOTCONN;
+        settle->func = func;
+        settle->userdata = userdata;
+        settle->record = run_record_copy(request->record);
+        settle->only_if_claimed = request->only_if_claimed;
+        settle->view = settle_view_new(settler->node, settle->record, request->owner,
+                                       request->only_if_claimed, settle_on_truth, settle);
+        settle_trust_what_we_know(settle, request->record_version);
+        /* From the loop, so that the callback never comes from inside this function. */
+        r = timer_in(settler->node->event, &settle->pause, 0, settle_on_begin, settle);
+        if (r < 0)
+                return r;
+        *ret_settle = g_steal_pointer(&settle);
+        return 0;
+}
