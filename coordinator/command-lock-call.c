@@ -129,7 +129,7 @@ static int on_give_up(sd_event_source *source, uint64_t usec, void *userdata) {
         if (!*fault)
                 fault = tree_fault(coordinator->tree);
         if (!*fault)
-                fault = members_fault(coordinator->members);
+                fault = registration_fault(coordinator->registration);
         json_object_set_new(object, "state", json_string(reached ? "timeout" : "unreachable"));
         json_object_set_new(object, "why", json_string(fault));
         command_lock_answer(&lock->acquiring, object);

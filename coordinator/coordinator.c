@@ -180,8 +180,8 @@ static void on_skew(bool skewed, void *userdata) {
                             (double)coordinator->node->skew.skew / (double)USEC_PER_SEC);
         else
                 log_notice(&about, "this node's clock agrees with the ZooKeeper server's again");
-        members_set_skewed(coordinator->members, skewed);
-        members_publish(coordinator->members);
+        registration_set_skewed(coordinator->registration, skewed);
+        registration_publish(coordinator->registration);
         coordinator->skew_timer = sd_event_source_disable_unref(coordinator->skew_timer);
         if (skewed && sd_event_add_time_relative(coordinator->event, &coordinator->skew_timer,
                                                  CLOCK_MONOTONIC, SKEW_MEASURE_PERIOD, USEC_PER_SEC,
@@ -219,7 +219,7 @@ bool coordinator_may_claim(const Coordinator *coordinator, const char **ret_why)
 const char *coordinator_unfit(const Coordinator *coordinator, const char *job) {
         return fitness_is_pending(coordinator->fitness, job)
                    ? "this node has not looked at it yet"
-                   : members_unfit(coordinator->members, job);
+                   : registration_unfit(coordinator->registration, job);
 }
 
 GPtrArray *coordinator_candidates(const Coordinator *coordinator, const JobSpec *spec) {
@@ -257,10 +257,17 @@ static void on_tree_done(void *userdata) {
 
         if (node_is_ready(coordinator->node)) /* read again after a short break */
                 return;
+        registration_start(coordinator->registration);
         members_start(coordinator->members);
 }
 
-void coordinator_registered(Coordinator *coordinator) {
+static void on_self_registered(void *userdata) {
+        members_self_registered(((Coordinator *)userdata)->members);
+}
+
+static void members_on_registered(void *userdata) {
+        Coordinator *coordinator = userdata;
+
         recovery_start(coordinator->recovery, coordinator->attached);
 }
 
@@ -327,7 +334,8 @@ static void session_begin(Coordinator *coordinator) {
         coordinator_withdraw_removed(coordinator);
 }
 
-void coordinator_members_changed(Coordinator *coordinator, GHashTable *jobs) {
+static void members_on_changed(GHashTable *jobs, void *userdata) {
+        Coordinator *coordinator = userdata;
         GHashTableIter iterator;
         gpointer name;
 
@@ -346,7 +354,8 @@ void coordinator_members_changed(Coordinator *coordinator, GHashTable *jobs) {
         }
 }
 
-void coordinator_member_left(Coordinator *coordinator, const char *node) {
+static void members_on_left(const char *node, void *userdata) {
+        Coordinator *coordinator = userdata;
         usec_t now = clock_realtime();
 
         if (g_hash_table_size(coordinator->away) >= AWAY_MAX)
@@ -388,7 +397,7 @@ static void session_forget(Coordinator *coordinator) {
         coordinator->node->skew = (ClockSkew){0};
         coordinator->skew_timer = sd_event_source_disable_unref(coordinator->skew_timer);
         coordinator->gate_timer = sd_event_source_disable_unref(coordinator->gate_timer);
-        members_set_skewed(coordinator->members, false);
+        registration_set_skewed(coordinator->registration, false);
         clock_probe_reset(coordinator->clock_probe);
         withdrawals_reset(coordinator->withdrawals);
         coordinator_for_all_jobs(coordinator, scheduled_job_reset);
@@ -402,6 +411,7 @@ static void session_forget(Coordinator *coordinator) {
         housekeeping_reset(coordinator->housekeeping);
         recovery_reset(coordinator->recovery);
         members_reset(coordinator->members);
+        registration_reset(coordinator->registration);
         tree_reset(coordinator->tree);
         if (node_is_ending(coordinator->node))
                 coordinator_close_when_idle(coordinator);
@@ -414,6 +424,7 @@ static void session_ask_again(Coordinator *coordinator) {
                 return;
         }
         tree_refresh_control(coordinator->tree);
+        registration_resume(coordinator->registration);
         members_resume(coordinator->members);
 }
 
@@ -681,6 +692,19 @@ static void housekeeping_measure_clock(void *userdata) {
 static const HousekeepingEvents housekeeping_events = {housekeeping_rank,
                                                        housekeeping_measure_clock};
 
+static void open_members(Coordinator *coordinator) {
+        static const MembersEvents events = {
+            .registered = members_on_registered,
+            .changed = members_on_changed,
+            .left = members_on_left,
+        };
+
+        coordinator->registration =
+            registration_new(coordinator->node, coordinator->tree, on_self_registered, coordinator);
+        coordinator->members = members_new(coordinator->node, coordinator->tree,
+                                           coordinator->registration, &events, coordinator);
+}
+
 static int open_all(Coordinator *coordinator) {
         int r;
 
@@ -695,8 +719,8 @@ static int open_all(Coordinator *coordinator) {
                 return r;
         coordinator->clock_probe = new_clock_probe(coordinator);
         coordinator->digests = digest_memory_new(coordinator->event, coordinator->node->state_dir);
-        coordinator->members = members_new(coordinator);
         coordinator->tree = tree_new(coordinator->node, on_tree_done, coordinator);
+        open_members(coordinator);
         coordinator->recovery = recovery_new(coordinator);
         coordinator->leftovers = leftovers_new(coordinator);
         coordinator->orphans = orphans_new(coordinator);
@@ -767,6 +791,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         leftovers_free(coordinator->leftovers);
         recovery_free(coordinator->recovery);
         members_free(coordinator->members);
+        registration_free(coordinator->registration);
         tree_free(coordinator->tree);
         session_free(coordinator->session);
         unit_manager_free(coordinator->units);

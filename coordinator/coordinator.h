@@ -21,6 +21,7 @@
  *                                                │ locks, ledgers, records
  *   ZooKeeper ◀───▶ Session ─────────────────────┤
  *                                                ├── Tree          the layout, the cluster's pause
+ *                                                ├── Registration  our own node among the members
  *                                                ├── Members       who is there, and so the ranks
  *                                                ├── Recovery      runs of the process before us
  *                                                ├── Orphans       runs of the dead
@@ -54,6 +55,7 @@ typedef struct Members Members;
 typedef struct Orphans Orphans;
 typedef struct Pruner Pruner;
 typedef struct Recovery Recovery;
+typedef struct Registration Registration;
 typedef struct Requests Requests;
 typedef struct Run Run;
 typedef struct ScheduledJob ScheduledJob;
@@ -87,6 +89,7 @@ struct Coordinator {
         Session *session;
         UnitManager *units;
         Tree *tree;
+        Registration *registration;
         Members *members;
         Recovery *recovery;
         Leftovers *leftovers;
@@ -151,13 +154,9 @@ void coordinator_sweep_jobs(Coordinator *coordinator, JobSweep what);
 void coordinator_measure_clock(Coordinator *coordinator);
 
 /* Events of the parts. */
-void coordinator_registered(Coordinator *coordinator);        /* our member node is there */
 void coordinator_recovered(Coordinator *coordinator);         /* our own open runs are all known */
 void coordinator_undoubted(Coordinator *coordinator);         /* and are readable, or do not run */
 void coordinator_leftovers_changed(Coordinator *coordinator); /* they are gone, or not soon */
-/* `jobs`: only what members say of these (a set) is new; NULL: there may be other ranks for all. */
-void coordinator_members_changed(Coordinator *coordinator, GHashTable *jobs);
-void coordinator_member_left(Coordinator *coordinator, const char *node);
 void coordinator_run_settled(Coordinator *coordinator, Run *run); /* frees the run, from the loop */
 
 /* Return: why this node cannot run a job at present, a sentence; NULL: it can, or `nodes:` keeps it

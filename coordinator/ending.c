@@ -56,7 +56,7 @@ static bool is_closing(const Coordinator *coordinator) {
 /* Return: whether runs that a process before us left may still turn up. */
 static bool is_recovering(const Coordinator *coordinator) {
         return session_zk(coordinator->session) && !node_is_ready(coordinator->node) &&
-               !*members_fault(coordinator->members) && !*tree_fault(coordinator->tree);
+               !*registration_fault(coordinator->registration) && !*tree_fault(coordinator->tree);
 }
 
 /* Ends the session, which lets go of whatever it holds, once nothing of ours runs any more. One

@@ -243,14 +243,14 @@ static void set_drifted(ScheduledJob *job, bool drifted) {
         if (job->drifted == drifted)
                 return;
         job->drifted = drifted;
-        members_set_drifted(job->coordinator->members, job->name, drifted);
+        registration_set_drifted(job->coordinator->registration, job->name, drifted);
         if (drifted)
                 log_warning(&about,
                             "%s: it claims and skips nothing of this job until the files agree",
-                            members_unfit(job->coordinator->members, job->name));
+                            registration_unfit(job->coordinator->registration, job->name));
         else
                 log_info(&about, "this node's definition is the one in force again");
-        members_publish(job->coordinator->members);
+        registration_publish(job->coordinator->registration);
 }
 
 /* Return: whether no member that may run the job has the definition in force, and we are the first

@@ -33,7 +33,7 @@ static void withdraw_job(Coordinator *coordinator, const char *job) {
         if ((errors && *errors) || !node_is_ready(coordinator->node))
                 return;
         /* Whoever has it need not wait for us at each tick. */
-        members_set_absent(coordinator->members, job, true);
+        registration_set_absent(coordinator->registration, job, true);
         withdrawals_add(coordinator->withdrawals, job);
 }
 
@@ -44,7 +44,7 @@ void coordinator_withdraw_removed(Coordinator *coordinator) {
         for (guint i = 0; i < remembered->len; i++)
                 if (!g_hash_table_contains(coordinator->jobs, remembered->pdata[i]))
                         withdraw_job(coordinator, remembered->pdata[i]);
-        members_publish(coordinator->members);
+        registration_publish(coordinator->registration);
 }
 
 /* What this machine can run is said to people and to the other nodes. */
@@ -59,11 +59,11 @@ static void on_fitness(const char *const *names, void *userdata) {
                 if (why)
                         log_warning(&about, "this node cannot run it: %s", why);
                 if (job)
-                        members_set_unfit(coordinator->members, *name, why);
+                        registration_set_unfit(coordinator->registration, *name, why);
                 if (job)
                         sweep_add(coordinator->sweep, job, JOB_SWEEP_BEGIN);
         }
-        members_publish(coordinator->members);
+        registration_publish(coordinator->registration);
 }
 
 /* The others are told when it has been looked at; until then the last verdict holds. */
@@ -73,15 +73,15 @@ static void check_fitness(Coordinator *coordinator, const JobSpec *spec) {
                 fitness_ask(coordinator->fitness, spec, coordinator->config);
         else
                 fitness_forget(coordinator->fitness, spec->name);
-        members_set_unfit(coordinator->members, spec->name,
-                          fitness_why(coordinator->fitness, spec->name));
+        registration_set_unfit(coordinator->registration, spec->name,
+                               fitness_why(coordinator->fitness, spec->name));
 }
 
 static void remove_job(Coordinator *coordinator, ScheduledJob *job) {
         g_autofree char *name = g_strdup(scheduled_job_name(job));
 
         fitness_forget(coordinator->fitness, name);
-        members_set_unfit(coordinator->members, name, NULL);
+        registration_set_unfit(coordinator->registration, name, NULL);
         ranking_forget(members_ranking(coordinator->members), name);
         sweep_remove(coordinator->sweep, job);
         g_hash_table_remove(coordinator->jobs, name);
@@ -104,7 +104,7 @@ static void add_job(Coordinator *coordinator, const JobSpec *spec) {
 
         check_fitness(coordinator, spec); /* until it has been looked at, it cannot be run */
         withdrawals_remove(coordinator->withdrawals, spec->name);
-        members_set_absent(coordinator->members, spec->name, false);
+        registration_set_absent(coordinator->registration, spec->name, false);
         g_hash_table_insert(coordinator->jobs, (char *)scheduled_job_name(job), job);
         sweep_add(coordinator->sweep, job, JOB_SWEEP_BEGIN);
 }
@@ -135,7 +135,7 @@ static void reload_done(Coordinator *coordinator) {
         const LogAbout about = {.message_id = MESSAGE_RELOADED};
 
         log_info(&about, "reloaded: %u jobs", jobset_size(coordinator->jobset));
-        members_publish(coordinator->members);
+        registration_publish(coordinator->registration);
         /* A claim of a job that was removed may be on its way. */
         if (node_is_ready(coordinator->node))
                 recovery_check(coordinator->recovery);

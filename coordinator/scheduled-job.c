@@ -72,7 +72,7 @@ ScheduledJob *scheduled_job_free(ScheduledJob *job) {
         if (!job)
                 return NULL;
         scheduled_job_reset(job);
-        members_set_drifted(job->coordinator->members, job->name, false);
+        registration_set_drifted(job->coordinator->registration, job->name, false);
         g_queue_free(job->requests);
         g_free(job->fault);
         g_free(job->lock_fault);
@@ -602,7 +602,7 @@ void scheduled_job_replace(ScheduledJob *job, const JobSpec *spec) {
         job->spec = job_spec_ref(spec);
         job->replaced = true;
         job->drifted = false; /* to be found out anew, and to be published anew */
-        members_set_drifted(job->coordinator->members, job->name, false);
+        registration_set_drifted(job->coordinator->registration, job->name, false);
         if (job->operation == JOB_OPERATION_CLAIMING || job->operation == JOB_OPERATION_WRITING)
                 return; /* what is on its way is answered first; `again` is set by the begin that
                            follows */

@@ -30,7 +30,7 @@ static const char *session_fault_word(const Coordinator *coordinator) {
                 return tree_fault(coordinator->tree);
         if (leftovers_busy(coordinator->leftovers))
                 return leftovers_busy(coordinator->leftovers);
-        return members_fault(coordinator->members);
+        return registration_fault(coordinator->registration);
 }
 
 char *status_silence(const Coordinator *coordinator) {

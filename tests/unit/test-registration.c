@@ -13,7 +13,7 @@ static bool is_ready(void) {
 }
 
 static bool is_refused(void) {
-        return *members_fault(coordinator->members);
+        return *registration_fault(coordinator->registration);
 }
 
 static void begin(void) {
@@ -35,7 +35,7 @@ Test(registration, what_the_session_in_the_state_file_left_is_replaced) {
         restart_beside(last_session);
         await(is_ready, "ready");
         cr_expect_eq(server_node(PATH)->stat.ephemeral_owner, last_session);
-        cr_expect_str_empty(members_fault(coordinator->members));
+        cr_expect_str_empty(registration_fault(coordinator->registration));
 }
 
 /* A clone of this machine, or what it left itself before it crashed. */
@@ -48,12 +48,12 @@ Test(registration, another_session_of_the_same_machine_id_is_left_alone) {
         /* Its session ends. */
         server_remove(PATH);
         await(is_ready, "ready");
-        cr_expect_str_empty(members_fault(coordinator->members));
+        cr_expect_str_empty(registration_fault(coordinator->registration));
         cr_expect_eq(server_node(PATH)->stat.ephemeral_owner, last_session);
 }
 
 static bool is_called_a_clone(void) {
-        return strstr(members_fault(coordinator->members),
+        return strstr(registration_fault(coordinator->registration),
                       "another machine with this machine's id");
 }
 
@@ -124,8 +124,8 @@ Test(registration, much_that_changes_is_written_once) {
         version = server_node(PATH)->stat.version;
         for (unsigned i = 0; i < 50; i++) {
                 g_autofree char *job = g_strdup_printf("job-%u", i);
-                members_set_unfit(coordinator->members, job, "why");
-                members_publish(coordinator->members);
+                registration_set_unfit(coordinator->registration, job, "why");
+                registration_publish(coordinator->registration);
                 turn();
         }
         await(says_all, "it says all");

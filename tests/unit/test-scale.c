@@ -157,7 +157,7 @@ Test(scale, members_come_and_go) {
         cr_expect_leq(ranks_computed() - ranks, JOBS);
         /* One in a hundred jobs has us among its first four now. */
         cr_expect_leq(n_requests - requests, 40);
-        cr_expect_leq(members_encoded(coordinator->members), 4);
+        cr_expect_leq(registration_encoded(coordinator->registration), 4);
 }
 
 static void reload(void) {
@@ -209,7 +209,7 @@ Test(scale, nine_tenths_of_the_jobs_are_removed) {
 
         begin(JOBS, 1);
         longest = 0;
-        encoded = members_encoded(coordinator->members);
+        encoded = registration_encoded(coordinator->registration);
         /* Nobody else has them, and the others are given no time to say so. */
         coordinator->config->session_timeout = coordinator->config->tick_time = 0;
         write_jobs(JOBS / 10);
@@ -224,7 +224,7 @@ Test(scale, nine_tenths_of_the_jobs_are_removed) {
         expect_short_turns("nine thousand jobs are removed");
         record = g_strdup(server_data(SELF));
         cr_expect_lt(strlen(record), 1000, "%s", record);
-        cr_expect_leq(members_encoded(coordinator->members) - encoded, 5);
+        cr_expect_leq(registration_encoded(coordinator->registration) - encoded, 5);
         cr_expect_not_null(strstr(record, "\"unfit\":{}"), "%s", record);
 }
 
@@ -270,7 +270,7 @@ Test(scale, all_jobs_drift) {
         begin(JOBS, 2);
         run_for(2 * USEC_PER_SEC);
         expect_short_turns("ten thousand jobs drift");
-        encoded = members_encoded(coordinator->members);
+        encoded = registration_encoded(coordinator->registration);
         fprintf(stderr, "encoded %u times, %zu bytes\n", encoded, strlen(server_data(SELF)));
         cr_expect_leq(encoded, 100);
         cr_expect_gt(strlen(server_data(SELF)), 30000);

@@ -1,17 +1,35 @@
-/* See members.h. Our own node is in registration.c. */
+/* See members.h. */
 #include "members.h"
 
 #include <string.h>
 
 #include "log.h"
-#include "members-internal.h"
 #include "message-id.h"
 #include "name.h"
 #include "paths.h"
-#include "tree.h"
+#include "timer.h"
 
 #define RETRY_DELAY (2 * USEC_PER_SEC)
 #define MEMBERS_MAX 2000
+
+struct Members {
+        const Node *node;           /* weak */
+        Tree *tree;                 /* weak */
+        Registration *registration; /* weak */
+        const MembersEvents *events;
+        void *userdata;
+        char *path;
+        GHashTable *peers; /* node → Peer, ourselves included */
+        Ranking *ranking;  /* of `sorted` */
+        GPtrArray *sorted; /* Member, borrowed from the peers; NULL: to be made anew */
+        bool listed, announced;
+        bool everything_changed;  /* to be told with the timer, */
+        GHashTable *changed_jobs; /* or these jobs */
+        usec_t listed_at;         /* CLOCK_MONOTONIC: asked for */
+        sd_event_source *changed_timer, *list_timer, *retry;
+        ZkCall *list_call;
+        ZkWatch *list_watch;
+};
 
 typedef struct Peer {
         Members *members; /* weak: owns us */
@@ -24,7 +42,7 @@ typedef struct Peer {
         bool listed; /* seen in the listing at hand */
 } Peer;
 
-static void list_members(Members *members);
+static void members_read_list(Members *members);
 
 static void peer_free(void *data) {
         Peer *peer = data;
@@ -38,26 +56,19 @@ static void peer_free(void *data) {
         g_free(peer);
 }
 
-Members *members_new(Coordinator *coordinator) {
-        const DaemonConfig *config = coordinator->config;
+Members *members_new(const Node *node, Tree *tree, Registration *registration,
+                     const MembersEvents *events, void *userdata) {
         Members *members = g_new0(Members, 1);
-        GHashTableIter iterator;
-        gpointer name, value;
 
-        members->coordinator = coordinator;
-        members->former = members_session_left(coordinator);
-        members->path = path_nodes(config->root);
-        members->self_path = path_node(config->root, config->node_name);
+        members->node = node;
+        members->tree = tree;
+        members->registration = registration;
+        members->events = events;
+        members->userdata = userdata;
+        members->path = path_nodes(node->config->root);
         members->peers = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, peer_free);
-        members->ranking = ranking_new(config->node_name);
+        members->ranking = ranking_new(node->config->node_name);
         members->changed_jobs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        members->self = member_new(config->node_name);
-        members->self->machine = g_strdup(coordinator->node->machine_id);
-        members->self->boot = g_strdup(coordinator->node->boot_id);
-        members->self->version = g_strdup(JOBKEEPER_VERSION);
-        g_hash_table_iter_init(&iterator, config->labels);
-        while (g_hash_table_iter_next(&iterator, &name, &value))
-                g_hash_table_insert(members->self->labels, g_strdup(name), g_strdup(value));
         return members;
 }
 
@@ -71,21 +82,17 @@ static void members_unsort(Members *members) {
 void members_reset(Members *members) {
         g_autoptr(GPtrArray) nobody = g_ptr_array_new();
 
-        members->register_call = zk_call_free(members->register_call);
         members->list_call = zk_call_free(members->list_call);
-        members->publish_call = zk_call_free(members->publish_call);
         members->list_watch = zk_watch_free(members->list_watch);
         members->retry = sd_event_source_disable_unref(members->retry);
         members->changed_timer = sd_event_source_disable_unref(members->changed_timer);
         members->list_timer = sd_event_source_disable_unref(members->list_timer);
-        members->publish_timer = sd_event_source_disable_unref(members->publish_timer);
         members->everything_changed = false;
         g_hash_table_remove_all(members->changed_jobs);
         members_unsort(members);
         ranking_set_members(members->ranking, nobody);
         g_hash_table_remove_all(members->peers);
-        g_clear_pointer(&members->written, g_free);
-        members->registered = members->listed = members->announced = false;
+        members->listed = members->announced = false;
 }
 
 Members *members_free(Members *members) {
@@ -95,30 +102,25 @@ Members *members_free(Members *members) {
         g_hash_table_unref(members->peers);
         g_hash_table_unref(members->changed_jobs);
         ranking_free(members->ranking);
-        member_free(members->self);
-        g_free(members->self_path);
         g_free(members->path);
-        g_free(members->fault);
         g_free(members);
         return NULL;
 }
 
-Zk *members_port(const Members *members) {
-        return session_zk(members->coordinator->session);
+static Zk *members_port(const Members *members) {
+        return session_zk(members->node->session);
 }
 
 /* ---- telling ---- */
 
-static int members_on_changed(sd_event_source *source, uint64_t usec, void *userdata) {
+static void members_on_changed(void *userdata) {
         Members *members = userdata;
         g_autoptr(GHashTable) jobs = members->changed_jobs;
         bool everything = members->everything_changed;
 
-        members->changed_timer = sd_event_source_disable_unref(members->changed_timer);
         members->changed_jobs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         members->everything_changed = false;
-        coordinator_members_changed(members->coordinator, everything ? NULL : jobs);
-        return 0;
+        members->events->changed(everything ? NULL : jobs, members->userdata);
 }
 
 /* Soon, with whatever else changes until then. */
@@ -126,9 +128,8 @@ static void members_tell_changed(Members *members) {
         if (!members->announced || members->changed_timer ||
             (!members->everything_changed && g_hash_table_size(members->changed_jobs) == 0))
                 return;
-        (void)sd_event_add_time_relative(members->coordinator->event, &members->changed_timer,
-                                         CLOCK_MONOTONIC, MEMBERS_CHANGED_DELAY, 1,
-                                         members_on_changed, members);
+        (void)timer_in(members->node->event, &members->changed_timer, MEMBERS_CHANGED_DELAY,
+                       members_on_changed, members);
 }
 
 static bool members_is_reading(const Members *members) {
@@ -142,29 +143,31 @@ static bool members_is_reading(const Members *members) {
         return false;
 }
 
-void members_known(Members *members) {
-        if (members->announced || !members->registered || !members->listed ||
-            members_is_reading(members))
+/* We are registered, or all that are listed are known: tells once both are. */
+static void members_known(Members *members) {
+        if (members->announced || !members_registered(members) || members_is_reading(members))
                 return;
         members->announced = true;
         members->everything_changed = false; /* it is all told now */
         g_hash_table_remove_all(members->changed_jobs);
-        coordinator_registered(members->coordinator);
+        members->events->registered(members->userdata);
 }
 
-static int members_on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
+void members_self_registered(Members *members) {
+        members->announced = false;
+        members_known(members);
+}
+
+static void members_on_retry(void *userdata) {
         Members *members = userdata;
 
         if (members_port(members))
                 members_resume(members);
-        return 0;
 }
 
-void members_retry_later(Members *members) {
-        members->retry = sd_event_source_disable_unref(members->retry);
-        (void)sd_event_add_time_relative(members->coordinator->event, &members->retry,
-                                         CLOCK_MONOTONIC, RETRY_DELAY, USEC_PER_MSEC,
-                                         members_on_retry, members);
+static void members_retry_later(Members *members) {
+        (void)timer_in(members->node->event, &members->retry, RETRY_DELAY, members_on_retry,
+                       members);
 }
 
 /* ---- the others ---- */
@@ -180,12 +183,9 @@ static void peer_leave(Peer *peer) {
         members->everything_changed |= peer->member != NULL;
         g_hash_table_remove(members->peers, node);
         members_tell_changed(members);
-        coordinator_member_left(members->coordinator, node);
-        if (strcmp(node, members->self->node) == 0 && members->announced &&
-            !members->register_call) {
-                members->registered = members->announced = false; /* somebody deleted our node */
-                members_register(members);
-        }
+        members->events->left(node, members->userdata);
+        if (members->announced && strcmp(node, members->node->config->node_name) == 0)
+                registration_missing(members->registration);
 }
 
 static void peer_take(Peer *peer, Member *member) {
@@ -233,7 +233,7 @@ static void peer_on_reply(const ZkReply *reply, void *userdata) {
         members_known(members);
 }
 
-static void read_peer(Peer *peer) {
+static void peer_read(Peer *peer) {
         peer->call = zk_call_free(peer->call);
         peer->watch = zk_watch_free(peer->watch);
         (void)zk_get(members_port(peer->members), peer->path, peer_on_reply, peer, &peer->call,
@@ -249,26 +249,26 @@ static void peer_on_event(ZkWatchEvent event, const char *path, void *userdata) 
         if (event == ZK_WATCH_DELETED)
                 peer_leave(peer);
         else if (event == ZK_WATCH_CHANGED)
-                read_peer(peer);
+                peer_read(peer);
 }
 
-static void add_peer(Members *members, const char *node) {
+static void members_add(Members *members, const char *node) {
         Peer *peer = g_hash_table_lookup(members->peers, node);
 
         if (!peer) {
                 peer = g_new0(Peer, 1);
                 peer->members = members;
                 peer->node = g_strdup(node);
-                peer->path = path_node(members->coordinator->config->root, node);
+                peer->path = path_node(members->node->config->root, node);
                 g_hash_table_insert(members->peers, peer->node, peer);
         }
         peer->listed = true;
         if (!peer->watch && !peer->call)
-                read_peer(peer);
+                peer_read(peer);
 }
 
 /* Whoever is not listed any more left. */
-static void remove_unlisted(Members *members) {
+static void members_remove_unlisted(Members *members) {
         g_autoptr(GPtrArray) left = g_ptr_array_new();
         GHashTableIter iterator;
         gpointer value;
@@ -290,7 +290,7 @@ static void members_on_listed(const ZkReply *reply, void *userdata) {
         if (reply->code != ZK_OK) {
                 members->list_watch = zk_watch_free(members->list_watch);
                 if (reply->code == ZK_NO_NODE)
-                        tree_repair(members->coordinator->tree);
+                        tree_repair(members->tree);
                 members_retry_later(members);
                 return;
         }
@@ -299,24 +299,19 @@ static void members_on_listed(const ZkReply *reply, void *userdata) {
                 ((Peer *)value)->listed = false;
         for (size_t i = 0; i < reply->n_children && i < MEMBERS_MAX; i++)
                 if (name_is_valid(reply->children[i]))
-                        add_peer(members, reply->children[i]);
+                        members_add(members, reply->children[i]);
         members->listed = true;
-        remove_unlisted(members);
+        members_remove_unlisted(members);
         members_known(members);
-        if (members->announced && !g_hash_table_contains(members->peers, members->self->node) &&
-            !members->register_call) {
-                members->registered = members->announced = false; /* somebody deleted our node */
-                members_register(members);
-        }
+        if (members->announced && !members_contains(members, members->node->config->node_name))
+                registration_missing(members->registration);
 }
 
-static int members_on_list_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+static void members_on_list_timer(void *userdata) {
         Members *members = userdata;
 
-        members->list_timer = sd_event_source_disable_unref(members->list_timer);
         if (members_port(members))
-                list_members(members);
-        return 0;
+                members_read_list(members);
 }
 
 /* A node came or went; who went is known already. */
@@ -327,14 +322,14 @@ static void members_on_list_event(ZkWatchEvent event, const char *path, void *us
         members->list_watch = zk_watch_free(members->list_watch);
         if (members->list_timer ||
             (clock_monotonic() < at &&
-             sd_event_add_time(members->coordinator->event, &members->list_timer, CLOCK_MONOTONIC,
-                               at, 1, members_on_list_timer, members) >= 0))
+             timer_at(members->node->event, &members->list_timer, CLOCK_MONOTONIC, at,
+                      members_on_list_timer, members) >= 0))
                 return;
         if (members_port(members))
-                list_members(members);
+                members_read_list(members);
 }
 
-static void list_members(Members *members) {
+static void members_read_list(Members *members) {
         members->list_call = zk_call_free(members->list_call);
         members->list_watch = zk_watch_free(members->list_watch);
         members->list_timer = sd_event_source_disable_unref(members->list_timer);
@@ -346,26 +341,22 @@ static void list_members(Members *members) {
 
 void members_start(Members *members) {
         members_reset(members);
-        members_register(members);
-        list_members(members);
+        members_read_list(members);
 }
 
 void members_resume(Members *members) {
         GHashTableIter iterator;
         gpointer value;
 
-        if (!members->registered && !members->register_call)
-                members_register(members);
         /* A watch whose request failed was not set, so whatever was on its way is asked again. */
         if (!members->list_call && !members->list_watch && !members->list_timer)
-                list_members(members);
+                members_read_list(members);
         g_hash_table_iter_init(&iterator, members->peers);
         while (g_hash_table_iter_next(&iterator, NULL, &value)) {
                 Peer *peer = value;
                 if (!peer->watch && !peer->call)
-                        read_peer(peer);
+                        peer_read(peer);
         }
-        members_publish(members);
 }
 
 static gint member_compare(gconstpointer a, gconstpointer b) {
@@ -400,5 +391,5 @@ bool members_contains(const Members *members, const char *node) {
 }
 
 bool members_registered(const Members *members) {
-        return members->registered && members->listed;
+        return registration_is_done(members->registration) && members->listed;
 }
