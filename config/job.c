@@ -193,16 +193,14 @@ static void add_resource(GString *text, const JobResource *resource, const Daemo
         g_string_append_c(text, '\n');
 }
 
-char *job_spec_digest(const JobSpec *spec, const DaemonConfig *config, int64_t from) {
+char *job_spec_digest(const JobSpec *spec, const DaemonConfig *config) {
         g_autofree char *schedule = spec->schedule ? schedule_to_string(spec->schedule) : NULL;
-        g_autofree char *transitions =
-            spec->schedule ? schedule_transitions(spec->schedule, from) : NULL;
         g_autoptr(GString) text = g_string_new(NULL);
 
         g_string_append_printf(text, "version %d\nmode once\n", DIGEST_VERSION);
         g_string_append_printf(text, "schedule %s\n", schedule ? schedule : "none");
-        g_string_append_printf(text, "transitions %s\n", transitions ? transitions : "");
-        g_string_append(text, "dst shift first\n");
+        g_string_append(text,
+                        "transitions \ndst shift first\n"); /* none: as it always was for UTC */
         g_string_append_printf(text, "lock %s slots 1\n", lock_mode_to_string(spec->lock));
         for (guint i = 0; i < spec->resources->len; i++)
                 add_resource(text, spec->resources->pdata[i], config);

@@ -96,7 +96,7 @@ bool job_spec_waits_alike(const JobSpec *a, const JobSpec *b);
 bool job_spec_matches_node(const JobSpec *spec, const char *node, GHashTable *labels);
 
 /* Return: newly allocated hex digest (g_free) of what decides the ticks and the exclusion: mode,
- * schedule, zone with its transitions from `from` for two years, dst, lock, locks with what
- * `config` (NULL: nothing) declares of them. Nodes compare it: one whose definition differs from
- * the one in force claims nothing of the job. Pure. */
-char *job_spec_digest(const JobSpec *spec, const DaemonConfig *config, int64_t from);
+ * schedule with its zones' names, dst, lock, locks with what `config` (NULL: nothing) declares of
+ * them. Nodes compare it; what the zones mean is compared apart (policy/zones.h), because that
+ * changes without the definition. Pure. */
+char *job_spec_digest(const JobSpec *spec, const DaemonConfig *config);

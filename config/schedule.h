@@ -58,8 +58,8 @@ char *schedule_to_string(const Schedule *schedule);
 int schedule_from_string(const char *text, Schedule **ret_schedule);
 
 /* Return: newly allocated (g_free): every offset change of the schedule's zones in the two years
- * after `from`, as text. Part of a job's digest, so that nodes with different tzdata notice,
- * provided that all ask with the same `from`. "" for UTC and intervals. */
+ * after `from`, as text, for nodes to notice that their tzdata differ, provided that all ask with
+ * the same `from`. "" for UTC and intervals. */
 char *schedule_transitions(const Schedule *schedule, int64_t from);
 
 /* Return: whether tzdata lists this zone name (no "/etc/localtime", no "posix/...", no

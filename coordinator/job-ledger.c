@@ -17,6 +17,7 @@
 #include "skip-record.h"
 #include "tree.h"
 #include "zk-ops.h"
+#include "zones.h"
 
 static void forget_write(ScheduledJob *job) {
         job->next_ledger = ledger_free(job->next_ledger);
@@ -169,19 +170,47 @@ static bool skip_what_is_owed(ScheduledJob *job, int64_t until) {
 
 /* ---- the definition in force ---- */
 
+/* What this node remembers of a job: its definition's digest and, where the schedule has time
+ * zones, what they were when the ledger had the same. */
+static char *memory_of(const ScheduledJob *job, const Ledger *ledger, const char *digest) {
+        g_autofree char *zones = zones_to_remember(ledger, job->spec->schedule);
+
+        return g_strconcat(digest, *zones ? " " : "", zones, NULL);
+}
+
+static const char *remembered_zones(const ScheduledJob *job) {
+        const char *remembered = digest_memory_get(job->coordinator->digests, job->name);
+        const char *space = remembered ? strchr(remembered, ' ') : NULL;
+
+        return space ? space + 1 : NULL;
+}
+
+static bool remembers_digest(const char *remembered, const char *digest) {
+        size_t length = strlen(digest);
+
+        return strncmp(remembered, digest, length) == 0 &&
+               (remembered[length] == '\0' || remembered[length] == ' ');
+}
+
+static void put_in_force(ScheduledJob *job, Ledger *ledger, const char *digest, int64_t now) {
+        ledger_set_schedule(ledger, job->spec->schedule);
+        ledger_set_zones(ledger, job->spec->schedule, now);
+        g_free(job->remember);
+        job->remember = memory_of(job, ledger, digest);
+}
+
 void job_ledger_create(ScheduledJob *job) {
         int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
         g_autoptr(GArray) ops = zk_ops_new();
-        g_autofree char *digest = job_spec_digest(job->spec, job->coordinator->config, now),
+        g_autofree char *digest = job_spec_digest(job->spec, job->coordinator->config),
                         *data = NULL;
         g_autofree char *runs = path_runs(job->coordinator->config->root, job->name);
         Ledger *ledger = ledger_new(now, digest);
 
-        ledger_set_schedule(ledger, job->spec->schedule);
+        put_in_force(job, ledger, digest, now);
         data = ledger_encode(ledger);
         zk_ops_add(ops, ZK_OP_CREATE, job->path, data, 0);
         zk_ops_add(ops, ZK_OP_CREATE, runs, "", 0);
-        job->remember = job_spec_digest(job->spec, job->coordinator->config, 0);
         /* A create's result carries no version: it is 0, which write_succeeded() takes for a
          * missing one. */
         write_ops(job, ops, ledger, UINT32_MAX);
@@ -216,8 +245,7 @@ static void change_slots(const ScheduledJob *job) {
 static void adopt(ScheduledJob *job) {
         int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
         g_autoptr(GArray) ops = zk_ops_new();
-        int64_t from = MAX(job->ledger->from, now);
-        g_autofree char *digest = job_spec_digest(job->spec, job->coordinator->config, from),
+        g_autofree char *digest = job_spec_digest(job->spec, job->coordinator->config),
                         *data = NULL;
         Ledger *next;
 
@@ -226,10 +254,9 @@ static void adopt(ScheduledJob *job) {
                 return;
         next = ledger_copy(job->ledger);
         ledger_adopt_digest(next, digest, now);
-        ledger_set_schedule(next, job->spec->schedule);
+        put_in_force(job, next, digest, now);
         data = ledger_encode(next);
         zk_ops_add(ops, ZK_OP_SET, job->path, data, job->ledger_version);
-        job->remember = job_spec_digest(job->spec, job->coordinator->config, 0);
         job->write_note =
             g_strdup("the job's definition changed: the new one is in force from now on");
         job->write_note_id = g_strdup(MESSAGE_RELOADED);
@@ -237,17 +264,17 @@ static void adopt(ScheduledJob *job) {
         write_ops(job, ops, next, 0);
 }
 
-static void set_drifted(ScheduledJob *job, bool drifted) {
+/* `why` NULL: it is not. */
+static void set_drifted(ScheduledJob *job, const char *why) {
         const LogAbout about = {.message_id = MESSAGE_JOB_DRIFTED, .job = job->name};
 
-        if (job->drifted == drifted)
+        if (job->drifted == !!why)
                 return;
-        job->drifted = drifted;
-        registration_set_drifted(job->coordinator->registration, job->name, drifted);
-        if (drifted)
-                log_warning(&about,
-                            "%s: it claims and skips nothing of this job until the files agree",
-                            registration_unfit(job->coordinator->registration, job->name));
+        job->drifted = why;
+        registration_set_drifted(job->coordinator->registration, job->name, why);
+        if (why)
+                log_warning(&about, "%s: it claims and skips nothing of this job until they agree",
+                            why);
         else
                 log_info(&about, "this node's definition is the one in force again");
         registration_publish(job->coordinator->registration);
@@ -305,28 +332,80 @@ static bool is_ours_to_change(const ScheduledJob *job, const char *own) {
         if (*job->ledger->digest == '\0')
                 return true;
         if (remembered)
-                return strcmp(remembered, own) != 0;
+                return !remembers_digest(remembered, own);
         return members->len == 1 || is_first_of_all_drifted(job);
 }
 
-bool job_ledger_check_digest(ScheduledJob *job) {
-        g_autofree char *ours =
-            job_spec_digest(job->spec, job->coordinator->config, job->ledger->from);
-        g_autofree char *own = job_spec_digest(job->spec, job->coordinator->config, 0);
+/* The definition is the same, and what this machine knows of its time zones is new. Nothing else
+ * changes: what is owed stays owed. */
+static void adopt_zones(ScheduledJob *job) {
+        int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
+        g_autoptr(GArray) ops = zk_ops_new();
+        Ledger *next = ledger_copy(job->ledger);
+        g_autofree char *data = NULL;
 
-        if (strcmp(ours, job->ledger->digest) == 0) {
-                set_drifted(job, false);
-                if (job->ledger->withdrawn)
-                        resume(job);
-                digest_memory_set(job->coordinator->digests, job->name, own);
-                if (!job->ledger->schedule) /* as a version before this one left it */
-                        ledger_set_schedule(job->ledger, job->spec->schedule);
-                return true;
+        put_in_force(job, next, next->digest, now);
+        data = ledger_encode(next);
+        zk_ops_add(ops, ZK_OP_SET, job->path, data, job->ledger_version);
+        job->write_note = g_strdup("this node's time zone data changed: they are in force for the "
+                                   "job's schedule from now on");
+        job->write_note_id = g_strdup(MESSAGE_RELOADED);
+        write_ops(job, ops, next, 0);
+}
+
+/* The zones in force are not ours any more: they are changed, or the job is drifted. */
+static void part_with_zones(ScheduledJob *job, ZonesVerdict verdict) {
+        if (verdict == ZONES_OURS || is_first_of_all_drifted(job)) {
+                if (scheduled_job_clock_is_known(job)) {
+                        set_drifted(job, NULL);
+                        adopt_zones(job);
+                }
+                return;
         }
+        set_drifted(job, "this node's time zone data differ from those in force in the cluster; "
+                         "update them and restart jobkeeperd");
+}
+
+/* The ledger has our definition. What a version before this one, or a long time ago, left of it is
+ * put right with the next write. */
+static void agree(ScheduledJob *job, ZonesVerdict verdict, int64_t now) {
+        Ledger *ledger = job->ledger;
+        g_autofree char *memory = memory_of(job, ledger, ledger->digest);
+
+        set_drifted(job, NULL);
+        if (ledger->withdrawn)
+                resume(job);
+        digest_memory_set(job->coordinator->digests, job->name, memory);
+        if (!ledger->schedule)
+                ledger_set_schedule(ledger, job->spec->schedule);
+        if (verdict == ZONES_AGREE && (!ledger->zones || now - ledger->zones_from > ZONES_AGE_MAX))
+                ledger_set_zones(ledger, job->spec->schedule, now);
+}
+
+/* Return: whether it is in force as far as it matters today. */
+static bool check_zones(ScheduledJob *job) {
+        int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
+        ZonesVerdict verdict =
+            zones_judge(job->ledger, job->spec->schedule, remembered_zones(job), now);
+
+        if (verdict != ZONES_AGREE && verdict != ZONES_LATER) {
+                part_with_zones(job, verdict);
+                return false;
+        }
+        agree(job, verdict, now);
+        return true;
+}
+
+bool job_ledger_check_digest(ScheduledJob *job) {
+        g_autofree char *own = job_spec_digest(job->spec, job->coordinator->config);
+
+        if (strcmp(own, job->ledger->digest) == 0)
+                return check_zones(job);
         if (!is_ours_to_change(job, own)) {
-                set_drifted(job, true);
+                set_drifted(job,
+                            "this node's definition differs from the one in force in the cluster");
         } else if (scheduled_job_clock_is_known(job)) {
-                set_drifted(job, false);
+                set_drifted(job, NULL);
                 adopt(job);
         }
         return false;

@@ -44,6 +44,7 @@ Ledger *ledger_free(Ledger *ledger) {
                 return NULL;
         g_free(ledger->digest);
         g_free(ledger->schedule);
+        g_free(ledger->zones);
         g_clear_pointer(&ledger->open, g_ptr_array_unref);
         ledger->last = run_record_free(ledger->last);
         g_free(ledger);
@@ -63,6 +64,8 @@ Ledger *ledger_copy(const Ledger *ledger) {
 
         copy->mark = ledger->mark;
         copy->schedule = g_strdup(ledger->schedule);
+        copy->zones_from = ledger->zones_from;
+        copy->zones = g_strdup(ledger->zones);
         copy->withdrawn = ledger->withdrawn;
         for (guint i = 0; i < ledger->open->len; i++)
                 g_ptr_array_add(copy->open, ledger_entry_copy(ledger->open->pdata[i]));
@@ -88,6 +91,10 @@ char *ledger_encode(const Ledger *ledger) {
         json_object_set_new(object, "digest", json_string(ledger->digest));
         if (ledger->schedule)
                 json_object_set_new(object, "schedule", json_string(ledger->schedule));
+        if (ledger->zones)
+                json_object_set_new(object, "zones",
+                                    json_pack("{s:I, s:s}", "from", (json_int_t)ledger->zones_from,
+                                              "changes", ledger->zones));
         if (ledger->withdrawn)
                 json_object_set_new(object, "withdrawn", json_integer(ledger->withdrawn));
         for (guint i = 0; i < ledger->open->len; i++)
@@ -126,6 +133,19 @@ static bool is_tick(const json_t *value) {
                json_integer_value(value) <= SCHEDULE_TICK_MAX;
 }
 
+static bool zones_from_json(const json_t *zones, Ledger *ledger) {
+        const json_t *from = json_object_get(zones, "from");
+        const char *changes = json_string_value(json_object_get(zones, "changes"));
+
+        if (!zones)
+                return true;
+        if (!is_tick(from) || !changes)
+                return false;
+        ledger->zones_from = json_integer_value(from);
+        ledger->zones = g_strdup(changes);
+        return true;
+}
+
 static int ledger_from_json(json_t *object, Ledger *ledger) {
         const json_t *mark = json_object_get(object, "mark"),
                      *from = json_object_get(object, "from");
@@ -146,6 +166,8 @@ static int ledger_from_json(json_t *object, Ledger *ledger) {
         ledger->digest = g_strdup(digest);
         ledger->schedule = g_strdup(json_string_value(json_object_get(object, "schedule")));
         ledger->withdrawn = json_integer_value(withdrawn);
+        if (!zones_from_json(json_object_get(object, "zones"), ledger))
+                return -EBADMSG;
         json_array_foreach(open, index, element) {
                 LedgerEntry *entry = NULL;
                 if (entry_from_json(element, &entry) < 0)
@@ -435,6 +457,14 @@ void ledger_set_schedule(Ledger *ledger, const Schedule *schedule) {
 
         g_free(ledger->schedule);
         ledger->schedule = strlen(text) <= LEDGER_SCHEDULE_MAX ? g_steal_pointer(&text) : NULL;
+}
+
+void ledger_set_zones(Ledger *ledger, const Schedule *schedule, int64_t now) {
+        g_autofree char *text = schedule ? schedule_transitions(schedule, now) : g_strdup("");
+
+        g_free(ledger->zones);
+        ledger->zones_from = now;
+        ledger->zones = *text && strlen(text) <= LEDGER_ZONES_MAX ? g_steal_pointer(&text) : NULL;
 }
 
 int ledger_schedule(const Ledger *ledger, Schedule **ret_schedule) {

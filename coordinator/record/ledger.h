@@ -1,8 +1,9 @@
 /* The ledger: what ZooKeeper remembers of a job's ticks. Pure: the data, its one line of JSON, and
  * the rules by which it changes; others read and write it.
  *
- *   {"v":1, "mark":T, "from":T, "digest":"hex", "schedule":"text", "withdrawn":T,
- *    "open":[entry...], "last":{run record, short}}
+ *   {"v":1, "mark":T, "from":T, "digest":"hex", "schedule":"text",
+ *    "zones":{"from":T, "changes":"text"}, "withdrawn":T, "open":[entry...],
+ *    "last":{run record, short}}
  *
  * Every tick at or before max(mark, from) is settled, or was never owed. Above it a tick is decided
  * when an entry covers it: claimed (a run is under way), or already final while an older tick is
@@ -23,8 +24,9 @@
  * entry of their own, or whose entry goes with the next ledger_compact(). */
 #define LEDGER_OPEN_MAX 64
 
-/* A longer one is not noted. */
+/* Longer ones are not noted. */
 #define LEDGER_SCHEDULE_MAX ((size_t)4096)
+#define LEDGER_ZONES_MAX ((size_t)8192)
 
 /* The reason of a range that was joined because the ledger was full, not because of its reason. */
 #define LEDGER_WHY_SEVERAL "for several reasons, too many to tell apart"
@@ -44,9 +46,12 @@ typedef struct LedgerEntry {
 typedef struct Ledger {
         int64_t mark;
         int64_t from;
-        char *digest;      /* "" when the job was withdrawn for good */
-        char *schedule;    /* of that definition, in normal form; "" when it has none; NULL: not
-                              known, or too long */
+        char *digest;   /* "" when the job was withdrawn for good */
+        char *schedule; /* of that definition, in normal form; "" when it has none; NULL: not
+                           known, or too long */
+        int64_t zones_from;
+        char *zones; /* the changes of offset that are in force from then on, for two years, as
+                        schedule_transitions() tells them; NULL: none, not known, or too long */
         int64_t withdrawn; /* a node lost the job then, and whether others have it is not clear yet;
                               0 otherwise. Until it is, the definition stays in force */
         GPtrArray *open;   /* LedgerEntry, sorted by tick */
@@ -101,6 +106,8 @@ void ledger_compact(Ledger *ledger, const Schedule *schedule);
 void ledger_adopt_digest(Ledger *ledger, const char *digest, int64_t now);
 /* Notes which schedule is in force with the digest (NULL: none). */
 void ledger_set_schedule(Ledger *ledger, const Schedule *schedule);
+/* Notes that the zones of the schedule (NULL: none) are in force as this machine knows them. */
+void ledger_set_zones(Ledger *ledger, const Schedule *schedule, int64_t now);
 /* Return: 0 with the schedule in force, newly allocated, or NULL when there is none; -ENOENT where
  * it is not known. */
 int ledger_schedule(const Ledger *ledger, Schedule **ret_schedule);

@@ -6,6 +6,7 @@
 #include "settle-view.h"
 #include "timer.h"
 #include "zk-ops.h"
+#include "zones.h"
 
 #define SETTLE_ATTEMPTS_BEFORE_PAUSE 4
 #define SETTLE_PAUSE (500 * USEC_PER_MSEC)
@@ -51,8 +52,7 @@ static const Schedule *settle_own_schedule(const Settle *settle) {
         const Settler *settler = settle->settler;
         const JobSpec *spec = jobset_find(settler->jobset, settle->record->job);
         const Ledger *ledger = settle->next_ledger;
-        g_autofree char *digest =
-            spec ? job_spec_digest(spec, settler->node->config, ledger->from) : NULL;
+        g_autofree char *digest = spec ? job_spec_digest(spec, settler->node->config) : NULL;
 
         return spec && g_str_equal(digest, ledger->digest) ? spec->schedule : NULL;
 }
@@ -63,8 +63,13 @@ static void settle_in_ledger(Settle *settle) {
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
         int r = ledger_schedule(settle->next_ledger, &schedule);
 
-        (void)ledger_settle(settle->next_ledger, settle->record,
-                            r < 0 ? settle_own_schedule(settle) : schedule);
+        const Schedule *in_force = r < 0 ? settle_own_schedule(settle) : schedule;
+
+        /* Whose time zone data are not those in force moves no mark. */
+        if (zones_judge(settle->next_ledger, in_force, NULL,
+                        (int64_t)(clock_realtime() / USEC_PER_SEC)) == ZONES_DIFFER)
+                in_force = NULL;
+        (void)ledger_settle(settle->next_ledger, settle->record, in_force);
 }
 
 /* The owner frees us in its callback or after it. */

@@ -5,8 +5,6 @@
 #include "expect-errors.h"
 #include "job-files.h"
 
-#define FROM 1763700000 /* 2025-11-21 */
-
 /* Return: the only job of a file that has it with these lines. */
 static JobFile *file_of(const char *lines) {
         g_autofree char *text = g_strdup_printf("jobs:\n  a:\n    exec: /bin/true\n%s", lines);
@@ -22,7 +20,7 @@ static JobFile *file_of(const char *lines) {
 static char *digest_of(const char *lines) {
         _cleanup_(job_file_freep) JobFile *file = file_of(lines);
 
-        return job_spec_digest(file->jobs->pdata[0], NULL, FROM);
+        return job_spec_digest(file->jobs->pdata[0], NULL);
 }
 
 static bool matches(const char *lines, const char *node, const char *label, const char *value) {
@@ -150,7 +148,7 @@ static char *digest_declared(const char *locks, const char *resources) {
 
         (void)daemon_config_parse("f", text, strlen(text), diagnostics, &config);
         expect_errors(diagnostics, "");
-        return job_spec_digest(file->jobs->pdata[0], config, FROM);
+        return job_spec_digest(file->jobs->pdata[0], config);
 }
 
 /* Nodes that would not exclude each other differ; where a number of slots stands is nothing. */
@@ -181,22 +179,6 @@ Test(job, digest_has_what_is_declared_of_resources) {
         cr_expect_str_eq(empty, undeclared);
         cr_expect_str_eq(here, there);
         cr_expect_str_eq(here, both);
-}
-
-/* A zone's changes are part of it, seen from an instant: two years later other changes count. */
-Test(job, digest_has_the_transitions) {
-        _cleanup_(job_file_freep) JobFile *berlin =
-            file_of("    schedule: daily\n    timezone: Europe/Berlin\n");
-        _cleanup_(job_file_freep) JobFile *utc = file_of("    schedule: daily\n");
-        g_autofree char *now = job_spec_digest(berlin->jobs->pdata[0], NULL, FROM);
-        g_autofree char *later =
-            job_spec_digest(berlin->jobs->pdata[0], NULL, FROM + 2 * 366 * 86400);
-        g_autofree char *utc_now = job_spec_digest(utc->jobs->pdata[0], NULL, FROM);
-        g_autofree char *utc_later =
-            job_spec_digest(utc->jobs->pdata[0], NULL, FROM + 2 * 366 * 86400);
-
-        cr_expect_str_neq(now, later);
-        cr_expect_str_eq(utc_now, utc_later);
 }
 
 Test(job, goes_with_its_last_reference) {
