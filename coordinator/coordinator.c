@@ -20,6 +20,7 @@
 #include "orphans.h"
 #include "paths.h"
 #include "placement.h"
+#include "places.h"
 #include "prune.h"
 #include "ranking.h"
 #include "recovery.h"
@@ -193,7 +194,6 @@ static void on_skew(bool skewed, void *userdata) {
 /* ---- who may ---- */
 
 bool coordinator_may_claim(const Coordinator *coordinator, const char **ret_why) {
-        const DaemonConfig *config = coordinator->config;
         const char *why = NULL;
 
         if (node_is_ending(coordinator->node))
@@ -207,10 +207,6 @@ bool coordinator_may_claim(const Coordinator *coordinator, const char **ret_why)
                 why = "ZooKeeper has not answered for too long";
         else if (node_is_skewed(coordinator->node))
                 why = "the clock is skewed";
-        else if (config->max_runs &&
-                 g_hash_table_size(coordinator->runs) + g_hash_table_size(coordinator->claiming) >=
-                     config->max_runs)
-                why = "max-runs is reached";
         if (ret_why)
                 *ret_why = why;
         return !why;
@@ -550,10 +546,21 @@ void coordinator_run_settled(Coordinator *coordinator, Run *run) {
                                         0, 1, on_settled_run, coordinator);
         if (node_is_ending(coordinator->node))
                 coordinator_close_when_idle(coordinator);
-        else if (coordinator->config->max_runs)
-                coordinator_sweep_jobs(coordinator, JOB_SWEEP_CONSIDER);
         else if (job)
                 scheduled_job_consider(job);
+        coordinator_give_places(coordinator);
+}
+
+void coordinator_give_places(Coordinator *coordinator) {
+        const char *name;
+
+        if (coordinator->stopping)
+                return;
+        while ((name = places_next(coordinator->places, g_hash_table_size(coordinator->runs)))) {
+                ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, name);
+                if (job)
+                        scheduled_job_hurry(job);
+        }
 }
 
 /* ---- the beginning ---- */
@@ -718,6 +725,7 @@ static int open_all(Coordinator *coordinator) {
         if ((r = sweep_new(coordinator->event, job_on_turn, coordinator, &coordinator->sweep)) < 0)
                 return r;
         coordinator->clock_probe = new_clock_probe(coordinator);
+        coordinator->places = places_new(coordinator->config->max_runs);
         coordinator->digests = digest_memory_new(coordinator->event, coordinator->node->state_dir);
         coordinator->tree = tree_new(coordinator->node, on_tree_done, coordinator);
         open_members(coordinator);
@@ -780,7 +788,9 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         withdrawals_free(coordinator->withdrawals);
         g_ptr_array_unref(coordinator->settled);
         g_hash_table_unref(coordinator->away);
+        coordinator->stopping = true; /* what one gives back nobody else takes */
         g_hash_table_unref(coordinator->jobs);
+        places_free(coordinator->places);
         g_hash_table_unref(coordinator->runs);
         g_hash_table_unref(coordinator->claiming);
         requests_free(coordinator->requests);

@@ -53,6 +53,7 @@ typedef struct JobLoader JobLoader;
 typedef struct Leftovers Leftovers;
 typedef struct Members Members;
 typedef struct Orphans Orphans;
+typedef struct Places Places;
 typedef struct Pruner Pruner;
 typedef struct Recovery Recovery;
 typedef struct Registration Registration;
@@ -83,6 +84,7 @@ struct Coordinator {
         GHashTable *jobs;     /* name → ScheduledJob */
         GHashTable *runs;     /* "JOB:RUN" → Run: claimed by us and not settled yet */
         GHashTable *claiming; /* "JOB:RUN" of claims on their way */
+        Places *places;       /* of max-runs */
         DigestMemory *digests;
         Fitness *fitness;
 
@@ -135,6 +137,9 @@ bool coordinator_is_reloading(const Coordinator *coordinator);
 void coordinator_terminate(Coordinator *coordinator);
 /* SIGINT: as for a real stop. */
 void coordinator_stop(Coordinator *coordinator);
+
+/* A place of max-runs was given back: whoever is first in line for one hears of it. */
+void coordinator_give_places(Coordinator *coordinator);
 
 /* Return: whether a claim may be made now: ready, not stopping, before D - K, clock good. *ret_why,
  * if not NULL, is a constant word otherwise. */

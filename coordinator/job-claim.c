@@ -7,6 +7,7 @@
 #include "log.h"
 #include "message-id.h"
 #include "paths.h"
+#include "places.h"
 #include "recovery.h"
 #include "resource.h"
 #include "run.h"
@@ -275,8 +276,24 @@ static int queue(ScheduledJob *job) {
                                 &options, on_locks, job, &job->locks);
 }
 
-/* Asks for the locks and, in the same flight, for the ledger as it is now. */
+/* Return: whether a place is had. Otherwise we hear of it once one is, and look again when it is
+ * too late for this tick (this request). */
+static bool has_place(ScheduledJob *job, int64_t tick, const JobRequest *request) {
+        Coordinator *coordinator = job->coordinator;
+        usec_t due = request ? request->asked : (usec_t)tick * USEC_PER_SEC;
+        usec_t end = request ? request->not_after : usec_add(due, job->spec->start_deadline);
+
+        if (places_ask(coordinator->places, job->name, due, g_hash_table_size(coordinator->runs)))
+                return true;
+        scheduled_job_operation_over(job);
+        if (end != USEC_INFINITY)
+                scheduled_job_retry_in(job, usec_add(usec_sub(end, clock_realtime()), 1));
+        return false;
+}
+
 void job_claim_queue(ScheduledJob *job, int64_t tick, JobRequest *request) {
+        if (!has_place(job, tick, request))
+                return;
         job->tick = tick;
         job->request = request;
         job_claim_ask_for(job, job->spec);

@@ -11,6 +11,7 @@
 #include "message-id.h"
 #include "paths.h"
 #include "placement.h"
+#include "places.h"
 #include "prune.h"
 #include "resource.h"
 #include "scheduled-job-internal.h"
@@ -91,8 +92,12 @@ static void write_ops(ScheduledJob *job, GArray *ops, Ledger *next, guint ledger
 
 /* What was missed because its locks cannot be had was not missed for want of a node. */
 static const char *why_of(const ScheduledJob *job, const DecisionSkip *skip) {
-        if (job->lock_fault && g_str_has_prefix(skip->why, "missed"))
+        if (!g_str_has_prefix(skip->why, "missed"))
+                return skip->why;
+        if (job->lock_fault)
                 return "missed: its locks could not be had";
+        if (places_waits(job->coordinator->places, job->name))
+                return "missed: max-runs was reached on the nodes whose turn it was";
         return skip->why;
 }
 

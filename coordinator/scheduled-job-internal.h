@@ -21,7 +21,7 @@ typedef enum JobOperation {
 typedef struct JobRequest {
         char *id;
         char *who;
-        usec_t not_after; /* CLOCK_REALTIME */
+        usec_t asked, not_after; /* CLOCK_REALTIME */
 } JobRequest;
 
 struct ScheduledJob {
@@ -85,8 +85,9 @@ void job_ledger_refuse_request(ScheduledJob *job, const JobRequest *request, con
 void job_ledger_repair(ScheduledJob *job, const char *run);
 
 /* job-claim.c */
-/* Asks for the locks and, in the same flight, for the ledger as it is now (operation QUEUEING).
- * `tick` 0: for the request. */
+/* Asks for the locks and, in the same flight, for the ledger as it is now (operation QUEUEING),
+ * once it has a place; until then it stands in line for one, and no operation is under way. `tick`
+ * 0: for the request. */
 void job_claim_queue(ScheduledJob *job, int64_t tick, JobRequest *request);
 /* The locks are held and the ledger was read: claims (operation CLAIMING). */
 void job_claim_begin(ScheduledJob *job);
@@ -107,6 +108,8 @@ bool scheduled_job_clock_is_known(ScheduledJob *job);
 void scheduled_job_read_ledger(ScheduledJob *job, bool watch);
 void scheduled_job_operation_over(ScheduledJob *job);
 void scheduled_job_release_locks(ScheduledJob *job);
+/* Nothing is to be run at present: neither a place nor one in line is needed. */
+void scheduled_job_leave_line(ScheduledJob *job);
 void scheduled_job_write_done(ScheduledJob *job, ZkCode code);
 void scheduled_job_retry_in(ScheduledJob *job, usec_t delay);
 void scheduled_job_drop_request(ScheduledJob *job, const char *id);

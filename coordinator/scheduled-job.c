@@ -10,6 +10,7 @@
 #include "message-id.h"
 #include "paths.h"
 #include "placement.h"
+#include "places.h"
 #include "recovery.h"
 #include "run.h"
 #include "scheduled-job-internal.h"
@@ -36,6 +37,11 @@ ScheduledJob *scheduled_job_new(Coordinator *coordinator, const JobSpec *spec) {
         return job;
 }
 
+void scheduled_job_leave_line(ScheduledJob *job) {
+        if (places_leave(job->coordinator->places, job->name))
+                coordinator_give_places(job->coordinator);
+}
+
 /* Drops whatever is under way. Locks are let go of. */
 static void cancel(ScheduledJob *job) {
         job->read_call = zk_call_free(job->read_call);
@@ -57,6 +63,7 @@ static void cancel(ScheduledJob *job) {
         job->request = NULL;
         job->attempts = 0;
         job->again = job->late = false;
+        scheduled_job_leave_line(job);
 }
 
 void scheduled_job_reset(ScheduledJob *job) {
@@ -147,6 +154,10 @@ void scheduled_job_retry_in(ScheduledJob *job, usec_t delay) {
                                 on_retry, job);
 }
 
+void scheduled_job_hurry(ScheduledJob *job) {
+        scheduled_job_retry_in(job, 0);
+}
+
 /* ---- the end of an operation ---- */
 
 void scheduled_job_release_locks(ScheduledJob *job) {
@@ -161,6 +172,8 @@ void scheduled_job_operation_over(ScheduledJob *job) {
         job->request = NULL;
         job->attempts = 0;
         job->late = false;
+        if (places_has(job->coordinator->places, job->name))
+                scheduled_job_leave_line(job); /* one in line is kept: what is due still is */
         if (job->again)
                 scheduled_job_retry_in(job, 0);
         job->again = false;
@@ -387,9 +400,11 @@ void scheduled_job_act(ScheduledJob *job) {
         wake_at(job, decision.again);
         switch (decision.verdict) {
         case DECISION_NOTHING:
+                scheduled_job_leave_line(job);
                 scheduled_job_operation_over(job);
                 return;
         case DECISION_BLOCKED:
+                scheduled_job_leave_line(job);
                 scheduled_job_release_locks(job);
                 if (!job->ledger_watch) {
                         note_blocker(job, decision.blocker);
@@ -547,19 +562,24 @@ void scheduled_job_consider(ScheduledJob *job) {
         if (job->replaced) /* whether it is in force stands in the ledger */
                 job->ledger = ledger_free(job->ledger);
         job->replaced = false;
-        if (held_back(job))
+        if (held_back(job)) {
+                scheduled_job_leave_line(job);
                 return;
+        }
         rank = coordinator_act_by_rank(coordinator, job->spec, &nobody);
         if (rank >= PLACEMENT_RANKS && !job->drifted && !is_running_here(job)) {
+                scheduled_job_leave_line(job);
                 wake_at(job, USEC_INFINITY);
                 return;
         }
         if (!has_something_to_do(job, &decision)) {
+                scheduled_job_leave_line(job);
                 wake_at(job, decision.again);
                 return;
         }
         if (rank == 0 && job->ledger && !job->drifted && decision.verdict == DECISION_RUN &&
             decision.n_skips == 0) {
+                wake_at(job, decision.again); /* a newer tick, should it still wait by then */
                 job_claim_queue(job, decision.tick, NULL);
                 return;
         }
@@ -614,25 +634,38 @@ void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, u
 
         request->id = g_strdup(id);
         request->who = g_strdup(who);
+        request->asked = clock_realtime();
         request->not_after = not_after;
         g_queue_push_tail(job->requests, request);
         scheduled_job_consider(job);
 }
 
-ScheduledJobState scheduled_job_state(const ScheduledJob *job, const char **ret_why) {
-        const char *unfit = coordinator_unfit(job->coordinator, job->name),
-                   *block = leftovers_block(job->coordinator->leftovers, job->spec);
+/* Return: whether no member can run it; while we do not know who is there, nobody knows. */
+static bool has_no_node(const ScheduledJob *job) {
         bool nobody;
 
         (void)rank_for(job, &nobody);
-        nobody = nobody &&
-                 node_is_ready(job->coordinator->node); /* otherwise we do not know who is there */
-        *ret_why = unfit             ? unfit
-                   : job->fault      ? job->fault
-                   : job->lock_fault ? job->lock_fault
-                   : block           ? block
-                   : nobody          ? "no node of the cluster can run it at present"
-                                     : "";
+        return nobody && node_is_ready(job->coordinator->node);
+}
+
+/* Return: what keeps it, a sentence or "". */
+static const char *why_not(const ScheduledJob *job, const char *unfit) {
+        const char *block = leftovers_block(job->coordinator->leftovers, job->spec);
+
+        if (unfit || job->fault || job->lock_fault)
+                return unfit ? unfit : job->fault ? job->fault : job->lock_fault;
+        if (block)
+                return block;
+        if (places_waits(job->coordinator->places, job->name))
+                return "max-runs is reached on this node";
+        return has_no_node(job) ? "no node of the cluster can run it at present" : "";
+}
+
+ScheduledJobState scheduled_job_state(const ScheduledJob *job, const char **ret_why) {
+        const char *unfit = coordinator_unfit(job->coordinator, job->name);
+        bool nobody = has_no_node(job);
+
+        *ret_why = why_not(job, unfit);
         if (job->drifted)
                 return JOB_DRIFTED;
         if (unfit)
@@ -641,7 +674,8 @@ ScheduledJobState scheduled_job_state(const ScheduledJob *job, const char **ret_
                 return JOB_UNREAD;
         if (job->ledger && ledger_first_claimed(job->ledger))
                 return JOB_RUNNING;
-        if (job->operation == JOB_OPERATION_QUEUEING)
+        if (job->operation == JOB_OPERATION_QUEUEING ||
+            places_waits(job->coordinator->places, job->name))
                 return JOB_WAITING;
         return nobody ? JOB_NO_NODE : JOB_IDLE;
 }

@@ -28,6 +28,8 @@ void scheduled_job_begin(ScheduledJob *job);
 void scheduled_job_reset(ScheduledJob *job);
 /* Something changed that may change the answer. */
 void scheduled_job_consider(ScheduledJob *job);
+/* As scheduled_job_consider(), from the loop. */
+void scheduled_job_hurry(ScheduledJob *job);
 /* A manual run was asked for: ID is claimed by the rank that comes first. */
 void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, usec_t not_after);
 
