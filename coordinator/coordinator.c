@@ -33,6 +33,7 @@
 #include "surface.h"
 #include "sweep.h"
 #include "tree.h"
+#include "waiters.h"
 #include "withdrawal.h"
 
 /* While our clock is skewed, nothing else measures it. */
@@ -269,17 +270,13 @@ static void members_on_registered(void *userdata) {
 
 /* What a process before us left in queues while it waited; its held locks belong to runs, which are
  * found again by now. One whose record cannot be read while its unit runs keeps all of them. */
-static void sweep_queues(Coordinator *coordinator) {
+static void delete_left_contenders(Coordinator *coordinator) {
         g_autoptr(GPtrArray) directories = g_ptr_array_new_with_free_func(g_free),
                              keep = g_ptr_array_new_with_free_func(g_free);
         g_autofree char *parent = path_locks(coordinator->config->root);
         GHashTableIter iterator;
         gpointer value;
 
-        if (!coordinator->sweep_due || !node_is_ready(coordinator->node) ||
-            leftovers_left(coordinator->leftovers) || recovery_doubts(coordinator->recovery, NULL))
-                return;
-        coordinator->sweep_due = false;
         g_hash_table_iter_init(&iterator, coordinator->jobs);
         while (g_hash_table_iter_next(&iterator, NULL, &value)) {
                 const JobSpec *spec = scheduled_job_spec(value);
@@ -301,6 +298,42 @@ static void sweep_queues(Coordinator *coordinator) {
         g_ptr_array_add(keep, NULL);
         (void)lock_sweep(coordinator->session, (const char *const *)directories->pdata,
                          (const char *const *)keep->pdata);
+}
+
+static void on_waiters(int error, const GPtrArray *found, void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        for (guint i = 0; error >= 0 && i < found->len; i++) {
+                const Waiter *waiter = found->pdata[i];
+                ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, waiter->job);
+                if (job && waiter->ours)
+                        scheduled_job_waited_for(job, waiter->tick);
+        }
+        coordinator->waiters = waiters_free(coordinator->waiters);
+        delete_left_contenders(coordinator);
+}
+
+/* Before its contenders go, the ticks that it waited for are noted: beyond their start deadline
+ * nothing else tells of them. */
+static void sweep_queues(Coordinator *coordinator) {
+        g_autoptr(GPtrArray) specs = g_ptr_array_new();
+        GHashTableIter iterator;
+        gpointer value;
+
+        if (!coordinator->sweep_due || !node_is_ready(coordinator->node) ||
+            leftovers_left(coordinator->leftovers) || recovery_doubts(coordinator->recovery, NULL))
+                return;
+        coordinator->sweep_due = false;
+        g_hash_table_iter_init(&iterator, coordinator->jobs);
+        while (g_hash_table_iter_next(&iterator, NULL, &value)) {
+                const JobSpec *spec = scheduled_job_spec(value);
+                if (spec->lock_wait_set &&
+                    (spec->lock != JOB_LOCK_NONE || spec->resources->len > 0))
+                        g_ptr_array_add(specs, (gpointer)spec);
+        }
+        if (specs->len == 0 || waiters_look(coordinator->node, specs, on_waiters, coordinator,
+                                            &coordinator->waiters) < 0)
+                delete_left_contenders(coordinator);
 }
 
 static void session_begin(Coordinator *coordinator) {
@@ -396,6 +429,7 @@ static void session_forget(Coordinator *coordinator) {
         registration_set_skewed(coordinator->registration, false);
         clock_probe_reset(coordinator->clock_probe);
         withdrawals_reset(coordinator->withdrawals);
+        coordinator->waiters = waiters_free(coordinator->waiters);
         coordinator_for_all_jobs(coordinator, scheduled_job_reset);
         coordinator_for_all_runs(coordinator, run_session_lost);
         leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, true,
@@ -788,6 +822,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         withdrawals_free(coordinator->withdrawals);
         g_ptr_array_unref(coordinator->settled);
         g_hash_table_unref(coordinator->away);
+        waiters_free(coordinator->waiters);
         coordinator->stopping = true; /* what one gives back nobody else takes */
         g_hash_table_unref(coordinator->jobs);
         places_free(coordinator->places);

@@ -64,6 +64,7 @@ typedef struct Settler Settler;
 typedef struct Surface Surface;
 typedef struct Sweep Sweep;
 typedef struct Tree Tree;
+typedef struct Waiters Waiters;
 typedef struct Withdrawals Withdrawals;
 
 typedef struct CoordinatorOptions {
@@ -108,6 +109,7 @@ struct Coordinator {
         JobLoader *job_loader;
         ClockProbe *clock_probe;
         Withdrawals *withdrawals; /* of jobs that left our files */
+        Waiters *waiters;         /* what a process before us waited for is looked at */
         GPtrArray *settled;       /* Run: done, freed from the loop */
         GHashTable *away;         /* node → when it left (usec_t), of those that were members */
 

@@ -229,11 +229,20 @@ static void on_locks(LockSet *set, LockEvent event, void *userdata) {
         }
 }
 
-static bool needs_locks(const ScheduledJob *job) {
+bool job_claim_needs_locks(const ScheduledJob *job) {
         return job->spec->lock != JOB_LOCK_NONE || job->spec->resources->len > 0;
 }
 
+usec_t job_claim_wait_ends(const ScheduledJob *job, int64_t tick) {
+        return usec_add(usec_add((usec_t)tick * USEC_PER_SEC, job->spec->start_deadline),
+                        job->spec->lock_wait);
+}
+
+/* What a process before us waited for has less time left. */
 static usec_t lock_wait(const ScheduledJob *job) {
+        if (job->spec->lock_wait_set && !job->request && job->spec->lock_wait != USEC_INFINITY)
+                return MIN(job->spec->lock_wait,
+                           usec_sub(job_claim_wait_ends(job, job->tick), clock_realtime()));
         if (job->spec->lock_wait_set)
                 return job->spec->lock_wait;
         if (job->request)
@@ -298,7 +307,7 @@ void job_claim_queue(ScheduledJob *job, int64_t tick, JobRequest *request) {
         job->request = request;
         job_claim_ask_for(job, job->spec);
         job->operation = JOB_OPERATION_QUEUEING;
-        job->locks_held = !needs_locks(job);
+        job->locks_held = !job_claim_needs_locks(job);
         if (!job->locks_held && queue(job) < 0) {
                 scheduled_job_operation_over(job);
                 scheduled_job_retry_in(job, JOB_RETRY_DELAY);

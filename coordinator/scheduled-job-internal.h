@@ -5,6 +5,7 @@
 #include "claim.h"
 #include "decision.h"
 #include "scheduled-job.h"
+#include "waiters.h"
 
 #define JOB_RETRY_DELAY (1 * USEC_PER_SEC)
 #define JOB_FAULT_DELAY (30 * USEC_PER_SEC)
@@ -51,6 +52,9 @@ struct ScheduledJob {
         int64_t tick;        /* what the queueing and the claim are for; 0: a manual run */
         JobRequest *request; /* likewise; borrowed from requests */
         unsigned attempts;   /* of this claim */
+        Waiters *waiters;    /* who waits for what would be skipped is being looked at */
+        bool nobody_waits;   /* and that is nobody */
+        int64_t waited_tick; /* the process before us waited for it; 0: for none */
         bool overwrite_records, remake_records, one_skip_at_a_time;
         char *looked_for; /* a run that the ledger says is ours and that recovery was asked for */
         char *refused;    /* the request whose refusal is being written */
@@ -89,6 +93,10 @@ void job_ledger_repair(ScheduledJob *job, const char *run);
  * once it has a place; until then it stands in line for one, and no operation is under way. `tick`
  * 0: for the request. */
 void job_claim_queue(ScheduledJob *job, int64_t tick, JobRequest *request);
+bool job_claim_needs_locks(const ScheduledJob *job);
+/* Return: until when (CLOCK_REALTIME) anybody waits for a tick's locks, of a job that says for how
+ * long: queueing begins before the start deadline. */
+usec_t job_claim_wait_ends(const ScheduledJob *job, int64_t tick);
 /* The locks are held and the ledger was read: claims (operation CLAIMING). */
 void job_claim_begin(ScheduledJob *job);
 /* What is claimed and run is of this definition: one that waits as the one asked for before. */

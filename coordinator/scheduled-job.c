@@ -49,6 +49,7 @@ static void cancel(ScheduledJob *job) {
         job->write_call = zk_call_free(job->write_call);
         job->resume_call = zk_call_free(job->resume_call);
         job->ledger_watch = zk_watch_free(job->ledger_watch);
+        job->waiters = waiters_free(job->waiters);
         job->locks = lock_set_free(job->locks);
         job->locks_held = false;
         job_claim_release(job);
@@ -62,7 +63,7 @@ static void cancel(ScheduledJob *job) {
         job->operation = JOB_OPERATION_NONE;
         job->request = NULL;
         job->attempts = 0;
-        job->again = job->late = false;
+        job->again = job->late = job->nobody_waits = false;
         scheduled_job_leave_line(job);
 }
 
@@ -73,6 +74,7 @@ void scheduled_job_reset(ScheduledJob *job) {
         g_clear_pointer(&job->waited_run, g_free);
         g_queue_clear_full(job->requests, job_request_free);
         job->request = NULL;
+        job->waited_tick = 0;
 }
 
 ScheduledJob *scheduled_job_free(ScheduledJob *job) {
@@ -167,6 +169,8 @@ void scheduled_job_release_locks(ScheduledJob *job) {
 
 void scheduled_job_operation_over(ScheduledJob *job) {
         job->read_call = zk_call_free(job->read_call);
+        job->waiters = waiters_free(job->waiters);
+        job->nobody_waits = false;
         scheduled_job_release_locks(job);
         job->operation = JOB_OPERATION_NONE;
         job->request = NULL;
@@ -317,6 +321,93 @@ static bool act_on_long_wait(ScheduledJob *job) {
         return true;
 }
 
+/* ---- what is skipped, unless it is waited for ---- */
+
+static bool may_be_waited_for(const ScheduledJob *job, int64_t tick) {
+        return clock_realtime() < job_claim_wait_ends(job, tick);
+}
+
+/* Only what would be recorded as missed: what overlaps is so whoever waits. */
+static bool may_skip_what_waits(const ScheduledJob *job, const Decision *decision) {
+        if (!job->spec->lock_wait_set || !job_claim_needs_locks(job))
+                return false;
+        for (size_t i = 0; i < decision->n_skips; i++)
+                if (g_str_has_prefix(decision->skips[i].why, "missed") &&
+                    may_be_waited_for(job, decision->skips[i].to))
+                        return true;
+        return false;
+}
+
+static bool would_skip(const Decision *decision, int64_t tick) {
+        for (size_t i = 0; i < decision->n_skips; i++)
+                if (decision->skips[i].from <= tick && tick <= decision->skips[i].to)
+                        return true;
+        return false;
+}
+
+static void write_skips(ScheduledJob *job, const Decision *decision) {
+        scheduled_job_release_locks(job);
+        job_ledger_write_skips(job, decision->skips, decision->n_skips);
+}
+
+/* Return: whether we, or else anybody, stands in a queue for a tick that would be skipped. */
+static bool is_waited_for(ScheduledJob *job, const GPtrArray *found, const Decision *decision) {
+        bool others = false;
+
+        for (guint i = 0; i < found->len; i++) {
+                const Waiter *waiter = found->pdata[i];
+                if (strcmp(waiter->job, job->name) != 0 || !would_skip(decision, waiter->tick) ||
+                    !may_be_waited_for(job, waiter->tick))
+                        continue;
+                if (waiter->ours)
+                        job->waited_tick = waiter->tick;
+                else
+                        others = true;
+        }
+        return others || would_skip(decision, job->waited_tick);
+}
+
+/* What the process before us waited for we wait for again; what others wait for is theirs. */
+static void on_waiters(int error, const GPtrArray *found, void *userdata) {
+        ScheduledJob *job = userdata;
+        Decision decision = job->ledger ? decide_now(job) : (Decision){.n_skips = 0};
+        bool waited_for = error >= 0 && is_waited_for(job, found, &decision);
+
+        job->waiters = waiters_free(job->waiters);
+        if (error < 0 || !job->ledger || (waited_for && !would_skip(&decision, job->waited_tick))) {
+                scheduled_job_operation_over(job);
+                scheduled_job_retry_in(job, error < 0 ? JOB_RETRY_DELAY : JOB_FAULT_DELAY);
+        } else if (waited_for) {
+                job_claim_queue(job, job->waited_tick, NULL);
+        } else {
+                job->nobody_waits = true;
+                scheduled_job_act(job);
+        }
+}
+
+/* Return: whether that is looked for first. */
+static bool look_for_waiters(ScheduledJob *job, const Decision *decision) {
+        g_autoptr(GPtrArray) specs = g_ptr_array_new();
+
+        if (job->nobody_waits || !may_skip_what_waits(job, decision))
+                return false;
+        scheduled_job_release_locks(job);
+        job->operation = JOB_OPERATION_READING;
+        g_ptr_array_add(specs, job->spec);
+        job->waiters = waiters_free(job->waiters);
+        if (waiters_look(job->coordinator->node, specs, on_waiters, job, &job->waiters) < 0) {
+                scheduled_job_operation_over(job);
+                scheduled_job_retry_in(job, JOB_RETRY_DELAY);
+        }
+        return true;
+}
+
+void scheduled_job_waited_for(ScheduledJob *job, int64_t tick) {
+        job->waited_tick = tick;
+}
+
+/* ---- what is due ---- */
+
 static void act_on_tick(ScheduledJob *job, const Decision *decision) {
         if (is_queued_for(job, decision->tick, NULL)) {
                 go_on_queueing(job);
@@ -393,8 +484,8 @@ void scheduled_job_act(ScheduledJob *job) {
                                          act_on_long_wait(job) || wait_for_lower_ranks(job)))
                 return;
         if (decision.n_skips > 0) {
-                scheduled_job_release_locks(job);
-                job_ledger_write_skips(job, decision.skips, decision.n_skips);
+                if (!look_for_waiters(job, &decision))
+                        write_skips(job, &decision);
                 return;
         }
         wake_at(job, decision.again);

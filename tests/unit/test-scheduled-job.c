@@ -169,6 +169,80 @@ Test(scheduled_job, a_reload_that_changes_nothing_ends_no_wait) {
         cr_expect_str_eq(skip, "");
 }
 
+/* ... nor does a restart: the process before this one left its contender where it stood. */
+Test(scheduled_job, a_restart_ends_no_wait) {
+        int64_t tick = tick_that_waits_long();
+        g_autofree char *skip = NULL;
+
+        close_daemon();
+        server_forget_watches();
+        open_daemon_again();
+        await(is_waiting, "it waits again");
+        serve_for(USEC_PER_SEC);
+        cr_expect(is_waiting());
+        cr_expect_eq(server_count("/jobkeeper/locks/job:a"), 1, "the old contender is gone");
+        free_the_resource();
+        await(has_started, "a start");
+        skip = skip_of(tick);
+        cr_expect_str_eq(skip, "");
+}
+
+static int64_t tick_to_skip;
+
+static bool is_skipped_as_missed(void) {
+        g_autofree char *skip = skip_of(tick_to_skip);
+
+        return strstr(skip, "missed: the start deadline passed");
+}
+
+#define OTHER "/jobkeeper/locks/job:a/_c_00000000-0000-0000-0000-000000000001-__WRIT__0000000007"
+
+/* A tick that this node slept through, and whose start deadline has passed by now; another node
+ * (`waiter`) stands in the queue for it, or none does. */
+static void return_after_the_deadline(bool waiter) {
+        g_autofree char *payload = NULL;
+        int64_t tick = now() + 2;
+
+        take_the_resource();
+        write_job_that_waits(tick, "/bin/true", "    start-deadline: 2s\n");
+        open_daemon();
+        await(is_idle, "idle");
+        close_daemon();
+        server_forget_watches();
+        server_expire(last_session);
+        payload =
+            g_strdup_printf("{\"node\":\"n2\",\"job\":\"a\",\"tick\":%" G_GINT64_FORMAT "}", tick);
+        server_create("/jobkeeper/locks/job:a", "", 0);
+        if (waiter)
+                server_create(OTHER, payload, 77);
+        deadline_to_pass = tick_to_skip = tick;
+        deadline_to_pass += 2;
+        while (!deadline_has_passed())
+                (void)sd_event_run(event, 10 * USEC_PER_MSEC);
+        open_daemon();
+        await(is_idle, "idle");
+}
+
+Test(scheduled_job, what_another_node_waits_for_is_not_missed) {
+        ScheduledJob *job;
+
+        return_after_the_deadline(true);
+        serve_for(1500 * USEC_PER_MSEC);
+        cr_expect_not(is_skipped_as_missed());
+        server_remove(OTHER);
+        job = g_hash_table_lookup(coordinator->jobs, "a");
+        scheduled_job_consider(job); /* for it to be noticed at once */
+        await(is_skipped_as_missed, "nobody waits any more");
+        cr_expect_eq(started->len, 0);
+}
+
+/* start-deadline bounds when queueing may begin, however long lock-wait is. */
+Test(scheduled_job, what_nobody_waits_for_is_missed_at_its_deadline) {
+        return_after_the_deadline(false);
+        await(is_skipped_as_missed, "it is missed");
+        cr_expect_eq(started->len, 0);
+}
+
 Test(scheduled_job, what_waits_runs_as_the_file_says_by_then) {
         int64_t tick = tick_that_waits_long();
 
