@@ -23,6 +23,7 @@
  *                  "fault": ""},                 or a sentence
  *      "clock": {"skew": 0.002 | null, "skewed": false},
  *      "members": [{"node": "n1", "labels": {"role": "worker"}, "self": true, "skewed": false,
+ *                   "busy": "" | "max-runs" | "ending" | "stopping",
  *                   "unfit": {"JOB": "why"}, "drifted": ["JOB"], "version": "0.1.0"}],
  *      "away": [{"node": "n3", "since": T | null}],   known, but no member now
  *      "jobs": [{"job": "orders-backup", "description": "",

@@ -10,6 +10,7 @@
 #include "command-lock.h"
 #include "digest-memory.h"
 #include "fitness.h"
+#include "gate.h"
 #include "housekeeping.h"
 #include "job-loader.h"
 #include "leftovers.h"
@@ -130,12 +131,54 @@ static int gate_on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 }
 
 void coordinator_wait_to_claim(Coordinator *coordinator) {
+        coordinator_is_busy(coordinator);
         if (node_is_ready(coordinator->node) && !node_is_ending(coordinator->node) &&
             !coordinator->gate_timer &&
             sd_event_add_time_relative(coordinator->event, &coordinator->gate_timer,
                                        CLOCK_MONOTONIC, GATE_PERIOD, USEC_PER_MSEC, gate_on_timer,
                                        coordinator) >= 0)
                 (void)sd_event_source_set_enabled(coordinator->gate_timer, SD_EVENT_ON);
+}
+
+/* ---- whether anything may begin ---- */
+
+static bool has_run_without_session(const Coordinator *coordinator) {
+        GHashTableIter iterator;
+        gpointer value;
+
+        g_hash_table_iter_init(&iterator, coordinator->runs);
+        while (g_hash_table_iter_next(&iterator, NULL, &value)) {
+                const Run *run = value;
+                if (run->session_lost && run->phase < RUN_PHASE_SETTLING)
+                        return true;
+        }
+        return false;
+}
+
+/* Once told that we are full, we are so until a place is free: that nobody stands in line any more
+ * is because others were told. */
+static MemberBusy busy_look(MemberBusy told, void *userdata) {
+        const Coordinator *coordinator = userdata;
+
+        if (coordinator->stopping)
+                return MEMBER_STOPPING;
+        if (leftovers_left(coordinator->leftovers) || has_run_without_session(coordinator))
+                return MEMBER_ENDING;
+        if (places_is_full(coordinator->places, g_hash_table_size(coordinator->runs)) &&
+            (told == MEMBER_FULL || places_in_line(coordinator->places) > 0))
+                return MEMBER_FULL;
+        return MEMBER_FREE;
+}
+
+static void busy_tell(MemberBusy busy, void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        registration_set_busy(coordinator->registration, busy);
+        members_publish(coordinator->members);
+}
+
+void coordinator_is_busy(Coordinator *coordinator) {
+        gate_is_shut(coordinator->gate);
 }
 
 /* ---- the clock ---- */
@@ -300,7 +343,7 @@ static void delete_left_contenders(Coordinator *coordinator) {
                          (const char *const *)keep->pdata);
 }
 
-static void on_waiters(int error, const GPtrArray *found, void *userdata) {
+static void sweep_on_waiters(int error, const GPtrArray *found, void *userdata) {
         Coordinator *coordinator = userdata;
 
         for (guint i = 0; error >= 0 && i < found->len; i++) {
@@ -331,7 +374,7 @@ static void sweep_queues(Coordinator *coordinator) {
                     (spec->lock != JOB_LOCK_NONE || spec->resources->len > 0))
                         g_ptr_array_add(specs, (gpointer)spec);
         }
-        if (specs->len == 0 || waiters_look(coordinator->node, specs, on_waiters, coordinator,
+        if (specs->len == 0 || waiters_look(coordinator->node, specs, sweep_on_waiters, coordinator,
                                             &coordinator->waiters) < 0)
                 delete_left_contenders(coordinator);
 }
@@ -427,6 +470,8 @@ static void session_forget(Coordinator *coordinator) {
         coordinator->skew_timer = sd_event_source_disable_unref(coordinator->skew_timer);
         coordinator->gate_timer = sd_event_source_disable_unref(coordinator->gate_timer);
         registration_set_skewed(coordinator->registration, false);
+        registration_set_busy(coordinator->registration, MEMBER_FREE);
+        gate_reset(coordinator->gate);
         clock_probe_reset(coordinator->clock_probe);
         withdrawals_reset(coordinator->withdrawals);
         coordinator->waiters = waiters_free(coordinator->waiters);
@@ -746,6 +791,8 @@ static void open_members(Coordinator *coordinator) {
                                            coordinator->registration, &events, coordinator);
 }
 
+static const GateEvents gate_events = {busy_look, busy_tell};
+
 static int open_all(Coordinator *coordinator) {
         int r;
 
@@ -760,6 +807,8 @@ static int open_all(Coordinator *coordinator) {
                 return r;
         coordinator->clock_probe = new_clock_probe(coordinator);
         coordinator->places = places_new(coordinator->config->max_runs);
+        coordinator->gate = gate_new(coordinator->event, coordinator->config->takeover_delay,
+                                     &gate_events, coordinator);
         coordinator->digests = digest_memory_new(coordinator->event, coordinator->node->state_dir);
         coordinator->tree = tree_new(coordinator->node, on_tree_done, coordinator);
         open_members(coordinator);
@@ -826,6 +875,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         coordinator->stopping = true; /* what one gives back nobody else takes */
         g_hash_table_unref(coordinator->jobs);
         places_free(coordinator->places);
+        gate_free(coordinator->gate);
         g_hash_table_unref(coordinator->runs);
         g_hash_table_unref(coordinator->claiming);
         requests_free(coordinator->requests);

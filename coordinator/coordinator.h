@@ -48,6 +48,7 @@ typedef struct CommandLocks CommandLocks;
 typedef struct Coordinator Coordinator;
 typedef struct DigestMemory DigestMemory;
 typedef struct Fitness Fitness;
+typedef struct Gate Gate;
 typedef struct Housekeeping Housekeeping;
 typedef struct JobLoader JobLoader;
 typedef struct Leftovers Leftovers;
@@ -86,6 +87,7 @@ struct Coordinator {
         GHashTable *runs;     /* "JOB:RUN" → Run: claimed by us and not settled yet */
         GHashTable *claiming; /* "JOB:RUN" of claims on their way */
         Places *places;       /* of max-runs */
+        Gate *gate;           /* what keeps us from beginning anything, for the others */
         DigestMemory *digests;
         Fitness *fitness;
 
@@ -140,6 +142,8 @@ void coordinator_terminate(Coordinator *coordinator);
 /* SIGINT: as for a real stop. */
 void coordinator_stop(Coordinator *coordinator);
 
+/* Something could not begin here that could on another node. */
+void coordinator_is_busy(Coordinator *coordinator);
 /* A place of max-runs was given back: whoever is first in line for one hears of it. */
 void coordinator_give_places(Coordinator *coordinator);
 

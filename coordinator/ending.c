@@ -127,6 +127,7 @@ void coordinator_stop(Coordinator *coordinator) {
         process_phase(coordinator, PROCESS_PHASE_STOP);
         log_info(&about, "stopping: %u runs are ended first", g_hash_table_size(coordinator->runs));
         (void)sd_notify(0, "STOPPING=1\nSTATUS=Ending runs");
+        coordinator_is_busy(coordinator);
         coordinator_stop_all_runs(coordinator, "the daemon was stopped");
         leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, false, "the daemon was stopped");
         wait_for_claims(coordinator);

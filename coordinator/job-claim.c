@@ -137,6 +137,8 @@ void job_claim_begin(ScheduledJob *job) {
         Ledger *next = ledger_copy(job->ledger);
         int r = is_still_ending(job) ? -EBUSY : ledger_claim(next, record);
 
+        if (r == -EBUSY)
+                coordinator_is_busy(coordinator);
         if (job->request)
                 record->who = g_strdup(job->request->who);
         if (r == 0)
@@ -295,6 +297,7 @@ static bool has_place(ScheduledJob *job, int64_t tick, const JobRequest *request
         if (places_ask(coordinator->places, job->name, due, g_hash_table_size(coordinator->runs)))
                 return true;
         scheduled_job_operation_over(job);
+        coordinator_is_busy(coordinator);
         if (end != USEC_INFINITY)
                 scheduled_job_retry_in(job, usec_add(usec_sub(end, clock_realtime()), 1));
         return false;

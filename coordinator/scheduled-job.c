@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "fitness.h"
 #include "leftovers.h"
 #include "log.h"
 #include "members.h"
@@ -231,10 +232,25 @@ static uint32_t rank_for(const ScheduledJob *job, bool *ret_nobody) {
         return coordinator_job_rank(job->coordinator, job->spec, ret_nobody);
 }
 
+/* Whoever stands in the queues had its turn, whatever its rank has become since: who joined, what a
+ * reload has not looked at yet, or that we are full with what waits beside it does not end a wait.
+ */
+static uint32_t rank_to_decide_by(const ScheduledJob *job, bool *ret_nobody) {
+        Coordinator *coordinator = job->coordinator;
+        uint32_t rank = rank_for(job, ret_nobody);
+
+        if (job->operation != JOB_OPERATION_QUEUEING || job->request ||
+            (coordinator_unfit(coordinator, job->name) &&
+             !fitness_is_pending(coordinator->fitness, job->name)))
+                return rank;
+        *ret_nobody = false;
+        return 0;
+}
+
 static Decision decide_now(const ScheduledJob *job) {
         const DaemonConfig *config = job->coordinator->config;
         bool nobody;
-        uint32_t rank = rank_for(job, &nobody);
+        uint32_t rank = rank_to_decide_by(job, &nobody);
         DecisionInput input = {
             .schedule = job->spec->schedule,
             .ledger = job->ledger,
@@ -345,7 +361,7 @@ static bool would_skip(const Decision *decision, int64_t tick) {
         return false;
 }
 
-static void write_skips(ScheduledJob *job, const Decision *decision) {
+static void act_on_skips(ScheduledJob *job, const Decision *decision) {
         scheduled_job_release_locks(job);
         job_ledger_write_skips(job, decision->skips, decision->n_skips);
 }
@@ -368,7 +384,7 @@ static bool is_waited_for(ScheduledJob *job, const GPtrArray *found, const Decis
 }
 
 /* What the process before us waited for we wait for again; what others wait for is theirs. */
-static void on_waiters(int error, const GPtrArray *found, void *userdata) {
+static void wait_on_found(int error, const GPtrArray *found, void *userdata) {
         ScheduledJob *job = userdata;
         Decision decision = job->ledger ? decide_now(job) : (Decision){.n_skips = 0};
         bool waited_for = error >= 0 && is_waited_for(job, found, &decision);
@@ -395,7 +411,7 @@ static bool look_for_waiters(ScheduledJob *job, const Decision *decision) {
         job->operation = JOB_OPERATION_READING;
         g_ptr_array_add(specs, job->spec);
         job->waiters = waiters_free(job->waiters);
-        if (waiters_look(job->coordinator->node, specs, on_waiters, job, &job->waiters) < 0) {
+        if (waiters_look(job->coordinator->node, specs, wait_on_found, job, &job->waiters) < 0) {
                 scheduled_job_operation_over(job);
                 scheduled_job_retry_in(job, JOB_RETRY_DELAY);
         }
@@ -465,9 +481,13 @@ static bool is_idle(const ScheduledJob *job, const Decision *decision) {
 
 /* Return: whether nothing may be claimed for it now; when that is over it is considered again. */
 static bool held_back(const ScheduledJob *job) {
-        if (coordinator_may_claim(job->coordinator, NULL))
-                return leftovers_block(job->coordinator->leftovers, job->spec);
-        coordinator_wait_to_claim(job->coordinator);
+        if (!coordinator_may_claim(job->coordinator, NULL)) {
+                coordinator_wait_to_claim(job->coordinator);
+                return true;
+        }
+        if (!leftovers_block(job->coordinator->leftovers, job->spec))
+                return false;
+        coordinator_is_busy(job->coordinator);
         return true;
 }
 
@@ -485,7 +505,7 @@ void scheduled_job_act(ScheduledJob *job) {
                 return;
         if (decision.n_skips > 0) {
                 if (!look_for_waiters(job, &decision))
-                        write_skips(job, &decision);
+                        act_on_skips(job, &decision);
                 return;
         }
         wake_at(job, decision.again);

@@ -87,6 +87,7 @@ static json_t *member_to_json(const Coordinator *coordinator, const Member *memb
             object, "self",
             json_boolean(g_str_equal(member->node, coordinator->config->node_name)));
         json_object_set_new(object, "skewed", json_boolean(member->skewed));
+        json_object_set_new(object, "busy", json_string(member_busy_to_string(member->busy)));
         json_object_set_new(object, "unfit", member_strings_to_json(member->unfit));
         json_object_set_new(object, "drifted", member_set_to_json(member->drifted));
         json_object_set_new(object, "absent", member_set_to_json(member->absent));

@@ -335,6 +335,10 @@ void registration_set_skewed(Registration *registration, bool skewed) {
         registration->self->skewed = skewed;
 }
 
+void registration_set_busy(Registration *registration, MemberBusy busy) {
+        registration->self->busy = busy;
+}
+
 const char *registration_unfit(const Registration *registration, const char *job) {
         if (g_hash_table_contains(registration->self->drifted, job))
                 return "this node's definition differs from the one in force in the cluster";

@@ -50,6 +50,7 @@ void registration_set_absent(Registration *registration, const char *job, bool a
  */
 void registration_set_drifted(Registration *registration, const char *job, bool drifted);
 void registration_set_skewed(Registration *registration, bool skewed);
+void registration_set_busy(Registration *registration, MemberBusy busy);
 /* Return: why this node cannot run the job, or NULL. Borrowed. */
 const char *registration_unfit(const Registration *registration, const char *job);
 /* Return: how often our own node was put into words so far. */

@@ -119,6 +119,10 @@ bool places_waits(const Places *places, const char *job) {
         return place && place->at;
 }
 
+bool places_is_full(const Places *places, unsigned runs) {
+        return !has_room(places, runs);
+}
+
 unsigned places_in_line(const Places *places) {
         return (unsigned)g_sequence_get_length(places->line);
 }

@@ -32,5 +32,6 @@ bool places_leave(Places *places, const char *job);
 
 bool places_has(const Places *places, const char *job);
 bool places_waits(const Places *places, const char *job);
+bool places_is_full(const Places *places, unsigned runs);
 /* Return: how many stand in line. */
 unsigned places_in_line(const Places *places);

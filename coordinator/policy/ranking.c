@@ -27,6 +27,7 @@ typedef struct RankEntry {
 struct Ranking {
         char *self;
         GPtrArray *members; /* a reference to the array, not to what is in it */
+        bool busy;          /* so we said, as all can see */
         unsigned generation;
         GHashTable *selectors; /* `nodes:` as a text → Selector */
         GHashTable *entries;   /* job → RankEntry */
@@ -76,10 +77,20 @@ Ranking *ranking_free(Ranking *ranking) {
         return NULL;
 }
 
+static bool is_self(const Ranking *ranking, const Member *member) {
+        return strcmp(member->node, ranking->self) == 0;
+}
+
 void ranking_set_members(Ranking *ranking, GPtrArray *members) {
         g_ptr_array_ref(members);
         g_ptr_array_unref(ranking->members);
         ranking->members = members;
+        ranking->busy = false;
+        for (guint i = 0; i < members->len; i++) {
+                const Member *member = members->pdata[i];
+                if (is_self(ranking, member))
+                        ranking->busy = member->busy != MEMBER_FREE;
+        }
         ranking->generation++;
 }
 
@@ -122,10 +133,6 @@ static void selector_match(const Ranking *ranking, Selector *selector, const Job
         selector->generation = ranking->generation;
 }
 
-static bool is_self(const Ranking *ranking, const Member *member) {
-        return strcmp(member->node, ranking->self) == 0;
-}
-
 static bool is_candidate(const Ranking *ranking, const Member *member, const JobSpec *spec,
                          bool unfit) {
         return !member->skewed && !(unfit && is_self(ranking, member)) &&
@@ -143,8 +150,11 @@ static uint32_t rank_among(const Ranking *ranking, const Selector *selector, con
                     ranking->members->pdata[g_array_index(selector->matching, guint, i)];
                 uint64_t score = placement_score_of(hash, member->node);
                 int order = strcmp(member->node, ranking->self);
-                bool before = order != 0 && (score > own || (score == own && order < 0));
+                bool busy = member->busy != MEMBER_FREE, before;
 
+                before = order != 0 &&
+                         (busy != ranking->busy ? ranking->busy
+                                                : score > own || (score == own && order < 0));
                 /* Once it is known that somebody can, those behind us do not matter. */
                 if ((!nobody && order != 0 && !before) ||
                     !is_candidate(ranking, member, spec, unfit))

@@ -9,6 +9,17 @@
 #include "name.h"
 #include "text-hash.h"
 
+static const char *const busy_words[] = {
+    [MEMBER_FREE] = "",
+    [MEMBER_FULL] = "max-runs",
+    [MEMBER_ENDING] = "ending",
+    [MEMBER_STOPPING] = "stopping",
+};
+
+const char *member_busy_to_string(MemberBusy busy) {
+        return busy_words[busy];
+}
+
 Member *member_new(const char *node) {
         Member *member = g_new0(Member, 1);
 
@@ -230,6 +241,7 @@ static json_t *member_to_json(const Member *member, MemberDetail detail) {
         json_object_set_new(object, "absent",
                             told ? member_set_to_json(member->absent) : json_array());
         json_object_set_new(object, "skewed", json_boolean(member->skewed));
+        json_object_set_new(object, "busy", json_string(member_busy_to_string(member->busy)));
         return object;
 }
 
@@ -296,8 +308,8 @@ bool member_differs_in_jobs_only(const Member *a, const Member *b, GHashTable *j
         GHashTable *const tables[][2] = {
             {a->unfit, b->unfit}, {a->drifted, b->drifted}, {a->absent, b->absent}};
 
-        if (a->skewed != b->skewed || a->numbers->len > 0 || b->numbers->len > 0 ||
-            !strings_equal(a->labels, b->labels))
+        if (a->skewed != b->skewed || a->busy != b->busy || a->numbers->len > 0 ||
+            b->numbers->len > 0 || !strings_equal(a->labels, b->labels))
                 return false;
         for (size_t i = 0; i < G_N_ELEMENTS(tables); i++) {
                 add_missing(tables[i][0], tables[i][1], jobs);
@@ -307,6 +319,14 @@ bool member_differs_in_jobs_only(const Member *a, const Member *b, GHashTable *j
 }
 
 /* ---- reading ---- */
+
+/* A word of another version's is none that ranks go by. */
+static MemberBusy busy_from_string(const char *word) {
+        for (size_t i = 0; i < G_N_ELEMENTS(busy_words); i++)
+                if (g_strcmp0(word, busy_words[i]) == 0)
+                        return (MemberBusy)i;
+        return MEMBER_FREE;
+}
 
 static int member_from_json(json_t *object, Member *member) {
         const char *machine = json_string_value(json_object_get(object, "machine"));
@@ -323,6 +343,7 @@ static int member_from_json(json_t *object, Member *member) {
         member->boot = g_strdup(boot);
         member->version = g_strdup(json_string_value(json_object_get(object, "version")));
         member->skewed = json_is_true(json_object_get(object, "skewed"));
+        member->busy = busy_from_string(json_string_value(json_object_get(object, "busy")));
         return 0;
 }
 

@@ -17,6 +17,14 @@
 
 #include "cleanup.h"
 
+/* What keeps a node from beginning anything, of whatever job. */
+typedef enum MemberBusy {
+        MEMBER_FREE,
+        MEMBER_FULL,     /* max-runs is reached, and something waits for a place */
+        MEMBER_ENDING,   /* something that must not run any more does so still */
+        MEMBER_STOPPING, /* the daemon is being stopped */
+} MemberBusy;
+
 typedef struct Member {
         char *node;
         char *machine; /* machine id */
@@ -29,12 +37,16 @@ typedef struct Member {
         GArray *numbers; /* uint32_t, sorted: unfit and drifted jobs of which there were too many
                             to name */
         bool skewed;
+        MemberBusy busy;
         int64_t owner; /* the session that owns the znode; not stored */
 } Member;
 
 Member *member_new(const char *node);
 Member *member_free(Member *member);
 DEFINE_CLEANUP(Member, member_free);
+
+/* Return: a word; "" for a free one. */
+const char *member_busy_to_string(MemberBusy busy);
 
 /* Return: a new reference: labels or unfit jobs as an object of strings. */
 json_t *member_strings_to_json(GHashTable *strings);

@@ -1,6 +1,7 @@
 /* max-runs in a whole daemon (daemon-fixture.h): what many due jobs cost, and who comes first. */
 #include "daemon-fixture.h"
 #include "ledger.h"
+#include "placement.h"
 #include "places.h"
 #include "scheduled-job.h"
 
@@ -198,4 +199,97 @@ Test(max_runs, a_request_waits_in_line_and_is_refused_in_time) {
         runs_wanted = 2;
         await(all_have_run, "it is its turn");
         cr_expect_str_eq(started->pdata[1], "/bin/true by-hand");
+}
+
+/* ---- beside other nodes ---- */
+
+#define PEERS 5
+
+static void add_peers(const char *busy) {
+        server_create("/jobkeeper", "", 0);
+        server_create("/jobkeeper/nodes", "", 0);
+        for (unsigned i = 0; i < PEERS; i++) {
+                g_autofree char *path = g_strdup_printf("/jobkeeper/nodes/p%u", i);
+                g_autofree char *data =
+                    g_strdup_printf("{\"node\":\"p%u\",\"machine\":\"m%u\",\"boot\":\"b\","
+                                    "\"busy\":\"%s\"}",
+                                    i, i, busy);
+                server_create(path, data, 99);
+        }
+}
+
+/* Return: the name of a job for which we have this rank among the peers. */
+static char *job_of_rank(uint32_t wanted, const char *besides) {
+        static const char *const candidates[] = {"n1", "p0", "p1", "p2", "p3", "p4", NULL};
+
+        for (unsigned i = 0;; i++) {
+                g_autofree char *name = g_strdup_printf("j%u", i);
+                if (placement_rank(name, candidates, "n1") == wanted &&
+                    g_strcmp0(name, besides) != 0)
+                        return g_steal_pointer(&name);
+        }
+}
+
+static void write_due(const char *name, int64_t tick) {
+        g_autofree char *when = calendar_at(tick);
+        g_autofree char *keys =
+            g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true, %s]\n", when, name);
+
+        write_job_named(name, keys);
+}
+
+static bool one_has_started(void) {
+        return started->len == 1;
+}
+
+/* A tick does not pass its start deadline while we are idle, only because all before us are held
+ * up. */
+Test(max_runs, who_is_idle_takes_over_from_the_busy) {
+        g_autofree char *name = job_of_rank(PEERS, NULL);
+
+        add_peers("ending");
+        write_due(name, (int64_t)(clock_realtime() / USEC_PER_SEC) + 2);
+        open_daemon();
+        await(one_has_started, "a start");
+}
+
+Test(max_runs, who_is_far_behind_the_idle_does_nothing) {
+        g_autofree char *name = job_of_rank(PEERS, NULL);
+        int64_t tick = (int64_t)(clock_realtime() / USEC_PER_SEC) + 2;
+
+        add_peers("");
+        write_due(name, tick);
+        open_daemon();
+        while (clock_realtime() < (usec_t)tick * USEC_PER_SEC + 2 * USEC_PER_SEC)
+                turn();
+        cr_expect_eq(started->len, 0);
+}
+
+static bool says_that_it_is_full(void) {
+        return strstr(server_data("/jobkeeper/nodes/n1"), "\"busy\":\"max-runs\"");
+}
+
+static bool says_that_it_is_free(void) {
+        return strstr(server_data("/jobkeeper/nodes/n1"), "\"busy\":\"\"");
+}
+
+/* Two jobs of ours are due, and there is one place: the other is left to the others at once. */
+Test(max_runs, who_is_full_says_so) {
+        g_autofree char *name = job_of_rank(0, NULL), *other = job_of_rank(0, name);
+        int64_t tick = (int64_t)(clock_realtime() / USEC_PER_SEC) + 3;
+
+        allow(1);
+        add_peers("");
+        write_due(name, tick);
+        write_job_named(other, "    exec: [/bin/true, by-hand]\n");
+        open_daemon();
+        await(one_has_started, "a start");
+        serve_for(500 * USEC_PER_MSEC);
+        cr_expect(says_that_it_is_free(), "nobody waits for a place");
+        server_create("/jobkeeper/requests/1-m1", "{}", 0);
+        scheduled_job_request(g_hash_table_lookup(coordinator->jobs, other), "1-m1", "me",
+                              clock_realtime() + 60 * USEC_PER_SEC);
+        await(says_that_it_is_full, "it is full");
+        service_exit(service_newest(), 0);
+        await(says_that_it_is_free, "it is free again");
 }

@@ -20,6 +20,7 @@ static Member *full_member(void) {
         member->boot = g_strdup("b00t");
         member->version = g_strdup("0.1.0");
         member->skewed = true;
+        member->busy = MEMBER_FULL;
         member->owner = 42;
         g_hash_table_insert(member->labels, g_strdup("role"), g_strdup("worker"));
         g_hash_table_insert(member->labels, g_strdup("zone"), g_strdup(""));
@@ -39,6 +40,7 @@ Test(member, there_and_back) {
         cr_expect_str_eq(found->boot, "b00t");
         cr_expect_str_eq(found->version, "0.1.0");
         cr_expect(found->skewed);
+        cr_expect_eq(found->busy, MEMBER_FULL);
         cr_expect_eq(found->owner, 0, "known from the znode itself");
         cr_expect_null(strstr(text, "owner"));
         cr_expect_null(strchr(text, '\n'));
@@ -247,6 +249,30 @@ Test(member, differs_in_jobs_only) {
         b->skewed = !a->skewed;
         cr_expect_not(member_differs_in_jobs_only(a, b, jobs));
         b->skewed = a->skewed;
+        b->busy = MEMBER_ENDING;
+        cr_expect_not(member_differs_in_jobs_only(a, b, jobs));
+        b->busy = a->busy;
         g_hash_table_insert(b->labels, g_strdup("role"), g_strdup("other"));
         cr_expect_not(member_differs_in_jobs_only(a, b, jobs));
+}
+
+Test(member, every_reason_to_be_busy_has_its_word) {
+        for (MemberBusy busy = MEMBER_FREE; busy <= MEMBER_STOPPING; busy++) {
+                _cleanup_(member_freep) Member *member = full_member(), *found = NULL;
+                g_autofree char *text = NULL;
+
+                member->busy = busy;
+                text = member_encode(member);
+                found = decode(text);
+                cr_expect_eq(found->busy, busy);
+        }
+}
+
+Test(member, of_another_version_is_free) {
+        _cleanup_(member_freep) Member *older = decode("{\"machine\":\"m\",\"boot\":\"b\"}"),
+                                       *newer = decode("{\"machine\":\"m\",\"boot\":\"b\","
+                                                       "\"busy\":\"asleep\"}");
+
+        cr_expect_eq(older->busy, MEMBER_FREE);
+        cr_expect_eq(newer->busy, MEMBER_FREE);
 }

@@ -161,3 +161,33 @@ Test(ranking, among_all) {
         ranking_set_members(ranking, nobody);
         cr_expect_eq(ranking_among_all(ranking, "key"), 0);
 }
+
+static uint32_t rank_of_first(const JobFile *file) {
+        bool nobody;
+
+        ranking_set_members(ranking, members);
+        return ranking_rank(ranking, file->jobs->pdata[0], false, &nobody);
+}
+
+static void set_busy(bool self, bool others, MemberBusy busy) {
+        for (guint i = 0; i < MEMBERS; i++) {
+                bool is_self = g_str_equal(member(i)->node, "m03");
+                if (is_self ? self : others)
+                        member(i)->busy = busy;
+        }
+}
+
+/* Whoever is free comes before all that are busy; among equals nothing changes. */
+Test(ranking, moves_on_past_the_busy) {
+        _cleanup_(job_file_freep) JobFile *file = parse("");
+        uint32_t before = rank_of_first(file);
+
+        set_busy(true, false, MEMBER_FULL);
+        cr_expect_eq(rank_of_first(file), MEMBERS - 1, "the last of all");
+        set_busy(false, true, MEMBER_ENDING);
+        cr_expect_eq(rank_of_first(file), before, "all are busy");
+        set_busy(true, false, MEMBER_FREE);
+        cr_expect_eq(rank_of_first(file), 0, "the only one that is free");
+        set_busy(false, true, MEMBER_FREE);
+        cr_expect_eq(rank_of_first(file), before);
+}
