@@ -160,7 +160,7 @@ static bool has_run_without_session(const Coordinator *coordinator) {
 static MemberBusy busy_look(MemberBusy told, void *userdata) {
         const Coordinator *coordinator = userdata;
 
-        if (coordinator->stopping)
+        if (node_is_ending(coordinator->node))
                 return MEMBER_STOPPING;
         if (leftovers_left(coordinator->leftovers) || has_run_without_session(coordinator))
                 return MEMBER_ENDING;
@@ -633,7 +633,7 @@ void coordinator_run_settled(Coordinator *coordinator, Run *run) {
 void coordinator_give_places(Coordinator *coordinator) {
         const char *name;
 
-        if (coordinator->stopping)
+        if (node_is_ending(coordinator->node))
                 return;
         while ((name = places_next(coordinator->places, g_hash_table_size(coordinator->runs)))) {
                 ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, name);
@@ -872,7 +872,8 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         g_ptr_array_unref(coordinator->settled);
         g_hash_table_unref(coordinator->away);
         waiters_free(coordinator->waiters);
-        coordinator->stopping = true; /* what one gives back nobody else takes */
+        /* What one gives back nobody else takes. */
+        coordinator->node->process_phase = PROCESS_PHASE_CLOSING;
         g_hash_table_unref(coordinator->jobs);
         places_free(coordinator->places);
         gate_free(coordinator->gate);

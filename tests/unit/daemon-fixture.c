@@ -60,6 +60,12 @@ void turn(void) {
         (void)sd_event_run(event, 10 * USEC_PER_MSEC);
 }
 
+void reload(void) {
+        coordinator_reload(coordinator);
+        while (coordinator_is_reloading(coordinator))
+                turn();
+}
+
 void await(bool (*condition)(void), const char *what) {
         usec_t until = clock_monotonic() + LIMIT;
 

@@ -27,6 +27,9 @@ void open_daemon_again(void);
 /* The process is gone, and nobody was told; its session lives on. */
 void close_daemon(void);
 
+/* Reads the job files again, and waits until every job is as they say. */
+void reload(void);
+
 /* One round: the server answers, the loop turns once. */
 void turn(void);
 /* Rounds until it holds; fails, saying `what`, when that takes longer than LIMIT. */

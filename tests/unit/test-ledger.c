@@ -91,6 +91,31 @@ Test(ledger, only_so_many_claims) {
 
 /* ---- settles and the mark ---- */
 
+/* What stands in the run's own record would only make every claim's write longer. */
+Test(ledger, the_newest_run_is_kept_short) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+        _cleanup_(run_record_freep) RunRecord *record = run_of(10, "10-1", "n1", RUN_SUCCEEDED);
+        static const char *const locks[] = {"/l/a", NULL};
+
+        record->boot = g_strdup("boot");
+        record->nonce = g_strdup("nonce");
+        record->unit = g_strdup("unit");
+        record->invocation = g_strdup("invocation");
+        record->locks = g_strdupv((char **)locks);
+        record->token = 7;
+        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
+        cr_assert_eq(ledger_settle(ledger, record, schedule), 0);
+        cr_assert_not_null(ledger->last);
+        cr_expect_null(ledger->last->boot);
+        cr_expect_null(ledger->last->nonce);
+        cr_expect_null(ledger->last->unit);
+        cr_expect_null(ledger->last->invocation);
+        cr_expect_null(ledger->last->locks);
+        cr_expect_eq(ledger->last->token, 0);
+        cr_expect_str_eq(ledger->last->node, "n1");
+}
+
 Test(ledger, settle_moves_the_mark) {
         _cleanup_(schedule_freep) Schedule *schedule = every(10);
         _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");

@@ -13,7 +13,7 @@ TestSuite(max_runs, .init = setup, .fini = teardown, .timeout = 110);
 static unsigned runs_wanted;
 
 static bool is_ready(void) {
-        return coordinator->node->ready && !coordinator->held_back;
+        return node_is_ready(coordinator->node);
 }
 
 static bool all_ledgers_are_there(void) {

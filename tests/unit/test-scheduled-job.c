@@ -2,6 +2,7 @@
  * (daemon-fixture.h). */
 #include "daemon-fixture.h"
 #include "ledger.h"
+#include "placement.h"
 #include "scheduled-job.h"
 #include "withdrawal.h"
 
@@ -144,23 +145,22 @@ static int64_t tick_that_waits_long(void) {
         return tick;
 }
 
-static unsigned n_reads_of_jobs(void) {
-        Zk *zk = ports->pdata[0];
-        unsigned n = 0;
+static unsigned asked_of_jobs; /* requests for what stands under a job or in a queue */
 
-        for (GList *link = zk->calls.head; link; link = link->next)
-                n += strstr(((ZkCall *)link->data)->path, "/jobs/") != NULL ||
-                     strstr(((ZkCall *)link->data)->path, "/locks/") != NULL;
-        return n;
+static ServerWay count_asked(const ZkCall *call) {
+        asked_of_jobs += strstr(call->path, "/jobs/") || strstr(call->path, "/locks/");
+        return SERVER_ANSWER;
 }
 
 Test(scheduled_job, a_reload_that_changes_nothing_ends_no_wait) {
         int64_t tick = tick_that_waits_long();
         g_autofree char *skip = NULL;
 
-        server_serve();
-        coordinator_reload(coordinator);
-        cr_expect_eq(n_reads_of_jobs(), 0, "%u requests", n_reads_of_jobs());
+        serve_for(100 * USEC_PER_MSEC);
+        asked_of_jobs = 0;
+        server.way = count_asked;
+        reload();
+        cr_expect_eq(asked_of_jobs, 0, "%u requests", asked_of_jobs);
         cr_expect(is_waiting());
         /* The machine has not been looked at again yet. */
         free_the_resource();
@@ -187,6 +187,40 @@ Test(scheduled_job, a_restart_ends_no_wait) {
         cr_expect_str_eq(skip, "");
 }
 
+/* Five nodes come that are all before this one. */
+static void add_better_nodes(void) {
+        for (unsigned i = 0, n = 0; n < 5; i++) {
+                g_autofree char *name = g_strdup_printf("p%u", i),
+                                *path = g_strconcat("/jobkeeper/nodes/", name, NULL);
+
+                if (placement_score("a", name) < placement_score("a", "n1"))
+                        continue;
+                server_write(path, "{\"machine\":\"m\",\"boot\":\"b\"}");
+                n++;
+        }
+}
+
+static bool is_far_behind(void) {
+        ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, "a");
+
+        return coordinator_rank(coordinator, scheduled_job_spec(job), "a") >= PLACEMENT_RANKS;
+}
+
+/* Whoever stands in the queue had its turn. */
+Test(scheduled_job, nodes_that_come_end_no_wait) {
+        int64_t tick = tick_that_waits_long();
+        g_autofree char *skip = NULL;
+
+        add_better_nodes();
+        await(is_far_behind, "other ranks");
+        serve_for(500 * USEC_PER_MSEC);
+        cr_expect(is_waiting());
+        free_the_resource();
+        await(has_started, "a start");
+        skip = skip_of(tick);
+        cr_expect_str_eq(skip, "");
+}
+
 static int64_t tick_to_skip;
 
 static bool is_skipped_as_missed(void) {
@@ -200,13 +234,16 @@ static bool is_skipped_as_missed(void) {
 /* A tick that this node slept through, and whose start deadline has passed by now; another node
  * (`waiter`) stands in the queue for it, or none does. */
 static void return_after_the_deadline(bool waiter) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
         g_autofree char *payload = NULL;
-        int64_t tick = now() + 2;
+        int64_t tick = now() + 5;
 
         take_the_resource();
         write_job_that_waits(tick, "/bin/true", "    start-deadline: 2s\n");
         open_daemon();
         await(is_idle, "idle");
+        ledger = ledger_there();
+        cr_assert_lt(ledger->from, tick, "it is owed");
         close_daemon();
         server_forget_watches();
         server_expire(last_session);
@@ -247,7 +284,7 @@ Test(scheduled_job, what_waits_runs_as_the_file_says_by_then) {
         int64_t tick = tick_that_waits_long();
 
         write_job_that_waits(tick, "/bin/true, new", "    start-deadline: 2s\n");
-        coordinator_reload(coordinator);
+        reload();
         cr_expect(is_waiting());
         serve_for(USEC_PER_SEC);
         free_the_resource();

@@ -1,0 +1,135 @@
+/* What goes wrong around a scheduled job, in a whole daemon (daemon-fixture.h): claims whose job or
+ * session goes, ledgers that somebody damages, parts of the layout that somebody deletes. */
+#include "daemon-fixture.h"
+#include "ledger.h"
+#include "scheduled-job.h"
+
+#define LEDGER_PATH "/jobkeeper/jobs/a"
+
+TestSuite(scheduled_job_faults, .init = setup, .fini = teardown);
+
+static ScheduledJob *job(void) {
+        return g_hash_table_lookup(coordinator->jobs, "a");
+}
+
+static ScheduledJobState state(void) {
+        const char *why;
+
+        return scheduled_job_state(job(), &why);
+}
+
+static bool is_idle(void) {
+        return node_is_ready(coordinator->node) && state() == JOB_IDLE;
+}
+
+static bool is_claiming(void) {
+        return server.held;
+}
+
+static void hold_a_claim(void) {
+        write_job("    every: 1s\n    exec: [/bin/true]\n");
+        server.hold_claims = true;
+        open_daemon();
+        await(is_claiming, "a claim");
+        server.hold_claims = false;
+        cr_assert_eq(g_hash_table_size(coordinator->claiming), 1);
+}
+
+/* Its answer comes to nobody. */
+Test(scheduled_job_faults, a_claim_goes_with_its_job) {
+        hold_a_claim();
+        tree_delete(root, "etc/jobkeeper/jobs.d/a.yaml");
+        reload();
+        cr_expect_eq(g_hash_table_size(coordinator->claiming), 0);
+        server_release();
+        serve_for(200 * USEC_PER_MSEC);
+}
+
+Test(scheduled_job_faults, a_claim_goes_with_its_session) {
+        hold_a_claim();
+        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
+        cr_expect_eq(g_hash_table_size(coordinator->claiming), 0);
+        server_release();
+        cr_expect_eq(g_hash_table_size(coordinator->runs), 0);
+}
+
+static bool is_known(void) {
+        return g_hash_table_size(coordinator->runs) == 1;
+}
+
+/* It was done, and nobody knows: also where nothing would have us read the ledger again. */
+Test(scheduled_job_faults, a_claim_that_may_have_been_done_is_looked_for) {
+        ZkCall *call;
+
+        server_create("/jobkeeper", "", 0);
+        server_create("/jobkeeper/nodes", "", 0);
+        server_create("/jobkeeper/nodes/another", "{\"machine\":\"m\",\"boot\":\"b\"}", 99);
+        hold_a_claim();
+        write_job("    every: 1s\n    exec: [/bin/true]\n    nodes: [another]\n");
+        reload();
+        serve_for(2 * USEC_PER_SEC); /* the reload itself looks once */
+        call = g_steal_pointer(&server.held);
+        port_reply(call, (ZkReply){.code = ZK_CLOSED});
+        g_clear_pointer(&server.results, g_free);
+        cr_assert_eq(g_hash_table_size(coordinator->claiming), 0);
+        await(is_known, "it is found");
+}
+
+static bool is_unread(void) {
+        const char *why;
+
+        return scheduled_job_state(job(), &why) == JOB_UNREAD && strstr(why, "not a ledger");
+}
+
+static void look_again(void) {
+        scheduled_job_set_ledger(job(), NULL, 0);
+        scheduled_job_consider(job());
+}
+
+Test(scheduled_job_faults, a_ledger_that_was_repaired_is_read) {
+        g_autofree char *data = NULL;
+
+        write_job("    every: 1h\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_idle, "idle");
+        data = g_strdup(server_data(LEDGER_PATH));
+        server_set(server_node(LEDGER_PATH), "][");
+        look_again();
+        await(is_unread, "it is no ledger");
+        server_set(server_node(LEDGER_PATH), data);
+        look_again();
+        await(is_idle, "it is one again");
+}
+
+static int64_t missed;
+
+static bool is_skipped(void) {
+        g_autofree char *path = g_strdup_printf(LEDGER_PATH "/runs/%" G_GINT64_FORMAT "-0", missed);
+
+        return server_node(path);
+}
+
+static bool is_overdue(void) {
+        return clock_realtime() > (usec_t)(missed + 1) * USEC_PER_SEC + USEC_PER_SEC / 10;
+}
+
+/* What a skip is checked against was deleted while nobody looked: it is made again. */
+Test(scheduled_job_faults, a_skip_repairs_the_layout) {
+        g_autoptr(GDateTime) when = NULL;
+        g_autofree char *text = NULL, *keys = NULL;
+
+        missed = (int64_t)(clock_realtime() / USEC_PER_SEC) + 2;
+        when = g_date_time_new_from_unix_utc(missed);
+        text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S");
+        keys = g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true]\n"
+                               "    nodes: [another]\n    start-deadline: 1s\n",
+                               text);
+        write_job(keys);
+        open_daemon();
+        while (!node_is_ready(coordinator->node) || !server_node(LEDGER_PATH))
+                turn();
+        server_remove("/jobkeeper/control");
+        await(is_overdue, "it is overdue");
+        await(is_skipped, "it is said that nobody could run it");
+        cr_expect_not_null(server_node("/jobkeeper/control"));
+}
