@@ -160,7 +160,7 @@ Test(scale, members_come_and_go) {
         cr_expect_leq(registration_encoded(coordinator->registration), 4);
 }
 
-static void reload(void) {
+static void reload_in_turns(void) {
         coordinator_reload(coordinator);
         while (coordinator_is_reloading(coordinator))
                 one_turn();
@@ -172,7 +172,7 @@ Test(scale, a_reload_that_changes_nothing_asks_nothing) {
         begin(JOBS, 3);
         longest = 0;
         requests = n_requests;
-        reload();
+        reload_in_turns();
         settle_down();
         /* Nothing but heartbeats. */
         cr_expect_leq(n_requests - requests, 10, "%u", n_requests - requests);
@@ -214,7 +214,7 @@ Test(scale, nine_tenths_of_the_jobs_are_removed) {
         coordinator->config->session_timeout = coordinator->config->tick_time = 0;
         write_jobs(JOBS / 10);
         server.way = count_under_way;
-        reload();
+        reload_in_turns();
         cr_assert_eq(g_hash_table_size(coordinator->jobs), JOBS / 10);
         settle_down();
         cr_expect_gt(most_under_way, 1);
