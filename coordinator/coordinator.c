@@ -174,7 +174,7 @@ static void busy_tell(MemberBusy busy, void *userdata) {
         Coordinator *coordinator = userdata;
 
         registration_set_busy(coordinator->registration, busy);
-        members_publish(coordinator->members);
+        registration_publish(coordinator->registration);
 }
 
 void coordinator_is_busy(Coordinator *coordinator) {

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "member.h"
 #include "node.h"
 #include "tree.h"
 
