@@ -10,7 +10,7 @@
  *
  * It is asked for only where an answer was lost, or a twin may stand.
  */
-#include "lock-private.h"
+#include "lock-barrier.h"
 
 int barrier_send(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call) {
         const ZkOp check = {.type = ZK_OP_CHECK, .path = path, .version = -1};

@@ -13,17 +13,24 @@
  * seldom, and the log says so: only a person can help, or the end of the session.
  *
  * Who leaves after having held the lock, and waited for it, leaves the mark with the same request
- * (lock-directory.c). That is a favour to the others, not part of the deletion: when it does not
+ * (lock-data.h). That is a favour to the others, not part of the deletion: when it does not
  * succeed at once, the contender is deleted without it.
  */
-#include "lock-private.h"
+#include "lock-delete.h"
 
 #include <errno.h>
 #include <string.h>
 #include <syslog.h>
 
+#include "contender.h"
+#include "lock-backoff.h"
+#include "lock-barrier.h"
+#include "lock-data.h"
+#include "lock-live.h"
+#include "lock.h"
+
 /* Between tries where the server refuses. */
-#define REFUSED_PAUSE USEC_PER_MINUTE
+#define REFUSED_PAUSE (10 * USEC_PER_SEC)
 
 /* Whom a contender must belong to, to be deleted. */
 typedef enum RemovalCheck {
@@ -70,7 +77,7 @@ static Removal *removal_free(Removal *removal) {
         return NULL;
 }
 
-static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
+static int removal_on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
         Removal *removal = userdata;
 
         removal->retry = sd_event_source_disable_unref(removal->retry);
@@ -85,7 +92,7 @@ static void removal_pause_for(Removal *removal, usec_t pause) {
 
         removal->retry = sd_event_source_disable_unref(removal->retry);
         r = sd_event_add_time(session_event_loop(removal->session), &removal->retry,
-                              CLOCK_MONOTONIC, then, USEC_PER_MSEC, on_retry, removal);
+                              CLOCK_MONOTONIC, then, USEC_PER_MSEC, removal_on_retry, removal);
         if (r < 0)
                 removal->retry = NULL; /* the next RESUMED tries again, and the end of the session
                                           deletes it at the latest */
@@ -115,7 +122,7 @@ static void removal_not_done(Removal *removal, ZkCode code) {
         removal_pause_for(removal, REFUSED_PAUSE);
 }
 
-static void on_session_event(Session *session, SessionEvent event, void *userdata) {
+static void removal_on_session_event(Session *session, SessionEvent event, void *userdata) {
         Removal *removal = userdata;
 
         switch (event) {
@@ -140,7 +147,7 @@ static Removal *removal_new(Session *session) {
         removal = g_new0(Removal, 1);
         removal->session = session;
         removal->served = -1;
-        if (session_listen(session, on_session_event, removal, &removal->listener) < 0)
+        if (session_listen(session, removal_on_session_event, removal, &removal->listener) < 0)
                 return removal_free(removal);
         return removal;
 }
@@ -150,11 +157,11 @@ static void removal_done(Removal *removal) {
         Zk *zk = session_zk(removal->session);
 
         if (removal->empty_directory && zk)
-                (void)zk_delete(zk, removal->directory, -1, lock_on_ignored, NULL, NULL);
+                (void)zk_delete(zk, removal->directory, -1, NULL, NULL, NULL);
         removal_free(removal);
 }
 
-static void on_deleted(const ZkReply *reply, void *userdata) {
+static void removal_on_deleted(const ZkReply *reply, void *userdata) {
         Removal *removal = userdata;
         bool marked = removal->served >= 0;
 
@@ -168,16 +175,16 @@ static void on_deleted(const ZkReply *reply, void *userdata) {
                 removal_not_done(removal, reply->code);
 }
 
-static bool is_to_go(const Removal *removal, const ZkReply *reply) {
+static bool removal_fits(const Removal *removal, const ZkReply *reply) {
         return reply->stat.ephemeral_owner == session_id(removal->session) &&
-               (removal->check == CHECK_OURS || !lock_is_owned(removal->session, removal->path));
+               (removal->check == CHECK_OURS || !live_owns(removal->session, removal->path));
 }
 
-static void on_checked(const ZkReply *reply, void *userdata) {
+static void removal_on_checked(const ZkReply *reply, void *userdata) {
         Removal *removal = userdata;
 
         removal->call = NULL;
-        if (reply->code == ZK_OK && is_to_go(removal, reply)) {
+        if (reply->code == ZK_OK && removal_fits(removal, reply)) {
                 removal->check = CHECK_NOTHING; /* its name is nobody else's, ever */
                 removal_step(removal);
         } else if (reply->code == ZK_OK || reply->code == ZK_NO_NODE) {
@@ -187,9 +194,8 @@ static void on_checked(const ZkReply *reply, void *userdata) {
         }
 }
 
-static bool single_is_to_go(const Removal *removal, const ZkReply *reply) {
-        g_autofree char *uuid = single_uuid(reply->data, reply->data_size);
-        const SingleNode node = {removal->directory, uuid, reply->stat.czxid};
+static bool removal_fits_single(const Removal *removal, const ZkReply *reply) {
+        g_autofree char *uuid = data_get_single(reply->data, reply->data_size);
 
         if (reply->stat.ephemeral_owner != session_id(removal->session))
                 return false;
@@ -197,10 +203,11 @@ static bool single_is_to_go(const Removal *removal, const ZkReply *reply) {
                 return reply->stat.czxid == removal->czxid;
         if (uuid && removal->uuid[0])
                 return strcmp(uuid, removal->uuid) == 0;
-        return !lock_is_owned_single(removal->session, &node, NULL);
+        return !live_owns_single(removal->session, removal->directory, uuid, reply->stat.czxid,
+                                 NULL);
 }
 
-static void on_single_checked(const ZkReply *reply, void *userdata) {
+static void removal_on_single_checked(const ZkReply *reply, void *userdata) {
         Removal *removal = userdata;
         /* Without the barrier another server answered, which may not show it yet. */
         bool known = removal->current && (reply->code == ZK_OK || reply->code == ZK_NO_NODE ||
@@ -211,14 +218,14 @@ static void on_single_checked(const ZkReply *reply, void *userdata) {
                 return;
         if (!known)
                 removal_not_done(removal, reply->code);
-        else if (reply->code == ZK_OK && single_is_to_go(removal, reply))
+        else if (reply->code == ZK_OK && removal_fits_single(removal, reply))
                 removal_delete(removal);
         else
                 removal_free(removal); /* not ours (any more) */
 }
 
 /* Return: whether the child `name` is one that this search looks for. */
-static bool is_wanted(const Removal *removal, const char *name, const char *path) {
+static bool removal_wants(const Removal *removal, const char *name, const char *path) {
         Contender contender;
 
         contender_parse(name, &contender);
@@ -230,7 +237,7 @@ static bool is_wanted(const Removal *removal, const char *name, const char *path
         return !removal->keep || !g_strv_contains((const char *const *)removal->keep, path);
 }
 
-static void remove_path(Session *session, const char *path, RemovalCheck check) {
+static void removal_begin(Session *session, const char *path, RemovalCheck check) {
         Removal *removal = removal_new(session);
 
         if (!removal)
@@ -240,7 +247,7 @@ static void remove_path(Session *session, const char *path, RemovalCheck check) 
         removal_step(removal);
 }
 
-static void on_searched(const ZkReply *reply, void *userdata) {
+static void removal_on_searched(const ZkReply *reply, void *userdata) {
         Removal *removal = userdata;
 
         removal->call = NULL;
@@ -255,64 +262,65 @@ static void on_searched(const ZkReply *reply, void *userdata) {
                 g_autofree char *path =
                     g_strconcat(removal->directory, "/", reply->children[i], NULL);
 
-                if (!is_wanted(removal, reply->children[i], path))
+                if (!removal_wants(removal, reply->children[i], path))
                         continue;
                 if (strcmp(reply->children[i], SINGLE_NODE_NAME) == 0)
                         single_delete(removal->session, removal->directory, "", 0);
                 else
-                        remove_path(removal->session, path,
-                                    removal->uuid ? CHECK_NOTHING : CHECK_ORPHAN);
+                        removal_begin(removal->session, path,
+                                      removal->uuid ? CHECK_NOTHING : CHECK_ORPHAN);
         }
         removal_free(removal);
 }
 
-static void on_barrier(const ZkReply *reply, void *userdata) {
+static void removal_on_barrier(const ZkReply *reply, void *userdata) {
         Removal *removal = userdata;
 
         removal->barrier = NULL;
         removal->current = barrier_is_done(reply);
 }
 
-static int send_check(Removal *removal, Zk *zk) {
+static int removal_send_check(Removal *removal, Zk *zk) {
         int r;
 
         if (removal->check != CHECK_SINGLE)
-                return zk_exists(zk, removal->path, on_checked, removal, &removal->call, NULL, NULL,
-                                 NULL);
+                return zk_exists(zk, removal->path, removal_on_checked, removal, &removal->call,
+                                 NULL, NULL, NULL);
         removal->current = false;
         removal->barrier = zk_call_free(removal->barrier);
-        r = barrier_send(zk, removal->path, on_barrier, removal, &removal->barrier);
+        r = barrier_send(zk, removal->path, removal_on_barrier, removal, &removal->barrier);
         if (r < 0)
                 return r;
-        return zk_get(zk, removal->path, on_single_checked, removal, &removal->call, NULL, NULL,
-                      NULL);
+        return zk_get(zk, removal->path, removal_on_single_checked, removal, &removal->call, NULL,
+                      NULL, NULL);
 }
 
-static int send_delete(Removal *removal, Zk *zk) {
+static int removal_send_delete(Removal *removal, Zk *zk) {
         g_autofree char *mark = NULL;
 
         if (removal->served < 0)
-                return zk_delete(zk, removal->path, -1, on_deleted, removal, &removal->call);
-        mark = directory_mark(removal->served);
+                return zk_delete(zk, removal->path, -1, removal_on_deleted, removal,
+                                 &removal->call);
+        mark = data_served(removal->served);
         return zk_multi(
             zk,
             (const ZkOp[]){
                 {.type = ZK_OP_DELETE, .path = removal->path, .version = -1},
                 {.type = ZK_OP_SET, .path = removal->directory, .data = mark, .version = -1},
             },
-            2, on_deleted, removal, &removal->call);
+            2, removal_on_deleted, removal, &removal->call);
 }
 
-static int send_search(Removal *removal, Zk *zk) {
+static int removal_send_search(Removal *removal, Zk *zk) {
         int r;
 
         removal->current = false;
         removal->barrier = zk_call_free(removal->barrier);
-        r = barrier_send(zk, removal->directory, on_barrier, removal, &removal->barrier);
+        r = barrier_send(zk, removal->directory, removal_on_barrier, removal, &removal->barrier);
         if (r < 0)
                 return r;
-        return zk_get_children(zk, removal->directory, on_searched, removal, &removal->call, NULL,
-                               NULL, NULL);
+        return zk_get_children(zk, removal->directory, removal_on_searched, removal, &removal->call,
+                               NULL, NULL, NULL);
 }
 
 static void removal_sent(Removal *removal, int r) {
@@ -323,7 +331,7 @@ static void removal_sent(Removal *removal, int r) {
 static void removal_delete(Removal *removal) {
         Zk *zk = session_zk(removal->session);
 
-        removal_sent(removal, zk ? send_delete(removal, zk) : -ENOTCONN);
+        removal_sent(removal, zk ? removal_send_delete(removal, zk) : -ENOTCONN);
 }
 
 static void removal_step(Removal *removal) {
@@ -333,9 +341,9 @@ static void removal_step(Removal *removal) {
         if (!zk)
                 return;
         if (!removal->path)
-                removal_sent(removal, send_search(removal, zk));
+                removal_sent(removal, removal_send_search(removal, zk));
         else if (removal->check != CHECK_NOTHING)
-                removal_sent(removal, send_check(removal, zk));
+                removal_sent(removal, removal_send_check(removal, zk));
         else
                 removal_delete(removal);
 }
@@ -353,7 +361,7 @@ void contender_delete(Session *session, const Departure *departure) {
 }
 
 void contender_delete_if_ours(Session *session, const char *path) {
-        remove_path(session, path, CHECK_OURS);
+        removal_begin(session, path, CHECK_OURS);
 }
 
 void single_delete(Session *session, const char *directory, const char *uuid, int64_t czxid) {

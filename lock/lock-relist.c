@@ -6,30 +6,31 @@
  * a watch on it (`exists` needs no right), but says nothing when it goes: since CVE-2024-23944 it
  * checks the right again when it sends the event. The directory may be listed, so its watch works.
  */
-#include "lock-private.h"
+#include "lock-relist.h"
 
 #define POLL_PERIOD USEC_PER_SEC
 
-static void relist(Place *place);
+static void place_relist(Place *place);
 
-static bool lists_with_watch(const Place *place) {
-        return place->set->strategy == LOCK_STRATEGY_PARENT || place->by_list;
+static bool place_lists_with_watch(const Place *place) {
+        return place->outcome->options.strategy == LOCK_STRATEGY_PARENT || place->view.by_list;
 }
 
-static void on_children(ZkWatchEvent event, const char *path, void *userdata) {
+static void place_on_children(ZkWatchEvent event, const char *path, void *userdata) {
         Place *place = userdata;
 
         place->children = zk_watch_free(place->children);
-        if (!place->set->over && place->state == PLACE_WAITING)
-                relist(place);
+        if (!place->outcome->over && place->state == PLACE_WAITING)
+                place_relist(place);
 }
 
 int place_send_list(Place *place, Zk *zk, ZkReplyFunc func) {
-        bool watch = lists_with_watch(place);
+        bool watch = place_lists_with_watch(place);
 
         place->children = zk_watch_free(place->children);
-        return zk_get_children(zk, place->directory, func, place, &place->list,
-                               watch ? on_children : NULL, place, watch ? &place->children : NULL);
+        return zk_get_children(zk, place->node.directory, func, place, &place->list,
+                               watch ? place_on_children : NULL, place,
+                               watch ? &place->children : NULL);
 }
 
 void place_list_came(Place *place, const ZkReply *reply) {
@@ -38,41 +39,42 @@ void place_list_came(Place *place, const ZkReply *reply) {
                 place->children = zk_watch_free(place->children); /* was not set */
 }
 
-static void on_relisted(const ZkReply *reply, void *userdata) {
+static void place_on_relisted(const ZkReply *reply, void *userdata) {
         Place *place = userdata;
 
         place_list_came(place, reply);
-        if (!place->set->over)
-                place_on_own_list(place, reply);
+        if (!place->outcome->over)
+                place->recipe->listed(place, reply);
 }
 
-static void relist(Place *place) {
-        Zk *zk = session_zk(place->set->session);
+static void place_relist(Place *place) {
+        Zk *zk = place_zk(place);
 
         if (!place->list && zk)
-                place_check(place, place_send_list(place, zk, on_relisted));
+                place_check(place, place_send_list(place, zk, place_on_relisted));
 }
 
-static int on_poll(sd_event_source *source, uint64_t usec, void *userdata) {
+static int place_on_poll(sd_event_source *source, uint64_t usec, void *userdata) {
         Place *place = userdata;
 
         place->poll = sd_event_source_disable_unref(place->poll);
-        if (!place->set->over && place->state == PLACE_WAITING)
-                relist(place);
+        if (!place->outcome->over && place->state == PLACE_WAITING)
+                place_relist(place);
         return 0;
 }
 
 void place_await_list(Place *place) {
         int r;
 
-        if (lists_with_watch(place)) {
+        if (place_lists_with_watch(place)) {
                 if (!place->children)
-                        relist(place);
+                        place_relist(place);
                 return;
         }
         if (place->poll)
                 return;
-        r = sd_event_add_time_relative(session_event_loop(place->set->session), &place->poll,
-                                       CLOCK_MONOTONIC, POLL_PERIOD, USEC_PER_MSEC, on_poll, place);
+        r = sd_event_add_time_relative(session_event_loop(place->outcome->session), &place->poll,
+                                       CLOCK_MONOTONIC, POLL_PERIOD, USEC_PER_MSEC, place_on_poll,
+                                       place);
         place_check(place, r);
 }

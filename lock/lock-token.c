@@ -24,109 +24,100 @@
  * them. If somebody else wrote to one since, it is larger than it was, but still smaller than what
  * anybody after us draws.
  */
-#include "lock-private.h"
+#include "lock-token.h"
 
 #include <errno.h>
 #include <string.h>
 
 /* A single node's is made when it is held. Return: a place whose contender may have been made
  * before somebody else held it; NULL when there is none. */
-static Place *find_late(const LockSet *set) {
-        for (guint i = 0; i < set->places->len; i++) {
-                Place *place = set->places->pdata[i];
+static Place *token_late_place(const LockToken *token) {
+        for (guint i = 0; i < token->places->len; i++) {
+                Place *place = token->places->pdata[i];
 
-                if (place->naming != LOCK_NAMING_SINGLE_NODE && !place->first)
+                if (place->node.naming != LOCK_NAMING_SINGLE_NODE && !place->first)
                         return place;
         }
         return NULL;
 }
 
-static int64_t largest_token(const LockSet *set) {
+static int64_t token_largest(const LockToken *token) {
         int64_t largest = 0;
 
-        for (guint i = 0; i < set->places->len; i++)
-                largest = MAX(largest, ((Place *)set->places->pdata[i])->token);
+        for (guint i = 0; i < token->places->len; i++)
+                largest = MAX(largest, ((Place *)token->places->pdata[i])->token);
         return largest;
 }
 
-static void set_draw(LockSet *set, int32_t version);
+static void token_ask(LockToken *token, int32_t version);
+
+/* What neither answer means but that it was lost, or is, or cannot be had. */
+static void token_on_trouble(LockToken *token, ZkCode code, const char *what) {
+        if (code == ZK_UNKNOWN)
+                outcome_stall(token->outcome);
+        else if (code == ZK_NO_NODE)
+                outcome_announce(token->outcome, LOCK_EVENT_LOST);
+        else
+                outcome_fail(token->outcome, "cannot %s: %s", what, zk_code_to_string(code));
+}
 
 /* Somebody wrote to our contender: what it says now is overwritten only once it was noted. */
-static void on_reread(const ZkReply *reply, void *userdata) {
-        LockSet *set = userdata;
+static void token_on_reread(const ZkReply *reply, void *userdata) {
+        LockToken *token = userdata;
 
-        set->token_call = NULL;
-        if (set->over || reply->code == ZK_CLOSED)
+        token->call = NULL;
+        if (token->outcome->over || reply->code == ZK_CLOSED)
                 return;
         if (reply->code == ZK_OK) {
-                place_note_data(find_late(set), reply);
-                set_draw(set, reply->stat.version);
-        } else if (reply->code == ZK_UNKNOWN) {
-                set_stall(set);
-        } else if (reply->code == ZK_NO_NODE) {
-                set_announce(set, LOCK_EVENT_LOST);
+                place_note_data(token_late_place(token), reply);
+                token_ask(token, reply->stat.version);
         } else {
-                set_fail(set, "cannot read our contender: %s", zk_code_to_string(reply->code));
+                token_on_trouble(token, reply->code, "read our contender");
         }
 }
 
-static void on_drawn(const ZkReply *reply, void *userdata) {
-        LockSet *set = userdata;
-        int r = 0;
+static void token_on_drawn(const ZkReply *reply, void *userdata) {
+        LockToken *token = userdata;
+        Place *late = token_late_place(token);
 
-        set->token_call = NULL;
-        if (set->over || reply->code == ZK_CLOSED)
+        token->call = NULL;
+        if (token->outcome->over || reply->code == ZK_CLOSED)
                 return;
         if (reply->code == ZK_OK) {
-                set->token = reply->stat.mzxid;
-                set_announce(set, LOCK_EVENT_HELD);
-        } else if (reply->code == ZK_UNKNOWN) {
-                set_stall(set);
-        } else if (reply->code == ZK_NO_NODE) {
-                set_announce(set, LOCK_EVENT_LOST);
+                token->drawn = reply->stat.mzxid;
+                outcome_announce(token->outcome, LOCK_EVENT_HELD);
         } else if (reply->code == ZK_BAD_VERSION) {
-                r = zk_get(session_zk(set->session), find_late(set)->contender, on_reread, set,
-                           &set->token_call, NULL, NULL, NULL);
+                place_check(late, zk_get(place_zk(late), late->node.path, token_on_reread, token,
+                                         &token->call, NULL, NULL, NULL));
         } else {
-                set_fail(set, "cannot draw a fencing token: %s", zk_code_to_string(reply->code));
+                token_on_trouble(token, reply->code, "draw a fencing token");
         }
-        if (r < 0 && r != -ENOTCONN)
-                set_fail(set, "cannot draw a fencing token: %s", g_strerror(-r));
 }
 
-static void set_draw(LockSet *set, int32_t version) {
-        Place *late = find_late(set);
-        g_autofree char *data = place_data(late);
-        int r = zk_set(session_zk(set->session), late->contender, data, version, on_drawn, set,
-                       &set->token_call);
+static void token_ask(LockToken *token, int32_t version) {
+        Place *late = token_late_place(token);
 
-        if (r < 0 && r != -ENOTCONN)
-                set_fail(set, "cannot draw a fencing token: %s", g_strerror(-r));
+        place_check(late, zk_set(place_zk(late), late->node.path, late->outcome->options.payload,
+                                 version, token_on_drawn, token, &token->call));
 }
 
-void set_draw_token(LockSet *set) {
-        if (set->fresh_token && !set->adopting && find_late(set)) {
-                set_draw(set, 0); /* as it was created */
+void token_draw(LockToken *token) {
+        const Outcome *outcome = token->outcome;
+
+        if (outcome->options.fresh_token && !outcome->adopting && token_late_place(token)) {
+                token_ask(token, 0); /* as it was created */
                 return;
         }
-        set->token = set->fresh_token ? largest_token(set) : 0;
-        set_announce(set, LOCK_EVENT_HELD);
+        token->drawn = outcome->options.fresh_token ? token_largest(token) : 0;
+        outcome_announce(token->outcome, LOCK_EVENT_HELD);
 }
 
-int64_t lock_set_fencing_token(const LockSet *set) {
-        if (!set->held)
-                return 0;
-        if (set->token != 0)
-                return set->token;
-        return set->places->len == 1 ? ((Place *)set->places->pdata[0])->token : 0;
-}
+int64_t token_of(const LockToken *token, const char *resource) {
+        for (guint i = 0; i < token->places->len; i++) {
+                const Place *place = token->places->pdata[i];
 
-int64_t lock_set_fencing_token_of(const LockSet *set, const char *resource) {
-        for (guint i = 0; i < set->places->len && set->held; i++) {
-                const Place *place = set->places->pdata[i];
-
-                if (strcmp(place->resource, resource) == 0)
-                        return set->token != 0 ? set->token : place->token;
+                if (!resource || strcmp(place->resource, resource) == 0)
+                        return token->drawn != 0 ? token->drawn : place->token;
         }
         return 0;
 }

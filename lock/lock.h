@@ -1,6 +1,6 @@
 /* Locks over ZooKeeper: exclusive, shared, and of several slots; fair; shared with Curator, kazoo
  * and older programs where these are told apart by a naming. The recipe is explained at the top of
- * lock.c, what it promises in README.md.
+ * lock-set.c, what it promises in README.md.
  *
  * A LockSet is one attempt to hold one or several resources together, all or none, taken in
  * canonical order (by name) under one overall wait. Outcomes are events that the owner gets from

@@ -4,7 +4,7 @@
 
 #include "helper-ensemble.h"
 #include "helper-wire.h"
-#include "zk-private.h"
+#include "zk-request.h"
 
 #define TIMEOUT (10 * USEC_PER_SEC)
 #define FOREVER USEC_INFINITY

@@ -1,7 +1,7 @@
 /* However much the library reports at once, one turn of the loop dispatches so much of it. */
 #include <criterion/criterion.h>
 
-#include "zk-private.h"
+#include "zk-request.h"
 
 static unsigned ours;
 
@@ -21,7 +21,7 @@ static void post(Zk *zk) {
         ZkItem *item = zk_item_new(ZK_ITEM_LOG);
 
         item->text = g_strdup("ours");
-        zk_post(zk, item);
+        zk_post(zk_requests(zk)->queue, item);
 }
 
 Test(zk_turn, is_bounded_and_nothing_is_left) {

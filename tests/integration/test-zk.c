@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "helper-zookeeper-main.h"
-#include "zk-private.h"
+#include "zk-request.h"
 
 #define LIMIT (20 * USEC_PER_SEC)
 
@@ -457,14 +457,14 @@ Test(zk, many_watches_on_one_path_are_one_to_the_library) {
                 if (i % 10 != 0)
                         watches[i] = zk_watch_free(watches[i]);
         }
-        cr_assert_eq(g_hash_table_size(client.zk->watched), 1);
+        cr_assert_eq(g_hash_table_size(zk_requests(client.zk)->watches.watched), 1);
         cr_assert_eq(set(&client, "/shared", "1", -1), ZK_OK);
         cr_assert_eq(exists(&client, "/shared"), ZK_OK);
         for (size_t i = 0; i < MANY; i++) {
                 cr_assert_eq(seen[i].count, i % 10 == 0, "%zu", i);
                 zk_watch_free(watches[i]);
         }
-        cr_assert_eq(g_hash_table_size(client.zk->watched), 0);
+        cr_assert_eq(g_hash_table_size(zk_requests(client.zk)->watches.watched), 0);
         client_close(&client);
 }
 

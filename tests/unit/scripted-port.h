@@ -6,7 +6,6 @@
 #include <glib.h>
 #include <string.h>
 
-#include "session-private.h"
 #include "zk.h"
 
 typedef enum Request {

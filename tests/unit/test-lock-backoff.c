@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <glib.h>
 
-#include "lock-private.h"
+#include "lock-backoff.h"
 
 #define SHORTEST (50 * USEC_PER_MSEC)
 #define LONGEST (5 * USEC_PER_SEC)

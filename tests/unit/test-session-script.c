@@ -5,6 +5,8 @@
 #include <errno.h>
 
 #include "scripted-port.h"
+#include "session-listen.h"
+#include "session.h"
 
 #define LIMIT (10 * USEC_PER_SEC)
 #define TICK USEC_PER_SEC
@@ -239,15 +241,15 @@ static void leave(Session *session, SessionEvent event, void *userdata) {
 }
 
 Test(session_script, listeners_that_left_during_an_event_are_purged_after_it) {
-        SessionListener *listeners[2] = {NULL};
-        Life life = {0};
+        SessionListener *tokens[2] = {NULL};
+        SessionListeners listeners;
 
-        life_open(&life, LONG);
-        for (size_t i = 0; i < G_N_ELEMENTS(listeners); i++)
-                cr_assert_eq(session_listen(life.session, leave, &listeners[i], &listeners[i]), 0);
-        port_tell(newest_port(), ZK_STATE_SUSPENDED);
-        cr_assert_null(listeners[0]);
-        cr_assert_null(listeners[1]);
-        cr_assert_eq(life.session->listeners->len, 0);
-        life_close(&life);
+        session_listeners_init(&listeners, NULL, NULL, NULL);
+        for (size_t i = 0; i < G_N_ELEMENTS(tokens); i++)
+                cr_assert_eq(session_listeners_add(&listeners, leave, &tokens[i], &tokens[i]), 0);
+        session_listeners_tell(&listeners, SESSION_EVENT_SUSPENDED);
+        cr_assert_null(tokens[0]);
+        cr_assert_null(tokens[1]);
+        cr_assert_eq(listeners.array->len, 0);
+        session_listeners_clear(&listeners);
 }

@@ -18,7 +18,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "zk-private.h"
+#include "zk-watch.h"
 
 /* What one path costs in the packet that re-registers the watches: its length in 4 bytes, and
  * itself. */
@@ -26,49 +26,58 @@ static size_t packet_bytes(const char *key) {
         return strlen(key + 1) + 4;
 }
 
-ZkWatched *zk_watched_free(ZkWatched *watched) {
-        if (!watched)
-                return NULL;
+static void watched_destroy(gpointer data) {
+        ZkWatched *watched = data;
+
         g_ptr_array_unref(watched->interests);
         g_free(watched->key);
         g_free(watched);
-        return NULL;
 }
 
-static ZkWatched *watched_get(Zk *zk, char kind, const char *path) {
+void zk_watches_init(ZkWatches *watches, ZkQueue *queue) {
+        watches->queue = queue;
+        watches->watched = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, watched_destroy);
+}
+
+void zk_watches_clear(ZkWatches *watches) {
+        g_clear_pointer(&watches->watched, g_hash_table_unref);
+}
+
+static ZkWatched *watched_get(ZkWatches *watches, char kind, const char *path) {
         g_autofree char *key = g_strdup_printf("%c%s", kind, path);
-        ZkWatched *watched = g_hash_table_lookup(zk->watched, key);
+        ZkWatched *watched = g_hash_table_lookup(watches->watched, key);
 
         if (watched)
                 return watched;
-        if (zk->watched_bytes + packet_bytes(key) > ZK_WATCH_BYTES_MAX)
+        if (watches->bytes + packet_bytes(key) > ZK_WATCH_BYTES_MAX)
                 return NULL;
-        zk->watched_bytes += packet_bytes(key);
+        watches->bytes += packet_bytes(key);
         watched = g_new0(ZkWatched, 1);
+        watched->queue = watches->queue;
         watched->key = g_steal_pointer(&key);
         watched->interests = g_ptr_array_new();
-        g_hash_table_insert(zk->watched, watched->key, watched);
+        g_hash_table_insert(watches->watched, watched->key, watched);
         return watched;
 }
 
 /* Out of the books once the library does not know it and no request is about to tell it. */
-static void watched_check(Zk *zk, ZkWatched *watched) {
+static void watched_check(ZkWatches *watches, ZkWatched *watched) {
         if (watched->armed || watched->pending > 0)
                 return;
-        zk->watched_bytes -= packet_bytes(watched->key);
-        g_hash_table_remove(zk->watched, watched->key);
+        watches->bytes -= packet_bytes(watched->key);
+        g_hash_table_remove(watches->watched, watched->key);
 }
 
-static void lose_interest(ZkWatch *watch) {
+static void watch_lose_interest(ZkWatch *watch) {
         if (watch->watched)
                 g_ptr_array_remove(watch->watched->interests, watch);
         watch->watched = NULL;
         watch->func = NULL;
 }
 
-int zk_watch_new(Zk *zk, char kind, const char *path, ZkWatchFunc func, void *userdata,
+int zk_watch_new(ZkWatches *watches, char kind, const char *path, ZkWatchFunc func, void *userdata,
                  ZkWatch **ret_watch) {
-        ZkWatched *watched = watched_get(zk, kind, path);
+        ZkWatched *watched = watched_get(watches, kind, path);
         ZkWatch *watch;
 
         if (!watched)
@@ -85,16 +94,16 @@ int zk_watch_new(Zk *zk, char kind, const char *path, ZkWatchFunc func, void *us
         return 0;
 }
 
-void zk_watch_settle(Zk *zk, ZkWatched *watched, ZkWatch *watch, bool set) {
+void zk_watch_settle(ZkWatches *watches, ZkWatched *watched, ZkWatch *watch, bool set) {
         watched->pending--;
         watched->armed |= set;
         watch->armed = set;
         if (!set)
-                lose_interest(watch);
-        watched_check(zk, watched);
+                watch_lose_interest(watch);
+        watched_check(watches, watched);
 }
 
-static bool event_of(int type, ZkWatchEvent *ret_event) {
+static bool watch_event(int type, ZkWatchEvent *ret_event) {
         if (type == ZOO_CREATED_EVENT)
                 *ret_event = ZK_WATCH_CREATED;
         else if (type == ZOO_DELETED_EVENT)
@@ -110,7 +119,7 @@ static bool event_of(int type, ZkWatchEvent *ret_event) {
 
 /* Those that the event is for, in the order in which they asked, and each with a reference: one's
  * callback may free another. */
-static GPtrArray *take_armed(ZkWatched *watched) {
+static GPtrArray *watched_take_armed(ZkWatched *watched) {
         GPtrArray *armed =
             g_ptr_array_new_with_free_func((GDestroyNotify)(void (*)(void))zk_watch_unref);
 
@@ -129,48 +138,48 @@ static GPtrArray *take_armed(ZkWatched *watched) {
         return armed;
 }
 
-void zk_watch_fire(Zk *zk, const ZkItem *item) {
-        g_autoptr(GPtrArray) armed = take_armed(item->watched);
+void zk_watch_fire(ZkWatches *watches, const ZkItem *item) {
+        g_autoptr(GPtrArray) armed = watched_take_armed(item->watched);
         ZkWatchEvent event;
-        bool known = event_of(item->code, &event);
+        bool known = watch_event(item->code, &event);
 
         item->watched->armed = false;
-        watched_check(zk, item->watched); /* may free it */
+        watched_check(watches, item->watched); /* may free it */
         for (guint i = 0; i < armed->len; i++) {
                 ZkWatch *watch = armed->pdata[i];
                 ZkWatchFunc func = g_steal_pointer(&watch->func);
 
-                if (func && known && !zk->over && !zk->freed)
+                if (func && known && !watches->queue->over && !watches->queue->freed)
                         func(event, item->text, watch->userdata);
         }
 }
 
 /* On the library's completion thread. */
 void zk_on_watch(zhandle_t *handle, int type, int state, const char *path, void *context) {
+        ZkWatched *watched = context;
         ZkWatchEvent event;
         ZkItem *item;
 
-        (void)state;
-        if (!event_of(type, &event))
+        if (!watch_event(type, &event))
                 return; /* a session event: the watch stays set */
 
         item = zk_item_new(ZK_ITEM_WATCH);
         item->code = type;
-        item->watched = context;
+        item->watched = watched;
         item->text = g_strdup(path);
-        zk_post((Zk *)zoo_get_context(handle), item);
+        zk_post(watched->queue, item);
 }
 
-void zk_watches_forget(Zk *zk) {
+void zk_watches_forget(ZkWatches *watches) {
         GHashTableIter iter;
         gpointer value;
 
-        g_hash_table_iter_init(&iter, zk->watched);
+        g_hash_table_iter_init(&iter, watches->watched);
         while (g_hash_table_iter_next(&iter, NULL, &value)) {
                 const ZkWatched *watched = value;
 
                 while (watched->interests->len > 0)
-                        lose_interest(watched->interests->pdata[0]);
+                        watch_lose_interest(watched->interests->pdata[0]);
         }
 }
 
@@ -184,6 +193,6 @@ ZkWatch *zk_watch_free(ZkWatch *watch) {
         if (!watch || !watch->owned)
                 return NULL;
         watch->owned = false;
-        lose_interest(watch);
+        watch_lose_interest(watch);
         return zk_watch_unref(watch);
 }

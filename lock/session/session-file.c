@@ -37,7 +37,7 @@
 
 /* Reads a small file whole. Return: 0 or negative errno; -EBADMSG when it is not small, or has NULs
  * inside. */
-static int read_small(const char *path, char **ret_text) {
+static int file_read_small(const char *path, char **ret_text) {
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         g_autofree char *text = g_malloc0(FILE_BYTES_MAX + 1);
         ssize_t n;
@@ -82,7 +82,7 @@ static bool password_from_hex(const char *hex, char *ret_password) {
 }
 
 /* Return: what follows "KEY " on the given line; "" when it does not begin so. */
-static const char *value_of(char **lines, unsigned line, const char *key) {
+static const char *file_value(char **lines, unsigned line, const char *key) {
         size_t length = strlen(key);
 
         if (line >= g_strv_length(lines) || !g_str_has_prefix(lines[line], key) ||
@@ -91,68 +91,69 @@ static const char *value_of(char **lines, unsigned line, const char *key) {
         return lines[line] + length + 1;
 }
 
-static bool take_number(char **lines, unsigned line, const char *key, usec_t *ret_value) {
+static bool file_take_number(char **lines, unsigned line, const char *key, usec_t *ret_value) {
         guint64 number = 0;
 
-        if (!g_ascii_string_to_unsigned(value_of(lines, line, key), 10, 0, G_MAXUINT64, &number,
+        if (!g_ascii_string_to_unsigned(file_value(lines, line, key), 10, 0, G_MAXUINT64, &number,
                                         NULL))
                 return false;
         *ret_value = number;
         return true;
 }
 
-static bool take_session(char **lines, ZkSessionId *ret_session) {
-        const char *id = value_of(lines, 3, "id");
+static bool file_take_session(char **lines, ZkSessionId *ret_session) {
+        const char *id = file_value(lines, 3, "id");
         guint64 number = 0;
 
         if (!g_str_has_prefix(id, "0x") ||
             !g_ascii_string_to_unsigned(id + 2, 16, 1, G_MAXUINT64, &number, NULL) ||
-            !password_from_hex(value_of(lines, 4, "password"), ret_session->password))
+            !password_from_hex(file_value(lines, 4, "password"), ret_session->password))
                 return false;
         ret_session->id = (int64_t)number;
         return true;
 }
 
 /* `identity`: NULL is any. */
-static int parse(const char *text, const char *boot, const char *identity, SessionFile *ret_file) {
+static int file_parse(const char *text, const char *boot, const char *identity,
+                      SessionFile *ret_file) {
         g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
         SessionFile file = {0};
 
-        if (g_strcmp0(lines[0], MAGIC) != 0 || !*value_of(lines, 1, "boot"))
+        if (g_strcmp0(lines[0], MAGIC) != 0 || !*file_value(lines, 1, "boot"))
                 return -EBADMSG;
-        if (strcmp(value_of(lines, 1, "boot"), boot) != 0 ||
-            (identity && strcmp(value_of(lines, 2, "identity"), identity) != 0))
+        if (strcmp(file_value(lines, 1, "boot"), boot) != 0 ||
+            (identity && strcmp(file_value(lines, 2, "identity"), identity) != 0))
                 return -ESTALE;
-        if (!take_session(lines, &file.session) ||
-            !take_number(lines, 5, "timeout", &file.timeout) ||
-            !take_number(lines, 6, "held-until", &file.held_until) ||
-            !take_number(lines, 7, "stop-at", &file.stop_at) || file.stop_at > file.held_until)
+        if (!file_take_session(lines, &file.session) ||
+            !file_take_number(lines, 5, "timeout", &file.timeout) ||
+            !file_take_number(lines, 6, "held-until", &file.held_until) ||
+            !file_take_number(lines, 7, "stop-at", &file.stop_at) || file.stop_at > file.held_until)
                 return -EBADMSG;
         file.timeout *= USEC_PER_MSEC;
         *ret_file = file;
         return 0;
 }
 
-static int load(const char *path, const char *identity, SessionFile *ret_file) {
+static int file_load(const char *path, const char *identity, SessionFile *ret_file) {
         char boot[SD_ID128_STRING_MAX];
         g_autofree char *text = NULL;
         int r;
 
-        r = read_small(path, &text);
+        r = file_read_small(path, &text);
         if (r >= 0)
                 r = boot_id(boot);
-        return r < 0 ? r : parse(text, boot, identity, ret_file);
+        return r < 0 ? r : file_parse(text, boot, identity, ret_file);
 }
 
 int session_file_load(const char *path, const char *identity, SessionFile *ret_file) {
-        return load(path, identity ? identity : "", ret_file);
+        return file_load(path, identity ? identity : "", ret_file);
 }
 
 int session_file_load_any(const char *path, SessionFile *ret_file) {
-        return load(path, NULL, ret_file);
+        return file_load(path, NULL, ret_file);
 }
 
-static int compose(const char *identity, const SessionFile *file, char **ret_text) {
+static int file_compose(const char *identity, const SessionFile *file, char **ret_text) {
         char boot[SD_ID128_STRING_MAX], password[PASSWORD_DIGITS + 1];
         int r = boot_id(boot);
 
@@ -166,7 +167,7 @@ static int compose(const char *identity, const SessionFile *file, char **ret_tex
 }
 
 /* Return: the errno of what is likely to go wrong here; -EIO for the rest. */
-static int errno_of(const GError *error) {
+static int file_errno(const GError *error) {
         static const int codes[] = {EACCES, EISDIR, ENOENT, ENOSPC, ENOTDIR, EROFS};
 
         for (size_t i = 0; i < G_N_ELEMENTS(codes); i++)
@@ -178,12 +179,12 @@ static int errno_of(const GError *error) {
 int session_file_save(const char *path, const char *identity, const SessionFile *file) {
         g_autoptr(GError) error = NULL;
         g_autofree char *text = NULL;
-        int r = compose(identity, file, &text);
+        int r = file_compose(identity, file, &text);
 
         if (r < 0)
                 return r;
         if (!g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0600, &error))
-                return errno_of(error);
+                return file_errno(error);
         return 0;
 }
 
@@ -195,7 +196,7 @@ int session_file_renew(const char *path, const char *identity, const SessionFile
 
         if (fd < 0)
                 return -errno;
-        r = compose(identity, file, &text);
+        r = file_compose(identity, file, &text);
         if (r < 0)
                 return r;
         n = write(fd, text, strlen(text));

@@ -37,9 +37,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "zk-private.h"
+#include "zk-handle.h"
 
 #define DEFAULT_PORT "2181"
 /* The limited broadcast address: connect() fails at once, in the kernel. */
@@ -47,9 +46,26 @@
 /* How long the answers to requests in flight are awaited before a handle is closed. */
 #define DRAIN_TIMEOUT_MS 500
 
-static bool is_port(const char *text) {
+static bool port_is_valid(const char *text) {
         return text[0] >= '1' && text[0] <= '9' && strspn(text, "0123456789") == strlen(text) &&
                strlen(text) <= 5 && strtoul(text, NULL, 10) <= UINT16_MAX;
+}
+
+void zk_handle_init(ZkHandle *handle, ZkQueue *queue, const ZkOptions *options) {
+        handle->queue = queue;
+        handle->servers = g_strdup(options->servers);
+        handle->auth = g_strdup(options->auth);
+        handle->timeout_ms = (int)MIN(options->session_timeout / USEC_PER_MSEC, (usec_t)INT32_MAX);
+        if (options->session)
+                handle->wanted = *options->session;
+}
+
+void zk_handle_clear(ZkHandle *handle) {
+        if (handle->auth)
+                explicit_bzero(handle->auth, strlen(handle->auth));
+        g_free(handle->auth);
+        g_free(handle->servers);
+        g_free(handle->addresses);
 }
 
 /* host:port, [v6]:port or host -> its two parts, in place. Return: false when it is none of these.
@@ -73,7 +89,7 @@ static bool split_server(char *server, const char **ret_host, const char **ret_p
                 *ret_port = colon + 1;
         }
         *ret_host = host;
-        return **ret_host && is_port(*ret_port);
+        return **ret_host && port_is_valid(*ret_port);
 }
 
 /* "127.0.0.1:2181"; an IPv6 address without brackets, as this library wants it. */
@@ -121,10 +137,10 @@ static char *resolve_one(char *server, GString *numeric, GArray *addresses) {
         return NULL;
 }
 
-/* Resolves zk->servers into the numeric form of the library's own syntax. One name that resolves is
+/* Resolves the servers into the numeric form of the library's own syntax. One name that resolves is
  * enough. Return: newly allocated, or NULL and *ret_fault. */
-static char *resolve(Zk *zk, char **ret_fault) {
-        g_auto(GStrv) servers = g_strsplit(zk->servers, ",", -1);
+static char *handle_resolve(ZkHandle *handle, char **ret_fault) {
+        g_auto(GStrv) servers = g_strsplit(handle->servers, ",", -1);
         g_autoptr(GString) numeric = g_string_new(NULL);
         GArray *addresses = g_array_new(FALSE, TRUE, sizeof(struct sockaddr_storage));
         g_autofree char *fault = NULL;
@@ -135,8 +151,8 @@ static char *resolve(Zk *zk, char **ret_fault) {
                 if (one && !fault)
                         fault = g_steal_pointer(&one);
         }
-        zk->n_addresses = addresses->len;
-        zk->addresses = (struct sockaddr_storage *)(void *)g_array_free(addresses, FALSE);
+        handle->n_addresses = addresses->len;
+        handle->addresses = (struct sockaddr_storage *)(void *)g_array_free(addresses, FALSE);
         if (numeric->len > 0)
                 return g_strdup(numeric->str);
         *ret_fault =
@@ -208,230 +224,212 @@ static bool same_address(const struct sockaddr_storage *a, const struct sockaddr
 }
 
 static void seal_socket(int fd, void *userdata) {
-        const Zk *zk = userdata;
+        const ZkHandle *handle = userdata;
         struct sockaddr_storage peer = {0};
         socklen_t length = sizeof(peer);
 
         if (getpeername(fd, (struct sockaddr *)&peer, &length) < 0)
                 return;
-        for (size_t i = 0; i < zk->n_addresses; i++)
-                if (same_address(&peer, &zk->addresses[i]))
+        for (size_t i = 0; i < handle->n_addresses; i++)
+                if (same_address(&peer, &handle->addresses[i]))
                         set_cloexec(fd);
 }
 
-static bool authenticate(Zk *zk, zhandle_t *handle) {
-        if (!zk->auth || zk->authenticated)
+static bool handle_authenticate(ZkHandle *handle, zhandle_t *theirs) {
+        if (!handle->auth || handle->authenticated)
                 return true;
-        zk->authenticated =
-            zoo_add_auth(handle, "digest", zk->auth, (int)strlen(zk->auth), NULL, NULL) == ZOK;
-        return zk->authenticated;
+        handle->authenticated = zoo_add_auth(theirs, "digest", handle->auth,
+                                             (int)strlen(handle->auth), NULL, NULL) == ZOK;
+        return handle->authenticated;
 }
 
 /* The library's session watcher, on its completion thread. */
-static void on_session(zhandle_t *handle, int type, int state, const char *path, void *context) {
-        Zk *zk = context;
+static void handle_on_session(zhandle_t *theirs, int type, int state, const char *path,
+                              void *context) {
+        ZkHandle *handle = context;
         ZkItem *item;
 
-        (void)path;
         if (type != ZOO_SESSION_EVENT)
                 return;
-        if (state == ZOO_CONNECTED_STATE && !authenticate(zk, handle))
+        if (state == ZOO_CONNECTED_STATE && !handle_authenticate(handle, theirs))
                 state = ZOO_AUTH_FAILED_STATE;
         item = zk_item_new(ZK_ITEM_SESSION);
         item->code = state;
-        item->handle = handle;
+        item->handle = theirs;
         if (state == ZOO_CONNECTED_STATE) {
-                const clientid_t *id = zoo_client_id(handle);
+                const clientid_t *id = zoo_client_id(theirs);
                 struct sockaddr_storage peer = {0};
                 socklen_t length = sizeof(peer);
 
-                each_descriptor(seal_socket, zk);
-                item->timeout = (usec_t)zoo_recv_timeout(handle) * USEC_PER_MSEC;
+                each_descriptor(seal_socket, handle);
+                item->timeout = (usec_t)zoo_recv_timeout(theirs) * USEC_PER_MSEC;
                 item->session.id = id->client_id;
                 memcpy(item->session.password, id->passwd, sizeof(item->session.password));
-                if (zookeeper_get_connected_host(handle, (struct sockaddr *)&peer, &length))
+                if (zookeeper_get_connected_host(theirs, (struct sockaddr *)&peer, &length))
                         item->text = format_address((struct sockaddr *)&peer, length);
         }
-        zk_post(zk, item);
+        zk_post(handle->queue, item);
 }
 
 /* Return: the handle, or NULL and *ret_fault. */
-static zhandle_t *open_handle(Zk *zk, char **ret_fault) {
+static zhandle_t *handle_open(ZkHandle *handle, char **ret_fault) {
         g_autoptr(GHashTable) pipes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        g_autofree char *numeric = resolve(zk, ret_fault);
-        clientid_t session = {.client_id = zk->wanted.id};
-        zhandle_t *handle = NULL;
+        g_autofree char *numeric = handle_resolve(handle, ret_fault);
+        clientid_t session = {.client_id = handle->wanted.id};
+        zhandle_t *theirs = NULL;
 
-        memcpy(session.passwd, zk->wanted.password, sizeof(session.passwd));
+        memcpy(session.passwd, handle->wanted.password, sizeof(session.passwd));
         if (numeric) {
                 zoo_set_debug_level(
                     ZOO_LOG_LEVEL_INFO); /* process-wide; DEBUG has a use-after-free */
                 each_descriptor(remember_pipe, pipes);
-                handle = zookeeper_init2(numeric, on_session, zk->timeout_ms,
-                                         zk->wanted.id ? &session : NULL, zk, ZOO_NO_LOG_CLIENTENV,
-                                         zk_log_line);
-                if (!handle)
+                theirs = zookeeper_init2(numeric, handle_on_session, handle->timeout_ms,
+                                         handle->wanted.id ? &session : NULL, handle,
+                                         ZOO_NO_LOG_CLIENTENV, zk_log_line);
+                if (!theirs)
                         *ret_fault = g_strdup_printf("the ZooKeeper client does not start: %s",
                                                      g_strerror(errno));
                 each_descriptor(seal_new_pipe, pipes);
         }
-        if (handle)
-                (void)zoo_set_servers_resolution_delay(handle, -1);
-        return handle;
+        if (theirs)
+                (void)zoo_set_servers_resolution_delay(theirs, -1);
+        return theirs;
 }
 
 /* The answer to the helper's own request: nobody waits for it in the loop. */
-static void on_woken(int rc, const char *value, const void *data) {
-        Zk *zk = (Zk *)data;
-
-        (void)rc;
-        (void)value;
-        pthread_mutex_lock(&zk->mutex);
-        if (--zk->in_flight == 0)
-                pthread_cond_broadcast(&zk->changed);
-        pthread_mutex_unlock(&zk->mutex);
+static void handle_on_woken(int rc, const char *value, const void *data) {
+        zk_queue_unexpect((ZkQueue *)data);
 }
 
 /* One more request, which wakes the I/O thread; when it is answered, everything before it has been
  * delivered. */
-static void wake(Zk *zk, zhandle_t *handle) {
-        pthread_mutex_lock(&zk->mutex);
-        zk->in_flight++;
-        pthread_mutex_unlock(&zk->mutex);
-        if (zoo_async(handle, "/", on_woken, zk) != ZOK)
-                on_woken(ZINVALIDSTATE, NULL, zk);
+static void handle_wake(ZkHandle *handle, zhandle_t *theirs) {
+        zk_queue_expect(handle->queue);
+        if (zoo_async(theirs, "/", handle_on_woken, handle->queue) != ZOK)
+                zk_queue_unexpect(handle->queue);
 }
 
-static void await_answers(Zk *zk) {
-        struct timespec until;
-
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += DRAIN_TIMEOUT_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000L;
-        until.tv_nsec %= 1000000000L;
-
-        pthread_mutex_lock(&zk->mutex);
-        while (zk->in_flight > 0)
-                if (pthread_cond_timedwait(&zk->changed, &zk->mutex, &until) != 0)
-                        break;
-        pthread_mutex_unlock(&zk->mutex);
-}
-
-static void close_handle(Zk *zk, zhandle_t *handle, ZkWish wish) {
+static void handle_close(ZkHandle *handle, zhandle_t *theirs, ZkWish wish) {
         /* Without a connection there is nobody to tell, so it makes no difference but for an
          * orderly end. */
-        if (wish == ZK_WISH_ABANDON || zoo_state(handle) != ZOO_CONNECTED_STATE)
-                if (zoo_set_servers(handle, NOWHERE) != ZOK) {
+        if (wish == ZK_WISH_ABANDON || zoo_state(theirs) != ZOO_CONNECTED_STATE)
+                if (zoo_set_servers(theirs, NOWHERE) != ZOK) {
                         /* No memory: rather keep the handle, and what it points to, than end the
                          * session. */
-                        (void)zk_ref(zk);
+                        (void)zk_queue_ref(handle->queue);
                         return;
                 }
-        wake(zk, handle);
-        await_answers(zk);
-        (void)zookeeper_close(handle);
+        handle_wake(handle, theirs);
+        zk_queue_await_answers(handle->queue, DRAIN_TIMEOUT_MS);
+        (void)zookeeper_close(theirs);
 }
 
-static ZkWish wish_of(Zk *zk) {
+static ZkWish handle_wish(ZkHandle *handle) {
         ZkWish wish;
 
-        pthread_mutex_lock(&zk->mutex);
-        wish = zk->wish;
-        pthread_mutex_unlock(&zk->mutex);
+        pthread_mutex_lock(&handle->queue->mutex);
+        wish = handle->wish;
+        pthread_mutex_unlock(&handle->queue->mutex);
         return wish;
 }
 
 /* Ends the helper's turn with the handle it leaves, unless a wish came meanwhile. */
-static bool finish(Zk *zk, zhandle_t *handle, ZkWish done) {
+static bool handle_finish(ZkHandle *handle, zhandle_t *theirs, ZkWish done) {
         bool through;
 
-        pthread_mutex_lock(&zk->mutex);
-        through = zk->wish == done || done != ZK_WISH_RUN;
-        zk->helper_handle = handle;
+        pthread_mutex_lock(&handle->queue->mutex);
+        through = handle->wish == done || done != ZK_WISH_RUN;
+        handle->made = theirs;
         if (through)
-                zk->helper_running = false;
-        pthread_mutex_unlock(&zk->mutex);
+                handle->running = false;
+        pthread_mutex_unlock(&handle->queue->mutex);
         return through;
 }
 
 static void *helper_main(void *userdata) {
-        Zk *zk = userdata;
-        zhandle_t *handle = zk->helper_handle;
-        ZkWish wish = wish_of(zk);
+        ZkHandle *handle = userdata;
+        zhandle_t *theirs = handle->made;
+        ZkWish wish = handle_wish(handle);
         ZkItem *item;
 
-        if (!handle && wish == ZK_WISH_RUN) {
+        if (!theirs && wish == ZK_WISH_RUN) {
                 char *fault = NULL;
 
-                handle = open_handle(zk, &fault);
+                theirs = handle_open(handle, &fault);
                 item = zk_item_new(ZK_ITEM_STARTED);
                 item->text = fault;
-                zk_post(zk, item);
-                if (finish(zk, handle, ZK_WISH_RUN)) {
-                        (void)zk_unref(zk);
+                zk_post(handle->queue, item);
+                if (handle_finish(handle, theirs, ZK_WISH_RUN)) {
+                        (void)zk_queue_unref(handle->queue);
                         return NULL;
                 }
-                wish = wish_of(zk);
+                wish = handle_wish(handle);
         }
-        if (handle)
-                close_handle(zk, handle, wish);
-        (void)finish(zk, NULL, wish);
-        zk_post(zk, zk_item_new(ZK_ITEM_CLOSED));
-        (void)zk_unref(zk);
+        if (theirs)
+                handle_close(handle, theirs, wish);
+        (void)handle_finish(handle, NULL, wish);
+        zk_post(handle->queue, zk_item_new(ZK_ITEM_CLOSED));
+        (void)zk_queue_unref(handle->queue);
         return NULL;
 }
 
 /* All signals stay with the loop's thread: the library's threads inherit the helper's mask. */
-static int thread_start(Zk *zk) {
+static int handle_start_thread(ZkHandle *handle) {
         sigset_t all, before;
         int r;
 
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
-        r = pthread_create(&zk->helper, NULL, helper_main, zk_ref(zk));
+        (void)zk_queue_ref(handle->queue);
+        r = pthread_create(&handle->helper, NULL, helper_main, handle);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         if (r != 0) {
-                (void)zk_unref(zk);
+                (void)zk_queue_unref(handle->queue);
                 return -r;
         }
-        zk->helper_joinable = true;
+        handle->joinable = true;
         return 0;
 }
 
-int zk_helper_start(Zk *zk, ZkWish wish) {
+int zk_handle_start(ZkHandle *handle, ZkWish wish) {
         bool running;
         int r;
 
-        pthread_mutex_lock(&zk->mutex);
-        running = zk->helper_running;
-        zk->helper_running = true;
-        zk->wish = wish;
-        pthread_mutex_unlock(&zk->mutex);
+        pthread_mutex_lock(&handle->queue->mutex);
+        running = handle->running;
+        handle->running = true;
+        handle->wish = wish;
+        pthread_mutex_unlock(&handle->queue->mutex);
         if (running)
                 return 0;
 
-        zk_helper_join(zk);
-        r = thread_start(zk);
+        zk_handle_join(handle);
+        r = handle_start_thread(handle);
         if (r < 0) {
-                pthread_mutex_lock(&zk->mutex);
-                zk->helper_running = false;
-                pthread_mutex_unlock(&zk->mutex);
+                pthread_mutex_lock(&handle->queue->mutex);
+                handle->running = false;
+                pthread_mutex_unlock(&handle->queue->mutex);
         }
         return r;
 }
 
-bool zk_helper_is_idle(Zk *zk) {
+bool zk_handle_is_idle(ZkHandle *handle) {
         bool idle;
 
-        pthread_mutex_lock(&zk->mutex);
-        idle = !zk->helper_running && !zk->helper_handle;
-        pthread_mutex_unlock(&zk->mutex);
+        pthread_mutex_lock(&handle->queue->mutex);
+        idle = !handle->running && !handle->made;
+        pthread_mutex_unlock(&handle->queue->mutex);
         return idle;
 }
 
-/* Only for a helper that has posted its last item: it is as good as gone. */
-void zk_helper_join(Zk *zk) {
-        if (zk->helper_joinable)
-                pthread_join(zk->helper, NULL);
-        zk->helper_joinable = false;
+void zk_handle_detach(ZkHandle *handle) {
+        if (handle->joinable)
+                pthread_detach(handle->helper);
+        handle->joinable = false;
+}
+
+void zk_handle_join(ZkHandle *handle) {
+        if (handle->joinable)
+                pthread_join(handle->helper, NULL);
+        handle->joinable = false;
 }

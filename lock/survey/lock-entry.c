@@ -1,13 +1,14 @@
-/* One contender in a survey: what its name tells, and its place in the queue. See lock-survey.h.
+/* One contender in a survey: what its name tells, and its place in the queue. See lock-entry.h.
  *
- * The rules are those of the recipes (lock.c): the order is the number's alone, and an exclusive
- * one waits for everybody before it, a shared one for the exclusive ones, one of several for as
- * many as there are slots. A single node has no queue: it is the lock.
+ * The rules are those of the recipes (lock-set.c): the order is the number's alone, and an
+ * exclusive one waits for everybody before it, a shared one for the exclusive ones, one of several
+ * for as many as there are slots. A single node has no queue: it is the lock.
  */
+#include "lock-entry.h"
+
 #include <string.h>
 
-#include "lock-private.h"
-#include "lock-survey.h"
+#include "lock-data.h"
 
 LockEntry *lock_entry_new(const char *resource, const char *directory, const char *name) {
         LockEntry *entry = g_new0(LockEntry, 1);
@@ -45,44 +46,44 @@ typedef struct Rank {
         Contender contender;
 } Rank;
 
-static bool is_single(const Rank *rank) {
+static bool rank_is_single(const Rank *rank) {
         return rank->entry->naming == LOCK_NAMING_SINGLE_NODE;
 }
 
-static bool is_unknown(const Rank *rank) {
-        return rank->contender.kind == CONTENDER_FOREIGN && !is_single(rank);
+static bool rank_is_unknown(const Rank *rank) {
+        return rank->contender.kind == CONTENDER_FOREIGN && !rank_is_single(rank);
 }
 
-static int compare_ranks(const void *a, const void *b) {
+static int rank_compare(const void *a, const void *b) {
         const Rank *x = a, *y = b;
 
-        if (is_single(x) != is_single(y))
-                return is_single(x) ? -1 : 1;
-        if (is_unknown(x) != is_unknown(y))
-                return is_unknown(x) ? 1 : -1;
+        if (rank_is_single(x) != rank_is_single(y))
+                return rank_is_single(x) ? -1 : 1;
+        if (rank_is_unknown(x) != rank_is_unknown(y))
+                return rank_is_unknown(x) ? 1 : -1;
         return contender_compare(&x->contender, &y->contender);
 }
 
 /* Return: how many of the first `n` keep that one waiting. */
-static unsigned count_in_the_way(const Rank *ranks, unsigned n, const Rank *rank) {
+static unsigned rank_count_in_the_way(const Rank *ranks, unsigned n, const Rank *rank) {
         unsigned count = 0;
 
         for (unsigned i = 0; i < n; i++)
-                if (is_single(&ranks[i]) ||
+                if (rank_is_single(&ranks[i]) ||
                     contender_is_in_the_way(rank->contender.kind, &ranks[i].contender))
                         count++;
         return count;
 }
 
-static void judge(const Rank *ranks, unsigned i, unsigned slots) {
+static void rank_judge(const Rank *ranks, unsigned i, unsigned slots) {
         LockEntry *entry = ranks[i].entry;
 
-        if (is_unknown(&ranks[i]))
+        if (rank_is_unknown(&ranks[i]))
                 return;
         entry->slots = entry->slot && slots > 0 ? slots : 1;
         entry->before = i;
         entry->foreign = entry->naming != ranks[0].entry->naming;
-        entry->holds = count_in_the_way(ranks, i, &ranks[i]) < entry->slots;
+        entry->holds = rank_count_in_the_way(ranks, i, &ranks[i]) < entry->slots;
 }
 
 void lock_entries_rank(GPtrArray *entries, unsigned slots) {
@@ -93,9 +94,9 @@ void lock_entries_rank(GPtrArray *entries, unsigned slots) {
                 contender_parse(strrchr(ranks[i].entry->path, '/') + 1, &ranks[i].contender);
         }
         if (entries->len > 0)
-                qsort(ranks, entries->len, sizeof *ranks, compare_ranks);
+                qsort(ranks, entries->len, sizeof *ranks, rank_compare);
         for (guint i = 0; i < entries->len; i++) {
                 entries->pdata[i] = ranks[i].entry;
-                judge(ranks, i, slots);
+                rank_judge(ranks, i, slots);
         }
 }

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lock-private.h"
+#include "lock-data.h"
 
 #define IN_FLIGHT_MAX 64
 /* So many answers may get lost before we give up. */
@@ -90,15 +90,15 @@ static void survey_stop(LockSurvey *survey) {
         survey->session = NULL;
 }
 
-static int compare_spots(const void *a, const void *b) {
+static int spot_compare(const void *a, const void *b) {
         const Spot *const *x = a, *const *y = b;
         int r = strcmp((*x)->resource, (*y)->resource);
 
         return r != 0 ? r : strcmp((*x)->directory, (*y)->directory);
 }
 
-static void collect(LockSurvey *survey) {
-        g_ptr_array_sort(survey->spots, compare_spots);
+static void survey_collect(LockSurvey *survey) {
+        g_ptr_array_sort(survey->spots, spot_compare);
         for (guint i = 0; i < survey->spots->len; i++) {
                 Spot *spot = survey->spots->pdata[i];
 
@@ -109,15 +109,15 @@ static void collect(LockSurvey *survey) {
 }
 
 /* The last thing that is done with a survey: its owner may free it. */
-static void finish(LockSurvey *survey, int error) {
+static void survey_finish(LockSurvey *survey, int error) {
         survey_stop(survey);
         if (error == 0)
-                collect(survey);
+                survey_collect(survey);
         survey->func(survey, error, survey->userdata);
 }
 
 /* Sends what may be sent. Return: 0, negative errno. */
-static int pump(LockSurvey *survey) {
+static int survey_pump(LockSurvey *survey) {
         while (survey->sent.length < IN_FLIGHT_MAX && survey->waiting.length > 0 &&
                session_state(survey->session) != SESSION_SUSPENDED) {
                 Ask *ask = g_queue_peek_head(&survey->waiting);
@@ -132,13 +132,13 @@ static int pump(LockSurvey *survey) {
         return 0;
 }
 
-static void go_on(LockSurvey *survey) {
-        int r = pump(survey);
+static void survey_go_on(LockSurvey *survey) {
+        int r = survey_pump(survey);
 
         if (r < 0)
-                finish(survey, r == -ENOTCONN ? r : -EIO);
+                survey_finish(survey, r == -ENOTCONN ? r : -EIO);
         else if (survey->sent.length + survey->waiting.length == 0)
-                finish(survey, 0);
+                survey_finish(survey, 0);
 }
 
 /* Takes the answered question off the books. Return: whether its answer says something; if not, it
@@ -152,11 +152,11 @@ static bool ask_is_answered(Ask *ask, const ZkReply *reply) {
                 return true;
         if (reply->code == ZK_UNKNOWN && ++survey->lost <= LOST_MAX) {
                 g_queue_push_head(&survey->waiting, ask);
-                go_on(survey);
+                survey_go_on(survey);
                 return false;
         }
         (void)ask_free(ask);
-        finish(survey, reply->code == ZK_CLOSED ? -ENOTCONN : -EIO);
+        survey_finish(survey, reply->code == ZK_CLOSED ? -ENOTCONN : -EIO);
         return false;
 }
 
@@ -164,19 +164,19 @@ static void ask_end(Ask *ask) {
         LockSurvey *survey = ask->survey;
 
         (void)ask_free(ask);
-        go_on(survey);
+        survey_go_on(survey);
 }
 
 static void ask_refused(Ask *ask) {
         LockSurvey *survey = ask->survey;
 
         (void)ask_free(ask);
-        finish(survey, -EACCES);
+        survey_finish(survey, -EACCES);
 }
 
 /* One contender. Who may not read it still may know that it is there. */
 
-static void take_entry(Ask *ask, const ZkReply *reply) {
+static void ask_take_entry(Ask *ask, const ZkReply *reply) {
         LockEntry *entry = g_steal_pointer(&ask->entry);
 
         entry->session = reply->stat.ephemeral_owner;
@@ -190,48 +190,48 @@ static void take_entry(Ask *ask, const ZkReply *reply) {
         g_ptr_array_add(ask->spot->entries, entry);
 }
 
-static int send_entry(Ask *ask, Zk *zk);
-static int send_bare_entry(Ask *ask, Zk *zk);
+static int ask_send_entry(Ask *ask, Zk *zk);
+static int ask_send_bare_entry(Ask *ask, Zk *zk);
 
-static void on_entry(const ZkReply *reply, void *userdata) {
+static void ask_on_entry(const ZkReply *reply, void *userdata) {
         Ask *ask = userdata;
 
         if (!ask_is_answered(ask, reply))
                 return;
         if (reply->code == ZK_OK)
-                take_entry(ask, reply);
-        else if (reply->code == ZK_NO_AUTH && ask->send == send_entry)
-                ask_add(ask->survey, send_bare_entry, ask->spot, g_steal_pointer(&ask->entry));
+                ask_take_entry(ask, reply);
+        else if (reply->code == ZK_NO_AUTH && ask->send == ask_send_entry)
+                ask_add(ask->survey, ask_send_bare_entry, ask->spot, g_steal_pointer(&ask->entry));
         ask_end(ask);
 }
 
-static int send_bare_entry(Ask *ask, Zk *zk) {
-        return zk_exists(zk, ask->entry->path, on_entry, ask, &ask->call, NULL, NULL, NULL);
+static int ask_send_bare_entry(Ask *ask, Zk *zk) {
+        return zk_exists(zk, ask->entry->path, ask_on_entry, ask, &ask->call, NULL, NULL, NULL);
 }
 
-static int send_entry(Ask *ask, Zk *zk) {
-        return zk_get(zk, ask->entry->path, on_entry, ask, &ask->call, NULL, NULL, NULL);
+static int ask_send_entry(Ask *ask, Zk *zk) {
+        return zk_get(zk, ask->entry->path, ask_on_entry, ask, &ask->call, NULL, NULL, NULL);
 }
 
 /* The slots of a directory. */
 
-static void on_slots(const ZkReply *reply, void *userdata) {
+static void ask_on_slots(const ZkReply *reply, void *userdata) {
         Ask *ask = userdata;
 
         if (!ask_is_answered(ask, reply))
                 return;
         if (reply->code == ZK_OK)
-                ask->spot->slots = directory_slots(reply->data, reply->data_size);
+                ask->spot->slots = data_get_slots(reply->data, reply->data_size);
         ask_end(ask);
 }
 
-static int send_slots(Ask *ask, Zk *zk) {
-        return zk_get(zk, ask->spot->directory, on_slots, ask, &ask->call, NULL, NULL, NULL);
+static int ask_send_slots(Ask *ask, Zk *zk) {
+        return zk_get(zk, ask->spot->directory, ask_on_slots, ask, &ask->call, NULL, NULL, NULL);
 }
 
 /* The queue in a directory. */
 
-static void on_queue(const ZkReply *reply, void *userdata) {
+static void ask_on_queue(const ZkReply *reply, void *userdata) {
         Ask *ask = userdata;
         bool slots = false;
 
@@ -244,19 +244,19 @@ static void on_queue(const ZkReply *reply, void *userdata) {
                     lock_entry_new(ask->spot->resource, ask->spot->directory, reply->children[i]);
 
                 slots = slots || entry->slot;
-                ask_add(ask->survey, send_entry, ask->spot, entry);
+                ask_add(ask->survey, ask_send_entry, ask->spot, entry);
         }
         if (slots)
-                ask_add(ask->survey, send_slots, ask->spot, NULL);
+                ask_add(ask->survey, ask_send_slots, ask->spot, NULL);
         ask_end(ask);
 }
 
-static int send_queue(Ask *ask, Zk *zk) {
-        return zk_get_children(zk, ask->spot->directory, on_queue, ask, &ask->call, NULL, NULL,
+static int ask_send_queue(Ask *ask, Zk *zk) {
+        return zk_get_children(zk, ask->spot->directory, ask_on_queue, ask, &ask->call, NULL, NULL,
                                NULL);
 }
 
-static void add_spot(LockSurvey *survey, const char *resource, const char *path) {
+static void survey_add_spot(LockSurvey *survey, const char *resource, const char *path) {
         Spot *spot = g_new0(Spot, 1);
 
         spot->resource = g_strdup(resource);
@@ -265,12 +265,12 @@ static void add_spot(LockSurvey *survey, const char *resource, const char *path)
                                              "/", resource, NULL);
         spot->entries = g_ptr_array_new_with_free_func(entry_destroy);
         g_ptr_array_add(survey->spots, spot);
-        ask_add(survey, send_queue, spot, NULL);
+        ask_add(survey, ask_send_queue, spot, NULL);
 }
 
 /* The resources under the parent. */
 
-static void on_parent(const ZkReply *reply, void *userdata) {
+static void ask_on_parent(const ZkReply *reply, void *userdata) {
         Ask *ask = userdata;
 
         if (!ask_is_answered(ask, reply))
@@ -281,23 +281,22 @@ static void on_parent(const ZkReply *reply, void *userdata) {
         }
         for (size_t i = 0; i < reply->n_children; i++)
                 if (!ask->survey->is_name || ask->survey->is_name(reply->children[i]))
-                        add_spot(ask->survey, reply->children[i], NULL);
+                        survey_add_spot(ask->survey, reply->children[i], NULL);
         ask_end(ask);
 }
 
-static int send_parent(Ask *ask, Zk *zk) {
-        return zk_get_children(zk, ask->survey->parent, on_parent, ask, &ask->call, NULL, NULL,
+static int ask_send_parent(Ask *ask, Zk *zk) {
+        return zk_get_children(zk, ask->survey->parent, ask_on_parent, ask, &ask->call, NULL, NULL,
                                NULL);
 }
 
-static void on_session_event(Session *session, SessionEvent event, void *userdata) {
+static void survey_on_session_event(Session *session, SessionEvent event, void *userdata) {
         LockSurvey *survey = userdata;
 
-        (void)session;
         if (event == SESSION_EVENT_LOST || event == SESSION_EVENT_CLOSED)
-                finish(survey, -ENOTCONN);
+                survey_finish(survey, -ENOTCONN);
         else if (event == SESSION_EVENT_RESUMED)
-                go_on(survey);
+                survey_go_on(survey);
 }
 
 int lock_survey_new(Session *session, const char *parent, LockNameFunc is_name,
@@ -319,14 +318,14 @@ int lock_survey_new(Session *session, const char *parent, LockNameFunc is_name,
         survey->spots = g_ptr_array_new_with_free_func(spot_destroy);
         survey->entries = g_ptr_array_new();
         survey->unreadable = g_ptr_array_new();
-        r = session_listen(session, on_session_event, survey, &survey->listener);
+        r = session_listen(session, survey_on_session_event, survey, &survey->listener);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < n_places; i++)
-                add_spot(survey, places[i].resource, places[i].path);
+                survey_add_spot(survey, places[i].resource, places[i].path);
         if (n_places == 0)
-                ask_add(survey, send_parent, NULL, NULL);
-        r = pump(survey);
+                ask_add(survey, ask_send_parent, NULL, NULL);
+        r = survey_pump(survey);
         if (r < 0)
                 return r;
         *ret_survey = g_steal_pointer(&survey);

@@ -1,0 +1,171 @@
+/* See lock-place.h. */
+#include "lock-place.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lock-barrier.h"
+#include "lock-data.h"
+
+Sight *sight_new(Place *place, const char *name, int64_t sequence) {
+        Sight *sight = g_new0(Sight, 1);
+
+        sight->place = place;
+        sight->name = g_strdup(name);
+        sight->sequence = sequence;
+        return sight;
+}
+
+Sight *sight_free(Sight *sight) {
+        if (!sight)
+                return NULL;
+        sight->call = zk_call_free(sight->call);
+        sight->watch = zk_watch_free(sight->watch);
+        g_free(sight->name);
+        g_free(sight);
+        return NULL;
+}
+
+static void sight_destroy(gpointer sight) {
+        sight_free(sight);
+}
+
+Place *place_new(Outcome *outcome, const PlaceRecipe *recipe, const char *directory,
+                 const char *resource, LockNaming naming, ContenderKind kind) {
+        Place *place = g_new0(Place, 1);
+
+        place->outcome = outcome;
+        place->recipe = recipe;
+        place->resource = resource ? g_strdup(resource) : g_path_get_basename(directory);
+        place->kind = kind;
+        place->node.naming = naming;
+        place->node.directory = g_strdup(directory);
+        place->node.uuid = contender_uuid_new(naming, outcome->options.may_downgrade);
+        place->view.ahead = g_ptr_array_new_with_free_func(sight_destroy);
+        place->view.gone = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        live_add(outcome->session, &place->node);
+        return place;
+}
+
+void place_cancel(Place *place) {
+        if (place->create)
+                place->node.unsure = true;
+        place->create = zk_call_free(place->create);
+        place->list = zk_call_free(place->list);
+        place->making.call = zk_call_free(place->making.call);
+        place->barrier = zk_call_free(place->barrier);
+        place->step = zk_call_free(place->step);
+        place->read = zk_call_free(place->read);
+        place->children = zk_watch_free(place->children);
+        place->slots.watch = zk_watch_free(place->slots.watch);
+        place->poll = sd_event_source_disable_unref(place->poll);
+        place->view.self = sight_free(place->view.self);
+        if (place->view.ahead->len > 0)
+                place->view.before = place->view.ahead->len;
+        g_ptr_array_set_size(place->view.ahead, 0);
+}
+
+void place_leave(Place *place) {
+        place_cancel(place);
+        live_remove(place->outcome->session, &place->node);
+}
+
+Place *place_free(Place *place) {
+        if (!place)
+                return NULL;
+        place_cancel(place);
+        g_ptr_array_unref(place->view.ahead);
+        g_hash_table_unref(place->view.gone);
+        g_free(place->node.path);
+        g_free(place->node.uuid);
+        g_free(place->node.directory);
+        g_free(place->resource);
+        g_free(place);
+        return NULL;
+}
+
+void place_release(Place *place) {
+        place_cancel(place);
+        if (place->outcome->session && (place->node.path || place->node.unsure))
+                place->recipe->erase(place);
+        place_forget_contender(place);
+        place->state = PLACE_IDLE;
+}
+
+void place_identify(Place *place, const ZkStat *stat) {
+        const Outcome *outcome = place->outcome;
+
+        place->node.czxid = stat->czxid;
+        place->token =
+            outcome->adopting && outcome->options.fresh_token ? stat->mzxid : stat->czxid;
+}
+
+void place_note_created(Place *place, const ZkReply *reply) {
+        g_free(place->node.path); /* of a node that somebody deleted before it was confirmed */
+        place->node.path = g_strdup(reply->path);
+        place_identify(place, &reply->stat);
+        outcome_note_clock(place->outcome, reply);
+}
+
+void place_note_data(Place *place, const ZkReply *reply) {
+        Outcome *outcome = place->outcome;
+
+        if (!data_asks_to_let_go(reply->data, reply->data_size)) {
+                if (!outcome->options.payload) /* adopted: its twin is to have the same */
+                        outcome->options.payload = g_strndup(reply->data, reply->data_size);
+        } else if (outcome->options.revocable) {
+                outcome_announce(outcome, LOCK_EVENT_REVOKED);
+        }
+}
+
+void place_forget_contender(Place *place) {
+        g_clear_pointer(&place->node.path, g_free);
+        place->node.czxid = 0;
+        place->node.unsure = false;
+}
+
+void place_hold(Place *place) {
+        place->state = PLACE_HELD;
+        place->children = zk_watch_free(place->children);
+        place->poll = sd_event_source_disable_unref(place->poll);
+        place->slots.watch = zk_watch_free(place->slots.watch);
+        place->read = zk_call_free(place->read);
+        if (!place->view.self)
+                outcome_watch_later(place->outcome);
+        place->outcome->funcs->held(place->outcome->userdata);
+}
+
+size_t place_allowance(const Place *place) {
+        /* An adopted slot was held before, and stays so if there are fewer now. */
+        if (place->kind == CONTENDER_SLOT && place->outcome->adopting)
+                return SIZE_MAX;
+        return place->kind == CONTENDER_SLOT && place->slots.number > 0 ? place->slots.number - 1
+                                                                        : 0;
+}
+
+void place_stall(Place *place) {
+        place->state = PLACE_STALLED;
+        if (place->outcome->try_only)
+                outcome_announce(place->outcome, LOCK_EVENT_TIMEOUT);
+        else
+                outcome_stall(place->outcome);
+}
+
+void place_check(Place *place, int r) {
+        if (r < 0 && r != -ENOTCONN)
+                outcome_fail(place->outcome, "cannot queue at %s: %s", place->node.directory,
+                             g_strerror(-r));
+}
+
+static void place_on_barrier(const ZkReply *reply, void *userdata) {
+        Place *place = userdata;
+
+        place->barrier = NULL;
+        place->current = barrier_is_done(reply);
+}
+
+int place_send_barrier(Place *place, Zk *zk, const char *path) {
+        place->current = false;
+        place->barrier = zk_call_free(place->barrier);
+        return barrier_send(zk, path, place_on_barrier, place, &place->barrier);
+}

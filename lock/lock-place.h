@@ -1,0 +1,148 @@
+/* Our place in one resource: what is known of it, and what its recipe does. See lock-place.c.
+ *
+ * A LockSet owns Places, one a resource, a Place owns Sights, one a node that it keeps an eye on.
+ * Replies and watch events arrive at the object that asked, and freeing that object cancels them,
+ * so no callback outlives its object.
+ */
+#pragma once
+
+#include "lock-live.h"
+#include "lock-outcome.h"
+
+typedef struct Place Place;
+
+typedef enum SightState {
+        SIGHT_UNASKED,
+        SIGHT_ASKED,   /* a request is on its way */
+        SIGHT_WATCHED, /* it exists, and a watch will tell when it does no more */
+        SIGHT_STALLED, /* the request was lost and with it the watch: ask again once connected */
+} SightState;
+
+/* A node on which we keep an eye: our own contender, or one ahead of us. */
+typedef struct Sight {
+        Place *place; /* weak: owns us */
+        char *name;
+        int64_t sequence;
+        SightState state;
+        bool watching; /* the request on its way sets a watch */
+        ZkCall *call;
+        ZkWatch *watch;
+} Sight;
+
+Sight *sight_new(Place *place, const char *name, int64_t sequence);
+Sight *sight_free(Sight *sight);
+
+typedef enum PlaceState {
+        PLACE_IDLE,      /* not begun */
+        PLACE_QUEUEING,  /* the creation is on its way */
+        PLACE_SEARCHING, /* what became of our contender is being asked */
+        PLACE_STALLED,   /* either was lost: search once connected */
+        PLACE_WAITING,
+        PLACE_HELD,
+} PlaceState;
+
+/* How one resource is taken: in a queue (lock-queue.h), or by a single node (lock-single.h). What
+ * the parts of a recipe find, they report by it. */
+typedef struct PlaceRecipe {
+        int (*begin)(Place *place);  /* sends the first flight. Return: 0 or negative errno */
+        int (*search)(Place *place); /* asks for what is current. Return: the same */
+        void (*retry)(Place *place); /* connected again: what was lost is sent again */
+        /* Something is known that was not: is it our turn? `present`: a list that just came shows
+         * our contender and all before it. */
+        void (*look)(Place *place, bool present);
+        /* A list came that is to hold our contender and everybody before it. */
+        void (*listed)(Place *place, const ZkReply *reply);
+        void (*erase)(const Place *place); /* deletes the contender, for certain */
+} PlaceRecipe;
+
+/* The directory, where a creation found none (lock-make.h). */
+typedef struct PlaceMaking {
+        ZkCall *call;
+        ZkCode made;        /* its answer */
+        unsigned attempts;  /* creations that found no directory */
+        bool no_containers; /* the server does not know them */
+} PlaceMaking;
+
+/* How many may hold it (lock-slots.h). */
+typedef struct PlaceSlots {
+        unsigned number;   /* 0 while that is not known (adoption) */
+        unsigned replaced; /* the number that we wrote ours over, until nobody counts with it */
+        ZkCode code;       /* the directory's answer */
+        int32_t version;
+        unsigned said; /* by the directory; 0: it says nothing of slots */
+        ZkWatch *watch;
+} PlaceSlots;
+
+/* Who is before us (lock-watch.h). */
+typedef struct PlaceView {
+        Sight *self;      /* our own contender */
+        GPtrArray *ahead; /* of Sight: those before us that matter and are not known to be gone, the
+                             nearest last */
+        GHashTable *gone; /* names seen deleted: final, whatever an older list still says */
+        unsigned doubt;   /* that many beyond those to be watched are to be asked about as well */
+        size_t before;    /* how many there were when the place was given up, for messages */
+        bool by_list;     /* somebody ahead cannot be watched */
+        bool look_twice;  /* a writer ahead may leave a twin: search before taking the lock */
+        bool mark_wanted; /* somebody is gone of whom the directory's mark may tell more */
+        unsigned seen_on; /* the connection on which our own contender was seen last */
+} PlaceView;
+
+struct Place {
+        Outcome *outcome; /* weak: its set's */
+        const PlaceRecipe *recipe;
+        char *resource; /* the name that it was asked by, or the last component of the directory */
+        ContenderKind kind;
+        PlaceState state;
+        LiveNode node; /* our contender */
+        int64_t token; /* see lock-token.c; a twin changes it not */
+        PlaceMaking making;
+        PlaceSlots slots;
+        PlaceView view;
+
+        ZkCall *create, *list, *barrier;
+        ZkCall *step;      /* down from exclusive to shared */
+        ZkCall *read;      /* of the directory's data, or its declaration; a single node's own */
+        ZkWatch *children; /* of the directory */
+        sd_event_source *poll;
+        ZkCode created; /* the answer to `create` */
+        bool current;   /* the answer to `barrier` came: what was asked after it is current */
+        bool read_lost; /* ask again once connected */
+        bool waited;    /* somebody was before us: others may be behind */
+        bool first;     /* nobody kept us waiting when our contender was made */
+        bool used_up;   /* the directory's numbers are: begin it anew when it is empty */
+        bool stepping;  /* down from exclusive to shared */
+};
+
+Place *place_new(Outcome *outcome, const PlaceRecipe *recipe, const char *directory,
+                 const char *resource, LockNaming naming, ContenderKind kind);
+Place *place_free(Place *place);
+/* Cancels what is on its way; contenders stay where they are. */
+void place_cancel(Place *place);
+/* The session is over for it: cancels, and stands in it no more. */
+void place_leave(Place *place);
+/* Cancels, and deletes the contender for certain. */
+void place_release(Place *place);
+
+/* Our contender is the node of that stat. */
+void place_identify(Place *place, const ZkStat *stat);
+/* The contender is made: what the answer tells of it. */
+void place_note_created(Place *place, const ZkReply *reply);
+/* Our own contender was read; tells a revocation. */
+void place_note_data(Place *place, const ZkReply *reply);
+/* There is no such contender (any more). */
+void place_forget_contender(Place *place);
+/* Return: how many may be before us when it is our turn. */
+size_t place_allowance(const Place *place);
+/* It is ours. */
+void place_hold(Place *place);
+/* What was sent was lost: searches once connected. */
+void place_stall(Place *place);
+/* Turns what a request could not be sent for into a fault, but for the end of the session, which is
+ * about to be told. */
+void place_check(Place *place, int r);
+/* Sends a barrier, after which `current` is set. Return: 0 or negative errno. */
+int place_send_barrier(Place *place, Zk *zk, const char *path);
+
+static inline Zk *place_zk(const Place *place) {
+        return session_zk(place->outcome->session);
+}
