@@ -174,7 +174,8 @@ static bool on_server_frame(Stream *stream, uint8_t *frame, size_t length) {
                 return on_answer(stream->link, frame, length);
         stream->begun = true;
         if (stream->link->proxy->grant_ms > 0) /* behind the protocol's version */
-                set_number_at(frame, 4, (int32_t)stream->link->proxy->grant_ms);
+                set_number_at(frame, 4,
+                              MIN(number_at(frame, 4), (int32_t)stream->link->proxy->grant_ms));
         return true;
 }
 

@@ -61,8 +61,8 @@ void proxy_cut(Proxy *proxy);
 void proxy_admit(Proxy *proxy, bool admit);
 /* Where connections made later lead. */
 void proxy_retarget(Proxy *proxy, const char *target);
-/* Connections made later are told this session timeout, whatever the server grants; 0: what it
- * grants. */
+/* Connections made later are told this session timeout, where the server grants a longer one; 0:
+ * what it grants. */
 void proxy_grant(Proxy *proxy, unsigned timeout_ms);
 
 /* What becomes of the next `times` requests of that kind. One order at a time, and one such request

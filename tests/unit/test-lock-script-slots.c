@@ -132,10 +132,15 @@ Test(lock_script_slots, nobody_is_let_in_while_a_changed_number_is_read) {
 }
 
 Test(lock_script_slots, nobody_is_let_in_while_a_changed_number_is_asked_for_again) {
+        ZkWatch *slots, *first = NULL;
         Script script = {0};
 
         script_open(&script);
-        port_reply(fewer_and_one_less(&script), (ZkReply){.code = ZK_UNKNOWN});
+        slots = queue_as_the_fourth(&script, &first);
+        slots->func(ZK_WATCH_CHANGED, DIRECTORY, slots->userdata);
+        answer(&script, REQUEST_GET, ZK_UNKNOWN);
+        first->func(ZK_WATCH_DELETED, first->path, first->userdata);
+        (void)sd_event_run(script.event, 0);
         cr_assert_eq(script.events[LOCK_EVENT_HELD], 0, "the third of two");
         port_reply(expect(&script, REQUEST_GET), node_of(0, THREE));
         script_await(&script, LOCK_EVENT_HELD);

@@ -161,3 +161,58 @@ Test(lock_script_tokens, who_steps_down_after_an_adoption_keeps_the_payload) {
         step_down(&(LockOptions){.payload = "new"}, "__REVOKE__", "new");
         step_down(NULL, "__REVOKE__", "");
 }
+
+/* Somebody has written to the contender. Return: the read of what it says. */
+static ZkCall *draw_too_late(Script *script) {
+        ask_freshly(script, CZXID + 2);
+        port_reply(expect_draw(script), (ZkReply){.code = ZK_BAD_VERSION});
+        /* The watch on our own contender comes when it comes. */
+        for (;;) {
+                ZkCall *read = expect(script, REQUEST_GET);
+
+                if (!read->watch)
+                        return read;
+                port_reply(read, node_of(port()->session.id, ""));
+        }
+}
+
+Test(lock_script_tokens, who_was_written_to_draws_for_the_version_that_it_finds) {
+        Script script = {0};
+        ZkReply found;
+        ZkCall *draw;
+
+        script_open(&script);
+        found = node_of(port()->session.id, "anything");
+        found.stat.version = 3;
+        port_reply(draw_too_late(&script), found);
+        draw = expect_draw(&script);
+        cr_assert_eq(draw->version, 3);
+        port_reply(draw, (ZkReply){.code = ZK_OK, .stat = {.mzxid = CZXID + 8}});
+        script_await(&script, LOCK_EVENT_HELD);
+        cr_assert_eq(lock_set_fencing_token(script.set), CZXID + 8);
+        script_close(&script);
+}
+
+Test(lock_script_tokens, a_read_whose_answer_is_lost_is_followed_by_another_draw) {
+        Script script = {0};
+
+        script_open(&script);
+        port_reply(draw_too_late(&script), (ZkReply){.code = ZK_UNKNOWN});
+        port_reply(expect_draw(&script), (ZkReply){.code = ZK_OK, .stat = {.mzxid = CZXID + 8}});
+        script_await(&script, LOCK_EVENT_HELD);
+        script_close(&script);
+}
+
+/* The end of the session is about to be told. */
+Test(lock_script_tokens, a_read_that_the_end_of_the_session_answers_is_no_fault) {
+        Script script = {0};
+        ZkCall *call;
+
+        script_open(&script);
+        port_reply(draw_too_late(&script), (ZkReply){.code = ZK_CLOSED});
+        while ((call = script_next(&script, QUIET)))
+                port_reply(call, node_of(port()->session.id, ""));
+        cr_assert_eq(script.events[LOCK_EVENT_FAILED], 0);
+        cr_assert_str_eq(lock_set_fault(script.set), "");
+        script_close(&script);
+}

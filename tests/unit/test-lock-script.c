@@ -254,3 +254,62 @@ Test(lock_script, one_bad_request_among_several_queues_for_none) {
         cr_assert_eq(n_requests, before);
         script_close(&script);
 }
+
+/* Before us stand `n` writers that leave no twin, numbered from 0. */
+static void acquire_behind_many(Script *script, unsigned n) {
+        g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+        ZkCall *create = acquire(script);
+
+        for (unsigned i = 0; i < n; i++)
+                g_ptr_array_add(names,
+                                g_strdup_printf("_c_01234567-89ab-8def-8123-456789abcdef-__WRIT__"
+                                                "000000000%u",
+                                                i));
+        g_ptr_array_add(names, g_strdup(contender_name(script)));
+        g_ptr_array_add(names, NULL);
+        port_reply(create, (ZkReply){.code = ZK_OK, .path = script->contender, .stat = own_stat()});
+        port_reply(expect(script, REQUEST_LIST), list_of((const char *const *)names->pdata));
+}
+
+static ZkCall *expect_read(Script *script, const char *number) {
+        ZkCall *call = expect(script, REQUEST_GET);
+
+        cr_assert(g_str_has_suffix(call->path, number), "%s", call->path);
+        return call;
+}
+
+/* What the second of two answers says may make the question superfluous. */
+Test(lock_script, who_doubts_asks_further_only_once_all_answers_are_there) {
+        Script script = {0};
+        ZkCall *nearest, *next;
+
+        script_open(&script);
+        acquire_behind_many(&script, 6);
+        nearest = expect_read(&script, "0000000005");
+        next = expect_read(&script, "0000000004");
+        port_reply(nearest, (ZkReply){.code = ZK_NO_NODE});
+        port_reply(expect_read(&script, "0000000007"), node_of(port()->session.id, ""));
+        expect_quiet(&script);
+        port_reply(next, (ZkReply){.code = ZK_OK, .stat = {.czxid = 5}});
+        port_reply(expect_read(&script, "0000000003"), (ZkReply){.code = ZK_OK});
+        expect_quiet(&script);
+        cr_assert_eq(script.events[LOCK_EVENT_HELD], 0);
+        script_close(&script);
+}
+
+/* It stands for all that is known, and the session lives. */
+Test(lock_script, who_holds_and_cannot_look_at_his_contender_goes_on_and_tries_again) {
+        Script script = {0};
+        ZkCall *create;
+
+        script_open(&script);
+        create = acquire(&script);
+        port_reply(create, (ZkReply){.code = ZK_OK, .path = script.contender, .stat = own_stat()});
+        answer_list(&script, contender_name(&script));
+        script_await(&script, LOCK_EVENT_HELD);
+        answer(&script, REQUEST_GET, ZK_FAULT);
+        port_reply(expect_read(&script, "0000000007"), node_of(port()->session.id, ""));
+        expect_quiet(&script);
+        cr_assert_eq(script.events[LOCK_EVENT_FAILED] + script.events[LOCK_EVENT_LOST], 0);
+        script_close(&script);
+}

@@ -1,0 +1,54 @@
+/* What the port makes of the library's codes and of the lines of its log. */
+#include <criterion/criterion.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "zk-request.h"
+
+/* What is not certain must be asked again, and never be taken for a refusal. */
+Test(zk_inside, what_may_have_been_done_or_is_worth_another_try_is_unknown) {
+        static const int unknown[] = {ZCONNECTIONLOSS, ZOPERATIONTIMEOUT, ZRUNTIMEINCONSISTENCY,
+                                      ZSESSIONMOVED,   ZNOTREADONLY,      ZTHROTTLEDOP};
+        static const int closed[] = {ZCLOSING, ZINVALIDSTATE, ZSESSIONEXPIRED, ZAUTHFAILED,
+                                     ZSESSIONCLOSEDREQUIRESASLAUTH};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(unknown); i++)
+                cr_assert_eq(zk_code_from_error(unknown[i]), ZK_UNKNOWN, "%d", unknown[i]);
+        for (size_t i = 0; i < G_N_ELEMENTS(closed); i++)
+                cr_assert_eq(zk_code_from_error(closed[i]), ZK_CLOSED, "%d", closed[i]);
+        cr_assert_eq(zk_code_from_error(ZOK), ZK_OK);
+        cr_assert_eq(zk_code_from_error(ZNOAUTH), ZK_NO_AUTH);
+        cr_assert_eq(zk_code_from_error(ZBADARGUMENTS), ZK_FAULT);
+}
+
+static void ignore(void *owner) {
+        (void)owner;
+}
+
+Test(zk_inside, a_line_of_the_log_is_one_step_less_urgent_than_it_says) {
+        static const struct {
+                const char *line, *text;
+                int priority;
+        } lines[] = {
+            {"2024-05-01 10:00:00,1:77(0x7f):ZOO_ERROR@f@1: broken", "broken", LOG_WARNING},
+            {"2024-05-01 10:00:00,1:77(0x7f):ZOO_WARN@f@1: slow: 3", "slow: 3", LOG_INFO},
+            {"2024-05-01 10:00:00,1:77(0x7f):ZOO_INFO@f@1: hello", "hello", LOG_DEBUG},
+            {"anything", "anything", LOG_DEBUG},
+        };
+        ZkQueue queue = {0};
+
+        cr_assert_eq(zk_queue_init(&queue, ignore, NULL), 0);
+        zk_log_register(&queue);
+        for (size_t i = 0; i < G_N_ELEMENTS(lines); i++) {
+                ZkItem *item;
+
+                zk_log_line(lines[i].line);
+                zk_take(&queue);
+                item = g_queue_pop_head(&queue.taken);
+                cr_assert_eq(item->code, lines[i].priority, "%s: %d", lines[i].line, item->code);
+                cr_assert_str_eq(item->text, lines[i].text);
+                zk_item_free(item);
+        }
+        zk_log_unregister(&queue);
+        zk_queue_clear(&queue);
+}
