@@ -225,9 +225,9 @@ void zookeeper_server_kill(ZooKeeperServer *server) {
         server->pid = 0;
 }
 
-void zookeeper_server_set_tick(ZooKeeperServer *server, unsigned tick_ms) {
+void zookeeper_server_configure(ZooKeeperServer *server, unsigned tick_ms, const char *lines) {
         server->tick_ms = tick_ms;
-        write_configuration(server, "");
+        write_configuration(server, lines);
 }
 
 void zookeeper_server_freeze(ZooKeeperServer *server) {

@@ -36,8 +36,9 @@ void zookeeper_server_kill(ZooKeeperServer *server);
 void zookeeper_server_start(ZooKeeperServer *server);
 /* Removes the data of a server that was killed: started again, it knows no session and no node. */
 void zookeeper_server_wipe(ZooKeeperServer *server);
-/* Changes the tick of one that was killed: started again, it counts with that. */
-void zookeeper_server_set_tick(ZooKeeperServer *server, unsigned tick_ms);
+/* Changes the tick and the further lines of one that was killed: started again, it counts with
+ * them. */
+void zookeeper_server_configure(ZooKeeperServer *server, unsigned tick_ms, const char *lines);
 /* SIGSTOP and SIGCONT. */
 void zookeeper_server_freeze(ZooKeeperServer *server);
 void zookeeper_server_thaw(ZooKeeperServer *server);

@@ -34,18 +34,16 @@ static void check_deadline(Peer *peer, usec_t timeout, usec_t least_timeout) {
                              &(Lease){peer, deadline_lease(&longer, timeout)}, SESSION_LIMIT));
 }
 
-/* What that server grants at most, since it is started anew meanwhile. */
-#define VERY_LONG (2 * SESSION_LONG)
-
 Test(session_tick, a_tick_longer_than_configured_makes_the_deadline_earlier, .timeout = 120) {
-        ZooKeeperServer *server = zookeeper_server_new(2 * ZOOKEEPER_TICK_MS);
+        ZooKeeperServer *server =
+            zookeeper_server_new_with(2 * ZOOKEEPER_TICK_MS, SESSION_PATIENT_LINES);
         Peer peer = {0};
         int64_t id;
 
         peer_prepare(&peer);
-        peer_start(&peer, zookeeper_server_address(server), VERY_LONG);
+        peer_start(&peer, zookeeper_server_address(server), SESSION_PATIENT);
         cr_assert(peer_await(&peer, SESSION_EVENT_CONNECTED));
-        check_deadline(&peer, VERY_LONG, 4 * SESSION_TICK);
+        check_deadline(&peer, SESSION_PATIENT, 4 * SESSION_TICK);
         cr_assert_eq(peer_count_lines(&peer, LONGER_TICK "2s, so their tick is taken to be 1s"), 1,
                      "%s", peer.log->str);
         cr_assert_eq(peer_count_lines(&peer, ESTABLISHED), 2);
@@ -55,7 +53,7 @@ Test(session_tick, a_tick_longer_than_configured_makes_the_deadline_earlier, .ti
         cr_assert(peer_await(&peer, SESSION_EVENT_SUSPENDED));
         zookeeper_server_start(server);
         cr_assert(peer_await(&peer, SESSION_EVENT_RESUMED));
-        check_deadline(&peer, VERY_LONG, 4 * SESSION_TICK);
+        check_deadline(&peer, SESSION_PATIENT, 4 * SESSION_TICK);
         cr_assert_eq(peer_count_lines(&peer, ESTABLISHED), 4, "%s", peer.log->str);
         cr_assert_eq(peer_count_lines(&peer, LONGER_TICK), 1, "%s", peer.log->str);
 
@@ -64,10 +62,10 @@ Test(session_tick, a_tick_longer_than_configured_makes_the_deadline_earlier, .ti
         session_detach(peer.session);
         cr_assert(peer_await(&peer, SESSION_EVENT_CLOSED));
         peer.session = session_free(peer.session);
-        peer_start(&peer, zookeeper_server_address(server), VERY_LONG);
+        peer_start(&peer, zookeeper_server_address(server), SESSION_PATIENT);
         cr_assert(peer_await(&peer, SESSION_EVENT_ATTACHED));
         cr_assert_eq(session_id(peer.session), id);
-        check_deadline(&peer, VERY_LONG, 4 * SESSION_TICK);
+        check_deadline(&peer, SESSION_PATIENT, 4 * SESSION_TICK);
         cr_assert_eq(peer_count_lines(&peer, LONGER_TICK), 2, "each process says it once");
         peer_stop(&peer);
         peer_clear(&peer);
@@ -76,18 +74,18 @@ Test(session_tick, a_tick_longer_than_configured_makes_the_deadline_earlier, .ti
 
 /* It was started anew with another configuration, or is another one. */
 static void reconnect_with_tick(unsigned tick_ms, unsigned new_tick_ms, usec_t least_timeout) {
-        ZooKeeperServer *server = zookeeper_server_new(tick_ms);
+        ZooKeeperServer *server = zookeeper_server_new_with(tick_ms, SESSION_PATIENT_LINES);
         Peer peer = {0};
 
         peer_prepare(&peer);
-        peer_start(&peer, zookeeper_server_address(server), SESSION_LONG);
+        peer_start(&peer, zookeeper_server_address(server), SESSION_PATIENT);
         cr_assert(peer_await(&peer, SESSION_EVENT_CONNECTED));
         zookeeper_server_kill(server);
         cr_assert(peer_await(&peer, SESSION_EVENT_SUSPENDED));
-        zookeeper_server_set_tick(server, new_tick_ms);
+        zookeeper_server_configure(server, new_tick_ms, SESSION_PATIENT_LINES);
         zookeeper_server_start(server);
-        cr_assert(peer_await(&peer, SESSION_EVENT_RESUMED));
-        check_deadline(&peer, SESSION_LONG, least_timeout);
+        cr_assert(peer_await(&peer, SESSION_EVENT_RESUMED), "%s", peer.log->str);
+        check_deadline(&peer, SESSION_PATIENT, least_timeout);
         cr_assert_eq(peer_count_lines(&peer, LONGER_TICK "2s, so their tick is taken to be 1s"), 1,
                      "%s", peer.log->str);
         peer_stop(&peer);

@@ -56,14 +56,15 @@ Test(session, freed_session_is_abandoned_not_closed) {
         peer_clear(&peer);
 }
 
-Test(session, restarted_server_is_suspended_and_resumed) {
-        ZooKeeperServer *server = zookeeper_server_new(ZOOKEEPER_TICK_MS);
+Test(session, restarted_server_is_suspended_and_resumed, .timeout = 120) {
+        ZooKeeperServer *server =
+            zookeeper_server_new_with(ZOOKEEPER_TICK_MS, SESSION_PATIENT_LINES);
         Peer peer = {0};
         usec_t before;
         int64_t id;
 
         peer_prepare(&peer);
-        peer_start(&peer, zookeeper_server_address(server), SESSION_LONG);
+        peer_start(&peer, zookeeper_server_address(server), SESSION_PATIENT);
         cr_assert(peer_await(&peer, SESSION_EVENT_CONNECTED));
         id = session_id(peer.session);
         cr_assert_eq(peer_create_ephemeral(&peer, "/suspended"), ZK_OK);

@@ -137,6 +137,7 @@ Test(lock_script_slots, nobody_is_let_in_while_a_changed_number_is_asked_for_aga
 
         script_open(&script);
         slots = queue_as_the_fourth(&script, &first);
+        cr_assert_not_null(first);
         slots->func(ZK_WATCH_CHANGED, DIRECTORY, slots->userdata);
         answer(&script, REQUEST_GET, ZK_UNKNOWN);
         first->func(ZK_WATCH_DELETED, first->path, first->userdata);
