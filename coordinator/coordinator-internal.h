@@ -5,8 +5,6 @@
 #include "coordinator.h"
 
 void coordinator_for_all_jobs(Coordinator *coordinator, void (*func)(ScheduledJob *));
-void coordinator_for_all_runs(Coordinator *coordinator, void (*func)(Run *));
-void coordinator_stop_all_runs(Coordinator *coordinator, const char *why);
 
 /* The daemon is stopping and one of its reasons to wait may be gone: closes the session when
  * nothing of ours runs any more. */

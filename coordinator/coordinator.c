@@ -27,7 +27,7 @@
 #include "recovery.h"
 #include "requests.h"
 #include "resource.h"
-#include "run.h"
+#include "runs.h"
 #include "scheduled-job.h"
 #include "secret.h"
 #include "settle.h"
@@ -56,36 +56,11 @@ static GPtrArray *all_jobs(const Coordinator *coordinator) {
         return jobs;
 }
 
-static GPtrArray *all_runs(const Coordinator *coordinator) {
-        GPtrArray *runs = g_ptr_array_new();
-        GHashTableIter iterator;
-        gpointer run;
-
-        g_hash_table_iter_init(&iterator, coordinator->runs);
-        while (g_hash_table_iter_next(&iterator, NULL, &run))
-                g_ptr_array_add(runs, run);
-        return runs;
-}
-
 void coordinator_for_all_jobs(Coordinator *coordinator, void (*func)(ScheduledJob *)) {
         g_autoptr(GPtrArray) jobs = all_jobs(coordinator);
 
         for (guint i = 0; i < jobs->len; i++)
                 func(jobs->pdata[i]);
-}
-
-void coordinator_for_all_runs(Coordinator *coordinator, void (*func)(Run *)) {
-        g_autoptr(GPtrArray) runs = all_runs(coordinator);
-
-        for (guint i = 0; i < runs->len; i++)
-                func(runs->pdata[i]);
-}
-
-void coordinator_stop_all_runs(Coordinator *coordinator, const char *why) {
-        g_autoptr(GPtrArray) runs = all_runs(coordinator);
-
-        for (guint i = 0; i < runs->len; i++)
-                run_stop(runs->pdata[i], true, why);
 }
 
 /* ---- jobs, some at a time ---- */
@@ -143,12 +118,10 @@ void coordinator_wait_to_claim(Coordinator *coordinator) {
 /* ---- whether anything may begin ---- */
 
 static bool has_run_without_session(const Coordinator *coordinator) {
-        GHashTableIter iterator;
-        gpointer value;
+        g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
 
-        g_hash_table_iter_init(&iterator, coordinator->runs);
-        while (g_hash_table_iter_next(&iterator, NULL, &value)) {
-                const Run *run = value;
+        for (guint i = 0; i < runs->len; i++) {
+                const Run *run = runs->pdata[i];
                 if (run->session_lost && run->phase < RUN_PHASE_SETTLING)
                         return true;
         }
@@ -164,7 +137,7 @@ static MemberBusy busy_look(MemberBusy told, void *userdata) {
                 return MEMBER_STOPPING;
         if (leftovers_left(coordinator->leftovers) || has_run_without_session(coordinator))
                 return MEMBER_ENDING;
-        if (places_is_full(coordinator->places, g_hash_table_size(coordinator->runs)) &&
+        if (places_is_full(coordinator->places, runs_count(coordinator->runs)) &&
             (told == MEMBER_FULL || places_in_line(coordinator->places) > 0))
                 return MEMBER_FULL;
         return MEMBER_FREE;
@@ -315,7 +288,8 @@ static void members_on_registered(void *userdata) {
  * found again by now. One whose record cannot be read while its unit runs keeps all of them. */
 static void delete_left_contenders(Coordinator *coordinator) {
         g_autoptr(GPtrArray) directories = g_ptr_array_new_with_free_func(g_free),
-                             keep = g_ptr_array_new_with_free_func(g_free);
+                             keep = g_ptr_array_new_with_free_func(g_free),
+                             runs = runs_list(coordinator->runs);
         g_autofree char *parent = path_locks(coordinator->config->root);
         GHashTableIter iterator;
         gpointer value;
@@ -334,9 +308,8 @@ static void delete_left_contenders(Coordinator *coordinator) {
         }
         command_locks_keep(coordinator->command_locks, directories, keep);
         g_ptr_array_add(directories, NULL);
-        g_hash_table_iter_init(&iterator, coordinator->runs);
-        while (g_hash_table_iter_next(&iterator, NULL, &value))
-                for (char **path = ((Run *)value)->record->locks; path && *path; path++)
+        for (guint i = 0; i < runs->len; i++)
+                for (char **path = ((Run *)runs->pdata[i])->record->locks; path && *path; path++)
                         g_ptr_array_add(keep, g_strdup(*path));
         g_ptr_array_add(keep, NULL);
         (void)lock_sweep(coordinator->session, (const char *const *)directories->pdata,
@@ -393,7 +366,7 @@ static void session_begin(Coordinator *coordinator) {
         leftovers_end(coordinator->leftovers, LEFTOVERS_UNCLAIMED, false,
                       "nothing stands open for it in ZooKeeper");
         if (node_is_ending(coordinator->node)) {
-                coordinator_for_all_runs(coordinator, run_session_ready);
+                runs_for_all(coordinator->runs, run_session_ready);
                 coordinator_stop_found_runs(coordinator);
                 return;
         }
@@ -401,7 +374,7 @@ static void session_begin(Coordinator *coordinator) {
         orphans_start(coordinator->orphans);
         housekeeping_start(coordinator->housekeeping);
         requests_start(coordinator->requests);
-        coordinator_for_all_runs(coordinator, run_session_ready);
+        runs_for_all(coordinator->runs, run_session_ready);
         coordinator_sweep_jobs(coordinator, JOB_SWEEP_BEGIN);
         coordinator_withdraw_removed(coordinator);
 }
@@ -437,11 +410,13 @@ static void members_on_left(const char *node, void *userdata) {
                 orphans_node_left(coordinator->orphans, node);
 }
 
-void coordinator_undoubted(Coordinator *coordinator) {
-        sweep_queues(coordinator);
+static void recovery_on_undoubted(void *userdata) {
+        sweep_queues(userdata);
 }
 
-void coordinator_leftovers_changed(Coordinator *coordinator) {
+static void leftovers_on_changed(void *userdata) {
+        Coordinator *coordinator = userdata;
+
         if (!leftovers_busy(coordinator->leftovers))
                 session_phase(coordinator, SESSION_PHASE_LEFTOVERS_GONE);
         sweep_queues(coordinator);
@@ -476,7 +451,7 @@ static void session_forget(Coordinator *coordinator) {
         withdrawals_reset(coordinator->withdrawals);
         coordinator->waiters = waiters_free(coordinator->waiters);
         coordinator_for_all_jobs(coordinator, scheduled_job_reset);
-        coordinator_for_all_runs(coordinator, run_session_lost);
+        runs_for_all(coordinator->runs, run_session_lost);
         leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, true,
                       "the ZooKeeper session was lost");
         command_locks_session_lost(coordinator->command_locks);
@@ -508,7 +483,7 @@ static void session_continue(Coordinator *coordinator) {
         command_locks_session_ready(coordinator->command_locks);
         requests_start(coordinator->requests);
         orphans_start(coordinator->orphans);
-        coordinator_for_all_runs(coordinator, run_session_ready);
+        runs_for_all(coordinator->runs, run_session_ready);
         coordinator_sweep_jobs(coordinator, JOB_SWEEP_CONSIDER);
 }
 
@@ -543,20 +518,20 @@ static void session_phase(Coordinator *coordinator, SessionPhaseEvent event) {
         }
 }
 
-void coordinator_recovered(Coordinator *coordinator) {
-        session_phase(coordinator, SESSION_PHASE_RECOVERED);
+static void recovery_on_recovered(void *userdata) {
+        session_phase(userdata, SESSION_PHASE_RECOVERED);
 }
 
 static void session_stop(Coordinator *coordinator) {
         const LogAbout about = {.message_id = MESSAGE_STOPPING_RUNS};
         const char *why = "ZooKeeper did not answer, and the locks would not have outlived the run";
 
-        if (g_hash_table_size(coordinator->runs) > 0)
+        if (runs_count(coordinator->runs) > 0)
                 log_warning(&about,
                             "no answer from ZooKeeper: stopping %u runs, so that they are gone "
                             "before their locks are",
-                            g_hash_table_size(coordinator->runs));
-        coordinator_stop_all_runs(coordinator, why);
+                            runs_count(coordinator->runs));
+        runs_stop_all(coordinator->runs, why);
         leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, false, why);
         command_locks_session_stop(coordinator->command_locks);
 }
@@ -606,23 +581,10 @@ static void on_session(Session *session, SessionEvent event, void *userdata) {
 
 /* ---- the end of a run ---- */
 
-static int on_settled_run(sd_event_source *source, uint64_t usec, void *userdata) {
+static void runs_on_settled(const char *name, void *userdata) {
         Coordinator *coordinator = userdata;
+        ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, name);
 
-        coordinator->reaper = sd_event_source_disable_unref(coordinator->reaper);
-        g_ptr_array_set_size(coordinator->settled, 0);
-        return 0;
-}
-
-void coordinator_run_settled(Coordinator *coordinator, Run *run) {
-        ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, run->record->job);
-
-        /* We are inside a callback of the run's own settle: it is freed from the loop. */
-        g_hash_table_steal(coordinator->runs, run->key);
-        g_ptr_array_add(coordinator->settled, run);
-        if (!coordinator->reaper)
-                (void)sd_event_add_time(coordinator->event, &coordinator->reaper, CLOCK_MONOTONIC,
-                                        0, 1, on_settled_run, coordinator);
         if (node_is_ending(coordinator->node))
                 coordinator_close_when_idle(coordinator);
         else if (job)
@@ -635,7 +597,7 @@ void coordinator_give_places(Coordinator *coordinator) {
 
         if (node_is_ending(coordinator->node))
                 return;
-        while ((name = places_next(coordinator->places, g_hash_table_size(coordinator->runs)))) {
+        while ((name = places_next(coordinator->places, runs_count(coordinator->runs)))) {
                 ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, name);
                 if (job)
                         scheduled_job_hurry(job);
@@ -659,10 +621,6 @@ int coordinator_load_config(const char *path, DaemonConfig **ret_config) {
 
 static void destroy_job(void *job) {
         scheduled_job_free(job);
-}
-
-static void destroy_run(void *run) {
-        run_free(run);
 }
 
 /* What the client library says of itself is for debugging; the session's own lines are for people.
@@ -767,7 +725,11 @@ static Settler *new_settler(Coordinator *coordinator) {
         return settler;
 }
 
-static uint32_t housekeeping_rank(const char *key, void *userdata) {
+static bool orphans_is_member(const char *node, void *userdata) {
+        return members_contains(((Coordinator *)userdata)->members, node);
+}
+
+static uint32_t member_rank(const char *key, void *userdata) {
         return coordinator_member_rank(userdata, key);
 }
 
@@ -775,8 +737,31 @@ static void housekeeping_measure_clock(void *userdata) {
         coordinator_measure_clock(userdata);
 }
 
-static const HousekeepingEvents housekeeping_events = {housekeeping_rank,
-                                                       housekeeping_measure_clock};
+static const HousekeepingEvents housekeeping_events = {member_rank, housekeeping_measure_clock};
+static const OrphansEvents orphans_events = {orphans_is_member, member_rank};
+static const RecoveryEvents recovery_events = {recovery_on_recovered, recovery_on_undoubted};
+
+static void open_runs(Coordinator *coordinator) {
+        Node *node = coordinator->node;
+        LeftoversParts parts;
+
+        coordinator->ended_units = ended_units_new(node->runtime_dir);
+        coordinator->runs = runs_new(node, coordinator->units, coordinator->settler,
+                                     coordinator->ended_units, runs_on_settled, coordinator);
+        coordinator->recovery = recovery_new(node, coordinator->units, coordinator->runs,
+                                             &recovery_events, coordinator);
+        parts = (LeftoversParts){.units = coordinator->units,
+                                 .jobset = coordinator->jobset,
+                                 .runs = coordinator->runs,
+                                 .recovery = coordinator->recovery,
+                                 .ended = coordinator->ended_units,
+                                 .event = coordinator->event,
+                                 .changed = leftovers_on_changed,
+                                 .userdata = coordinator};
+        coordinator->leftovers = leftovers_new(&parts);
+        coordinator->orphans =
+            orphans_new(node, coordinator->settler, &orphans_events, coordinator);
+}
 
 static void open_members(Coordinator *coordinator) {
         static const MembersEvents events = {
@@ -803,7 +788,9 @@ static int open_all(Coordinator *coordinator) {
         if (g_mkdir_with_parents(coordinator->node->runtime_dir, 0755) < 0 ||
             g_mkdir_with_parents(coordinator->node->state_dir, 0755) < 0)
                 return -errno;
-        if ((r = sweep_new(coordinator->event, job_on_turn, coordinator, &coordinator->sweep)) < 0)
+        if ((r = sweep_new(coordinator->event, job_on_turn, coordinator, &coordinator->sweep)) <
+                0 ||
+            (r = unit_manager_new(coordinator->event, &coordinator->units)) < 0)
                 return r;
         coordinator->clock_probe = new_clock_probe(coordinator);
         coordinator->places = places_new(coordinator->config->max_runs);
@@ -812,17 +799,13 @@ static int open_all(Coordinator *coordinator) {
         coordinator->digests = digest_memory_new(coordinator->event, coordinator->node->state_dir);
         coordinator->tree = tree_new(coordinator->node, on_tree_done, coordinator);
         open_members(coordinator);
-        coordinator->recovery = recovery_new(coordinator);
-        coordinator->leftovers = leftovers_new(coordinator);
-        coordinator->orphans = orphans_new(coordinator);
         coordinator->pruner = pruner_new(coordinator->node, coordinator->jobset);
         coordinator->settler = new_settler(coordinator);
+        open_runs(coordinator);
         coordinator->housekeeping = housekeeping_new(coordinator->node, coordinator->jobset,
                                                      &housekeeping_events, coordinator);
         coordinator->requests = requests_new(coordinator);
-        if ((r = coordinator_load_jobs(coordinator)) < 0 ||
-            (r = unit_manager_new(coordinator->event, &coordinator->units)) < 0 ||
-            (r = open_session(coordinator)) < 0)
+        if ((r = coordinator_load_jobs(coordinator)) < 0 || (r = open_session(coordinator)) < 0)
                 return r;
         coordinator->command_locks = command_locks_new(coordinator);
         if (session_held_until(coordinator->session) == 0) /* as for runs, in open_session() */
@@ -842,10 +825,7 @@ int coordinator_new(sd_event *event, const CoordinatorOptions *options,
         coordinator->directories = job_directories(options->prefix);
         coordinator->jobset = jobset_new();
         coordinator->jobs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, destroy_job);
-        coordinator->runs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, destroy_run);
-        coordinator->claiming = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         coordinator->withdrawals = withdrawals_new(coordinator);
-        coordinator->settled = g_ptr_array_new_with_free_func(destroy_run);
         coordinator->away = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         r = open_all(coordinator);
         if (r < 0)
@@ -864,12 +844,10 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         command_locks_free(coordinator->command_locks);
         sd_event_source_disable_unref(coordinator->skew_timer);
         sd_event_source_disable_unref(coordinator->stop_timer);
-        sd_event_source_disable_unref(coordinator->reaper);
         sd_event_source_disable_unref(coordinator->claim_wait);
         sd_event_source_disable_unref(coordinator->exit_timer);
         sd_event_source_disable_unref(coordinator->gate_timer);
         withdrawals_free(coordinator->withdrawals);
-        g_ptr_array_unref(coordinator->settled);
         g_hash_table_unref(coordinator->away);
         waiters_free(coordinator->waiters);
         /* What one gives back nobody else takes. */
@@ -877,8 +855,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         g_hash_table_unref(coordinator->jobs);
         places_free(coordinator->places);
         gate_free(coordinator->gate);
-        g_hash_table_unref(coordinator->runs);
-        g_hash_table_unref(coordinator->claiming);
+        runs_free(coordinator->runs);
         requests_free(coordinator->requests);
         orphans_free(coordinator->orphans);
         g_free(coordinator->settler);
@@ -886,6 +863,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         housekeeping_free(coordinator->housekeeping);
         leftovers_free(coordinator->leftovers);
         recovery_free(coordinator->recovery);
+        ended_units_free(coordinator->ended_units);
         members_free(coordinator->members);
         registration_free(coordinator->registration);
         tree_free(coordinator->tree);

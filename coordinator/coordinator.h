@@ -47,6 +47,7 @@ typedef struct ClockProbe ClockProbe;
 typedef struct CommandLocks CommandLocks;
 typedef struct Coordinator Coordinator;
 typedef struct DigestMemory DigestMemory;
+typedef struct EndedUnits EndedUnits;
 typedef struct Fitness Fitness;
 typedef struct Gate Gate;
 typedef struct Housekeeping Housekeeping;
@@ -59,7 +60,7 @@ typedef struct Pruner Pruner;
 typedef struct Recovery Recovery;
 typedef struct Registration Registration;
 typedef struct Requests Requests;
-typedef struct Run Run;
+typedef struct Runs Runs;
 typedef struct ScheduledJob ScheduledJob;
 typedef struct Settler Settler;
 typedef struct Surface Surface;
@@ -83,11 +84,10 @@ struct Coordinator {
         DaemonConfig *config;
 
         JobSet *jobset;
-        GHashTable *jobs;     /* name → ScheduledJob */
-        GHashTable *runs;     /* "JOB:RUN" → Run: claimed by us and not settled yet */
-        GHashTable *claiming; /* "JOB:RUN" of claims on their way */
-        Places *places;       /* of max-runs */
-        Gate *gate;           /* what keeps us from beginning anything, for the others */
+        GHashTable *jobs; /* name → ScheduledJob */
+        Runs *runs;       /* claimed by us and not settled yet */
+        Places *places;   /* of max-runs */
+        Gate *gate;       /* what keeps us from beginning anything, for the others */
         DigestMemory *digests;
         Fitness *fitness;
 
@@ -97,6 +97,7 @@ struct Coordinator {
         Registration *registration;
         Members *members;
         Recovery *recovery;
+        EndedUnits *ended_units;
         Leftovers *leftovers;
         Orphans *orphans;
         Pruner *pruner;
@@ -112,13 +113,12 @@ struct Coordinator {
         ClockProbe *clock_probe;
         Withdrawals *withdrawals; /* of jobs that left our files */
         Waiters *waiters;         /* what a process before us waited for is looked at */
-        GPtrArray *settled;       /* Run: done, freed from the loop */
         GHashTable *away;         /* node → when it left (usec_t), of those that were members */
 
         bool attached;   /* the session is the one of the process before us */
         bool sweep_due;  /* what that process left in queues is not deleted yet */
         usec_t leave_by; /* CLOCK_MONOTONIC: a restart waits no longer for starts on their way */
-        sd_event_source *skew_timer, *stop_timer, *reaper, *exit_timer;
+        sd_event_source *skew_timer, *stop_timer, *exit_timer;
         sd_event_source *gate_timer; /* jobs wait until something may be claimed again */
         sd_event_source *claim_wait; /* a real stop, and claims are on their way */
         unsigned exit_patience;
@@ -163,12 +163,6 @@ void coordinator_sweep_jobs(Coordinator *coordinator, JobSweep what);
 
 /* Has a write of ours tell how our clock is, soon: node_clock_sample(). */
 void coordinator_measure_clock(Coordinator *coordinator);
-
-/* Events of the parts. */
-void coordinator_recovered(Coordinator *coordinator);         /* our own open runs are all known */
-void coordinator_undoubted(Coordinator *coordinator);         /* and are readable, or do not run */
-void coordinator_leftovers_changed(Coordinator *coordinator); /* they are gone, or not soon */
-void coordinator_run_settled(Coordinator *coordinator, Run *run); /* frees the run, from the loop */
 
 /* Return: why this node cannot run a job at present, a sentence; NULL: it can, or `nodes:` keeps it
  * out. Borrowed. */

@@ -8,7 +8,7 @@
 #include "log.h"
 #include "members.h"
 #include "message-id.h"
-#include "run.h"
+#include "runs.h"
 #include "scheduled-job.h"
 #include "tree.h"
 
@@ -63,7 +63,7 @@ static bool is_recovering(const Coordinator *coordinator) {
  * that was never reached is left as it is: whoever comes next settles what we have ended.
  */
 void coordinator_close_when_idle(Coordinator *coordinator) {
-        if (g_hash_table_size(coordinator->runs) > 0 || is_closing(coordinator) ||
+        if (runs_count(coordinator->runs) > 0 || is_closing(coordinator) ||
             coordinator->claim_wait || leftovers_left(coordinator->leftovers) ||
             !command_locks_idle(coordinator->command_locks) || is_recovering(coordinator))
                 return;
@@ -78,7 +78,7 @@ void coordinator_close_when_idle(Coordinator *coordinator) {
 void coordinator_stop_found_runs(Coordinator *coordinator) {
         if (is_closing(coordinator))
                 return;
-        coordinator_stop_all_runs(coordinator, "the daemon was stopped");
+        runs_stop_all(coordinator->runs, "the daemon was stopped");
         coordinator_close_when_idle(coordinator);
 }
 
@@ -97,7 +97,7 @@ static int on_stop_timeout(sd_event_source *source, uint64_t usec, void *userdat
 static int on_claim_wait(sd_event_source *source, uint64_t usec, void *userdata) {
         Coordinator *coordinator = userdata;
 
-        if (g_hash_table_size(coordinator->claiming) > 0)
+        if (runs_count_claims(coordinator->runs) > 0)
                 return sd_event_source_set_time_relative(source, EXIT_LOOK);
         coordinator->claim_wait = sd_event_source_disable_unref(coordinator->claim_wait);
         coordinator_for_all_jobs(coordinator, scheduled_job_reset);
@@ -109,7 +109,7 @@ static int on_claim_wait(sd_event_source *source, uint64_t usec, void *userdata)
  * already: what it claims is not started, and settled as such. Without an answer the loss of the
  * session, or the end of our patience, ends the wait. */
 static void wait_for_claims(Coordinator *coordinator) {
-        if (g_hash_table_size(coordinator->claiming) == 0 ||
+        if (runs_count_claims(coordinator->runs) == 0 ||
             sd_event_add_time_relative(coordinator->event, &coordinator->claim_wait,
                                        CLOCK_MONOTONIC, EXIT_LOOK, USEC_PER_MSEC, on_claim_wait,
                                        coordinator) < 0 ||
@@ -125,10 +125,10 @@ void coordinator_stop(Coordinator *coordinator) {
         if (node_is_ending(coordinator->node))
                 return;
         process_phase(coordinator, PROCESS_PHASE_STOP);
-        log_info(&about, "stopping: %u runs are ended first", g_hash_table_size(coordinator->runs));
+        log_info(&about, "stopping: %u runs are ended first", runs_count(coordinator->runs));
         (void)sd_notify(0, "STOPPING=1\nSTATUS=Ending runs");
         coordinator_is_busy(coordinator);
-        coordinator_stop_all_runs(coordinator, "the daemon was stopped");
+        runs_stop_all(coordinator->runs, "the daemon was stopped");
         leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, false, "the daemon was stopped");
         wait_for_claims(coordinator);
         command_locks_stop(coordinator->command_locks);
@@ -141,18 +141,7 @@ void coordinator_stop(Coordinator *coordinator) {
 /* Return: whether a claim, or the start that follows it, is on its way: what is cut off there is a
  * run that nobody starts any more. */
 static bool is_starting(const Coordinator *coordinator) {
-        GHashTableIter iterator;
-        gpointer value;
-
-        if (g_hash_table_size(coordinator->claiming) > 0)
-                return true;
-        g_hash_table_iter_init(&iterator, coordinator->runs);
-        while (g_hash_table_iter_next(&iterator, NULL, &value)) {
-                const Run *run = value;
-                if (run->phase == RUN_PHASE_CLAIMED && !run->recovering)
-                        return true;
-        }
-        return false;
+        return runs_count_claims(coordinator->runs) > 0 || runs_are_starting(coordinator->runs);
 }
 
 static void leave(Coordinator *coordinator) {
@@ -160,9 +149,9 @@ static void leave(Coordinator *coordinator) {
 
         log_info(&about,
                  "restarting: %u runs and the ZooKeeper session are left for the next process",
-                 g_hash_table_size(coordinator->runs));
+                 runs_count(coordinator->runs));
         /* To our locks the end of the session object is a loss, which would stop their runs. */
-        coordinator_for_all_runs(coordinator, run_leave);
+        runs_for_all(coordinator->runs, run_leave);
         command_locks_leave(coordinator->command_locks);
         session_detach(coordinator->session);
 }

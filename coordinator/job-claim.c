@@ -10,7 +10,7 @@
 #include "places.h"
 #include "recovery.h"
 #include "resource.h"
-#include "run.h"
+#include "runs.h"
 #include "scheduled-job-internal.h"
 
 #define CLAIM_ATTEMPTS_MAX 5
@@ -18,7 +18,7 @@
 
 void job_claim_release(ScheduledJob *job) {
         if (job->claim_key)
-                g_hash_table_remove(job->coordinator->claiming, job->claim_key);
+                runs_claim_ends(job->coordinator->runs, job->claim_key);
         g_clear_pointer(&job->claim_key, g_free);
         job->claim = claim_free(job->claim);
 }
@@ -41,7 +41,7 @@ static void claim_won(ScheduledJob *job) {
         scheduled_job_set_ledger(job, ledger, version);
         if (job->request)
                 scheduled_job_drop_request(job, record->run);
-        (void)run_start(job->coordinator, job->asked_spec, record, locks);
+        runs_start(job->coordinator->runs, job->asked_spec, record, locks);
         job_claim_release(job);
         scheduled_job_operation_over(job);
         scheduled_job_retry_in(job, 0); /* the timer for the next tick */
@@ -113,12 +113,10 @@ static void look_for_records(ScheduledJob *job) {
 /* Return: whether a run of the job is still being ended here, though the ledger has done with it:
  * after a lost session the others settle as unknown what we are stopping. */
 static bool is_still_ending(const ScheduledJob *job) {
-        GHashTableIter iterator;
-        gpointer value;
+        g_autoptr(GPtrArray) runs = runs_list(job->coordinator->runs);
 
-        g_hash_table_iter_init(&iterator, job->coordinator->runs);
-        while (g_hash_table_iter_next(&iterator, NULL, &value)) {
-                const Run *run = value;
+        for (guint i = 0; i < runs->len; i++) {
+                const Run *run = runs->pdata[i];
                 if (run->phase < RUN_PHASE_SETTLING && strcmp(run->record->job, job->name) == 0 &&
                     !ledger_find_run(job->ledger, run->record->run))
                         return true;
@@ -154,7 +152,7 @@ void job_claim_begin(ScheduledJob *job) {
         }
         job->operation = JOB_OPERATION_CLAIMING;
         job->claim_key = run_key(job->name, run);
-        g_hash_table_add(coordinator->claiming, g_strdup(job->claim_key));
+        runs_claim_begins(coordinator->runs, job->claim_key);
         look_for_records(job);
 }
 
@@ -294,7 +292,7 @@ static bool has_place(ScheduledJob *job, int64_t tick, const JobRequest *request
         usec_t due = request ? request->asked : (usec_t)tick * USEC_PER_SEC;
         usec_t end = request ? request->not_after : usec_add(due, job->spec->start_deadline);
 
-        if (places_ask(coordinator->places, job->name, due, g_hash_table_size(coordinator->runs)))
+        if (places_ask(coordinator->places, job->name, due, runs_count(coordinator->runs)))
                 return true;
         scheduled_job_operation_over(job);
         coordinator_is_busy(coordinator);

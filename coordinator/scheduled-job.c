@@ -13,7 +13,7 @@
 #include "placement.h"
 #include "places.h"
 #include "recovery.h"
-#include "run.h"
+#include "runs.h"
 #include "scheduled-job-internal.h"
 
 #define CLOCK_DELAY (100 * USEC_PER_MSEC)
@@ -569,8 +569,7 @@ static void look_for_untracked(ScheduledJob *job) {
                 g_autofree char *key = run_key(job->name, entry->run);
                 if (entry->state == RUN_CLAIMED &&
                     g_strcmp0(entry->node, coordinator->config->node_name) == 0 &&
-                    !g_hash_table_contains(coordinator->runs, key) &&
-                    !g_hash_table_contains(coordinator->claiming, key) &&
+                    !runs_knows(coordinator->runs, key) &&
                     g_strcmp0(job->looked_for, entry->run) != 0) {
                         g_free(job->looked_for);
                         job->looked_for = g_strdup(entry->run);

@@ -5,7 +5,7 @@
 #include "leftovers.h"
 #include "member.h"
 #include "members.h"
-#include "run.h"
+#include "runs.h"
 #include "scheduled-job.h"
 #include "tree.h"
 
@@ -161,7 +161,7 @@ json_t *status_head(const Coordinator *coordinator, bool privileged, const char 
 
 void status_refine(const Coordinator *coordinator, RunRecord *record) {
         g_autofree char *key = run_key(record->job, record->run);
-        const Run *run = g_hash_table_lookup(coordinator->runs, key);
+        const Run *run = runs_find(coordinator->runs, key);
 
         if (record->state != RUN_CLAIMED || !run)
                 return;
@@ -186,13 +186,11 @@ static json_t *entry_to_json(const Coordinator *coordinator, const char *job,
 
 /* What runs here is known without a ledger. */
 static json_t *own_runs_to_json(const Coordinator *coordinator, const char *job) {
+        g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
         json_t *array = json_array();
-        GHashTableIter iterator;
-        gpointer value;
 
-        g_hash_table_iter_init(&iterator, coordinator->runs);
-        while (g_hash_table_iter_next(&iterator, NULL, &value)) {
-                const RunRecord *record = ((const Run *)value)->record;
+        for (guint i = 0; i < runs->len; i++) {
+                const RunRecord *record = ((const Run *)runs->pdata[i])->record;
                 _cleanup_(run_record_freep) RunRecord *copy = NULL;
 
                 if (!g_str_equal(record->job, job))

@@ -3,7 +3,7 @@
 #include "daemon-fixture.h"
 #include "ledger.h"
 #include "paths.h"
-#include "run.h"
+#include "runs.h"
 
 #define ROOT "/jobkeeper"
 #define OPEN_PATH ROOT "/open/n1"
@@ -11,12 +11,9 @@
 TestSuite(ending_runs, .init = setup, .fini = teardown);
 
 static bool is_running(void) {
-        GHashTableIter iterator;
-        gpointer run;
+        g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
 
-        g_hash_table_iter_init(&iterator, coordinator->runs);
-        return g_hash_table_iter_next(&iterator, NULL, &run) &&
-               ((Run *)run)->phase == RUN_PHASE_RUNNING;
+        return runs->len > 0 && ((Run *)runs->pdata[0])->phase == RUN_PHASE_RUNNING;
 }
 
 static bool is_ready(void) {

@@ -3,7 +3,7 @@
 #include "daemon-fixture.h"
 #include "ledger.h"
 #include "paths.h"
-#include "run.h"
+#include "runs.h"
 
 #define ROOT "/jobkeeper"
 #define JOB_PATH ROOT "/jobs/a"
@@ -36,14 +36,13 @@ static Service *first_service(void) {
 
 /* A run is under way, and its daemon is gone. */
 static void leave_a_run(void) {
-        GHashTableIter iterator;
-        gpointer value;
+        g_autoptr(GPtrArray) runs = NULL;
 
         open_daemon();
         await(has_started, "a start");
-        g_hash_table_iter_init(&iterator, coordinator->runs);
-        cr_assert(g_hash_table_iter_next(&iterator, NULL, &value));
-        run_name = g_strdup(((Run *)value)->record->run);
+        runs = runs_list(coordinator->runs);
+        cr_assert_gt(runs->len, 0);
+        run_name = g_strdup(((Run *)runs->pdata[0])->record->run);
         close_daemon();
 }
 
@@ -60,7 +59,7 @@ static void damage(const char *data) {
 static Run *the_run(void) {
         g_autofree char *key = run_key("a", run_name);
 
-        return g_hash_table_lookup(coordinator->runs, key);
+        return runs_find(coordinator->runs, key);
 }
 
 static bool is_open(void) {

@@ -3,6 +3,7 @@
 #include "ledger.h"
 #include "placement.h"
 #include "places.h"
+#include "runs.h"
 #include "scheduled-job.h"
 
 #define JOBS 500
@@ -57,7 +58,7 @@ static bool all_have_run(void) {
         most_alive = MAX(most_alive, alive);
         if (service && service->unit && service->state == SERVICE_RUNNING)
                 service_exit(service, 0);
-        return started->len >= runs_wanted && g_hash_table_size(coordinator->runs) == 0;
+        return started->len >= runs_wanted && runs_count(coordinator->runs) == 0;
 }
 
 static void wait_for_runs(unsigned n) {

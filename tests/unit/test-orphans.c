@@ -3,6 +3,7 @@
 #include "daemon-fixture.h"
 #include "ledger.h"
 #include "paths.h"
+#include "runs.h"
 
 #define ROOT "/jobkeeper"
 #define JOB_PATH ROOT "/jobs/a"
@@ -68,7 +69,7 @@ static void expect_kept(const char *data) {
 }
 
 static bool is_idle(void) {
-        return g_hash_table_size(coordinator->runs) == 0;
+        return runs_count(coordinator->runs) == 0;
 }
 
 /* As its daemon left it. */

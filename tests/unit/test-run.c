@@ -7,7 +7,7 @@
 #include "daemon-fixture.h"
 #include "ledger.h"
 #include "paths.h"
-#include "run.h"
+#include "runs.h"
 
 #define ROOT "/jobkeeper"
 #define LEDGER_PATH ROOT "/jobs/a"
@@ -32,12 +32,9 @@ static void due_soon(const char *more) {
 }
 
 static bool is_running(void) {
-        GHashTableIter iterator;
-        gpointer run;
+        g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
 
-        g_hash_table_iter_init(&iterator, coordinator->runs);
-        return g_hash_table_iter_next(&iterator, NULL, &run) &&
-               ((Run *)run)->phase == RUN_PHASE_RUNNING;
+        return runs->len > 0 && ((Run *)runs->pdata[0])->phase == RUN_PHASE_RUNNING;
 }
 
 static bool has_claimed(void) {
@@ -75,7 +72,7 @@ static void alter_record(void (*func)(RunRecord *)) {
 }
 
 static bool is_over(void) {
-        return server_count(OPEN_PATH) == 0 && g_hash_table_size(coordinator->runs) == 0;
+        return server_count(OPEN_PATH) == 0 && runs_count(coordinator->runs) == 0;
 }
 
 static bool is_forgotten(void) {

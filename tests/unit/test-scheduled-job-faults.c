@@ -2,6 +2,7 @@
  * session goes, ledgers that somebody damages, parts of the layout that somebody deletes. */
 #include "daemon-fixture.h"
 #include "ledger.h"
+#include "runs.h"
 #include "scheduled-job.h"
 
 #define LEDGER_PATH "/jobkeeper/jobs/a"
@@ -32,7 +33,7 @@ static void hold_a_claim(void) {
         open_daemon();
         await(is_claiming, "a claim");
         server.hold_claims = false;
-        cr_assert_eq(g_hash_table_size(coordinator->claiming), 1);
+        cr_assert_eq(runs_count_claims(coordinator->runs), 1);
 }
 
 /* Its answer comes to nobody. */
@@ -40,7 +41,7 @@ Test(scheduled_job_faults, a_claim_goes_with_its_job) {
         hold_a_claim();
         tree_delete(root, "etc/jobkeeper/jobs.d/a.yaml");
         reload();
-        cr_expect_eq(g_hash_table_size(coordinator->claiming), 0);
+        cr_expect_eq(runs_count_claims(coordinator->runs), 0);
         server_release();
         serve_for(200 * USEC_PER_MSEC);
 }
@@ -48,13 +49,13 @@ Test(scheduled_job_faults, a_claim_goes_with_its_job) {
 Test(scheduled_job_faults, a_claim_goes_with_its_session) {
         hold_a_claim();
         port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
-        cr_expect_eq(g_hash_table_size(coordinator->claiming), 0);
+        cr_expect_eq(runs_count_claims(coordinator->runs), 0);
         server_release();
-        cr_expect_eq(g_hash_table_size(coordinator->runs), 0);
+        cr_expect_eq(runs_count(coordinator->runs), 0);
 }
 
 static bool is_known(void) {
-        return g_hash_table_size(coordinator->runs) == 1;
+        return runs_count(coordinator->runs) == 1;
 }
 
 /* It was done, and nobody knows: also where nothing would have us read the ledger again. */
@@ -71,7 +72,7 @@ Test(scheduled_job_faults, a_claim_that_may_have_been_done_is_looked_for) {
         call = g_steal_pointer(&server.held);
         port_reply(call, (ZkReply){.code = ZK_CLOSED});
         g_clear_pointer(&server.results, g_free);
-        cr_assert_eq(g_hash_table_size(coordinator->claiming), 0);
+        cr_assert_eq(runs_count_claims(coordinator->runs), 0);
         await(is_known, "it is found");
 }
 

@@ -2,7 +2,7 @@
 #include "daemon-fixture.h"
 #include "ledger.h"
 #include "paths.h"
-#include "run.h"
+#include "runs.h"
 
 #define ROOT "/jobkeeper"
 #define JOB_PATH ROOT "/jobs/a"
@@ -18,7 +18,7 @@ static bool has_started(void) {
 }
 
 static bool is_over(void) {
-        return g_hash_table_size(coordinator->runs) == 0;
+        return runs_count(coordinator->runs) == 0;
 }
 
 /* One tick is due soon, and no other for long. */

@@ -13,17 +13,16 @@
 
 #include "damaged.h"
 #include "log.h"
-#include "members.h"
 #include "message-id.h"
 #include "name.h"
 #include "open-run.h"
 #include "paths.h"
 #include "placement.h"
-#include "settle.h"
+#include "timer.h"
 
-#define LOOK_AGAIN (1 * USEC_PER_SEC)
+#define ORPHANS_LOOK_AGAIN (1 * USEC_PER_SEC)
 /* More are not remembered for the case that others die. */
-#define LEFT_TO_OTHERS_MAX 1000
+#define ORPHANS_LEFT_MAX 1000
 
 typedef struct DeadNode DeadNode;
 
@@ -56,8 +55,11 @@ struct DeadNode {
 };
 
 struct Orphans {
-        Coordinator *coordinator; /* weak: owns us */
-        GHashTable *dead;         /* node → DeadNode */
+        const Node *node;       /* weak */
+        const Settler *settler; /* weak */
+        const OrphansEvents *events;
+        void *userdata;
+        GHashTable *dead; /* node → DeadNode */
         ZkCall *list_call;
         char *path;
 };
@@ -90,11 +92,15 @@ static void dead_node_free(void *data) {
         g_free(dead);
 }
 
-Orphans *orphans_new(Coordinator *coordinator) {
+Orphans *orphans_new(const Node *node, const Settler *settler, const OrphansEvents *events,
+                     void *userdata) {
         Orphans *orphans = g_new0(Orphans, 1);
 
-        orphans->coordinator = coordinator;
-        orphans->path = path_open(coordinator->config->root);
+        orphans->node = node;
+        orphans->settler = settler;
+        orphans->events = events;
+        orphans->userdata = userdata;
+        orphans->path = path_open(node->config->root);
         orphans->dead = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, dead_node_free);
         return orphans;
 }
@@ -114,22 +120,24 @@ Orphans *orphans_free(Orphans *orphans) {
         return NULL;
 }
 
-static int on_timer(sd_event_source *source, uint64_t usec, void *userdata);
+static bool orphans_is_member(const Orphans *orphans, const char *node) {
+        return orphans->events->is_member(node, orphans->userdata);
+}
 
-static void look_in(DeadNode *dead, usec_t delay) {
-        dead->timer = sd_event_source_disable_unref(dead->timer);
-        (void)sd_event_add_time_relative(dead->orphans->coordinator->event, &dead->timer,
-                                         CLOCK_MONOTONIC, delay, USEC_PER_MSEC, on_timer, dead);
+static void dead_node_look(void *userdata);
+
+static void dead_node_look_in(DeadNode *dead, usec_t delay) {
+        (void)timer_in(dead->orphans->node->event, &dead->timer, delay, dead_node_look, dead);
 }
 
 /* One orphan has been dealt with, or cannot be for now. After the last one of this look: look
  * again, until there are none. */
 static void orphan_done(DeadNode *dead) {
         if (--dead->pending == 0)
-                look_in(dead, LOOK_AGAIN);
+                dead_node_look_in(dead, ORPHANS_LOOK_AGAIN);
 }
 
-static void on_settled(SettleOutcome outcome, void *userdata) {
+static void orphan_on_settled(SettleOutcome outcome, void *userdata) {
         Orphan *orphan = userdata;
         const LogAbout about = {.message_id = MESSAGE_RUN_SETTLED_FOR_OTHER,
                                 .job = orphan->record->job,
@@ -143,8 +151,8 @@ static void on_settled(SettleOutcome outcome, void *userdata) {
         orphan_done(orphan->dead);
 }
 
-static void settle_orphan(Orphan *orphan) {
-        Coordinator *coordinator = orphan->dead->orphans->coordinator;
+static void orphan_settle(Orphan *orphan) {
+        const Orphans *orphans = orphan->dead->orphans;
         SettleRequest request = {
             .record = orphan->record,
             .owner = orphan->dead->node,
@@ -158,12 +166,13 @@ static void settle_orphan(Orphan *orphan) {
         orphan->record->why = g_strdup_printf(orphan->damaged ? DAMAGED_WHY ", and node %s vanished"
                                                               : "node %s vanished while it ran",
                                               orphan->dead->node);
-        if (members_contains(coordinator->members, orphan->dead->node) ||
-            settle_start(coordinator->settler, &request, on_settled, orphan, &orphan->settle) < 0)
+        if (orphans_is_member(orphans, orphan->dead->node) ||
+            settle_start(orphans->settler, &request, orphan_on_settled, orphan, &orphan->settle) <
+                0)
                 orphan_done(orphan->dead);
 }
 
-static void on_lock(const ZkReply *reply, void *userdata) {
+static void orphan_on_lock(const ZkReply *reply, void *userdata) {
         OrphanLock *lock = userdata;
         Orphan *orphan = lock->orphan;
 
@@ -176,13 +185,13 @@ static void on_lock(const ZkReply *reply, void *userdata) {
         if (orphan->locked)
                 orphan_done(orphan->dead);
         else
-                settle_orphan(orphan);
+                orphan_settle(orphan);
 }
 
 /* Are its contenders gone? Without any, only the member node tells: one that somebody deleted, or
  * that is just being replaced, is there again a moment later. */
-static void check_locks(Orphan *orphan) {
-        Zk *zk = session_zk(orphan->dead->orphans->coordinator->session);
+static void orphan_check_locks(Orphan *orphan) {
+        Zk *zk = session_zk(orphan->dead->orphans->node->session);
 
         if ((!orphan->record->locks || !*orphan->record->locks) && orphan->dead->looks < 2) {
                 orphan_done(orphan->dead);
@@ -193,7 +202,8 @@ static void check_locks(Orphan *orphan) {
                 OrphanLock *lock = g_new0(OrphanLock, 1);
                 lock->orphan = orphan;
                 g_ptr_array_add(orphan->lock_calls, lock);
-                if (!zk || zk_exists(zk, *path, on_lock, lock, &lock->call, NULL, NULL, NULL) < 0)
+                if (!zk ||
+                    zk_exists(zk, *path, orphan_on_lock, lock, &lock->call, NULL, NULL, NULL) < 0)
                         orphan->locked = true;
                 else
                         orphan->pending++;
@@ -203,43 +213,44 @@ static void check_locks(Orphan *orphan) {
         if (orphan->locked)
                 orphan_done(orphan->dead);
         else
-                settle_orphan(orphan);
+                orphan_settle(orphan);
 }
 
-static void remove_entry(const Orphan *orphan) {
-        const Coordinator *coordinator = orphan->dead->orphans->coordinator;
-        g_autofree char *path = path_open_run(coordinator->config->root, orphan->dead->node,
+static void orphan_remove_entry(const Orphan *orphan) {
+        const Node *node = orphan->dead->orphans->node;
+        g_autofree char *path = path_open_run(node->config->root, orphan->dead->node,
                                               orphan->open->job, orphan->open->run);
-        Zk *zk = session_zk(coordinator->session);
+        Zk *zk = session_zk(node->session);
 
         if (zk)
                 (void)zk_delete(zk, path, -1, NULL, NULL, NULL);
 }
 
-static void on_record(OpenRun *open, ZkCode code, RunRecord *record, int32_t version,
-                      void *userdata) {
+static void orphan_on_record(OpenRun *open, ZkCode code, RunRecord *record, int32_t version,
+                             void *userdata) {
         Orphan *orphan = userdata;
 
-        /* Without a record only the member node tells that nothing of it lives (check_locks()). */
+        /* Without a record only the member node tells that nothing of it lives
+         * (orphan_check_locks()). */
         orphan->damaged = code == ZK_OK && !record;
         orphan->record = code == ZK_NO_NODE || orphan->damaged
                              ? open_run_record_of_nothing(open, orphan->dead->node)
                              : record;
         if (orphan->record && orphan->record->state == RUN_CLAIMED) {
-                check_locks(orphan);
+                orphan_check_locks(orphan);
                 return;
         }
         if (record) /* settled: then nothing stands open */
-                remove_entry(orphan);
+                orphan_remove_entry(orphan);
         orphan_done(orphan->dead);
 }
 
-static void add_orphan(DeadNode *dead, const char *name) {
+static void dead_node_add_orphan(DeadNode *dead, const char *name) {
         Orphan *orphan = g_new0(Orphan, 1);
 
         orphan->dead = dead;
         orphan->lock_calls = g_ptr_array_new_with_free_func(orphan_lock_free);
-        orphan->open = open_run_new(dead->orphans->coordinator->node, name, on_record, orphan);
+        orphan->open = open_run_new(dead->orphans->node, name, orphan_on_record, orphan);
         g_ptr_array_add(dead->found, orphan);
         if (orphan->open && open_run_read(orphan->open) >= 0)
                 dead->pending++;
@@ -247,11 +258,11 @@ static void add_orphan(DeadNode *dead, const char *name) {
 
 /* Nothing stands open any more. The directory is made again by whoever comes by that name; a node
  * that is only just coming back is given a moment. */
-static void remove_directory(DeadNode *dead) {
-        Zk *zk = session_zk(dead->orphans->coordinator->session);
+static void dead_node_remove_directory(DeadNode *dead) {
+        Zk *zk = session_zk(dead->orphans->node->session);
 
         if (dead->looks < 2) {
-                look_in(dead, LOOK_AGAIN);
+                dead_node_look_in(dead, ORPHANS_LOOK_AGAIN);
                 return;
         }
         if (zk)
@@ -259,7 +270,7 @@ static void remove_directory(DeadNode *dead) {
         g_hash_table_remove(dead->orphans->dead, dead->node);
 }
 
-static void on_listed(const ZkReply *reply, void *userdata) {
+static void dead_node_on_listed(const ZkReply *reply, void *userdata) {
         DeadNode *dead = userdata;
 
         dead->list_call = NULL;
@@ -268,64 +279,61 @@ static void on_listed(const ZkReply *reply, void *userdata) {
                 return;
         }
         if (reply->code == ZK_OK && reply->n_children == 0) {
-                remove_directory(dead);
+                dead_node_remove_directory(dead);
                 return;
         }
         if (reply->code != ZK_OK) {
-                look_in(dead, LOOK_AGAIN);
+                dead_node_look_in(dead, ORPHANS_LOOK_AGAIN);
                 return;
         }
         for (size_t i = 0; i < reply->n_children; i++)
-                add_orphan(dead, reply->children[i]);
+                dead_node_add_orphan(dead, reply->children[i]);
         if (dead->pending == 0) /* nothing but names that are not ours */
                 g_hash_table_remove(dead->orphans->dead, dead->node);
 }
 
-static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+static void dead_node_look(void *userdata) {
         DeadNode *dead = userdata;
-        Coordinator *coordinator = dead->orphans->coordinator;
+        Zk *zk = node_zk(dead->orphans->node);
 
-        dead->timer = sd_event_source_disable_unref(dead->timer);
         g_ptr_array_set_size(dead->found, 0);
         dead->pending = 0;
         dead->looks++;
-        if (members_contains(coordinator->members, dead->node)) {
+        if (orphans_is_member(dead->orphans, dead->node)) {
                 g_hash_table_remove(dead->orphans->dead, dead->node);
-                return 0;
+                return;
         }
-        if (!node_zk(coordinator->node) ||
-            zk_get_children(node_zk(coordinator->node), dead->path, on_listed, dead,
-                            &dead->list_call, NULL, NULL, NULL) < 0)
-                look_in(dead, LOOK_AGAIN);
-        return 0;
+        if (!zk || zk_get_children(zk, dead->path, dead_node_on_listed, dead, &dead->list_call,
+                                   NULL, NULL, NULL) < 0)
+                dead_node_look_in(dead, ORPHANS_LOOK_AGAIN);
 }
 
 /* When our rank comes, if it is one of those. */
-static void look_by_rank(DeadNode *dead) {
-        const Coordinator *coordinator = dead->orphans->coordinator;
-        uint32_t rank = coordinator_member_rank(coordinator, dead->node);
+static void dead_node_look_by_rank(DeadNode *dead) {
+        const Orphans *orphans = dead->orphans;
+        uint32_t rank = orphans->events->rank(dead->node, orphans->userdata);
 
         dead->left_to_others = rank >= PLACEMENT_RANKS;
         if (!dead->left_to_others)
-                look_in(dead, rank * coordinator->config->takeover_delay);
+                dead_node_look_in(dead, rank * orphans->node->config->takeover_delay);
 }
 
 void orphans_node_left(Orphans *orphans, const char *node) {
-        Coordinator *coordinator = orphans->coordinator;
+        const DaemonConfig *config = orphans->node->config;
         DeadNode *dead;
 
-        if (strcmp(node, coordinator->config->node_name) == 0 || !name_is_valid(node) ||
+        if (strcmp(node, config->node_name) == 0 || !name_is_valid(node) ||
             g_hash_table_contains(orphans->dead, node) ||
-            (g_hash_table_size(orphans->dead) >= LEFT_TO_OTHERS_MAX &&
-             coordinator_member_rank(coordinator, node) >= PLACEMENT_RANKS))
+            (g_hash_table_size(orphans->dead) >= ORPHANS_LEFT_MAX &&
+             orphans->events->rank(node, orphans->userdata) >= PLACEMENT_RANKS))
                 return;
         dead = g_new0(DeadNode, 1);
         dead->orphans = orphans;
         dead->node = g_strdup(node);
-        dead->path = path_open_node(coordinator->config->root, node);
+        dead->path = path_open_node(config->root, node);
         dead->found = g_ptr_array_new_with_free_func(orphan_free);
         g_hash_table_insert(orphans->dead, dead->node, dead);
-        look_by_rank(dead);
+        dead_node_look_by_rank(dead);
 }
 
 void orphans_members_changed(Orphans *orphans) {
@@ -338,29 +346,29 @@ void orphans_members_changed(Orphans *orphans) {
                 DeadNode *dead = value;
                 if (!dead->left_to_others)
                         continue; /* it is being looked at, and finds that out itself */
-                if (members_contains(orphans->coordinator->members, dead->node))
+                if (orphans_is_member(orphans, dead->node))
                         g_ptr_array_add(back, dead->node);
                 else
-                        look_by_rank(dead);
+                        dead_node_look_by_rank(dead);
         }
         for (guint i = 0; i < back->len; i++)
                 g_hash_table_remove(orphans->dead, back->pdata[i]);
 }
 
-static void on_nodes_listed(const ZkReply *reply, void *userdata) {
+static void orphans_on_nodes_listed(const ZkReply *reply, void *userdata) {
         Orphans *orphans = userdata;
 
         orphans->list_call = NULL;
         for (size_t i = 0; reply->code == ZK_OK && i < reply->n_children; i++)
-                if (!members_contains(orphans->coordinator->members, reply->children[i]))
+                if (!orphans_is_member(orphans, reply->children[i]))
                         orphans_node_left(orphans, reply->children[i]);
 }
 
 void orphans_start(Orphans *orphans) {
-        Zk *zk = session_zk(orphans->coordinator->session);
+        Zk *zk = session_zk(orphans->node->session);
 
         orphans->list_call = zk_call_free(orphans->list_call);
         if (zk)
-                (void)zk_get_children(zk, orphans->path, on_nodes_listed, orphans,
+                (void)zk_get_children(zk, orphans->path, orphans_on_nodes_listed, orphans,
                                       &orphans->list_call, NULL, NULL, NULL);
 }

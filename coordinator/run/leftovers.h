@@ -5,7 +5,11 @@
  * turn out not to end soon, only what could run beside them is not. */
 #pragma once
 
-#include "coordinator.h"
+#include "ended-units.h"
+#include "jobset.h"
+#include "recovery.h"
+#include "runs.h"
+#include "unit-manager.h"
 
 typedef struct Leftovers Leftovers;
 
@@ -14,12 +18,25 @@ typedef enum LeftoversWhich {
         LEFTOVERS_ALL,
 } LeftoversWhich;
 
-Leftovers *leftovers_new(Coordinator *coordinator);
+typedef struct LeftoversParts {
+        UnitManager *units;       /* weak */
+        const JobSet *jobset;     /* weak: what excludes what */
+        const Runs *runs;         /* weak: whose units are none */
+        const Recovery *recovery; /* weak: whose doubts are none while something stands open */
+        EndedUnits *ended;        /* weak */
+        sd_event *event;          /* weak: ended where nothing can be looked for */
+        /* They are gone, or not soon. */
+        void (*changed)(void *userdata);
+        void *userdata;
+} LeftoversParts;
+
+/* The parts are copied. */
+Leftovers *leftovers_new(const LeftoversParts *parts);
 Leftovers *leftovers_free(Leftovers *leftovers);
 DEFINE_CLEANUP(Leftovers, leftovers_free);
 
 /* Ends them: SIGTERM, SIGKILL after the stop timeout; `at_once`: SIGKILL, now. Asked while it is
- * going on, the harsher wish counts. Leads to coordinator_leftovers_changed(), from the loop. */
+ * going on, the harsher wish counts. Leads to `changed`, from the loop. */
 void leftovers_end(Leftovers *leftovers, LeftoversWhich which, bool at_once, const char *why);
 /* Return: whether some may be left of those that are to be ended, and it is not known yet which
  * those are that do not end soon: a sentence, for nothing is begun until then; or NULL. */
@@ -29,7 +46,3 @@ bool leftovers_left(const Leftovers *leftovers);
 /* Return: why that job must not run here although others may: one that does not end is a run of it,
  * or of a job that excludes it as far as our files tell. A sentence, borrowed, or NULL. */
 const char *leftovers_block(const Leftovers *leftovers, const JobSpec *spec);
-/* Return: why we, or a process before us, ended that unit; NULL when nobody did. */
-const char *leftovers_ended(const Leftovers *leftovers, const char *unit);
-/* Return: whether something of that unit runs. */
-bool leftovers_alive(const Leftovers *leftovers, const char *unit);

@@ -3,18 +3,23 @@
 
 #include <string.h>
 
+#include "clearing.h"
 #include "damaged.h"
-#include "leftovers.h"
 #include "log.h"
 #include "message-id.h"
 #include "open-run.h"
 #include "paths.h"
-#include "run.h"
+#include "timer.h"
+#include "unit-spec.h"
 
-#define RETRY_DELAY (1 * USEC_PER_SEC)
+#define RECOVERY_RETRY_DELAY (1 * USEC_PER_SEC)
 
 struct Recovery {
-        Coordinator *coordinator; /* weak: owns us */
+        const Node *node;         /* weak */
+        const UnitManager *units; /* weak */
+        Runs *runs;               /* weak */
+        const RecoveryEvents *events;
+        void *userdata;
         char *path;
         bool attached, done;
         ZkCall *sync_call, *call;
@@ -28,13 +33,18 @@ struct Recovery {
         sd_event_source *retry;
 };
 
-static void list_open(Recovery *recovery);
+static void recovery_list_open(Recovery *recovery);
 
-Recovery *recovery_new(Coordinator *coordinator) {
+Recovery *recovery_new(const Node *node, const UnitManager *units, Runs *runs,
+                       const RecoveryEvents *events, void *userdata) {
         Recovery *recovery = g_new0(Recovery, 1);
 
-        recovery->coordinator = coordinator;
-        recovery->path = path_open_node(coordinator->config->root, coordinator->config->node_name);
+        recovery->node = node;
+        recovery->units = units;
+        recovery->runs = runs;
+        recovery->events = events;
+        recovery->userdata = userdata;
+        recovery->path = path_open_node(node->config->root, node->config->node_name);
         recovery->reads = g_ptr_array_new_with_free_func(open_run_free);
         recovery->doubts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         recovery->found = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -42,7 +52,7 @@ Recovery *recovery_new(Coordinator *coordinator) {
         return recovery;
 }
 
-static void cancel(Recovery *recovery) {
+static void recovery_cancel(Recovery *recovery) {
         recovery->sync_call = zk_call_free(recovery->sync_call);
         recovery->call = zk_call_free(recovery->call);
         g_ptr_array_set_size(recovery->reads, 0);
@@ -53,7 +63,7 @@ static void cancel(Recovery *recovery) {
 }
 
 void recovery_reset(Recovery *recovery) {
-        cancel(recovery);
+        recovery_cancel(recovery);
         recovery->done = recovery->attached = false;
         g_hash_table_remove_all(recovery->doubts);
 }
@@ -61,7 +71,7 @@ void recovery_reset(Recovery *recovery) {
 Recovery *recovery_free(Recovery *recovery) {
         if (!recovery)
                 return NULL;
-        cancel(recovery);
+        recovery_cancel(recovery);
         g_ptr_array_unref(recovery->reads);
         g_hash_table_unref(recovery->doubts);
         g_hash_table_unref(recovery->found);
@@ -71,20 +81,18 @@ Recovery *recovery_free(Recovery *recovery) {
         return NULL;
 }
 
-static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
-        list_open(userdata);
-        return 0;
+static void recovery_on_retry(void *userdata) {
+        recovery_list_open(userdata);
 }
 
-static void retry_later(Recovery *recovery) {
-        cancel(recovery);
-        (void)sd_event_add_time_relative(recovery->coordinator->event, &recovery->retry,
-                                         CLOCK_MONOTONIC, RETRY_DELAY, USEC_PER_MSEC, on_retry,
-                                         recovery);
+static void recovery_retry_later(Recovery *recovery) {
+        recovery_cancel(recovery);
+        (void)timer_in(recovery->node->event, &recovery->retry, RECOVERY_RETRY_DELAY,
+                       recovery_on_retry, recovery);
 }
 
 /* The look is complete: what it found is what there is. */
-static void take_doubts(Recovery *recovery) {
+static void recovery_take_doubts(Recovery *recovery) {
         GHashTable *before = recovery->doubts;
 
         recovery->doubts = recovery->found;
@@ -92,22 +100,22 @@ static void take_doubts(Recovery *recovery) {
         g_hash_table_remove_all(before);
 }
 
-static void answered(Recovery *recovery) {
+static void recovery_answered(Recovery *recovery) {
         if (recovery->pending > 0 && --recovery->pending > 0)
                 return;
         if (recovery->failed || (recovery->done && recovery->again)) {
-                retry_later(recovery);
+                recovery_retry_later(recovery);
                 return;
         }
-        take_doubts(recovery);
+        recovery_take_doubts(recovery);
         if (!recovery->done) {
                 recovery->done = true;
-                coordinator_recovered(recovery->coordinator);
+                recovery->events->recovered(recovery->userdata);
         }
         if (g_hash_table_size(recovery->doubts) > 0)
-                retry_later(recovery);
+                recovery_retry_later(recovery);
         else
-                coordinator_undoubted(recovery->coordinator);
+                recovery->events->undoubted(recovery->userdata);
 }
 
 bool recovery_doubts(const Recovery *recovery, const char *unit) {
@@ -115,14 +123,13 @@ bool recovery_doubts(const Recovery *recovery, const char *unit) {
                     : g_hash_table_size(recovery->doubts) > 0;
 }
 
-static bool is_known(const Recovery *recovery, const OpenRun *open) {
+static bool recovery_is_known(const Recovery *recovery, const OpenRun *open) {
         g_autofree char *key = run_key(open->job, open->run);
 
-        return g_hash_table_contains(recovery->coordinator->runs, key) ||
-               g_hash_table_contains(recovery->coordinator->claiming, key);
+        return runs_knows(recovery->runs, key);
 }
 
-static void tell_doubt(Recovery *recovery, const OpenRun *open) {
+static void recovery_tell_doubt(Recovery *recovery, const OpenRun *open) {
         const LogAbout about = {
             .message_id = MESSAGE_FOREIGN_DATA, .job = open->job, .run = open->run};
         g_autofree char *key = run_key(open->job, open->run);
@@ -136,55 +143,53 @@ static void tell_doubt(Recovery *recovery, const OpenRun *open) {
 }
 
 /* There is no record, or none that we can read. */
-static void without_record(Recovery *recovery, const OpenRun *open, bool deleted) {
-        Coordinator *coordinator = recovery->coordinator;
+static void recovery_without_record(Recovery *recovery, const OpenRun *open, bool deleted) {
         g_autofree char *unit = unit_name_for_run(open->job, open->run);
 
-        if (leftovers_alive(coordinator->leftovers, unit)) {
-                tell_doubt(recovery, open);
+        if (unit_is_populated(recovery->units, UNIT_SLICE, unit)) {
+                recovery_tell_doubt(recovery, open);
                 g_hash_table_add(recovery->found, g_steal_pointer(&unit));
                 return;
         }
-        if (is_known(recovery, open))
+        if (recovery_is_known(recovery, open))
                 return;
-        (void)run_recover_nothing(
-            coordinator, open_run_record_of_nothing(open, coordinator->config->node_name),
+        runs_recover_nothing(
+            recovery->runs, open_run_record_of_nothing(open, recovery->node->config->node_name),
             g_strdup(deleted ? "its record was deleted from ZooKeeper" : DAMAGED_WHY));
 }
 
-static void on_record(OpenRun *open, ZkCode code, RunRecord *record, int32_t version,
-                      void *userdata) {
+static void recovery_on_record(OpenRun *open, ZkCode code, RunRecord *record, int32_t version,
+                               void *userdata) {
         Recovery *recovery = userdata;
 
         if (code != ZK_OK && code != ZK_NO_NODE)
                 recovery->failed = true;
         else if (!record)
-                without_record(recovery, open, code == ZK_NO_NODE);
-        else if (record->state == RUN_CLAIMED && !is_known(recovery, open))
-                (void)run_recover(recovery->coordinator, g_steal_pointer(&record), version,
-                                  recovery->attached);
+                recovery_without_record(recovery, open, code == ZK_NO_NODE);
+        else if (record->state == RUN_CLAIMED && !recovery_is_known(recovery, open))
+                runs_recover(recovery->runs, g_steal_pointer(&record), version, recovery->attached);
         run_record_free(record);
-        answered(recovery);
+        recovery_answered(recovery);
 }
 
-static void on_synced(const ZkReply *reply, void *userdata) {
+static void recovery_on_synced(const ZkReply *reply, void *userdata) {
         Recovery *recovery = userdata;
 
         recovery->sync_call = NULL;
         recovery->synced = reply->code == ZK_OK;
 }
 
-static void on_listed(const ZkReply *reply, void *userdata) {
+static void recovery_on_listed(const ZkReply *reply, void *userdata) {
         Recovery *recovery = userdata;
 
         recovery->call = NULL;
         recovery->failed = !recovery->synced || (reply->code != ZK_OK && reply->code != ZK_NO_NODE);
         for (size_t i = 0; i < reply->n_children; i++) {
-                OpenRun *open = open_run_new(recovery->coordinator->node, reply->children[i],
-                                             on_record, recovery);
+                OpenRun *open =
+                    open_run_new(recovery->node, reply->children[i], recovery_on_record, recovery);
                 if (!open)
                         continue;
-                if (is_known(recovery, open) || open_run_read(open) < 0) {
+                if (recovery_is_known(recovery, open) || open_run_read(open) < 0) {
                         open_run_free(open);
                         continue;
                 }
@@ -192,28 +197,28 @@ static void on_listed(const ZkReply *reply, void *userdata) {
                 recovery->pending++;
         }
         if (recovery->pending == 0)
-                answered(recovery);
+                recovery_answered(recovery);
 }
 
-static void list_open(Recovery *recovery) {
-        Zk *zk = session_zk(recovery->coordinator->session);
+static void recovery_list_open(Recovery *recovery) {
+        Zk *zk = session_zk(recovery->node->session);
 
-        cancel(recovery);
+        recovery_cancel(recovery);
         if (!zk)
                 return; /* begun again with the next session */
         /* What the process before us did last may be news to the server that we are connected to.
          */
         recovery->synced = false;
-        if (zk_sync(zk, recovery->path, on_synced, recovery, &recovery->sync_call) < 0 ||
-            zk_get_children(zk, recovery->path, on_listed, recovery, &recovery->call, NULL, NULL,
-                            NULL) < 0)
-                retry_later(recovery);
+        if (zk_sync(zk, recovery->path, recovery_on_synced, recovery, &recovery->sync_call) < 0 ||
+            zk_get_children(zk, recovery->path, recovery_on_listed, recovery, &recovery->call, NULL,
+                            NULL, NULL) < 0)
+                recovery_retry_later(recovery);
 }
 
 void recovery_start(Recovery *recovery, bool attached) {
         recovery_reset(recovery);
         recovery->attached = attached;
-        list_open(recovery);
+        recovery_list_open(recovery);
 }
 
 void recovery_check(Recovery *recovery) {
@@ -222,5 +227,5 @@ void recovery_check(Recovery *recovery) {
         if (recovery->call || recovery->pending > 0)
                 recovery->again = true; /* this look may have come too early */
         else if (recovery->done && !recovery->retry)
-                retry_later(recovery);
+                recovery_retry_later(recovery);
 }

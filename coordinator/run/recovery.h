@@ -6,14 +6,24 @@
  * we have; after that it is settled as unknown. */
 #pragma once
 
-#include "coordinator.h"
+#include "node.h"
+#include "runs.h"
+#include "unit-manager.h"
 
-Recovery *recovery_new(Coordinator *coordinator);
+typedef struct Recovery Recovery;
+typedef struct RecoveryEvents {
+        void (*recovered)(void *userdata); /* our own open runs are all known */
+        void (*undoubted)(void *userdata); /* and are readable, or do not run */
+} RecoveryEvents;
+
+/* `units` tells whether one lives. */
+Recovery *recovery_new(const Node *node, const UnitManager *units, Runs *runs,
+                       const RecoveryEvents *events, void *userdata);
 Recovery *recovery_free(Recovery *recovery);
 DEFINE_CLEANUP(Recovery, recovery_free);
 
 /* We are registered. `attached`: the session of the process before us lives on, and its locks with
- * it. Ends in coordinator_recovered(). */
+ * it. Ends in RecoveryEvents.recovered. */
 void recovery_start(Recovery *recovery, bool attached);
 /* Return: whether that unit lives though the record of its run cannot be read, so that nothing is
  * known of its locks; NULL: whether there is any such unit. */

@@ -8,6 +8,11 @@
 
 #include "cleanup.h"
 
+struct EndedUnits {
+        char *runtime_dir;
+        GHashTable *why; /* of each unit */
+};
+
 static char *ended_units_path(const char *runtime_dir) {
         return g_build_filename(runtime_dir, "ended-units", NULL);
 }
@@ -39,4 +44,30 @@ void ended_units_add(const char *runtime_dir, const char *unit, const char *why)
 
         if (fd >= 0 && fstat(fd, &st) >= 0 && st.st_size < ENDED_UNITS_BYTES_MAX)
                 (void)!write(fd, line, strlen(line));
+}
+
+EndedUnits *ended_units_new(const char *runtime_dir) {
+        EndedUnits *ended = g_new0(EndedUnits, 1);
+
+        ended->runtime_dir = g_strdup(runtime_dir);
+        ended->why = ended_units_load(runtime_dir);
+        return ended;
+}
+
+EndedUnits *ended_units_free(EndedUnits *ended) {
+        if (!ended)
+                return NULL;
+        g_hash_table_unref(ended->why);
+        g_free(ended->runtime_dir);
+        g_free(ended);
+        return NULL;
+}
+
+void ended_units_note(EndedUnits *ended, const char *unit, const char *why) {
+        g_hash_table_insert(ended->why, g_strdup(unit), g_strdup(why));
+        ended_units_add(ended->runtime_dir, unit, why);
+}
+
+const char *ended_units_why(const EndedUnits *ended, const char *unit) {
+        return unit ? g_hash_table_lookup(ended->why, unit) : NULL;
 }

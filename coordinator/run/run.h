@@ -3,13 +3,30 @@
  * settle.h. */
 #pragma once
 
-#include "coordinator.h"
+#include "ended-units.h"
 #include "lock.h"
+#include "node.h"
 #include "run-record.h"
 #include "run-table.h"
+#include "settle.h"
+#include "unit.h"
+
+typedef struct Run Run;
+
+/* What every run of this node needs. */
+typedef struct RunParts {
+        const Node *node;       /* weak */
+        UnitManager *units;     /* weak */
+        const Settler *settler; /* weak */
+        const EndedUnits
+            *ended; /* weak: so that a unit that is gone is told from one that failed */
+        /* It is settled, and nothing of it is left here. It must outlive this call. */
+        void (*settled)(Run *run, void *userdata);
+        void *userdata;
+} RunParts;
 
 struct Run {
-        Coordinator *coordinator; /* weak: owns us */
+        const RunParts *parts; /* weak */
         RunPhase phase;
         RunRecord *record;
         char *key;      /* "JOB:RUN" */
@@ -18,24 +35,24 @@ struct Run {
         bool interrupted; /* we ended it, so its end is not its own result */
         bool recovering;  /* it is being found again: nothing is known of its unit yet */
         int32_t record_version;
-        bool session_lost;     /* that of the claim: its contenders are gone, or will be */
-        struct Settle *settle; /* under way, or NULL */
+        bool session_lost; /* that of the claim: its contenders are gone, or will be */
+        Settle *settle;    /* under way, or NULL */
 };
 
 /* A claim of ours was written: takes the record (with its token) and the locks, and asks PID 1 to
- * start the unit. Return: borrowed; the coordinator's table owns it. */
-Run *run_start(Coordinator *coordinator, const JobSpec *spec, RunRecord *record, LockSet *locks);
+ * start the unit. Return: newly allocated. */
+Run *run_start(const RunParts *parts, const JobSpec *spec, RunRecord *record, LockSet *locks);
 
 /* A process before us claimed it: takes the record, and looks for its unit. `attached`: its session
  * lives on and its locks are taken over; otherwise they are lost and it is stopped. */
-Run *run_recover(Coordinator *coordinator, RunRecord *record, int32_t record_version,
-                 bool attached);
+Run *run_recover(const RunParts *parts, RunRecord *record, int32_t record_version, bool attached);
 
 /* The same for one whose record somebody deleted or damaged, and whose unit is gone: settled as
  * unknown. `why` is taken over. */
-Run *run_recover_nothing(Coordinator *coordinator, RunRecord *record, char *why);
+Run *run_recover_nothing(const RunParts *parts, RunRecord *record, char *why);
 
 Run *run_free(Run *run);
+DEFINE_CLEANUP(Run, run_free);
 
 /* Ends it: `interrupted` when it is we who want that (locks, daemon), false when a person asked. */
 void run_stop(Run *run, bool interrupted, const char *why);

@@ -5,11 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "leftovers.h"
 #include "log.h"
 #include "message-id.h"
-#include "scheduled-job.h"
-#include "settle.h"
 #include "unit-spec.h"
 
 static void run_event(Run *run, RunEvent event);
@@ -18,7 +15,7 @@ char *run_key(const char *job, const char *run) {
         return g_strconcat(job, ":", run, NULL);
 }
 
-static LogAbout about(const Run *run, const char *message_id) {
+static LogAbout run_about(const Run *run, const char *message_id) {
         return (LogAbout){.message_id = message_id,
                           .job = run->record->job,
                           .run = run->record->run,
@@ -43,38 +40,38 @@ Run *run_free(Run *run) {
 
 /* Our transaction would have deleted them; it was not ours to write. Taking them over and giving
  * them up deletes them for certain. */
-static void release_contenders(Run *run) {
+static void run_release_contenders(Run *run) {
         const char *const *paths = (const char *const *)run->record->locks;
         LockSet *locks = NULL;
 
         /* What stands at a path of another session's may be another run's of ours. */
         if (paths && *paths && !run->session_lost &&
-            lock_set_adopt(run->coordinator->session, paths, NULL, NULL, NULL, &locks) >= 0)
+            lock_set_adopt(run->parts->node->session, paths, NULL, NULL, NULL, &locks) >= 0)
                 lock_set_free(locks);
 }
 
-static void on_settled(SettleOutcome outcome, void *userdata) {
+static void run_on_settled(SettleOutcome outcome, void *userdata) {
         Run *run = userdata;
 
         run->settle = settle_free(run->settle);
         if (outcome == SETTLE_AGAIN)
                 return; /* run_session_ready() begins again */
         if (outcome == SETTLE_ELSEWHERE)
-                release_contenders(run);
+                run_release_contenders(run);
         run_event(run, RUN_EVENT_SETTLED);
 }
 
 /* Return: whether its contenders are certainly its own still. */
-static bool holds_its_locks(const Run *run) {
+static bool run_holds_its_locks(const Run *run) {
         return !run->record->locks || !*run->record->locks ||
                (run->locks && lock_set_held_until(run->locks) > 0);
 }
 
-static void begin_settle(Run *run) {
+static void run_begin_settle(Run *run) {
         const SettleRequest request = {
             .record = run->record,
             .owner = run->record->node,
-            .record_version = holds_its_locks(run) ? run->record_version : -1,
+            .record_version = run_holds_its_locks(run) ? run->record_version : -1,
         };
 
         if (run->settle || run->phase != RUN_PHASE_SETTLING)
@@ -82,12 +79,12 @@ static void begin_settle(Run *run) {
         /* The transaction deletes the contenders, and their watches tell of it before its answer
          * does: that is no loss. */
         run->locks = lock_set_forget(run->locks);
-        (void)settle_start(run->coordinator->settler, &request, on_settled, run,
+        (void)settle_start(run->parts->settler, &request, run_on_settled, run,
                            &run->settle); /* no session: begun when there is one */
 }
 
 /* systemd's words for what the exit status or the signal says already. */
-static bool why_is_said(const RunRecord *record) {
+static bool run_why_is_said(const RunRecord *record) {
         static const char *const said[] = {"exit-code", "signal", "timeout", NULL};
 
         return !record->why || g_strv_contains(said, record->why);
@@ -101,11 +98,11 @@ static char *run_in_words(const RunRecord *record) {
                     : g_strdup_printf("run %s", record->run);
 }
 
-static void log_end(const Run *run) {
-        const LogAbout fields = about(run, MESSAGE_RUN_ENDED);
+static void run_log_end(const Run *run) {
+        const LogAbout fields = run_about(run, MESSAGE_RUN_ENDED);
         const RunRecord *record = run->record;
         g_autofree char *detail = NULL, *words = run_in_words(record);
-        bool said = why_is_said(record);
+        bool said = run_why_is_said(record);
 
         if (record->signal)
                 detail = g_strdup_printf(" (signal %d)", record->signal);
@@ -118,7 +115,7 @@ static void log_end(const Run *run) {
 
 /* ---- the unit ---- */
 
-static void on_unit(Unit *unit, UnitEvent event, void *userdata) {
+static void run_on_unit(Unit *unit, UnitEvent event, void *userdata) {
         static const RunEvent events[] = {
             [UNIT_EVENT_STARTED] = RUN_EVENT_UNIT_STARTED,
             [UNIT_EVENT_EXITED] = RUN_EVENT_UNIT_EXITED,
@@ -130,8 +127,8 @@ static void on_unit(Unit *unit, UnitEvent event, void *userdata) {
 }
 
 /* What was ended and is gone has left no result, but that it was ended is known. */
-static void take_unknown(Run *run) {
-        bool ended = leftovers_ended(run->coordinator->leftovers, run->record->unit);
+static void run_take_unknown(Run *run) {
+        bool ended = ended_units_why(run->parts->ended, run->record->unit);
 
         run->record->state = ended ? RUN_INTERRUPTED : RUN_UNKNOWN;
         run->record->ended = clock_realtime();
@@ -140,8 +137,8 @@ static void take_unknown(Run *run) {
                     g_strdup("claimed, but its unit is not there: it may or may not have run");
 }
 
-static void perform(Run *run, RunAction action) {
-        const LogAbout started = about(run, MESSAGE_RUN_STARTED);
+static void run_perform(Run *run, RunAction action) {
+        const LogAbout started = run_about(run, MESSAGE_RUN_STARTED);
         g_autofree char *words = run_in_words(run->record);
 
         switch (action) {
@@ -159,19 +156,19 @@ static void perform(Run *run, RunAction action) {
                 run_record_take_result(run->record, unit_result(run->unit), run->interrupted);
                 break;
         case RUN_ACTION_SETTLE_UNKNOWN:
-                take_unknown(run);
+                run_take_unknown(run);
                 break;
         case RUN_ACTION_DISCARD:
                 if (run->unit)
                         unit_discard(run->unit);
                 run->locks = lock_set_forget(run->locks);
-                coordinator_run_settled(run->coordinator, run);
+                run->parts->settled(run, run->parts->userdata);
                 return;
         case RUN_ACTION_IMPOSSIBLE:
                 abort();
         }
-        log_end(run);
-        begin_settle(run);
+        run_log_end(run);
+        run_begin_settle(run);
 }
 
 static void run_event(Run *run, RunEvent event) {
@@ -183,12 +180,12 @@ static void run_event(Run *run, RunEvent event) {
                 abort();
         }
         run->phase = step.phase;
-        perform(run, step.action);
+        run_perform(run, step.action);
 }
 
 /* ---- the locks ---- */
 
-static void on_locks(LockSet *set, LockEvent event, void *userdata) {
+static void run_on_locks(LockSet *set, LockEvent event, void *userdata) {
         Run *run = userdata;
 
         if (event == LOCK_EVENT_HELD)
@@ -201,7 +198,7 @@ static void on_locks(LockSet *set, LockEvent event, void *userdata) {
 
 /* Others may have its locks already: what did not end between D - K and D, or was not told because
  * the server was first to say so, has no time left to end by itself. */
-static void kill_if_locked(Run *run) {
+static void run_kill_if_locked(Run *run) {
         if (run->phase == RUN_PHASE_STOPPING && run->record->locks && *run->record->locks)
                 unit_kill(run->unit);
 }
@@ -213,7 +210,7 @@ void run_session_lost(Run *run) {
         run->record_version = -1;
         run->session_lost = true;
         run_stop(run, true, "the ZooKeeper session was lost");
-        kill_if_locked(run);
+        run_kill_if_locked(run);
 }
 
 void run_leave(Run *run) {
@@ -221,7 +218,7 @@ void run_leave(Run *run) {
 }
 
 void run_session_ready(Run *run) {
-        begin_settle(run);
+        run_begin_settle(run);
 }
 
 void run_stop(Run *run, bool interrupted, const char *why) {
@@ -236,104 +233,102 @@ void run_stop(Run *run, bool interrupted, const char *why) {
 
 /* ---- the beginning ---- */
 
-static Run *run_new(Coordinator *coordinator, RunRecord *record, LockSet *locks) {
+static Run *run_new(const RunParts *parts, RunRecord *record, LockSet *locks) {
         Run *run = g_new0(Run, 1);
 
-        run->coordinator = coordinator;
+        run->parts = parts;
         run->phase = RUN_PHASE_CLAIMED;
         run->record = record;
         run->key = run_key(record->job, record->run);
         run->locks = locks;
-        g_hash_table_insert(coordinator->runs, run->key, run);
         return run;
 }
 
 /* There is no unit to wait for: it never was, or is known to be gone. */
-static void over(Run *run, RunState state, char *why) {
+static void run_over(Run *run, RunState state, char *why) {
         run->record->state = state;
         run->record->ended = clock_realtime();
         g_free(run->record->why);
         run->record->why = why;
         run->phase = RUN_PHASE_SETTLING;
-        log_end(run);
-        begin_settle(run);
+        run_log_end(run);
+        run_begin_settle(run);
 }
 
-Run *run_start(Coordinator *coordinator, const JobSpec *spec, RunRecord *record, LockSet *locks) {
-        Run *run = run_new(coordinator, record, locks);
+Run *run_start(const RunParts *parts, const JobSpec *spec, RunRecord *record, LockSet *locks) {
+        Run *run = run_new(parts, record, locks);
         RunUnitSpec unit_spec;
         int r;
 
-        lock_set_set_func(locks, on_locks, run);
+        lock_set_set_func(locks, run_on_locks, run);
         if (!locks && record->locks && *record->locks) {
-                over(run, RUN_INTERRUPTED,
-                     g_strdup("not started: its locks were lost right after the claim"));
+                run_over(run, RUN_INTERRUPTED,
+                         g_strdup("not started: its locks were lost right after the claim"));
                 return run;
         }
-        if (node_is_ending(coordinator->node) &&
-            !(coordinator->node->process_phase == PROCESS_PHASE_LEAVING)) {
-                over(run, RUN_INTERRUPTED, g_strdup("not started: the daemon was stopped"));
+        if (node_is_ending(parts->node) && !(parts->node->process_phase == PROCESS_PHASE_LEAVING)) {
+                run_over(run, RUN_INTERRUPTED, g_strdup("not started: the daemon was stopped"));
                 return run;
         }
         /* The claim's answer may have come late, after the stop of all runs was due: what would be
          * started now would not be stopped in time. */
-        if (clock_boottime() >= session_stop_at(coordinator->session)) {
-                over(run, RUN_INTERRUPTED, g_strdup("not started: ZooKeeper answered too late"));
+        if (clock_boottime() >= session_stop_at(parts->node->session)) {
+                run_over(run, RUN_INTERRUPTED,
+                         g_strdup("not started: ZooKeeper answered too late"));
                 return run;
         }
         run_unit_spec_init(&unit_spec, spec, record);
-        r = unit_start(coordinator->units, &unit_spec.spec, on_unit, run, &run->unit);
+        r = unit_start(parts->units, &unit_spec.spec, run_on_unit, run, &run->unit);
         run_unit_spec_clear(&unit_spec);
         if (r < 0)
-                over(run, RUN_FAILED, g_strdup_printf("could not be started: %s", g_strerror(-r)));
+                run_over(run, RUN_FAILED,
+                         g_strdup_printf("could not be started: %s", g_strerror(-r)));
         return run;
 }
 
 /* Its unit is looked for. Some have to end whatever is found. */
-static void end_if_needed(Run *run) {
-        const char *ended = leftovers_ended(run->coordinator->leftovers, run->record->unit);
+static void run_end_if_needed(Run *run) {
+        const char *ended = ended_units_why(run->parts->ended, run->record->unit);
 
         if (run->session_lost) {
                 run_stop(run, true, "the ZooKeeper session was lost while the daemon was away");
-                kill_if_locked(run);
+                run_kill_if_locked(run);
         } else if (ended)
                 run_stop(run, true, ended);
 }
 
-Run *run_recover(Coordinator *coordinator, RunRecord *record, int32_t record_version,
-                 bool attached) {
-        Run *run = run_new(coordinator, record, NULL);
-        const LogAbout fields = about(run, MESSAGE_RUN_ADOPTED);
+Run *run_recover(const RunParts *parts, RunRecord *record, int32_t record_version, bool attached) {
+        Run *run = run_new(parts, record, NULL);
+        const LogAbout fields = run_about(run, MESSAGE_RUN_ADOPTED);
         int r;
 
         run->record_version = record_version;
         run->recovering = true;
         run->session_lost = !attached;
-        if (g_strcmp0(record->boot, coordinator->node->boot_id) !=
-            0) { /* so whatever ran is gone */
-                over(run, RUN_INTERRUPTED, g_strdup("the node was rebooted"));
+        if (g_strcmp0(record->boot, parts->node->boot_id) != 0) { /* so whatever ran is gone */
+                run_over(run, RUN_INTERRUPTED, g_strdup("the node was rebooted"));
                 return run;
         }
         log_info(&fields, "run %s was claimed by a process before this one: looking for its unit",
                  record->run);
-        r = unit_adopt(coordinator->units, record->unit, record->nonce, on_unit, run, &run->unit);
+        r = unit_adopt(parts->units, record->unit, record->nonce, run_on_unit, run, &run->unit);
         if (r < 0) {
-                over(run, RUN_UNKNOWN, g_strdup("its unit cannot be looked for"));
+                run_over(run, RUN_UNKNOWN, g_strdup("its unit cannot be looked for"));
                 return run;
         }
         if (attached && record->locks && *record->locks)
-                r = lock_set_adopt(coordinator->session, (const char *const *)record->locks, NULL,
-                                   on_locks, run, &run->locks);
+                r = lock_set_adopt(parts->node->session, (const char *const *)record->locks, NULL,
+                                   run_on_locks, run, &run->locks);
         if (r < 0)
                 run_stop(run, true, "its locks cannot be taken over");
-        end_if_needed(run);
+        run_end_if_needed(run);
         return run;
 }
 
-Run *run_recover_nothing(Coordinator *coordinator, RunRecord *record, char *why) {
-        Run *run = run_new(coordinator, record, NULL);
+Run *run_recover_nothing(const RunParts *parts, RunRecord *record, char *why) {
+        Run *run = run_new(parts, record, NULL);
 
         run->record_version = -1;
-        over(run, RUN_UNKNOWN, why);
+        run_over(run, RUN_UNKNOWN, why);
         return run;
 }

@@ -8,6 +8,17 @@
 /* Nothing more is written into a file that has grown to this: it is gone with the next boot. */
 #define ENDED_UNITS_BYTES_MAX 262144 /* 256 KiB */
 
+typedef struct EndedUnits EndedUnits;
+
+/* Return: newly allocated, with what was remembered before. */
+EndedUnits *ended_units_new(const char *runtime_dir);
+EndedUnits *ended_units_free(EndedUnits *ended);
+/* One more: remembered here and for later processes. */
+void ended_units_note(EndedUnits *ended, const char *unit, const char *why);
+/* Return: why we, or a process before us, ended that unit, borrowed; NULL when nobody did, or unit
+ * is NULL. */
+const char *ended_units_why(const EndedUnits *ended, const char *unit);
+
 /* Return: newly allocated, unit → why; empty where nothing is remembered. */
 GHashTable *ended_units_load(const char *runtime_dir);
 /* Remembers one more. Where that fails a result is less exact, and nothing else. */

@@ -4,28 +4,23 @@
 #include <string.h>
 
 #include "clearing.h"
-#include "ended-units.h"
 #include "log.h"
 #include "message-id.h"
 #include "paths.h"
-#include "recovery.h"
-#include "run.h"
 #include "unit-spec.h"
 
 struct Leftovers {
-        Coordinator *coordinator; /* weak: owns us */
-        Clearing *clearing;       /* NULL: none are to be ended */
+        LeftoversParts parts;
+        Clearing *clearing; /* NULL: none are to be ended */
         LeftoversWhich which;
         char *why;
-        GHashTable *ended; /* name → why */
         GHashTable *stuck; /* name → why its job must not run; NULL: nothing is known to be stuck */
 };
 
-Leftovers *leftovers_new(Coordinator *coordinator) {
+Leftovers *leftovers_new(const LeftoversParts *parts) {
         Leftovers *leftovers = g_new0(Leftovers, 1);
 
-        leftovers->coordinator = coordinator;
-        leftovers->ended = ended_units_load(coordinator->node->runtime_dir);
+        leftovers->parts = *parts;
         return leftovers;
 }
 
@@ -33,53 +28,40 @@ Leftovers *leftovers_free(Leftovers *leftovers) {
         if (!leftovers)
                 return NULL;
         clearing_free(leftovers->clearing);
-        g_hash_table_unref(leftovers->ended);
         g_clear_pointer(&leftovers->stuck, g_hash_table_unref);
         g_free(leftovers->why);
         g_free(leftovers);
         return NULL;
 }
 
-static bool has_run(const Coordinator *coordinator, const char *unit) {
-        GHashTableIter iterator;
-        gpointer value;
-
-        g_hash_table_iter_init(&iterator, coordinator->runs);
-        while (g_hash_table_iter_next(&iterator, NULL, &value))
-                if (g_strcmp0(((Run *)value)->record->unit, unit) == 0)
-                        return true;
-        return false;
-}
-
-static bool spare(const char *unit, void *userdata) {
+static bool leftovers_spare(const char *unit, void *userdata) {
         const Leftovers *leftovers = userdata;
-        const Coordinator *coordinator = leftovers->coordinator;
 
-        return has_run(coordinator, unit) || (leftovers->which == LEFTOVERS_UNCLAIMED &&
-                                              recovery_doubts(coordinator->recovery, unit));
+        return runs_has_unit(leftovers->parts.runs, unit) ||
+               (leftovers->which == LEFTOVERS_UNCLAIMED &&
+                recovery_doubts(leftovers->parts.recovery, unit));
 }
 
-static void on_found(const char *unit, void *userdata) {
+static void leftovers_on_found(const char *unit, void *userdata) {
         const LogAbout about = {.message_id = MESSAGE_STOPPING_RUNS};
         Leftovers *leftovers = userdata;
 
         log_warning(&about, "%s, which a process before this one started, is ended: %s", unit,
                     leftovers->why);
-        g_hash_table_insert(leftovers->ended, g_strdup(unit), g_strdup(leftovers->why));
-        ended_units_add(leftovers->coordinator->node->runtime_dir, unit, leftovers->why);
+        ended_units_note(leftovers->parts.ended, unit, leftovers->why);
 }
 
-static void on_gone(void *userdata) {
+static void leftovers_on_gone(void *userdata) {
         Leftovers *leftovers = userdata;
 
         leftovers->clearing = clearing_free(leftovers->clearing);
         g_clear_pointer(&leftovers->stuck, g_hash_table_unref);
-        coordinator_leftovers_changed(leftovers->coordinator);
+        leftovers->parts.changed(leftovers->parts.userdata);
 }
 
 /* The daemon may wait for ever for a process that the kernel cannot end: what has nothing to do
  * with it begins. */
-static void on_stuck(const char *const *units, void *userdata) {
+static void leftovers_on_stuck(const char *const *units, void *userdata) {
         const LogAbout about = {.message_id = MESSAGE_LEFTOVER_STUCK};
         GHashTable *stuck = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         Leftovers *leftovers = userdata;
@@ -97,7 +79,7 @@ static void on_stuck(const char *const *units, void *userdata) {
         }
         leftovers->stuck = stuck;
         if (!before || g_hash_table_size(before) != g_hash_table_size(stuck))
-                coordinator_leftovers_changed(leftovers->coordinator);
+                leftovers->parts.changed(leftovers->parts.userdata);
         if (before)
                 g_hash_table_unref(before);
 }
@@ -107,10 +89,10 @@ void leftovers_end(Leftovers *leftovers, LeftoversWhich which, bool at_once, con
         const ClearingOptions options = {
             .patterns = patterns,
             .slice = UNIT_SLICE,
-            .spare = spare,
-            .found = on_found,
-            .gone = on_gone,
-            .stuck = on_stuck,
+            .spare = leftovers_spare,
+            .found = leftovers_on_found,
+            .gone = leftovers_on_gone,
+            .stuck = leftovers_on_stuck,
             .patience = CLEARING_PATIENCE,
             .userdata = leftovers,
         };
@@ -126,9 +108,9 @@ void leftovers_end(Leftovers *leftovers, LeftoversWhich which, bool at_once, con
         if (leftovers->clearing) {
                 clearing_look_anew(leftovers->clearing);
         } else {
-                r = clearing_new(leftovers->coordinator->units, &options, &leftovers->clearing);
+                r = clearing_new(leftovers->parts.units, &options, &leftovers->clearing);
                 if (r < 0)
-                        (void)sd_event_exit(leftovers->coordinator->event, r);
+                        (void)sd_event_exit(leftovers->parts.event, r);
         }
         if (at_once && leftovers->clearing)
                 clearing_kill(leftovers->clearing);
@@ -145,7 +127,7 @@ bool leftovers_left(const Leftovers *leftovers) {
 }
 
 /* Return: whether no two runs of these jobs may run side by side because of what both name. */
-static bool exclude_each_other(const JobSpec *one, const JobSpec *other) {
+static bool leftovers_exclude_each_other(const JobSpec *one, const JobSpec *other) {
         for (guint i = 0; i < one->resources->len; i++)
                 for (guint j = 0; j < other->resources->len; j++) {
                         const JobResource *a = one->resources->pdata[i],
@@ -157,12 +139,14 @@ static bool exclude_each_other(const JobSpec *one, const JobSpec *other) {
         return false;
 }
 
-static bool is_in_the_way(const Leftovers *leftovers, const char *unit, const JobSpec *spec) {
+static bool leftovers_is_in_the_way(const Leftovers *leftovers, const char *unit,
+                                    const JobSpec *spec) {
         if (unit_name_is_of_job(unit, spec->name))
                 return true;
-        for (guint i = 0; i < jobset_size(leftovers->coordinator->jobset); i++) {
-                const JobSpec *other = jobset_get(leftovers->coordinator->jobset, i);
-                if (unit_name_is_of_job(unit, other->name) && exclude_each_other(spec, other))
+        for (guint i = 0; i < jobset_size(leftovers->parts.jobset); i++) {
+                const JobSpec *other = jobset_get(leftovers->parts.jobset, i);
+                if (unit_name_is_of_job(unit, other->name) &&
+                    leftovers_exclude_each_other(spec, other))
                         return true;
         }
         return false;
@@ -176,15 +160,7 @@ const char *leftovers_block(const Leftovers *leftovers, const JobSpec *spec) {
                 return NULL;
         g_hash_table_iter_init(&iterator, leftovers->stuck);
         while (g_hash_table_iter_next(&iterator, &unit, &why))
-                if (is_in_the_way(leftovers, unit, spec))
+                if (leftovers_is_in_the_way(leftovers, unit, spec))
                         return why;
         return NULL;
-}
-
-const char *leftovers_ended(const Leftovers *leftovers, const char *unit) {
-        return unit ? g_hash_table_lookup(leftovers->ended, unit) : NULL;
-}
-
-bool leftovers_alive(const Leftovers *leftovers, const char *unit) {
-        return unit_is_populated(leftovers->coordinator->units, UNIT_SLICE, unit);
 }

@@ -1,0 +1,151 @@
+/* See runs.h. */
+#include "runs.h"
+
+#include "timer.h"
+
+struct Runs {
+        RunParts parts;
+        GHashTable *runs;     /* key → Run */
+        GHashTable *claiming; /* a set: keys */
+        GPtrArray *settled;   /* Run: done, freed from the loop */
+        sd_event_source *reaper;
+        RunsSettledFunc func;
+        void *userdata;
+};
+
+static void runs_destroy_run(void *run) {
+        run_free(run);
+}
+
+static void runs_on_reap(void *userdata) {
+        g_ptr_array_set_size(((Runs *)userdata)->settled, 0);
+}
+
+/* We are inside a callback of the run's own settle: it is freed from the loop. */
+static void runs_on_settled(Run *run, void *userdata) {
+        Runs *runs = userdata;
+
+        g_hash_table_steal(runs->runs, run->key);
+        g_ptr_array_add(runs->settled, run);
+        if (!runs->reaper)
+                (void)timer_in(runs->parts.node->event, &runs->reaper, 0, runs_on_reap, runs);
+        runs->func(run->record->job, runs->userdata);
+}
+
+Runs *runs_new(const Node *node, UnitManager *units, const Settler *settler,
+               const EndedUnits *ended, RunsSettledFunc func, void *userdata) {
+        Runs *runs = g_new0(Runs, 1);
+
+        runs->parts = (RunParts){.node = node,
+                                 .units = units,
+                                 .settler = settler,
+                                 .ended = ended,
+                                 .settled = runs_on_settled,
+                                 .userdata = runs};
+        runs->runs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, runs_destroy_run);
+        runs->claiming = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        runs->settled = g_ptr_array_new_with_free_func(runs_destroy_run);
+        runs->func = func;
+        runs->userdata = userdata;
+        return runs;
+}
+
+Runs *runs_free(Runs *runs) {
+        if (!runs)
+                return NULL;
+        sd_event_source_disable_unref(runs->reaper);
+        g_ptr_array_unref(runs->settled);
+        g_hash_table_unref(runs->runs);
+        g_hash_table_unref(runs->claiming);
+        g_free(runs);
+        return NULL;
+}
+
+static void runs_add(Runs *runs, Run *run) {
+        g_hash_table_insert(runs->runs, run->key, run);
+}
+
+void runs_start(Runs *runs, const JobSpec *spec, RunRecord *record, LockSet *locks) {
+        runs_add(runs, run_start(&runs->parts, spec, record, locks));
+}
+
+void runs_recover(Runs *runs, RunRecord *record, int32_t record_version, bool attached) {
+        runs_add(runs, run_recover(&runs->parts, record, record_version, attached));
+}
+
+void runs_recover_nothing(Runs *runs, RunRecord *record, char *why) {
+        runs_add(runs, run_recover_nothing(&runs->parts, record, why));
+}
+
+unsigned runs_count(const Runs *runs) {
+        return g_hash_table_size(runs->runs);
+}
+
+Run *runs_find(const Runs *runs, const char *key) {
+        return g_hash_table_lookup(runs->runs, key);
+}
+
+GPtrArray *runs_list(const Runs *runs) {
+        GPtrArray *list = g_ptr_array_new();
+        GHashTableIter iterator;
+        gpointer run;
+
+        g_hash_table_iter_init(&iterator, runs->runs);
+        while (g_hash_table_iter_next(&iterator, NULL, &run))
+                g_ptr_array_add(list, run);
+        return list;
+}
+
+void runs_for_all(Runs *runs, void (*func)(Run *run)) {
+        g_autoptr(GPtrArray) list = runs_list(runs);
+
+        for (guint i = 0; i < list->len; i++)
+                func(list->pdata[i]);
+}
+
+void runs_stop_all(Runs *runs, const char *why) {
+        g_autoptr(GPtrArray) list = runs_list(runs);
+
+        for (guint i = 0; i < list->len; i++)
+                run_stop(list->pdata[i], true, why);
+}
+
+bool runs_has_unit(const Runs *runs, const char *unit) {
+        GHashTableIter iterator;
+        gpointer run;
+
+        g_hash_table_iter_init(&iterator, runs->runs);
+        while (g_hash_table_iter_next(&iterator, NULL, &run))
+                if (g_strcmp0(((const Run *)run)->record->unit, unit) == 0)
+                        return true;
+        return false;
+}
+
+bool runs_are_starting(const Runs *runs) {
+        GHashTableIter iterator;
+        gpointer value;
+
+        g_hash_table_iter_init(&iterator, runs->runs);
+        while (g_hash_table_iter_next(&iterator, NULL, &value)) {
+                const Run *run = value;
+                if (run->phase == RUN_PHASE_CLAIMED && !run->recovering)
+                        return true;
+        }
+        return false;
+}
+
+void runs_claim_begins(Runs *runs, const char *key) {
+        g_hash_table_add(runs->claiming, g_strdup(key));
+}
+
+void runs_claim_ends(Runs *runs, const char *key) {
+        g_hash_table_remove(runs->claiming, key);
+}
+
+unsigned runs_count_claims(const Runs *runs) {
+        return g_hash_table_size(runs->claiming);
+}
+
+bool runs_knows(const Runs *runs, const char *key) {
+        return g_hash_table_contains(runs->runs, key) || g_hash_table_contains(runs->claiming, key);
+}

@@ -1,0 +1,42 @@
+/* The runs of this node: those that are claimed by us and not settled yet, by their keys
+ * ("JOB:RUN"), and the keys of claims that are on their way. One that is settled leaves at once and
+ * is freed from the loop. */
+#pragma once
+
+#include <glib.h>
+
+#include "run.h"
+
+typedef struct Runs Runs;
+/* One of this job was settled; it is none of the runs any more. */
+typedef void (*RunsSettledFunc)(const char *job, void *userdata);
+
+/* What it is given is borrowed. */
+Runs *runs_new(const Node *node, UnitManager *units, const Settler *settler,
+               const EndedUnits *ended, RunsSettledFunc func, void *userdata);
+Runs *runs_free(Runs *runs);
+DEFINE_CLEANUP(Runs, runs_free);
+
+/* As run_start(), run_recover() and run_recover_nothing(); the run is one of ours from now on. */
+void runs_start(Runs *runs, const JobSpec *spec, RunRecord *record, LockSet *locks);
+void runs_recover(Runs *runs, RunRecord *record, int32_t record_version, bool attached);
+void runs_recover_nothing(Runs *runs, RunRecord *record, char *why);
+
+unsigned runs_count(const Runs *runs);
+/* Return: the run, borrowed, or NULL. */
+Run *runs_find(const Runs *runs, const char *key);
+/* Return: newly allocated (g_ptr_array_unref), all of them, borrowed. */
+GPtrArray *runs_list(const Runs *runs);
+void runs_for_all(Runs *runs, void (*func)(Run *run));
+void runs_stop_all(Runs *runs, const char *why);
+/* Return: whether one of them has that unit. */
+bool runs_has_unit(const Runs *runs, const char *unit);
+/* Return: whether a start is on its way. */
+bool runs_are_starting(const Runs *runs);
+
+/* A claim is on its way, or answered. */
+void runs_claim_begins(Runs *runs, const char *key);
+void runs_claim_ends(Runs *runs, const char *key);
+unsigned runs_count_claims(const Runs *runs);
+/* Return: whether it is one of them, or is being claimed. */
+bool runs_knows(const Runs *runs, const char *key);
