@@ -3,6 +3,8 @@
 #include <criterion/criterion.h>
 #include <glib.h>
 #include <glib/gstdio.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cgroup.h"
@@ -128,4 +130,79 @@ Test(cgroup, freed_watch_is_silent) {
         watch = cgroup_watch_free(watch);
         scene_run(&scene, 100 * USEC_PER_MSEC);
         cr_expect_eq(scene.calls, 0);
+}
+
+/* ---- signals ---- */
+
+/* A cgroup with a process in it that waits for a signal, and without cgroup.kill where it is old.
+ */
+static pid_t scene_populate(const Scene *scene, bool old) {
+        g_autofree char *procs = g_build_filename(scene->group, "cgroup.procs", NULL),
+                        *kill = g_build_filename(scene->group, "cgroup.kill", NULL), *text = NULL;
+        pid_t pid = fork();
+
+        if (pid == 0) {
+                for (;;)
+                        (void)pause();
+        }
+        text = g_strdup_printf("0\n1\n%d\n", (int)pid);
+        cr_assert(g_file_set_contents(procs, text, -1, NULL));
+        cr_assert(old || g_file_set_contents(kill, "", 0, NULL));
+        return pid;
+}
+
+/* Return: the signal that ended it; 0: none did. */
+static int ended_by(pid_t pid, bool wait) {
+        int status = 0;
+
+        if (waitpid(pid, &status, wait ? 0 : WNOHANG) != pid)
+                return 0;
+        return WIFSIGNALED(status) ? WTERMSIG(status) : -1;
+}
+
+static void scene_depopulate(Scene *scene, pid_t pid) {
+        static const char *const names[] = {"cgroup.procs", "cgroup.kill"};
+
+        (void)kill(pid, SIGKILL);
+        (void)waitpid(pid, NULL, 0);
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+                g_autofree char *path = g_build_filename(scene->group, names[i], NULL);
+                (void)g_unlink(path);
+        }
+        scene_clear(scene);
+}
+
+/* PID 1 and who is not in our namespace are in the list as well, and not meant. */
+Test(cgroup, a_signal_reaches_who_is_listed) {
+        Scene scene = scene_new("populated 1\n");
+        pid_t pid = scene_populate(&scene, false);
+
+        cgroup_signal(scene.root, "/a.service", SIGTERM);
+        cr_expect_eq(ended_by(pid, true), SIGTERM);
+        scene_depopulate(&scene, pid);
+}
+
+Test(cgroup, a_kill_is_the_kernels_where_it_can) {
+        Scene scene = scene_new("populated 1\n");
+        g_autofree char *path = g_build_filename(scene.group, "cgroup.kill", NULL), *text = NULL;
+        pid_t pid = scene_populate(&scene, false);
+
+        cgroup_signal(scene.root, "/a.service", SIGKILL);
+        cr_assert(g_file_get_contents(path, &text, NULL, NULL));
+        cr_expect_str_eq(text, "1");
+        cr_expect_eq(ended_by(pid, false), 0, "nobody was signalled besides");
+        scene_depopulate(&scene, pid);
+}
+
+Test(cgroup, an_old_kernel_kills_one_by_one) {
+        Scene scene = scene_new("populated 1\n");
+        pid_t pid = scene_populate(&scene, true);
+
+        cgroup_signal(scene.root, "/", SIGKILL); /* never the root: everybody is in it */
+        cgroup_signal(scene.root, "", SIGKILL);
+        cgroup_signal(scene.root, "/absent.service", SIGKILL);
+        cr_expect_eq(ended_by(pid, false), 0);
+        cgroup_signal(scene.root, "/a.service", SIGKILL);
+        cr_expect_eq(ended_by(pid, true), SIGKILL);
+        scene_depopulate(&scene, pid);
 }
