@@ -24,7 +24,6 @@ BEHIND = {
     "command-lock.c": 16,
     "command-locks.c": 67,
     "coordinator.c": 80,
-    "ending.c": 86,
     "job-claim.c": 76,
     "job-ledger.c": 85,
     "lock-look.c": 67,
@@ -33,11 +32,6 @@ BEHIND = {
     "status-report.c": 76,
     "claim.c": 82,
     "surface.c": 80,
-    "cgroup.c": 69,
-    "clearing.c": 0,
-    "scope.c": 0,
-    "unit.c": 83,
-    "unit-watch.c": 82,
 }
 TIMEOUT = 300
 NODE_PROGRAMS = ("node-units",)

@@ -169,7 +169,9 @@ static void watch_on_peek(sd_bus_message *reply, const sd_bus_error *error, void
                 (void)g_strlcpy(watch->result.invocation_id, id,
                                 sizeof watch->result.invocation_id);
                 watch_started(watch);
-        } else
+        } else if (error)
+                watch_read(watch); /* it may have vanished */
+        else
                 watch_look_later(watch); /* its start job still waits for its turn */
         watch_pursue(watch);
 }

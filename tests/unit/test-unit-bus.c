@@ -1,0 +1,479 @@
+/* Units against a PID 1 of the test's own, on a bus of its own: answers that the real one gives
+ * rarely, or at no time that a test could choose. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "scope.h"
+#include "unit.h"
+
+#define LIMIT (10 * USEC_PER_SEC)
+#define NAME "jobkeeper-a-1700000000-1.service"
+#define NONCE "00000000000000000000000000000001"
+#define PID1 ":1.0"
+#define START_JOB "/org/freedesktop/systemd1/job/7"
+
+/* What PID 1 answers, by method: the name of an error, or NULL. */
+typedef struct Answers {
+        const char *start, *stop, *get_all;
+        bool slow_state;          /* SystemState is not told */
+        const char *system_state; /* SystemState */
+        const char *active, *result, *nonce;
+        uint32_t main_pid;
+        int32_t code, status;
+        bool with_job, begun;
+} Answers;
+
+static char *directory;
+static sd_event *loop;
+static int listening = -1;
+static sd_bus *server; /* the bus and PID 1 in one */
+static Answers answers;
+static unsigned starts, stops, reads;
+static sd_bus_message *asked; /* SystemState, while it is not told */
+static UnitManager *manager;
+static Unit *unit;
+static char told[8];
+
+/* ---- PID 1 ---- */
+
+static int append_property(sd_bus_message *reply, const char *name, const char *type, ...) {
+        va_list arguments;
+        int r;
+
+        if ((r = sd_bus_message_open_container(reply, 'e', "sv")) < 0 ||
+            (r = sd_bus_message_append(reply, "s", name)) < 0 ||
+            (r = sd_bus_message_open_container(reply, 'v', type)) < 0)
+                return r;
+        va_start(arguments, type);
+        r = sd_bus_message_appendv(reply, type, arguments);
+        va_end(arguments);
+        if (r >= 0)
+                r = sd_bus_message_close_container(reply);
+        return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+/* Of a unit that has been started, or not yet. */
+static int append_invocation(sd_bus_message *reply) {
+        static const uint8_t id[16] = {1};
+        int r;
+
+        if ((r = sd_bus_message_open_container(reply, 'e', "sv")) < 0 ||
+            (r = sd_bus_message_append(reply, "s", "InvocationID")) < 0 ||
+            (r = sd_bus_message_open_container(reply, 'v', "ay")) < 0 ||
+            (r = sd_bus_message_append_array(reply, 'y', id, answers.begun ? sizeof id : 0)) < 0 ||
+            (r = sd_bus_message_close_container(reply)) < 0)
+                return r;
+        return sd_bus_message_close_container(reply);
+}
+
+static void reply_properties(sd_bus_message *call) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        g_autofree char *nonce = g_strconcat("JOBKEEPER_NONCE=", answers.nonce, NULL);
+
+        cr_assert_geq(sd_bus_message_new_method_return(call, &reply), 0);
+        cr_assert_geq(sd_bus_message_open_container(reply, 'a', "{sv}"), 0);
+        cr_assert_geq(append_property(reply, "LoadState", "s", "loaded"), 0);
+        cr_assert_geq(append_property(reply, "ActiveState", "s", answers.active), 0);
+        cr_assert_geq(append_property(reply, "Result", "s", answers.result), 0);
+        cr_assert_geq(append_property(reply, "Environment", "as", 1, nonce), 0);
+        cr_assert_geq(append_property(reply, "Job", "(uo)", answers.with_job ? 7 : 0,
+                                      answers.with_job ? START_JOB : "/"),
+                      0);
+        cr_assert_geq(append_property(reply, "MainPID", "u", answers.main_pid), 0);
+        cr_assert_geq(append_property(reply, "ExecMainCode", "i", answers.code), 0);
+        cr_assert_geq(append_property(reply, "ExecMainStatus", "i", answers.status), 0);
+        cr_assert_geq(append_invocation(reply), 0);
+        cr_assert_geq(sd_bus_message_close_container(reply), 0);
+        cr_assert_geq(sd_bus_send(server, reply, NULL), 0);
+}
+
+static void reply_or_refuse(sd_bus_message *call, const char *error, const char *types,
+                            const char *value) {
+        if (error)
+                (void)sd_bus_reply_method_errorf(call, error, "%s", "the test says so");
+        else if (types)
+                (void)sd_bus_reply_method_return(call, types, value);
+        else
+                (void)sd_bus_reply_method_return(call, NULL);
+}
+
+static void reply_get(sd_bus_message *call) {
+        const char *interface, *property;
+
+        cr_assert_geq(sd_bus_message_read(call, "ss", &interface, &property), 0);
+        if (!g_str_equal(property, "SystemState")) {
+                if (answers.get_all)
+                        reply_or_refuse(call, answers.get_all, NULL, NULL);
+                else
+                        (void)sd_bus_reply_method_return(call, "v", "ay", 0); /* not yet */
+        } else if (answers.slow_state)
+                asked = sd_bus_message_ref(call);
+        else
+                (void)sd_bus_reply_method_return(call, "v", "s", answers.system_state);
+}
+
+static int on_call(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        (void)userdata;
+        (void)error;
+        if (sd_bus_message_is_method_call(call, NULL, "Hello"))
+                reply_or_refuse(call, NULL, "s", ":1.1");
+        else if (sd_bus_message_is_method_call(call, NULL, "GetNameOwner"))
+                reply_or_refuse(call, NULL, "s", PID1);
+        else if (sd_bus_message_is_method_call(call, NULL, "StartTransientUnit")) {
+                starts++;
+                reply_or_refuse(call, answers.start, "o", START_JOB);
+        } else if (sd_bus_message_is_method_call(call, NULL, "StopUnit")) {
+                stops++;
+                reply_or_refuse(call, answers.stop, "o", "/org/freedesktop/systemd1/job/8");
+        } else if (sd_bus_message_is_method_call(call, NULL, "GetAll")) {
+                reads++;
+                if (answers.get_all)
+                        reply_or_refuse(call, answers.get_all, NULL, NULL);
+                else
+                        reply_properties(call);
+        } else if (sd_bus_message_is_method_call(call, NULL, "Get"))
+                reply_get(call);
+        else if (sd_bus_message_is_method_call(call, NULL, NULL))
+                reply_or_refuse(call, NULL, NULL, NULL);
+        return 1;
+}
+
+static void job_removed_of(const char *name, const char *word) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *signal = NULL;
+
+        cr_assert_geq(sd_bus_message_new_signal(server, &signal, "/org/freedesktop/systemd1",
+                                                "org.freedesktop.systemd1.Manager", "JobRemoved"),
+                      0);
+        cr_assert_geq(sd_bus_message_append(signal, "uoss", 7, START_JOB, name, word), 0);
+        cr_assert_geq(sd_bus_message_set_sender(signal, PID1), 0);
+        cr_assert_geq(sd_bus_send(server, signal, NULL), 0);
+}
+
+static void job_removed(const char *word) {
+        job_removed_of(NAME, word);
+}
+
+static int on_connection(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        int connection = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        sd_id128_t id =
+            SD_ID128_MAKE(01, 02, 03, 04, 05, 06, 07, 08, 09, 0a, 0b, 0c, 0d, 0e, 0f, 10);
+
+        (void)source;
+        (void)revents;
+        (void)userdata;
+        cr_assert_geq(connection, 0);
+        cr_assert_null(server, "one connection is enough");
+        cr_assert_geq(sd_bus_new(&server), 0);
+        cr_assert_geq(sd_bus_set_fd(server, connection, connection), 0);
+        cr_assert_geq(sd_bus_set_server(server, true, id), 0);
+        cr_assert_geq(sd_bus_set_anonymous(server, true), 0);
+        cr_assert_geq(sd_bus_add_filter(server, NULL, on_call, NULL), 0);
+        cr_assert_geq(sd_bus_start(server), 0);
+        return sd_bus_attach_event(server, loop, 0);
+}
+
+/* ---- the unit ---- */
+
+static void on_unit(Unit *which, UnitEvent event, void *userdata) {
+        (void)which;
+        (void)userdata;
+        if (strlen(told) + 1 < sizeof told)
+                told[strlen(told)] = "sxea"[event];
+}
+
+static void await(bool (*condition)(void), const char *what) {
+        usec_t until = clock_monotonic() + LIMIT;
+
+        while (!condition() && clock_monotonic() < until)
+                cr_assert_geq(sd_event_run(loop, 10 * USEC_PER_MSEC), 0);
+        cr_assert(condition(), "%s", what);
+}
+
+static void run_for(usec_t span) {
+        usec_t until = clock_monotonic() + span;
+
+        while (clock_monotonic() < until)
+                cr_assert_geq(sd_event_run(loop, 10 * USEC_PER_MSEC), 0);
+}
+
+static bool is_connected(void) {
+        return unit_manager_connected(manager);
+}
+
+static bool has_ended(void) {
+        return strchr(told, 'e');
+}
+
+static bool is_started(void) {
+        return starts > 0;
+}
+
+static bool is_asked(void) {
+        return asked;
+}
+
+static bool is_stopped(void) {
+        return stops > 0;
+}
+
+static void setup(void) {
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        g_autofree char *variable = NULL;
+
+        directory = g_dir_make_tmp("unit-bus-XXXXXX", NULL);
+        (void)g_snprintf(address.sun_path, sizeof address.sun_path, "%s/bus", directory);
+        variable = g_strconcat("unix:path=", address.sun_path, NULL);
+        g_setenv("DBUS_SYSTEM_BUS_ADDRESS", variable, TRUE);
+        cr_assert_geq(sd_event_new(&loop), 0);
+        listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        cr_assert_eq(bind(listening, (struct sockaddr *)&address, sizeof address), 0);
+        cr_assert_eq(listen(listening, 1), 0);
+        cr_assert_geq(sd_event_add_io(loop, NULL, listening, EPOLLIN, on_connection, NULL), 0);
+        answers = (Answers){.active = "activating",
+                            .result = "success",
+                            .nonce = NONCE,
+                            .main_pid = 5,
+                            .with_job = true,
+                            .system_state = "running"};
+        cr_assert_eq(unit_manager_new(loop, &manager), 0);
+        await(is_connected, "a connection");
+}
+
+static void teardown(void) {
+        unit = unit_free(unit);
+        manager = unit_manager_free(manager);
+        asked = sd_bus_message_unref(asked);
+        server = sd_bus_close_unref(server);
+        loop = sd_event_unref(loop);
+        (void)close(listening);
+        (void)g_unlink(getenv("DBUS_SYSTEM_BUS_ADDRESS") + strlen("unix:path="));
+        (void)g_rmdir(directory);
+        g_free(directory);
+}
+
+TestSuite(unit_bus, .init = setup, .fini = teardown);
+
+static void start_unit(void) {
+        static const char *const argv[] = {"/bin/true", NULL};
+        const UnitSpec spec = {.name = NAME,
+                               .argv = argv,
+                               .nonce = NONCE,
+                               .timeout = USEC_INFINITY,
+                               .stop_timeout = USEC_PER_SEC};
+
+        cr_assert_eq(unit_start(manager, &spec, on_unit, NULL, &unit), 0);
+        await(is_started, "it is asked for");
+}
+
+/* The main process has ended, as PID 1 shows it. */
+static void main_process_ends(const char *result, int32_t code, int32_t status) {
+        answers.active = code == CLD_EXITED && status == 0 ? "inactive" : "failed";
+        answers.result = result;
+        answers.main_pid = 0;
+        answers.code = code;
+        answers.status = status;
+        answers.with_job = false;
+}
+
+static void expect_end(const char *events, UnitOutcome outcome, UnitStop stop, const char *detail) {
+        const UnitResult *result = unit_result(unit);
+
+        await(has_ended, "it has ended");
+        cr_expect_str_eq(told, events);
+        cr_expect_eq(result->outcome, outcome, "%s", unit_outcome_to_string(result->outcome));
+        cr_expect_eq(result->stop, stop, "%d", (int)result->stop);
+        cr_expect_str_eq(result->detail, detail);
+}
+
+/* ---- tests ---- */
+
+static bool is_asked_again(void) {
+        return starts > 1;
+}
+
+Test(unit_bus, a_busy_bus_is_asked_again) {
+        answers.start = "org.freedesktop.DBus.Error.LimitsExceeded";
+        start_unit();
+        await(is_asked_again, "it is asked for again");
+        answers.start = "org.freedesktop.systemd1.BadUnitSetting";
+        expect_end("e", UNIT_OUTCOME_START_FAILED, UNIT_STOP_NONE, "the test says so");
+}
+
+Test(unit_bus, what_is_stopped_while_the_bus_is_busy_is_not_started) {
+        unsigned before;
+
+        answers.start = "org.freedesktop.DBus.Error.LimitsExceeded";
+        start_unit();
+        before = starts;
+        run_for(20 * USEC_PER_MSEC); /* the answer is there */
+        unit_stop(unit);
+        answers.start = NULL;
+        expect_end("e", UNIT_OUTCOME_START_FAILED, UNIT_STOP_OWNER,
+                   "stopped before it was started");
+        run_for(300 * USEC_PER_MSEC);
+        cr_expect_eq(starts, before);
+}
+
+Test(unit_bus, a_unit_that_vanishes_is_unknown) {
+        start_unit();
+        answers.get_all = "org.freedesktop.DBus.Error.UnknownObject";
+        job_removed("done");
+        expect_end("e", UNIT_OUTCOME_UNKNOWN, UNIT_STOP_NONE,
+                   "the unit vanished before its result could be read");
+}
+
+Test(unit_bus, another_unit_in_its_place_is_not_it) {
+        start_unit();
+        answers.nonce = "00000000000000000000000000000002";
+        job_removed("done");
+        expect_end("e", UNIT_OUTCOME_UNKNOWN, UNIT_STOP_NONE,
+                   "the unit vanished before its result could be read");
+}
+
+Test(unit_bus, a_stop_that_is_refused_looks_again) {
+        start_unit();
+        answers.stop = "org.freedesktop.systemd1.NoSuchUnit";
+        answers.get_all = "org.freedesktop.DBus.Error.UnknownObject";
+        unit_stop(unit);
+        expect_end("e", UNIT_OUTCOME_UNKNOWN, UNIT_STOP_OWNER,
+                   "the unit vanished before its result could be read");
+        cr_expect_geq(stops, 1);
+}
+
+static bool is_stopped_again(void) {
+        return stops > 1;
+}
+
+Test(unit_bus, a_stop_that_pid_1_has_no_time_for_is_said_again) {
+        start_unit();
+        answers.stop = "org.freedesktop.DBus.Error.NoReply";
+        unit_stop(unit);
+        await(is_stopped, "a stop");
+        answers.stop = NULL;
+        await(is_stopped_again, "and again");
+        main_process_ends("signal", CLD_KILLED, SIGTERM);
+        job_removed("canceled");
+        expect_end("sxe", UNIT_OUTCOME_SIGNAL, UNIT_STOP_OWNER, "signal");
+}
+
+Test(unit_bus, stopped_by_a_person) {
+        start_unit();
+        main_process_ends("success", CLD_EXITED, 0);
+        job_removed("canceled");
+        expect_end("sxe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_OTHER, "");
+}
+
+/* No end is told before it is known who ended it. */
+Test(unit_bus, stopped_by_a_shutdown) {
+        answers.slow_state = true;
+        start_unit();
+        main_process_ends("success", CLD_EXITED, 0);
+        job_removed("canceled");
+        await(is_asked, "PID 1 is asked for its state");
+        run_for(200 * USEC_PER_MSEC);
+        cr_expect_str_eq(told, "s");
+        (void)sd_bus_reply_method_return(asked, "v", "s", "stopping");
+        expect_end("sxe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_SHUTDOWN, "");
+}
+
+/* Nor is it waited for for ever. */
+Test(unit_bus, who_stopped_it_is_not_told) {
+        answers.slow_state = true;
+        start_unit();
+        main_process_ends("signal", CLD_KILLED, SIGTERM);
+        job_removed("canceled");
+        expect_end("sxe", UNIT_OUTCOME_SIGNAL, UNIT_STOP_OTHER, "signal");
+}
+
+/* Whoever takes the start job away does not stop anything. */
+Test(unit_bus, a_start_job_that_is_cancelled_is_no_stop) {
+        start_unit();
+        answers.with_job = false;
+        answers.begun = true;
+        reads = 0;
+        job_removed("canceled");
+        run_for(200 * USEC_PER_MSEC);
+        cr_expect_geq(reads, 1);
+        main_process_ends("success", CLD_EXITED, 0);
+        expect_end("sxe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE, "");
+}
+
+Test(unit_bus, adopted_and_not_there) {
+        answers.get_all = "org.freedesktop.DBus.Error.UnknownObject";
+        cr_assert_eq(unit_adopt(manager, NAME, NONCE, on_unit, NULL, &unit), 0);
+        run_for(200 * USEC_PER_MSEC);
+        cr_expect_str_eq(told, "a");
+}
+
+Test(unit_bus, what_is_no_unit_is_refused) {
+        static const char *const none[] = {NULL};
+        const UnitSpec spec = {.name = NAME, .argv = none, .nonce = NONCE};
+
+        cr_expect_eq(unit_start(manager, &spec, on_unit, NULL, &unit), -EINVAL);
+        cr_expect_eq(unit_adopt(manager, NAME, NULL, on_unit, NULL, &unit), -EINVAL);
+        cr_expect_null(unit);
+}
+
+/* ---- scopes ---- */
+
+#define SCOPE "jobkeeper-lock-1.scope"
+
+static Scope *scope;
+static unsigned scope_failures;
+
+static void on_scope(Scope *which, ScopeEvent event, void *userdata) {
+        (void)which;
+        (void)userdata;
+        scope_failures += event == SCOPE_EVENT_FAILED;
+}
+
+static bool scope_has_failed(void) {
+        return scope_failures > 0;
+}
+
+static void start_scope(void) {
+        const ScopeSpec spec = {
+            .name = SCOPE, .description = "a test", .slice = "system.slice", .pid = 5};
+
+        cr_assert_eq(scope_start(manager, &spec, on_scope, NULL, &scope), 0);
+        await(is_started, "it is asked for");
+        run_for(20 * USEC_PER_MSEC);
+}
+
+static void expect_scope_fails(const char *fault) {
+        await(scope_has_failed, "it has failed");
+        cr_expect_str_eq(scope_fault(scope), fault);
+        cr_expect_null(scope_cgroup(scope));
+        run_for(100 * USEC_PER_MSEC);
+        cr_expect_eq(scope_failures, 1);
+        scope = scope_free(scope);
+}
+
+Test(unit_bus, a_scope_whose_process_cannot_be_moved) {
+        start_scope();
+        scope_stop(scope); /* there is nothing to stop yet */
+        job_removed_of(SCOPE, "failed");
+        expect_scope_fails("the service manager could not move the process");
+        cr_expect_eq(stops, 0);
+}
+
+Test(unit_bus, a_scope_that_nobody_knows_the_place_of) {
+        start_scope();
+        answers.get_all = "org.freedesktop.DBus.Error.UnknownObject";
+        job_removed_of(SCOPE, "done");
+        expect_scope_fails("the service manager does not say where its cgroup is");
+}
+
+Test(unit_bus, a_scope_whose_connection_is_lost_before_it_is_there) {
+        start_scope();
+        server = sd_bus_close_unref(server);
+        expect_scope_fails("the service manager went away");
+}
