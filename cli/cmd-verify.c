@@ -39,8 +39,8 @@ typedef struct Verify {
 static void verify_fault(Verify *verify, const char *file, int error, unsigned before) {
         const Mark mark = {.file = g_intern_string(file)};
 
-        if (diagnostics_count(verify->report->errors) == before)
-                diagnostics_add(verify->report->errors, &mark, "%s", g_strerror(-error));
+        if (diagnostics_count(verify->report->found) == before)
+                diagnostics_add(verify->report->found, &mark, "%s", g_strerror(-error));
 }
 
 /* What the daemon checks before it starts, and no key alone can say: is there time to stop runs? */
@@ -50,7 +50,7 @@ static void verify_sum(Verify *verify, const char *file, const DaemonConfig *con
         g_autofree char *fault = deadline_fault(&rule, config->session_timeout);
 
         if (fault)
-                diagnostics_add(verify->report->errors, &mark, "%s", fault);
+                diagnostics_add(verify->report->found, &mark, "%s", fault);
 }
 
 /* Loads the daemon's configuration; where it is broken, jobs are judged against the defaults. Its
@@ -58,8 +58,8 @@ static void verify_sum(Verify *verify, const char *file, const DaemonConfig *con
 static void verify_load_config(Verify *verify, bool judged) {
         static const char defaults[] = "node: {name: localhost}\n";
         _cleanup_(diagnostics_freep) Diagnostics *unheard = diagnostics_new();
-        Diagnostics *errors = judged ? verify->report->errors : unheard;
-        unsigned before = diagnostics_count(verify->report->errors);
+        Diagnostics *errors = judged ? verify->report->found : unheard;
+        unsigned before = diagnostics_count(verify->report->found);
         int r = daemon_config_load(verify->config_path, errors, &verify->config);
 
         if (r < 0 && judged)
@@ -82,8 +82,8 @@ static void verify_deadline(Verify *verify) {
 /* A configuration file of its own, given as an argument. */
 static void verify_config_file(Verify *verify, const char *path) {
         _cleanup_(daemon_config_freep) DaemonConfig *config = NULL;
-        unsigned before = diagnostics_count(verify->report->errors);
-        int r = daemon_config_load(path, verify->report->errors, &config);
+        unsigned before = diagnostics_count(verify->report->found);
+        int r = daemon_config_load(path, verify->report->found, &config);
 
         if (r >= 0 && access(path, F_OK) < 0)
                 r = -errno; /* to the daemon that means the defaults, but not to who names it */
@@ -102,18 +102,18 @@ static void verify_fitness(Verify *verify, const JobSpec *job) {
                 return;
         reason = job_unfit_reason(job, verify->config);
         if (reason)
-                diagnostics_add(verify->report->warnings, &job->mark,
-                                "this machine cannot run %s: %s", job->name, reason);
+                diagnostics_warn(verify->report->found, &job->mark,
+                                 "this machine cannot run %s: %s", job->name, reason);
 }
 
 static void verify_loaded_file(Verify *verify, const JobFile *file) {
-        unsigned before = diagnostics_count(verify->report->errors);
+        unsigned before = diagnostics_count(verify->report->found);
 
-        jobset_check_file(file, verify->config, verify->report->errors);
+        jobset_check_file(file, verify->config, verify->report->found);
         for (guint i = 0; i < file->jobs->len; i++)
                 resource_check_job(verify->config, g_ptr_array_index(file->jobs, i),
-                                   verify->report->errors);
-        if (!file->good || diagnostics_count(verify->report->errors) > before)
+                                   verify->report->found);
+        if (!file->good || diagnostics_count(verify->report->found) > before)
                 return;
         verify->report->files++;
         verify->report->jobs += file->jobs->len;
@@ -123,8 +123,8 @@ static void verify_loaded_file(Verify *verify, const JobFile *file) {
 
 static void verify_job_file(Verify *verify, const char *path) {
         _cleanup_(job_file_freep) JobFile *file = NULL;
-        unsigned before = diagnostics_count(verify->report->errors);
-        int r = job_file_load(path, verify->report->errors, &file);
+        unsigned before = diagnostics_count(verify->report->found);
+        int r = job_file_load(path, verify->report->found, &file);
 
         if (r < 0)
                 verify_fault(verify, path, r, before);
@@ -136,12 +136,12 @@ static void verify_job_file(Verify *verify, const char *path) {
 static void verify_stdin(Verify *verify) {
         g_autofree char *text = g_malloc(JOB_FILE_SIZE_MAX + 1);
         _cleanup_(job_file_freep) JobFile *file = NULL;
-        unsigned before = diagnostics_count(verify->report->errors);
+        unsigned before = diagnostics_count(verify->report->found);
         size_t size = fread(text, 1, JOB_FILE_SIZE_MAX + 1, stdin);
         int r = ferror(stdin) ? -EIO
                 : size > JOB_FILE_SIZE_MAX
                     ? -EFBIG
-                    : job_file_parse(STDIN_NAME, text, size, verify->report->errors, &file);
+                    : job_file_parse(STDIN_NAME, text, size, verify->report->found, &file);
 
         if (r < 0)
                 verify_fault(verify, STDIN_NAME, r, before);
@@ -160,13 +160,13 @@ static void lose_capabilities(void) {
 
 static void verify_directories(Verify *verify) {
         g_auto(GStrv) directories = job_directories(verify->root);
-        unsigned before = diagnostics_count(verify->report->errors);
+        unsigned before = diagnostics_count(verify->report->found);
         g_autoptr(GPtrArray) files = NULL;
         int r = 0;
 
         if (!verify->root[0])
                 lose_capabilities();
-        r = job_files_load((const char *const *)directories, verify->report->errors, &files);
+        r = job_files_load((const char *const *)directories, verify->report->found, &files);
         if (r < 0) {
                 verify_fault(verify, directories[0], r, before);
                 return;

@@ -7,8 +7,7 @@
 #include "diagnostics.h"
 
 typedef struct VerifyReport {
-        Diagnostics *errors;
-        Diagnostics *warnings;
+        Diagnostics *found; /* errors and warnings */
         unsigned jobs;  /* good ones */
         unsigned files; /* good ones */
 } VerifyReport;

@@ -11,9 +11,11 @@ typedef struct Diagnostic {
         char *message;
 } Diagnostic;
 
+#define KINDS (DIAGNOSTIC_WARNING + 1)
+
 struct Diagnostics {
-        GPtrArray *kept; /* Diagnostic, sorted by place */
-        unsigned count;
+        GPtrArray *kept[KINDS]; /* Diagnostic, sorted by place */
+        unsigned count[KINDS];
 };
 
 static void diagnostic_free(gpointer data) {
@@ -26,14 +28,16 @@ static void diagnostic_free(gpointer data) {
 Diagnostics *diagnostics_new(void) {
         Diagnostics *diagnostics = g_new0(Diagnostics, 1);
 
-        diagnostics->kept = g_ptr_array_new_with_free_func(diagnostic_free);
+        for (int kind = 0; kind < KINDS; kind++)
+                diagnostics->kept[kind] = g_ptr_array_new_with_free_func(diagnostic_free);
         return diagnostics;
 }
 
 Diagnostics *diagnostics_free(Diagnostics *diagnostics) {
         if (!diagnostics)
                 return NULL;
-        g_ptr_array_unref(diagnostics->kept);
+        for (int kind = 0; kind < KINDS; kind++)
+                g_ptr_array_unref(diagnostics->kept[kind]);
         g_free(diagnostics);
         return NULL;
 }
@@ -69,64 +73,96 @@ static int mark_compare(const Mark *a, const Mark *b) {
         return 0;
 }
 
-static void keep(Diagnostics *diagnostics, const Mark *mark, const char *message) {
+/* Keeps a message at its place among those of its kind. */
+static void diagnostics_keep(GPtrArray *kept, const Mark *mark, const char *message) {
         Diagnostic *diagnostic = g_new0(Diagnostic, 1);
-        guint place = diagnostics->kept->len;
+        guint place = kept->len;
 
         diagnostic->mark = *mark;
         diagnostic->message = printable(message);
         while (place > 0) {
-                const Diagnostic *before = g_ptr_array_index(diagnostics->kept, place - 1);
+                const Diagnostic *before = g_ptr_array_index(kept, place - 1);
 
                 if (mark_compare(&before->mark, mark) <= 0)
                         break;
                 place--;
         }
-        g_ptr_array_insert(diagnostics->kept, (int)place, diagnostic);
+        g_ptr_array_insert(kept, (int)place, diagnostic);
+}
+
+static void diagnostics_add_kind(Diagnostics *diagnostics, DiagnosticKind kind, const Mark *mark,
+                                 const char *format, va_list arguments) {
+        g_autofree char *message = NULL;
+
+        diagnostics->count[kind]++;
+        if (diagnostics->kept[kind]->len >= DIAGNOSTICS_MAX)
+                return;
+        message = g_strdup_vprintf(format, arguments);
+        diagnostics_keep(diagnostics->kept[kind], mark, message);
 }
 
 void diagnostics_add(Diagnostics *diagnostics, const Mark *mark, const char *format, ...) {
-        g_autofree char *message = NULL;
         va_list arguments;
 
-        diagnostics->count++;
-        if (diagnostics->kept->len >= DIAGNOSTICS_MAX)
-                return;
+        va_start(arguments, format);
+        diagnostics_add_kind(diagnostics, DIAGNOSTIC_ERROR, mark, format, arguments);
+        va_end(arguments);
+}
+
+void diagnostics_warn(Diagnostics *diagnostics, const Mark *mark, const char *format, ...) {
+        va_list arguments;
 
         va_start(arguments, format);
-        message = g_strdup_vprintf(format, arguments);
+        diagnostics_add_kind(diagnostics, DIAGNOSTIC_WARNING, mark, format, arguments);
         va_end(arguments);
-        keep(diagnostics, mark, message);
 }
 
 unsigned diagnostics_count(const Diagnostics *diagnostics) {
-        return diagnostics->count;
+        return diagnostics->count[DIAGNOSTIC_ERROR];
 }
 
-static char *diagnostic_to_string(const Diagnostic *diagnostic) {
+unsigned diagnostics_count_kind(const Diagnostics *diagnostics, DiagnosticKind kind) {
+        return diagnostics->count[kind];
+}
+
+const char *diagnostic_kind_to_string(DiagnosticKind kind) {
+        return kind == DIAGNOSTIC_ERROR ? "error" : "warning";
+}
+
+static char *diagnostic_to_string(const Diagnostic *diagnostic, DiagnosticKind kind) {
         g_autofree char *file = printable(diagnostic->mark.file);
+        const char *word = diagnostic_kind_to_string(kind);
 
         if (diagnostic->mark.line == 0)
-                return g_strdup_printf("%s: error: %s", file, diagnostic->message);
-        return g_strdup_printf("%s:%u:%u: error: %s", file, diagnostic->mark.line,
-                               diagnostic->mark.column, diagnostic->message);
+                return g_strdup_printf("%s: %s: %s", file, word, diagnostic->message);
+        return g_strdup_printf("%s:%u:%u: %s: %s", file, diagnostic->mark.line,
+                               diagnostic->mark.column, word, diagnostic->message);
 }
 
-char **diagnostics_to_strv(const Diagnostics *diagnostics) {
-        char **lines = g_new0(char *, diagnostics->kept->len + 1);
+static char **diagnostics_kind_to_strv(const Diagnostics *diagnostics, DiagnosticKind kind) {
+        const GPtrArray *kept = diagnostics->kept[kind];
+        char **lines = g_new0(char *, kept->len + 1);
 
-        for (guint i = 0; i < diagnostics->kept->len; i++)
-                lines[i] = diagnostic_to_string(g_ptr_array_index(diagnostics->kept, i));
+        for (guint i = 0; i < kept->len; i++)
+                lines[i] = diagnostic_to_string(g_ptr_array_index(kept, i), kind);
         return lines;
 }
 
-bool diagnostics_get(const Diagnostics *diagnostics, unsigned index, Mark *ret_mark,
-                     const char **ret_message) {
+char **diagnostics_to_strv(const Diagnostics *diagnostics) {
+        return diagnostics_kind_to_strv(diagnostics, DIAGNOSTIC_ERROR);
+}
+
+char **diagnostics_warnings_to_strv(const Diagnostics *diagnostics) {
+        return diagnostics_kind_to_strv(diagnostics, DIAGNOSTIC_WARNING);
+}
+
+bool diagnostics_get(const Diagnostics *diagnostics, DiagnosticKind kind, unsigned index,
+                     Mark *ret_mark, const char **ret_message) {
         const Diagnostic *diagnostic;
 
-        if (index >= diagnostics->kept->len)
+        if (index >= diagnostics->kept[kind]->len)
                 return false;
-        diagnostic = g_ptr_array_index(diagnostics->kept, index);
+        diagnostic = g_ptr_array_index(diagnostics->kept[kind], index);
         *ret_mark = diagnostic->mark;
         *ret_message = diagnostic->message;
         return true;

@@ -1,5 +1,6 @@
 /* Diagnostics: every fault found in what people wrote, each with its mark, collected so that all
- * are reported at once. */
+ * are reported at once. An error makes a file bad; a warning says what is probably not meant, and
+ * changes nothing. */
 #pragma once
 
 #include <glib.h>
@@ -10,7 +11,10 @@
 
 typedef struct Diagnostics Diagnostics;
 
-/* No more than this many are kept; the rest are only counted (a broken file can have one a line).
+typedef enum DiagnosticKind { DIAGNOSTIC_ERROR, DIAGNOSTIC_WARNING } DiagnosticKind;
+
+/* No more than this many of a kind are kept; the rest are only counted (a broken file can have one
+ * a line).
  */
 #define DIAGNOSTICS_MAX 200
 
@@ -23,15 +27,25 @@ DEFINE_CLEANUP(Diagnostics, diagnostics_free);
 void diagnostics_add(Diagnostics *diagnostics, const Mark *mark, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* How many were added, also beyond the kept ones. */
-unsigned diagnostics_count(const Diagnostics *diagnostics);
+/* Adds a warning. */
+void diagnostics_warn(Diagnostics *diagnostics, const Mark *mark, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-/* Return: the kept ones as "FILE:LINE:COLUMN: error: MESSAGE", ("FILE: error: MESSAGE" where the
+/* How many errors were added, also beyond the kept ones; and how many of a kind. */
+unsigned diagnostics_count(const Diagnostics *diagnostics);
+unsigned diagnostics_count_kind(const Diagnostics *diagnostics, DiagnosticKind kind);
+
+/* Return: "error" or "warning". */
+const char *diagnostic_kind_to_string(DiagnosticKind kind);
+
+/* Return: the kept errors as "FILE:LINE:COLUMN: error: MESSAGE", ("FILE: error: MESSAGE" where the
  * mark has no line), in the order of file, line and column; NULL-terminated; newly allocated
  * (g_strfreev). */
 char **diagnostics_to_strv(const Diagnostics *diagnostics);
+/* The same of the warnings: "FILE:LINE:COLUMN: warning: MESSAGE". */
+char **diagnostics_warnings_to_strv(const Diagnostics *diagnostics);
 
-/* The kept ones one by one, in the same order. Return: false when index is past the end. Borrowed.
- */
-bool diagnostics_get(const Diagnostics *diagnostics, unsigned index, Mark *ret_mark,
-                     const char **ret_message);
+/* The kept ones of a kind one by one, in the same order. Return: false when index is past the end.
+ * Borrowed. */
+bool diagnostics_get(const Diagnostics *diagnostics, DiagnosticKind kind, unsigned index,
+                     Mark *ret_mark, const char **ret_message);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "foreign-file.h"
 #include "job-files.h"
 #include "job-keys.h"
 #include "trusted-file.h"
@@ -23,6 +24,8 @@ JobFile *job_file_free(JobFile *file) {
         g_free(file->name);
         if (file->jobs)
                 g_ptr_array_unref(file->jobs);
+        if (file->refused)
+                g_ptr_array_unref(file->refused);
         if (file->duplicates)
                 g_ptr_array_unref(file->duplicates);
         g_free(file);
@@ -35,6 +38,7 @@ static JobFile *job_file_new(const char *path) {
         file->path = g_strdup(path);
         file->name = g_path_get_basename(path);
         file->jobs = g_ptr_array_new_with_free_func(spec_free);
+        file->refused = g_ptr_array_new_with_free_func(spec_free);
         file->duplicates = g_ptr_array_new_with_free_func(spec_free);
         return file;
 }
@@ -118,15 +122,70 @@ static JobSpec *read_job(const YamlPair *pair, const YamlNode *defaults, Diagnos
                 return spec;
         if (exec)
                 spec->exec_mark = exec->mark;
+        if (yaml_node_get(pair->value, "stop-timeout") && !spec->stop_timeout_mark.file)
+                spec->stop_timeout = 0; /* it was refused, and so is not the default either */
         read_schedule(spec, pair->value, diagnostics);
         job_spec_validate(spec, diagnostics);
         return spec;
+}
+
+/* Return: whether the pair would be right if it stood elsewhere: a job outside of `jobs:`, or a key
+ * of a job outside of any. It is then reported. */
+static bool report_misplaced(const YamlPair *pair, Diagnostics *diagnostics) {
+        const char *name = pair->key->text;
+
+        if (key_table_find(&job_file_table, name))
+                return false;
+        if (key_table_find(&job_table, name)) {
+                diagnostics_add(
+                    diagnostics, &pair->key->mark,
+                    "\"%s\" belongs to a job: write \"jobs:\" first, below it the job's "
+                    "name, and below that its keys, each indented further",
+                    name);
+                return true;
+        }
+        for (guint i = 0; pair->value->type == YAML_MAPPING && i < pair->value->items->len; i++) {
+                const YamlPair *inner = pair->value->items->pdata[i];
+
+                if (!key_table_find(&job_table, inner->key->text))
+                        continue;
+                diagnostics_add(
+                    diagnostics, &pair->key->mark,
+                    "\"%s\" looks like a job, but there is no \"jobs:\": write \"jobs:\" "
+                    "first and indent the jobs below it",
+                    name);
+                return true;
+        }
+        return false;
+}
+
+/* Looks for the one slip that would give an error in every line: no `jobs:`. Return: whether the
+ * root can be decoded as a job file. */
+static bool check_shape(const YamlNode *root, Diagnostics *diagnostics) {
+        if (root->type == YAML_LIST) {
+                diagnostics_add(
+                    diagnostics, &root->mark,
+                    "a job file must be a mapping, not a list: write \"jobs:\" first and "
+                    "below it each job under its name, without \"- \"");
+                return false;
+        }
+        if (root->type != YAML_MAPPING || yaml_node_pair(root, "jobs"))
+                return true;
+        for (guint i = 0; i < root->items->len; i++)
+                if (report_misplaced(root->items->pdata[i], diagnostics))
+                        return false;
+        if (root->items->len > 0)
+                diagnostics_warn(diagnostics, &root->mark,
+                                 "there is no \"jobs:\": this file defines no job");
+        return true;
 }
 
 static void read_root(const YamlNode *root, GPtrArray *jobs, Diagnostics *diagnostics) {
         JobFileRoot found = {0};
 
         if (yaml_node_kind(root) == YAML_KIND_NOTHING)
+                return;
+        if (!check_shape(root, diagnostics))
                 return;
         key_table_decode(&job_file_table, root, &found, diagnostics);
         if (found.defaults)
@@ -140,17 +199,26 @@ int job_file_parse(const char *file, const char *text, size_t size, Diagnostics 
                    JobFile **ret_file) {
         _cleanup_(job_file_freep) JobFile *result = job_file_new(file);
         _cleanup_(yaml_node_freep) YamlNode *root = NULL;
+        Mark mark = {g_intern_string(file), 0, 0};
+        g_autofree char *whole = g_strndup(text, MIN(size, JOB_FILE_SIZE_MAX));
+        g_autofree char *foreign = foreign_file_explain(whole, &mark);
         unsigned before = diagnostics_count(diagnostics);
         int r;
 
-        r = yaml_tree_parse(file, text, size, diagnostics, &root);
+        if (foreign)
+                diagnostics_add(diagnostics, &mark, "%s", foreign);
+        r = foreign ? -EBADMSG : yaml_tree_parse(file, text, size, diagnostics, &root);
         if (r < 0 && r != -EBADMSG)
                 return r;
         if (root)
                 read_root(root, result->jobs, diagnostics);
         result->good = diagnostics_count(diagnostics) == before;
-        if (!result->good)
-                g_ptr_array_set_size(result->jobs, 0);
+        if (!result->good) {
+                GPtrArray *none = result->refused;
+
+                result->refused = result->jobs;
+                result->jobs = none;
+        }
         *ret_file = g_steal_pointer(&result);
         return 0;
 }

@@ -21,6 +21,8 @@ typedef struct JobFile {
         char *name;            /* its name alone: the key that precedence and "last good" go by */
         GPtrArray *jobs;       /* JobSpec, in the file's order; empty when !good */
         bool good;             /* no error in it. A file with any error has no jobs */
+        GPtrArray *refused;    /* JobSpec of a file that is not good: for further checks of them,
+                                  so that all errors of a file are reported at once */
         GPtrArray *duplicates; /* JobSpec whose name another file has too: not in force, and no
                                   reason to forget an older definition */
 } JobFile;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "exec.h"
+#include "glob.h"
 #include "name.h"
 #include "schedule.h"
 
@@ -125,6 +126,20 @@ static char **exec_from_list(const YamlNode *list) {
         return (char **)g_ptr_array_free(argv, FALSE);
 }
 
+/* Warns of what a shell would understand and nobody here does; of a bad command it is why it is
+ * bad. */
+static void check_shell_syntax(const Key *key, const YamlNode *node, Diagnostics *diagnostics) {
+        g_autofree char *syntax = exec_shell_syntax(node->text);
+        g_autofree char *shell = syntax ? exec_in_shell(node->text) : NULL;
+
+        if (syntax)
+                diagnostics_warn(diagnostics, &node->mark,
+                                 "\"%s\" has \"%s\", which only a shell understands, and there is "
+                                 "no shell: the program gets it as an argument. For a shell write "
+                                 "exec: %s",
+                                 key->name, syntax, shell);
+}
+
 static void take_exec(const Key *key, const YamlNode *node, void *target,
                       Diagnostics *diagnostics) {
         g_autofree char *message = NULL;
@@ -141,6 +156,8 @@ static void take_exec(const Key *key, const YamlNode *node, void *target,
                 message = exec_path_fault(argv[0]);
         if (!message && g_strv_length(argv) > JOB_ARGV_MAX)
                 message = g_strdup_printf("has more than %d words", JOB_ARGV_MAX);
+        if (node->type == YAML_SCALAR)
+                check_shell_syntax(key, node, diagnostics);
         if (message) {
                 diagnostics_add(diagnostics, &node->mark, "\"%s\" %s", key->name, message);
                 return;
@@ -236,6 +253,9 @@ static void add_match(GPtrArray *matches, const Mark *mark, const char *label, c
                 diagnostics_add(diagnostics, mark, "label \"%s\" %s", label, fault);
         if (!*pattern)
                 diagnostics_add(diagnostics, mark, "an empty pattern matches no node");
+        fault = glob_fault(pattern);
+        if (fault)
+                diagnostics_add(diagnostics, mark, "the pattern \"%s\" %s", pattern, fault);
         match = g_new0(JobNodeMatch, 1);
         match->label = g_strdup(label);
         match->pattern = g_strdup(pattern);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "calendar.h"
+#include "cron.h"
 #include "duration.h"
 #include "elapse.h"
 #include "timezone.h"
@@ -152,6 +153,10 @@ int schedule_add_calendar(Schedule *schedule, const char *expression, char **ret
         if (r == 0)
                 r = entry_set_zone(entry, schedule, &message);
         if (r < 0) {
+                g_autofree char *general = g_steal_pointer(&message);
+
+                if (!cron_explain(expression, &message))
+                        message = g_steal_pointer(&general);
                 *ret_message =
                     g_strdup_printf("calendar expression \"%.80s\": %s", expression, message);
                 entry_free(entry);

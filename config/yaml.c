@@ -7,6 +7,8 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "yaml-hint.h"
+
 typedef struct Loader {
         yaml_parser_t parser;
         const char *file; /* interned */
@@ -78,10 +80,26 @@ static int check_text(const char *file, const char *text, size_t size, Diagnosti
         return -EBADMSG;
 }
 
+/* Return: what to do about it, with *mark at its place; NULL where we only know what libyaml says.
+ * The place of an alias that cannot be read is that of its "*". */
+static char *explain_syntax(const yaml_parser_t *parser, const char *text, Mark *mark) {
+        Mark context = {mark->file, (unsigned)parser->context_mark.line + 1,
+                        (unsigned)parser->context_mark.column + 1};
+        char *hint = NULL;
+
+        if (parser->context && g_str_has_prefix(parser->context, "while scanning a"))
+                hint = yaml_hint(text, &context);
+        if (!hint)
+                return yaml_hint(text, mark);
+        *mark = context;
+        return hint;
+}
+
 /* Reports why libyaml stopped; nothing where it was we who did. */
-static void report_syntax(const Loader *loader, const char *text) {
+static void report_syntax(const Loader *loader, const char *text, size_t size) {
         const yaml_parser_t *parser = &loader->parser;
         const char *problem = parser->problem ? parser->problem : "cannot be read";
+        g_autofree char *whole = NULL, *hint = NULL;
         Mark mark;
 
         if (parser->error == YAML_NO_ERROR)
@@ -92,7 +110,15 @@ static void report_syntax(const Loader *loader, const char *text) {
                 return;
         }
         mark = loader_mark(loader, &parser->problem_mark);
-        if (parser->context)
+        whole = g_strndup(text, size);
+        hint = explain_syntax(parser, whole, &mark);
+        if (hint)
+                diagnostics_add(loader->diagnostics, &mark, "%s", hint);
+        else if (strstr(problem, "mapping values are not allowed"))
+                diagnostics_add(loader->diagnostics, &mark,
+                                "a second \":\" in one value: put a text that has \": \" in it in "
+                                "quotes, or check how the line is indented");
+        else if (parser->context)
                 diagnostics_add(loader->diagnostics, &mark,
                                 "not valid YAML: %s (%s that begins in line %zu)", problem,
                                 parser->context, parser->context_mark.line + 1);
@@ -104,11 +130,16 @@ static void report_syntax(const Loader *loader, const char *text) {
 static bool check_decoration(const Loader *loader, const Mark *mark, const yaml_char_t *anchor,
                              const yaml_char_t *tag) {
         if (anchor)
-                diagnostics_add(loader->diagnostics, mark, "anchors (\"&%s\") are not used here",
+                diagnostics_add(loader->diagnostics, mark,
+                                "anchors (\"&%s\") are not used here: put a text that begins with "
+                                "\"&\" in quotes",
                                 (const char *)anchor);
         if (tag)
-                diagnostics_add(loader->diagnostics, mark, "tags (\"%s\") are not used here",
-                                (const char *)tag);
+                diagnostics_add(
+                    loader->diagnostics, mark,
+                    "tags (\"%s\") are not used here: put a text that begins with \"!\" "
+                    "in quotes",
+                    (const char *)tag);
         return !anchor && !tag;
 }
 
@@ -223,7 +254,9 @@ static YamlNode *build_collection(Loader *loader, const yaml_event_t *event, uns
 static YamlNode *build_alias(const Loader *loader, const yaml_event_t *event) {
         YamlNode *node = node_new(loader, YAML_BROKEN, event);
 
-        diagnostics_add(loader->diagnostics, &node->mark, "aliases (\"*%s\") are not used here",
+        diagnostics_add(loader->diagnostics, &node->mark,
+                        "aliases (\"*%s\") are not used here: put a text that begins with \"*\" in "
+                        "quotes",
                         (const char *)event->data.alias.anchor);
         return node;
 }
@@ -309,7 +342,7 @@ int yaml_tree_parse(const char *file, const char *text, size_t size, Diagnostics
         yaml_parser_set_input_string(&loader.parser, (const unsigned char *)text, size);
         root = build_document(&loader);
         if (!root)
-                report_syntax(&loader, text);
+                report_syntax(&loader, text, size);
         yaml_parser_delete(&loader.parser);
         if (!root)
                 return -EBADMSG;

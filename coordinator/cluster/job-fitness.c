@@ -77,7 +77,7 @@ char *resource_unfit_reason(const JobSpec *spec, const DaemonConfig *config) {
         Mark mark;
 
         resource_check_job(config, spec, diagnostics);
-        if (!diagnostics_get(diagnostics, 0, &mark, &message))
+        if (!diagnostics_get(diagnostics, DIAGNOSTIC_ERROR, 0, &mark, &message))
                 return NULL;
         return g_strdup_printf("%s:%u:%u: %s", mark.file, mark.line, mark.column, message);
 }

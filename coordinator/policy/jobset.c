@@ -17,6 +17,9 @@
 
 #include "duration.h"
 
+/* How many of the refused files a summary names. */
+#define REFUSED_NAMED_MAX 5
+
 typedef struct Entry {
         JobSpec *spec;
         char *file; /* the file's name without its directory */
@@ -25,7 +28,9 @@ typedef struct Entry {
 struct JobSet {
         GPtrArray *entries;  /* Entry, sorted by the job's name */
         GHashTable *by_name; /* job name -> Entry; owns nothing */
-        char **errors;
+        char **errors, **warnings;
+        unsigned error_count;
+        GPtrArray *refused; /* the names of the files that have errors */
 };
 
 static void entry_free(gpointer data) {
@@ -42,6 +47,8 @@ JobSet *jobset_new(void) {
         set->entries = g_ptr_array_new_with_free_func(entry_free);
         set->by_name = g_hash_table_new(g_str_hash, g_str_equal);
         set->errors = g_new0(char *, 1);
+        set->warnings = g_new0(char *, 1);
+        set->refused = g_ptr_array_new_with_free_func(g_free);
         return set;
 }
 
@@ -51,6 +58,8 @@ JobSet *jobset_free(JobSet *set) {
         g_hash_table_unref(set->by_name);
         g_ptr_array_unref(set->entries);
         g_strfreev(set->errors);
+        g_strfreev(set->warnings);
+        g_ptr_array_unref(set->refused);
         g_free(set);
         return NULL;
 }
@@ -69,22 +78,30 @@ static bool stop_fits(const JobSpec *spec, const DaemonConfig *config) {
 }
 
 static void refuse_stop(const JobSpec *spec, const DaemonConfig *config, Diagnostics *diagnostics) {
+        bool written = spec->stop_timeout_mark.file;
         g_autofree char *stop = duration_to_string(spec->stop_timeout);
         g_autofree char *slack = duration_to_string(config->kill_slack);
         g_autofree char *budget = duration_to_string(config->fence_budget);
         g_autofree char *sum = duration_to_string(usec_add(spec->stop_timeout, config->kill_slack));
+        g_autofree char *most = duration_to_string(config->fence_budget - config->kill_slack);
 
         diagnostics_add(
-            diagnostics, spec->stop_timeout_mark.file ? &spec->stop_timeout_mark : &spec->mark,
-            "job \"%s\" could not be stopped in time: stop-timeout %s + kill-slack %s = %s, more "
-            "than the fence-budget %s",
-            spec->name, stop, slack, sum, budget);
+            diagnostics, written ? &spec->stop_timeout_mark : &spec->mark,
+            "job \"%s\" could not be stopped in time: stop-timeout %s%s + kill-slack "
+            "%s = %s, more than the fence-budget %s: set \"stop-timeout\" to %s or less",
+            spec->name, stop, written ? "" : " (the default)", slack, sum, budget, most);
+}
+
+static void check_stops(const GPtrArray *specs, const DaemonConfig *config,
+                        Diagnostics *diagnostics) {
+        for (guint i = 0; i < specs->len; i++)
+                if (!stop_fits(specs->pdata[i], config))
+                        refuse_stop(specs->pdata[i], config, diagnostics);
 }
 
 void jobset_check_file(const JobFile *file, const DaemonConfig *config, Diagnostics *diagnostics) {
-        for (guint i = 0; i < file->jobs->len; i++)
-                if (!stop_fits(file->jobs->pdata[i], config))
-                        refuse_stop(file->jobs->pdata[i], config, diagnostics);
+        check_stops(file->jobs, config, diagnostics);
+        check_stops(file->refused, config, diagnostics);
 }
 
 /* Puts an entry into the set. Return: false when the name has one already; nothing has changed
@@ -152,18 +169,23 @@ static int compare_entries(gconstpointer a, gconstpointer b) {
                       (*(const Entry *const *)b)->spec->name);
 }
 
-/* Return: the lines for people, with one that counts those that were not kept. */
-static char **error_lines(const Diagnostics *diagnostics) {
-        char **lines = diagnostics_to_strv(diagnostics);
-        guint shown = g_strv_length(lines);
+/* Takes over what the load found (NULL: nothing): errors for people, with a line that counts those
+ * that were not kept, and warnings. */
+static void jobset_set_found(JobSet *set, const Diagnostics *diagnostics) {
+        char **lines = diagnostics ? diagnostics_to_strv(diagnostics) : g_new0(char *, 1);
+        guint shown = g_strv_length(lines),
+              count = diagnostics ? diagnostics_count(diagnostics) : 0;
 
-        if (diagnostics_count(diagnostics) > shown) {
+        if (count > shown) {
                 lines = g_renew(char *, lines, shown + 2);
-                lines[shown] =
-                    g_strdup_printf("and %u more errors", diagnostics_count(diagnostics) - shown);
+                lines[shown] = g_strdup_printf("and %u more errors", count - shown);
                 lines[shown + 1] = NULL;
         }
-        return lines;
+        g_strfreev(set->errors);
+        set->errors = lines;
+        set->error_count = count;
+        g_strfreev(set->warnings);
+        set->warnings = diagnostics ? diagnostics_warnings_to_strv(diagnostics) : g_new0(char *, 1);
 }
 
 /* Makes the new set of the files and of what is left of the old one. */
@@ -177,8 +199,10 @@ static JobSet *jobset_merge(const JobSet *old, const GPtrArray *files, const Dae
 
                 jobset_check_file(file, config, diagnostics);
                 file->good &= diagnostics_count(diagnostics) == before;
-                if (!file->good)
-                        keep_entries_of_bad_file(set, old, file, config);
+                if (file->good)
+                        continue;
+                g_ptr_array_add(set->refused, g_strdup(file->name));
+                keep_entries_of_bad_file(set, old, file, config);
         }
         for (guint i = 0; i < files->len; i++)
                 keep_entries_of_duplicates(set, old, files->pdata[i], config);
@@ -198,13 +222,11 @@ void jobset_take(JobSet *set, int r, GPtrArray *files, Diagnostics *diagnostics,
         JobSet swap;
 
         if (r < 0) {
-                g_strfreev(set->errors);
-                set->errors = diagnostics ? error_lines(diagnostics) : g_new0(char *, 1);
+                jobset_set_found(set, diagnostics);
                 return;
         }
         merged = jobset_merge(set, files, config, diagnostics);
-        g_strfreev(merged->errors);
-        merged->errors = error_lines(diagnostics);
+        jobset_set_found(merged, diagnostics);
         swap = *set;
         *set = *merged;
         *merged = swap;
@@ -237,4 +259,28 @@ const JobSpec *jobset_find(const JobSet *set, const char *name) {
 
 const char *const *jobset_errors(const JobSet *set) {
         return (const char *const *)set->errors;
+}
+
+const char *const *jobset_warnings(const JobSet *set) {
+        return (const char *const *)set->warnings;
+}
+
+char *jobset_summary(const JobSet *set) {
+        GString *text = g_string_new(NULL);
+        guint jobs = jobset_size(set), refused = set->refused->len;
+        guint named = MIN(refused, REFUSED_NAMED_MAX);
+
+        g_string_append_printf(text, "%u %s", jobs, jobs == 1 ? "job" : "jobs");
+        if (refused > 0)
+                g_string_append_printf(text, ", %u %s refused", refused,
+                                       refused == 1 ? "file" : "files");
+        if (set->error_count > 0)
+                g_string_append_printf(text, refused > 0 ? " (%u %s)" : ", %u %s", set->error_count,
+                                       set->error_count == 1 ? "error" : "errors");
+        for (guint i = 0; i < named; i++)
+                g_string_append_printf(text, "%s%s", i == 0 ? ": " : ", ",
+                                       (const char *)set->refused->pdata[i]);
+        if (refused > named)
+                g_string_append_printf(text, " and %u more", refused - named);
+        return g_string_free(text, FALSE);
 }

@@ -41,5 +41,11 @@ guint jobset_size(const JobSet *set);
 const JobSpec *jobset_get(const JobSet *set, guint index);
 const JobSpec *jobset_find(const JobSet *set, const char *name);
 
-/* What was wrong at the last load: "FILE:LINE:COL: error: ...", NULL-terminated, borrowed. */
+/* What was wrong at the last load: "FILE:LINE:COL: error: ...", and what was probably not meant:
+ * "...: warning: ..."; NULL-terminated, borrowed. */
 const char *const *jobset_errors(const JobSet *set);
+const char *const *jobset_warnings(const JobSet *set);
+
+/* Return: newly allocated (g_free), the set in one line: "4 jobs", and where files were refused
+ * "4 jobs, 2 files refused (5 errors): a.yaml, b.yaml". */
+char *jobset_summary(const JobSet *set);

@@ -21,7 +21,7 @@ Test(diagnostics, none) {
 
         expect_errors(diagnostics, "");
         cr_expect_eq(diagnostics_count(diagnostics), 0);
-        cr_expect_not(diagnostics_get(diagnostics, 0, &mark, &message));
+        cr_expect_not(diagnostics_get(diagnostics, DIAGNOSTIC_ERROR, 0, &mark, &message));
         cr_expect_null(diagnostics_free(NULL));
 }
 
@@ -47,12 +47,12 @@ Test(diagnostics, one_by_one) {
 
         diagnostics_add(diagnostics, &(Mark){"a.yaml", 3, 4}, "late");
         diagnostics_add(diagnostics, &(Mark){"a.yaml", 1, 2}, "early");
-        cr_assert(diagnostics_get(diagnostics, 0, &mark, &message));
+        cr_assert(diagnostics_get(diagnostics, DIAGNOSTIC_ERROR, 0, &mark, &message));
         cr_expect_str_eq(message, "early");
         cr_expect(mark.line == 1 && mark.column == 2);
-        cr_assert(diagnostics_get(diagnostics, 1, &mark, &message));
+        cr_assert(diagnostics_get(diagnostics, DIAGNOSTIC_ERROR, 1, &mark, &message));
         cr_expect_str_eq(message, "late");
-        cr_expect_not(diagnostics_get(diagnostics, 2, &mark, &message));
+        cr_expect_not(diagnostics_get(diagnostics, DIAGNOSTIC_ERROR, 2, &mark, &message));
 }
 
 Test(diagnostics, are_kept_up_to_a_limit_and_counted_beyond) {
@@ -74,6 +74,6 @@ Test(diagnostics, are_one_printable_line) {
         expect_errors(diagnostics,
                       "a\\x0ab.yaml:1:1: error: a\\x0ab\\x1b[31m\xef\xbf\xbd c\xc3\xa4");
         diagnostics_add(diagnostics, &(Mark){"b.yaml", 1, 1}, "%s", longest);
-        cr_assert(diagnostics_get(diagnostics, 1, &mark, &message));
+        cr_assert(diagnostics_get(diagnostics, DIAGNOSTIC_ERROR, 1, &mark, &message));
         cr_expect_lt(strlen(message), 500);
 }

@@ -107,3 +107,59 @@ Test(exec, path) {
                         cr_expect_null(fault, "%s", fault);
         }
 }
+
+/* What only a shell understands, and what merely looks like it. */
+Test(exec, shell_syntax) {
+        static const struct {
+                const char *text, *syntax;
+        } lines[] = {
+            {"/bin/true > /dev/null 2>&1", ">"},
+            {"/bin/true 2>&1", "2>&1"},
+            {"/bin/true >>/var/log/x", ">>/var/log/x"},
+            {"/bin/true &>/dev/null", "&>/dev/null"},
+            {"/bin/cat </etc/passwd", "</etc/passwd"},
+            {"/bin/a | /bin/b", "|"},
+            {"/bin/a && /bin/b", "&&"},
+            {"/bin/a || /bin/b", "||"},
+            {"/bin/a; /bin/b", "/bin/a;"},
+            {"/bin/a ; /bin/b", ";"},
+            {"/bin/sleep 5 &", "&"},
+            {"/bin/echo $(date)", "$("},
+            {"/bin/dump -f \"/backup/$(date +%F).sql\"", "$("},
+            {"/bin/echo `date`", "`"},
+            {"/bin/rm /tmp/*.log", "/tmp/*.log"},
+            {"/bin/ls ~/x", "~/x"},
+            {"cd /srv && make", "&&"},
+            {"/bin/echo a ${HOME} $HOME", NULL},
+            {"/bin/sh -c 'a | b > c'", NULL},
+            {"/bin/sh -c \"echo $(date) && b\"", NULL},
+            {"/usr/bin/ssh host \"echo $(date)\"", NULL},
+            {"/bin/grep '|' x", NULL},
+            {"/bin/echo \\> x", NULL},
+            {"/bin/echo '$(x)'", NULL},
+            {"/usr/bin/curl http://x/?a=1&b=2", NULL},
+            {"/usr/bin/rsync --exclude=*.o a b", NULL},
+            {"/bin/find /x -name x -exec rm {} \\;", NULL},
+            {"/bin/echo a|b ~ -5 <(x)", NULL},
+            {"", NULL},
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(lines); i++) {
+                g_autofree char *syntax = exec_shell_syntax(lines[i].text);
+
+                if (lines[i].syntax)
+                        cr_expect_str_eq(syntax ? syntax : "", lines[i].syntax, "%s: %s",
+                                         lines[i].text, syntax);
+                else
+                        cr_expect_null(syntax, "%s: %s", lines[i].text, syntax);
+        }
+}
+
+Test(exec, as_a_shell_would_get_it) {
+        g_autofree char *list = exec_in_shell("a \"b\" \\c");
+        g_autofree char *long_line = g_strnfill(EXEC_SHOWN_MAX + 1, 'x');
+        g_autofree char *long_list = exec_in_shell(long_line);
+
+        cr_expect_str_eq(list, "[/bin/sh, -c, \"a \\\"b\\\" \\\\c\"]");
+        cr_expect_str_eq(long_list, "[/bin/sh, -c, \"...\"]");
+}

@@ -90,6 +90,14 @@ static const struct {
      "f:4:12: error: \"every\" must be a duration (\"1h 30min\", or whole seconds), not \"1e3\""},
     {"every: 99999999999999999999",
      "f:4:12: error: \"every\" must be from 1s to 366d, not 99999999999999999999"},
+    {"schedule: 30 2 * * 1-5", "f:4:15: error: \"schedule\": calendar expression \"30 2 * * 1-5\": "
+                               "this is cron's form; here it is \"Mon..Fri *-*-* 02:30\""},
+    {"schedule: \"@reboot\"", "f:4:15: error: \"schedule\": calendar expression \"@reboot\": this "
+                              "is cron's, and no schedule "
+                              "can say it: for something at each boot, enable a systemd service"},
+    {"nodes: [web, \"web-[0-9\"]",
+     "f:4:18: error: the pattern \"web-[0-9\" has a \"[\" that no \"]\" closes"},
+    {"nodes: {role: \"a\\\\\"}", "f:4:13: error: the pattern \"a\\\" ends with a backslash"},
     {"timezone: 5",
      "f:4:15: error: \"timezone\" must be a text, not an integer (put it in quotes)"},
     {"timezone: Mars/Base", "f:4:15: error: \"timezone\": \"Mars/Base\" is not the name of a time "
@@ -550,8 +558,17 @@ Test(job_file, the_file_as_a_whole) {
 
                 cr_expect_eq(file->jobs->len, 0);
         }
-        expect_bad("[a]\n", "f:1:1: error: a job file must be a mapping, not a list");
-        expect_bad("a: {exec: /bin/true}\n", "f:1:1: error: unknown key \"a\"");
+        expect_bad(
+            "[a]\n",
+            "f:1:1: error: a job file must be a mapping, not a list: write \"jobs:\" first and "
+            "below it each job under its name, without \"- \"");
+        expect_bad("a: {exec: /bin/true}\nb: {exec: /bin/true}\n",
+                   "f:1:1: error: \"a\" looks like a job, but there is no \"jobs:\": write "
+                   "\"jobs:\" first and indent the jobs below it");
+        expect_bad("defaults: {user: a}\nschedule: daily\nexec: /bin/true\n",
+                   "f:2:1: error: \"schedule\" belongs to a job: write \"jobs:\" first, below it "
+                   "the job's name, and below that its keys, each indented further");
+        expect_bad("a: {b: c}\n", "f:1:1: error: unknown key \"a\"");
         expect_bad("job: {a: {exec: /bin/true}}\n",
                    "f:1:1: error: unknown key \"job\" (did you mean \"jobs\"?)");
         expect_bad("jobs: [a]\n", "f:1:7: error: \"jobs\" must be a mapping, not a list");
@@ -559,6 +576,60 @@ Test(job_file, the_file_as_a_whole) {
                                           "f:1:16: error: a job must be a mapping, not an integer");
         expect_bad("jobs: {a: [}\n", "f:1:12: error: not valid YAML: did not find expected node "
                                      "content (while parsing a flow node that begins in line 1)");
+}
+
+/* Parses a file that is good and expects these warnings. */
+static void expect_warnings(const char *text, const char *warnings) {
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+        _cleanup_(job_file_freep) JobFile *file = NULL;
+        g_auto(GStrv) lines = NULL;
+        g_autofree char *joined = NULL;
+
+        cr_assert_eq(job_file_parse("f", text, strlen(text), diagnostics, &file), 0);
+        cr_expect(file->good, "%s", text);
+        lines = diagnostics_warnings_to_strv(diagnostics);
+        joined = g_strjoinv("\n", lines);
+        cr_expect_str_eq(joined, warnings, "%s: %s", text, joined);
+}
+
+Test(job_file, warnings_make_no_file_bad) {
+        expect_warnings("defaults: {user: a}\n",
+                        "f:1:1: warning: there is no \"jobs:\": this file defines no job");
+        expect_warnings("# none yet\n", "");
+        expect_warnings("jobs: {a: {exec: \"/bin/true > /dev/null 2>&1\"}}\n",
+                        "f:1:18: warning: \"exec\" has \">\", which only a shell understands, and "
+                        "there is no shell: the program gets it as an argument. For a shell write "
+                        "exec: [/bin/sh, -c, \"/bin/true > /dev/null 2>&1\"]");
+        expect_warnings("jobs: {a: {exec: [/bin/echo, \">\", x]}}\n", "");
+}
+
+/* What is wrong with a stop-timeout is judged with the other errors: the definitions stay. */
+Test(job_file, a_bad_file_keeps_its_definitions_for_further_checks) {
+        _cleanup_(job_file_freep) JobFile *file =
+            parse("jobs:\n  a: {exec: true, stop-timeout: 9s}\n  b: {exec: /bin/true}\n  c: {exec: "
+                  "/bin/true, stop-timeout: 2d}\n",
+                  "f:2:13: error: \"exec\" must be a text or a list, not a boolean (put it in "
+                  "quotes)\nf:4:38: error: \"stop-timeout\" must be from 1ms to 1h, not 2d");
+        const JobSpec *spec;
+
+        cr_assert_eq(file->refused->len, 3);
+        spec = file->refused->pdata[0];
+        cr_expect_eq(spec->stop_timeout, 9 * USEC_PER_SEC);
+        spec = file->refused->pdata[2];
+        cr_expect_eq(spec->stop_timeout, 0, "what was refused is not called the default");
+}
+
+Test(job_file, what_is_no_job_file) {
+        expect_bad(
+            "# m h dom mon dow command\nSHELL=/bin/sh\n\n*/5 * * * * /usr/bin/poll -q >x\n"
+            "0 2 * * * /usr/bin/backup\n",
+            "f:4:1: error: this looks like a crontab. A job is written in YAML, this one as: "
+            "jobs: {NAME: {schedule: \"*:0/5\", exec: [/bin/sh, -c, \"/usr/bin/poll -q "
+            ">x\"]}}");
+        expect_bad("[Unit]\nDescription=x\n[Service]\nExecStart=/usr/bin/backup --all\n",
+                   "f:1:1: error: this looks like a systemd unit. A job is written in YAML, with "
+                   "OnCalendar= as \"schedule\", ExecStart= as \"exec\", User= as \"user\": jobs: "
+                   "{NAME: {schedule: ..., exec: \"/usr/bin/backup --all\"}}");
 }
 
 Test(job_file, names) {
@@ -592,7 +663,8 @@ Test(job_file, all_faults_at_once) {
             "    schedule: [sometimes, 5]\n"
             "    timezone: Mars/Base\n",
             "f:3:5: error: unknown key \"retires\" (did you mean \"retries\"?)\n"
-            "f:4:11: error: anchors (\"&x\") are not used here\n"
+            "f:4:11: error: anchors (\"&x\") are not used here: put a text that begins with \"&\" "
+            "in quotes\n"
             "f:5:14: error: \"timeout\" must be written in decimal digits without leading zeros, "
             "not 010\n"
             "f:6:3: error: job name \"B\" may only have the characters a-z, 0-9, '.', '_' and '-'\n"

@@ -169,7 +169,8 @@ Test(jobset, a_stop_must_fit_the_fence_budget) {
         expect(
             "a=1",
             "ROOT/etc/jobkeeper/jobs.d/a.yaml:1:26: error: job \"b\" could not be stopped in time: "
-            "stop-timeout 6s 1ms + kill-slack 2s = 8s 1ms, more than the fence-budget 8s");
+            "stop-timeout 6s 1ms + kill-slack 2s = 8s 1ms, more than the fence-budget 8s: "
+            "set \"stop-timeout\" to 6s or less");
         tree_write(root, ETC "a.yaml", "jobs:\n  a: {exec: /bin/true, stop-timeout: 6s}\n");
         expect("a=", "");
 }
@@ -185,9 +186,13 @@ Test(jobset, a_stop_must_fit_a_fence_budget_that_shrank) {
         expect(
             "c=",
             "ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: error: job \"a\" could not be stopped in time: "
-            "stop-timeout 5s + kill-slack 2s = 7s, more than the fence-budget 6s\n"
+            "stop-timeout 5s (the default) + kill-slack 2s = 7s, more than the fence-budget 6s: "
+            "set "
+            "\"stop-timeout\" to 4s or less\n"
             "ROOT/etc/jobkeeper/jobs.d/b.yaml:2:3: error: job \"b\" could not be stopped in time: "
-            "stop-timeout 5s + kill-slack 2s = 7s, more than the fence-budget 6s");
+            "stop-timeout 5s (the default) + kill-slack 2s = 7s, more than the fence-budget 6s: "
+            "set "
+            "\"stop-timeout\" to 4s or less");
 }
 
 Test(jobset, nothing_readable_changes_nothing) {
@@ -299,4 +304,57 @@ Test(jobset, a_directory_that_cannot_be_read_leaves_the_jobs_and_is_named) {
         error = tree_strip(root, jobset_errors(set)[0]);
         cr_expect_str_eq(error,
                          "ROOT/etc/jobkeeper/jobs.d: error: cannot be read: Not a directory");
+}
+
+/* Also beside other errors of the same file. */
+Test(jobset, a_stop_is_judged_in_a_file_with_other_errors) {
+        tree_write(root, ETC "a.yaml", "jobs: {a: {exec: /bin/true, stop-timeout: 7s, x: 1}}\n");
+        expect("",
+               "ROOT/etc/jobkeeper/jobs.d/a.yaml:1:43: error: job \"a\" could not be stopped in "
+               "time: stop-timeout 7s + kill-slack 2s = 9s, more than the fence-budget 8s: set "
+               "\"stop-timeout\" to 6s or less\n"
+               "ROOT/etc/jobkeeper/jobs.d/a.yaml:1:47: error: unknown key \"x\"");
+}
+
+static void expect_summary(const char *wanted) {
+        g_auto(GStrv) directories = job_directories(root);
+        g_autofree char *summary = NULL;
+
+        cr_assert_eq(jobset_load(set, (const char *const *)directories, &config), 0);
+        summary = jobset_summary(set);
+        cr_expect_str_eq(summary, wanted);
+}
+
+Test(jobset, a_summary_counts_and_names_what_was_refused) {
+        expect_summary("0 jobs");
+        write_jobs(ETC "good.yaml", "a=1");
+        expect_summary("1 job");
+        tree_write(root, ETC "x1.yaml", BROKEN);
+        expect_summary("1 job, 1 file refused (1 error): x1.yaml");
+        tree_write(root, ETC "x2.yaml", "jobs: {x: {exec: 5, user: []}}\n");
+        for (unsigned i = 3; i <= 6; i++) {
+                g_autofree char *name = g_strdup_printf(ETC "x%u.yaml", i);
+
+                tree_write(root, name, BROKEN);
+        }
+        expect_summary("1 job, 6 files refused (7 errors): x1.yaml, x2.yaml, x3.yaml, x4.yaml, "
+                       "x5.yaml and 1 more");
+        write_jobs(ETC "good.yaml", "a=1 b=2");
+        write_jobs(ETC "good2.yaml", "b=2");
+        for (unsigned i = 1; i <= 6; i++) {
+                g_autofree char *name = g_strdup_printf(ETC "x%u.yaml", i);
+
+                tree_write(root, name, "");
+        }
+        expect_summary("1 job, 1 error");
+}
+
+Test(jobset, warnings_are_kept_apart) {
+        g_auto(GStrv) directories = job_directories(root);
+
+        tree_write(root, ETC "a.yaml", "jobs: {a: {exec: \"/bin/true | /bin/cat\"}}\n");
+        expect("a=", "");
+        cr_assert_not_null(jobset_warnings(set)[0]);
+        cr_expect_not_null(strstr(jobset_warnings(set)[0], "a.yaml:1:18: warning: \"exec\" has "));
+        cr_expect_null(jobset_warnings(set)[1]);
 }

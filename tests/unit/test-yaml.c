@@ -86,14 +86,20 @@ Test(yaml, marks) {
 
 Test(yaml, refused_and_gone_on) {
         expect("a: &x 1\nb: *x\nc: 3\n", "{ a: BROKEN b: BROKEN c: *'3' }",
-               "f:1:4: error: anchors (\"&x\") are not used here\n"
-               "f:2:4: error: aliases (\"*x\") are not used here");
+               "f:1:4: error: anchors (\"&x\") are not used here: put a text that "
+               "begins with \"&\" in quotes\n"
+               "f:2:4: error: aliases (\"*x\") are not used here: put a text that begins "
+               "with \"*\" in quotes");
         expect("a: !!str 1\nb: ! 2\nc: !x [1]\nd: &y {e: f}\n",
                "{ a: BROKEN b: BROKEN c: BROKEN d: BROKEN }",
-               "f:1:4: error: tags (\"tag:yaml.org,2002:str\") are not used here\n"
-               "f:2:4: error: tags (\"!\") are not used here\n"
-               "f:3:4: error: tags (\"!x\") are not used here\n"
-               "f:4:4: error: anchors (\"&y\") are not used here");
+               "f:1:4: error: tags (\"tag:yaml.org,2002:str\") are not used here: put a text "
+               "that begins with \"!\" in quotes\n"
+               "f:2:4: error: tags (\"!\") are not used here: put a text "
+               "that begins with \"!\" in quotes\n"
+               "f:3:4: error: tags (\"!x\") are not used here: put a text "
+               "that begins with \"!\" in quotes\n"
+               "f:4:4: error: anchors (\"&y\") are not used here: put a text that "
+               "begins with \"&\" in quotes");
         expect("%TAG !e! tag:x,2000:\n---\na: 1\n", "{ a: *'1' }",
                "f:1:1: error: tags (\"%TAG\") are not used here");
         expect("a: 1\nb: 2\na: 3\n'a': 4\n", "{ a: *'1' b: *'2' }",
@@ -114,7 +120,8 @@ Test(yaml, depth) {
         expect("[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]",
                "[ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ *'1' ] ] ] ] ] ] ] ] ] ] ] ] ] ] ] ]", "");
         expect("a: &x 1\nb: [[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]\n", NULL,
-               "f:1:4: error: anchors (\"&x\") are not used here\n"
+               "f:1:4: error: anchors (\"&x\") are not used here: put a text that "
+               "begins with \"&\" in quotes\n"
                "f:2:19: error: is nested deeper than 16 levels");
 }
 
@@ -130,10 +137,10 @@ Test(yaml, not_valid) {
                "f:2:2: error: not valid YAML: did not find expected ',' or ']' (while parsing a "
                "flow sequence that begins in line 1)");
         expect("a: 1\n b: 2\n", NULL,
-               "f:2:3: error: not valid YAML: mapping values are not allowed in this context");
+               "f:2:3: error: a second \":\" in one value: put a text that has \": \" in it in "
+               "quotes, or check how the line is indented");
         expect("a:\n\tb: 2\n", NULL,
-               "f:2:1: error: not valid YAML: found character that cannot start any token (while "
-               "scanning for the next token that begins in line 2)");
+               "f:2:1: error: the line is indented with a tab: YAML takes only spaces");
         expect("a: \"x\n", NULL,
                "f:2:1: error: not valid YAML: found unexpected end of stream (while scanning a "
                "quoted scalar that begins in line 1)");
@@ -145,6 +152,35 @@ Test(yaml, not_valid) {
         expect("a: 1\n}\n", NULL,
                "f:2:1: error: not valid YAML: did not find expected key (while parsing a block "
                "mapping that begins in line 1)");
+}
+
+/* What everybody gets wrong once is answered with what to write. */
+Test(yaml, slips) {
+        expect(
+            "a: *-*-* 02:30 # at night\n", NULL,
+            "f:1:4: error: a text that begins with \"*\" must be put in quotes: \"*-*-* 02:30\"");
+        expect("b: 1\na: *:0/15\n", NULL,
+               "f:2:4: error: a text that begins with \"*\" must be put in quotes: \"*:0/15\"");
+        expect("a: */5 * * * *\n", NULL,
+               "f:1:4: error: \"*/5 * * * *\": this is cron's form; here it is \"*:0/5\"");
+        expect("a: @daily\n", NULL,
+               "f:1:4: error: \"@daily\": this is cron's form; here it is \"daily\"");
+        expect("a: @me\n", NULL,
+               "f:1:4: error: a text that begins with \"@\" must be put in quotes: \"@me\"");
+        expect("\xc3\xa4: %x \"y\"\n", NULL,
+               "f:1:4: error: a text that begins with \"%\" must be put in quotes: '%x \"y\"'");
+        expect("a:\n  b: 1\n \t c: 2\n", NULL,
+               "f:3:2: error: the line is indented with a tab: YAML takes only spaces");
+        expect("a: [*, b]\n", NULL,
+               "f:1:5: error: a text that begins with \"*\" must be put in quotes: \"*, b]\"");
+}
+
+/* The parser stops between the root and the document's end. */
+Test(yaml, an_error_right_after_the_root) {
+        expect("{a: b}\n}\n", NULL,
+               "f:2:1: error: not valid YAML: did not find expected <document start>");
+        expect("[a] @\n", NULL,
+               "f:1:5: error: a text that begins with \"@\" must be put in quotes: \"@\"");
 }
 
 Test(yaml, zero_byte_and_size) {
