@@ -173,11 +173,15 @@ char *status_errors(const json_t *status) {
         const json_t *errors = json_object_get(status, "errors");
         g_autoptr(GString) text = g_string_new(NULL);
         size_t index = 0;
+        size_t count = json_array_size(errors);
         const json_t *error = NULL;
 
-        if (json_array_size(errors) > 0)
-                g_string_append(text,
-                                "These files have errors; their last good jobs stay in force:\n");
+        if (count > 0)
+                g_string_append_printf(
+                    text,
+                    "%zu %s in the job files; the jobs of a file with errors stay "
+                    "as they last were:\n",
+                    count, count == 1 ? "error" : "errors");
         json_array_foreach(errors, index, error) g_string_append_printf(
             text, "  %s\n", json_is_string(error) ? json_string_value(error) : "?");
         return g_string_free(g_steal_pointer(&text), FALSE);

@@ -8,8 +8,8 @@
 
 typedef struct VerifyReport {
         Diagnostics *found; /* errors and warnings */
-        unsigned jobs;  /* good ones */
-        unsigned files; /* good ones */
+        unsigned jobs;      /* good ones */
+        unsigned files;     /* good ones */
 } VerifyReport;
 
 VerifyReport *verify_report_new(void);

@@ -354,14 +354,15 @@ static void sweep_queues(Coordinator *coordinator) {
 
 static void session_begin(Coordinator *coordinator) {
         const LogAbout about = {.message_id = MESSAGE_SESSION_CONNECTED};
+        g_autofree char *summary = NULL;
         Zk *zk = session_zk(coordinator->session);
 
         log_info(&about,
                  "connected to ZooKeeper at %s as node \"%s\", session 0x%" G_GINT64_MODIFIER "x",
                  zk ? zk_server(zk) : "?", coordinator->config->node_name,
                  session_id(coordinator->session));
-        (void)sd_notifyf(0, "STATUS=Connected to ZooKeeper, %u jobs",
-                         jobset_size(coordinator->jobset));
+        summary = jobset_summary(coordinator->jobset);
+        (void)sd_notifyf(0, "STATUS=Connected to ZooKeeper, %s", summary);
         coordinator->sweep_due = coordinator->attached;
         leftovers_end(coordinator->leftovers, LEFTOVERS_UNCLAIMED, false,
                       "nothing stands open for it in ZooKeeper");
@@ -816,6 +817,7 @@ static int open_all(Coordinator *coordinator) {
 int coordinator_new(sd_event *event, const CoordinatorOptions *options,
                     Coordinator **ret_coordinator) {
         _cleanup_(coordinator_freep) Coordinator *coordinator = g_new0(Coordinator, 1);
+        g_autofree char *summary = NULL;
         int r;
 
         coordinator->event = sd_event_ref(event);
@@ -830,9 +832,10 @@ int coordinator_new(sd_event *event, const CoordinatorOptions *options,
         r = open_all(coordinator);
         if (r < 0)
                 return r;
+        summary = jobset_summary(coordinator->jobset);
         log_info(&(LogAbout){.message_id = MESSAGE_STARTED},
-                 "jobkeeperd " JOBKEEPER_VERSION " on node \"%s\": %u jobs",
-                 coordinator->config->node_name, jobset_size(coordinator->jobset));
+                 "jobkeeperd " JOBKEEPER_VERSION " on node \"%s\": %s",
+                 coordinator->config->node_name, summary);
         *ret_coordinator = g_steal_pointer(&coordinator);
         return 0;
 }

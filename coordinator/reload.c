@@ -23,6 +23,8 @@ static void log_faults(const Coordinator *coordinator) {
         for (const char *const *error = jobset_errors(coordinator->jobset); error && *error;
              error++)
                 log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s", *error);
+        for (const char *const *warning = jobset_warnings(coordinator->jobset); *warning; warning++)
+                log_warning(&(LogAbout){.message_id = MESSAGE_CONFIG_WARNING}, "%s", *warning);
 }
 
 /* A job that was in our files is not any more: the ledger says so, so that, added again, it begins
@@ -133,13 +135,15 @@ static void check_config(const Coordinator *coordinator) {
 /* Every job is as the set says. */
 static void reload_done(Coordinator *coordinator) {
         const LogAbout about = {.message_id = MESSAGE_RELOADED};
+        g_autofree char *summary = jobset_summary(coordinator->jobset);
 
-        log_info(&about, "reloaded: %u jobs", jobset_size(coordinator->jobset));
+        log_write(*jobset_errors(coordinator->jobset) ? LOG_WARNING : LOG_INFO, &about,
+                  "reloaded: %s", summary);
         registration_publish(coordinator->registration);
         /* A claim of a job that was removed may be on its way. */
         if (node_is_ready(coordinator->node))
                 recovery_check(coordinator->recovery);
-        (void)sd_notifyf(0, "READY=1\nSTATUS=%u jobs", jobset_size(coordinator->jobset));
+        (void)sd_notifyf(0, "READY=1\nSTATUS=%s", summary);
 }
 
 /* One of the jobs that there were before: until its turn it is what it was. */
@@ -171,7 +175,7 @@ static void on_job_files(int r, GPtrArray *files, Diagnostics *diagnostics, void
                 log_error(&about,
                           "the job files could not be read (%s): the definitions in force stay",
                           g_strerror(-r));
-                (void)sd_notifyf(0, "READY=1\nSTATUS=%u jobs", jobset_size(coordinator->jobset));
+                (void)sd_notify(0, "READY=1\nSTATUS=The job files cannot be read");
                 return;
         }
         g_hash_table_iter_init(&iterator, coordinator->jobs);

@@ -84,7 +84,7 @@ class Unreadable(ClusterTest):
     """The daemon is a root without capabilities; whoever types `verify` has them all."""
 
     def assert_both_say(self, fleet, *said):
-        fleet.nodes["n1"].systemctl("reload", "jobkeeperd")
+        self.assertNotEqual(fleet.nodes["n1"].systemctl("reload", "jobkeeperd", check=False).returncode, 0)
         wait_until(lambda: fleet.status("n1")["errors"] == [*said], 10, lambda: f"errors: {fleet.status('n1')['errors']}")
         verify = fleet.jobkeeper("n1", "verify", check=False)
         self.assertEqual((verify.returncode, verify.stderr.splitlines()), (1, [*said]))
