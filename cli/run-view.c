@@ -98,6 +98,8 @@ Table *run_table(const json_t *runs, double now, GTimeZone *zone) {
         size_t index = 0;
         const json_t *run = NULL;
 
+        table_set_brief(table, 3);
+        table_set_notes(table);
         json_array_foreach(runs, index, run) {
                 double started = run_begun(run);
 

@@ -161,6 +161,9 @@ Table *status_table(const json_t *status, double now, GTimeZone *zone) {
         size_t index = 0;
         const json_t *job = NULL;
 
+        table_set_brief(table, 2);
+        table_set_brief(table, 3);
+        table_set_notes(table);
         json_array_foreach(json_object_get(status, "jobs"), index, job) {
                 table_add(table, g_strdup(json_text(job, "job")), g_strdup(json_text(job, "state")),
                           job_next(job, now, zone), job_last(job, known, now, zone),

@@ -1,15 +1,8 @@
-/* See table.h. Every column is as wide as its cells, whatever the terminal's width: a job's name
- * that is cut or broken helps nobody, so a line that is too long is left for the terminal to fold,
- * and sentences stand in the last column. libsmartcols shows control characters as \x escapes, so
- * no cell can write to the terminal what it likes. */
+/* See table.h: what stands in the cells. table-print.c shows it. */
 #include "table.h"
 
-#include <libsmartcols/libsmartcols.h>
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef struct StateColour {
         const char *word;
@@ -40,6 +33,14 @@ Table *table_free(Table *table) {
         g_hash_table_unref(table->nested);
         g_free(table);
         return NULL;
+}
+
+void table_set_brief(Table *table, guint column) {
+        table->brief |= 1U << column;
+}
+
+void table_set_notes(Table *table) {
+        table->notes = true;
 }
 
 void table_add(Table *table, ...) {
@@ -73,76 +74,4 @@ const char *table_colour(const char *cell) {
                     strncmp(cell, state_colours[i].word, length) == 0)
                         return state_colours[i].colour;
         return NULL;
-}
-
-static gboolean column_is_empty(const Table *table, guint column) {
-        for (guint i = 0; i < table->rows->len; i++) {
-                char **row = g_ptr_array_index(table->rows, i);
-
-                if (*row[column])
-                        return FALSE;
-        }
-        return table->rows->len > 0;
-}
-
-static int table_fill_line(const Table *table, struct libscols_line *line, char **row,
-                           const int *places) {
-        for (guint i = 0; table->headings[i]; i++) {
-                int r = 0;
-
-                if (places[i] < 0)
-                        continue;
-                r = scols_line_set_data(line, (size_t)places[i], row[i]);
-                if (r < 0)
-                        return r;
-                if ((int)i == table->colour_column && table_colour(row[i]))
-                        (void)scols_cell_set_color(scols_line_get_cell(line, (size_t)places[i]),
-                                                   table_colour(row[i]));
-        }
-        return 0;
-}
-
-static int table_fill(const Table *table, struct libscols_table *scols) {
-        int flags = g_hash_table_size(table->nested) > 0 ? SCOLS_FL_TREE : 0;
-        struct libscols_line *above = NULL;
-        int places[TABLE_COLUMNS_MAX];
-        int next = 0, r = 0;
-
-        for (guint i = 0; table->headings[i]; i++) {
-                g_assert(i < TABLE_COLUMNS_MAX);
-                places[i] = column_is_empty(table, i) ? -1 : next++;
-                if (places[i] >= 0 &&
-                    !scols_table_new_column(scols, table->headings[i], 0, i == 0 ? flags : 0))
-                        return -ENOMEM;
-        }
-        for (guint i = 0; i < table->rows->len && r >= 0; i++) {
-                char **row = g_ptr_array_index(table->rows, i);
-                bool nested = g_hash_table_contains(table->nested, row);
-                struct libscols_line *line = scols_table_new_line(scols, nested ? above : NULL);
-
-                if (!nested)
-                        above = line;
-                r = line ? table_fill_line(table, line, row, places) : -ENOMEM;
-        }
-        return r;
-}
-
-int table_print(const Table *table, FILE *out) {
-        struct libscols_table *scols = scols_new_table();
-        const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
-        bool colours = isatty(fileno(out)) && !(no_colour && *no_colour) && terminal &&
-                       strcmp(terminal, "dumb") != 0;
-        int r = 0;
-
-        if (!scols)
-                return -ENOMEM;
-        scols_table_set_stream(scols, out);
-        (void)scols_table_set_termforce(scols, SCOLS_TERMFORCE_NEVER);
-        (void)scols_table_set_column_separator(scols, "  "); /* times have spaces of their own */
-        (void)scols_table_enable_colors(scols, colours);
-        r = table_fill(table, scols);
-        if (r >= 0 && table->rows->len > 0)
-                r = scols_print_table(scols);
-        scols_unref_table(scols);
-        return r;
 }

@@ -68,7 +68,7 @@ static char *take_shell_word(const char **text, bool for_shell) {
                         (*text)++;
                 } else if (quote ? c == quote : c == '"' || c == '\'') {
                         careful = true;
-                        quote = quote ? 0 : c;
+                        quote = (char)(quote ? 0 : c);
                 } else if (quote != '\'' && !substitution && is_substitution(*text) &&
                            !(quote && for_shell)) {
                         substitution = *text;

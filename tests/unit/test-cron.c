@@ -125,7 +125,7 @@ Test(cron, elapses_when_cron_would) {
                 _cleanup_(schedule_freep) Schedule *schedule = NULL;
                 g_autofree char *message = NULL;
                 CronTimes times = {0};
-                int64_t begin = 1764500000 / 86400 * 86400, next = begin - 1;
+                int64_t begin = INT64_C(1764500000) / 86400 * 86400, next = begin - 1;
 
                 cr_assert_gt(cron_times_parse(lines[i], &times), 0);
                 cr_assert_eq(schedule_new(NULL, &schedule, &message), 0);

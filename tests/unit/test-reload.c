@@ -17,7 +17,7 @@ static int listen_to_notify(void) {
         int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
         cr_assert_lt(strlen(path), sizeof address.sun_path);
-        (void)strcpy(address.sun_path, path);
+        (void)g_strlcpy(address.sun_path, path, sizeof address.sun_path);
         cr_assert_eq(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
         cr_assert_eq(setenv("NOTIFY_SOCKET", path, true), 0);
         return fd;
