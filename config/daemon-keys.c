@@ -223,7 +223,8 @@ static const Key resource_keys[] = {
         .fault = root_fault,
         KEY_FIELD(DaemonResource, path),
         KEY_MARK_FIELD(DaemonResource, path_mark),
-        .documentation = "The znode under which the contenders stand; otherwise one of ours.",
+        .documentation =
+            "The znode below which the contenders are, if not a znode of jobkeeper's own.",
     },
     {
         .name = "naming",
@@ -231,9 +232,9 @@ static const Key resource_keys[] = {
         .fallback = "curator-rw",
         .choices = naming_choices,
         KEY_FIELD(DaemonResource, naming),
-        .documentation = "Whose contenders those of others are like: Curator's "
-                         "InterProcessReadWriteLock's or InterProcessMutex's, kazoo's, or one "
-                         "child called lock.",
+        .documentation =
+            "The lock recipe: that of jobkeeper and Curator's InterProcessReadWriteLock, Curator's "
+            "InterProcessMutex, kazoo's, or a single node.",
     },
     {
         .name = "slots",
@@ -241,7 +242,7 @@ static const Key resource_keys[] = {
         .min = 1,
         .max = RESOURCE_SLOTS_MAX,
         KEY_FIELD(DaemonResource, slots),
-        .documentation = "How many may hold the resource at a time; otherwise as the jobs say.",
+        .documentation = "The number of holders at a time; if unset, as the jobs say.",
     },
     {NULL},
 };
@@ -259,7 +260,7 @@ static const Key zookeeper_keys[] = {
         .entry = &text_entry,
         .take = take_servers,
         KEY_FIELD(DaemonConfig, servers),
-        .documentation = "The ZooKeeper servers as HOST:PORT: one, several with commas, or a list.",
+        .documentation = "The ZooKeeper servers, as HOST:PORT: a list, or a text with commas.",
     },
     {
         .name = "root",
@@ -267,7 +268,7 @@ static const Key zookeeper_keys[] = {
         .fallback = "/jobkeeper",
         .fault = root_fault,
         KEY_FIELD(DaemonConfig, root),
-        .documentation = "The znode under which everything lives.",
+        .documentation = "The znode below which jobkeeper keeps all its data.",
     },
     {
         .name = "session-timeout",
@@ -276,7 +277,7 @@ static const Key zookeeper_keys[] = {
         .min = USEC_PER_SEC,
         .max = 10 * USEC_PER_MINUTE,
         KEY_FIELD(DaemonConfig, session_timeout),
-        .documentation = "The session timeout to ask the servers for.",
+        .documentation = "The session timeout to request from the servers.",
     },
     {
         .name = "tick-time",
@@ -285,7 +286,7 @@ static const Key zookeeper_keys[] = {
         .min = 50 * USEC_PER_MSEC,
         .max = USEC_PER_MINUTE,
         KEY_FIELD(DaemonConfig, tick_time),
-        .documentation = "The servers' tickTime.",
+        .documentation = "tickTime, as configured on the servers.",
     },
     {
         .name = "sync-limit",
@@ -294,23 +295,17 @@ static const Key zookeeper_keys[] = {
         .min = 1,
         .max = 100,
         KEY_FIELD(DaemonConfig, sync_limit),
-        .documentation = "The servers' syncLimit.",
+        .documentation = "syncLimit, as configured on the servers.",
     },
     {
         .name = "auth",
         .forms = KEY_CHOICE,
         .choices = auth_choices,
         KEY_FIELD(DaemonConfig, auth),
-        .documentation = "How to authenticate to the servers; otherwise not at all.",
+        .documentation = "How to authenticate to the servers; if unset, not at all.",
     },
-    {
-        .name = "tls",
-        .forms = KEY_MAPPING,
-        .flags = KEY_DEFAULT_ONLY,
-        .fallback = "{}",
-        .entry = &text_entry,
-        .documentation = "Certificates for a TLS connection to the servers.",
-    },
+    KEY_RESERVED("tls", KEY_MAPPING, "{}", "Certificates for TLS connections to the servers.",
+                 .entry = &text_entry),
     {NULL},
 };
 static const KeyTable zookeeper_table = {"\"zookeeper\"", zookeeper_keys};
@@ -322,15 +317,16 @@ static const Key node_keys[] = {
         .fault = name_fault,
         KEY_FIELD(DaemonConfig, node_name),
         .documentation =
-            "This node's name in the cluster; otherwise the host name without its domain.",
+            "The name of this node in the cluster; if unset, the host name without its domain.",
     },
     {
         .name = "labels",
         .forms = KEY_MAPPING,
+        .flags = KEY_NAMES,
         .fallback = "{}",
         .entry = &label_entry,
         .take = take_labels,
-        .documentation = "What a job's \"nodes\" can ask for.",
+        .documentation = "Labels of this node, which \"nodes\" of a job can match.",
     },
     {NULL},
 };
@@ -347,7 +343,7 @@ static const Key daemon_keys[] = {
         .name = "node",
         .forms = KEY_TABLE,
         .table = &node_table,
-        .documentation = "What this machine is in the cluster.",
+        .documentation = "This machine as a node of the cluster.",
     },
     {
         .name = "heartbeat",
@@ -356,7 +352,7 @@ static const Key daemon_keys[] = {
         .min = 50 * USEC_PER_MSEC,
         .max = USEC_PER_MINUTE,
         KEY_FIELD(DaemonConfig, heartbeat),
-        .documentation = "The time between two proofs that the session lives.",
+        .documentation = "How often the session is checked.",
     },
     {
         .name = "fence-budget",
@@ -365,7 +361,7 @@ static const Key daemon_keys[] = {
         .min = 100 * USEC_PER_MSEC,
         .max = 5 * USEC_PER_MINUTE,
         KEY_FIELD(DaemonConfig, fence_budget),
-        .documentation = "The time before the deadline at which runs are stopped.",
+        .documentation = "How long before the deadline the stopping of runs begins.",
     },
     {
         .name = "kill-slack",
@@ -374,7 +370,7 @@ static const Key daemon_keys[] = {
         .min = 10 * USEC_PER_MSEC,
         .max = USEC_PER_MINUTE,
         KEY_FIELD(DaemonConfig, kill_slack),
-        .documentation = "The part of fence-budget left for the kernel after SIGKILL.",
+        .documentation = "The part of fence-budget that is reserved for SIGKILL and the kernel.",
     },
     {
         .name = "takeover-delay",
@@ -383,7 +379,7 @@ static const Key daemon_keys[] = {
         .min = 10 * USEC_PER_MSEC,
         .max = 5 * USEC_PER_MINUTE,
         KEY_FIELD(DaemonConfig, takeover_delay),
-        .documentation = "How much later than the candidate before it a candidate looks at a tick.",
+        .documentation = "How much later than the previous one each candidate looks at a tick.",
     },
     {
         .name = "max-skew",
@@ -393,7 +389,7 @@ static const Key daemon_keys[] = {
         .max = 5 * USEC_PER_MINUTE,
         KEY_FIELD(DaemonConfig, max_skew),
         .documentation =
-            "How far this node's clock may be from the servers' before it stops claiming ticks.",
+            "The largest difference from the servers' clock at which ticks are started.",
     },
     {
         .name = "max-runs",
@@ -401,32 +397,20 @@ static const Key daemon_keys[] = {
         .fallback = "0",
         .max = 10000,
         KEY_FIELD(DaemonConfig, max_runs),
-        .documentation = "How many runs there may be at once on this node; 0 for no limit.",
+        .documentation = "The number of runs at a time on this node; 0 for no limit.",
     },
-    {
-        .name = "drain-timeout",
-        .forms = KEY_DURATION,
-        .flags = KEY_DEFAULT_ONLY,
-        .fallback = "0",
-        .max = USEC_PER_DAY,
-        .documentation = "How long a stopping daemon waits for its runs before it stops them.",
-    },
-    {
-        .name = "wait-for-clock",
-        .forms = KEY_SWITCH,
-        .flags = KEY_DEFAULT_ONLY,
-        .fallback = "yes",
-        .documentation = "Whether ticks wait until the clock has been set.",
-    },
+    KEY_RESERVED("drain-timeout", KEY_DURATION, "0",
+                 "How long a stopping daemon waits for its runs to end.", .max = USEC_PER_DAY),
+    KEY_RESERVED("wait-for-clock", KEY_SWITCH, "yes",
+                 "Whether to wait until the clock has been compared with the servers'.", .min = 0),
     {
         .name = "resources",
         .forms = KEY_MAPPING,
-        .flags = KEY_BY_TAKE,
+        .flags = KEY_BY_TAKE | KEY_NAMES,
         .fallback = "{}",
         .entry = &resource_entry,
         .take = take_resources,
-        .documentation = "What is special about resources: where they stand, who shares them, how "
-                         "many may hold them.",
+        .documentation = "Locks that are shared with other programs or have several slots.",
     },
     {NULL},
 };

@@ -318,45 +318,27 @@ static const Key dst_keys[] = {
         .forms = KEY_CHOICE,
         .fallback = "shift",
         .choices = gap_choices,
-        .documentation = "A local time that does not exist runs right after the gap.",
+        .documentation = "What to do when a local time does not exist: run at the end of the gap.",
     },
     {
         .name = "overlap",
         .forms = KEY_CHOICE,
         .fallback = "first",
         .choices = overlap_time_choices,
-        .documentation = "A local time that exists twice runs the first time.",
+        .documentation = "What to do when a local time occurs twice: run the first time.",
     },
     {NULL},
 };
 static const KeyTable dst_table = {"\"dst\"", dst_keys};
 
 static const Key retries_keys[] = {
-    {
-        .name = "attempts",
-        .forms = KEY_INTEGER,
-        .flags = KEY_DEFAULT_ONLY,
-        .fallback = "1",
-        .min = 1,
-        .max = 100,
-        .documentation = "How often a tick is tried in all.",
-    },
-    {
-        .name = "delay",
-        .forms = KEY_DURATION,
-        .flags = KEY_DEFAULT_ONLY,
-        .fallback = "10s",
-        .max = USEC_PER_DAY,
-        .documentation = "The time before the second attempt; it doubles with each further one.",
-    },
-    {
-        .name = "max-delay",
-        .forms = KEY_DURATION,
-        .flags = KEY_DEFAULT_ONLY,
-        .fallback = "5min",
-        .max = USEC_PER_DAY,
-        .documentation = "The longest time between two attempts.",
-    },
+    KEY_RESERVED("attempts", KEY_INTEGER, "1", "How often a tick is attempted.", .min = 1,
+                 .max = 100),
+    KEY_RESERVED("delay", KEY_DURATION, "10s",
+                 "How long to wait before the second attempt; doubled for each further one.",
+                 .max = USEC_PER_DAY),
+    KEY_RESERVED("max-delay", KEY_DURATION, "5min",
+                 "The longest time to wait between two attempts.", .max = USEC_PER_DAY),
     {NULL},
 };
 static const KeyTable retries_table = {"\"retries\"", retries_keys};
@@ -368,7 +350,7 @@ static const Key resource_keys[] = {
         .fallback = "exclusive",
         .choices = resource_choices,
         KEY_FIELD(JobResource, mode),
-        .documentation = "How the resource is held.",
+        .documentation = "How the lock is held.",
     },
     {
         .name = "slots",
@@ -376,8 +358,8 @@ static const Key resource_keys[] = {
         .min = 1,
         .max = RESOURCE_SLOTS_MAX,
         KEY_FIELD(JobResource, slots),
-        .documentation = "How many may hold the resource at a time; otherwise as the machine's "
-                         "\"resources\" say, or 1.",
+        .documentation = "The number of holders at a time; if unset, that of \"resources\" in "
+                         "jobkeeper.yaml, or 1.",
     },
     {NULL},
 };
@@ -397,23 +379,23 @@ static const Key job_keys[] = {
         .flags = KEY_JOB_ONLY,
         .fault = description_fault,
         KEY_FIELD(JobSpec, description),
-        .documentation = "What the job does, for people.",
+        .documentation = "A description of the job.",
     },
     {
         .name = "mode",
         .forms = KEY_CHOICE,
         .fallback = "once",
         .choices = mode_choices,
-        .documentation = "Whether a tick runs on one node, on every matching node in turn, or the "
-                         "job is kept running.",
+        .documentation = "Whether a tick is run on one node, on every matching node in turn, or "
+                         "the job is kept running.",
     },
     {
         .name = "schedule",
         .forms = KEY_TEXT | KEY_LIST,
         .flags = KEY_JOB_ONLY,
         .entry = &text_entry,
-        .documentation = "When the job runs: one OnCalendar expression of systemd or a list of "
-                         "them. Without \"schedule\" and \"every\" it runs by hand only.",
+        .documentation =
+            "When the job runs: a calendar expression as in systemd.time(7), or a list of them.",
     },
     {
         .name = "every",
@@ -423,7 +405,7 @@ static const Key job_keys[] = {
         .max = 366 * USEC_PER_DAY,
         .take = take_every,
         KEY_MARK_FIELD(JobSpec, schedule_mark),
-        .documentation = "The interval at which the job runs, counted from the epoch.",
+        .documentation = "The interval at which the job runs, instead of a schedule.",
     },
     {
         .name = "timezone",
@@ -431,48 +413,36 @@ static const Key job_keys[] = {
         .fallback = "UTC",
         .fault = timezone_fault,
         KEY_FIELD(JobSpec, timezone),
-        .documentation = "The IANA time zone in which the schedule is read; never the node's own.",
+        .documentation = "The time zone in which the schedule is read.",
     },
     {
         .name = "dst",
         .forms = KEY_TABLE,
         .fallback = "{gap: shift, overlap: first}",
         .table = &dst_table,
-        .documentation = "What happens to fixed local times when clocks change.",
+        .documentation = "What to do when the clocks change.",
     },
-    {
-        .name = "random-delay",
-        .forms = KEY_DURATION,
-        .flags = KEY_DEFAULT_ONLY,
-        .fallback = "0",
-        .max = USEC_PER_DAY,
-        .documentation = "The largest delay of a start, spread by job and tick.",
-    },
+    KEY_RESERVED("random-delay", KEY_DURATION, "0",
+                 "Delay each start by a random time of up to this length.", .max = USEC_PER_DAY),
     {
         .name = "lock",
         .forms = KEY_CHOICE,
         .fallback = "exclusive",
         .choices = lock_choices,
         KEY_FIELD(JobSpec, lock),
-        .documentation = "How a run holds the job's own resource.",
+        .documentation = "How a run holds the job's own lock.",
     },
-    {
-        .name = "slots",
-        .forms = KEY_INTEGER,
-        .flags = KEY_DEFAULT_ONLY,
-        .fallback = "1",
-        .min = 1,
-        .max = 1000,
-        .documentation = "How many runs may hold the job's own resource at a time.",
-    },
+    KEY_RESERVED("slots", KEY_INTEGER, "1",
+                 "The number of runs that may hold the job's own lock at a time.", .min = 1,
+                 .max = 1000),
     {
         .name = "locks",
         .forms = KEY_MAPPING,
-        .flags = KEY_BY_TAKE,
+        .flags = KEY_BY_TAKE | KEY_NAMES,
         .fallback = "{}",
         .entry = &resource_entry,
         .take = take_locks,
-        .documentation = "Further resources that a run needs, all together.",
+        .documentation = "Further locks that a run takes, and how it holds them.",
     },
     {
         .name = "lock-wait",
@@ -481,15 +451,14 @@ static const Key job_keys[] = {
         .take = take_lock_wait,
         KEY_FIELD(JobSpec, lock_wait),
         .documentation =
-            "How long a run may queue for its locks; otherwise the rest of start-deadline.",
+            "How long a run may wait for its locks; if unset, for the rest of the start deadline.",
     },
     {
         .name = "overlap",
         .forms = KEY_CHOICE,
         .fallback = "skip",
         .choices = overlap_choices,
-        .documentation =
-            "What happens to a tick while the previous run still holds the job's lock.",
+        .documentation = "What to do with a tick while the previous run has not ended.",
     },
     {
         .name = "catch-up",
@@ -497,7 +466,7 @@ static const Key job_keys[] = {
         .fallback = "latest",
         .choices = catch_up_choices,
         KEY_FIELD(JobSpec, catch_up),
-        .documentation = "Which of the ticks that every node missed are still run.",
+        .documentation = "Which missed ticks are run later.",
     },
     {
         .name = "start-deadline",
@@ -506,7 +475,7 @@ static const Key job_keys[] = {
         .min = USEC_PER_SEC,
         .max = 366 * USEC_PER_DAY,
         KEY_FIELD(JobSpec, start_deadline),
-        .documentation = "How late a start may be.",
+        .documentation = "How late a tick may be started.",
     },
     {
         .name = "retries",
@@ -520,14 +489,14 @@ static const Key job_keys[] = {
         .forms = KEY_CHOICE,
         .fallback = "stop",
         .choices = on_lock_loss_choices,
-        .documentation = "What happens to a run whose locks can no longer be held.",
+        .documentation = "What to do with a run whose locks can no longer be held.",
     },
     {
         .name = "on-owner-lost",
         .forms = KEY_CHOICE,
         .fallback = "fail",
         .choices = on_owner_lost_choices,
-        .documentation = "What happens to a run whose node vanished.",
+        .documentation = "What to do about a run whose node has disappeared.",
     },
     {
         .name = "timeout",
@@ -546,15 +515,15 @@ static const Key job_keys[] = {
         .max = USEC_PER_HOUR,
         KEY_FIELD(JobSpec, stop_timeout),
         KEY_MARK_FIELD(JobSpec, stop_timeout_mark),
-        .documentation = "The time between SIGTERM and SIGKILL when a run is stopped.",
+        .documentation = "How long to wait between SIGTERM and SIGKILL when a run is stopped.",
     },
     {
         .name = "nodes",
         .forms = KEY_LITERAL | KEY_LIST | KEY_MAPPING,
         .entry = &literal_entry,
         .take = take_nodes,
-        .documentation = "Where the job may run: globs on node names, or a mapping of labels to "
-                         "globs that all must match. Without it, anywhere.",
+        .documentation = "The nodes on which the job may run: name patterns, or labels with "
+                         "patterns; if unset, all.",
     },
     {
         .name = "exec",
@@ -562,8 +531,8 @@ static const Key job_keys[] = {
         .flags = KEY_JOB_ONLY,
         .entry = &literal_entry,
         .take = take_exec,
-        .documentation = "What to run: a list is taken to the letter, a text follows the quoting "
-                         "of systemd's ExecStart=. No shell.",
+        .documentation = "The command line: a list of arguments, or a text that is split like "
+                         "ExecStart=. Required.",
     },
     {
         .name = "user",
@@ -571,7 +540,7 @@ static const Key job_keys[] = {
         .fault = account_fault,
         KEY_FIELD(JobSpec, user),
         KEY_MARK_FIELD(JobSpec, user_mark),
-        .documentation = "The user that the command runs as; otherwise root.",
+        .documentation = "The user to run the command as; if unset, root.",
     },
     {
         .name = "group",
@@ -579,7 +548,7 @@ static const Key job_keys[] = {
         .fault = account_fault,
         KEY_FIELD(JobSpec, group),
         KEY_MARK_FIELD(JobSpec, group_mark),
-        .documentation = "The group that the command runs as; otherwise the user's.",
+        .documentation = "The group to run the command as; if unset, that of the user.",
     },
     {
         .name = "environment",
@@ -587,8 +556,7 @@ static const Key job_keys[] = {
         .fallback = "{}",
         .entry = &literal_entry,
         .take = take_environment,
-        .documentation =
-            "Environment variables: a mapping of names to values, or a list of NAME=value.",
+        .documentation = "Environment variables for the command.",
     },
     {
         .name = "working-directory",
@@ -596,24 +564,12 @@ static const Key job_keys[] = {
         .fault = path_fault,
         KEY_FIELD(JobSpec, working_directory),
         KEY_MARK_FIELD(JobSpec, working_directory_mark),
-        .documentation = "The directory in which the command starts; otherwise /.",
+        .documentation = "The working directory of the command; if unset, /.",
     },
-    {
-        .name = "credentials",
-        .forms = KEY_MAPPING,
-        .flags = KEY_DEFAULT_ONLY,
-        .fallback = "{}",
-        .entry = &text_entry,
-        .documentation = "Credentials that the service manager hands to the command.",
-    },
-    {
-        .name = "unit",
-        .forms = KEY_MAPPING,
-        .flags = KEY_DEFAULT_ONLY,
-        .fallback = "{}",
-        .entry = &setting_entry,
-        .documentation = "Further settings of the systemd unit.",
-    },
+    KEY_RESERVED("credentials", KEY_MAPPING, "{}", "Credentials to pass to the command.",
+                 .entry = &text_entry),
+    KEY_RESERVED("unit", KEY_MAPPING, "{}", "Additional settings of the systemd unit.",
+                 .entry = &setting_entry),
     {
         .name = "history",
         .forms = KEY_INTEGER,
@@ -621,7 +577,7 @@ static const Key job_keys[] = {
         .min = 1,
         .max = JOB_HISTORY_MAX,
         KEY_FIELD(JobSpec, history),
-        .documentation = "How many runs are remembered.",
+        .documentation = "The number of runs to remember.",
     },
     {NULL},
 };
@@ -645,15 +601,15 @@ static const Key job_file_keys[] = {
         .flags = KEY_BY_TAKE,
         .table = &job_table,
         .take = take_defaults,
-        .documentation = "Keys for every job of this file that does not set them itself.",
+        .documentation = "Defaults for all jobs in this file.",
     },
     {
         .name = "jobs",
         .forms = KEY_MAPPING | KEY_NOTHING,
-        .flags = KEY_BY_TAKE,
+        .flags = KEY_BY_TAKE | KEY_NAMES,
         .entry = &job_entry,
         .take = take_jobs,
-        .documentation = "The jobs by name.",
+        .documentation = "The jobs, by name.",
     },
     {NULL},
 };

@@ -42,6 +42,7 @@ typedef enum KeyFlags {
         KEY_DEFAULT_ONLY = 1 << 0, /* any other value than the default (for collections: empty) is
                                       not supported yet */
         KEY_JOB_ONLY = 1 << 1,     /* may not stand in a job file's `defaults:` */
+        KEY_NAMES = 1 << 3,        /* what stands in the mapping has names like those of jobs */
         KEY_BY_TAKE = 1 << 2,      /* what is in the list or mapping is decoded by `take` alone */
 } KeyFlags;
 
@@ -85,6 +86,14 @@ struct KeyTable {
 #define KEY_FIELD(Type, member)                                                                    \
         .offset = offsetof(Type, member), .size = sizeof(((Type *)NULL)->member)
 #define KEY_MARK_FIELD(Type, member) .mark_offset = offsetof(Type, member)
+
+/* A key that is known and whose default is the only value that is supported: what it may be one day
+ * (`form`, the rest as in Key) is read, and refused where it is anything else. */
+#define KEY_RESERVED(key, form, only, sentence, ...)                                               \
+        {                                                                                          \
+                .name = (key), .forms = (form), .flags = KEY_DEFAULT_ONLY, .fallback = (only),     \
+                .documentation = (sentence), __VA_ARGS__                                           \
+        }
 
 /* Sets every field of `target` that has a default, in nested tables too. */
 void key_table_set_defaults(const KeyTable *table, void *target);

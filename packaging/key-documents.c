@@ -1,0 +1,336 @@
+/* Documents that are made of the tables of keys at build time, so that they cannot say anything
+ * else than the parser: the JSON schemas for editors, and the tables of the manuals.
+ *
+ *     key-documents schema jobs|daemon            a JSON schema on standard output
+ *     key-documents manual < PAGE.scd             the page, with its lines "@keys jobs@" and the
+ * like replaced: @keys@ by the table of keys, @reserved@ by what is refused as not supported yet
+ *     key-documents list jobs|daemon              name, default and "reserved" of each key, for
+ * tests
+ */
+#include <errno.h>
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon-keys.h"
+#include "duration.h"
+#include "job-keys.h"
+#include "name.h"
+
+#define SCHEMA_DIALECT "http://json-schema.org/draft-07/schema#"
+#define DURATION_PATTERN "^ *([0-9]+(\\.[0-9]+)? *[A-Za-z\\u00b5\\u03bc]* *)+$|^infinity$"
+#define NAME_PATTERN "^[a-z0-9][a-z0-9._-]*$"
+
+typedef struct Document {
+        const char *name;
+        const char *id;
+        const char *title;
+        const KeyTable *keys;  /* what a person writes at the place that the manual describes */
+        const KeyTable *whole; /* the file */
+} Document;
+
+static const Document documents[] = {
+    {"jobs", "jobs.schema.json", "A job file of jobkeeper", &job_table, &job_file_table},
+    {"daemon", "jobkeeper.schema.json", "The configuration of jobkeeperd", &daemon_table,
+     &daemon_table},
+};
+
+static const Document *document_find(const char *name) {
+        for (size_t i = 0; i < G_N_ELEMENTS(documents); i++)
+                if (g_strcmp0(documents[i].name, name) == 0)
+                        return &documents[i];
+        return NULL;
+}
+
+/* ---- the schemas: whatever they refuse the parser refuses too ---- */
+
+static json_t *table_schema(const KeyTable *table, unsigned without);
+static json_t *key_schema(const Key *key, unsigned without);
+
+static json_t *type_schema(const char *type) {
+        return json_pack("{s:s}", "type", type);
+}
+
+static json_t *text_schema(const Key *key) {
+        if (key->forms & KEY_LITERAL)
+                return json_pack("{s:[s,s,s]}", "type", "string", "number", "boolean");
+        return type_schema("string");
+}
+
+static json_t *integer_schema(const Key *key) {
+        json_t *schema = type_schema("integer");
+
+        json_object_set_new(schema, "minimum", json_integer((json_int_t)key->min));
+        json_object_set_new(schema, "maximum", json_integer((json_int_t)key->max));
+        return schema;
+}
+
+/* Durations are texts of systemd's form, or whole seconds. Their range is the parser's to check. */
+static void add_duration(json_t *forms) {
+        json_array_append_new(
+            forms, json_pack("{s:s, s:s}", "type", "string", "pattern", DURATION_PATTERN));
+        json_array_append_new(forms, json_pack("{s:s, s:i}", "type", "integer", "minimum", 0));
+}
+
+/* Values that are reserved for later are none. */
+static json_t *choice_schema(const Key *key) {
+        json_t *names = json_array();
+
+        for (const KeyChoice *choice = key->choices; choice->name; choice++)
+                if (!choice->later)
+                        json_array_append_new(names, json_string(choice->name));
+        return json_pack("{s:o}", "enum", names);
+}
+
+static json_t *list_schema(const Key *key) {
+        json_t *schema = type_schema("array");
+
+        if (key->flags & KEY_DEFAULT_ONLY)
+                json_object_set_new(schema, "maxItems", json_integer(0));
+        json_object_set_new(schema, "items", key_schema(key->entry, 0));
+        return schema;
+}
+
+static json_t *mapping_schema(const Key *key) {
+        json_t *schema = type_schema("object");
+
+        if (key->flags & KEY_DEFAULT_ONLY)
+                json_object_set_new(schema, "maxProperties", json_integer(0));
+        if (key->flags & KEY_NAMES)
+                json_object_set_new(
+                    schema, "propertyNames",
+                    json_pack("{s:s, s:i}", "pattern", NAME_PATTERN, "maxLength", NAME_LENGTH_MAX));
+        json_object_set_new(schema, "additionalProperties", key_schema(key->entry, 0));
+        return schema;
+}
+
+static json_t *key_schema(const Key *key, unsigned without) {
+        json_t *forms = json_array(), *schema;
+
+        if (key->forms & (KEY_TEXT | KEY_LITERAL))
+                json_array_append_new(forms, text_schema(key));
+        if (key->forms & KEY_INTEGER)
+                json_array_append_new(forms, integer_schema(key));
+        if (key->forms & KEY_SWITCH) {
+                json_array_append_new(forms, type_schema("boolean"));
+                json_array_append_new(forms, json_pack("{s:[s,s]}", "enum", "yes", "no"));
+        }
+        if (key->forms & KEY_DURATION)
+                add_duration(forms);
+        if (key->forms & KEY_CHOICE)
+                json_array_append_new(forms, choice_schema(key));
+        if (key->forms & KEY_LIST)
+                json_array_append_new(forms, list_schema(key));
+        if (key->forms & KEY_MAPPING)
+                json_array_append_new(forms, mapping_schema(key));
+        if (key->forms & KEY_TABLE)
+                json_array_append_new(forms, table_schema(key->table, without));
+        if (key->forms & KEY_NOTHING)
+                json_array_append_new(forms, type_schema("null"));
+        if (json_array_size(forms) > 1)
+                return json_pack("{s:o}", "anyOf", forms);
+        schema = json_incref(json_array_get(forms, 0));
+        json_decref(forms);
+        return schema;
+}
+
+/* Return: the schema of a mapping with the table's keys, but for those with a flag of `without`. */
+static json_t *table_schema(const KeyTable *table, unsigned without) {
+        json_t *schema = type_schema("object"), *properties = json_object();
+
+        for (const Key *key = table->keys; key->name; key++) {
+                unsigned inner = g_str_equal(key->name, "defaults") ? KEY_JOB_ONLY : 0;
+                json_t *value;
+
+                if (key->flags & without)
+                        continue;
+                value = key_schema(key, inner);
+                if (key->documentation)
+                        json_object_set_new(value, "description", json_string(key->documentation));
+                if (key->fallback && !(key->forms & (KEY_LIST | KEY_MAPPING | KEY_TABLE)))
+                        json_object_set_new(value, "default", json_string(key->fallback));
+                json_object_set_new(properties, key->name, value);
+        }
+        json_object_set_new(schema, "properties", properties);
+        json_object_set_new(schema, "additionalProperties", json_false());
+        if (table == &job_table && !without) {
+                json_object_set_new(schema, "required", json_pack("[s]", "exec"));
+                json_object_set_new(schema, "not",
+                                    json_pack("{s:[s,s]}", "required", "schedule", "every"));
+        }
+        return schema;
+}
+
+static int print_schema(const Document *document) {
+        json_t *schema = json_object(), *table = table_schema(document->whole, 0);
+
+        json_object_set_new(schema, "$schema", json_string(SCHEMA_DIALECT));
+        json_object_set_new(schema, "$id", json_string(document->id));
+        json_object_set_new(schema, "title", json_string(document->title));
+        json_object_set_new(table, "type", json_pack("[s,s]", "object", "null")); /* or empty */
+        json_object_update(schema, table);
+        json_decref(table);
+        (void)json_dumpf(schema, stdout, JSON_INDENT(2));
+        (void)putchar('\n');
+        json_decref(schema);
+        return 0;
+}
+
+/* ---- the manuals, in scdoc ---- */
+
+/* Return: the text with scdoc's own characters escaped; newly allocated. */
+static char *escaped(const char *text) {
+        GString *out = g_string_new(NULL);
+
+        for (; *text; text++) {
+                if (strchr("\\*_~`#<>|[]", *text))
+                        g_string_append_c(out, '\\');
+                g_string_append_c(out, *text);
+        }
+        return g_string_free(out, FALSE);
+}
+
+static void append_form(GString *text, const char *word) {
+        g_string_append_printf(text, "%s%s", text->len > 0 ? ", " : "", word);
+}
+
+/* Return: newly allocated, what of a value's form the sentence cannot say: " (1 to 1000)",
+ * " (exclusive, shared, none)"; "" when there is nothing. */
+static char *values_of(const Key *key) {
+        g_autoptr(GString) text = g_string_new(NULL);
+        g_autofree char *low = duration_to_string(key->min), *high = duration_to_string(key->max);
+
+        if (key->forms & KEY_SWITCH)
+                append_form(text, "yes, no");
+        if (key->forms & KEY_INTEGER)
+                g_string_append_printf(text, "%" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT,
+                                       key->min, key->max);
+        if ((key->forms & KEY_DURATION) && key->max != USEC_INFINITY)
+                g_string_append_printf(text, "%s to %s", low, high);
+        for (const KeyChoice *choice = key->choices; choice && choice->name; choice++)
+                if (!choice->later)
+                        append_form(text, choice->name);
+        if (key->fallback && g_str_equal(text->str, key->fallback))
+                g_string_truncate(text, 0); /* the default is the only value */
+        return text->len > 0 ? g_strdup_printf(" (%s)", text->str) : g_strdup("");
+}
+
+static bool is_reserved(const Key *key) {
+        return key->flags & KEY_DEFAULT_ONLY;
+}
+
+static bool has_reserved_choice(const Key *key) {
+        for (const KeyChoice *choice = key->choices; choice && choice->name; choice++)
+                if (choice->later)
+                        return true;
+        return false;
+}
+
+typedef void (*KeyVisit)(const Key *key, const char *name, GString *out);
+
+/* Visits the keys, and those of nested tables by their full name, "zookeeper.root"; a table that
+ * `take` decodes has names of people's own and a section of its own. */
+static void keys_walk(const KeyTable *table, const char *prefix, KeyVisit visit, GString *out) {
+        for (const Key *key = table->keys; key->name; key++) {
+                g_autofree char *name = g_strconcat(prefix, key->name, NULL);
+
+                if ((key->forms & KEY_TABLE) && !(key->flags & KEY_BY_TAKE)) {
+                        g_autofree char *inner = g_strconcat(name, ".", NULL);
+
+                        keys_walk(key->table, inner, visit, out);
+                        continue;
+                }
+                visit(key, name, out);
+        }
+}
+
+/* Return: newly allocated, the key's sentence without its full stop, with its values. */
+static char *meaning_of(const Key *key) {
+        g_autofree char *values = values_of(key);
+        g_autofree char *sentence = g_strdup(key->documentation ? key->documentation : "");
+
+        if (g_str_has_suffix(sentence, "."))
+                sentence[strlen(sentence) - 1] = '\0';
+        return g_strconcat(sentence, values, NULL);
+}
+
+static void visit_key(const Key *key, const char *name, GString *out) {
+        g_autofree char *meaning = meaning_of(key), *shown = escaped(meaning);
+        g_autofree char *fallback = escaped(key->fallback ? key->fallback : "");
+
+        if (!is_reserved(key))
+                g_string_append_printf(out, "|  *%s*\n:  %s\n:  %s\n", name, fallback, shown);
+}
+
+static void visit_reserved(const Key *key, const char *name, GString *out) {
+        g_autoptr(GString) values = g_string_new(NULL);
+        g_autofree char *fallback = escaped(key->fallback ? key->fallback : "");
+
+        if (!is_reserved(key) && !has_reserved_choice(key))
+                return;
+        for (const KeyChoice *choice = key->choices; choice && choice->name; choice++)
+                if (choice->later)
+                        append_form(values, choice->name);
+        g_string_append_printf(out, "|  *%s*\n:  %s\n:  %s\n", name, fallback,
+                               values->len > 0 ? values->str : "anything but the default");
+}
+
+static void print_table(const Document *document, KeyVisit visit, const char *last) {
+        g_autoptr(GString) rows = g_string_new(NULL);
+
+        keys_walk(document->keys, "", visit, rows);
+        printf("|[ *Key*\n:[ *Default*\n:< *%s*\n%s", last, rows->str);
+}
+
+static int print_manual(void) {
+        char line[8192], kind[16], name[16];
+
+        while (fgets(line, sizeof line, stdin)) {
+                const Document *document;
+
+                if (sscanf(line, "@%15[a-z] %15[a-z]@", kind, name) != 2) {
+                        (void)fputs(line, stdout);
+                        continue;
+                }
+                document = document_find(name);
+                if (!document)
+                        return -EINVAL;
+                if (g_str_equal(kind, "reserved"))
+                        print_table(document, visit_reserved, "Refused");
+                else
+                        print_table(document, visit_key, "Meaning");
+        }
+        return ferror(stdin) || ferror(stdout) ? -EIO : 0;
+}
+
+/* ---- for tests ---- */
+
+static void visit_list(const Key *key, const char *name, GString *out) {
+        g_string_append_printf(out, "%s\t%s\t%s\n", name, key->fallback ? key->fallback : "",
+                               is_reserved(key) || has_reserved_choice(key) ? "reserved" : "");
+}
+
+static int print_list(const Document *document) {
+        g_autoptr(GString) rows = g_string_new(NULL);
+
+        keys_walk(document->keys, "", visit_list, rows);
+        (void)fputs(rows->str, stdout);
+        return 0;
+}
+
+int main(int argc, char **argv) {
+        const Document *document = argc == 3 ? document_find(argv[2]) : NULL;
+        int r = -EINVAL;
+
+        if (argc == 2 && g_str_equal(argv[1], "manual"))
+                r = print_manual();
+        else if (document && g_str_equal(argv[1], "schema"))
+                r = print_schema(document);
+        else if (document && g_str_equal(argv[1], "list"))
+                r = print_list(document);
+        if (r < 0)
+                (void)fprintf(stderr, "key-documents: %s\n", g_strerror(-r));
+        return r < 0 ? 1 : 0;
+}
