@@ -64,20 +64,6 @@ static int64_t now_seconds(void) {
         return (int64_t)(clock_realtime() / USEC_PER_SEC);
 }
 
-static const JobSpec *find_job(const GPtrArray *files, const char *name) {
-        for (guint i = 0; i < files->len; i++) {
-                const JobFile *file = g_ptr_array_index(files, i);
-
-                for (guint j = 0; j < file->jobs->len; j++) {
-                        const JobSpec *job = g_ptr_array_index(file->jobs, j);
-
-                        if (strcmp(job->name, name) == 0)
-                                return job;
-                }
-        }
-        return NULL;
-}
-
 /* Return: whether the job files define the job; it is then shown. */
 static bool next_of_job_files(const NextOptions *options, const char *name) {
         g_auto(GStrv) directories = job_directories("");
@@ -87,7 +73,7 @@ static bool next_of_job_files(const NextOptions *options, const char *name) {
 
         if (job_files_load((const char *const *)directories, diagnostics, &files) < 0)
                 return false;
-        job = find_job(files, name);
+        job = job_files_find(files, name);
         if (!job)
                 return false;
         (void)next_show(options,

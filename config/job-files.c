@@ -193,3 +193,17 @@ int job_files_load(const char *const *directories, Diagnostics *diagnostics,
         *ret_files = g_steal_pointer(&files);
         return 0;
 }
+
+const JobSpec *job_files_find(const GPtrArray *files, const char *name) {
+        for (guint i = 0; i < files->len; i++) {
+                const JobFile *file = files->pdata[i];
+
+                for (guint j = 0; j < file->jobs->len; j++) {
+                        const JobSpec *job = file->jobs->pdata[j];
+
+                        if (g_str_equal(job->name, name))
+                                return job;
+                }
+        }
+        return NULL;
+}

@@ -40,6 +40,9 @@ char **job_directories(const char *prefix);
  * when memory or a directory itself fails. */
 int job_files_load(const char *const *directories, Diagnostics *diagnostics, GPtrArray **ret_files);
 
+/* Return: the job of that name, borrowed from `files`; NULL when none of them has it. */
+const JobSpec *job_files_find(const GPtrArray *files, const char *name);
+
 /* Loads one file by path, ownership check included (`verify FILE`). Return: 0 with *ret_file also
  * when it has errors. */
 int job_file_load(const char *path, Diagnostics *diagnostics, JobFile **ret_file);

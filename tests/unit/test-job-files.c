@@ -370,3 +370,17 @@ Test(job_files, one_file) {
         file = job_file_free(file);
         cr_expect_eq(diagnostics_count(diagnostics), 1);
 }
+
+Test(job_files, a_job_is_found_by_its_whole_name) {
+        g_autoptr(GPtrArray) files = NULL;
+
+        tree_write(root, "etc/jobkeeper/jobs.d/a.yaml",
+                   "jobs: {a: {exec: /bin/true}, ab: {exec: /bin/true}}\n");
+        tree_write(root, "etc/jobkeeper/jobs.d/b.yaml", JOB("b"));
+        files = load("");
+        cr_assert_not_null(job_files_find(files, "ab"));
+        cr_expect_str_eq(job_files_find(files, "ab")->name, "ab");
+        cr_assert_not_null(job_files_find(files, "b"));
+        cr_expect_str_eq(job_files_find(files, "b")->name, "b");
+        cr_expect_null(job_files_find(files, "c"));
+}

@@ -179,8 +179,8 @@ Test(yaml, slips) {
 Test(yaml, an_error_right_after_the_root) {
         expect("{a: b}\n}\n", NULL,
                "f:2:1: error: not valid YAML: did not find expected <document start>");
-        expect("[a] @\n", NULL,
-               "f:1:5: error: a text that begins with \"@\" must be put in quotes: \"@\"");
+        expect("|\n  x\n@x\n", NULL,
+               "f:3:1: error: a text that begins with \"@\" must be put in quotes: \"@x\"");
 }
 
 Test(yaml, zero_byte_and_size) {
