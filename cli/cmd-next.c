@@ -16,6 +16,7 @@
 #include "options.h"
 #include "output.h"
 #include "run-view.h"
+#include "timezone.h"
 
 #define NEXT_DEFAULT 5
 #define NEXT_MAX 1000

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "daemon-config.h"
+#include "daemon-file.h"
 #include "exit-code.h"
 #include "job-fitness.h"
 #include "jobset.h"

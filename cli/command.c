@@ -4,7 +4,7 @@
 #include <glib.h>
 #include <string.h>
 
-#include "key.h"
+#include "nearest.h"
 
 const Command *command_find(const Command *commands, const char *name) {
         for (const Command *command = commands; command->name; command++)

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "daemon-keys.h"
 #include "resource.h"
 #include "secret.h"
 

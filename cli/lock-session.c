@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "daemon-file.h"
 #include "jobset.h"
 #include "lock-resource.h"
 #include "output.h"

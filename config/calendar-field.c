@@ -40,7 +40,8 @@ static int skip_zero_fraction(const char **text, char **ret_message) {
         return 0;
 }
 
-static int parse_number(const char **text, bool seconds, int *ret_number, char **ret_message) {
+static int field_parse_number(const char **text, bool seconds, int *ret_number,
+                              char **ret_message) {
         const char *at = *text;
         int max = seconds ? SECONDS_NUMBER_MAX : INT_MAX;
         int number = 0;
@@ -69,7 +70,7 @@ static int parse_step(const char **text, bool seconds, CalendarRange *range, cha
         int r;
 
         (*text)++;
-        r = parse_number(text, seconds, &range->step, ret_message);
+        r = field_parse_number(text, seconds, &range->step, ret_message);
         if (r < 0)
                 return r;
         if (range->step == 0) {
@@ -86,13 +87,13 @@ static int parse_range(const char **text, bool seconds, CalendarRange *ret_range
         const char *at = *text;
         int r;
 
-        r = parse_number(&at, seconds, &range.start, ret_message);
+        r = field_parse_number(&at, seconds, &range.start, ret_message);
         if (r < 0)
                 return r;
         if (at[0] == '.' && at[1] == '.') {
                 at += 2;
                 range.step = 1;
-                r = parse_number(&at, seconds, &range.stop, ret_message);
+                r = field_parse_number(&at, seconds, &range.stop, ret_message);
                 if (r < 0)
                         return r;
         }

@@ -15,7 +15,8 @@
 #include <glib.h>
 #include <string.h>
 
-#include "schedule.h"
+#include "schedule-years.h"
+#include "timezone.h"
 
 #define ALL_WEEKDAYS 0x7fU
 

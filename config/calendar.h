@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "cleanup.h"
-#include "schedule.h"
+#include "schedule-years.h"
 
 #define CALENDAR_MONTH_LENGTH_MIN 28
 

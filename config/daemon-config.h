@@ -1,6 +1,5 @@
-/* The daemon's own configuration, /etc/jobkeeper/jobkeeper.yaml: plain data with defaults.
- * A missing file means the defaults. Unknown keys, wrong types and what is not
- * supported yet are errors with their mark. */
+/* The daemon's own configuration, /etc/jobkeeper/jobkeeper.yaml, as plain data. daemon-file.h reads
+ * it, daemon-keys.h has its keys with their defaults. */
 #pragma once
 
 #include <glib.h>
@@ -8,7 +7,6 @@
 
 #include "cleanup.h"
 #include "clock.h"
-#include "diagnostics.h"
 #include "mark.h"
 
 #define DAEMON_CONFIG_PATH "/etc/jobkeeper/jobkeeper.yaml"
@@ -61,18 +59,7 @@ typedef struct DaemonConfig {
 DaemonConfig *daemon_config_free(DaemonConfig *config);
 DEFINE_CLEANUP(DaemonConfig, daemon_config_free);
 
-/* Loads `path`. With errors, *ret_config is NULL and `diagnostics` has them all.
- * Return: 0 (also for a missing file); -EBADMSG when there were errors; other negative errno on a
- * fault of the system. */
-int daemon_config_load(const char *path, Diagnostics *diagnostics, DaemonConfig **ret_config);
-int daemon_config_parse(const char *file, const char *text, size_t size, Diagnostics *diagnostics,
-                        DaemonConfig **ret_config);
-
 DaemonResource *daemon_resource_free(DaemonResource *resource);
 
 /* Return: what `resources` says of a resource, NULL where it says nothing. Borrowed. */
 const DaemonResource *daemon_config_resource(const DaemonConfig *config, const char *name);
-
-/* Return: the naming as people write it: "curator-rw". And back: -EINVAL for other words. */
-const char *daemon_naming_to_string(DaemonNaming naming);
-int daemon_naming_from_string(const char *word, DaemonNaming *ret_naming);

@@ -149,13 +149,13 @@ static void take_labels(const Key *key, const YamlNode *node, void *target,
 static const Key text_entry = {.name = "text", .forms = KEY_TEXT};
 static const Key label_entry = {.name = "value", .forms = KEY_LITERAL, .fault = label_fault};
 
-static void resource_free(gpointer data) {
+static void daemon_resource_destroy(gpointer data) {
         daemon_resource_free(data);
 }
 
 /* Only the first naming knows slots. */
-static void check_slots(const DaemonResource *resource, const YamlNode *node,
-                        Diagnostics *diagnostics) {
+static void daemon_resource_check_slots(const DaemonResource *resource, const YamlNode *node,
+                                        Diagnostics *diagnostics) {
         const YamlNode *slots = yaml_node_get(node, "slots");
 
         if (resource->slots > 1 && resource->naming != DAEMON_NAMING_CURATOR_RW)
@@ -166,7 +166,8 @@ static void check_slots(const DaemonResource *resource, const YamlNode *node,
 
 static void take_resources(const Key *key, const YamlNode *node, void *target,
                            Diagnostics *diagnostics) {
-        GHashTable *resources = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, resource_free);
+        GHashTable *resources =
+            g_hash_table_new_full(g_str_hash, g_str_equal, NULL, daemon_resource_destroy);
         DaemonConfig *config = target;
 
         for (guint i = 0; i < node->items->len; i++) {
@@ -182,7 +183,7 @@ static void take_resources(const Key *key, const YamlNode *node, void *target,
                 resource->name = g_strdup(pair->key->text);
                 resource->mark = pair->key->mark;
                 if (key_decode(key->entry, label, pair->value, resource, diagnostics))
-                        check_slots(resource, pair->value, diagnostics);
+                        daemon_resource_check_slots(resource, pair->value, diagnostics);
                 g_hash_table_replace(resources, resource->name, resource);
         }
         if (node->items->len > DAEMON_RESOURCES_MAX)

@@ -5,3 +5,7 @@
 #include "key.h"
 
 extern const KeyTable daemon_table; /* decodes into DaemonConfig */
+
+/* Return: the naming as people write it: "curator-rw". And back: -EINVAL for other words. */
+const char *daemon_naming_to_string(DaemonNaming naming);
+int daemon_naming_from_string(const char *word, DaemonNaming *ret_naming);

@@ -1,10 +1,10 @@
-/* What in a command line only a shell would understand (exec.h). Whoever comes from cron writes
+/* See exec-shell.h. Whoever comes from cron writes
  * "> /dev/null 2>&1" without a thought; here it is handed to the program as three words. */
+#include "exec-shell.h"
+
 #include <glib.h>
 #include <stdbool.h>
 #include <string.h>
-
-#include "exec.h"
 
 #define WHITESPACE " \t\n\r"
 

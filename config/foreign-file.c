@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cron.h"
-#include "exec.h"
+#include "exec-shell.h"
 
 #define WHITESPACE " \t"
 

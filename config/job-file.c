@@ -1,15 +1,16 @@
-/* One job file: from text to JobSpecs (job-files.h).
+/* See job-file.h.
  *
  * Each job begins with the built-in defaults, then takes over the file's `defaults:`, then its own
  * keys. Faults in `defaults:` are reported once, when they are decoded for themselves; after that
  * they are decoded for each job without a word. The schedule comes last, because its expressions
  * are read in the job's time zone, which may come from either.
  */
+#include "job-file.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "foreign-file.h"
-#include "job-files.h"
 #include "job-keys.h"
 #include "trusted-file.h"
 
@@ -90,7 +91,6 @@ static void read_calendar(JobSpec *spec, const YamlNode *node, Diagnostics *diag
                     "\"schedule\" is empty: leave it out for a job that runs by hand only");
         if (diagnostics_count(diagnostics) > before)
                 return;
-        spec->schedule_mark = node->mark;
         spec->schedule = g_steal_pointer(&schedule);
 }
 

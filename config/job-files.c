@@ -76,7 +76,7 @@ static bool is_hidden(const char *path) {
                S_ISCHR(st.st_mode) && st.st_rdev == null.st_rdev;
 }
 
-static int compare_strings(gconstpointer a, gconstpointer b) {
+static int compare_names(gconstpointer a, gconstpointer b) {
         return strcmp(a, b);
 }
 
@@ -86,7 +86,7 @@ static void file_free(gpointer data) {
 
 /* Loads the collected files in the order of their names. Return: 0 or negative errno. */
 static int load_paths(GHashTable *paths, Diagnostics *diagnostics, GPtrArray *files) {
-        g_autoptr(GList) names = g_list_sort(g_hash_table_get_keys(paths), compare_strings);
+        g_autoptr(GList) names = g_list_sort(g_hash_table_get_keys(paths), compare_names);
 
         for (const GList *name = names; name; name = name->next) {
                 const char *path = g_hash_table_lookup(paths, name->data);

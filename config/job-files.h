@@ -10,25 +10,10 @@
 #pragma once
 
 #include "diagnostics.h"
-#include "job.h"
+#include "job-file.h"
 
-#define JOB_FILE_SIZE_MAX ((size_t)256 * 1024)
 #define JOB_FILES_MAX 4096
 #define JOBS_MAX 10000
-
-typedef struct JobFile {
-        char *path;            /* the effective file */
-        char *name;            /* its name alone: the key that precedence and "last good" go by */
-        GPtrArray *jobs;       /* JobSpec, in the file's order; empty when !good */
-        bool good;             /* no error in it. A file with any error has no jobs */
-        GPtrArray *refused;    /* JobSpec of a file that is not good: for further checks of them,
-                                  so that all errors of a file are reported at once */
-        GPtrArray *duplicates; /* JobSpec whose name another file has too: not in force, and no
-                                  reason to forget an older definition */
-} JobFile;
-
-JobFile *job_file_free(JobFile *file);
-DEFINE_CLEANUP(JobFile, job_file_free);
 
 /* The directories of a real system, highest precedence first, NULL-terminated, all below `prefix`
  * ("" for the system itself). g_strfreev. */
@@ -42,11 +27,3 @@ int job_files_load(const char *const *directories, Diagnostics *diagnostics, GPt
 
 /* Return: the job of that name, borrowed from `files`; NULL when none of them has it. */
 const JobSpec *job_files_find(const GPtrArray *files, const char *name);
-
-/* Loads one file by path, ownership check included (`verify FILE`). Return: 0 with *ret_file also
- * when it has errors. */
-int job_file_load(const char *path, Diagnostics *diagnostics, JobFile **ret_file);
-
-/* Parses text as a job file. `file` is the name for marks. Pure but for time zone data. */
-int job_file_parse(const char *file, const char *text, size_t size, Diagnostics *diagnostics,
-                   JobFile **ret_file);

@@ -8,10 +8,12 @@
 
 #include <string.h>
 
+#include "exec-shell.h"
 #include "exec.h"
 #include "glob.h"
 #include "name.h"
 #include "schedule.h"
+#include "timezone.h"
 
 #define DESCRIPTION_LENGTH_MAX 200
 #define VARIABLE_OF_OURS_PREFIX "JOBKEEPER_"
@@ -68,7 +70,7 @@ static void add_variable(GHashTable *variables, const Mark *mark, const char *na
         g_hash_table_insert(variables, g_strdup(key), g_strdup_printf("%s=%s", key, value));
 }
 
-static int compare_strings(gconstpointer a, gconstpointer b) {
+static int compare_variables(gconstpointer a, gconstpointer b) {
         return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
@@ -81,7 +83,7 @@ static char **sorted_values(GHashTable *table) {
         g_hash_table_iter_init(&iter, table);
         while (g_hash_table_iter_next(&iter, NULL, &value))
                 g_ptr_array_add(values, g_strdup(value));
-        g_ptr_array_sort(values, compare_strings);
+        g_ptr_array_sort(values, compare_variables);
         return (char **)g_ptr_array_free(values, FALSE);
 }
 
@@ -195,13 +197,13 @@ static int compare_resources(gconstpointer a, gconstpointer b) {
         return strcmp((*(JobResource *const *)a)->name, (*(JobResource *const *)b)->name);
 }
 
-static void resource_free(gpointer data) {
+static void job_resource_destroy(gpointer data) {
         job_resource_free(data);
 }
 
 /* Several may hold a resource of slots side by side already; "shared" would say nothing. */
-static void check_slots(const JobResource *resource, const YamlNode *node,
-                        Diagnostics *diagnostics) {
+static void job_resource_check_slots(const JobResource *resource, const YamlNode *node,
+                                     Diagnostics *diagnostics) {
         const YamlNode *slots = yaml_node_get(node, "slots");
 
         if (resource->mode == JOB_LOCK_SHARED && resource->slots > 1)
@@ -211,7 +213,7 @@ static void check_slots(const JobResource *resource, const YamlNode *node,
 
 static void take_locks(const Key *key, const YamlNode *node, void *target,
                        Diagnostics *diagnostics) {
-        GPtrArray *resources = g_ptr_array_new_with_free_func(resource_free);
+        GPtrArray *resources = g_ptr_array_new_with_free_func(job_resource_destroy);
         JobSpec *spec = target;
 
         for (guint i = 0; i < node->items->len; i++) {
@@ -228,7 +230,7 @@ static void take_locks(const Key *key, const YamlNode *node, void *target,
                 resource->mode = JOB_LOCK_EXCLUSIVE;
                 resource->mark = pair->key->mark;
                 if (key_decode(key->entry, label, pair->value, resource, diagnostics))
-                        check_slots(resource, pair->value, diagnostics);
+                        job_resource_check_slots(resource, pair->value, diagnostics);
                 g_ptr_array_add(resources, resource);
         }
         if (resources->len > JOB_RESOURCES_MAX)
@@ -239,7 +241,7 @@ static void take_locks(const Key *key, const YamlNode *node, void *target,
         spec->resources = resources;
 }
 
-static void match_free(gpointer data) {
+static void job_node_match_destroy(gpointer data) {
         job_node_match_free(data);
 }
 
@@ -264,7 +266,7 @@ static void add_match(GPtrArray *matches, const Mark *mark, const char *label, c
 
 static void take_nodes(const Key *key, const YamlNode *node, void *target,
                        Diagnostics *diagnostics) {
-        GPtrArray *matches = g_ptr_array_new_with_free_func(match_free);
+        GPtrArray *matches = g_ptr_array_new_with_free_func(job_node_match_destroy);
         JobSpec *spec = target;
 
         if (node->type == YAML_SCALAR)
@@ -404,7 +406,6 @@ static const Key job_keys[] = {
         .min = USEC_PER_SEC,
         .max = 366 * USEC_PER_DAY,
         .take = take_every,
-        KEY_MARK_FIELD(JobSpec, schedule_mark),
         .documentation = "The interval at which the job runs, instead of a schedule.",
     },
     {
@@ -539,7 +540,6 @@ static const Key job_keys[] = {
         .forms = KEY_LITERAL,
         .fault = account_fault,
         KEY_FIELD(JobSpec, user),
-        KEY_MARK_FIELD(JobSpec, user_mark),
         .documentation = "The user to run the command as; if unset, root.",
     },
     {
@@ -547,7 +547,6 @@ static const Key job_keys[] = {
         .forms = KEY_LITERAL,
         .fault = account_fault,
         KEY_FIELD(JobSpec, group),
-        KEY_MARK_FIELD(JobSpec, group_mark),
         .documentation = "The group to run the command as; if unset, that of the user.",
     },
     {
@@ -563,7 +562,6 @@ static const Key job_keys[] = {
         .forms = KEY_TEXT,
         .fault = path_fault,
         KEY_FIELD(JobSpec, working_directory),
-        KEY_MARK_FIELD(JobSpec, working_directory_mark),
         .documentation = "The working directory of the command; if unset, /.",
     },
     KEY_RESERVED("credentials", KEY_MAPPING, "{}", "Credentials to pass to the command.",
@@ -619,8 +617,8 @@ JobSpec *job_spec_new(void) {
         JobSpec *spec = g_new0(JobSpec, 1);
 
         spec->environment = g_new0(char *, 1);
-        spec->resources = g_ptr_array_new_with_free_func(resource_free);
-        spec->nodes = g_ptr_array_new_with_free_func(match_free);
+        spec->resources = g_ptr_array_new_with_free_func(job_resource_destroy);
+        spec->nodes = g_ptr_array_new_with_free_func(job_node_match_destroy);
         key_table_set_defaults(&job_table, spec);
         return spec;
 }

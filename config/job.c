@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "daemon-keys.h"
 #include "name.h"
 
 /* Grows when the digest's text below changes its meaning: nodes of two versions then call each

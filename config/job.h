@@ -38,18 +38,15 @@ typedef struct JobSpec {
         Mark mark; /* of the job's key */
         char *description;
         Schedule *schedule; /* NULL: manual only */
-        Mark schedule_mark;
-        char *timezone;   /* never NULL: "UTC" where none is given */
-        char **argv;      /* NULL-terminated, at least one; argv[0] is an absolute path */
+        char *timezone;     /* never NULL: "UTC" where none is given */
+        char **argv;        /* NULL-terminated, at least one; argv[0] is an absolute path */
         bool argv_expand; /* exec was a string: the service manager expands ${VARIABLES} in it as in
                              ExecStart= */
         Mark exec_mark;
-        char *user;  /* NULL: root */
-        char *group; /* NULL: the user's */
-        Mark user_mark, group_mark;
+        char *user;              /* NULL: root */
+        char *group;             /* NULL: the user's */
         char **environment;      /* NULL-terminated "NAME=value", sorted; never NULL */
         char *working_directory; /* NULL: / */
-        Mark working_directory_mark;
         JobLockMode lock;
         GPtrArray *resources; /* JobResource, sorted by name; never NULL */
         usec_t lock_wait;     /* USEC_INFINITY allowed; 0 is a try */

@@ -10,6 +10,7 @@
 
 #include "duration.h"
 #include "name.h"
+#include "nearest.h"
 
 #define ACCOUNT_LENGTH_MAX 255
 #define SCALAR_FORMS (KEY_TEXT | KEY_LITERAL | KEY_INTEGER | KEY_SWITCH | KEY_DURATION | KEY_CHOICE)
@@ -161,7 +162,7 @@ static int parse_choice(const Key *key, const YamlNode *node, uint64_t *ret) {
 
 /* Reads the number that a scalar stands for. Return: 0; -EINVAL when it is not of the form; -ERANGE
  * when it is far out of range. */
-static int parse_number(const Key *key, const YamlNode *node, uint64_t *ret) {
+static int key_parse_number(const Key *key, const YamlNode *node, uint64_t *ret) {
         if (key->forms & KEY_INTEGER)
                 return yaml_node_kind(node) == YAML_KIND_INTEGER ? parse_integer(node->text, ret)
                                                                  : -EINVAL;
@@ -174,7 +175,7 @@ static int parse_number(const Key *key, const YamlNode *node, uint64_t *ret) {
 
 uint64_t key_number(const Key *key, const YamlNode *node) {
         uint64_t number = 0;
-        int r = parse_number(key, node, &number);
+        int r = key_parse_number(key, node, &number);
 
         g_assert(r == 0);
         return number;
@@ -242,7 +243,7 @@ static bool decode_number(const Key *key, const char *label, const YamlNode *nod
                           Diagnostics *diagnostics) {
         bool ranged = key->forms & (KEY_INTEGER | KEY_DURATION);
         uint64_t number = 0;
-        int r = parse_number(key, node, &number);
+        int r = key_parse_number(key, node, &number);
 
         if (r == 0 && ranged && (number < key->min || number > key->max))
                 r = -ERANGE;

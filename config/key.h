@@ -113,9 +113,6 @@ const Key *key_table_find(const KeyTable *table, const char *name);
 /* Return: the number that a checked integer, duration, choice or switch stands for. */
 uint64_t key_number(const Key *key, const YamlNode *node);
 
-/* Return: the name among `names` that `word` was probably meant to be, NULL when none is near. */
-const char *nearest_name(const char *word, const char *const *names);
-
 /* Faults for Key.fault: of a text on one line; of an absolute, normalised path; of a user or group;
  * of the name of a resource that is no job's own. */
 const char *line_fault(const char *text);

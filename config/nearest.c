@@ -1,9 +1,9 @@
-/* Finding the name that somebody meant: the smallest number of insertions, deletions, replacements
+/* See nearest.h: the smallest number of insertions, deletions, replacements
  * and swaps of neighbours. */
+#include "nearest.h"
+
 #include <glib.h>
 #include <string.h>
-
-#include "key.h"
 
 #define WORD_LENGTH_MAX 64
 

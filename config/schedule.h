@@ -20,13 +20,10 @@
 
 #include "cleanup.h"
 #include "clock.h"
+#include "schedule-years.h"
 
 typedef struct Schedule Schedule;
 
-#define SCHEDULE_YEAR_MIN 1970
-#define SCHEDULE_YEAR_MAX 2199
-/* The last tick that a schedule can have: 2199-12-31 23:59:59 UTC. */
-#define SCHEDULE_TICK_MAX INT64_C(7258118399)
 #define SCHEDULE_EXPRESSIONS_MAX 32
 #define SCHEDULE_TEXT_MAX 1024
 
@@ -61,7 +58,3 @@ int schedule_from_string(const char *text, Schedule **ret_schedule);
  * after `from`, as text, for nodes to notice that their tzdata differ, provided that all ask with
  * the same `from`. "" for UTC and intervals. */
 char *schedule_transitions(const Schedule *schedule, int64_t from);
-
-/* Return: whether tzdata lists this zone name (no "/etc/localtime", no "posix/...", no
- * "right/..."). */
-bool timezone_is_valid(const char *name);

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "schedule.h"
+#include "schedule-years.h"
 
 #define ZONEINFO "/usr/share/zoneinfo/"
 #define ZONE_NAME_MAX 64

@@ -41,3 +41,7 @@ int64_t zone_first_instant(const Zone *zone, int64_t local);
 
 /* Return: the greatest local time whose zone_first_instant() is not after `utc`. */
 int64_t zone_last_local(const Zone *zone, int64_t utc);
+
+/* Return: whether tzdata lists this zone name (no "/etc/localtime", no "posix/...", no
+ * "right/..."). */
+bool timezone_is_valid(const char *name);

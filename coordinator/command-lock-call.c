@@ -5,6 +5,7 @@
 
 #include "bus-interface.h"
 #include "command-lock-internal.h"
+#include "daemon-keys.h"
 #include "json-line.h"
 #include "members.h"
 #include "resource.h"

@@ -8,6 +8,7 @@
 
 #include "clock-probe.h"
 #include "command-lock.h"
+#include "daemon-file.h"
 #include "digest-memory.h"
 #include "fitness.h"
 #include "gate.h"

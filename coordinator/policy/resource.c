@@ -2,6 +2,7 @@
  * mapped. */
 #include "resource.h"
 
+#include "daemon-keys.h"
 #include "name.h"
 #include "paths.h"
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "daemon-config.h"
+#include "daemon-file.h"
 #include "job-files.h"
 #include "name.h"
 

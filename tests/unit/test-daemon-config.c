@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "daemon-config.h"
+#include "daemon-file.h"
 #include "daemon-keys.h"
 #include "name.h"
 

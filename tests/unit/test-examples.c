@@ -4,7 +4,7 @@
 #include <glib.h>
 #include <glob.h>
 
-#include "daemon-config.h"
+#include "daemon-file.h"
 #include "jobset.h"
 
 static void read_file(const char *path, char **ret_text, gsize *ret_size) {

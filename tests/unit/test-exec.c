@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <glib.h>
 
+#include "exec-shell.h"
 #include "exec.h"
 
 static const struct {

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "daemon-file.h"
 #include "expect-errors.h"
 #include "job-files.h"
 

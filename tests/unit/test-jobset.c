@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "daemon-file.h"
 #include "job-fitness.h"
 #include "jobset.h"
 

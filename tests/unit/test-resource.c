@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "daemon-file.h"
 #include "job-files.h"
 #include "lock-resource.h"
 #include "resource.h"
