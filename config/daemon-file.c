@@ -83,8 +83,8 @@ static void check_path(const DaemonConfig *config, const DaemonResource *resourc
                        const GPtrArray *others, Diagnostics *diagnostics) {
         if (paths_nest(resource->path, config->root))
                 diagnostics_add(diagnostics, &resource->path_mark,
-                                "\"path\": %s and the \"root\" of \"zookeeper\", %s, may not be or "
-                                "hold one another",
+                                "\"path\": %s and the \"root\" of \"zookeeper\", %s, must not be "
+                                "the same or contain one another",
                                 resource->path, config->root);
         for (guint i = 0; i < others->len; i++) {
                 const DaemonResource *other = others->pdata[i];
@@ -92,8 +92,8 @@ static void check_path(const DaemonConfig *config, const DaemonResource *resourc
                 if (!paths_nest(resource->path, other->path))
                         continue;
                 diagnostics_add(diagnostics, &resource->path_mark,
-                                "\"path\": %s and that of resource \"%s\", %s, may not be or hold "
-                                "one another",
+                                "\"path\": %s and that of resource \"%s\", %s, must not be the "
+                                "same or contain one another",
                                 resource->path, other->name, other->path);
                 return;
         }

@@ -50,7 +50,7 @@ static const char *server_fault(const char *server) {
         const char *fault;
 
         if (strchr(server, '/'))
-                return "has a path: that is what the key \"root\" is for";
+                return "has a path: use the key \"root\" for it";
         if (!colon || g_str_has_suffix(server, "]"))
                 return "has no port: it must be of the form HOST:PORT";
         fault = host_fault(server, (size_t)(colon - server));
@@ -160,7 +160,7 @@ static void daemon_resource_check_slots(const DaemonResource *resource, const Ya
 
         if (resource->slots > 1 && resource->naming != DAEMON_NAMING_CURATOR_RW)
                 diagnostics_add(diagnostics, &slots->mark,
-                                "\"slots\" and \"naming: %s\" exclude each other",
+                                "\"slots\" and \"naming: %s\" cannot be used together",
                                 daemon_naming_to_string(resource->naming));
 }
 

@@ -88,7 +88,7 @@ static void read_calendar(JobSpec *spec, const YamlNode *node, Diagnostics *diag
         if (count == 0)
                 diagnostics_add(
                     diagnostics, &node->mark,
-                    "\"schedule\" is empty: leave it out for a job that runs by hand only");
+                    "\"schedule\" is empty: omit it for a job that is started only on request");
         if (diagnostics_count(diagnostics) > before)
                 return;
         spec->schedule = g_steal_pointer(&schedule);
@@ -100,7 +100,7 @@ static void read_schedule(JobSpec *spec, const YamlNode *job, Diagnostics *diagn
 
         if (schedule && every) {
                 diagnostics_add(diagnostics, &every->key->mark,
-                                "\"every\" and \"schedule\" exclude each other");
+                                "\"every\" and \"schedule\" cannot be used together");
                 return;
         }
         if (schedule && (schedule->type == YAML_LIST || yaml_node_kind(schedule) == YAML_KIND_TEXT))

@@ -97,10 +97,10 @@ static int load_paths(GHashTable *paths, Diagnostics *diagnostics, GPtrArray *fi
                 if (is_hidden(path))
                         continue;
                 if (files->len >= JOB_FILES_MAX) {
-                        diagnostics_add(
-                            diagnostics, &mark,
-                            "is left out with all that follow: there are more than %d job files",
-                            JOB_FILES_MAX);
+                        diagnostics_add(diagnostics, &mark,
+                                        "is ignored, and so are all that follow: there are more "
+                                        "than %d job files",
+                                        JOB_FILES_MAX);
                         break;
                 }
                 r = job_file_load(path, diagnostics, &file);
@@ -130,7 +130,7 @@ static GHashTable *find_duplicates(const GPtrArray *files, Diagnostics *diagnost
                         }
                         diagnostics_add(
                             diagnostics, &spec->mark,
-                            "job \"%s\" is also defined at %s:%u:%u: neither is in force",
+                            "job \"%s\" is also defined at %s:%u:%u: neither takes effect",
                             spec->name, other->mark.file, other->mark.line, other->mark.column);
                         g_hash_table_add(duplicates, other->name);
                 }
@@ -161,8 +161,8 @@ static void limit_jobs(const GPtrArray *files, Diagnostics *diagnostics) {
                         const JobSpec *spec = file->jobs->pdata[room];
 
                         diagnostics_add(diagnostics, &spec->mark,
-                                        "job \"%s\" is left out with all that follow: there are "
-                                        "more than %d jobs",
+                                        "job \"%s\" is ignored, and so are all that follow: there "
+                                        "are more than %d jobs",
                                         spec->name, JOBS_MAX);
                         g_ptr_array_set_size(file->jobs, (int)room);
                 }

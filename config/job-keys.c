@@ -39,7 +39,7 @@ static const char *variable_fault(const char *name, size_t length) {
                 if (!g_ascii_isalnum(name[i]) && name[i] != '_')
                         return "may only have letters, digits and '_'";
         if (g_str_has_prefix(name, VARIABLE_OF_OURS_PREFIX))
-                return "is one of those that jobkeeper itself sets";
+                return "is set by jobkeeper itself";
         return NULL;
 }
 
@@ -208,7 +208,7 @@ static void job_resource_check_slots(const JobResource *resource, const YamlNode
 
         if (resource->mode == JOB_LOCK_SHARED && resource->slots > 1)
                 diagnostics_add(diagnostics, &slots->mark,
-                                "\"slots\" and \"mode: shared\" exclude each other");
+                                "\"slots\" and \"mode: shared\" cannot be used together");
 }
 
 static void take_locks(const Key *key, const YamlNode *node, void *target,
@@ -283,8 +283,8 @@ static void take_nodes(const Key *key, const YamlNode *node, void *target,
                           diagnostics);
         }
         if (node->type == YAML_LIST && matches->len == 0)
-                diagnostics_add(diagnostics, &node->mark,
-                                "\"%s\" is empty: leave it out for every node", key->name);
+                diagnostics_add(diagnostics, &node->mark, "\"%s\" is empty: omit it for every node",
+                                key->name);
         if (matches->len > JOB_NODE_MATCHES_MAX)
                 diagnostics_add(diagnostics, &node->mark, "\"%s\" has more than %d entries",
                                 key->name, JOB_NODE_MATCHES_MAX);

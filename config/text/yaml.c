@@ -76,7 +76,8 @@ static int check_text(const char *file, const char *text, size_t size, Diagnosti
         if (g_utf8_validate(text, (gssize)size, &end))
                 return 0;
         mark = mark_at(file, text, (size_t)(end - text));
-        diagnostics_add(diagnostics, &mark, *end ? "is not valid UTF-8 here" : "a zero byte");
+        diagnostics_add(diagnostics, &mark,
+                        *end ? "is not valid UTF-8 here" : "has a zero byte here");
         return -EBADMSG;
 }
 
@@ -151,7 +152,8 @@ static YamlNode *build_scalar(const Loader *loader, const yaml_event_t *event) {
                               event->data.scalar.tag))
                 node->type = YAML_BROKEN;
         if (strlen(value) != event->data.scalar.length) {
-                diagnostics_add(loader->diagnostics, &node->mark, "a text cannot have a zero byte");
+                diagnostics_add(loader->diagnostics, &node->mark,
+                                "a text must not have a zero byte");
                 node->type = YAML_BROKEN;
         }
         node->text = g_strdup(value);
@@ -323,7 +325,7 @@ static YamlNode *build_document(Loader *loader) {
                 return NULL;
         if (type == YAML_DOCUMENT_START_EVENT)
                 diagnostics_add(loader->diagnostics, &mark,
-                                "a second document: a file has only one");
+                                "a second document begins here: only one is allowed");
         return g_steal_pointer(&root);
 }
 

@@ -74,7 +74,7 @@ static int parse_step(const char **text, bool seconds, CalendarRange *range, cha
         if (r < 0)
                 return r;
         if (range->step == 0) {
-                *ret_message = g_strdup("a step of 0 leads nowhere");
+                *ret_message = g_strdup("the step must not be 0");
                 return -EINVAL;
         }
         return 0;

@@ -47,8 +47,7 @@ static const struct {
     {"zookeeper: {servers: \"zk1:2181,zk2\"}",
      "f:1:22: error: server \"zk2\" has no port: it must be of the form HOST:PORT"},
     {"zookeeper: {servers: \"zk1:2181/jobkeeper\"}",
-     "f:1:22: error: server \"zk1:2181/jobkeeper\" has a path: that is what the key \"root\" is "
-     "for"},
+     "f:1:22: error: server \"zk1:2181/jobkeeper\" has a path: use the key \"root\" for it"},
     {"zookeeper: {servers: \"::1:2181\"}",
      "f:1:22: error: server \"::1:2181\" has several colons: put an IPv6 address in brackets"},
     {"zookeeper: {servers: \"[::1]\"}",
@@ -153,26 +152,24 @@ static const struct {
      "f:1:24: error: \"path\": \"/a/\" may not end with \"/\" or have an empty part"},
     {"resources: {db: {path: /zookeeper/quota}}",
      "f:1:24: error: \"path\": \"/zookeeper/quota\" belongs to ZooKeeper itself"},
-    {"resources: {db: {path: /jobkeeper}}", "f:1:24: error: \"path\": /jobkeeper and the \"root\" "
-                                            "of \"zookeeper\", /jobkeeper, may not be "
-                                            "or hold one another"},
+    {"resources: {db: {path: /jobkeeper}}",
+     "f:1:24: error: \"path\": /jobkeeper and the \"root\" of \"zookeeper\", /jobkeeper, must not "
+     "be the same or contain one another"},
     {"resources: {db: {path: /jobkeeper/locks/x}}",
      "f:1:24: error: \"path\": /jobkeeper/locks/x and the \"root\" of \"zookeeper\", /jobkeeper, "
-     "may "
-     "not be or hold one another"},
+     "must not be the same or contain one another"},
     {"resources: {db: {path: /a/b}}\nzookeeper: {root: /a/b/c}",
-     "f:1:24: error: \"path\": /a/b and the \"root\" of \"zookeeper\", /a/b/c, may not be or hold "
-     "one "
-     "another"},
+     "f:1:24: error: \"path\": /a/b and the \"root\" of \"zookeeper\", /a/b/c, must not be the "
+     "same or contain one another"},
     {"resources: {b: {path: /db}, a: {path: /db}}",
-     "f:1:39: error: \"path\": /db and that of resource \"b\", /db, may not be or hold one "
-     "another"},
+     "f:1:39: error: \"path\": /db and that of resource \"b\", /db, must not be the same or "
+     "contain one another"},
     {"resources: {b: {path: /db/lock}, c: {path: /db2}, a: {path: /db}}",
-     "f:1:61: error: \"path\": /db and that of resource \"b\", /db/lock, may not be or hold one "
-     "another"},
+     "f:1:61: error: \"path\": /db and that of resource \"b\", /db/lock, must not be the same or "
+     "contain one another"},
     {"resources: {b: {path: /db}, a: {path: /db/lock}}",
-     "f:1:39: error: \"path\": /db/lock and that of resource \"b\", /db, may not be or hold one "
-     "another"},
+     "f:1:39: error: \"path\": /db/lock and that of resource \"b\", /db, must not be the same or "
+     "contain one another"},
     {"resources: {db: {naming: maybe}}",
      "f:1:26: error: \"naming\" must be \"curator-rw\", \"curator-mutex\", \"kazoo\" or "
      "\"single-node\", not \"maybe\""},
@@ -183,11 +180,11 @@ static const struct {
     {"resources: {db: {slots: 1001}}", "f:1:25: error: \"slots\" must be from 1 to 1000, not 1001"},
     {"resources: {db: {slots: many}}", "f:1:25: error: \"slots\" must be an integer, not \"many\""},
     {"resources: {db: {slots: 2, naming: kazoo}}",
-     "f:1:25: error: \"slots\" and \"naming: kazoo\" exclude each other"},
+     "f:1:25: error: \"slots\" and \"naming: kazoo\" cannot be used together"},
     {"resources: {db: {slots: 2, naming: curator-mutex}}",
-     "f:1:25: error: \"slots\" and \"naming: curator-mutex\" exclude each other"},
+     "f:1:25: error: \"slots\" and \"naming: curator-mutex\" cannot be used together"},
     {"resources: {db: {slots: 2, naming: single-node}}",
-     "f:1:25: error: \"slots\" and \"naming: single-node\" exclude each other"},
+     "f:1:25: error: \"slots\" and \"naming: single-node\" cannot be used together"},
     {"resources: {db: {pth: /x}}", "f:1:18: error: unknown key \"pth\" (did you mean \"path\"?)"},
     {"resources: {db: kazoo}",
      "f:1:17: error: \"db\" of \"resources\" must be a mapping, not \"kazoo\""},

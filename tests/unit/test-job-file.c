@@ -58,7 +58,7 @@ static const struct {
     {"schedule: [daily, 5]",
      "f:4:23: error: an entry of \"schedule\" must be a text, not an integer (put it in quotes)"},
     {"schedule: []",
-     "f:4:15: error: \"schedule\" is empty: leave it out for a job that runs by hand only"},
+     "f:4:15: error: \"schedule\" is empty: omit it for a job that is started only on request"},
     {"schedule: \"maybe\"", "f:4:15: error: \"schedule\": calendar expression \"maybe\": \"maybe\" "
                             "is no weekday, date, time or word such as \"daily\""},
     {"schedule: [daily, maybe, sometimes]",
@@ -69,7 +69,8 @@ static const struct {
     {"schedule: \"*-02-30 00:00\"",
      "f:4:15: error: \"schedule\": calendar expression \"*-02-30 00:00\": it never elapses: no "
      "such moment exists from 1970 to 2199"},
-    {"schedule: daily\nevery: 5min", "f:5:5: error: \"every\" and \"schedule\" exclude each other"},
+    {"schedule: daily\nevery: 5min",
+     "f:5:5: error: \"every\" and \"schedule\" cannot be used together"},
     {"every: maybe",
      "f:4:12: error: \"every\" must be a duration (\"1h 30min\", or whole seconds), not \"maybe\""},
     {"every: [5min]",
@@ -134,7 +135,7 @@ static const struct {
     {"locks: {orders-db: 5}", "f:4:24: error: \"orders-db\" of \"locks\" must be \"exclusive\", "
                               "\"shared\" or a mapping, not an integer"},
     {"locks: {orders-db: {mode: shared, slots: 3}}",
-     "f:4:46: error: \"slots\" and \"mode: shared\" exclude each other"},
+     "f:4:46: error: \"slots\" and \"mode: shared\" cannot be used together"},
     {"locks: {orders-db: {slots: 0}}", "f:4:32: error: \"slots\" must be from 1 to 1000, not 0"},
     {"locks: {orders-db: {slots: 1001}}",
      "f:4:32: error: \"slots\" must be from 1 to 1000, not 1001"},
@@ -205,7 +206,7 @@ static const struct {
     {"nodes: {Role: worker}",
      "f:4:13: error: label \"Role\" may only have the characters a-z, 0-9, '.', '_' and '-'"},
     {"nodes: {role: [a, b]}", "f:4:19: error: \"role\" of \"nodes\" must be a text, not a list"},
-    {"nodes: []", "f:4:12: error: \"nodes\" is empty: leave it out for every node"},
+    {"nodes: []", "f:4:12: error: \"nodes\" is empty: omit it for every node"},
     {"nodes: [a, [b]]", "f:4:16: error: an entry of \"nodes\" must be a text, not a list"},
     {"nodes: [\"\"]", "f:4:13: error: an empty pattern matches no node"},
     {"nodes:", "f:4:11: error: \"nodes\" must be a text, a list or a mapping, not nothing"},
@@ -243,8 +244,8 @@ static const struct {
      "f:4:19: error: environment variable \"1A\" must begin with a letter or '_'"},
     {"environment: {A-B: x}",
      "f:4:19: error: environment variable \"A-B\" may only have letters, digits and '_'"},
-    {"environment: {JOBKEEPER_JOB: x}", "f:4:19: error: environment variable \"JOBKEEPER_JOB\" is "
-                                        "one of those that jobkeeper itself sets"},
+    {"environment: {JOBKEEPER_JOB: x}",
+     "f:4:19: error: environment variable \"JOBKEEPER_JOB\" is set by jobkeeper itself"},
     {"environment: {A: \"\\x01\"}",
      "f:4:19: error: environment variable \"A\" may not have control characters in its value"},
     {"working-directory: tmp",

@@ -30,7 +30,7 @@ Test(job_files_limit, too_many_files) {
         lines = diagnostics_to_strv(diagnostics);
         cr_assert_eq(g_strv_length(lines), 1);
         line = tree_strip(root, lines[0]);
-        cr_expect_str_eq(line, "ROOT/etc/jobkeeper/jobs.d/4096.yaml: error: is left out with all "
-                               "that follow: there are more than 4096 job files");
+        cr_expect_str_eq(line, "ROOT/etc/jobkeeper/jobs.d/4096.yaml: error: is ignored, and so are "
+                               "all that follow: there are more than 4096 job files");
         tree_remove(root);
 }

@@ -290,9 +290,9 @@ Test(job_files, a_name_in_two_files_is_no_job) {
         {
                 g_autoptr(GPtrArray) files = load(
                     "ROOT/usr/lib/jobkeeper/jobs.d/b.yaml:3:3: error: job \"x\" is also defined at "
-                    "ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: neither is in force\n"
-                    "ROOT/usr/lib/jobkeeper/jobs.d/c.yaml:2:3: error: job \"x\" is also defined at "
-                    "ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: neither is in force");
+                    "ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: neither takes "
+                    "effect\nROOT/usr/lib/jobkeeper/jobs.d/c.yaml:2:3: error: job \"x\" is also "
+                    "defined at ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: neither takes effect");
                 g_autofree char *text = show(files);
 
                 cr_expect_str_eq(
@@ -325,9 +325,8 @@ Test(job_files, too_many_jobs) {
         }
         {
                 g_autoptr(GPtrArray) files =
-                    load("ROOT/etc/jobkeeper/jobs.d/4.yaml:1998:3: error: job \"j4-1996\" is left "
-                         "out with all that follow: "
-                         "there are more than 10000 jobs");
+                    load("ROOT/etc/jobkeeper/jobs.d/4.yaml:1998:3: error: job \"j4-1996\" is "
+                         "ignored, and so are all that follow: there are more than 10000 jobs");
 
                 for (guint i = 0; i < files->len; i++)
                         jobs += ((const JobFile *)files->pdata[i])->jobs->len;

@@ -127,7 +127,7 @@ Test(jobset, a_broken_override_keeps_what_the_name_had) {
 Test(jobset, rivals_keep_what_was_in_force) {
         static const char error[] =
             "ROOT/etc/jobkeeper/jobs.d/b.yaml:2:3: error: job \"x\" is also defined at "
-            "ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: neither is in force";
+            "ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: neither takes effect";
 
         write_jobs(ETC "a.yaml", "x=1 a=1");
         expect("a=1 x=1", "");
@@ -143,7 +143,7 @@ Test(jobset, rivals_from_the_beginning_are_no_jobs) {
         write_jobs(ETC "a.yaml", "x=1 a=1");
         write_jobs(ETC "b.yaml", "x=2");
         expect("a=1", "ROOT/etc/jobkeeper/jobs.d/b.yaml:2:3: error: job \"x\" is also defined at "
-                      "ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: neither is in force");
+                      "ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: neither takes effect");
 }
 
 /* The definition in force comes from a file that is broken now; another file cannot take its name

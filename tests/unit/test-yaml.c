@@ -111,9 +111,9 @@ Test(yaml, refused_and_gone_on) {
                "f:1:3: error: a key must be a text, not a list\n"
                "f:3:3: error: a key must be a text, not a mapping");
         expect("a: 1\n---\nb: 2\n", "{ a: *'1' }",
-               "f:2:1: error: a second document: a file has only one");
+               "f:2:1: error: a second document begins here: only one is allowed");
         expect("a: \"x\\0y\"\nb: 2\n", "{ a: BROKEN b: *'2' }",
-               "f:1:4: error: a text cannot have a zero byte");
+               "f:1:4: error: a text must not have a zero byte");
 }
 
 Test(yaml, depth) {
@@ -191,7 +191,7 @@ Test(yaml, zero_byte_and_size) {
         cr_expect_eq(parse("a: \0b", 5, diagnostics, &root), -EBADMSG);
         cr_expect_eq(yaml_tree_parse("g", large, YAML_SIZE_MAX + 1, diagnostics, &root), -EBADMSG);
         cr_expect_null(root);
-        expect_errors(diagnostics, "f:1:4: error: a zero byte\n"
+        expect_errors(diagnostics, "f:1:4: error: has a zero byte here\n"
                                    "g: error: is larger than 256 KiB");
         cr_expect_eq(yaml_tree_parse("g", large, YAML_SIZE_MAX, diagnostics, &root), 0);
         root = yaml_node_free(root);
