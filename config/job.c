@@ -29,6 +29,22 @@ JobNodeMatch *job_node_match_free(JobNodeMatch *match) {
         return NULL;
 }
 
+static void job_resource_destroy(gpointer data) {
+        job_resource_free(data);
+}
+
+GPtrArray *job_resources_new(void) {
+        return g_ptr_array_new_with_free_func(job_resource_destroy);
+}
+
+static void job_node_match_destroy(gpointer data) {
+        job_node_match_free(data);
+}
+
+GPtrArray *job_node_matches_new(void) {
+        return g_ptr_array_new_with_free_func(job_node_match_destroy);
+}
+
 JobSpec *job_spec_free(JobSpec *spec) {
         if (!spec)
                 return NULL;

@@ -78,6 +78,10 @@ DEFINE_CLEANUP(JobSpec, job_spec_free);
 JobResource *job_resource_free(JobResource *resource);
 JobNodeMatch *job_node_match_free(JobNodeMatch *match);
 
+/* Return: empty arrays that own what they are given. */
+GPtrArray *job_resources_new(void);
+GPtrArray *job_node_matches_new(void);
+
 /* Judges what one key alone cannot: adds every fault found to `diagnostics` with its mark. */
 void job_spec_validate(const JobSpec *spec, Diagnostics *diagnostics);
 

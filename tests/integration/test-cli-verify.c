@@ -126,6 +126,15 @@ Test(cli_verify, all_errors_of_all_files_are_listed_in_order) {
         cr_expect(g_str_has_prefix(lines[3], "bad.yaml:10:15: error: "), "%s", err);
 }
 
+Test(cli_verify, shell_syntax_is_a_warning_that_says_what_to_write) {
+        make_file("shell.yaml", "jobs: {a: {exec: /bin/true > /dev/null}}\n");
+        EXPECT(0, "1 job in 1 file is good\n",
+               "shell.yaml:1:18: warning: \"exec\" has \">\", which only a shell understands, and "
+               "there is no shell: the program gets it as an argument. For a shell write exec: "
+               "[/bin/sh, -c, \"/bin/true > /dev/null\"]\n",
+               "shell.yaml");
+}
+
 Test(cli_verify, a_file_that_is_not_there) {
         EXPECT(1, "", "absent.yaml: error: does not exist\n", "absent.yaml");
         EXPECT(1, "", "./jobkeeper.yaml: error: No such file or directory\n", "./jobkeeper.yaml");
