@@ -101,14 +101,14 @@ static void answer_read(BusAnswer *answer, sd_bus_message *reply) {
         json_error_t error;
 
         if (sd_bus_message_read(reply, "s", &text) < 0) {
-                answer_no(answer, BUS_FAILED,
-                          g_strdup("jobkeeperd's answer is not of the kind expected"));
+                answer_no(answer, BUS_FAILED, g_strdup("unexpected reply from jobkeeperd"));
                 return;
         }
         answer->json = json_loads(text, 0, &error);
         if (!answer->json) {
-                answer_no(answer, BUS_FAILED,
-                          g_strdup_printf("jobkeeperd's answer is no JSON: %s", error.text));
+                answer_no(
+                    answer, BUS_FAILED,
+                    g_strdup_printf("reply from jobkeeperd is not valid JSON: %s", error.text));
                 return;
         }
         answer->text = g_strdup(text);

@@ -40,9 +40,9 @@ int cmd_history(int argc, char **argv) {
         if (!options_parse(&use, entries, argc, argv, &rest, &code))
                 return code;
         if (g_strv_length(rest) != 1)
-                return options_error("history", "give the name of one job");
+                return options_error("history", "exactly one job name is required");
         if (count < 1 || count > HISTORY_MAX)
-                return options_error("history", "-n must be 1 to %d", HISTORY_MAX);
+                return options_error("history", "-n must be between 1 and %d", HISTORY_MAX);
         bus_ask(&answer, "History", BUS_TIMEOUT, "su", rest[0], (uint32_t)count);
         if (answer.outcome != BUS_ANSWERED)
                 return bus_answer_report(&answer);

@@ -36,11 +36,12 @@ static int read_slots(const LockArguments *arguments, unsigned *ret_slots) {
 
         if (arguments->slots &&
             !g_ascii_string_to_unsigned(arguments->slots, 10, 1, RESOURCE_SLOTS_MAX, &slots, NULL))
-                return options_error("lock", "--slots must be 1 to %d, not \"%s\"",
+                return options_error("lock", "--slots must be between 1 and %d, not \"%s\"",
                                      RESOURCE_SLOTS_MAX, arguments->slots);
         if (slots > 1 && arguments->shared)
                 return options_error(
-                    "lock", "--slots %" G_GUINT64_FORMAT " and --shared exclude each other", slots);
+                    "lock", "--slots %" G_GUINT64_FORMAT " and --shared cannot be used together",
+                    slots);
         *ret_slots = (unsigned)slots;
         return EXIT_CODE_OK;
 }
@@ -76,15 +77,14 @@ static int read_wishes(const LockArguments *arguments, const char *resource, Loc
 
 static int read_manner(const LockArguments *arguments, LockTask *task) {
         if (arguments->no_wait && arguments->timeout)
-                return options_error("lock", "--no-wait and --timeout %s exclude each other",
+                return options_error("lock", "--no-wait and --timeout %s cannot be used together",
                                      arguments->timeout);
         if (arguments->quiet && arguments->verbose)
-                return options_error("lock", "--quiet and --verbose exclude each other");
+                return options_error("lock", "--quiet and --verbose cannot be used together");
         if (lock_timeout_read(arguments->no_wait ? "0" : arguments->timeout, &task->timeout) < 0)
-                return options_error("lock",
-                                     "--timeout: \"%s\" is no duration (such as 0, 30s, 5min, "
-                                     "infinity)",
-                                     arguments->timeout);
+                return options_error(
+                    "lock", "--timeout: \"%s\" is not a duration (such as 0, 30s, 5min, infinity)",
+                    arguments->timeout);
         if (lock_on_loss_read(arguments->on_loss, &task->go_on) < 0)
                 return options_error("lock", "--on-loss must be stop or continue, not \"%s\"",
                                      arguments->on_loss);
@@ -127,10 +127,11 @@ static int lock_checked(const LockArguments *arguments, char **rest, LockTask *t
         int code = EXIT_CODE_OK;
 
         if (!arguments->command)
-                return options_error("lock", "give a resource, then --, then the command");
+                return options_error("lock", "a resource, \"--\" and a command are required");
         if (g_strv_length(rest) != 1)
-                return options_error("lock", "give one resource before the --; further ones are "
-                                             "given with --also");
+                return options_error(
+                    "lock",
+                    "only one resource can stand before \"--\"; use --also for further ones");
         code = read_wishes(arguments, rest[0], task);
         if (code == EXIT_CODE_OK)
                 code = read_manner(arguments, task);
@@ -177,26 +178,28 @@ int cmd_lock(int argc, char **argv) {
         LockArguments arguments = {0};
         const GOptionEntry entries[] = {
             {"shared", 's', 0, G_OPTION_ARG_NONE, &arguments.shared,
-             "Together with other shared holders", NULL},
+             "Hold the lock together with other shared holders", NULL},
             {"slots", 0, 0, G_OPTION_ARG_FILENAME, &arguments.slots,
-             "Together with at most N-1 others that say the same N", "N"},
+             "Allow N holders at a time; all must give the same N", "N"},
             {"also", 'a', 0, G_OPTION_ARG_FILENAME_ARRAY, &arguments.also,
-             "A further resource, all or none", "RESOURCE[:shared]"},
+             "Acquire this resource as well; all or none", "RESOURCE[:shared]"},
             {"timeout", 't', 0, G_OPTION_ARG_FILENAME, &arguments.timeout,
-             "Wait at most so long; 0: do not wait (for ever)", "DURATION"},
+             "Wait for this long at most; 0: do not wait (infinity)", "DURATION"},
             {"no-wait", 'n', 0, G_OPTION_ARG_NONE, &arguments.no_wait, "Do not wait: --timeout 0",
              NULL},
             {"on-loss", 0, 0, G_OPTION_ARG_FILENAME, &arguments.on_loss,
-             "When the lock is lost, the command is to: stop, or continue (stop)", "WHAT"},
+             "What happens to the command when the lock is lost (stop)", "stop|continue"},
             {"naming", 0, 0, G_OPTION_ARG_FILENAME, &arguments.naming,
-             "With whose locks it is shared: curator-rw, curator-mutex, kazoo, single-node",
+             "Share the lock with programs that use curator-rw, curator-mutex, kazoo or "
+             "single-node "
+             "(curator-rw)",
              "NAMING"},
-            {"quiet", 'q', 0, G_OPTION_ARG_NONE, &arguments.quiet, "Say nothing about waiting",
-             NULL},
+            {"quiet", 'q', 0, G_OPTION_ARG_NONE, &arguments.quiet,
+             "Do not print messages about waiting", NULL},
             {"verbose", 'v', 0, G_OPTION_ARG_NONE, &arguments.verbose,
-             "While waiting, say who holds it", NULL},
+             "While waiting, print who holds the lock", NULL},
             {"standalone", 0, 0, G_OPTION_ARG_NONE, &arguments.standalone,
-             "Do not ask the daemon, hold the lock by ourselves", NULL},
+             "Do not use the daemon; hold the lock in a session of its own", NULL},
             {"config", 'c', 0, G_OPTION_ARG_FILENAME, &arguments.config_path,
              "Take ZooKeeper's address from this daemon configuration; implies --standalone",
              "FILE"},

@@ -140,9 +140,9 @@ static int locks_parsed(const LocksArguments *arguments, char **rest) {
         g_autofree char *fault = rest[0] ? lock_look_fault(rest[0]) : NULL;
 
         if (g_strv_length(rest) > 1)
-                return options_error("locks", "too many arguments");
+                return options_error("locks", "unexpected arguments");
         if (arguments->tree && arguments->json)
-                return options_error("locks", "--tree and --json exclude each other");
+                return options_error("locks", "--tree and --json cannot be used together");
         if (fault)
                 return options_error("locks", "%s", fault);
         return locks_checked(arguments, rest[0]);

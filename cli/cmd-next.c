@@ -46,8 +46,8 @@ static void next_print(const NextOptions *options, const json_t *next) {
         if (table->rows->len > 0)
                 (void)table_print(table, stdout);
         else
-                (void)puts(*schedule ? "No tick is left."
-                                     : "It has no schedule: it only runs when asked to.");
+                (void)puts(*schedule ? "There are no further ticks."
+                                     : "The job has no schedule: it runs only when requested.");
 }
 
 /* Shows what we computed ourselves. Takes the reference. */
@@ -96,7 +96,7 @@ static int expression_read(const NextOptions *options, const char *text, Schedul
         else if (duration_parse(text + strlen("every "), &interval) >= 0)
                 r = schedule_add_every(schedule, interval, ret_message);
         else {
-                *ret_message = g_strdup("no such duration");
+                *ret_message = g_strdup("not a duration");
                 r = -EINVAL;
         }
         if (r >= 0)
@@ -161,9 +161,10 @@ int cmd_next(int argc, char **argv) {
                 return code;
         options.timezone = zone;
         if (g_strv_length(rest) != 1)
-                return options_error("next", "give one job or one calendar expression (in quotes)");
+                return options_error(
+                    "next", "exactly one job or calendar expression (in quotes) is required");
         if (options.count < 1 || options.count > NEXT_MAX)
-                return options_error("next", "-n must be 1 to %d", NEXT_MAX);
+                return options_error("next", "-n must be between 1 and %d", NEXT_MAX);
         if (zone && !timezone_is_valid(zone))
                 return options_error("next", "there is no time zone \"%s\"", zone);
         return next_of(&options, rest[0]);

@@ -62,7 +62,7 @@ static int run_request(const char *job, gboolean wait, gboolean json) {
         if (json)
                 output_json_text(answer.text, answer.json);
         else
-                printf("run %s of %s is asked for (jobkeeper history %s)\n", run, job, job);
+                printf("run %s of %s was requested (jobkeeper history %s)\n", run, job, job);
         return EXIT_CODE_OK;
 }
 
@@ -87,6 +87,6 @@ int cmd_run(int argc, char **argv) {
         if (!options_parse(&use, entries, argc, argv, &rest, &code))
                 return code;
         if (g_strv_length(rest) != 1)
-                return options_error("run", "give the name of one job");
+                return options_error("run", "exactly one job name is required");
         return run_request(rest[0], wait, json);
 }

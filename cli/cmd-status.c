@@ -45,7 +45,7 @@ int cmd_status(int argc, char **argv) {
         if (!options_parse(&use, entries, argc, argv, &rest, &code))
                 return code;
         if (rest[0])
-                return options_error("status", "too many arguments");
+                return options_error("status", "unexpected arguments");
         bus_ask(&answer, "Status", BUS_TIMEOUT, "");
         if (answer.outcome != BUS_ANSWERED)
                 return bus_answer_report(&answer);

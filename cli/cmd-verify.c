@@ -217,20 +217,18 @@ int cmd_verify(int argc, char **argv) {
         static const OptionsUse use = {
             "verify",
             "[FILE…]",
-            "Judges job files (or the daemon's configuration, where FILE is called jobkeeper.yaml) "
-            "without running anything.\n"
-            "With no FILE: this machine's daemon configuration and all its job directories. A "
-            "FILE of \"-\" is a job file on standard input.",
+            "Checks job files (or the daemon's configuration, where FILE is called jobkeeper.yaml) "
+            "without running anything.\nWith no FILE: this machine's daemon configuration and all "
+            "its job directories. A FILE of \"-\" is a job file on standard input.",
             "Errors go to standard error as FILE:LINE:COLUMN: error: MESSAGE, and the exit status "
-            "is then 1.\n"
-            "Warnings say what only this machine cannot run.",
+            "is then 1.\nWarnings do not change the exit status.",
         };
         g_autofree char *config_path = NULL, *root = NULL;
         _cleanup_(verify_report_freep) VerifyReport *report = verify_report_new();
         Verify verify_state = {.report = report};
         const GOptionEntry entries[] = {
             {"config", 'c', 0, G_OPTION_ARG_FILENAME, &config_path,
-             "Judge jobs against this daemon configuration", "FILE"},
+             "Check jobs against this daemon configuration", "FILE"},
             {"root", 0, 0, G_OPTION_ARG_FILENAME, &root,
              "Read the directories of the system below DIRECTORY", "DIRECTORY"},
             {"verbose", 'v', 0, G_OPTION_ARG_NONE, &verify_state.verbose,

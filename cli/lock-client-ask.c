@@ -123,7 +123,7 @@ static void client_refused(LockClient *client, sd_bus_message *reply) {
         } else if (sd_bus_message_is_method_error(reply, SD_BUS_ERROR_INVALID_ARGS)) {
                 client_finish(client, options_error("lock", "%s", reply_error(reply)));
         } else {
-                complain("jobkeeperd refuses: %s", reply_error(reply));
+                complain("jobkeeperd refused the request: %s", reply_error(reply));
                 client_finish(client, EXIT_CODE_UNAVAILABLE);
         }
 }

@@ -46,7 +46,7 @@ void client_lost(LockClient *client, const char *why) {
                 return;
         }
         if (!client->lost && !client->finished)
-                complain("%s: the command goes on without the lock %s", why, client->task->label);
+                complain("%s: the command continues without the lock %s", why, client->task->label);
         client->lost = true;
 }
 
@@ -62,7 +62,7 @@ static int on_stop_time(sd_event_source *source, uint64_t usec, void *userdata) 
 }
 
 static int on_kill_time(sd_event_source *source, uint64_t usec, void *userdata) {
-        client_lost(userdata, "the lock is not certain any more");
+        client_lost(userdata, "the lock can no longer be guaranteed");
         return 0;
 }
 
@@ -77,8 +77,7 @@ int client_on_signal(sd_bus_message *message, void *userdata, sd_bus_error *erro
                 return 0;
         if (!sd_bus_message_is_signal(message, BUS_INTERFACE, "LockLost")) {
                 if (!client->task->quiet)
-                        complain("somebody asks for the lock %s to be given back",
-                                 client->task->label);
+                        complain("release of the lock %s was requested", client->task->label);
         } else if (at_once || client->task->go_on)
                 client_lost(client, why);
         else
@@ -114,7 +113,7 @@ static int on_lease(sd_bus_message *reply, void *userdata, sd_bus_error *error) 
         if (answer && !client->stopping)
                 (void)client_take_lease(client, answer);
         else if (!answer && reply_outcome(reply) == BUS_NO_SUCH_LOCK)
-                client_lost(client, "jobkeeperd does not know the lock any more");
+                client_lost(client, "jobkeeperd no longer knows the lock");
         json_decref(answer);
         return 0;
 }
@@ -146,7 +145,7 @@ static void client_execute(LockClient *client) {
 
         /* We may have been stopped ourselves while the answer came. */
         if (client->stopping || client->stop_at <= clock_boottime()) {
-                client_stop(client, SIGKILL, "the lock is not certain any more");
+                client_stop(client, SIGKILL, "the lock can no longer be guaranteed");
                 return;
         }
         client->retry = sd_event_source_disable_unref(client->retry);
@@ -177,7 +176,7 @@ static int on_attached(sd_bus_message *reply, void *userdata, sd_bus_error *erro
         } else if (reply_outcome(reply) == BUS_NO_SUCH_LOCK)
                 client_stop(client, SIGKILL, "the lock is lost");
         else if (!went_away(reply_outcome(reply))) {
-                complain("the command cannot be given a scope of its own: %s", reply_error(reply));
+                complain("cannot move the command to a scope of its own: %s", reply_error(reply));
                 client_finish(client, EXIT_CODE_UNAVAILABLE);
         }
         return 0;
@@ -191,7 +190,7 @@ void client_attach(LockClient *client) {
 static int on_not_attached(sd_event_source *source, uint64_t usec, void *userdata) {
         LockClient *client = userdata;
 
-        complain("the command was not given a scope of its own in time");
+        complain("moving the command to a scope of its own timed out");
         client_finish(client, EXIT_CODE_UNAVAILABLE);
         return 0;
 }

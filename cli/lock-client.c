@@ -50,7 +50,7 @@ json_t *reply_json(sd_bus_message *reply) {
 const char *reply_error(sd_bus_message *reply) {
         const sd_bus_error *error = sd_bus_message_get_error(reply);
 
-        return error && error->message ? error->message : "its answer is not of the kind expected";
+        return error && error->message ? error->message : "unexpected reply";
 }
 
 BusOutcome reply_outcome(sd_bus_message *reply) {

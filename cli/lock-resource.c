@@ -14,9 +14,9 @@ char *lock_resource_request(const DaemonConfig *config, const char *name, LockMo
         char *fault = NULL;
 
         if (naming && daemon_naming_from_string(naming, &wanted) < 0)
-                return g_strdup_printf("\"%s\" is no naming: there are curator-rw, curator-mutex, "
-                                       "kazoo and single-node",
-                                       naming);
+                return g_strdup_printf(
+                    "\"%s\" is not a naming: use curator-rw, curator-mutex, kazoo or single-node",
+                    naming);
         fault = resource_contradiction(config, name, mode, slots, naming ? &wanted : NULL);
         if (fault)
                 return fault;

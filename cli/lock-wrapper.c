@@ -114,7 +114,8 @@ static void wrapper_stop_command(LockWrapper *wrapper, int signal, const char *w
 
 static void wrapper_lost(LockWrapper *wrapper, const char *why) {
         if (wrapper->process && wrapper->task->go_on && !wrapper->lost)
-                complain("%s: the command goes on without the lock %s", why, wrapper->task->label);
+                complain("%s: the command continues without the lock %s", why,
+                         wrapper->task->label);
         wrapper->lost = wrapper->process;
         wrapper_stop_command(wrapper, SIGKILL, why);
 }
@@ -160,8 +161,7 @@ static void on_lock_event(LockSet *set, LockEvent event, void *userdata) {
                 return;
         case LOCK_EVENT_REVOKED:
                 if (!wrapper->task->quiet)
-                        complain("somebody asks for the lock %s to be given back",
-                                 wrapper->task->label);
+                        complain("release of the lock %s was requested", wrapper->task->label);
                 return;
         case LOCK_EVENT_DOWNGRADED:
                 return; /* not asked for */
@@ -198,7 +198,7 @@ static void wrapper_fault(LockWrapper *wrapper) {
         if (wrapper->finished || wrapper->task->quiet)
                 return;
         wrapper->complained = true;
-        complain("%s; trying on", session_fault(wrapper->session));
+        complain("%s, retrying", session_fault(wrapper->session));
 }
 
 static void on_session_event(Session *session, SessionEvent event, void *userdata) {
@@ -255,8 +255,7 @@ static void say_waiting(void *userdata) {
                 return;
         }
         (void)lock_set_waiting_for(wrapper->set, &before);
-        complain("waiting for the lock %s, %zu in the queue before us", wrapper->task->label,
-                 before);
+        complain("waiting for the lock %s, %zu ahead in the queue", wrapper->task->label, before);
 }
 
 static void on_survey(LockSurvey *survey, int error, void *userdata) {

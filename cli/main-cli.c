@@ -20,7 +20,7 @@ static int cmd_help(int argc, char **argv);
 
 static const Command commands[] = {
     {"status", "Show this node, its session, the members and the jobs", cmd_status},
-    {"history", "Show a job's runs", cmd_history},
+    {"history", "Show the runs of a job", cmd_history},
     {"run", "Run a job now", cmd_run},
     {"next", "Show the coming ticks of a job or a calendar expression", cmd_next},
     {"verify", "Check configuration and job files", cmd_verify},

@@ -31,7 +31,7 @@ static void head_session(GString *text, const json_t *session) {
         if (*id && strcmp(id, "0x0") != 0)
                 g_string_append_printf(text, ", %s", id);
         if (held > 0)
-                g_string_append_printf(text, ", locks are certain for %.1fs", held);
+                g_string_append_printf(text, ", locks guaranteed for %.1fs", held);
         if (*fault)
                 g_string_append_printf(text, ": %s", fault);
         g_string_append_c(text, '\n');
@@ -45,7 +45,7 @@ static void head_clock(GString *text, const json_t *clock) {
         else
                 g_string_append_printf(text, "clock    %+.3fs against ZooKeeper's", skew);
         if (json_is_true(json_object_get(clock, "skewed")))
-                g_string_append(text, ": SKEWED, this node starts nothing");
+                g_string_append(text, ": SKEWED, this node starts no runs");
         g_string_append_c(text, '\n');
 }
 

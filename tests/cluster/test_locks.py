@@ -193,7 +193,7 @@ class Calm(LockTest):
         holder = self.fleet.nodes["n1"].popen("jobkeeper", "lock", "asked", "--", "sleep", "2", stderr=subprocess.PIPE)
         path = wait_until(lambda: self.entries("n3", "asked"), 10, "held")[0]["path"]
         self.fleet.bed.zookeepers[0].shell(f"set {path} __REVOKE__")
-        self.assertEqual(holder.communicate(timeout=20)[1], "jobkeeper: somebody asks for the lock asked to be given back\n")
+        self.assertEqual(holder.communicate(timeout=20)[1], "jobkeeper: release of the lock asked was requested\n")
         self.assertEqual(holder.returncode, 0)
 
     def test_tokens_grow_in_the_order_of_holds_of_commands_and_jobs(self):

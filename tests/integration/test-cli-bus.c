@@ -428,7 +428,7 @@ Test(cli_bus, what_the_daemon_does_not_hold_is_told) {
                "state-failed", "--", "true");
         EXPECT(64, "", "jobkeeper lock: this cannot be meant\nTry: jobkeeper lock --help\n", "lock",
                "refused", "--", "true");
-        EXPECT(69, "", "jobkeeper: the command cannot be given a scope of its own: no room\n",
+        EXPECT(69, "", "jobkeeper: cannot move the command to a scope of its own: no room\n",
                "lock", "no-scope", "--", "echo", "never");
 }
 
@@ -455,10 +455,9 @@ Test(cli_bus, a_daemon_that_is_stopping_is_asked_again) {
 Test(cli_bus, a_lock_that_is_lost_or_forgotten_kills_the_command) {
         EXPECT(75, "", "jobkeeper: lost it: killing the command\n", "lock", "lost", "--", "sleep",
                "60");
-        EXPECT(75, "",
-               "jobkeeper: jobkeeperd does not know the lock any more: killing the command\n",
+        EXPECT(75, "", "jobkeeper: jobkeeperd no longer knows the lock: killing the command\n",
                "lock", "forgotten", "--", "sleep", "60");
-        EXPECT(5, "", "jobkeeper: lost it: the command goes on without the lock lost\n", "lock",
+        EXPECT(5, "", "jobkeeper: lost it: the command continues without the lock lost\n", "lock",
                "--on-loss", "continue", "lost", "--", "sh", "-c", "sleep 2; exit 5");
 }
 
@@ -469,26 +468,26 @@ Test(cli_bus, what_somebody_else_says_of_the_lock_or_the_bus_does_not_count) {
 }
 
 Test(cli_bus, a_command_whose_scope_comes_late_is_never_executed) {
-        EXPECT(75, "", "jobkeeper: the lock is not certain any more: killing the command\n", "lock",
-               "late", "--", "echo", "never");
+        EXPECT(75, "", "jobkeeper: the lock can no longer be guaranteed: killing the command\n",
+               "lock", "late", "--", "echo", "never");
 }
 
 Test(cli_bus, a_command_whose_scope_does_not_come_gives_the_lock_back) {
-        EXPECT(69, "", "jobkeeper: the command was not given a scope of its own in time\n", "lock",
+        EXPECT(69, "", "jobkeeper: moving the command to a scope of its own timed out\n", "lock",
                "no-answer", "--", "echo", "never");
 }
 
 Test(cli_bus, a_wish_for_the_lock_is_told_and_nothing_follows) {
-        EXPECT(3, "", "jobkeeper: somebody asks for the lock revoked to be given back\n", "lock",
-               "revoked", "--", "sh", "-c", "sleep 1.5; exit 3");
+        EXPECT(3, "", "jobkeeper: release of the lock revoked was requested\n", "lock", "revoked",
+               "--", "sh", "-c", "sleep 1.5; exit 3");
 }
 
 Test(cli_bus, without_an_answer_the_command_is_stopped_and_then_killed_in_time) {
         usec_t began = clock_boottime();
 
         EXPECT(75, "told\n",
-               "jobkeeper: jobkeeperd cannot keep the lock: stopping the command\n"
-               "jobkeeper: the lock is not certain any more: killing the command\n",
+               "jobkeeper: jobkeeperd cannot keep the lock: stopping the command\njobkeeper: the "
+               "lock can no longer be guaranteed: killing the command\n",
                "lock", "short", "--", "sh", "-c",
                "exec 2>/dev/null; trap 'echo told' TERM; while :; do sleep 0.05; done");
         cr_expect_leq(clock_boottime() - began, 3 * USEC_PER_SEC);
@@ -549,7 +548,7 @@ Test(cli_bus, next_takes_what_is_no_job_for_an_expression) {
 }
 
 Test(cli_bus, run_asks_and_returns) {
-        EXPECT(0, "run r1 of good is asked for (jobkeeper history good)\n", "", "run", "good");
+        EXPECT(0, "run r1 of good was requested (jobkeeper history good)\n", "", "run", "good");
         EXPECT(0, "{\"job\":\"good\",\"run\":\"r1\"}\n", "", "run", "--json", "good");
 }
 

@@ -173,7 +173,7 @@ Test(cli_lock, the_next_one_gets_it_when_the_holder_ends) {
         g_autofree char *out = NULL;
 
         cr_assert(cli_wait_for_err(
-            waiter, "jobkeeper: waiting for the lock db, 1 in the queue before us\n", LIMIT));
+            waiter, "jobkeeper: waiting for the lock db, 1 ahead in the queue\n", LIMIT));
         cr_assert_eq(kill(holder->pid, SIGTERM), 0);
         assert_ends(holder, 143);
         assert_ends(waiter, 0);
@@ -571,9 +571,9 @@ Test(cli_lock, told_to_continue_the_command_outlives_the_lock_and_its_status_cou
         assert_ends(run, 5);
         cr_expect(cli_wait_for_out(run, "still here", 0));
         err = cli_err(run);
-        cr_expect(strstr(err, ": the command goes on without the lock db\n"), "%s", err);
+        cr_expect(strstr(err, ": the command continues without the lock db\n"), "%s", err);
         cr_expect_not(strstr(err, "stopping"), "%s", err);
-        cr_expect_eq(strstr(err, "goes on"), g_strrstr(err, "goes on"), "said once: %s", err);
+        cr_expect_eq(strstr(err, "continues"), g_strrstr(err, "continues"), "said once: %s", err);
         cli_run_free(run);
         zookeeper_server_thaw(server);
         zookeeper_server_free(server);

@@ -24,7 +24,7 @@ static int run_nothing(int argc, char **argv) {
 
 static const Command commands[] = {
     {"status", "Show the status", run_nothing},
-    {"history", "Show a job's runs", run_nothing},
+    {"history", "Show the runs of a job", run_nothing},
     {"verify", "Check", run_nothing},
     {0},
 };
@@ -52,7 +52,7 @@ Test(command, find_and_overview) {
 
         cr_assert_eq(command_find(commands, "verify"), &commands[2]);
         cr_assert_null(command_find(commands, "verif"));
-        cr_assert(strstr(text, "\n  history    Show a job's runs\n"));
+        cr_assert(strstr(text, "\n  history    Show the runs of a job\n"));
 }
 
 /* Runs options_parse over words; returns the exit status, or -1 to go on. */

@@ -108,7 +108,7 @@ static const struct {
     {"old", LOCK_EXCLUSIVE, 0, NULL, NULL},
     {"plain", LOCK_SHARED, 2, NULL, "resource \"plain\" has slots: it is not held shared"},
     {"plain", LOCK_EXCLUSIVE, 0, "zoo",
-     "\"zoo\" is no naming: there are curator-rw, curator-mutex, kazoo and single-node"},
+     "\"zoo\" is not a naming: use curator-rw, curator-mutex, kazoo or single-node"},
     {"plain", LOCK_SHARED, 0, "curator-mutex",
      "resource \"plain\" cannot be held shared: its naming is curator-mutex, which knows only "
      "exclusive holders"},
