@@ -1,0 +1,375 @@
+/* See held-command.h. */
+#include "held-command.h"
+
+#include <errno.h>
+
+#include "bus-interface.h"
+#include "cgroup.h"
+#include "exit-code.h"
+#include "lock-call.h"
+#include "output.h"
+#include "run-view.h"
+
+#define LEASE_PERIOD USEC_PER_SEC
+/* So long may it take from the lock to the command, a restart of the daemon included. The lease is
+ * kept meanwhile: without a limit a lock could be held for a command that never comes. */
+#define ATTACH_PATIENCE (10 * USEC_PER_SEC)
+/* The daemon stops the scope at D - K; we do if it has not said so by then. */
+#define STOP_SLACK (300 * USEC_PER_MSEC)
+/* So long may giving back take, a restart of the daemon included. */
+#define RELEASE_PATIENCE (5 * USEC_PER_SEC)
+
+struct HeldCommand {
+        sd_event *event;
+        sd_bus *bus;
+        const LockTask *task;
+        HeldCommandFunc func;
+        void *userdata;
+        sd_bus_slot *call, *lease;
+        sd_event_source *attach_timer, *lease_timer, *stop_timer, *kill_timer, *leave_timer;
+        usec_t stop_at; /* CLOCK_BOOTTIME: D - K, by the last lease */
+        char *id;
+        char *cgroup_root, *cgroup;
+        CommandProcess *process;
+        int64_t token;
+        int status;
+        bool there; /* the daemon */
+        bool executing, stopping, killed, finished;
+        bool lost; /* the command goes on without the lock */
+};
+
+/* ---- the end ---- */
+
+static int held_command_on_leave(sd_event_source *source, uint64_t usec, void *userdata) {
+        HeldCommand *command = userdata;
+
+        command->func(command->status, command->userdata);
+        return 0;
+}
+
+/* Tells the owner, from the loop. `after` 0: at once. */
+static void held_command_leave(HeldCommand *command, usec_t after) {
+        command->leave_timer = sd_event_source_disable_unref(command->leave_timer);
+        if (sd_event_add_time_relative(command->event, &command->leave_timer, CLOCK_MONOTONIC,
+                                       after, USEC_PER_MSEC, held_command_on_leave, command) < 0)
+                (void)sd_event_exit(command->event, 0);
+}
+
+static int held_command_on_released(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        /* One that went away is asked again when it is back. */
+        if (!sd_bus_message_is_method_error(reply, NULL) || !lock_reply_is_missing(reply))
+                held_command_leave(userdata, 0);
+        return 0;
+}
+
+static void held_command_release(HeldCommand *command) {
+        if (lock_call(command->bus, &command->call, "ReleaseLock", RELEASE_PATIENCE,
+                      held_command_on_released, command, "s", command->id) < 0)
+                held_command_leave(command, 0);
+}
+
+/* What we hold is given back first. A lock that was lost is the daemon's to end. */
+static void held_command_finish(HeldCommand *command, int status) {
+        if (command->finished)
+                return;
+        command->finished = true;
+        command->status = status;
+        command->attach_timer = sd_event_source_disable_unref(command->attach_timer);
+        command->lease_timer = sd_event_source_disable_unref(command->lease_timer);
+        command->stop_timer = sd_event_source_disable_unref(command->stop_timer);
+        command->kill_timer = sd_event_source_disable_unref(command->kill_timer);
+        command->process = command_process_free(command->process);
+        held_command_leave(command, command->stopping ? 0 : RELEASE_PATIENCE);
+        if (!command->stopping)
+                held_command_release(command);
+}
+
+/* ---- losing it ---- */
+
+static void held_command_kill(HeldCommand *command, int signal) {
+        if (command->cgroup && command->cgroup_root)
+                cgroup_signal(command->cgroup_root, command->cgroup, signal);
+        if (command->process && (signal == SIGKILL || !command->cgroup))
+                command_process_signal(command->process, signal);
+}
+
+/* The lock ends before the command. `signal` 0: the daemon stops it. */
+static void held_command_stop(HeldCommand *command, int signal, const char *why) {
+        if (command->finished || command->killed || (command->task->go_on && command->executing))
+                return;
+        if (!command->stopping || signal == SIGKILL)
+                complain("%s: %s the command", why, signal == SIGKILL ? "killing" : "stopping");
+        command->stopping = true;
+        command->killed = signal == SIGKILL;
+        if (!command->executing) {
+                held_command_finish(command, EXIT_CODE_NOT_HELD);
+                return;
+        }
+        if (signal)
+                held_command_kill(command, signal);
+}
+
+static void held_command_lost(HeldCommand *command, const char *why) {
+        if (!command->task->go_on || !command->executing) {
+                held_command_stop(command, SIGKILL, why);
+                return;
+        }
+        if (!command->lost && !command->finished)
+                complain("%s: the command continues without the lock %s", why,
+                         command->task->label);
+        command->lost = true;
+}
+
+static int held_command_on_stop_time(sd_event_source *source, uint64_t usec, void *userdata) {
+        HeldCommand *command = userdata;
+
+        if (!command->stopping)
+                held_command_stop(command, SIGTERM,
+                                  command->there ? "jobkeeperd cannot keep the lock"
+                                                 : "jobkeeperd is not there");
+        return 0;
+}
+
+static int held_command_on_kill_time(sd_event_source *source, uint64_t usec, void *userdata) {
+        held_command_lost(userdata, "the lock can no longer be guaranteed");
+        return 0;
+}
+
+void held_command_take_signal(HeldCommand *command, sd_bus_message *message) {
+        const char *id = NULL, *why = NULL;
+        int at_once = 0;
+
+        if (sd_bus_message_read(message, "ssb", &id, &why, &at_once) < 0 ||
+            g_strcmp0(id, command->id) != 0)
+                return;
+        if (!sd_bus_message_is_signal(message, BUS_INTERFACE, "LockLost")) {
+                if (!command->task->quiet)
+                        complain("release of the lock %s was requested", command->task->label);
+        } else if (at_once || command->task->go_on)
+                held_command_lost(command, why);
+        else
+                held_command_stop(command, 0, why);
+}
+
+/* ---- the lease ---- */
+
+static int held_command_arm(HeldCommand *command, sd_event_source **timer, usec_t at,
+                            sd_event_time_handler_t func) {
+        *timer = sd_event_source_disable_unref(*timer);
+        return sd_event_add_time(command->event, timer, CLOCK_BOOTTIME, at, USEC_PER_MSEC, func,
+                                 command);
+}
+
+/* Return: whether the answer has a lease that leaves time to do anything. */
+static bool held_command_take_lease(HeldCommand *command, const json_t *answer) {
+        usec_t held_until = (usec_t)json_integer_value(json_object_get(answer, "held_until"));
+        usec_t stop_at = (usec_t)json_integer_value(json_object_get(answer, "stop_at"));
+
+        if (stop_at <= clock_boottime() || held_until <= stop_at)
+                return false;
+        command->stop_at = stop_at;
+        return held_command_arm(command, &command->stop_timer, stop_at + STOP_SLACK,
+                                held_command_on_stop_time) >= 0 &&
+               held_command_arm(command, &command->kill_timer, held_until,
+                                held_command_on_kill_time) >= 0;
+}
+
+static int held_command_on_lease(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        HeldCommand *command = userdata;
+        json_t *answer = lock_reply_json(reply);
+
+        command->lease = sd_bus_slot_unref(command->lease);
+        if (answer && !command->stopping)
+                (void)held_command_take_lease(command, answer);
+        else if (!answer && lock_reply_outcome(reply) == BUS_NO_SUCH_LOCK)
+                held_command_lost(command, "jobkeeperd no longer knows the lock");
+        json_decref(answer);
+        return 0;
+}
+
+static int held_command_on_lease_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        HeldCommand *command = userdata;
+        int r = sd_event_source_set_time_relative(source, LEASE_PERIOD);
+
+        /* A late answer is better than none: it is not asked over before it came. */
+        if (command->there && !command->lease)
+                (void)lock_call(command->bus, &command->lease, "LockLease", LOCK_CALL_TIMEOUT,
+                                held_command_on_lease, command, "s", command->id);
+        return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+/* ---- the command ---- */
+
+static void held_command_on_ended(CommandProcess *process, int status, void *userdata) {
+        HeldCommand *command = userdata;
+
+        if (command->stopping)
+                held_command_kill(command, SIGKILL); /* what it has left behind */
+        held_command_finish(command, command->stopping ? EXIT_CODE_NOT_HELD : status);
+}
+
+static void held_command_execute(HeldCommand *command) {
+        int r = 0;
+
+        /* We may have been stopped ourselves while the answer came. */
+        if (command->stopping || command->stop_at <= clock_boottime()) {
+                held_command_stop(command, SIGKILL, "the lock can no longer be guaranteed");
+                return;
+        }
+        command->attach_timer = sd_event_source_disable_unref(command->attach_timer);
+        r = command_process_execute(command->process, command->event, held_command_on_ended,
+                                    command);
+        command->executing = r >= 0;
+        if (r >= 0)
+                return;
+        complain("cannot execute %s: %s", command->task->argv[0], g_strerror(-r));
+        held_command_finish(command, r == -ENOENT ? EXIT_CODE_NOT_FOUND : EXIT_CODE_CANNOT_EXECUTE);
+}
+
+/* What we are going to kill must be our own scope, whoever says what. */
+static void held_command_take_cgroup(HeldCommand *command, const char *cgroup) {
+        g_autofree char *scope = g_strdup_printf("/jobkeeper-lock-%s.scope", command->id);
+
+        if (g_str_has_suffix(cgroup, scope))
+                command->cgroup = g_strdup(cgroup);
+}
+
+static int held_command_on_attached(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        HeldCommand *command = userdata;
+        json_t *answer = lock_reply_json(reply);
+
+        if (answer) {
+                held_command_take_cgroup(command, json_text(answer, "cgroup"));
+                json_decref(answer);
+                held_command_execute(command);
+        } else if (lock_reply_outcome(reply) == BUS_NO_SUCH_LOCK)
+                held_command_stop(command, SIGKILL, "the lock is lost");
+        else if (!lock_reply_is_missing(reply)) {
+                complain("cannot move the command to a scope of its own: %s",
+                         lock_reply_error(reply));
+                held_command_finish(command, EXIT_CODE_UNAVAILABLE);
+        }
+        return 0;
+}
+
+static void held_command_attach(HeldCommand *command) {
+        (void)lock_call(command->bus, &command->call, "AttachLock", USEC_INFINITY,
+                        held_command_on_attached, command, "su", command->id,
+                        (uint32_t)command_process_pid(command->process));
+}
+
+static int held_command_on_not_attached(sd_event_source *source, uint64_t usec, void *userdata) {
+        complain("moving the command to a scope of its own timed out");
+        held_command_finish(userdata, EXIT_CODE_UNAVAILABLE);
+        return 0;
+}
+
+static int held_command_prepare(HeldCommand *command) {
+        g_auto(GStrv) environment = lock_task_environment(command->task, command->token);
+        int r = command_process_prepare(command->task->argv, environment,
+                                        command->task->inheritance, &command->process);
+
+        if (r >= 0)
+                r = sd_event_add_time_relative(command->event, &command->lease_timer,
+                                               CLOCK_MONOTONIC, LEASE_PERIOD, USEC_PER_MSEC,
+                                               held_command_on_lease_timer, command);
+        if (r >= 0)
+                r = sd_event_add_time_relative(command->event, &command->attach_timer,
+                                               CLOCK_MONOTONIC, ATTACH_PATIENCE, USEC_PER_MSEC,
+                                               held_command_on_not_attached, command);
+        return r;
+}
+
+void held_command_begin(HeldCommand *command) {
+        int r;
+
+        if (command->stop_at == 0) {
+                held_command_finish(command, EXIT_CODE_NOT_HELD);
+                return;
+        }
+        r = held_command_prepare(command);
+        if (r >= 0) {
+                held_command_attach(command);
+                return;
+        }
+        complain("cannot make a process: %s", g_strerror(-r));
+        held_command_finish(command, EXIT_CODE_FAILED);
+}
+
+/* ---- the daemon's going and coming ---- */
+
+static int held_command_on_adopted(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        HeldCommand *command = userdata;
+        json_t *answer = lock_reply_json(reply);
+
+        if (!answer && !lock_reply_is_missing(reply))
+                held_command_lost(command, "jobkeeperd came back without the lock");
+        else if (answer && command->finished)
+                held_command_release(command);
+        else if (answer && !command->stopping) {
+                (void)held_command_take_lease(command, answer);
+                if (command->process && !command->executing)
+                        held_command_attach(command);
+        }
+        json_decref(answer);
+        return 0;
+}
+
+void held_command_daemon(HeldCommand *command, bool there) {
+        command->there = there;
+        /* What we asked before may reach the new one before it knows us; its answer comes later. */
+        command->lease = sd_bus_slot_unref(command->lease);
+        if (there)
+                (void)lock_call(command->bus, &command->call, "AdoptLock", USEC_INFINITY,
+                                held_command_on_adopted, command, "s", command->id);
+}
+
+void held_command_signal(HeldCommand *command, int signal) {
+        if (command->finished)
+                held_command_leave(command, 0); /* impatient while we tidy up */
+        else if (command->executing)
+                command_process_signal(command->process, signal);
+        else
+                held_command_finish(command, EXIT_CODE_SIGNAL + signal);
+}
+
+int held_command_new(sd_event *event, sd_bus *bus, const LockTask *task, const json_t *answer,
+                     HeldCommandFunc func, void *userdata, HeldCommand **ret_command) {
+        _cleanup_(held_command_freep) HeldCommand *command = g_new0(HeldCommand, 1);
+        int r = cgroup_root_find(&command->cgroup_root);
+
+        if (r < 0)
+                return r;
+        command->event = sd_event_ref(event);
+        command->bus = sd_bus_ref(bus);
+        command->task = task;
+        command->func = func;
+        command->userdata = userdata;
+        command->there = true;
+        command->id = g_strdup(json_text(answer, "id"));
+        command->token = json_integer_value(json_object_get(answer, "token"));
+        if (!held_command_take_lease(command, answer))
+                command->stop_at = 0;
+        *ret_command = g_steal_pointer(&command);
+        return 0;
+}
+
+HeldCommand *held_command_free(HeldCommand *command) {
+        if (!command)
+                return NULL;
+        command_process_free(command->process);
+        sd_event_source_disable_unref(command->attach_timer);
+        sd_event_source_disable_unref(command->lease_timer);
+        sd_event_source_disable_unref(command->stop_timer);
+        sd_event_source_disable_unref(command->kill_timer);
+        sd_event_source_disable_unref(command->leave_timer);
+        sd_bus_slot_unref(command->call);
+        sd_bus_slot_unref(command->lease);
+        sd_bus_unref(command->bus);
+        sd_event_unref(command->event);
+        g_free(command->id);
+        g_free(command->cgroup);
+        g_free(command->cgroup_root);
+        g_free(command);
+        return NULL;
+}

@@ -1,0 +1,305 @@
+/* See lock-asking.h. */
+#include "lock-asking.h"
+
+#include <string.h>
+
+#include "bus-interface.h"
+#include "exit-code.h"
+#include "json-line.h"
+#include "lock-call.h"
+#include "lock-notice.h"
+#include "options.h"
+#include "output.h"
+#include "run-view.h"
+
+#define RETRY_DELAY (500 * USEC_PER_MSEC)
+/* So long does one who waits, wait for a daemon to come back. */
+#define DAEMON_PATIENCE (10 * USEC_PER_SEC)
+
+struct LockAsking {
+        sd_event *event;
+        sd_bus *bus;
+        const LockTask *task;
+        const LockAskingFuncs *funcs;
+        void *userdata;
+        sd_bus_slot *call;
+        GPtrArray *looks; /* sd_bus_slot of Locks() */
+        unsigned n_looks; /* those that were not answered yet */
+        json_t *told;     /* their answers so far */
+        LockNotice *notice;
+        sd_event_source *give_up, *retry;
+        usec_t give_up_at, absent_since; /* CLOCK_MONOTONIC; 0: it is there */
+        bool asked;                      /* a daemon has taken our question */
+};
+
+static void lock_asking_fail(LockAsking *asking, int status) {
+        asking->funcs->on_failed(status, asking->userdata);
+}
+
+/* ---- while we wait ---- */
+
+static void lock_asking_say_waiting(void *userdata) {
+        LockAsking *asking = userdata;
+
+        if (asking->absent_since)
+                complain("waiting for jobkeeperd");
+        else
+                complain("waiting for the lock %s", asking->task->label);
+}
+
+static int lock_asking_on_locks(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        LockAsking *asking = userdata;
+        json_t *answer = lock_reply_json(reply);
+
+        if (answer)
+                (void)json_array_extend(json_object_get(asking->told, "resources"),
+                                        json_object_get(answer, "resources"));
+        json_decref(answer);
+        if (--asking->n_looks == 0 && asking->notice)
+                lock_notice_take(asking->notice, asking->told);
+        return 0;
+}
+
+static void lock_asking_look(void *userdata) {
+        LockAsking *asking = userdata;
+
+        if (asking->n_looks > 0 || asking->absent_since)
+                return;
+        g_ptr_array_set_size(asking->looks, 0);
+        json_decref(asking->told);
+        asking->told = json_pack("{s:[]}", "resources");
+        for (guint i = 0; i < asking->task->wishes->len; i++) {
+                const LockWish *wish = asking->task->wishes->pdata[i];
+                sd_bus_slot *slot = NULL;
+
+                if (lock_call(asking->bus, &slot, "Locks", LOCK_CALL_TIMEOUT, lock_asking_on_locks,
+                              asking, "s", wish->name) < 0)
+                        continue;
+                g_ptr_array_add(asking->looks, slot);
+                asking->n_looks++;
+        }
+}
+
+void lock_asking_end(LockAsking *asking) {
+        asking->notice = lock_notice_free(asking->notice);
+        asking->give_up = sd_event_source_disable_unref(asking->give_up);
+        asking->retry = sd_event_source_disable_unref(asking->retry);
+        g_ptr_array_set_size(asking->looks, 0);
+        asking->n_looks = 0;
+        asking->call = sd_bus_slot_unref(asking->call);
+}
+
+void lock_asking_daemon(LockAsking *asking, bool there, bool known) {
+        asking->absent_since = there ? 0 : clock_monotonic();
+        asking->asked = asking->asked || known;
+}
+
+static int lock_asking_on_give_up(sd_event_source *source, uint64_t usec, void *userdata) {
+        LockAsking *asking = userdata;
+
+        if (!asking->task->quiet)
+                complain("the lock %s was not free in time", asking->task->label);
+        lock_asking_fail(asking, EXIT_CODE_NOT_HELD);
+        return 0;
+}
+
+/* ---- asking ---- */
+
+static void lock_asking_not_held(LockAsking *asking, const json_t *answer) {
+        const char *state = json_text(answer, "state"), *why = json_text(answer, "why");
+
+        if (g_str_equal(state, "failed")) {
+                complain("the lock %s cannot be had: %s", asking->task->label, why);
+                lock_asking_fail(asking, EXIT_CODE_UNAVAILABLE);
+                return;
+        }
+        if (asking->task->quiet) {
+                /* the status says it */
+        } else if (g_str_equal(state, "unreachable"))
+                complain("jobkeeperd cannot use ZooKeeper%s%s", *why ? ": " : "", why);
+        else
+                complain("the lock %s was not free in time", asking->task->label);
+        lock_asking_fail(asking, EXIT_CODE_NOT_HELD);
+}
+
+static void lock_asking_ask(LockAsking *asking);
+
+static int lock_asking_on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
+        lock_asking_ask(userdata);
+        return 0;
+}
+
+/* No daemon has our question at present. */
+static void lock_asking_retry(LockAsking *asking) {
+        usec_t now = clock_monotonic();
+
+        if (asking->absent_since == 0)
+                asking->absent_since = now;
+        if (usec_sub(now, asking->absent_since) > DAEMON_PATIENCE) {
+                asking->funcs->on_absent(asking->userdata);
+                return;
+        }
+        asking->retry = sd_event_source_disable_unref(asking->retry);
+        (void)sd_event_add_time_relative(asking->event, &asking->retry, CLOCK_MONOTONIC,
+                                         RETRY_DELAY, USEC_PER_MSEC, lock_asking_on_retry, asking);
+}
+
+static void lock_asking_refused(LockAsking *asking, sd_bus_message *reply) {
+        BusOutcome outcome = lock_reply_outcome(reply);
+        bool old = sd_bus_message_is_method_error(reply, SD_BUS_ERROR_UNKNOWN_METHOD);
+
+        if (!asking->asked && outcome == BUS_DENIED && !asking->task->quiet)
+                complain("jobkeeperd holds locks for root only: this process holds the lock %s "
+                         "itself, and stops less when it is lost (see jobkeeper(1))",
+                         asking->task->label);
+        if (!asking->asked && (outcome == BUS_NO_DAEMON || outcome == BUS_DENIED || old)) {
+                asking->funcs->on_absent(asking->userdata);
+        } else if (lock_reply_is_missing(reply) || outcome == BUS_STOPPING) {
+                lock_asking_retry(asking);
+        } else if (sd_bus_message_is_method_error(reply, SD_BUS_ERROR_INVALID_ARGS)) {
+                lock_asking_fail(asking, options_error("lock", "%s", lock_reply_error(reply)));
+        } else {
+                complain("jobkeeperd refused the request: %s", lock_reply_error(reply));
+                lock_asking_fail(asking, EXIT_CODE_UNAVAILABLE);
+        }
+}
+
+static int lock_asking_on_acquired(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        LockAsking *asking = userdata;
+        json_t *answer = lock_reply_json(reply);
+
+        asking->asked = asking->asked || answer || lock_reply_outcome(reply) == BUS_STOPPING;
+        if (!answer)
+                lock_asking_refused(asking, reply);
+        else if (g_str_equal(json_text(answer, "state"), "held"))
+                asking->funcs->on_held(answer, asking->userdata);
+        else
+                lock_asking_not_held(asking, answer);
+        json_decref(answer);
+        return 0;
+}
+
+static json_t *wishes_to_json(const LockTask *task) {
+        json_t *resources = json_array();
+
+        for (guint i = 0; i < task->wishes->len; i++) {
+                const LockWish *wish = task->wishes->pdata[i];
+                json_t *resource = json_object();
+
+                json_object_set_new(resource, "resource", json_string(wish->name));
+                json_object_set_new(resource, "shared", json_boolean(wish->mode == LOCK_SHARED));
+                if (wish->slots)
+                        json_object_set_new(resource, "slots", json_integer(wish->slots));
+                if (wish->naming)
+                        json_object_set_new(resource, "naming", json_string(wish->naming));
+                json_array_append_new(resources, resource);
+        }
+        return resources;
+}
+
+static char *lock_asking_request(const LockAsking *asking) {
+        const LockTask *task = asking->task;
+        g_autofree char *who = lock_task_payload(task, NULL);
+        json_t *request = json_object();
+
+        json_object_set_new(request, "resources", wishes_to_json(task));
+        if (task->timeout == 0)
+                json_object_set_new(request, "wait", json_integer(0));
+        else if (asking->give_up_at != USEC_INFINITY)
+                json_object_set_new(
+                    request, "wait",
+                    json_real((double)MAX(usec_sub(asking->give_up_at, clock_monotonic()), 1) /
+                              (double)USEC_PER_SEC));
+        json_object_set_new(request, "go_on", json_boolean(task->go_on));
+        json_object_set_new(request, "who", json_loads(who, 0, NULL));
+        return json_line_dump(request);
+}
+
+static void lock_asking_ask(LockAsking *asking) {
+        g_autofree char *request = lock_asking_request(asking);
+
+        if (lock_call(asking->bus, &asking->call, "AcquireLock", USEC_INFINITY,
+                      lock_asking_on_acquired, asking, "s", request) >= 0)
+                return;
+        if (asking->asked)
+                lock_asking_fail(asking, EXIT_CODE_UNAVAILABLE);
+        else
+                asking->funcs->on_absent(asking->userdata);
+}
+
+/* The daemon will have our child moved by its number, which must mean the same process to it as to
+ * us: in a container with a bus from outside it does not. The bus knows our number outside. */
+static int lock_asking_on_own_pid(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        LockAsking *asking = userdata;
+        uint32_t pid = 0;
+
+        if (!sd_bus_message_is_method_error(reply, NULL) &&
+            sd_bus_message_read(reply, "u", &pid) >= 0 && (pid_t)pid == getpid())
+                lock_asking_ask(asking);
+        else
+                asking->funcs->on_absent(asking->userdata);
+        return 0;
+}
+
+int lock_asking_begin(LockAsking *asking) {
+        const char *name = NULL;
+        int r = sd_bus_get_unique_name(asking->bus, &name);
+
+        if (r < 0)
+                return r;
+        return sd_bus_call_method_async(asking->bus, &asking->call, "org.freedesktop.DBus",
+                                        "/org/freedesktop/DBus", "org.freedesktop.DBus",
+                                        "GetConnectionUnixProcessID", lock_asking_on_own_pid,
+                                        asking, "s", name);
+}
+
+/* The daemon keeps to the time limit, and its answer tells why the lock was not had; this is for a
+ * daemon that does not answer. A try is as long as the daemon's own patience with its connection.
+ */
+static int lock_asking_limit(LockAsking *asking) {
+        usec_t slack = (asking->task->timeout ? 1 : 10) * USEC_PER_SEC;
+
+        if (asking->give_up_at == USEC_INFINITY)
+                return 0;
+        return sd_event_add_time(asking->event, &asking->give_up, CLOCK_MONOTONIC,
+                                 usec_add(asking->give_up_at, slack), USEC_PER_MSEC,
+                                 lock_asking_on_give_up, asking);
+}
+
+static void lock_asking_free_slot(void *slot) {
+        sd_bus_slot_unref(slot);
+}
+
+int lock_asking_new(sd_event *event, sd_bus *bus, const LockTask *task, usec_t give_up_at,
+                    const LockAskingFuncs *funcs, void *userdata, LockAsking **ret_asking) {
+        static const LockNoticeFuncs notice_funcs = {lock_asking_say_waiting, lock_asking_look};
+        _cleanup_(lock_asking_freep) LockAsking *asking = g_new0(LockAsking, 1);
+        int r;
+
+        asking->event = sd_event_ref(event);
+        asking->bus = sd_bus_ref(bus);
+        asking->task = task;
+        asking->give_up_at = give_up_at;
+        asking->funcs = funcs;
+        asking->userdata = userdata;
+        asking->looks = g_ptr_array_new_with_free_func(lock_asking_free_slot);
+        r = lock_asking_limit(asking);
+        if (r >= 0)
+                r = lock_notice_new(event, task, &notice_funcs, asking, &asking->notice);
+        if (r < 0)
+                return r;
+        *ret_asking = g_steal_pointer(&asking);
+        return 0;
+}
+
+LockAsking *lock_asking_free(LockAsking *asking) {
+        if (!asking)
+                return NULL;
+        lock_asking_end(asking);
+        g_ptr_array_unref(asking->looks);
+        json_decref(asking->told);
+        sd_bus_unref(asking->bus);
+        sd_event_unref(asking->event);
+        g_free(asking);
+        return NULL;
+}
