@@ -32,7 +32,7 @@ typedef struct OwnLook {
         json_t *report;
 } OwnLook;
 
-static void on_look(LockLook *look, int error, json_t *report, void *userdata) {
+static void own_look_on_report(LockLook *look, int error, json_t *report, void *userdata) {
         OwnLook *own = userdata;
 
         own->look = lock_look_free(own->look);
@@ -44,18 +44,18 @@ static void on_look(LockLook *look, int error, json_t *report, void *userdata) {
         session_close(own->session);
 }
 
-static void on_session(Session *session, SessionEvent event, void *userdata) {
+static void own_look_on_session(Session *session, SessionEvent event, void *userdata) {
         OwnLook *own = userdata;
 
         if (event == SESSION_EVENT_CLOSED)
                 (void)sd_event_exit(own->event, 0);
         else if (event == SESSION_EVENT_CONNECTED && !own->look && !own->report &&
-                 lock_look_new(session, own->config, own->resource, geteuid() == 0, on_look, own,
-                               &own->look) < 0)
+                 lock_look_new(session, own->config, own->resource, geteuid() == 0,
+                               own_look_on_report, own, &own->look) < 0)
                 session_close(session);
 }
 
-static int on_late(sd_event_source *source, uint64_t usec, void *userdata) {
+static int own_look_on_late(sd_event_source *source, uint64_t usec, void *userdata) {
         OwnLook *own = userdata;
         const char *fault = session_fault(own->session);
 
@@ -69,9 +69,10 @@ static int look_and_wait(OwnLook *own) {
 
         if (r >= 0)
                 r = sd_event_add_time_relative(own->event, NULL, CLOCK_MONOTONIC, LOOK_MAX,
-                                               USEC_PER_MSEC, on_late, own);
+                                               USEC_PER_MSEC, own_look_on_late, own);
         if (r >= 0)
-                r = lock_session_new(own->event, own->config, on_session, own, &own->session);
+                r = lock_session_new(own->event, own->config, own_look_on_session, own,
+                                     &own->session);
         return r < 0 ? r : sd_event_loop(own->event);
 }
 

@@ -18,14 +18,14 @@ struct LockNotice {
         sd_event_source *note, *ask;
 };
 
-static int on_note(sd_event_source *source, uint64_t usec, void *userdata) {
+static int lock_notice_on_note(sd_event_source *source, uint64_t usec, void *userdata) {
         LockNotice *notice = userdata;
 
         notice->funcs.say(notice->userdata);
         return 0;
 }
 
-static int on_ask(sd_event_source *source, uint64_t usec, void *userdata) {
+static int lock_notice_on_ask(sd_event_source *source, uint64_t usec, void *userdata) {
         LockNotice *notice = userdata;
         int r = sd_event_source_set_time_relative(source, ASK_PERIOD);
 
@@ -46,10 +46,10 @@ int lock_notice_new(sd_event *event, const LockTask *task, const LockNoticeFuncs
         notice->told = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         if (!task->quiet && task->timeout > 0) /* a try does not wait, so it does not say so */
                 r = sd_event_add_time_relative(event, &notice->note, CLOCK_MONOTONIC, NOTE_AFTER,
-                                               USEC_PER_MSEC, on_note, notice);
+                                               USEC_PER_MSEC, lock_notice_on_note, notice);
         if (r >= 0 && task->verbose)
                 r = sd_event_add_time_relative(event, &notice->ask, CLOCK_MONOTONIC, ASK_FIRST,
-                                               USEC_PER_MSEC, on_ask, notice);
+                                               USEC_PER_MSEC, lock_notice_on_ask, notice);
         if (r >= 0)
                 *ret_notice = g_steal_pointer(&notice);
         return r;

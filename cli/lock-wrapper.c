@@ -79,7 +79,7 @@ static void wrapper_not_acquired(LockWrapper *wrapper) {
         wrapper_finish(wrapper, EXIT_CODE_NOT_HELD);
 }
 
-static void on_command_ended(CommandProcess *process, int status, void *userdata) {
+static void wrapper_on_command_ended(CommandProcess *process, int status, void *userdata) {
         LockWrapper *wrapper = userdata;
 
         if (wrapper->stopping)
@@ -93,7 +93,7 @@ static void wrapper_start_command(LockWrapper *wrapper) {
         g_auto(GStrv) environment =
             lock_task_environment(wrapper->task, lock_set_fencing_token(wrapper->set));
         int r = command_process_start(wrapper->event, argv, environment, wrapper->task->inheritance,
-                                      on_command_ended, wrapper, &wrapper->process);
+                                      wrapper_on_command_ended, wrapper, &wrapper->process);
 
         if (r >= 0)
                 return;
@@ -136,7 +136,7 @@ static void wrapper_held(LockWrapper *wrapper) {
         wrapper_start_command(wrapper);
 }
 
-static void on_lock_event(LockSet *set, LockEvent event, void *userdata) {
+static void wrapper_on_lock_event(LockSet *set, LockEvent event, void *userdata) {
         LockWrapper *wrapper = userdata;
 
         switch (event) {
@@ -187,7 +187,7 @@ static void wrapper_acquire(LockWrapper *wrapper) {
         parent = path_locks(wrapper->config->root);
         options.parent = parent;
         r = lock_set_acquire(wrapper->session, wrapper->requests, wrapper->task->wishes->len,
-                             &options, on_lock_event, wrapper, &wrapper->set);
+                             &options, wrapper_on_lock_event, wrapper, &wrapper->set);
         if (r >= 0 || r == -ENOTCONN)
                 return;
         complain("cannot queue for the lock %s: %s", wrapper->task->label, g_strerror(-r));
@@ -201,7 +201,7 @@ static void wrapper_fault(LockWrapper *wrapper) {
         complain("%s, retrying", session_fault(wrapper->session));
 }
 
-static void on_session_event(Session *session, SessionEvent event, void *userdata) {
+static void wrapper_on_session_event(Session *session, SessionEvent event, void *userdata) {
         LockWrapper *wrapper = userdata;
 
         switch (event) {
@@ -230,7 +230,8 @@ static void on_session_event(Session *session, SessionEvent event, void *userdat
         }
 }
 
-static int on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata) {
+static int wrapper_on_signal(sd_event_source *source, const struct signalfd_siginfo *info,
+                             void *userdata) {
         LockWrapper *wrapper = userdata;
         int signal = (int)info->ssi_signo;
 
@@ -244,7 +245,7 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
         return 0;
 }
 
-static void say_waiting(void *userdata) {
+static void wrapper_say_waiting(void *userdata) {
         LockWrapper *wrapper = userdata;
         size_t before = 0;
 
@@ -258,7 +259,7 @@ static void say_waiting(void *userdata) {
         complain("waiting for the lock %s, %zu ahead in the queue", wrapper->task->label, before);
 }
 
-static void on_survey(LockSurvey *survey, int error, void *userdata) {
+static void wrapper_on_survey(LockSurvey *survey, int error, void *userdata) {
         LockWrapper *wrapper = userdata;
         json_t *report = NULL;
 
@@ -271,7 +272,7 @@ static void on_survey(LockSurvey *survey, int error, void *userdata) {
         wrapper->survey = lock_survey_free(wrapper->survey);
 }
 
-static void ask_who_holds(void *userdata) {
+static void wrapper_ask_who_holds(void *userdata) {
         LockWrapper *wrapper = userdata;
         g_autofree char *parent = path_locks(wrapper->config->root);
         guint n = wrapper->task->wishes->len;
@@ -281,19 +282,19 @@ static void ask_who_holds(void *userdata) {
                 return;
         for (guint i = 0; i < n; i++)
                 places[i] = (LockPlace){wrapper->requests[i].resource, wrapper->requests[i].path};
-        (void)lock_survey_new(wrapper->session, parent, NULL, places, n, on_survey, wrapper,
+        (void)lock_survey_new(wrapper->session, parent, NULL, places, n, wrapper_on_survey, wrapper,
                               &wrapper->survey);
 }
 
 /* A LockSet has a time limit of its own, but not a try, which may wait for a server that does not
  * answer, nor the time without a place in the queue. */
-static int on_give_up(sd_event_source *source, uint64_t usec, void *userdata) {
+static int wrapper_on_give_up(sd_event_source *source, uint64_t usec, void *userdata) {
         wrapper_not_acquired(userdata);
         return 0;
 }
 
 static int wrapper_timers(LockWrapper *wrapper) {
-        static const LockNoticeFuncs funcs = {say_waiting, ask_who_holds};
+        static const LockNoticeFuncs funcs = {wrapper_say_waiting, wrapper_ask_who_holds};
         usec_t timeout = wrapper->task->timeout ? wrapper->task->timeout : TRY_CONNECT_MAX;
         int r = lock_notice_new(wrapper->event, wrapper->task, &funcs, wrapper, &wrapper->notice);
 
@@ -301,19 +302,19 @@ static int wrapper_timers(LockWrapper *wrapper) {
         if (r < 0 || wrapper->give_up_at == USEC_INFINITY)
                 return r;
         return sd_event_add_time(wrapper->event, &wrapper->give_up_timer, CLOCK_MONOTONIC,
-                                 wrapper->give_up_at, USEC_PER_MSEC, on_give_up, wrapper);
+                                 wrapper->give_up_at, USEC_PER_MSEC, wrapper_on_give_up, wrapper);
 }
 
 static int wrapper_prepare(LockWrapper *wrapper) {
         int r = sd_event_new(&wrapper->event);
 
         for (const int *signal = lock_task_signals; *signal && r >= 0; signal++)
-                r = sd_event_add_signal(wrapper->event, NULL, *signal, on_signal, wrapper);
+                r = sd_event_add_signal(wrapper->event, NULL, *signal, wrapper_on_signal, wrapper);
         if (r >= 0)
                 r = wrapper_timers(wrapper);
         if (r >= 0)
-                r = lock_session_new(wrapper->event, wrapper->config, on_session_event, wrapper,
-                                     &wrapper->session);
+                r = lock_session_new(wrapper->event, wrapper->config, wrapper_on_session_event,
+                                     wrapper, &wrapper->session);
         return r;
 }
 
