@@ -19,6 +19,15 @@
 /* So long may giving back take, a restart of the daemon included. */
 #define RELEASE_PATIENCE (5 * USEC_PER_SEC)
 
+typedef enum HeldPhase {
+        HELD_WAITS,   /* the process is at its gate */
+        HELD_RUNS,    /* the command is executed under the lock */
+        HELD_RUNS_ON, /* the lock is lost, and the command was to go on */
+        HELD_STOPS,   /* it was told to stop */
+        HELD_KILLED,
+        HELD_OVER, /* there is no command any more */
+} HeldPhase;
+
 struct HeldCommand {
         sd_event *event;
         sd_bus *bus;
@@ -34,8 +43,7 @@ struct HeldCommand {
         int64_t token;
         int status;
         bool there; /* the daemon */
-        bool executing, stopping, killed, finished;
-        bool lost; /* the command goes on without the lock */
+        HeldPhase phase;
 };
 
 /* ---- the end ---- */
@@ -68,19 +76,19 @@ static void held_command_release(HeldCommand *command) {
                 held_command_leave(command, 0);
 }
 
-/* What we hold is given back first. A lock that was lost is the daemon's to end. */
-static void held_command_finish(HeldCommand *command, int status) {
-        if (command->finished)
+/* A lock that was lost is the daemon's to end; one that we have is given back first. */
+static void held_command_finish(HeldCommand *command, int status, bool give_back) {
+        if (command->phase == HELD_OVER)
                 return;
-        command->finished = true;
+        command->phase = HELD_OVER;
         command->status = status;
         command->attach_timer = sd_event_source_disable_unref(command->attach_timer);
         command->lease_timer = sd_event_source_disable_unref(command->lease_timer);
         command->stop_timer = sd_event_source_disable_unref(command->stop_timer);
         command->kill_timer = sd_event_source_disable_unref(command->kill_timer);
         command->process = command_process_free(command->process);
-        held_command_leave(command, command->stopping ? 0 : RELEASE_PATIENCE);
-        if (!command->stopping)
+        held_command_leave(command, give_back ? RELEASE_PATIENCE : 0);
+        if (give_back)
                 held_command_release(command);
 }
 
@@ -95,35 +103,35 @@ static void held_command_kill(HeldCommand *command, int signal) {
 
 /* The lock ends before the command. `signal` 0: the daemon stops it. */
 static void held_command_stop(HeldCommand *command, int signal, const char *why) {
-        if (command->finished || command->killed || (command->task->go_on && command->executing))
+        if (command->phase >= HELD_KILLED || command->phase == HELD_RUNS_ON ||
+            (command->phase == HELD_RUNS && command->task->go_on))
                 return;
-        if (!command->stopping || signal == SIGKILL)
+        if (command->phase != HELD_STOPS || signal == SIGKILL)
                 complain("%s: %s the command", why, signal == SIGKILL ? "killing" : "stopping");
-        command->stopping = true;
-        command->killed = signal == SIGKILL;
-        if (!command->executing) {
-                held_command_finish(command, EXIT_CODE_NOT_HELD);
+        if (command->phase == HELD_WAITS) {
+                held_command_finish(command, EXIT_CODE_NOT_HELD, false);
                 return;
         }
+        command->phase = signal == SIGKILL ? HELD_KILLED : HELD_STOPS;
         if (signal)
                 held_command_kill(command, signal);
 }
 
 static void held_command_lost(HeldCommand *command, const char *why) {
-        if (!command->task->go_on || !command->executing) {
+        if (!command->task->go_on || command->phase == HELD_WAITS) {
                 held_command_stop(command, SIGKILL, why);
                 return;
         }
-        if (!command->lost && !command->finished)
-                complain("%s: the command continues without the lock %s", why,
-                         command->task->label);
-        command->lost = true;
+        if (command->phase != HELD_RUNS)
+                return;
+        complain("%s: the command continues without the lock %s", why, command->task->label);
+        command->phase = HELD_RUNS_ON;
 }
 
 static int held_command_on_stop_time(sd_event_source *source, uint64_t usec, void *userdata) {
         HeldCommand *command = userdata;
 
-        if (!command->stopping)
+        if (command->phase < HELD_STOPS)
                 held_command_stop(command, SIGTERM,
                                   command->there ? "jobkeeperd cannot keep the lock"
                                                  : "jobkeeperd is not there");
@@ -179,7 +187,7 @@ static int held_command_on_lease(sd_bus_message *reply, void *userdata, sd_bus_e
         json_t *answer = lock_reply_json(reply);
 
         command->lease = sd_bus_slot_unref(command->lease);
-        if (answer && !command->stopping)
+        if (answer && command->phase < HELD_STOPS)
                 (void)held_command_take_lease(command, answer);
         else if (!answer && lock_reply_outcome(reply) == BUS_NO_SUCH_LOCK)
                 held_command_lost(command, "jobkeeperd no longer knows the lock");
@@ -202,28 +210,31 @@ static int held_command_on_lease_timer(sd_event_source *source, uint64_t usec, v
 
 static void held_command_on_ended(CommandProcess *process, int status, void *userdata) {
         HeldCommand *command = userdata;
+        bool stopped = command->phase == HELD_STOPS || command->phase == HELD_KILLED;
 
-        if (command->stopping)
+        if (stopped)
                 held_command_kill(command, SIGKILL); /* what it has left behind */
-        held_command_finish(command, command->stopping ? EXIT_CODE_NOT_HELD : status);
+        held_command_finish(command, stopped ? EXIT_CODE_NOT_HELD : status, !stopped);
 }
 
 static void held_command_execute(HeldCommand *command) {
         int r = 0;
 
         /* We may have been stopped ourselves while the answer came. */
-        if (command->stopping || command->stop_at <= clock_boottime()) {
+        if (command->stop_at <= clock_boottime()) {
                 held_command_stop(command, SIGKILL, "the lock can no longer be guaranteed");
                 return;
         }
         command->attach_timer = sd_event_source_disable_unref(command->attach_timer);
         r = command_process_execute(command->process, command->event, held_command_on_ended,
                                     command);
-        command->executing = r >= 0;
-        if (r >= 0)
+        if (r >= 0) {
+                command->phase = HELD_RUNS;
                 return;
+        }
         complain("cannot execute %s: %s", command->task->argv[0], g_strerror(-r));
-        held_command_finish(command, r == -ENOENT ? EXIT_CODE_NOT_FOUND : EXIT_CODE_CANNOT_EXECUTE);
+        held_command_finish(command, r == -ENOENT ? EXIT_CODE_NOT_FOUND : EXIT_CODE_CANNOT_EXECUTE,
+                            true);
 }
 
 /* What we are going to kill must be our own scope, whoever says what. */
@@ -238,17 +249,19 @@ static int held_command_on_attached(sd_bus_message *reply, void *userdata, sd_bu
         HeldCommand *command = userdata;
         json_t *answer = lock_reply_json(reply);
 
-        if (answer) {
+        if (command->phase != HELD_WAITS) {
+                /* it is over */
+        } else if (answer) {
                 held_command_take_cgroup(command, json_text(answer, "cgroup"));
-                json_decref(answer);
                 held_command_execute(command);
         } else if (lock_reply_outcome(reply) == BUS_NO_SUCH_LOCK)
                 held_command_stop(command, SIGKILL, "the lock is lost");
         else if (!lock_reply_is_missing(reply)) {
                 complain("cannot move the command to a scope of its own: %s",
                          lock_reply_error(reply));
-                held_command_finish(command, EXIT_CODE_UNAVAILABLE);
+                held_command_finish(command, EXIT_CODE_UNAVAILABLE, true);
         }
+        json_decref(answer);
         return 0;
 }
 
@@ -260,7 +273,7 @@ static void held_command_attach(HeldCommand *command) {
 
 static int held_command_on_not_attached(sd_event_source *source, uint64_t usec, void *userdata) {
         complain("moving the command to a scope of its own timed out");
-        held_command_finish(userdata, EXIT_CODE_UNAVAILABLE);
+        held_command_finish(userdata, EXIT_CODE_UNAVAILABLE, true);
         return 0;
 }
 
@@ -284,7 +297,7 @@ void held_command_begin(HeldCommand *command) {
         int r;
 
         if (command->stop_at == 0) {
-                held_command_finish(command, EXIT_CODE_NOT_HELD);
+                held_command_finish(command, EXIT_CODE_NOT_HELD, true);
                 return;
         }
         r = held_command_prepare(command);
@@ -293,7 +306,7 @@ void held_command_begin(HeldCommand *command) {
                 return;
         }
         complain("cannot make a process: %s", g_strerror(-r));
-        held_command_finish(command, EXIT_CODE_FAILED);
+        held_command_finish(command, EXIT_CODE_FAILED, true);
 }
 
 /* ---- the daemon's going and coming ---- */
@@ -304,11 +317,11 @@ static int held_command_on_adopted(sd_bus_message *reply, void *userdata, sd_bus
 
         if (!answer && !lock_reply_is_missing(reply))
                 held_command_lost(command, "jobkeeperd came back without the lock");
-        else if (answer && command->finished)
+        else if (answer && command->phase == HELD_OVER)
                 held_command_release(command);
-        else if (answer && !command->stopping) {
+        else if (answer && command->phase < HELD_STOPS) {
                 (void)held_command_take_lease(command, answer);
-                if (command->process && !command->executing)
+                if (command->phase == HELD_WAITS)
                         held_command_attach(command);
         }
         json_decref(answer);
@@ -325,12 +338,12 @@ void held_command_daemon(HeldCommand *command, bool there) {
 }
 
 void held_command_signal(HeldCommand *command, int signal) {
-        if (command->finished)
+        if (command->phase == HELD_OVER)
                 held_command_leave(command, 0); /* impatient while we tidy up */
-        else if (command->executing)
-                command_process_signal(command->process, signal);
+        else if (command->phase == HELD_WAITS)
+                held_command_finish(command, EXIT_CODE_SIGNAL + signal, true);
         else
-                held_command_finish(command, EXIT_CODE_SIGNAL + signal);
+                command_process_signal(command->process, signal);
 }
 
 int held_command_new(sd_event *event, sd_bus *bus, const LockTask *task, const json_t *answer,
