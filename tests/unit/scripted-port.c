@@ -9,6 +9,9 @@
 GPtrArray *ports;
 int connect_error;
 unsigned n_requests;
+SessionProbe *port_probe;
+unsigned n_probes;
+bool port_probe_waits;
 int64_t last_session = 0x1000;
 bool port_attaches;
 void (*port_freed)(const Zk *zk);
@@ -16,20 +19,19 @@ void (*port_freed)(const Zk *zk);
 /* Calls and watches of ports that are freed: who made them may free them later. */
 static GPtrArray *remains;
 
-/* Nor is the servers' tick asked for: that would be a second port. */
 int session_probe_begin(SessionProbe *probe, const char *server, const char *auth, usec_t tick_time,
                         usec_t left) {
-        (void)probe;
         (void)server;
         (void)auth;
         (void)tick_time;
         (void)left;
+        port_probe = probe;
+        n_probes++;
         return 0;
 }
 
 bool session_probe_waits(const SessionProbe *probe) {
-        (void)probe;
-        return false;
+        return probe == port_probe && port_probe_waits;
 }
 
 void session_probe_init(SessionProbe *probe, sd_event *event, SessionProbeFunc func,
@@ -38,7 +40,8 @@ void session_probe_init(SessionProbe *probe, sd_event *event, SessionProbeFunc f
 }
 
 void session_probe_end(SessionProbe *probe) {
-        (void)probe;
+        if (probe == port_probe)
+                port_probe = NULL;
 }
 
 void call_clear(ZkCall *call) {

@@ -6,6 +6,7 @@
 #include <glib.h>
 #include <string.h>
 
+#include "session-probe.h"
 #include "zk.h"
 
 typedef enum Request {
@@ -60,6 +61,11 @@ struct Zk {
 extern GPtrArray *ports;  /* of Zk, those that are not freed, the newest last */
 extern int connect_error; /* what zk_connect() returns instead, while it is not 0 */
 extern unsigned n_requests;
+/* Nor is the servers' tick asked for, which would be a second port: this is who asked last, and
+ * while `port_probe_waits` he is told that the answer is awaited. */
+extern SessionProbe *port_probe;
+extern unsigned n_probes;
+extern bool port_probe_waits;
 extern int64_t last_session;
 extern bool
     port_attaches; /* a session that somebody wants to attach to lives; otherwise it is over */

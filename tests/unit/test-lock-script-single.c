@@ -344,3 +344,17 @@ Test(lock_script_single, a_node_that_is_made_after_its_set_was_lost_is_deleted) 
         cr_assert(is_deleted(&script, data), "it stays as long as the session");
         script_close(&script);
 }
+
+/* An administrator was quicker than the list that was to confirm it. */
+Test(lock_script_single, who_is_not_in_the_list_that_confirms_it_has_lost_it) {
+        Script script = {0};
+
+        script_open(&script);
+        script_ask(&script, single);
+        port_reply(expect(&script, REQUEST_CREATE),
+                   (ZkReply){.code = ZK_OK, .path = NODE, .stat = own_stat()});
+        port_reply(expect(&script, REQUEST_LIST), list_of((const char *const[]){NULL}));
+        script_await(&script, LOCK_EVENT_LOST);
+        cr_assert_eq(script.events[LOCK_EVENT_HELD], 0);
+        script_close(&script);
+}

@@ -232,6 +232,87 @@ Test(session_script, what_cannot_even_begin_to_connect_tries_again) {
         life_close(&life);
 }
 
+/* The server says how long the least session timeout is that it grants. */
+static void answer_probe(usec_t least_timeout) {
+        SessionProbe *asked = port_probe;
+
+        cr_assert_not_null(asked, "nothing is asked");
+        port_probe_waits = false;
+        asked->func(least_timeout, asked->userdata);
+}
+
+Test(session_script, no_heartbeat_counts_before_the_tick_is_known) {
+        Life life = {0};
+
+        port_probe_waits = true;
+        cr_assert_eq(life_new(&life, &rule, LONG), 0);
+        port_tell(newest_port(), ZK_STATE_CONNECTED);
+        answer_beat(&life, REQUEST_MULTI);
+        answer_beat(&life, REQUEST_SYNC);
+        cr_assert_eq(life.events[SESSION_EVENT_CONNECTED], 0);
+        cr_assert_eq(session_held_until(life.session), 0);
+        answer_probe(8 * TICK);
+        answer_beat(&life, REQUEST_SYNC);
+        cr_assert_eq(life.events[SESSION_EVENT_CONNECTED], 1);
+        cr_assert_leq(session_held_until(life.session), clock_boottime() + LONG - 4 * TICK);
+        life_close(&life);
+}
+
+Test(session_script, each_connection_asks_and_a_longer_tick_counts_at_once) {
+        Life life = {0};
+        usec_t before;
+
+        life_open(&life, LONG);
+        cr_assert_eq(n_probes, 1);
+        before = session_held_until(life.session);
+        port_probe_waits = true;
+        reconnect(LONG);
+        cr_assert_eq(n_probes, 2);
+        answer_beat(&life, REQUEST_MULTI);
+        cr_assert_eq(session_held_until(life.session), before, "its worth is not known yet");
+        cr_assert_eq(life.events[SESSION_EVENT_RESUMED], 0);
+        answer_probe(8 * TICK);
+        cr_assert_eq(session_held_until(life.session), before - 3 * TICK);
+        answer_beat(&life, REQUEST_SYNC);
+        cr_assert_eq(life.events[SESSION_EVENT_RESUMED], 1);
+        life_close(&life);
+}
+
+/* Other servers of the ensemble may still have the longer one. */
+Test(session_script, a_shorter_tick_or_none_at_a_reconnection_changes_nothing) {
+        static const usec_t answers[] = {2 * TICK, 0};
+        Life life = {0};
+        usec_t before;
+
+        life_open(&life, LONG);
+        port_probe_waits = true;
+        reconnect(LONG);
+        answer_probe(8 * TICK);
+        answer_beat(&life, REQUEST_MULTI);
+        for (size_t i = 0; i < G_N_ELEMENTS(answers); i++) {
+                port_probe_waits = true;
+                reconnect(LONG);
+                before = session_held_until(life.session);
+                answer_probe(answers[i]);
+                cr_assert_eq(session_held_until(life.session), before);
+                answer_beat(&life, REQUEST_MULTI);
+                cr_assert_leq(session_held_until(life.session), clock_boottime() + LONG - 4 * TICK);
+        }
+        life_close(&life);
+}
+
+Test(session_script, a_tick_without_room_at_a_reconnection_ends_the_session) {
+        Life life = {0};
+
+        life_open(&life, LONG);
+        port_probe_waits = true;
+        reconnect(LONG);
+        answer_probe(2 * LONG);
+        cr_assert_eq(life.events[SESSION_EVENT_LOST], 1);
+        cr_assert_eq(life.events[SESSION_EVENT_FAULT], 1);
+        life_close(&life);
+}
+
 static void leave(Session *session, SessionEvent event, void *userdata) {
         SessionListener **listener = userdata;
 
