@@ -698,32 +698,13 @@ static int open_session(Coordinator *coordinator) {
 
 /* ---- what the parts below ask for ---- */
 
-static const Ledger *settler_known(const char *job, int32_t *ret_version, void *userdata) {
-        const Coordinator *coordinator = userdata;
-        const ScheduledJob *found = g_hash_table_lookup(coordinator->jobs, job);
-
-        return found ? scheduled_job_ledger(found, ret_version) : NULL;
-}
-
-static void settler_update(const char *job, Ledger *ledger, int32_t version, void *userdata) {
-        const Coordinator *coordinator = userdata;
-        ScheduledJob *found = g_hash_table_lookup(coordinator->jobs, job);
-
-        if (found)
-                scheduled_job_set_ledger(found, ledger, version);
-        else
-                ledger_free(ledger);
-}
-
 static Settler *new_settler(Coordinator *coordinator) {
-        static const SettlerLedgers ledgers = {settler_known, settler_update};
         Settler *settler = g_new(Settler, 1);
 
         *settler = (Settler){.node = coordinator->node,
                              .jobset = coordinator->jobset,
                              .pruner = coordinator->pruner,
-                             .ledgers = &ledgers,
-                             .userdata = coordinator};
+                             .ledgers = coordinator->ledgers};
         return settler;
 }
 
@@ -827,6 +808,7 @@ int coordinator_new(sd_event *event, const CoordinatorOptions *options,
             node_new(event, options->runtime_dir, options->state_dir, on_skew, coordinator);
         coordinator->directories = job_directories(options->prefix);
         coordinator->jobset = jobset_new();
+        coordinator->ledgers = ledger_cache_new();
         coordinator->jobs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, destroy_job);
         coordinator->withdrawals = withdrawals_new(coordinator);
         coordinator->away = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
@@ -863,6 +845,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         requests_free(coordinator->requests);
         orphans_free(coordinator->orphans);
         g_free(coordinator->settler);
+        ledger_cache_free(coordinator->ledgers);
         pruner_free(coordinator->pruner);
         housekeeping_free(coordinator->housekeeping);
         leftovers_free(coordinator->leftovers);

@@ -52,6 +52,7 @@ typedef struct Fitness Fitness;
 typedef struct Gate Gate;
 typedef struct Housekeeping Housekeeping;
 typedef struct JobLoader JobLoader;
+typedef struct LedgerCache LedgerCache;
 typedef struct Leftovers Leftovers;
 typedef struct Members Members;
 typedef struct Orphans Orphans;
@@ -85,9 +86,10 @@ struct Coordinator {
 
         JobSet *jobset;
         GHashTable *jobs; /* name → ScheduledJob */
-        Runs *runs;       /* claimed by us and not settled yet */
-        Places *places;   /* of max-runs */
-        Gate *gate;       /* what keeps us from beginning anything, for the others */
+        LedgerCache *ledgers;
+        Runs *runs;     /* claimed by us and not settled yet */
+        Places *places; /* of max-runs */
+        Gate *gate;     /* what keeps us from beginning anything, for the others */
         DigestMemory *digests;
         Fitness *fitness;
 

@@ -83,7 +83,7 @@ static void on_claim(ClaimOutcome outcome, void *userdata) {
                 return;
         case CLAIM_OVER:
                 job_claim_release(job);
-                job->ledger = ledger_free(job->ledger);
+                scheduled_job_forget_ledger(job);
                 scheduled_job_operation_over(job);
                 /* It may have been done after all: whatever stands open under our name is looked
                  * at. */
@@ -118,7 +118,7 @@ static bool is_still_ending(const ScheduledJob *job) {
         for (guint i = 0; i < runs->len; i++) {
                 const Run *run = runs->pdata[i];
                 if (run->phase < RUN_PHASE_SETTLING && strcmp(run->record->job, job->name) == 0 &&
-                    !ledger_find_run(job->ledger, run->record->run))
+                    !ledger_find_run(scheduled_job_ledger(job), run->record->run))
                         return true;
         }
         return false;
@@ -132,7 +132,7 @@ void job_claim_begin(ScheduledJob *job) {
             job->request ? path_request(coordinator->config->root, run) : NULL;
         RunRecord *record = run_record_for_claim(coordinator->node, job->name, run,
                                                  job->request ? 0 : job->tick, 1);
-        Ledger *next = ledger_copy(job->ledger);
+        Ledger *next = ledger_copy(scheduled_job_ledger(job));
         int r = is_still_ending(job) ? -EBUSY : ledger_claim(next, record);
 
         if (r == -EBUSY)
@@ -141,8 +141,9 @@ void job_claim_begin(ScheduledJob *job) {
                 record->who = g_strdup(job->request->who);
         if (r == 0)
                 r = claim_start(coordinator->node, coordinator->tree, record, next,
-                                job->ledger_version, job->locks ? lock_set_paths(job->locks) : NULL,
-                                request_path, on_claim, job, &job->claim);
+                                scheduled_job_ledger_version(job),
+                                job->locks ? lock_set_paths(job->locks) : NULL, request_path,
+                                on_claim, job, &job->claim);
         if (r < 0) {
                 run_record_free(record);
                 ledger_free(next);
@@ -178,7 +179,8 @@ void job_claim_timed_out(ScheduledJob *job) {
                 job_ledger_refuse_request(job, job->request, skip.why);
         } else if (!job->ledger_read && job->read_call) {
                 job->late = true;
-        } else if (job->ledger && !ledger_is_decided(job->ledger, job->tick)) {
+        } else if (scheduled_job_ledger(job) &&
+                   !ledger_is_decided(scheduled_job_ledger(job), job->tick)) {
                 job_ledger_write_skips(job, &skip, 1);
         } else {
                 scheduled_job_operation_over(job);

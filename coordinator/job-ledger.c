@@ -45,7 +45,7 @@ static void write_succeeded(ScheduledJob *job, const ZkReply *reply) {
         if (job->next_ledger)
                 scheduled_job_set_ledger(job, g_steal_pointer(&job->next_ledger), version);
         if (job->reread)
-                job->ledger = ledger_free(job->ledger);
+                scheduled_job_forget_ledger(job);
         if (job->remember)
                 digest_memory_set(job->coordinator->digests, job->name, job->remember);
         if (job->write_note)
@@ -126,7 +126,7 @@ static void write_skips(ScheduledJob *job, const Schedule *schedule, const Decis
         g_autoptr(GArray) ops = zk_ops_new();
         g_autoptr(GPtrArray) strings = g_ptr_array_new_with_free_func(g_free);
         g_autofree char *control = path_control(job->coordinator->config->root);
-        Ledger *next = ledger_copy(job->ledger);
+        Ledger *next = ledger_copy(scheduled_job_ledger(job));
 
         /* Some of the records may exist already (the ledger was deleted and they were not), or not
          * any more: one by one, each is made or written over. */
@@ -144,7 +144,7 @@ static void write_skips(ScheduledJob *job, const Schedule *schedule, const Decis
         ledger_compact(next, schedule);
         g_ptr_array_add(strings, ledger_encode(next));
         zk_ops_add(ops, ZK_OP_SET, job->path, strings->pdata[strings->len - 1],
-                   job->ledger_version);
+                   scheduled_job_ledger_version(job));
         job->write_note = skips_note(skips, n);
         job->write_note_tick = skips[0].from;
         job->write_note_id = g_strdup(MESSAGE_TICK_SKIPPED);
@@ -162,10 +162,10 @@ static bool skip_what_is_owed(ScheduledJob *job, int64_t until) {
         DecisionSkip skips[DECISION_SKIPS_MAX];
         size_t n;
 
-        if (ledger_schedule(job->ledger, &schedule) < 0)
+        if (ledger_schedule(scheduled_job_ledger(job), &schedule) < 0)
                 return false;
-        n = owed_skips(job->ledger, schedule, until, "its definition changed while it waited",
-                       skips);
+        n = owed_skips(scheduled_job_ledger(job), schedule, until,
+                       "its definition changed while it waited", skips);
         if (n == 0)
                 return false;
         job->reread = true;
@@ -255,13 +255,13 @@ static void adopt(ScheduledJob *job) {
         Ledger *next;
 
         /* Of a job that was withdrawn for good nothing is owed. */
-        if (*job->ledger->digest && skip_what_is_owed(job, now))
+        if (*scheduled_job_ledger(job)->digest && skip_what_is_owed(job, now))
                 return;
-        next = ledger_copy(job->ledger);
+        next = ledger_copy(scheduled_job_ledger(job));
         ledger_adopt_digest(next, digest, now);
         put_in_force(job, next, digest, now);
         data = ledger_encode(next);
-        zk_ops_add(ops, ZK_OP_SET, job->path, data, job->ledger_version);
+        zk_ops_add(ops, ZK_OP_SET, job->path, data, scheduled_job_ledger_version(job));
         job->write_note =
             g_strdup("the job's definition changed: the new one is in force from now on");
         job->write_note_id = g_strdup(MESSAGE_RELOADED);
@@ -309,21 +309,22 @@ static void on_resumed(const ZkReply *reply, void *userdata) {
 
         job->resume_call = NULL;
         /* Otherwise whoever writes next reads it again. */
-        if (reply->code == ZK_OK && job->ledger && job->ledger_version + 1 == reply->stat.version)
-                job->ledger_version = reply->stat.version;
+        if (reply->code == ZK_OK && scheduled_job_ledger(job) &&
+            scheduled_job_ledger_version(job) + 1 == reply->stat.version)
+                ledger_cache_rewritten(job->coordinator->ledgers, job->name, reply->stat.version);
 }
 
 /* Another node's files lost the job, ours have it as it was: it goes on, and so does what is under
  * way, such as queueing for a tick that waits. */
-static void resume(ScheduledJob *job) {
+static void resume(ScheduledJob *job, Ledger *ledger) {
         const LogAbout about = {.message_id = MESSAGE_RELOADED, .job = job->name};
         g_autofree char *data = NULL;
 
-        ledger_resume(job->ledger);
-        data = ledger_encode(job->ledger);
+        ledger_resume(ledger);
+        data = ledger_encode(ledger);
         job->resume_call = zk_call_free(job->resume_call);
-        (void)zk_set(node_zk(job->coordinator->node), job->path, data, job->ledger_version,
-                     on_resumed, job, &job->resume_call);
+        (void)zk_set(node_zk(job->coordinator->node), job->path, data,
+                     scheduled_job_ledger_version(job), on_resumed, job, &job->resume_call);
         log_info(&about, "a node does not have the job any more, but this node has it: it goes on");
 }
 
@@ -334,7 +335,7 @@ static bool is_ours_to_change(const ScheduledJob *job, const char *own) {
         const char *remembered = digest_memory_get(job->coordinator->digests, job->name);
         const GPtrArray *members = members_list(job->coordinator->members);
 
-        if (*job->ledger->digest == '\0')
+        if (*scheduled_job_ledger(job)->digest == '\0')
                 return true;
         if (remembered)
                 return !remembers_digest(remembered, own);
@@ -346,12 +347,12 @@ static bool is_ours_to_change(const ScheduledJob *job, const char *own) {
 static void adopt_zones(ScheduledJob *job) {
         int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
         g_autoptr(GArray) ops = zk_ops_new();
-        Ledger *next = ledger_copy(job->ledger);
+        Ledger *next = ledger_copy(scheduled_job_ledger(job));
         g_autofree char *data = NULL;
 
         put_in_force(job, next, next->digest, now);
         data = ledger_encode(next);
-        zk_ops_add(ops, ZK_OP_SET, job->path, data, job->ledger_version);
+        zk_ops_add(ops, ZK_OP_SET, job->path, data, scheduled_job_ledger_version(job));
         job->write_note = g_strdup("this node's time zone data changed: they are in force for the "
                                    "job's schedule from now on");
         job->write_note_id = g_strdup(MESSAGE_RELOADED);
@@ -374,24 +375,25 @@ static void part_with_zones(ScheduledJob *job, ZonesVerdict verdict) {
 /* The ledger has our definition. What a version before this one, or a long time ago, left of it is
  * put right with the next write. */
 static void agree(ScheduledJob *job, ZonesVerdict verdict, int64_t now) {
-        Ledger *ledger = job->ledger;
+        Ledger *ledger = ledger_copy(scheduled_job_ledger(job));
         g_autofree char *memory = memory_of(job, ledger, ledger->digest);
 
         set_drifted(job, NULL);
         if (ledger->withdrawn)
-                resume(job);
+                resume(job, ledger);
         digest_memory_set(job->coordinator->digests, job->name, memory);
         if (!ledger->schedule)
                 ledger_set_schedule(ledger, job->spec->schedule);
         if (verdict == ZONES_AGREE && (!ledger->zones || now - ledger->zones_from > ZONES_AGE_MAX))
                 ledger_set_zones(ledger, job->spec->schedule, now);
+        scheduled_job_set_ledger(job, ledger, scheduled_job_ledger_version(job));
 }
 
 /* Return: whether it is in force as far as it matters today. */
 static bool check_zones(ScheduledJob *job) {
         int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
         ZonesVerdict verdict =
-            zones_judge(job->ledger, job->spec->schedule, remembered_zones(job), now);
+            zones_judge(scheduled_job_ledger(job), job->spec->schedule, remembered_zones(job), now);
 
         if (verdict != ZONES_AGREE && verdict != ZONES_LATER) {
                 part_with_zones(job, verdict);
@@ -404,7 +406,7 @@ static bool check_zones(ScheduledJob *job) {
 bool job_ledger_check_digest(ScheduledJob *job) {
         g_autofree char *own = job_spec_digest(job->spec, job->coordinator->config);
 
-        if (strcmp(own, job->ledger->digest) == 0)
+        if (strcmp(own, scheduled_job_ledger(job)->digest) == 0)
                 return check_zones(job);
         if (!is_ours_to_change(job, own)) {
                 set_drifted(job,
@@ -452,16 +454,16 @@ static void on_found(const ZkReply *reply, void *userdata) {
 
         job->write_call = NULL;
         if (reply->code != ZK_OK || run_record_decode(reply->data, reply->data_size, &found) < 0 ||
-            !job->ledger) {
+            !scheduled_job_ledger(job)) {
                 scheduled_job_write_done(job, reply->code == ZK_OK ? ZK_FAULT : reply->code);
                 return;
         }
-        next = ledger_copy(job->ledger);
+        next = ledger_copy(scheduled_job_ledger(job));
         (void)ledger_claim(next, found);
         if (run_state_is_final(found->state))
                 (void)ledger_settle(next, found, job->spec->schedule);
         data = ledger_encode(next);
-        zk_ops_add(ops, ZK_OP_SET, job->path, data, job->ledger_version);
+        zk_ops_add(ops, ZK_OP_SET, job->path, data, scheduled_job_ledger_version(job));
         job->write_note =
             g_strdup_printf("run %s had a record but no entry in the ledger: taken in", found->run);
         job->write_note_id = g_strdup(MESSAGE_FOREIGN_DATA);

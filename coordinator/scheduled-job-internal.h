@@ -4,6 +4,7 @@
 
 #include "claim.h"
 #include "decision.h"
+#include "ledger-cache.h"
 #include "scheduled-job.h"
 #include "waiters.h"
 
@@ -32,8 +33,6 @@ struct ScheduledJob {
         char *name;
         char *path, *resource;
 
-        Ledger *ledger; /* as last seen; NULL: not known */
-        int32_t ledger_version;
         bool records_there; /* their directory */
         ZkWatch *ledger_watch;
         bool drifted, replaced;
@@ -113,6 +112,11 @@ void scheduled_job_act(ScheduledJob *job);
  * was; otherwise that is begun, the operation is over, and the ledger is read again a moment later.
  */
 bool scheduled_job_clock_is_known(ScheduledJob *job);
+/* The ledger as last seen, with its version; NULL when not known. */
+const Ledger *scheduled_job_ledger(const ScheduledJob *job);
+int32_t scheduled_job_ledger_version(const ScheduledJob *job);
+void scheduled_job_set_ledger(ScheduledJob *job, Ledger *ledger, int32_t version);
+void scheduled_job_forget_ledger(ScheduledJob *job);
 void scheduled_job_read_ledger(ScheduledJob *job, bool watch);
 void scheduled_job_operation_over(ScheduledJob *job);
 void scheduled_job_release_locks(ScheduledJob *job);

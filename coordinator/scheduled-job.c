@@ -34,6 +34,7 @@ ScheduledJob *scheduled_job_new(Coordinator *coordinator, const JobSpec *spec) {
         job->name = g_strdup(spec->name);
         job->path = path_job(coordinator->config->root, spec->name);
         job->resource = resource_of_job(spec->name);
+        ledger_cache_add(coordinator->ledgers, spec->name);
         job->requests = g_queue_new();
         return job;
 }
@@ -70,7 +71,7 @@ static void cancel(ScheduledJob *job) {
 
 void scheduled_job_reset(ScheduledJob *job) {
         cancel(job);
-        job->ledger = ledger_free(job->ledger);
+        scheduled_job_forget_ledger(job);
         job->records_there = false;
         g_clear_pointer(&job->waited_run, g_free);
         g_queue_clear_full(job->requests, job_request_free);
@@ -87,6 +88,7 @@ ScheduledJob *scheduled_job_free(ScheduledJob *job) {
         g_free(job->fault);
         g_free(job->lock_fault);
         g_free(job->looked_for);
+        ledger_cache_remove(job->coordinator->ledgers, job->name);
         g_free(job->name);
         g_free(job->path);
         g_free(job->resource);
@@ -104,16 +106,23 @@ const JobSpec *scheduled_job_spec(const ScheduledJob *job) {
         return job->spec;
 }
 
-const Ledger *scheduled_job_ledger(const ScheduledJob *job, int32_t *ret_version) {
-        if (job->ledger)
-                *ret_version = job->ledger_version;
-        return job->ledger;
+const Ledger *scheduled_job_ledger(const ScheduledJob *job) {
+        return ledger_cache_get(job->coordinator->ledgers, job->name, NULL);
+}
+
+int32_t scheduled_job_ledger_version(const ScheduledJob *job) {
+        int32_t version = 0;
+
+        (void)ledger_cache_get(job->coordinator->ledgers, job->name, &version);
+        return version;
 }
 
 void scheduled_job_set_ledger(ScheduledJob *job, Ledger *ledger, int32_t version) {
-        ledger_free(job->ledger);
-        job->ledger = ledger;
-        job->ledger_version = version;
+        ledger_cache_set(job->coordinator->ledgers, job->name, ledger, version);
+}
+
+void scheduled_job_forget_ledger(ScheduledJob *job) {
+        ledger_cache_forget(job->coordinator->ledgers, job->name);
 }
 
 /* ---- timers ---- */
@@ -187,7 +196,7 @@ void scheduled_job_operation_over(ScheduledJob *job) {
 void scheduled_job_write_done(ScheduledJob *job, ZkCode code) {
         /* What the write was based on has changed, or will have to be read again. */
         if (code != ZK_OK)
-                job->ledger = ledger_free(job->ledger);
+                scheduled_job_forget_ledger(job);
         scheduled_job_operation_over(job);
         if (code == ZK_CLOSED)
                 return; /* the coordinator begins again with the next session */
@@ -253,7 +262,7 @@ static Decision decide_now(const ScheduledJob *job) {
         uint32_t rank = rank_to_decide_by(job, &nobody);
         DecisionInput input = {
             .schedule = job->spec->schedule,
-            .ledger = job->ledger,
+            .ledger = scheduled_job_ledger(job),
             .self = config->node_name,
             .now = clock_realtime(),
             .rank = rank,
@@ -316,7 +325,7 @@ static bool act_on_request(ScheduledJob *job) {
                 return false; /* we were a candidate when we took it on */
         if (clock_realtime() > request->not_after) {
                 refuse(job, request, "no node could start it in time");
-        } else if (ledger_first_claimed(job->ledger)) {
+        } else if (ledger_first_claimed(scheduled_job_ledger(job))) {
                 refuse(job, request, "overlap: the previous run was still under way");
         } else if (is_queued_for(job, 0, request)) {
                 go_on_queueing(job);
@@ -331,7 +340,8 @@ static bool act_on_request(ScheduledJob *job) {
  * tick that is queued for is neither too old nor too late. Return: whether that goes on. */
 static bool act_on_long_wait(ScheduledJob *job) {
         if (!job->spec->lock_wait_set || job->request || !is_queued_for(job, job->tick, NULL) ||
-            ledger_is_decided(job->ledger, job->tick) || ledger_first_claimed(job->ledger))
+            ledger_is_decided(scheduled_job_ledger(job), job->tick) ||
+            ledger_first_claimed(scheduled_job_ledger(job)))
                 return false;
         go_on_queueing(job);
         return true;
@@ -386,11 +396,12 @@ static bool is_waited_for(ScheduledJob *job, const GPtrArray *found, const Decis
 /* What the process before us waited for we wait for again; what others wait for is theirs. */
 static void wait_on_found(int error, const GPtrArray *found, void *userdata) {
         ScheduledJob *job = userdata;
-        Decision decision = job->ledger ? decide_now(job) : (Decision){.n_skips = 0};
+        Decision decision = scheduled_job_ledger(job) ? decide_now(job) : (Decision){.n_skips = 0};
         bool waited_for = error >= 0 && is_waited_for(job, found, &decision);
 
         job->waiters = waiters_free(job->waiters);
-        if (error < 0 || !job->ledger || (waited_for && !would_skip(&decision, job->waited_tick))) {
+        if (error < 0 || !scheduled_job_ledger(job) ||
+            (waited_for && !would_skip(&decision, job->waited_tick))) {
                 scheduled_job_operation_over(job);
                 scheduled_job_retry_in(job, error < 0 ? JOB_RETRY_DELAY : JOB_FAULT_DELAY);
         } else if (waited_for) {
@@ -456,7 +467,7 @@ bool scheduled_job_clock_is_known(ScheduledJob *job) {
             !clock_skew_exceeds(&coordinator->node->skew, coordinator->config->max_skew))
                 return true;
         coordinator_measure_clock(job->coordinator);
-        job->ledger = ledger_free(job->ledger);
+        scheduled_job_forget_ledger(job);
         scheduled_job_operation_over(job);
         scheduled_job_retry_in(job, CLOCK_DELAY);
         return false;
@@ -539,7 +550,7 @@ static void on_ledger_changed(ZkWatchEvent event, const char *path, void *userda
         if (job->operation == JOB_OPERATION_QUEUEING && !job->read_call)
                 scheduled_job_read_ledger(job, false);
         else if (job->operation == JOB_OPERATION_NONE) {
-                job->ledger = ledger_free(job->ledger);
+                scheduled_job_forget_ledger(job);
                 scheduled_job_consider(job);
         }
 }
@@ -554,18 +565,18 @@ static void ledger_unreadable(ScheduledJob *job) {
                           job->path);
         g_free(job->fault);
         job->fault = g_strdup_printf("%s: not a ledger of jobkeeper", job->path);
-        job->ledger = ledger_free(job->ledger);
+        scheduled_job_forget_ledger(job);
         scheduled_job_operation_over(job);
         scheduled_job_retry_in(job, JOB_FAULT_DELAY);
 }
 
 /* Whatever the ledger says we run must be known to us. What is not was claimed by a transaction
  * that we took for lost, and would stand in the way of every tick to come. */
-static void look_for_untracked(ScheduledJob *job) {
+static void look_for_untracked(ScheduledJob *job, const Ledger *ledger) {
         Coordinator *coordinator = job->coordinator;
 
-        for (guint i = 0; i < job->ledger->open->len; i++) {
-                const LedgerEntry *entry = job->ledger->open->pdata[i];
+        for (guint i = 0; i < ledger->open->len; i++) {
+                const LedgerEntry *entry = ledger->open->pdata[i];
                 g_autofree char *key = run_key(job->name, entry->run);
                 if (entry->state == RUN_CLAIMED &&
                     g_strcmp0(entry->node, coordinator->config->node_name) == 0 &&
@@ -592,7 +603,7 @@ static void on_ledger(const ZkReply *reply, void *userdata) {
         }
         if (reply->code != ZK_OK) {
                 job->ledger_watch = zk_watch_free(job->ledger_watch);
-                job->ledger = ledger_free(job->ledger);
+                scheduled_job_forget_ledger(job);
                 scheduled_job_operation_over(job);
                 if (reply->code != ZK_CLOSED)
                         scheduled_job_retry_in(job, JOB_RETRY_DELAY);
@@ -605,7 +616,7 @@ static void on_ledger(const ZkReply *reply, void *userdata) {
         g_clear_pointer(&job->fault, g_free);
         scheduled_job_set_ledger(job, ledger, reply->stat.version);
         job->ledger_read = true;
-        look_for_untracked(job);
+        look_for_untracked(job, ledger);
         if (!job_ledger_check_digest(job)) {
                 if (job->operation == JOB_OPERATION_WRITING) {
                         scheduled_job_release_locks(job);
@@ -646,7 +657,7 @@ void scheduled_job_read_ledger(ScheduledJob *job, bool watch) {
 /* Return: whether the ledger has to be read to know what to do. What we last saw of it is enough to
  * say "nothing yet". */
 static bool has_something_to_do(ScheduledJob *job, Decision *decision) {
-        if (!job->ledger || job->drifted || !g_queue_is_empty(job->requests))
+        if (!scheduled_job_ledger(job) || job->drifted || !g_queue_is_empty(job->requests))
                 return true;
         *decision = decide_now(job);
         return decision->verdict != DECISION_NOTHING || decision->n_skips > 0;
@@ -654,7 +665,8 @@ static bool has_something_to_do(ScheduledJob *job, Decision *decision) {
 
 /* The owner of the run in the way answers for every tick, whatever its rank has become. */
 static bool is_running_here(const ScheduledJob *job) {
-        const LedgerEntry *claimed = job->ledger ? ledger_first_claimed(job->ledger) : NULL;
+        const Ledger *ledger = scheduled_job_ledger(job);
+        const LedgerEntry *claimed = ledger ? ledger_first_claimed(ledger) : NULL;
 
         return claimed && g_strcmp0(claimed->node, job->coordinator->config->node_name) == 0;
 }
@@ -670,7 +682,7 @@ void scheduled_job_consider(ScheduledJob *job) {
                 return;
         }
         if (job->replaced) /* whether it is in force stands in the ledger */
-                job->ledger = ledger_free(job->ledger);
+                scheduled_job_forget_ledger(job);
         job->replaced = false;
         if (held_back(job)) {
                 scheduled_job_leave_line(job);
@@ -687,8 +699,8 @@ void scheduled_job_consider(ScheduledJob *job) {
                 wake_at(job, decision.again);
                 return;
         }
-        if (rank == 0 && job->ledger && !job->drifted && decision.verdict == DECISION_RUN &&
-            decision.n_skips == 0) {
+        if (rank == 0 && scheduled_job_ledger(job) && !job->drifted &&
+            decision.verdict == DECISION_RUN && decision.n_skips == 0) {
                 wake_at(job, decision.again); /* a newer tick, should it still wait by then */
                 job_claim_queue(job, decision.tick, NULL);
                 return;
@@ -780,9 +792,9 @@ ScheduledJobState scheduled_job_state(const ScheduledJob *job, const char **ret_
                 return JOB_DRIFTED;
         if (unfit)
                 return JOB_UNFIT;
-        if (job->fault || (!job->ledger && !nobody))
+        if (job->fault || (!scheduled_job_ledger(job) && !nobody))
                 return JOB_UNREAD;
-        if (job->ledger && ledger_first_claimed(job->ledger))
+        if (scheduled_job_ledger(job) && ledger_first_claimed(scheduled_job_ledger(job)))
                 return JOB_RUNNING;
         if (job->operation == JOB_OPERATION_QUEUEING ||
             places_waits(job->coordinator->places, job->name))

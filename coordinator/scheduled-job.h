@@ -35,9 +35,6 @@ void scheduled_job_hurry(ScheduledJob *job);
 /* A manual run was asked for: ID is claimed by the rank that comes first. */
 void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, usec_t not_after);
 
-/* The ledger as last seen, with its version; NULL when not known. Settles use and update it. */
-const Ledger *scheduled_job_ledger(const ScheduledJob *job, int32_t *ret_version);
-void scheduled_job_set_ledger(ScheduledJob *job, Ledger *ledger, int32_t version);
 typedef enum ScheduledJobState {
         JOB_UNREAD,
         JOB_IDLE,

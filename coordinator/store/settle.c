@@ -98,9 +98,8 @@ static void settle_write_done(Settle *settle, const ZkReply *reply) {
         const char *job = settle->record->job;
 
         if (settle->next_ledger && settle->ledger_op < reply->n_results)
-                settler->ledgers->update(job, g_steal_pointer(&settle->next_ledger),
-                                         reply->results[settle->ledger_op].stat.version,
-                                         settler->userdata);
+                ledger_cache_set(settler->ledgers, job, g_steal_pointer(&settle->next_ledger),
+                                 reply->results[settle->ledger_op].stat.version);
         pruner_note(settler->pruner, job);
         settle_finish(settle, SETTLE_DONE);
 }
@@ -192,8 +191,7 @@ static void settle_read_truth(Settle *settle) {
 static void settle_trust_what_we_know(Settle *settle, int32_t record_version) {
         const Settler *settler = settle->settler;
         int32_t version = 0;
-        const Ledger *ledger =
-            settler->ledgers->known(settle->record->job, &version, settler->userdata);
+        const Ledger *ledger = ledger_cache_get(settler->ledgers, settle->record->job, &version);
 
         if (record_version >= 0 && ledger && !settle->only_if_claimed)
                 settle_view_believe(settle->view, record_version, ledger, version);

@@ -16,26 +16,17 @@
 #pragma once
 
 #include "jobset.h"
-#include "ledger.h"
+#include "ledger-cache.h"
 #include "node.h"
 #include "prune.h"
 #include "run-record.h"
-
-/* What is known of the ledgers of this node's jobs without asking. */
-typedef struct SettlerLedgers {
-        /* Return: the ledger as last seen, borrowed; NULL when not known. */
-        const Ledger *(*known)(const char *job, int32_t *ret_version, void *userdata);
-        /* It is this now: taken over. */
-        void (*update)(const char *job, Ledger *ledger, int32_t version, void *userdata);
-} SettlerLedgers;
 
 /* What every settle of this node needs. */
 typedef struct Settler {
         const Node *node;     /* weak */
         const JobSet *jobset; /* weak: schedules that are too long to stand in a ledger */
         Pruner *pruner;       /* weak */
-        const SettlerLedgers *ledgers;
-        void *userdata;
+        LedgerCache *ledgers; /* weak */
 } Settler;
 
 typedef struct Settle Settle;

@@ -1,7 +1,7 @@
 /* What goes wrong around a scheduled job, in a whole daemon (daemon-fixture.h): claims whose job or
  * session goes, ledgers that somebody damages, parts of the layout that somebody deletes. */
 #include "daemon-fixture.h"
-#include "ledger.h"
+#include "ledger-cache.h"
 #include "runs.h"
 #include "scheduled-job.h"
 
@@ -83,7 +83,7 @@ static bool is_unread(void) {
 }
 
 static void look_again(void) {
-        scheduled_job_set_ledger(job(), NULL, 0);
+        ledger_cache_forget(coordinator->ledgers, "a");
         scheduled_job_consider(job());
 }
 

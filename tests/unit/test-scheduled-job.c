@@ -1,7 +1,7 @@
 /* Definitions that change, and clocks that are not known yet, in a whole daemon
  * (daemon-fixture.h). */
 #include "daemon-fixture.h"
-#include "ledger.h"
+#include "ledger-cache.h"
 #include "placement.h"
 #include "scheduled-job.h"
 #include "withdrawal.h"
@@ -402,7 +402,7 @@ static void set_ledger_digest(const char *digest) {
         data = ledger_encode(ledger);
         op.data = data;
         cr_assert_eq(server_transact(&op, 1, 0, &results), ZK_OK);
-        scheduled_job_set_ledger(job, NULL, 0); /* for it to be noticed at once */
+        ledger_cache_forget(coordinator->ledgers, "a"); /* for it to be noticed at once */
         scheduled_job_consider(job);
 }
 
