@@ -7,7 +7,7 @@
 #include <systemd/sd-daemon.h>
 
 #include "clock-probe.h"
-#include "command-lock.h"
+#include "command-locks.h"
 #include "daemon-file.h"
 #include "digest-memory.h"
 #include "fitness.h"
@@ -761,6 +761,25 @@ static void open_members(Coordinator *coordinator) {
 
 static const GateEvents gate_events = {busy_look, busy_tell};
 
+static void coordinator_on_lock_over(void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        if (node_is_ending(coordinator->node))
+                coordinator_close_when_idle(coordinator);
+}
+
+static const char *coordinator_unreachable(const void *userdata) {
+        const Coordinator *coordinator = userdata;
+        const char *fault = tree_fault(coordinator->tree);
+
+        return *fault ? fault : registration_fault(coordinator->registration);
+}
+
+static const CommandLocksEvents command_locks_events = {
+    .over = coordinator_on_lock_over,
+    .unreachable = coordinator_unreachable,
+};
+
 static int open_all(Coordinator *coordinator) {
         int r;
 
@@ -790,7 +809,8 @@ static int open_all(Coordinator *coordinator) {
         coordinator->requests = requests_new(coordinator);
         if ((r = coordinator_load_jobs(coordinator)) < 0 || (r = open_session(coordinator)) < 0)
                 return r;
-        coordinator->command_locks = command_locks_new(coordinator);
+        coordinator->command_locks = command_locks_new(coordinator->node, coordinator->units,
+                                                       &command_locks_events, coordinator);
         if (session_held_until(coordinator->session) == 0) /* as for runs, in open_session() */
                 command_locks_session_begins(coordinator->command_locks, false);
         return surface_new(coordinator, &coordinator->surface);

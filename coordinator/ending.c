@@ -2,7 +2,7 @@
  * restart it leaves runs and session to the next process. */
 #include <systemd/sd-daemon.h>
 
-#include "command-lock.h"
+#include "command-locks.h"
 #include "coordinator-internal.h"
 #include "leftovers.h"
 #include "log.h"

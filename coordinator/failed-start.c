@@ -7,15 +7,14 @@
 
 #include <errno.h>
 #include <glib.h>
-#include <jansson.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
 #include "clearing.h"
-#include "command-lock.h"
 #include "ended-units.h"
+#include "lock-memory.h"
 #include "log.h"
 #include "message-id.h"
 #include "session-file.h"
@@ -201,18 +200,16 @@ static int failed_start_on_signal(sd_event_source *source, const struct signalfd
  */
 static GHashTable *scopes_going_on(const char *runtime_dir) {
         GHashTable *scopes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        g_autofree char *path = g_build_filename(runtime_dir, COMMAND_LOCKS_FILE, NULL);
-        json_t *file = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
-        const json_t *object = NULL;
-        size_t index = 0;
+        g_autofree char *path = g_build_filename(runtime_dir, LOCK_MEMORY_FILE, NULL);
+        g_auto(GStrv) swept = NULL;
+        g_autoptr(GPtrArray) records = lock_memory_load(path, &swept);
 
-        json_array_foreach(json_object_get(file, "locks"), index, object) {
-                const char *scope = json_string_value(json_object_get(object, "scope"));
+        for (guint i = 0; i < records->len; i++) {
+                const LockRecord *record = records->pdata[i];
 
-                if (scope && json_is_true(json_object_get(object, "go-on")))
-                        g_hash_table_add(scopes, g_strdup(scope));
+                if (record->scope && record->go_on)
+                        g_hash_table_add(scopes, g_strdup(record->scope));
         }
-        json_decref(file);
         return scopes;
 }
 

@@ -13,7 +13,7 @@
 #include "answer.h"
 #include "bus-door.h"
 #include "bus-interface.h"
-#include "command-lock.h"
+#include "command-lock-call.h"
 #include "log.h"
 
 /* So long does a start wait for a bus that says nothing. */

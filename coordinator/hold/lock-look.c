@@ -51,7 +51,7 @@ static void take_all(GPtrArray *all, const GPtrArray *more) {
                 g_ptr_array_add(all, more->pdata[i]);
 }
 
-static void on_survey(LockSurvey *survey, int error, void *userdata) {
+static void lock_look_on_survey(LockSurvey *survey, int error, void *userdata) {
         g_autoptr(GPtrArray) entries = g_ptr_array_new(), unreadable = g_ptr_array_new();
         LockLook *look = userdata;
 
@@ -77,11 +77,11 @@ static void on_survey(LockSurvey *survey, int error, void *userdata) {
             look->userdata);
 }
 
-static int survey(LockLook *look, Session *session, const char *parent, const GArray *places,
-                  LockSurvey **ret_survey) {
+static int lock_look_survey(LockLook *look, Session *session, const char *parent,
+                            const GArray *places, LockSurvey **ret_survey) {
         int r =
             lock_survey_new(session, parent, is_resource, (const LockPlace *)(void *)places->data,
-                            places->len, on_survey, look, ret_survey);
+                            places->len, lock_look_on_survey, look, ret_survey);
 
         if (r >= 0)
                 look->pending++;
@@ -114,17 +114,17 @@ static int look_at_one(LockLook *look, Session *session, const DaemonConfig *con
         LockPlace place = {look->asked, declared ? declared->path : NULL};
 
         g_array_append_val(places, place);
-        return survey(look, session, parent, places, &look->below);
+        return lock_look_survey(look, session, parent, places, &look->below);
 }
 
 static int look_at_all(LockLook *look, Session *session, const DaemonConfig *config,
                        const char *parent) {
         g_autoptr(GArray) none = g_array_new(FALSE, FALSE, sizeof(LockPlace));
         g_autoptr(GArray) places = places_elsewhere(config);
-        int r = survey(look, session, parent, none, &look->below);
+        int r = lock_look_survey(look, session, parent, none, &look->below);
 
         if (r >= 0 && places->len > 0)
-                r = survey(look, session, parent, places, &look->elsewhere);
+                r = lock_look_survey(look, session, parent, places, &look->elsewhere);
         return r;
 }
 

@@ -13,20 +13,34 @@
  */
 #pragma once
 
-#include <systemd/sd-bus.h>
+#include "command-lock.h"
 
-#include "coordinator.h"
-
-/* What is remembered over a restart, under the runtime directory. */
-#define COMMAND_LOCKS_FILE "command-locks.json"
 #define COMMAND_LOCKS_MAX 256 /* dbus-daemon allows 512 match rules a connection; one each */
-#define COMMAND_LOCK_RESOURCES_MAX 64
 
-/* Also recalls what a process before us has left. Needs the unit manager. */
-CommandLocks *command_locks_new(Coordinator *coordinator);
+typedef struct CommandLocks CommandLocks;
+
+typedef struct CommandLocksEvents {
+        /* One is over. */
+        void (*over)(void *userdata);
+        /* Why no lock can be had, a sentence, where the session has no fault; "" otherwise. */
+        const char *(*unreachable)(const void *userdata);
+} CommandLocksEvents;
+
+/* Also recalls what a process before us has left. */
+CommandLocks *command_locks_new(const Node *node, UnitManager *units,
+                                const CommandLocksEvents *events, void *userdata);
 /* Leaves what is held as it is, for the next process or the session's end. */
 CommandLocks *command_locks_free(CommandLocks *locks);
 DEFINE_CLEANUP(CommandLocks, command_locks_free);
+
+const Node *command_locks_node(const CommandLocks *locks);
+unsigned command_locks_count(const CommandLocks *locks);
+/* Return: the lock of that id, or NULL. Borrowed. */
+CommandLock *command_locks_find(const CommandLocks *locks, const char *id);
+/* One more, which is to be asked for (command_lock_acquire()). Takes the request. Borrowed. */
+CommandLock *command_locks_add(CommandLocks *locks, CommandRequest *request);
+/* Writes down what has to be known after a restart. Return: whether it could. */
+bool command_locks_remember(CommandLocks *locks);
 
 /* The session's life. `attached`: it is that of the process before us. */
 void command_locks_session_begins(CommandLocks *locks, bool attached);
@@ -49,10 +63,3 @@ void command_locks_keep(const CommandLocks *locks, GPtrArray *directories, GPtrA
  * connected when it is back are found again; one whose own connection ended, too, stops its command
  * by the deadline. */
 void command_locks_bus_lost(CommandLocks *locks, const sd_bus *bus);
-
-/* The methods: bus-interface.h. Return: as sd-bus wants it. */
-int command_locks_acquire(CommandLocks *locks, sd_bus_message *message, sd_bus_error *error);
-int command_locks_attach(CommandLocks *locks, sd_bus_message *message, sd_bus_error *error);
-int command_locks_lease(CommandLocks *locks, sd_bus_message *message, sd_bus_error *error);
-int command_locks_release(CommandLocks *locks, sd_bus_message *message, sd_bus_error *error);
-int command_locks_adopt(CommandLocks *locks, sd_bus_message *message, sd_bus_error *error);

@@ -47,7 +47,7 @@ static const char *kind_of(const LockEntry *entry) {
         return entry->mode == LOCK_SHARED ? "shared" : "exclusive";
 }
 
-static json_t *entry_to_json(const LockEntry *entry, bool privileged) {
+static json_t *lock_entry_to_json(const LockEntry *entry, bool privileged) {
         json_t *object = json_object();
         g_autofree char *said = said_by(entry);
 
@@ -104,7 +104,7 @@ json_t *lock_report(const GPtrArray *entries, const GPtrArray *unreadable, const
                         seen = seen || g_strcmp0(asked, entry->resource) == 0;
                 }
                 json_array_append_new(json_object_get(resource, "entries"),
-                                      entry_to_json(entry, privileged));
+                                      lock_entry_to_json(entry, privileged));
         }
         if (asked && !seen)
                 json_array_append_new(resources, resource_new(asked, 1));

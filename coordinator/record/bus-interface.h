@@ -1,5 +1,5 @@
 /* The daemon's D-Bus surface: its names, and what its answers look like. Shared by the daemon
- * (surface.c, answer*.c, command-lock*.c) and the command (cli/).
+ * (bus/, hold/) and the command (cli/).
  *
  * Answers are JSON texts, because their readers are people's scripts as much as our own command:
  * `jobkeeper ... --json` prints them as they are. Times are epoch seconds with fraction (or null),
