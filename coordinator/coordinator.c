@@ -32,7 +32,6 @@
 #include "scheduled-job.h"
 #include "secret.h"
 #include "settle.h"
-#include "surface.h"
 #include "sweep.h"
 #include "tree.h"
 #include "waiters.h"
@@ -813,7 +812,7 @@ static int open_all(Coordinator *coordinator) {
                                                        &command_locks_events, coordinator);
         if (session_held_until(coordinator->session) == 0) /* as for runs, in open_session() */
                 command_locks_session_begins(coordinator->command_locks, false);
-        return surface_new(coordinator, &coordinator->surface);
+        return 0;
 }
 
 int coordinator_new(sd_event *event, const CoordinatorOptions *options,
@@ -846,7 +845,6 @@ int coordinator_new(sd_event *event, const CoordinatorOptions *options,
 Coordinator *coordinator_free(Coordinator *coordinator) {
         if (!coordinator)
                 return NULL;
-        surface_free(coordinator->surface);
         command_locks_free(coordinator->command_locks);
         sd_event_source_disable_unref(coordinator->skew_timer);
         sd_event_source_disable_unref(coordinator->stop_timer);

@@ -28,7 +28,7 @@
  *                                                ├── Requests      manual runs
  *                                                └── CommandLocks  what `jobkeeper lock` holds
  *
- *   people ◀───▶ Surface (D-Bus, bus-interface.h): asks all of the above
+ *   people ◀───▶ Surface (D-Bus, bus-interface.h): asks all of the above, as face.c shows it
  */
 // clang-format on
 #pragma once
@@ -64,7 +64,6 @@ typedef struct Requests Requests;
 typedef struct Runs Runs;
 typedef struct ScheduledJob ScheduledJob;
 typedef struct Settler Settler;
-typedef struct Surface Surface;
 typedef struct Sweep Sweep;
 typedef struct Tree Tree;
 typedef struct Waiters Waiters;
@@ -107,7 +106,6 @@ struct Coordinator {
         Housekeeping *housekeeping;
         Requests *requests;
         CommandLocks *command_locks;
-        Surface *surface;
 
         Sweep *sweep;        /* of jobs that are to be looked at, some at a turn of the loop */
         Sweep *reload_sweep; /* of jobs whose definition may be another now, or gone */

@@ -11,6 +11,7 @@
 #include <systemd/sd-event.h>
 
 #include "coordinator.h"
+#include "face.h"
 #include "failed-start.h"
 #include "log.h"
 
@@ -96,14 +97,19 @@ static int add_signals(sd_event *event, Coordinator *coordinator) {
 static int run(const CoordinatorOptions *options, int fault) {
         _cleanup_(sd_event_unrefp) sd_event *event = NULL;
         _cleanup_(coordinator_freep) Coordinator *coordinator = NULL;
+        _cleanup_(face_freep) Face *face = NULL;
         int r;
 
         if ((r = block_signals()) < 0 || (r = sd_event_default(&event)) < 0 ||
             (r = sd_event_set_watchdog(event, true)) < 0)
                 return r;
         r = fault < 0 ? fault : coordinator_new(event, options, &coordinator);
-        if (r < 0)
+        if (r >= 0)
+                r = face_new(coordinator, &face);
+        if (r < 0) {
+                coordinator = coordinator_free(coordinator);
                 return failed_start(event, options->runtime_dir, r);
+        }
         r = add_signals(event, coordinator);
         if (r < 0)
                 return r;

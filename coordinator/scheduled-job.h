@@ -8,6 +8,7 @@
 #pragma once
 
 #include "coordinator.h"
+#include "job-state.h"
 #include "ledger.h"
 #include "lock.h"
 
@@ -35,14 +36,5 @@ void scheduled_job_hurry(ScheduledJob *job);
 /* A manual run was asked for: ID is claimed by the rank that comes first. */
 void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, usec_t not_after);
 
-typedef enum ScheduledJobState {
-        JOB_UNREAD,
-        JOB_IDLE,
-        JOB_NO_NODE, /* no node of the cluster can run it */
-        JOB_WAITING,
-        JOB_RUNNING,
-        JOB_DRIFTED,
-        JOB_UNFIT
-} ScheduledJobState;
 /* For status. *ret_why is a sentence or "", borrowed. */
 ScheduledJobState scheduled_job_state(const ScheduledJob *job, const char **ret_why);

@@ -1,9 +1,12 @@
 /* See daemon-fixture.h. */
 #include "daemon-fixture.h"
 
+#include "face.h"
+
 char *root;
 sd_event *event;
 Coordinator *coordinator;
+static Face *face;
 
 void write_job_named(const char *job, const char *keys) {
         g_autofree char *text =
@@ -24,6 +27,7 @@ void open_daemon(void) {
         const CoordinatorOptions options = {config, root, runtime, state};
 
         cr_assert_eq(coordinator_new(event, &options, &coordinator), 0);
+        cr_assert_eq(face_new(coordinator, &face), 0);
         port_tell(ports->pdata[0], ZK_STATE_CONNECTED);
 }
 
@@ -34,6 +38,7 @@ void open_daemon_again(void) {
 }
 
 void close_daemon(void) {
+        face = face_free(face);
         coordinator = coordinator_free(coordinator);
 }
 

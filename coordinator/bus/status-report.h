@@ -3,23 +3,23 @@
 
 #include <jansson.h>
 
-#include "coordinator.h"
 #include "ledger.h"
 #include "run-record.h"
+#include "view.h"
 
 /* Return: NULL, or newly allocated (g_free), that ZooKeeper has been silent for longer than it ever
  * is in health. */
-char *status_silence(const Coordinator *coordinator);
+char *status_silence(const Node *node);
 
 /* Everything but the jobs. `privileged`: also the session's id, of which its password can be told.
  * `nodes`: names of nodes that once ran something, NULL-terminated. `complete`: everything was read
  * now. Return: a new reference. */
-json_t *status_head(const Coordinator *coordinator, bool privileged, const char *const *nodes,
-                    bool complete);
+json_t *status_report_head(const View *view, bool privileged, const char *const *nodes,
+                           bool complete);
 
 /* One job, with the ledger that was just read, or NULL. Return: a new reference; NULL when this
  * node does not have the job (any more). */
-json_t *status_job(const Coordinator *coordinator, const char *name, const Ledger *ledger);
+json_t *status_report_job(const View *view, const char *name, const Ledger *ledger);
 
 /* A record that says "claimed" is one of ours that runs: then it says so, and since when. */
-void status_refine(const Coordinator *coordinator, RunRecord *record);
+void status_refine(const View *view, RunRecord *record);

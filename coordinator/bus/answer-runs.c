@@ -1,17 +1,13 @@
-/* The answers about runs: History, Next, Run, WaitRun. */
+/* See answer-runs.h. */
+#include "answer-runs.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "answer.h"
 #include "bus-interface.h"
-#include "fitness.h"
 #include "json-line.h"
 #include "name.h"
 #include "paths.h"
-#include "placement.h"
-#include "requests.h"
-#include "run.h"
-#include "scheduled-job.h"
 #include "status-report.h"
 
 #define HISTORY_LIMIT_MAX 1000
@@ -20,13 +16,13 @@
 /* Beyond the life of a request: for whoever refuses it to say so. */
 #define WAIT_SLACK (15 * USEC_PER_SEC)
 
-static int no_such_job(sd_bus_error *error, const char *job) {
+static int answer_no_such_job(sd_bus_error *error, const char *job) {
         return sd_bus_error_setf(error, BUS_ERROR_NO_SUCH_JOB,
                                  "there is no job \"%s\" on this node", job);
 }
 
-static int not_connected(const Coordinator *coordinator, sd_bus_error *error) {
-        const char *fault = session_fault(coordinator->session);
+static int answer_not_connected(const View *view, sd_bus_error *error) {
+        const char *fault = session_fault(view->node->session);
 
         return sd_bus_error_setf(error, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session%s%s",
                                  *fault ? ": " : "", fault);
@@ -34,14 +30,14 @@ static int not_connected(const Coordinator *coordinator, sd_bus_error *error) {
 
 /* ---- history ---- */
 
-static gint newest_first(gconstpointer a, gconstpointer b) {
+static gint record_newest_first(gconstpointer a, gconstpointer b) {
         return strcmp((*(const RunRecord *const *)b)->run, (*(const RunRecord *const *)a)->run);
 }
 
-static void history_done(Answer *answer) {
+static void history_on_done(Answer *answer) {
         json_t *object, *runs;
 
-        if (answer->missing && !jobset_find(answer_coordinator(answer)->jobset, answer->job)) {
+        if (answer->missing && !jobset_find(answer_view(answer)->jobset, answer->job)) {
                 answer_error(answer, BUS_ERROR_NO_SUCH_JOB,
                              "there is no job \"%s\" on this node, and no history of one",
                              answer->job);
@@ -54,7 +50,7 @@ static void history_done(Answer *answer) {
         }
         object = json_object();
         runs = json_array();
-        g_ptr_array_sort(answer->records, newest_first);
+        g_ptr_array_sort(answer->records, record_newest_first);
         for (guint i = 0; i < answer->records->len; i++)
                 json_array_append_new(runs, run_record_to_json(answer->records->pdata[i]));
         json_object_set_new(object, "job", json_string(answer->job));
@@ -63,7 +59,7 @@ static void history_done(Answer *answer) {
 }
 
 /* What stands there is none of ours, or broken: it is shown rather than left out. */
-static RunRecord *unreadable_record(const char *job, const char *run) {
+static RunRecord *history_unreadable(const char *job, const char *run) {
         RunRecord *record = run_record_new(job, run);
 
         record->state = RUN_UNKNOWN;
@@ -71,7 +67,7 @@ static RunRecord *unreadable_record(const char *job, const char *run) {
         return record;
 }
 
-static void on_record(Answer *answer, const char *name, const ZkReply *reply) {
+static void history_on_record(Answer *answer, const char *name, const ZkReply *reply) {
         RunRecord *record = NULL;
 
         if (reply->code == ZK_NO_NODE) /* pruned by now, or not there yet */
@@ -81,9 +77,9 @@ static void on_record(Answer *answer, const char *name, const ZkReply *reply) {
                 return;
         }
         if (run_record_decode(reply->data, reply->data_size, &record) < 0)
-                record = unreadable_record(answer->job, name);
+                record = history_unreadable(answer->job, name);
         record->token = reply->stat.czxid;
-        status_refine(answer_coordinator(answer), record);
+        status_refine(answer_view(answer), record);
         g_ptr_array_add(answer->records, record);
 }
 
@@ -91,7 +87,7 @@ static gint name_newest_first(gconstpointer a, gconstpointer b) {
         return strcmp(*(const char *const *)b, *(const char *const *)a);
 }
 
-static void on_records_listed(Answer *answer, const char *tag, const ZkReply *reply) {
+static void history_on_listed(Answer *answer, const char *tag, const ZkReply *reply) {
         g_autoptr(GPtrArray) names = g_ptr_array_new();
 
         answer->missing = reply->code == ZK_NO_NODE;
@@ -100,16 +96,16 @@ static void on_records_listed(Answer *answer, const char *tag, const ZkReply *re
                 g_ptr_array_add(names, (char *)reply->children[i]);
         g_ptr_array_sort(names, name_newest_first);
         for (guint i = 0; i < names->len && i < answer->limit; i++) {
-                g_autofree char *path = path_run(answer_coordinator(answer)->config->root,
-                                                 answer->job, names->pdata[i]);
-                if (answer_get(answer, path, names->pdata[i], on_record) < 0)
+                g_autofree char *path =
+                    path_run(answer_view(answer)->node->config->root, answer->job, names->pdata[i]);
+                if (answer_get(answer, path, names->pdata[i], history_on_record) < 0)
                         answer->broken = true;
         }
 }
 
 /* Also of a job that left all files: its runs are there for as long as its records are. */
 int answer_history(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
-        const Coordinator *coordinator = owner->coordinator;
+        const View *view = owner->view;
         g_autofree char *path = NULL;
         const char *job;
         uint32_t limit;
@@ -119,14 +115,14 @@ int answer_history(Answers *owner, sd_bus_message *message, sd_bus_error *error)
         if (r < 0)
                 return r;
         if (!name_is_valid(job))
-                return no_such_job(error, job);
-        if (session_state(coordinator->session) != SESSION_CONNECTED)
-                return not_connected(coordinator, error);
-        answer = answer_new(owner, message, history_done);
+                return answer_no_such_job(error, job);
+        if (session_state(view->node->session) != SESSION_CONNECTED)
+                return answer_not_connected(view, error);
+        answer = answer_new(owner, message, history_on_done);
         answer->job = g_strdup(job);
         answer->limit = limit ? MIN(limit, HISTORY_LIMIT_MAX) : HISTORY_LIMIT_MAX;
-        path = path_runs(coordinator->config->root, job);
-        if (answer_get_children(answer, path, NULL, on_records_listed) < 0)
+        path = path_runs(view->node->config->root, job);
+        if (answer_get_children(answer, path, NULL, history_on_listed) < 0)
                 answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
         return 1;
 }
@@ -134,9 +130,9 @@ int answer_history(Answers *owner, sd_bus_message *message, sd_bus_error *error)
 /* ---- next ---- */
 
 /* Up to a thousand ticks, of a schedule that may be hard to find ticks of: a few at a time. */
-static bool next_step(void *userdata) {
+static bool next_on_step(void *userdata) {
         Answer *answer = userdata;
-        const JobSpec *spec = jobset_find(answer_coordinator(answer)->jobset, answer->job);
+        const JobSpec *spec = jobset_find(answer_view(answer)->jobset, answer->job);
         const Schedule *schedule = spec ? spec->schedule : NULL;
         g_autofree char *text = NULL;
         json_t *object = NULL;
@@ -156,7 +152,7 @@ static bool next_step(void *userdata) {
 }
 
 int answer_next(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
-        Coordinator *coordinator = owner->coordinator;
+        const View *view = owner->view;
         uint32_t count = 0;
         const char *job = NULL;
         Answer *answer = NULL;
@@ -164,15 +160,15 @@ int answer_next(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
 
         if (r < 0)
                 return r;
-        if (!jobset_find(coordinator->jobset, job))
-                return no_such_job(error, job);
+        if (!jobset_find(view->jobset, job))
+                return answer_no_such_job(error, job);
         answer = answer_new(owner, message, NULL);
         answer_is_patient(answer);
         answer->job = g_strdup(job);
         answer->limit = MIN(count, NEXT_COUNT_MAX);
         answer->ticks = json_array();
         answer->tick = (int64_t)(clock_realtime() / USEC_PER_SEC);
-        r = slice_new(coordinator->event, next_step, answer, &answer->slice);
+        r = slice_new(view->node->event, next_on_step, answer, &answer->slice);
         if (r < 0)
                 answer_error(answer, BUS_ERROR_FAILED, "%s", g_strerror(-r));
         return 1;
@@ -180,7 +176,7 @@ int answer_next(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
 
 /* ---- run ---- */
 
-static void on_request_written(int error, const char *run, void *userdata) {
+static void request_on_written(int error, const char *run, void *userdata) {
         Answer *answer = userdata;
         json_t *object;
 
@@ -197,36 +193,31 @@ static void on_request_written(int error, const char *run, void *userdata) {
         answer_reply(answer, object);
 }
 
-static int on_caller(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+static int request_on_caller(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         Answer *answer = userdata;
+        const View *view = answer_view(answer);
         g_autofree char *who = NULL;
         uint32_t uid;
 
         if (!sd_bus_message_is_method_error(reply, NULL) &&
             sd_bus_message_read(reply, "u", &uid) >= 0)
                 who = g_strdup_printf("uid %u", uid);
-        if (requests_submit(answer_coordinator(answer)->requests, answer->job, who ? who : "",
-                            on_request_written, answer, &answer->request) < 0)
+        if (view->calls->request(view->userdata, answer->job, who ? who : "", request_on_written,
+                                 answer, &answer->request) < 0)
                 answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
         return 0;
 }
 
 /* Who calls is the bus's to say; sd-bus's own question would wait for the answer. */
-static int ask_for_caller(Answer *answer) {
-        return sd_bus_call_method_async(sd_bus_message_get_bus(answer->message), &answer->slot,
-                                        "org.freedesktop.DBus", "/org/freedesktop/DBus",
-                                        "org.freedesktop.DBus", "GetConnectionUnixUser", on_caller,
-                                        answer, "s", sd_bus_message_get_sender(answer->message));
-}
-
-static bool has_candidate(const Coordinator *coordinator, const JobSpec *spec) {
-        g_autoptr(GPtrArray) candidates = coordinator_candidates(coordinator, spec);
-
-        return candidates->len > 0 || fitness_is_pending(coordinator->fitness, spec->name);
+static int request_ask_for_caller(Answer *answer) {
+        return sd_bus_call_method_async(
+            sd_bus_message_get_bus(answer->message), &answer->slot, "org.freedesktop.DBus",
+            "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetConnectionUnixUser",
+            request_on_caller, answer, "s", sd_bus_message_get_sender(answer->message));
 }
 
 int answer_run(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
-        const Coordinator *coordinator = owner->coordinator;
+        const View *view = owner->view;
         const JobSpec *spec;
         const char *job;
         Answer *answer;
@@ -234,38 +225,37 @@ int answer_run(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
 
         if (r < 0)
                 return r;
-        spec = jobset_find(coordinator->jobset, job);
+        spec = jobset_find(view->jobset, job);
         if (!spec)
-                return no_such_job(error, job);
-        if (!node_is_ready(coordinator->node) ||
-            session_state(coordinator->session) != SESSION_CONNECTED)
-                return not_connected(coordinator, error);
-        if (!has_candidate(coordinator, spec))
+                return answer_no_such_job(error, job);
+        if (!node_is_ready(view->node) || session_state(view->node->session) != SESSION_CONNECTED)
+                return answer_not_connected(view, error);
+        if (!view->calls->has_candidate(view->userdata, spec))
                 return sd_bus_error_setf(error, BUS_ERROR_NO_CANDIDATE,
                                          "no node of the cluster can run job \"%s\" at present",
                                          job);
         answer = answer_new(owner, message, NULL);
         answer->job = g_strdup(job);
-        if (ask_for_caller(answer) < 0)
+        if (request_ask_for_caller(answer) < 0)
                 answer_error(answer, BUS_ERROR_FAILED, "the bus cannot be asked who calls");
         return 1;
 }
 
 /* ---- wait ---- */
 
-static void look_at_run(Answer *answer);
+static void wait_look(Answer *answer);
 
-static int on_wait_timer(sd_event_source *source, uint64_t usec, void *userdata) {
-        look_at_run(userdata);
+static int wait_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        wait_look(userdata);
         return 0;
 }
 
 /* Looks again soon. A watch would be one more thing to lose; a person waits, and four reads a
  * second are nothing. */
-static void look_later(Answer *answer) {
+static void wait_look_later(Answer *answer) {
         answer->timer = sd_event_source_disable_unref(answer->timer);
-        (void)sd_event_add_time_relative(answer_coordinator(answer)->event, &answer->timer,
-                                         CLOCK_MONOTONIC, WAIT_POLL, USEC_PER_MSEC, on_wait_timer,
+        (void)sd_event_add_time_relative(answer_view(answer)->node->event, &answer->timer,
+                                         CLOCK_MONOTONIC, WAIT_POLL, USEC_PER_MSEC, wait_on_timer,
                                          answer);
 }
 
@@ -278,7 +268,7 @@ static void answer_nobody_came(Answer *answer) {
         answer_reply(answer, run_record_to_json(record));
 }
 
-static void wait_done(Answer *answer) {
+static void wait_on_done(Answer *answer) {
         RunRecord *record = answer->records->len > 0 ? answer->records->pdata[0] : NULL;
 
         if (record && run_state_is_final(record->state)) {
@@ -287,29 +277,30 @@ static void wait_done(Answer *answer) {
         }
         if (!answer->missing)
                 answer->since = clock_monotonic();
-        else if (clock_monotonic() > usec_add(answer->since, REQUEST_LIFETIME + WAIT_SLACK)) {
+        else if (clock_monotonic() >
+                 usec_add(answer->since, answer_view(answer)->request_lifetime + WAIT_SLACK)) {
                 answer_nobody_came(answer);
                 return;
         }
-        look_later(answer);
+        wait_look_later(answer);
 }
 
-static void on_waited_record(Answer *answer, const char *name, const ZkReply *reply) {
+static void wait_on_record(Answer *answer, const char *name, const ZkReply *reply) {
         answer->missing = reply->code == ZK_NO_NODE;
-        on_record(answer, name, reply);
+        history_on_record(answer, name, reply);
 }
 
-static void look_at_run(Answer *answer) {
+static void wait_look(Answer *answer) {
         g_autofree char *path =
-            path_run(answer_coordinator(answer)->config->root, answer->job, answer->run);
+            path_run(answer_view(answer)->node->config->root, answer->job, answer->run);
         int r;
 
         g_ptr_array_set_size(answer->records, 0);
         g_ptr_array_set_size(answer->reads, 0);
         answer->pending = 0;
-        r = answer_get(answer, path, answer->run, on_waited_record);
+        r = answer_get(answer, path, answer->run, wait_on_record);
         if (r == -ENOTCONN)
-                look_later(answer); /* there will be a session again */
+                wait_look_later(answer); /* there will be a session again */
         else if (r < 0)
                 answer_error(answer, BUS_ERROR_FAILED, "the run's record cannot be read: %s",
                              g_strerror(-r));
@@ -322,16 +313,16 @@ int answer_wait_run(Answers *owner, sd_bus_message *message, sd_bus_error *error
 
         if (r < 0)
                 return r;
-        if (!g_hash_table_contains(owner->coordinator->jobs, job))
-                return no_such_job(error, job);
+        if (!owner->view->calls->job(owner->view->userdata, job))
+                return answer_no_such_job(error, job);
         if (!name_is_valid(run))
                 return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "the run \"%s\" %s", run,
                                          name_fault(run));
-        answer = answer_new(owner, message, wait_done);
+        answer = answer_new(owner, message, wait_on_done);
         answer_is_patient(answer);
         answer->job = g_strdup(job);
         answer->run = g_strdup(run);
         answer->since = clock_monotonic();
-        look_at_run(answer);
+        wait_look(answer);
         return 1;
 }

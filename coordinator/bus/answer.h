@@ -13,10 +13,9 @@
 #include <systemd/sd-bus.h>
 
 #include "bus-owner.h"
-#include "coordinator.h"
-#include "lock-look.h"
 #include "read-window.h"
 #include "slice.h"
+#include "view.h"
 
 /* Questions that wait, of all callers and of one. Each costs a match rule, of which dbus-daemon
  * allows 512 a connection: command locks have 256 of them. */
@@ -27,21 +26,20 @@
 
 typedef struct Answer Answer;
 typedef struct AnswerRead AnswerRead;
-typedef struct StatusBoard StatusBoard;
 typedef void (*AnswerReadFunc)(Answer *answer, const char *tag, const ZkReply *reply);
 typedef void (*AnswerFunc)(Answer *answer);
+/* It is being freed, whether anything was answered or not. */
+typedef void (*AnswerGoneFunc)(const Answer *answer, void *userdata);
 
 /* Those that wait on one connection of ours. */
 typedef struct Answers {
-        Coordinator *coordinator; /* weak */
-        bool privileged;          /* only root can ask here */
-        GHashTable *set;          /* Answer; owned */
+        const View *view; /* weak */
+        bool privileged;  /* only root can ask here */
+        GHashTable *set;  /* Answer; owned */
         ReadWindow *window;
-        StatusBoard *board;
-        GQueue *looks; /* at the locks: answer-locks.c */
 } Answers;
 
-Answers *answers_new(Coordinator *coordinator, bool privileged);
+Answers *answers_new(const View *view, bool privileged);
 Answers *answers_free(Answers *answers);
 DEFINE_CLEANUP(Answers, answers_free);
 /* Return: 0; negative with `error` set when the caller, or all together, wait for enough. */
@@ -58,9 +56,11 @@ struct Answer {
         unsigned limit;
         GPtrArray *reads; /* AnswerRead */
         unsigned pending;
-        AnswerFunc done;    /* all reads are answered */
+        AnswerFunc done; /* all reads are answered */
+        AnswerGoneFunc gone;
+        void *gone_userdata;
         GPtrArray *records; /* RunRecord */
-        struct RequestCall *request;
+        RequestCall *request;
         json_t *ticks; /* so far, up to `tick` */
         int64_t tick;
         Slice *slice;
@@ -77,7 +77,9 @@ struct Answer {
 Answer *answer_new(Answers *owner, sd_bus_message *message, AnswerFunc done);
 /* It takes as long as it takes. */
 void answer_is_patient(Answer *answer);
-Coordinator *answer_coordinator(const Answer *answer);
+/* Tells whoever else remembers it. */
+void answer_on_gone(Answer *answer, AnswerGoneFunc gone, void *userdata);
+const View *answer_view(const Answer *answer);
 
 /* Sends a read that belongs to the answer. `tag` is copied and handed to `func`. Return: 0, or
  * -ENOTCONN. */
@@ -90,15 +92,3 @@ void answer_reply(Answer *answer, json_t *object);
 void answer_reply_text(Answer *answer, const char *text);
 void answer_error(Answer *answer, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-/* An answer is going; all looks at the locks are to end. */
-void looks_forget(Answers *owner, const Answer *answer);
-void looks_drop(Answers *owner);
-
-/* The kinds. Return: 0 or negative errno with `error` set, as sd-bus wants it. */
-int answer_status(Answers *owner, sd_bus_message *message, sd_bus_error *error);
-int answer_history(Answers *owner, sd_bus_message *message, sd_bus_error *error);
-int answer_next(Answers *owner, sd_bus_message *message, sd_bus_error *error);
-int answer_run(Answers *owner, sd_bus_message *message, sd_bus_error *error);
-int answer_locks(Answers *owner, sd_bus_message *message, sd_bus_error *error);
-int answer_wait_run(Answers *owner, sd_bus_message *message, sd_bus_error *error);

@@ -6,8 +6,11 @@
  * though: runs do not need it. */
 #pragma once
 
-#include "coordinator.h"
+#include "view.h"
 
-int surface_new(Coordinator *coordinator, Surface **ret_surface);
+typedef struct Surface Surface;
+
+/* `view` is borrowed. Return: 0 or negative errno. */
+int surface_new(const View *view, Surface **ret_surface);
 Surface *surface_free(Surface *surface);
 DEFINE_CLEANUP(Surface, surface_free);

@@ -61,7 +61,7 @@ static void board_begin(StatusBoard *board);
 
 static void board_arm(StatusBoard *board, usec_t delay, sd_event_time_handler_t func) {
         board->timer = sd_event_source_disable_unref(board->timer);
-        (void)sd_event_add_time_relative(board->owner->coordinator->event, &board->timer,
+        (void)sd_event_add_time_relative(board->owner->view->node->event, &board->timer,
                                          CLOCK_MONOTONIC, delay, USEC_PER_MSEC, func, board);
 }
 
@@ -113,8 +113,8 @@ static int board_on_send(sd_event_source *source, uint64_t usec, void *userdata)
 
 /* The text so far is the jobs; the head comes first. */
 static void board_add_head(StatusBoard *board) {
-        json_t *head = status_head(board->owner->coordinator, board->owner->privileged,
-                                   (const char *const *)board->nodes, board->complete);
+        json_t *head = status_report_head(board->owner->view, board->owner->privileged,
+                                          (const char *const *)board->nodes, board->complete);
         g_autofree char *text = json_line_dump(head);
 
         text[strlen(text) - 1] = '\0'; /* the closing brace */
@@ -125,7 +125,6 @@ static void board_add_head(StatusBoard *board) {
 
 static bool board_write(void *userdata) {
         StatusBoard *board = userdata;
-        const Coordinator *coordinator = board->owner->coordinator;
         const char *name = NULL;
         json_t *job = NULL;
 
@@ -137,7 +136,8 @@ static bool board_write(void *userdata) {
                 return false;
         }
         name = board->jobs->pdata[board->written++];
-        job = status_job(coordinator, name, g_hash_table_lookup(board->ledgers, name));
+        job =
+            status_report_job(board->owner->view, name, g_hash_table_lookup(board->ledgers, name));
         if (job) {
                 g_autofree char *text = json_line_dump(job);
 
@@ -150,7 +150,7 @@ static void board_begin_writing(StatusBoard *board) {
         board->phase = BOARD_WRITING;
         board->timer = sd_event_source_disable_unref(board->timer);
         g_ptr_array_set_size(board->reads, 0);
-        (void)slice_new(board->owner->coordinator->event, board_write, board, &board->slice);
+        (void)slice_new(board->owner->view->node->event, board_write, board, &board->slice);
 }
 
 /* ---- reading ---- */
@@ -201,7 +201,7 @@ static bool board_read(StatusBoard *board, ReadKind kind, const char *path, cons
 
 /* Keeps some reads under way until all are answered. */
 static void board_feed(StatusBoard *board) {
-        const char *root = board->owner->coordinator->config->root;
+        const char *root = board->owner->view->node->config->root;
         bool sent = true;
 
         while (sent && board->asked - board->answered < BOARD_READS_MAX &&
@@ -218,15 +218,14 @@ static void board_feed(StatusBoard *board) {
                 board_arm(board, BOARD_PATIENCE, board_on_silence);
 }
 
-static bool board_can_read(const Coordinator *coordinator) {
-        g_autofree char *silence = status_silence(coordinator);
+static bool board_can_read(const Node *node) {
+        g_autofree char *silence = status_silence(node);
 
-        return node_is_ready(coordinator->node) && !silence &&
-               session_state(coordinator->session) == SESSION_CONNECTED;
+        return node_is_ready(node) && !silence && session_state(node->session) == SESSION_CONNECTED;
 }
 
 static void board_begin(StatusBoard *board) {
-        const Coordinator *coordinator = board->owner->coordinator;
+        const View *view = board->owner->view;
         GPtrArray *next = board->next;
 
         board->next = board->now;
@@ -234,10 +233,10 @@ static void board_begin(StatusBoard *board) {
         board->begun = clock_monotonic();
         board->asked = board->answered = board->written = 0;
         g_clear_pointer(&board->nodes, g_strfreev);
-        for (guint i = 0; i < jobset_size(coordinator->jobset); i++)
-                g_ptr_array_add(board->jobs, g_strdup(jobset_get(coordinator->jobset, i)->name));
+        for (guint i = 0; i < jobset_size(view->jobset); i++)
+                g_ptr_array_add(board->jobs, g_strdup(jobset_get(view->jobset, i)->name));
         board->phase = BOARD_READING;
-        board->complete = board_can_read(coordinator);
+        board->complete = board_can_read(view->node);
         if (board->complete)
                 board_feed(board);
         else
@@ -246,11 +245,18 @@ static void board_begin(StatusBoard *board) {
 
 /* ---- the board ---- */
 
-int answer_status(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
-        StatusBoard *board = owner->board;
-        usec_t now = clock_monotonic();
-        Answer *answer = answer_new(owner, message, NULL);
+static void board_on_gone(const Answer *answer, void *userdata) {
+        const StatusBoard *board = userdata;
 
+        (void)g_ptr_array_remove(board->next, (void *)answer);
+        (void)g_ptr_array_remove(board->now, (void *)answer);
+}
+
+int status_board_ask(StatusBoard *board, sd_bus_message *message, sd_bus_error *error) {
+        usec_t now = clock_monotonic();
+        Answer *answer = answer_new(board->owner, message, NULL);
+
+        answer_on_gone(answer, board_on_gone, board);
         answer_is_patient(answer); /* the board sees to it that it ends */
         g_ptr_array_add(board->next, answer);
         if (board->phase == BOARD_IDLE && !board->timer) {
@@ -289,9 +295,4 @@ StatusBoard *status_board_free(StatusBoard *board) {
         g_string_free(board->text, TRUE);
         g_free(board);
         return NULL;
-}
-
-void status_board_forget(StatusBoard *board, Answer *answer) {
-        (void)g_ptr_array_remove(board->next, answer);
-        (void)g_ptr_array_remove(board->now, answer);
 }

@@ -2,15 +2,10 @@
 #include "status-report.h"
 
 #include "json-line.h"
-#include "leftovers.h"
-#include "member.h"
-#include "members.h"
-#include "runs.h"
-#include "scheduled-job.h"
 #include "tree.h"
 
-static const char *session_word(const Coordinator *coordinator) {
-        switch (session_state(coordinator->session)) {
+static const char *session_word(const Session *session) {
+        switch (session_state(session)) {
         case SESSION_CONNECTED:
                 return "connected";
         case SESSION_SUSPENDED:
@@ -23,19 +18,15 @@ static const char *session_word(const Coordinator *coordinator) {
 }
 
 /* The one thing, if any, that keeps this node from claiming. */
-static const char *session_fault_word(const Coordinator *coordinator) {
-        if (*session_fault(coordinator->session))
-                return session_fault(coordinator->session);
-        if (*tree_fault(coordinator->tree))
-                return tree_fault(coordinator->tree);
-        if (leftovers_busy(coordinator->leftovers))
-                return leftovers_busy(coordinator->leftovers);
-        return registration_fault(coordinator->registration);
+static const char *session_fault_word(const View *view) {
+        const char *fault = session_fault(view->node->session);
+
+        return *fault ? fault : view->calls->fault(view->userdata);
 }
 
-char *status_silence(const Coordinator *coordinator) {
-        const DaemonConfig *config = coordinator->config;
-        usec_t heard = session_heard(coordinator->session), now = clock_boottime();
+char *status_silence(const Node *node) {
+        const DaemonConfig *config = node->config;
+        usec_t heard = session_heard(node->session), now = clock_boottime();
 
         if (heard == 0 || now <= usec_add(heard, 3 * config->heartbeat + config->tick_time))
                 return NULL;
@@ -43,49 +34,49 @@ char *status_silence(const Coordinator *coordinator) {
                                (unsigned)((now - heard) / USEC_PER_SEC));
 }
 
-static json_t *session_to_json(const Coordinator *coordinator, bool privileged) {
+static json_t *session_to_json(const View *view, bool privileged) {
+        const Session *session = view->node->session;
         json_t *object = json_object();
-        Zk *zk = session_zk(coordinator->session);
-        usec_t now = clock_boottime(), until = session_held_until(coordinator->session);
-        g_autofree char *silence = status_silence(coordinator);
-        const char *fault = session_fault_word(coordinator);
+        Zk *zk = session_zk(session);
+        usec_t now = clock_boottime(), until = session_held_until(session);
+        g_autofree char *silence = status_silence(view->node);
+        const char *fault = session_fault_word(view);
 
-        json_object_set_new(object, "state", json_string(session_word(coordinator)));
+        json_object_set_new(object, "state", json_string(session_word(session)));
         if (privileged) {
                 g_autofree char *id =
-                    g_strdup_printf("0x%" G_GINT64_MODIFIER "x", session_id(coordinator->session));
+                    g_strdup_printf("0x%" G_GINT64_MODIFIER "x", session_id(session));
 
                 json_object_set_new(object, "id", json_string(id));
         }
         json_object_set_new(object, "server", json_string(zk ? zk_server(zk) : ""));
         json_object_set_new(
             object, "timeout",
-            seconds_to_json(zk ? zk_timeout(zk) : coordinator->config->session_timeout));
+            seconds_to_json(zk ? zk_timeout(zk) : view->node->config->session_timeout));
         json_object_set_new(object, "held_for", seconds_to_json(until > now ? until - now : 0));
         json_object_set_new(object, "fault", json_string(!*fault && silence ? silence : fault));
         return object;
 }
 
-static json_t *clock_to_json(const Coordinator *coordinator) {
+static json_t *clock_to_json(const Node *node) {
         json_t *object = json_object();
-        const ClockSkew *skew = &coordinator->node->skew;
+        const ClockSkew *skew = &node->skew;
 
         json_object_set_new(object, "skew",
                             skew->measured ? json_real((double)skew->skew / (double)USEC_PER_SEC)
                                            : json_null());
         json_object_set_new(object, "skewed",
-                            json_boolean(clock_skew_exceeds(skew, coordinator->config->max_skew)));
+                            json_boolean(clock_skew_exceeds(skew, node->config->max_skew)));
         return object;
 }
 
-static json_t *member_to_json(const Coordinator *coordinator, const Member *member) {
+static json_t *status_member_to_json(const View *view, const Member *member) {
         json_t *object = json_object();
 
         json_object_set_new(object, "node", json_string(member->node));
         json_object_set_new(object, "labels", member_strings_to_json(member->labels));
-        json_object_set_new(
-            object, "self",
-            json_boolean(g_str_equal(member->node, coordinator->config->node_name)));
+        json_object_set_new(object, "self",
+                            json_boolean(g_str_equal(member->node, view->node->config->node_name)));
         json_object_set_new(object, "skewed", json_boolean(member->skewed));
         json_object_set_new(object, "busy", json_string(member_busy_to_string(member->busy)));
         json_object_set_new(object, "unfit", member_strings_to_json(member->unfit));
@@ -97,20 +88,20 @@ static json_t *member_to_json(const Coordinator *coordinator, const Member *memb
         return object;
 }
 
-static json_t *members_to_json(const Coordinator *coordinator) {
-        const GPtrArray *members = members_list(coordinator->members);
+static json_t *members_to_json(const View *view) {
+        const GPtrArray *members = members_list(view->members);
         json_t *array = json_array();
 
         for (guint i = 0; i < members->len; i++)
-                json_array_append_new(array, member_to_json(coordinator, members->pdata[i]));
+                json_array_append_new(array, status_member_to_json(view, members->pdata[i]));
         return array;
 }
 
-static void add_away(const Coordinator *coordinator, json_t *array, const char *node) {
-        const usec_t *since = g_hash_table_lookup(coordinator->away, node);
+static void add_away(const View *view, json_t *array, const char *node) {
+        const usec_t *since = g_hash_table_lookup(view->away, node);
         json_t *object = NULL;
 
-        if (members_contains(coordinator->members, node))
+        if (members_contains(view->members, node))
                 return;
         object = json_object();
         json_object_set_new(object, "node", json_string(node));
@@ -119,49 +110,48 @@ static void add_away(const Coordinator *coordinator, json_t *array, const char *
 }
 
 /* Those that we saw leave, and those that once ran something. Only where we know who is there. */
-static json_t *away_to_json(const Coordinator *coordinator, const char *const *nodes) {
+static json_t *away_to_json(const View *view, const char *const *nodes) {
         json_t *array = json_array();
         GHashTableIter iterator;
         gpointer node;
 
-        if (!members_registered(coordinator->members))
+        if (!members_registered(view->members))
                 return array;
-        g_hash_table_iter_init(&iterator, coordinator->away);
+        g_hash_table_iter_init(&iterator, view->away);
         while (g_hash_table_iter_next(&iterator, &node, NULL))
-                add_away(coordinator, array, node);
+                add_away(view, array, node);
         for (; nodes && *nodes; nodes++)
-                if (!g_hash_table_contains(coordinator->away, *nodes))
-                        add_away(coordinator, array, *nodes);
+                if (!g_hash_table_contains(view->away, *nodes))
+                        add_away(view, array, *nodes);
         return array;
 }
 
-json_t *status_head(const Coordinator *coordinator, bool privileged, const char *const *nodes,
-                    bool complete) {
+json_t *status_report_head(const View *view, bool privileged, const char *const *nodes,
+                           bool complete) {
         json_t *object = json_object(), *errors = json_array(), *warnings = json_array();
 
-        json_object_set_new(object, "node", json_string(coordinator->config->node_name));
+        json_object_set_new(object, "node", json_string(view->node->config->node_name));
         json_object_set_new(object, "version", json_string(JOBKEEPER_VERSION));
-        json_object_set_new(object, "started", seconds_to_json(coordinator->node->started));
+        json_object_set_new(object, "started", seconds_to_json(view->node->started));
         json_object_set_new(object, "complete", json_boolean(complete));
-        json_object_set_new(object, "session", session_to_json(coordinator, privileged));
-        json_object_set_new(object, "clock", clock_to_json(coordinator));
-        json_object_set_new(object, "members", members_to_json(coordinator));
-        json_object_set_new(object, "away", away_to_json(coordinator, nodes));
-        for (const char *const *error = jobset_errors(coordinator->jobset); error && *error;
-             error++)
+        json_object_set_new(object, "session", session_to_json(view, privileged));
+        json_object_set_new(object, "clock", clock_to_json(view->node));
+        json_object_set_new(object, "members", members_to_json(view));
+        json_object_set_new(object, "away", away_to_json(view, nodes));
+        for (const char *const *error = jobset_errors(view->jobset); error && *error; error++)
                 json_array_append_new(errors, json_string(*error));
         json_object_set_new(object, "errors", errors);
-        if (*tree_warning(coordinator->tree))
-                json_array_append_new(warnings, json_string(tree_warning(coordinator->tree)));
+        if (*tree_warning(view->tree))
+                json_array_append_new(warnings, json_string(tree_warning(view->tree)));
         json_object_set_new(object, "warnings", warnings);
         return object;
 }
 
 /* ---- a job ---- */
 
-void status_refine(const Coordinator *coordinator, RunRecord *record) {
+void status_refine(const View *view, RunRecord *record) {
         g_autofree char *key = run_key(record->job, record->run);
-        const Run *run = runs_find(coordinator->runs, key);
+        const Run *run = runs_find(view->runs, key);
 
         if (record->state != RUN_CLAIMED || !run)
                 return;
@@ -171,8 +161,7 @@ void status_refine(const Coordinator *coordinator, RunRecord *record) {
                 record->unit = g_strdup(run->record->unit);
 }
 
-static json_t *entry_to_json(const Coordinator *coordinator, const char *job,
-                             const LedgerEntry *entry) {
+static json_t *open_entry_to_json(const View *view, const char *job, const LedgerEntry *entry) {
         _cleanup_(run_record_freep) RunRecord *record = run_record_new(job, entry->run);
 
         record->tick = entry->tick;
@@ -180,13 +169,13 @@ static json_t *entry_to_json(const Coordinator *coordinator, const char *job,
         record->node = g_strdup(entry->node);
         record->claimed = entry->claimed;
         record->state = RUN_CLAIMED;
-        status_refine(coordinator, record);
+        status_refine(view, record);
         return run_record_to_json(record);
 }
 
 /* What runs here is known without a ledger. */
-static json_t *own_runs_to_json(const Coordinator *coordinator, const char *job) {
-        g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
+static json_t *own_runs_to_json(const View *view, const char *job) {
+        g_autoptr(GPtrArray) runs = runs_list(view->runs);
         json_t *array = json_array();
 
         for (guint i = 0; i < runs->len; i++) {
@@ -196,36 +185,35 @@ static json_t *own_runs_to_json(const Coordinator *coordinator, const char *job)
                 if (!g_str_equal(record->job, job))
                         continue;
                 copy = run_record_copy(record);
-                status_refine(coordinator, copy);
+                status_refine(view, copy);
                 json_array_append_new(array, run_record_to_json(copy));
         }
         return array;
 }
 
-static json_t *running_to_json(const Coordinator *coordinator, const char *job,
-                               const Ledger *ledger) {
+static json_t *running_to_json(const View *view, const char *job, const Ledger *ledger) {
         json_t *array = NULL;
 
         if (!ledger)
-                return own_runs_to_json(coordinator, job);
+                return own_runs_to_json(view, job);
         array = json_array();
         for (guint i = 0; i < ledger->open->len; i++) {
                 const LedgerEntry *entry = ledger->open->pdata[i];
 
                 if (entry->state == RUN_CLAIMED)
-                        json_array_append_new(array, entry_to_json(coordinator, job, entry));
+                        json_array_append_new(array, open_entry_to_json(view, job, entry));
         }
         return array;
 }
 
-static const char *state_word(const ScheduledJob *job, const Ledger *ledger, bool runs,
-                              const char **ret_why) {
+static const char *job_state_word(const View *view, const char *job, const Ledger *ledger,
+                                  bool runs, const char **ret_why) {
         static const char *const words[] = {
             [JOB_UNREAD] = "unread",   [JOB_IDLE] = "idle",       [JOB_WAITING] = "waiting",
             [JOB_RUNNING] = "running", [JOB_DRIFTED] = "drifted", [JOB_UNFIT] = "unfit",
             [JOB_NO_NODE] = "no-node",
         };
-        ScheduledJobState state = scheduled_job_state(job, ret_why);
+        ScheduledJobState state = view->calls->job_state(view->userdata, job, ret_why);
 
         /* What was just read is newer than what the job remembers. */
         if (ledger && (state == JOB_RUNNING || (state == JOB_UNREAD && !**ret_why)))
@@ -235,9 +223,8 @@ static const char *state_word(const ScheduledJob *job, const Ledger *ledger, boo
         return words[state];
 }
 
-json_t *status_job(const Coordinator *coordinator, const char *name, const Ledger *ledger) {
-        const ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, name);
-        const JobSpec *spec = job ? scheduled_job_spec(job) : NULL;
+json_t *status_report_job(const View *view, const char *name, const Ledger *ledger) {
+        const JobSpec *spec = view->calls->job(view->userdata, name);
         g_autofree char *schedule =
             spec && spec->schedule ? schedule_to_string(spec->schedule) : NULL;
         json_t *object = NULL, *running = NULL;
@@ -249,8 +236,8 @@ json_t *status_job(const Coordinator *coordinator, const char *name, const Ledge
                 return NULL;
         has_next = spec->schedule &&
                    schedule_next(spec->schedule, (int64_t)(clock_realtime() / USEC_PER_SEC), &next);
-        running = running_to_json(coordinator, name, ledger);
-        word = state_word(job, ledger, json_array_size(running) > 0, &why);
+        running = running_to_json(view, name, ledger);
+        word = job_state_word(view, name, ledger, json_array_size(running) > 0, &why);
         object = json_object();
         json_object_set_new(object, "job", json_string(name));
         json_object_set_new(object, "description",
@@ -260,9 +247,9 @@ json_t *status_job(const Coordinator *coordinator, const char *name, const Ledge
         json_object_set_new(object, "state", json_string(word));
         json_object_set_new(object, "why", json_string(why));
         json_object_set_new(object, "fit",
-                            json_boolean(!coordinator_unfit(coordinator, name) &&
-                                         job_spec_matches_node(spec, coordinator->config->node_name,
-                                                               coordinator->config->labels)));
+                            json_boolean(view->calls->can_run(view->userdata, name) &&
+                                         job_spec_matches_node(spec, view->node->config->node_name,
+                                                               view->node->config->labels)));
         json_object_set_new(object, "running", running);
         json_object_set_new(object, "last",
                             ledger && ledger->last ? run_record_to_json(ledger->last)

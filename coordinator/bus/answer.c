@@ -5,9 +5,7 @@
 
 #include "bus-interface.h"
 #include "json-line.h"
-#include "requests.h"
 #include "run-record.h"
-#include "status-board.h"
 
 struct AnswerRead {
         Answer *answer; /* weak: owns us */
@@ -21,20 +19,18 @@ struct AnswerRead {
 static Zk *answers_port(void *userdata) {
         const Answers *answers = userdata;
 
-        return session_zk(answers->coordinator->session);
+        return session_zk(answers->view->node->session);
 }
 
 static void answer_free(void *data);
 
-Answers *answers_new(Coordinator *coordinator, bool privileged) {
+Answers *answers_new(const View *view, bool privileged) {
         Answers *answers = g_new0(Answers, 1);
 
-        answers->coordinator = coordinator;
+        answers->view = view;
         answers->privileged = privileged;
         answers->set = g_hash_table_new_full(g_direct_hash, g_direct_equal, answer_free, NULL);
         answers->window = read_window_new(answers_port, answers);
-        answers->board = status_board_new(answers);
-        answers->looks = g_queue_new();
         return answers;
 }
 
@@ -42,9 +38,6 @@ Answers *answers_free(Answers *answers) {
         if (!answers)
                 return NULL;
         answers_drop(answers);
-        status_board_free(answers->board);
-        looks_drop(answers);
-        g_queue_free(answers->looks);
         g_hash_table_unref(answers->set);
         read_window_free(answers->window);
         g_free(answers);
@@ -99,13 +92,14 @@ static void answer_free(void *data) {
         if (answer->message)
                 (void)sd_bus_reply_method_errorf(answer->message, BUS_ERROR_FAILED,
                                                  "jobkeeperd is stopping");
-        status_board_forget(answer->owner->board, answer);
-        looks_forget(answer->owner, answer);
+        if (answer->gone)
+                answer->gone(answer, answer->gone_userdata);
         sd_bus_message_unref(answer->message);
         sd_event_source_disable_unref(answer->timer);
         sd_event_source_disable_unref(answer->timeout);
         slice_free(answer->slice);
-        request_call_free(answer->request);
+        if (answer->request)
+                answer_view(answer)->calls->forget_request(answer->request);
         sd_bus_slot_unref(answer->slot);
         bus_owner_free(answer->presence);
         g_ptr_array_unref(answer->reads);
@@ -145,7 +139,7 @@ Answer *answer_new(Answers *owner, sd_bus_message *message, AnswerFunc done) {
         answer->reads = g_ptr_array_new_with_free_func(answer_read_free);
         answer->records = g_ptr_array_new_with_free_func(record_destroy);
         g_hash_table_add(owner->set, answer);
-        (void)sd_event_add_time_relative(owner->coordinator->event, &answer->timeout,
+        (void)sd_event_add_time_relative(owner->view->node->event, &answer->timeout,
                                          CLOCK_MONOTONIC, ANSWER_TIMEOUT, USEC_PER_MSEC,
                                          answer_on_timeout, answer);
         /* Not by sd_bus_track, which asks the bus and waits for what it says. */
@@ -158,8 +152,13 @@ void answer_is_patient(Answer *answer) {
         answer->timeout = sd_event_source_disable_unref(answer->timeout);
 }
 
-Coordinator *answer_coordinator(const Answer *answer) {
-        return answer->owner->coordinator;
+void answer_on_gone(Answer *answer, AnswerGoneFunc gone, void *userdata) {
+        answer->gone = gone;
+        answer->gone_userdata = userdata;
+}
+
+const View *answer_view(const Answer *answer) {
+        return answer->owner->view;
 }
 
 void answer_reply_text(Answer *answer, const char *text) {

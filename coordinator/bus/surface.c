@@ -10,11 +10,14 @@
 #include <systemd/sd-bus.h>
 #include <systemd/sd-daemon.h>
 
-#include "answer.h"
+#include "answer-locks.h"
+#include "answer-runs.h"
 #include "bus-door.h"
 #include "bus-interface.h"
 #include "command-lock-call.h"
 #include "log.h"
+#include "status-board.h"
+#include "timer.h"
 
 /* So long does a start wait for a bus that says nothing. */
 #define READY_PATIENCE (5 * USEC_PER_SEC)
@@ -30,77 +33,103 @@ typedef struct Entrance {
         Surface *surface; /* weak: owns us */
         BusDoor *door;
         Answers *answers;
+        StatusBoard *board;
+        LockLooks *looks;
         bool settled; /* whether it has its name, for now */
 } Entrance;
 
 struct Surface {
-        Coordinator *coordinator; /* weak: owns us */
+        const View *view; /* weak */
         Entrance entrances[SIDE_MAX];
         SessionListener *listener;
         sd_event_source *patience;
         bool ready; /* said */
 };
 
-typedef int (*AnswerKind)(Answers *owner, sd_bus_message *message, sd_bus_error *error);
+typedef int (*EntranceFunc)(Entrance *entrance, sd_bus_message *message, sd_bus_error *error);
 
 /* Nothing is done for whoever does not want to hear the answer. */
-static int ask(Entrance *entrance, AnswerKind answer, sd_bus_message *message,
-               sd_bus_error *error) {
+static int entrance_ask(Entrance *entrance, EntranceFunc func, sd_bus_message *message,
+                        sd_bus_error *error) {
         int r = sd_bus_message_get_expect_reply(message);
 
         if (r > 0)
                 r = answers_admit(entrance->answers, message, error) < 0
                         ? -EBUSY
-                        : answer(entrance->answers, message, error);
+                        : func(entrance, message, error);
         return r == 0 ? 1 : r;
 }
 
+static int ask_status(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
+        return status_board_ask(entrance->board, message, error);
+}
+
+static int ask_history(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
+        return answer_history(entrance->answers, message, error);
+}
+
+static int ask_next(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
+        return answer_next(entrance->answers, message, error);
+}
+
+static int ask_run(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
+        return answer_run(entrance->answers, message, error);
+}
+
+static int ask_wait_run(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
+        return answer_wait_run(entrance->answers, message, error);
+}
+
+static int ask_locks(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
+        return lock_looks_ask(entrance->looks, message, error);
+}
+
 static int on_status(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        return ask(userdata, answer_status, message, error);
+        return entrance_ask(userdata, ask_status, message, error);
 }
 
 static int on_history(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        return ask(userdata, answer_history, message, error);
+        return entrance_ask(userdata, ask_history, message, error);
 }
 
 static int on_next(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        return ask(userdata, answer_next, message, error);
+        return entrance_ask(userdata, ask_next, message, error);
 }
 
 static int on_run(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        return ask(userdata, answer_run, message, error);
+        return entrance_ask(userdata, ask_run, message, error);
 }
 
 static int on_wait_run(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        return ask(userdata, answer_wait_run, message, error);
+        return entrance_ask(userdata, ask_wait_run, message, error);
 }
 
 static int on_locks(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        return ask(userdata, answer_locks, message, error);
+        return entrance_ask(userdata, ask_locks, message, error);
 }
 
-static CommandLocks *command_locks(void *userdata) {
-        return ((const Entrance *)userdata)->surface->coordinator->command_locks;
+static CommandLocks *entrance_locks(void *userdata) {
+        return ((const Entrance *)userdata)->surface->view->locks;
 }
 
 static int on_acquire_lock(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        return command_locks_acquire(command_locks(userdata), message, error);
+        return command_locks_acquire(entrance_locks(userdata), message, error);
 }
 
 static int on_attach_lock(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        return command_locks_attach(command_locks(userdata), message, error);
+        return command_locks_attach(entrance_locks(userdata), message, error);
 }
 
 static int on_lock_lease(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        return command_locks_lease(command_locks(userdata), message, error);
+        return command_locks_lease(entrance_locks(userdata), message, error);
 }
 
 static int on_release_lock(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        return command_locks_release(command_locks(userdata), message, error);
+        return command_locks_release(entrance_locks(userdata), message, error);
 }
 
 static int on_adopt_lock(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        return command_locks_adopt(command_locks(userdata), message, error);
+        return command_locks_adopt(entrance_locks(userdata), message, error);
 }
 
 /* Who may call what is the bus policy's business (packaging/org.jobkeeper.Manager1.conf), so every
@@ -134,16 +163,15 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_VTABLE_END,
 };
 
-static void say_ready(Surface *surface) {
+static void surface_say_ready(Surface *surface) {
         surface->patience = sd_event_source_disable_unref(surface->patience);
         if (!surface->ready)
                 (void)sd_notify(0, "READY=1");
         surface->ready = true;
 }
 
-static int on_patience(sd_event_source *source, uint64_t usec, void *userdata) {
-        say_ready(userdata);
-        return 0;
+static void surface_on_patience(void *userdata) {
+        surface_say_ready(userdata);
 }
 
 static void entrance_settled(void *userdata) {
@@ -154,14 +182,14 @@ static void entrance_settled(void *userdata) {
         for (Side side = 0; side < SIDE_MAX; side++)
                 if (!surface->entrances[side].settled)
                         return;
-        say_ready(surface);
+        surface_say_ready(surface);
 }
 
 static void entrance_lost(sd_bus *bus, void *userdata) {
         const Entrance *entrance = userdata;
 
         answers_drop(entrance->answers);
-        command_locks_bus_lost(entrance->surface->coordinator->command_locks, bus);
+        command_locks_bus_lost(entrance->surface->view->locks, bus);
 }
 
 static void surface_on_session(Session *session, SessionEvent event, void *userdata) {
@@ -190,22 +218,33 @@ static void entrance_open(Surface *surface, Side side) {
         };
 
         entrance->surface = surface;
-        entrance->answers = answers_new(surface->coordinator, side == SIDE_ROOT);
-        entrance->door = bus_door_new(surface->coordinator->event, &options);
+        entrance->answers = answers_new(surface->view, side == SIDE_ROOT);
+        entrance->board = status_board_new(entrance->answers);
+        entrance->looks = lock_looks_new(entrance->answers);
+        entrance->door = bus_door_new(surface->view->node->event, &options);
 }
 
-int surface_new(Coordinator *coordinator, Surface **ret_surface) {
+/* Answers leave the board and the looks before these go. */
+static void entrance_close(Entrance *entrance) {
+        entrance->door = bus_door_free(entrance->door);
+        if (entrance->answers)
+                answers_drop(entrance->answers);
+        entrance->board = status_board_free(entrance->board);
+        entrance->looks = lock_looks_free(entrance->looks);
+        entrance->answers = answers_free(entrance->answers);
+}
+
+int surface_new(const View *view, Surface **ret_surface) {
         _cleanup_(surface_freep) Surface *surface = g_new0(Surface, 1);
         int r = 0;
 
-        surface->coordinator = coordinator;
+        surface->view = view;
         for (Side side = 0; side < SIDE_MAX; side++)
                 entrance_open(surface, side);
-        r = session_listen(coordinator->session, surface_on_session, surface, &surface->listener);
+        r = session_listen(view->node->session, surface_on_session, surface, &surface->listener);
         if (r >= 0 && !surface->ready)
-                r = sd_event_add_time_relative(coordinator->event, &surface->patience,
-                                               CLOCK_MONOTONIC, READY_PATIENCE, USEC_PER_MSEC,
-                                               on_patience, surface);
+                r = timer_in(view->node->event, &surface->patience, READY_PATIENCE,
+                             surface_on_patience, surface);
         if (r < 0)
                 return r;
         *ret_surface = g_steal_pointer(&surface);
@@ -216,10 +255,9 @@ Surface *surface_free(Surface *surface) {
         if (!surface)
                 return NULL;
         session_unlisten(surface->listener);
-        for (Side side = 0; side < SIDE_MAX; side++) {
-                surface->entrances[side].door = bus_door_free(surface->entrances[side].door);
-                surface->entrances[side].answers = answers_free(surface->entrances[side].answers);
-        }
+        for (Side side = 0; side < SIDE_MAX; side++)
+                entrance_close(&surface->entrances[side]);
+
         sd_event_source_disable_unref(surface->patience);
         g_free(surface);
         return NULL;

@@ -10,7 +10,10 @@
 
 #include "answer.h"
 
+typedef struct StatusBoard StatusBoard;
+
 StatusBoard *status_board_new(Answers *owner);
+/* To be freed after the answers are dropped, and before them. */
 StatusBoard *status_board_free(StatusBoard *board);
-/* The answer is going. */
-void status_board_forget(StatusBoard *board, Answer *answer);
+/* Return: 0 or negative errno with `error` set, as sd-bus wants it. */
+int status_board_ask(StatusBoard *board, sd_bus_message *message, sd_bus_error *error);

@@ -1,0 +1,129 @@
+/* See answer-locks.h. */
+#include "answer-locks.h"
+
+#include <errno.h>
+
+#include "bus-interface.h"
+#include "lock-look.h"
+
+#define LOOKS_MAX 2
+
+struct LockLooks {
+        Answers *owner; /* weak */
+        GQueue queue;   /* Look: those under way stand before those that wait */
+};
+
+typedef struct Look {
+        LockLooks *looks; /* weak */
+        Answer *answer;   /* weak; NULL: nobody waits for it any more */
+        char *resource;   /* NULL: all of them */
+        LockLook *look;   /* NULL: it waits for its turn */
+} Look;
+
+static void locks_look_free(Look *look) {
+        (void)g_queue_remove(&look->looks->queue, look);
+        lock_look_free(look->look);
+        g_free(look->resource);
+        g_free(look);
+}
+
+static void look_answer_lost(Answer *answer, int error) {
+        answer_error(answer, error == -ENOTCONN ? BUS_ERROR_NOT_CONNECTED : BUS_ERROR_FAILED,
+                     "the locks cannot be read: %s",
+                     error == -ENOTCONN ? "the connection to ZooKeeper is lost"
+                                        : g_strerror(-error));
+}
+
+static void looks_pump(LockLooks *looks);
+
+static void look_on_report(LockLook *lock_look, int error, json_t *report, void *userdata) {
+        Look *look = userdata;
+        LockLooks *looks = look->looks;
+        Answer *answer = look->answer;
+
+        (void)lock_look;
+        locks_look_free(look);
+        if (!answer)
+                json_decref(report);
+        else if (error < 0)
+                look_answer_lost(answer, error);
+        else
+                answer_reply(answer, report);
+        looks_pump(looks);
+}
+
+static int look_begin(Look *look) {
+        const Answers *owner = look->looks->owner;
+        const Node *node = owner->view->node;
+
+        return lock_look_new(node->session, node->config, look->resource, owner->privileged,
+                             look_on_report, look, &look->look);
+}
+
+static void looks_pump(LockLooks *looks) {
+        Look *look = NULL;
+        guint place = 0;
+
+        while (place < LOOKS_MAX && (look = g_queue_peek_nth(&looks->queue, place))) {
+                Answer *answer = look->answer;
+                int r = look->look ? 0 : answer ? look_begin(look) : -ECANCELED;
+
+                if (r >= 0) {
+                        place++;
+                        continue;
+                }
+                locks_look_free(look);
+                if (answer)
+                        look_answer_lost(answer, r);
+        }
+}
+
+static void looks_on_gone(const Answer *answer, void *userdata) {
+        const LockLooks *looks = userdata;
+
+        for (GList *link = looks->queue.head; link; link = link->next)
+                if (((Look *)link->data)->answer == answer)
+                        ((Look *)link->data)->answer = NULL;
+}
+
+LockLooks *lock_looks_new(Answers *owner) {
+        LockLooks *looks = g_new0(LockLooks, 1);
+
+        looks->owner = owner;
+        return looks;
+}
+
+LockLooks *lock_looks_free(LockLooks *looks) {
+        if (!looks)
+                return NULL;
+        while (looks->queue.head)
+                locks_look_free(looks->queue.head->data);
+        g_free(looks);
+        return NULL;
+}
+
+int lock_looks_ask(LockLooks *looks, sd_bus_message *message, sd_bus_error *error) {
+        const Session *session = looks->owner->view->node->session;
+        g_autofree char *fault = NULL;
+        const char *resource = NULL;
+        Look *look = NULL;
+        int r = sd_bus_message_read(message, "s", &resource);
+
+        if (r < 0)
+                return r;
+        fault = *resource ? lock_look_fault(resource) : NULL;
+        if (fault)
+                return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, fault);
+        if (session_state(session) != SESSION_CONNECTED)
+                return sd_bus_error_setf(error, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session%s%s",
+                                         *session_fault(session) ? ": " : "",
+                                         session_fault(session));
+        look = g_new0(Look, 1);
+        look->looks = looks;
+        look->answer = answer_new(looks->owner, message, NULL);
+        answer_on_gone(look->answer, looks_on_gone, looks);
+        look->resource = *resource ? g_strdup(resource) : NULL;
+        g_queue_push_tail(&looks->queue, look);
+        looks_pump(looks);
+        return 1;
+}

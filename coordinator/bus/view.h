@@ -1,0 +1,52 @@
+/* The view: what people are shown of the daemon over the bus, and the little that they may have it
+ * do. The bus knows nothing else of the daemon; its owner fills this in. All is borrowed, and what
+ * the functions return is good until the loop runs. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "command-locks.h"
+#include "job-state.h"
+#include "jobset.h"
+#include "members.h"
+#include "node.h"
+#include "runs.h"
+#include "tree.h"
+
+typedef struct RequestCall RequestCall;
+/* 0 and the run's id once the request is written, or negative errno and NULL. */
+typedef void (*ViewRequestFunc)(int error, const char *run, void *userdata);
+
+typedef struct ViewCalls {
+        /* What keeps this node from claiming where the session has no fault: a sentence, or "". */
+        const char *(*fault)(const void *userdata);
+        /* A job's definition as this node works by it; NULL: it has no such job. */
+        const JobSpec *(*job)(const void *userdata, const char *name);
+        /* Of a job that it has. *ret_why is a sentence or "". */
+        ScheduledJobState (*job_state)(const void *userdata, const char *name,
+                                       const char **ret_why);
+        /* Whether this machine can run the job at present; `nodes:` aside. */
+        bool (*can_run)(const void *userdata, const char *name);
+        /* Whether some node of the cluster can, or may turn out to. */
+        bool (*has_candidate)(const void *userdata, const JobSpec *spec);
+
+        /* Asks the cluster for a run of the job, in the name of `who`. Return: 0, -ENOTCONN;
+         * *ret_call, to be forgotten, cancels the callback. */
+        int (*request)(void *userdata, const char *job, const char *who, ViewRequestFunc func,
+                       void *func_userdata, RequestCall **ret_call);
+        RequestCall *(*forget_request)(RequestCall *call);
+} ViewCalls;
+
+typedef struct View {
+        const Node *node;
+        const JobSet *jobset;
+        const Tree *tree;
+        Members *members;
+        GHashTable *away; /* node → when it left (usec_t), of those that were members */
+        const Runs *runs;
+        CommandLocks *locks;
+        usec_t request_lifetime; /* so long may a request wait to be taken */
+        const ViewCalls *calls;
+        void *userdata; /* of the calls */
+} View;

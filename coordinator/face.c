@@ -1,0 +1,102 @@
+/* See face.h. */
+#include "face.h"
+
+#include "fitness.h"
+#include "leftovers.h"
+#include "registration.h"
+#include "requests.h"
+#include "scheduled-job.h"
+#include "surface.h"
+#include "tree.h"
+
+struct Face {
+        View view;
+        Surface *surface;
+};
+
+static const char *face_fault(const void *userdata) {
+        const Coordinator *coordinator = userdata;
+
+        if (*tree_fault(coordinator->tree))
+                return tree_fault(coordinator->tree);
+        if (leftovers_busy(coordinator->leftovers))
+                return leftovers_busy(coordinator->leftovers);
+        return registration_fault(coordinator->registration);
+}
+
+/* ---- jobs ---- */
+
+static const ScheduledJob *face_find(const Coordinator *coordinator, const char *name) {
+        return g_hash_table_lookup(coordinator->jobs, name);
+}
+
+static const JobSpec *face_job(const void *userdata, const char *name) {
+        const ScheduledJob *job = face_find(userdata, name);
+
+        return job ? scheduled_job_spec(job) : NULL;
+}
+
+static ScheduledJobState face_job_state(const void *userdata, const char *name,
+                                        const char **ret_why) {
+        return scheduled_job_state(face_find(userdata, name), ret_why);
+}
+
+static bool face_can_run(const void *userdata, const char *name) {
+        return !coordinator_unfit(userdata, name);
+}
+
+static bool face_has_candidate(const void *userdata, const JobSpec *spec) {
+        const Coordinator *coordinator = userdata;
+        g_autoptr(GPtrArray) candidates = coordinator_candidates(coordinator, spec);
+
+        return candidates->len > 0 || fitness_is_pending(coordinator->fitness, spec->name);
+}
+
+static int face_request(void *userdata, const char *job, const char *who, ViewRequestFunc func,
+                        void *func_userdata, RequestCall **ret_call) {
+        return requests_submit(((Coordinator *)userdata)->requests, job, who, func, func_userdata,
+                               ret_call);
+}
+
+/* ---- the whole ---- */
+
+static const ViewCalls face_calls = {
+    .fault = face_fault,
+    .job = face_job,
+    .job_state = face_job_state,
+    .can_run = face_can_run,
+    .has_candidate = face_has_candidate,
+    .request = face_request,
+    .forget_request = request_call_free,
+};
+
+int face_new(Coordinator *coordinator, Face **ret_face) {
+        _cleanup_(face_freep) Face *face = g_new0(Face, 1);
+        int r;
+
+        face->view = (View){
+            .node = coordinator->node,
+            .jobset = coordinator->jobset,
+            .tree = coordinator->tree,
+            .members = coordinator->members,
+            .away = coordinator->away,
+            .runs = coordinator->runs,
+            .locks = coordinator->command_locks,
+            .request_lifetime = REQUEST_LIFETIME,
+            .calls = &face_calls,
+            .userdata = coordinator,
+        };
+        r = surface_new(&face->view, &face->surface);
+        if (r < 0)
+                return r;
+        *ret_face = g_steal_pointer(&face);
+        return 0;
+}
+
+Face *face_free(Face *face) {
+        if (!face)
+                return NULL;
+        surface_free(face->surface);
+        g_free(face);
+        return NULL;
+}
