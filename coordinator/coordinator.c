@@ -707,20 +707,10 @@ static Settler *new_settler(Coordinator *coordinator) {
         return settler;
 }
 
-static bool orphans_is_member(const char *node, void *userdata) {
-        return members_contains(((Coordinator *)userdata)->members, node);
-}
-
-static uint32_t member_rank(const char *key, void *userdata) {
-        return coordinator_member_rank(userdata, key);
-}
-
 static void housekeeping_measure_clock(void *userdata) {
         coordinator_measure_clock(userdata);
 }
 
-static const HousekeepingEvents housekeeping_events = {member_rank, housekeeping_measure_clock};
-static const OrphansEvents orphans_events = {orphans_is_member, member_rank};
 static const RecoveryEvents recovery_events = {recovery_on_recovered, recovery_on_undoubted};
 
 static void open_runs(Coordinator *coordinator) {
@@ -741,8 +731,7 @@ static void open_runs(Coordinator *coordinator) {
                                  .changed = leftovers_on_changed,
                                  .userdata = coordinator};
         coordinator->leftovers = leftovers_new(&parts);
-        coordinator->orphans =
-            orphans_new(node, coordinator->settler, &orphans_events, coordinator);
+        coordinator->orphans = orphans_new(node, coordinator->members, coordinator->settler);
 }
 
 static void open_members(Coordinator *coordinator) {
@@ -803,8 +792,9 @@ static int open_all(Coordinator *coordinator) {
         coordinator->pruner = pruner_new(coordinator->node, coordinator->jobset);
         coordinator->settler = new_settler(coordinator);
         open_runs(coordinator);
-        coordinator->housekeeping = housekeeping_new(coordinator->node, coordinator->jobset,
-                                                     &housekeeping_events, coordinator);
+        coordinator->housekeeping =
+            housekeeping_new(coordinator->node, coordinator->members, coordinator->jobset,
+                             housekeeping_measure_clock, coordinator);
         coordinator->requests = requests_new(coordinator);
         if ((r = coordinator_load_jobs(coordinator)) < 0 || (r = open_session(coordinator)) < 0)
                 return r;

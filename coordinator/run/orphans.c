@@ -56,10 +56,9 @@ struct DeadNode {
 
 struct Orphans {
         const Node *node;       /* weak */
+        Members *members;       /* weak */
         const Settler *settler; /* weak */
-        const OrphansEvents *events;
-        void *userdata;
-        GHashTable *dead; /* node → DeadNode */
+        GHashTable *dead;       /* node → DeadNode */
         ZkCall *list_call;
         char *path;
 };
@@ -92,14 +91,12 @@ static void dead_node_free(void *data) {
         g_free(dead);
 }
 
-Orphans *orphans_new(const Node *node, const Settler *settler, const OrphansEvents *events,
-                     void *userdata) {
+Orphans *orphans_new(const Node *node, Members *members, const Settler *settler) {
         Orphans *orphans = g_new0(Orphans, 1);
 
         orphans->node = node;
+        orphans->members = members;
         orphans->settler = settler;
-        orphans->events = events;
-        orphans->userdata = userdata;
         orphans->path = path_open(node->config->root);
         orphans->dead = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, dead_node_free);
         return orphans;
@@ -121,7 +118,11 @@ Orphans *orphans_free(Orphans *orphans) {
 }
 
 static bool orphans_is_member(const Orphans *orphans, const char *node) {
-        return orphans->events->is_member(node, orphans->userdata);
+        return members_contains(orphans->members, node);
+}
+
+static uint32_t orphans_rank(const Orphans *orphans, const char *node) {
+        return ranking_among_all(members_ranking(orphans->members), node);
 }
 
 static void dead_node_look(void *userdata);
@@ -311,7 +312,7 @@ static void dead_node_look(void *userdata) {
 /* When our rank comes, if it is one of those. */
 static void dead_node_look_by_rank(DeadNode *dead) {
         const Orphans *orphans = dead->orphans;
-        uint32_t rank = orphans->events->rank(dead->node, orphans->userdata);
+        uint32_t rank = orphans_rank(orphans, dead->node);
 
         dead->left_to_others = rank >= PLACEMENT_RANKS;
         if (!dead->left_to_others)
@@ -325,7 +326,7 @@ void orphans_node_left(Orphans *orphans, const char *node) {
         if (strcmp(node, config->node_name) == 0 || !name_is_valid(node) ||
             g_hash_table_contains(orphans->dead, node) ||
             (g_hash_table_size(orphans->dead) >= ORPHANS_LEFT_MAX &&
-             orphans->events->rank(node, orphans->userdata) >= PLACEMENT_RANKS))
+             orphans_rank(orphans, node) >= PLACEMENT_RANKS))
                 return;
         dead = g_new0(DeadNode, 1);
         dead->orphans = orphans;

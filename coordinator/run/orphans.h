@@ -3,19 +3,13 @@
  * and with it, by the deadline, whatever it ran. */
 #pragma once
 
+#include "members.h"
 #include "node.h"
 #include "settle.h"
 
 typedef struct Orphans Orphans;
-typedef struct OrphansEvents {
-        /* Return: whether a node of that name is a member. */
-        bool (*is_member)(const char *node, void *userdata);
-        /* Return: our rank for a key among all members. */
-        uint32_t (*rank)(const char *key, void *userdata);
-} OrphansEvents;
 
-Orphans *orphans_new(const Node *node, const Settler *settler, const OrphansEvents *events,
-                     void *userdata);
+Orphans *orphans_new(const Node *node, Members *members, const Settler *settler);
 Orphans *orphans_free(Orphans *orphans);
 DEFINE_CLEANUP(Orphans, orphans_free);
 

@@ -19,8 +19,9 @@
 
 struct Housekeeping {
         Node *node;           /* weak */
+        Members *members;     /* weak */
         const JobSet *jobset; /* weak */
-        const HousekeepingEvents *events;
+        HousekeepingClockFunc measure_clock;
         void *userdata;
         sd_event_source *timer;
         ZkCall *call;
@@ -236,11 +237,11 @@ void housekeeping_look(Housekeeping *housekeeping) {
         g_autofree char *path = path_jobs(housekeeping_root(housekeeping));
 
         if (housekeeping->call || !housekeeping_zk(housekeeping) ||
-            housekeeping->events->rank("housekeeping", housekeeping->userdata) != 0)
+            ranking_among_all(members_ranking(housekeeping->members), "housekeeping") != 0)
                 return;
         housekeeping_cancel(housekeeping);
         /* Nothing that is old is judged by a clock that was not compared lately. */
-        housekeeping->events->measure_clock(housekeeping->userdata);
+        housekeeping->measure_clock(housekeeping->userdata);
         (void)zk_get_children(housekeeping_zk(housekeeping), path, housekeeping_on_jobs,
                               housekeeping, &housekeeping->call, NULL, NULL, NULL);
 }
@@ -264,13 +265,14 @@ void housekeeping_reset(Housekeeping *housekeeping) {
         housekeeping->timer = sd_event_source_disable_unref(housekeeping->timer);
 }
 
-Housekeeping *housekeeping_new(Node *node, const JobSet *jobset, const HousekeepingEvents *events,
-                               void *userdata) {
+Housekeeping *housekeeping_new(Node *node, Members *members, const JobSet *jobset,
+                               HousekeepingClockFunc measure_clock, void *userdata) {
         Housekeeping *housekeeping = g_new0(Housekeeping, 1);
 
         housekeeping->node = node;
         housekeeping->jobset = jobset;
-        housekeeping->events = events;
+        housekeeping->members = members;
+        housekeeping->measure_clock = measure_clock;
         housekeeping->userdata = userdata;
         housekeeping->ledgers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         housekeeping->candidates = g_queue_new();

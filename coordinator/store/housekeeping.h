@@ -6,6 +6,7 @@
 #pragma once
 
 #include "jobset.h"
+#include "members.h"
 #include "node.h"
 
 typedef struct Housekeeping Housekeeping;
@@ -13,17 +14,12 @@ typedef struct Housekeeping Housekeeping;
 /* The history of a job that was removed can be read for so long. */
 #define HOUSEKEEPING_KEEP (30 * USEC_PER_DAY)
 
-typedef struct HousekeepingEvents {
-        /* Return: our rank for a key among all members: 0 does it. */
-        uint32_t (*rank)(const char *key, void *userdata);
-        /* The servers' clock is asked for: nothing old is judged by a clock that nobody compared.
-         */
-        void (*measure_clock)(void *userdata);
-} HousekeepingEvents;
+/* The servers' clock is asked for: nothing old is judged by a clock that nobody compared. */
+typedef void (*HousekeepingClockFunc)(void *userdata);
 
 /* What `jobset` has is left alone. */
-Housekeeping *housekeeping_new(Node *node, const JobSet *jobset, const HousekeepingEvents *events,
-                               void *userdata);
+Housekeeping *housekeeping_new(Node *node, Members *members, const JobSet *jobset,
+                               HousekeepingClockFunc measure_clock, void *userdata);
 Housekeeping *housekeeping_free(Housekeeping *housekeeping);
 DEFINE_CLEANUP(Housekeeping, housekeeping_free);
 
