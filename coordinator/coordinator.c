@@ -231,7 +231,7 @@ bool coordinator_may_claim(const Coordinator *coordinator, const char **ret_why)
 
 const char *coordinator_unfit(const Coordinator *coordinator, const char *job) {
         return fitness_is_pending(coordinator->fitness, job)
-                   ? "this node has not looked at it yet"
+                   ? "this node has not checked it yet"
                    : registration_unfit(coordinator->registration, job);
 }
 
@@ -365,7 +365,7 @@ static void session_begin(Coordinator *coordinator) {
         (void)sd_notifyf(0, "STATUS=Connected to ZooKeeper, %s", summary);
         coordinator->sweep_due = coordinator->attached;
         leftovers_end(coordinator->leftovers, LEFTOVERS_UNCLAIMED, false,
-                      "nothing stands open for it in ZooKeeper");
+                      "ZooKeeper has no open run of this name");
         if (node_is_ending(coordinator->node)) {
                 runs_for_all(coordinator->runs, run_session_ready);
                 coordinator_stop_found_runs(coordinator);
@@ -438,8 +438,9 @@ static void session_connected(Coordinator *coordinator, bool attached) {
 static void session_forget(Coordinator *coordinator) {
         const LogAbout about = {.message_id = MESSAGE_SESSION_LOST};
 
-        log_warning(&about, "the ZooKeeper session is lost: whatever it locked is not ours any "
-                            "more; connecting anew");
+        log_warning(
+            &about,
+            "the ZooKeeper session is lost, and all locks with it; connecting with a new session");
         (void)sd_notify(0, "STATUS=Not connected to ZooKeeper");
         coordinator->attached = false;
         coordinator->node->skew = (ClockSkew){0};
@@ -496,7 +497,7 @@ static void session_phase(Coordinator *coordinator, SessionPhaseEvent event) {
         case SESSION_PHASE_NOTHING:
                 return;
         case SESSION_PHASE_WAIT:
-                (void)sd_notify(0, "STATUS=Ending what a process before this one left running");
+                (void)sd_notify(0, "STATUS=Stopping runs left by the previous daemon process");
                 return;
         case SESSION_PHASE_PREPARE:
                 tree_start(coordinator->tree);
@@ -525,13 +526,14 @@ static void recovery_on_recovered(void *userdata) {
 
 static void session_stop(Coordinator *coordinator) {
         const LogAbout about = {.message_id = MESSAGE_STOPPING_RUNS};
-        const char *why = "ZooKeeper did not answer, and the locks would not have outlived the run";
+        const char *why =
+            "ZooKeeper did not answer, and the locks could have expired before the run ended";
 
         if (runs_count(coordinator->runs) > 0)
-                log_warning(&about,
-                            "no answer from ZooKeeper: stopping %u runs, so that they are gone "
-                            "before their locks are",
-                            runs_count(coordinator->runs));
+                log_warning(
+                    &about,
+                    "no reply from ZooKeeper: stopping all runs (%u) before their locks can expire",
+                    runs_count(coordinator->runs));
         runs_stop_all(coordinator->runs, why);
         leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, false, why);
         command_locks_session_stop(coordinator->command_locks);
@@ -540,7 +542,7 @@ static void session_stop(Coordinator *coordinator) {
 static void session_faulty(Coordinator *coordinator) {
         const LogAbout about = {.message_id = MESSAGE_ZOOKEEPER_UNREACHABLE};
 
-        log_warning(&about, "%s; no job is run until that changes, retrying",
+        log_warning(&about, "%s; no jobs are run until this is resolved, retrying",
                     session_fault(coordinator->session));
         (void)sd_notifyf(0, "STATUS=Not connected to ZooKeeper: %s",
                          session_fault(coordinator->session));
@@ -558,11 +560,11 @@ static void on_session(Session *session, SessionEvent event, void *userdata) {
                 return;
         case SESSION_EVENT_SUSPENDED:
                 log_warning(&(LogAbout){.message_id = MESSAGE_SESSION_SUSPENDED},
-                            "the connection to ZooKeeper broke; looking for a server");
+                            "the connection to ZooKeeper was lost, reconnecting");
                 return;
         case SESSION_EVENT_RESUMED:
                 log_info(&(LogAbout){.message_id = MESSAGE_SESSION_CONNECTED},
-                         "ZooKeeper answers again; the session goes on");
+                         "reconnected to ZooKeeper, the session continues");
                 session_phase(coordinator, SESSION_PHASE_RESUMED);
                 return;
         case SESSION_EVENT_STOP:
@@ -691,7 +693,7 @@ static int open_session(Coordinator *coordinator) {
         /* Without a session to attach to, whatever runs here has locks that we cannot see to. */
         if (r >= 0 && session_held_until(coordinator->session) == 0)
                 leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, false,
-                              "the session that its locks are in is not known any more");
+                              "the session that holds its locks is no longer known");
         return r;
 }
 

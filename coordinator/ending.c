@@ -125,7 +125,7 @@ void coordinator_stop(Coordinator *coordinator) {
         if (node_is_ending(coordinator->node))
                 return;
         process_phase(coordinator, PROCESS_PHASE_STOP);
-        log_info(&about, "stopping: %u runs are ended first", runs_count(coordinator->runs));
+        log_info(&about, "stopping: runs (%u) are stopped first", runs_count(coordinator->runs));
         (void)sd_notify(0, "STOPPING=1\nSTATUS=Ending runs");
         coordinator_is_busy(coordinator);
         runs_stop_all(coordinator->runs, "the daemon was stopped");
@@ -148,7 +148,7 @@ static void leave(Coordinator *coordinator) {
         const LogAbout about = {.message_id = MESSAGE_STOPPING};
 
         log_info(&about,
-                 "restarting: %u runs and the ZooKeeper session are left for the next process",
+                 "restarting: runs (%u) and the ZooKeeper session are left for the next process",
                  runs_count(coordinator->runs));
         /* To our locks the end of the session object is a loss, which would stop their runs. */
         runs_for_all(coordinator->runs, run_leave);

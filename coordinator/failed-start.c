@@ -79,14 +79,13 @@ static void failed_start_found(const char *unit, void *userdata) {
         g_autofree char *why =
             g_strdup_printf("jobkeeperd could not be started (%s)", failed_start_why(start));
 
-        log_warning(&about, "%s, which a process before this one started, is ended: %s", unit, why);
+        log_warning(&about, "stopping %s, started by a previous daemon process: %s", unit, why);
         ended_units_add(start->runtime_dir, unit, why);
 }
 
 /* To people and to PID 1, whose patience with a start is ours as well. */
 static void failed_start_tell(FailedStart *start, const char *doing) {
-        (void)sd_notifyf(0,
-                         "EXTEND_TIMEOUT_USEC=%" G_GUINT64_FORMAT "\nSTATUS=Cannot go on (%s): %s",
+        (void)sd_notifyf(0, "EXTEND_TIMEOUT_USEC=%" G_GUINT64_FORMAT "\nSTATUS=Failed (%s): %s",
                          EXTEND_TIMEOUT, failed_start_why(start), doing);
 }
 
@@ -100,7 +99,7 @@ static void failed_start_tell_waiting(FailedStart *start) {
 
         failed_start_tell(start, doing);
         if (!start->told)
-                log_error(&about, "cannot go on (%s): %s", failed_start_why(start), doing);
+                log_error(&about, "failed (%s): %s", failed_start_why(start), doing);
         start->told = true;
 }
 
@@ -148,7 +147,7 @@ static void failed_start_look(FailedStart *start) {
 
         start->waiting = 0;
         if (clock_boottime() >= start->stop_at) {
-                failed_start_tell(start, "ending what a process before this one left running");
+                failed_start_tell(start, "stopping runs left by the previous daemon process");
                 failed_start_arm(start, &start->look, clock_boottime() + LATE_LOOK_PERIOD,
                                  failed_start_on_look);
         }

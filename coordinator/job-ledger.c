@@ -278,8 +278,10 @@ static void set_drifted(ScheduledJob *job, const char *why) {
         job->drifted = why;
         registration_set_drifted(job->coordinator->registration, job->name, why);
         if (why)
-                log_warning(&about, "%s: it claims and skips nothing of this job until they agree",
-                            why);
+                log_warning(
+                    &about,
+                    "%s: this node neither starts nor skips ticks of the job until they agree",
+                    why);
         else
                 log_info(&about, "this node's definition is the one in force again");
         registration_publish(job->coordinator->registration);
@@ -325,7 +327,8 @@ static void resume(ScheduledJob *job, Ledger *ledger) {
         job->resume_call = zk_call_free(job->resume_call);
         (void)zk_set(node_zk(job->coordinator->node), job->path, data,
                      scheduled_job_ledger_version(job), on_resumed, job, &job->resume_call);
-        log_info(&about, "a node does not have the job any more, but this node has it: it goes on");
+        log_info(&about,
+                 "another node no longer has the job, but this node does: it stays in force");
 }
 
 /* Has our own file changed since we last agreed, so that it is for us to change the ledger? Without
@@ -464,8 +467,8 @@ static void on_found(const ZkReply *reply, void *userdata) {
                 (void)ledger_settle(next, found, job->spec->schedule);
         data = ledger_encode(next);
         zk_ops_add(ops, ZK_OP_SET, job->path, data, scheduled_job_ledger_version(job));
-        job->write_note =
-            g_strdup_printf("run %s had a record but no entry in the ledger: taken in", found->run);
+        job->write_note = g_strdup_printf(
+            "run %s has a record but no entry in the ledger, adding it", found->run);
         job->write_note_id = g_strdup(MESSAGE_FOREIGN_DATA);
         write_ops(job, ops, next, 0);
 }

@@ -136,6 +136,6 @@ int main(int argc, char **argv) {
         if (r == -EBADMSG)
                 return EX_CONFIG; /* the service manager does not try again */
         if (r < 0)
-                log_error(NULL, "cannot go on: %s", strerror(-r));
+                log_error(NULL, "failed: %s", strerror(-r));
         return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

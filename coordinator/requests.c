@@ -232,7 +232,7 @@ static void on_request(const ZkReply *reply, void *userdata) {
         }
         if (!take_request(pending, reply->data, reply->data_size)) {
                 log_warning(&(LogAbout){.message_id = MESSAGE_FOREIGN_DATA},
-                            "%s: not a request of jobkeeper; ignored", pending->path);
+                            "%s: not a request of jobkeeper, ignored", pending->path);
                 return;
         }
         rank = rank_of(pending);

@@ -111,7 +111,7 @@ static void over(Withdrawal *withdrawal, bool done) {
 
         if (done) {
                 digest_memory_set(withdrawal->coordinator->digests, withdrawal->job, NULL);
-                log_info(&about, "the job is not in this node's files any more: withdrawn");
+                log_info(&about, "the job is no longer in this node's files: withdrawn");
         }
         g_hash_table_remove(withdrawal->withdrawals->jobs, withdrawal->job);
 }

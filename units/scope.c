@@ -124,7 +124,7 @@ static void scope_on_job_removed(const char *systemd_job, const char *word, void
 }
 
 static void scope_on_disconnected(void *userdata) {
-        scope_fail(userdata, "the service manager went away");
+        scope_fail(userdata, "the connection to the service manager was lost");
 }
 
 static void scope_on_start(sd_bus_message *reply, const sd_bus_error *error, void *userdata) {

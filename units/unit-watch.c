@@ -305,15 +305,15 @@ static void watch_apply_doubt(UnitWatch *watch, bool foreign) {
                 break;
         case UNIT_DOUBT_EXISTS:
                 watch_end(watch, foreign ? UNIT_OUTCOME_START_FAILED : UNIT_OUTCOME_UNKNOWN,
-                          foreign ? "another unit of this name exists"
-                                  : "a unit of this name existed, and vanished");
+                          foreign ? "a unit of this name already exists"
+                                  : "a unit of this name existed, and disappeared");
                 break;
         case UNIT_DOUBT_LOST:
                 if (!foreign && ++watch->tries < ABSENCES_NEEDED)
                         watch_look_in(watch, ABSENCE_DELAY);
                 else
                         watch_end(watch, UNIT_OUTCOME_UNKNOWN,
-                                  "the answer to the start was lost, and the unit is not there");
+                                  "no reply to the start request, and the unit was not found");
                 break;
         }
 }
@@ -328,7 +328,7 @@ static void watch_apply_absent(UnitWatch *watch, bool foreign) {
                 watch->known_ours = false;
                 watch->result.outcome = UNIT_OUTCOME_UNKNOWN;
                 unit_verdict_detail(&watch->result,
-                                    "the unit vanished before its result could be read");
+                                    "the unit disappeared before its result could be read");
                 if (foreign)
                         watch_end(watch, UNIT_OUTCOME_UNKNOWN, "");
                 else

@@ -45,7 +45,7 @@ static void history_on_done(Answer *answer) {
         }
         if (answer->broken) {
                 answer_error(answer, BUS_ERROR_NOT_CONNECTED,
-                             "the connection to ZooKeeper broke while the history was read");
+                             "the connection to ZooKeeper was lost while reading the history");
                 return;
         }
         object = json_object();
@@ -183,7 +183,7 @@ static void request_on_written(int error, const char *run, void *userdata) {
         if (error < 0) {
                 answer_error(answer, BUS_ERROR_FAILED,
                              error == -ETIMEDOUT
-                                 ? "ZooKeeper's answer was lost: the run may still take place"
+                                 ? "no reply from ZooKeeper: the run may still take place"
                                  : "the request could not be written");
                 return;
         }
@@ -237,7 +237,7 @@ int answer_run(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
         answer = answer_new(owner, message, NULL);
         answer->job = g_strdup(job);
         if (request_ask_for_caller(answer) < 0)
-                answer_error(answer, BUS_ERROR_FAILED, "the bus cannot be asked who calls");
+                answer_error(answer, BUS_ERROR_FAILED, "the caller's credentials cannot be read");
         return 1;
 }
 

@@ -59,10 +59,8 @@ static int door_on_name(sd_bus_message *message, void *userdata, sd_bus_error *e
 
         if (refused) {
                 if (!door->complained)
-                        log_warning(
-                            NULL,
-                            "the bus does not give us the name %s: %s; tried again until it does",
-                            door->options.name, sd_bus_message_get_error(message)->message);
+                        log_warning(NULL, "cannot acquire the bus name %s: %s, retrying",
+                                    door->options.name, sd_bus_message_get_error(message)->message);
                 door_reconnect_later(door);
         }
         door->complained = refused;

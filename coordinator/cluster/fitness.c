@@ -186,8 +186,8 @@ void fitness_ask(Fitness *fitness, const JobSpec *spec, const DaemonConfig *conf
         look->directory = g_strdup(spec->working_directory);
         look->resource_fault = resource_unfit_reason(spec, config);
         if (!g_thread_pool_push(fitness->pool, look, &error)) /* it waits in the pool's queue */
-                log_warning(&(LogAbout){.job = spec->name}, "no thread to look at the job: %s",
-                            error->message);
+                log_warning(&(LogAbout){.job = spec->name},
+                            "cannot start a thread to check the job: %s", error->message);
 }
 
 void fitness_forget(Fitness *fitness, const char *job) {

@@ -207,7 +207,7 @@ static void peer_on_data(Peer *peer, const ZkReply *reply) {
                 return; /* what it said last */
         if (member_decode(peer->node, reply->data, reply->data_size, &member) < 0) {
                 log_warning(&(LogAbout){.message_id = MESSAGE_FOREIGN_DATA},
-                            "%s: not a node of jobkeeper; ignored", peer->path);
+                            "%s: not a record of jobkeeper, ignored", peer->path);
                 return;
         }
         member->owner = reply->stat.ephemeral_owner;

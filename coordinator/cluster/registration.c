@@ -140,9 +140,8 @@ static void registration_set_fault(Registration *registration, int priority, con
 static void registration_refuse(Registration *registration, const Member *other) {
         registration_set_fault(
             registration, LOG_ERR, MESSAGE_NODE_NAME_TAKEN,
-            g_strdup_printf("another machine (machine id %s) is registered as node \"%s\"; "
-                            "this node runs nothing until one of the two gets another "
-                            "node.name",
+            g_strdup_printf("another machine (machine id %s) is registered as node \"%s\"; this "
+                            "node starts no runs until one of the two has another node.name",
                             other ? other->machine : "unreadable", registration->self->node));
 }
 
@@ -158,16 +157,16 @@ static void registration_wait_for_other(Registration *registration, int64_t owne
         if (clock_boottime() < usec_add(registration->in_our_place_since, life))
                 registration_set_fault(
                     registration, LOG_NOTICE, MESSAGE_NODE_STILL_REGISTERED,
-                    g_strdup_printf("node \"%s\" is registered still by a session of before, "
-                                    "or by another machine; this node runs nothing until that "
-                                    "session has ended",
-                                    registration->self->node));
+                    g_strdup_printf(
+                        "node \"%s\" is still registered by an earlier session, or by another "
+                        "machine; this node starts no runs until that session has expired",
+                        registration->self->node));
         else
                 registration_set_fault(
                     registration, LOG_ERR, MESSAGE_NODE_NAME_TAKEN,
-                    g_strdup_printf("another machine with this machine's id (%s) is registered "
-                                    "as node \"%s\"; this node runs nothing until it has a "
-                                    "machine id and a node.name of its own",
+                    g_strdup_printf("another machine with this machine's id (%s) is registered as "
+                                    "node \"%s\"; this node starts no runs until it has a machine "
+                                    "id and a node.name of its own",
                                     registration->self->machine, registration->self->node));
 }
 

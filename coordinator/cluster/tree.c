@@ -170,10 +170,9 @@ static void tree_on_created(const ZkReply *reply, void *userdata) {
 
         item->call = NULL;
         if (reply->code == ZK_NO_AUTH)
-                tree_set_fault(
-                    tree, MESSAGE_FOREIGN_DATA,
-                    g_strdup_printf("%s: ZooKeeper refuses us the right to create nodes there",
-                                    tree->node->config->root));
+                tree_set_fault(tree, MESSAGE_FOREIGN_DATA,
+                               g_strdup_printf("%s: no permission to create nodes there",
+                                               tree->node->config->root));
         if (reply->code != ZK_OK && reply->code != ZK_NODE_EXISTS)
                 tree->failed = true;
         tree_answered(tree);
@@ -190,10 +189,9 @@ static void tree_on_version(const ZkReply *reply, void *userdata) {
         else
                 tree_set_fault(
                     tree, MESSAGE_FOREIGN_DATA,
-                    g_strdup_printf(
-                        "%s/version: this is not a layout that jobkeeper " JOBKEEPER_VERSION
-                        " knows (wanted %d); nothing is run until it is",
-                        tree->node->config->root, TREE_LAYOUT_VERSION));
+                    g_strdup_printf("%s/version: unknown layout for jobkeeper " JOBKEEPER_VERSION
+                                    " (expected %d); no jobs are run until it matches",
+                                    tree->node->config->root, TREE_LAYOUT_VERSION));
         tree_answered(tree);
 }
 

@@ -40,13 +40,13 @@ int command_locks_acquire(CommandLocks *locks, sd_bus_message *message, sd_bus_e
                 return sd_bus_error_set(error, BUS_ERROR_STOPPING, "jobkeeperd is stopping");
         if (command_locks_count(locks) >= COMMAND_LOCKS_MAX)
                 return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
-                                         "%d commands hold locks or wait for some already",
+                                         "%d commands already hold or wait for locks",
                                          COMMAND_LOCKS_MAX);
         if (strlen(text) > REQUEST_BYTES_MAX)
                 return call_bad_request(error, "the request is too long");
         request = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
         r = json_is_object(request) ? call_acquire(locks, request, message, error)
-                                    : call_bad_request(error, "the request is no JSON object");
+                                    : call_bad_request(error, "the request is not a JSON object");
         json_decref(request);
         return r;
 }
@@ -60,7 +60,7 @@ static int call_find(CommandLocks *locks, const char *id, sd_bus_message *messag
 
         if (!lock ||
             !command_caller_is(command_lock_caller(lock), sd_bus_message_get_sender(message))) {
-                sd_bus_error_set(error, BUS_ERROR_NO_SUCH_LOCK, "there is no such lock of yours");
+                sd_bus_error_set(error, BUS_ERROR_NO_SUCH_LOCK, "the caller holds no such lock");
                 return -ENOENT;
         }
         *ret_lock = lock;
@@ -89,7 +89,7 @@ int command_locks_attach(CommandLocks *locks, sd_bus_message *message, sd_bus_er
         if (!command_lock_is_held(lock))
                 return sd_bus_error_set(error, BUS_ERROR_NO_SUCH_LOCK, "the lock is not held");
         if (command_lock_has_scope(lock) || pid <= 1 || pid > INT32_MAX)
-                return call_bad_request(error, "this is no process that can be moved");
+                return call_bad_request(error, "the process cannot be moved");
         command_caller_keep(command_lock_caller(lock), COMMAND_CALL_ATTACH, message);
         r = command_lock_attach(lock, (pid_t)pid);
         return r < 0 ? r : 1;

@@ -16,7 +16,7 @@
 /* How long a held lock waits for its caller to come back after a restart of ours, or when the bus
  * is back. */
 #define CALLER_PATIENCE (10 * USEC_PER_SEC)
-#define NOT_WRITTEN "jobkeeperd cannot write it down under its runtime directory"
+#define NOT_WRITTEN "jobkeeperd cannot store it in its runtime directory"
 
 typedef enum CommandLockState {
         COMMAND_LOCK_QUEUED, /* in the queue, or waits for a session to queue in */
@@ -195,7 +195,8 @@ static void command_lock_end(CommandLock *lock, bool at_once, const char *why) {
         const LogAbout about = {.message_id = MESSAGE_COMMAND_LOCK_ENDED};
 
         if (lock->state == COMMAND_LOCK_HELD) {
-                log_warning(&about, "the lock %s of a command ends: %s", lock->record.label, why);
+                log_warning(&about, "releasing the lock %s of a command: %s", lock->record.label,
+                            why);
                 command_caller_tell(lock->caller, "LockLost", lock->record.id, why, at_once);
         }
         lock->state = COMMAND_LOCK_ENDING;

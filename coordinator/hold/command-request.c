@@ -40,9 +40,9 @@ static char *request_read_resource(CommandRequest *request, const DaemonConfig *
         char *fault = resource_refusal(name);
 
         if (!fault && word && daemon_naming_from_string(word, &naming) < 0)
-                fault = g_strdup_printf("\"%s\" is no naming", word);
+                fault = g_strdup_printf("\"%s\" is not a naming", word);
         if (!fault && (slots < 0 || slots > RESOURCE_SLOTS_MAX))
-                fault = g_strdup_printf("slots must be 1 to %d", RESOURCE_SLOTS_MAX);
+                fault = g_strdup_printf("slots must be between 1 and %d", RESOURCE_SLOTS_MAX);
         if (!fault)
                 fault = resource_contradiction(config, name, mode, (unsigned)slots,
                                                word ? &naming : NULL);
@@ -62,7 +62,8 @@ static char *request_read_resources(CommandRequest *request, const DaemonConfig 
 
         if (json_array_size(resources) == 0 ||
             json_array_size(resources) > COMMAND_LOCK_RESOURCES_MAX)
-                return g_strdup_printf("give 1 to %d resources", COMMAND_LOCK_RESOURCES_MAX);
+                return g_strdup_printf("between 1 and %d resources are required",
+                                       COMMAND_LOCK_RESOURCES_MAX);
         json_array_foreach(resources, index, object) {
                 fault = request_read_resource(request, config, object);
                 if (fault)

@@ -68,7 +68,7 @@ bool lock_memory_save(const char *path, const GPtrArray *records, const GPtrArra
         /* Replaced as a whole by rename. */
         if (g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0600, &error))
                 return true;
-        log_warning(NULL, "the locks of commands cannot be written down: %s", error->message);
+        log_warning(NULL, "cannot store the locks held for commands: %s", error->message);
         return false;
 }
 

@@ -115,11 +115,11 @@ static void decide_stale(const DecisionInput *input, Decision *decision, int64_t
         }
         if (input->catch_up == JOB_CATCH_UP_NONE || fresh_pending) {
                 skip_range(input, decision, 0, newest,
-                           fresh_pending ? "missed: a newer tick takes its place"
+                           fresh_pending ? "missed: superseded by a newer tick"
                                          : "missed: no node could start it");
                 return;
         }
-        skip_range(input, decision, 0, newest - 1, "missed: a newer tick takes its place");
+        skip_range(input, decision, 0, newest - 1, "missed: superseded by a newer tick");
         if (decision->n_skips < DECISION_SKIPS_MAX)
                 want(input, decision, newest);
 }

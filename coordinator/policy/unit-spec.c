@@ -113,7 +113,7 @@ static char *why_of(const UnitResult *result) {
         if (result->outcome == UNIT_OUTCOME_START_FAILED)
                 return g_strdup_printf("could not be started: %s", result->detail);
         if (result->outcome == UNIT_OUTCOME_UNKNOWN)
-                return g_strdup("the unit vanished before its result could be read");
+                return g_strdup("the unit disappeared before its result could be read");
         return *result->detail ? g_strdup(result->detail) : NULL;
 }
 

@@ -46,7 +46,7 @@ static void leftovers_on_found(const char *unit, void *userdata) {
         const LogAbout about = {.message_id = MESSAGE_STOPPING_RUNS};
         Leftovers *leftovers = userdata;
 
-        log_warning(&about, "%s, which a process before this one started, is ended: %s", unit,
+        log_warning(&about, "stopping %s, started by a previous daemon process: %s", unit,
                     leftovers->why);
         ended_units_note(leftovers->parts.ended, unit, leftovers->why);
 }
@@ -75,7 +75,8 @@ static void leftovers_on_stuck(const char *const *units, void *userdata) {
                                   *units);
                 g_hash_table_insert(
                     stuck, g_strdup(*units),
-                    g_strdup_printf("%s, left by a process before this one, does not end", *units));
+                    g_strdup_printf("%s, left by the previous daemon process, does not end",
+                                    *units));
         }
         leftovers->stuck = stuck;
         if (!before || g_hash_table_size(before) != g_hash_table_size(stuck))
@@ -118,7 +119,7 @@ void leftovers_end(Leftovers *leftovers, LeftoversWhich which, bool at_once, con
 
 const char *leftovers_busy(const Leftovers *leftovers) {
         return leftovers->clearing && !leftovers->stuck
-                   ? "what a process before this one left running is not gone yet"
+                   ? "runs left by the previous daemon process have not ended yet"
                    : NULL;
 }
 

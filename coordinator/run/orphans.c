@@ -147,7 +147,7 @@ static void orphan_on_settled(SettleOutcome outcome, void *userdata) {
 
         orphan->settle = settle_free(orphan->settle);
         if (outcome == SETTLE_DONE)
-                log_warning(&about, "node %s vanished during run %s: settled as unknown",
+                log_warning(&about, "node %s disappeared during run %s, recorded as unknown",
                             orphan->dead->node, orphan->record->run);
         orphan_done(orphan->dead);
 }
@@ -164,9 +164,10 @@ static void orphan_settle(Orphan *orphan) {
         orphan->record->state = RUN_UNKNOWN;
         orphan->record->ended = clock_realtime();
         g_free(orphan->record->why);
-        orphan->record->why = g_strdup_printf(orphan->damaged ? DAMAGED_WHY ", and node %s vanished"
-                                                              : "node %s vanished while it ran",
-                                              orphan->dead->node);
+        orphan->record->why =
+            g_strdup_printf(orphan->damaged ? DAMAGED_WHY ", and node %s disappeared"
+                                            : "node %s disappeared during the run",
+                            orphan->dead->node);
         if (orphans_is_member(orphans, orphan->dead->node) ||
             settle_start(orphans->settler, &request, orphan_on_settled, orphan, &orphan->settle) <
                 0)

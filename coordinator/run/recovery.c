@@ -136,8 +136,8 @@ static void recovery_tell_doubt(Recovery *recovery, const OpenRun *open) {
 
         if (!g_hash_table_contains(recovery->told, key))
                 log_warning(&about,
-                            "%s/%s:%s: stands open, but has no record that we can read; its unit "
-                            "goes on, and the locks are kept for it",
+                            "%s/%s:%s: is open, but its record cannot be read; its unit continues, "
+                            "and its locks are kept",
                             recovery->path, open->job, open->run);
         g_hash_table_add(recovery->told, g_steal_pointer(&key));
 }

@@ -134,7 +134,7 @@ static void run_take_unknown(Run *run) {
         run->record->ended = clock_realtime();
         if (!run->record->why)
                 run->record->why =
-                    g_strdup("claimed, but its unit is not there: it may or may not have run");
+                    g_strdup("claimed, but its unit was not found: it may or may not have run");
 }
 
 static void run_perform(Run *run, RunAction action) {
@@ -147,7 +147,7 @@ static void run_perform(Run *run, RunAction action) {
         case RUN_ACTION_ANNOUNCE:
                 if (!run->recovering) /* the unit's own time replaces it in the end */
                         run->record->started = clock_realtime();
-                log_info(&started, run->recovering ? "%s goes on" : "%s started", words);
+                log_info(&started, run->recovering ? "%s continues" : "%s started", words);
                 return;
         case RUN_ACTION_STOP_UNIT:
                 unit_stop(run->unit);
@@ -309,11 +309,11 @@ Run *run_recover(const RunParts *parts, RunRecord *record, int32_t record_versio
                 run_over(run, RUN_INTERRUPTED, g_strdup("the node was rebooted"));
                 return run;
         }
-        log_info(&fields, "run %s was claimed by a process before this one: looking for its unit",
+        log_info(&fields, "run %s was claimed by a previous daemon process, looking for its unit",
                  record->run);
         r = unit_adopt(parts->units, record->unit, record->nonce, run_on_unit, run, &run->unit);
         if (r < 0) {
-                run_over(run, RUN_UNKNOWN, g_strdup("its unit cannot be looked for"));
+                run_over(run, RUN_UNKNOWN, g_strdup("its unit could not be queried"));
                 return run;
         }
         if (attached && record->locks && *record->locks)

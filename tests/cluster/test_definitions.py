@@ -54,7 +54,7 @@ class Definitions(ClusterTest):
         other, = {"n2", "n3"} - {waiting}
         fleet.nodes[other].run("rm", "/etc/jobkeeper/jobs.d/waits.yaml")
         fleet.nodes[other].systemctl("reload", "jobkeeperd")
-        wait_until(lambda: "not in this node's files any more" in fleet.nodes[other].journal("-u", "jobkeeperd"), PATIENCE, "it is withdrawn there")
+        wait_until(lambda: "no longer in this node's files" in fleet.nodes[other].journal("-u", "jobkeeperd"), PATIENCE, "it is withdrawn there")
         self.assertEqual(fleet.job_status(waiting, "waits")["state"], "waiting")
         free()
         run = fleet.wait_run(lambda run: run.job == "waits", 20, "the tick runs")

@@ -249,7 +249,7 @@ class Restarts(ClusterTest):
         node = self.fleet.nodes[run.node]
         self.fleet.bed.zookeepers[0].shell(command.format(f"/jobkeeper/jobs/first/runs/{run.run}"))
         self.another_daemon(node, "restart")
-        wait_until(lambda: "stands open" in node.journal("-u", "jobkeeperd"), 15, "the next daemon says so")
+        wait_until(lambda: "but its record cannot be read" in node.journal("-u", "jobkeeperd"), 15, "the next daemon says so")
         return run
 
     def assert_lock_was_kept(self, run):

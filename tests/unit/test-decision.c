@@ -6,7 +6,7 @@
 #include "placement.h"
 
 #define OVERLAP "overlap: the previous run was still under way"
-#define NEWER "missed: a newer tick takes its place"
+#define NEWER "missed: superseded by a newer tick"
 #define NOBODY "missed: no node could start it"
 #define EXPIRED "missed: the start deadline passed"
 

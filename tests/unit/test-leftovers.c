@@ -61,7 +61,7 @@ Test(leftovers, one_that_does_not_end_keeps_out_only_what_it_excludes) {
         serve_for(2 * USEC_PER_SEC);
         cr_expect_not(own_has_started());
         cr_expect_not(is_started("/bin/true writer"));
-        cr_expect_str_eq(why_not("a"), UNIT ", left by a process before this one, does not end");
+        cr_expect_str_eq(why_not("a"), UNIT ", left by the previous daemon process, does not end");
         cr_expect_str_eq(why_not("writer"), why_not("a"));
         cr_expect_str_eq(why_not("other"), "");
         service_obey(service_find(UNIT));
@@ -83,7 +83,7 @@ Test(leftovers, before_it_is_known_which_do_not_end_nothing_begins) {
         cr_expect_not(is_registered());
         cr_expect_not(coordinator_may_claim(coordinator, &why));
         cr_expect_str_eq(leftovers_busy(coordinator->leftovers),
-                         "what a process before this one left running is not gone yet");
+                         "runs left by the previous daemon process have not ended yet");
         service_obey(service_find(UNIT));
         await(other_has_started, "it is gone");
 }

@@ -120,7 +120,7 @@ Test(orphans, a_damaged_one_of_a_node_that_vanished_is_settled_by_others) {
         claimed_by_another(GARBAGE);
         open_daemon_again();
         await(n2_is_settled, "it is settled");
-        expect_unknown("its record in ZooKeeper was damaged, and node n2 vanished");
+        expect_unknown("its record in ZooKeeper was damaged, and node n2 disappeared");
         expect_kept(GARBAGE);
         await(has_started_any, "the job runs again");
 }
@@ -129,7 +129,7 @@ Test(orphans, so_is_a_deleted_one) {
         claimed_by_another(NULL);
         open_daemon_again();
         await(n2_is_settled, "it is settled");
-        expect_unknown("node n2 vanished while it ran");
+        expect_unknown("node n2 disappeared during the run");
         await(has_started_any, "the job runs again");
 }
 
@@ -183,7 +183,7 @@ Test(orphans, one_whose_contender_stands_is_left_until_that_goes) {
         cr_expect_eq(started->len, 0);
         server_delete(CONTENDER);
         await(n2_is_settled, "it is settled");
-        expect_unknown("node n2 vanished while it ran");
+        expect_unknown("node n2 disappeared during the run");
         await(has_started_any, "the job runs again");
 }
 
@@ -196,7 +196,7 @@ Test(orphans, one_without_locks_is_looked_at_twice) {
         serve_for(500 * USEC_PER_MSEC);
         cr_expect_not(n2_is_settled());
         await(n2_is_settled, "it is settled");
-        expect_unknown("node n2 vanished while it ran");
+        expect_unknown("node n2 disappeared during the run");
 }
 
 Test(orphans, of_what_is_settled_only_the_entry_goes) {
@@ -229,7 +229,7 @@ Test(orphans, answers_that_are_lost_are_asked_for_again) {
         open_daemon_again();
         await(n2_is_settled, "it is settled");
         cr_expect_eq(tries, 3);
-        expect_unknown("node n2 vanished while it ran");
+        expect_unknown("node n2 disappeared during the run");
 }
 
 /* Its session is lost meanwhile, and the next one begins again. */

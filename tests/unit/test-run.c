@@ -261,7 +261,7 @@ Test(run, one_without_a_unit_is_unknown) {
         service_vanish(service_newest());
         open_daemon_again();
         expect_settled(RUN_UNKNOWN,
-                       "claimed, but its unit is not there: it may or may not have run");
+                       "claimed, but its unit was not found: it may or may not have run");
 }
 
 static void boot_before(RunRecord *record) {
@@ -309,7 +309,7 @@ Test(run, a_claim_without_a_start_is_unknown) {
         open_daemon_again();
         await(is_ready, "ready");
         expect_settled(RUN_UNKNOWN,
-                       "claimed, but its unit is not there: it may or may not have run");
+                       "claimed, but its unit was not found: it may or may not have run");
         cr_expect_eq(started->len, 0);
 }
 

@@ -327,7 +327,7 @@ Test(unit_bus, a_unit_that_vanishes_is_unknown) {
         answers.get_all = "org.freedesktop.DBus.Error.UnknownObject";
         job_removed("done");
         expect_end("e", UNIT_OUTCOME_UNKNOWN, UNIT_STOP_NONE,
-                   "the unit vanished before its result could be read");
+                   "the unit disappeared before its result could be read");
 }
 
 Test(unit_bus, another_unit_in_its_place_is_not_it) {
@@ -335,7 +335,7 @@ Test(unit_bus, another_unit_in_its_place_is_not_it) {
         answers.nonce = "00000000000000000000000000000002";
         job_removed("done");
         expect_end("e", UNIT_OUTCOME_UNKNOWN, UNIT_STOP_NONE,
-                   "the unit vanished before its result could be read");
+                   "the unit disappeared before its result could be read");
 }
 
 Test(unit_bus, a_stop_that_is_refused_looks_again) {
@@ -344,7 +344,7 @@ Test(unit_bus, a_stop_that_is_refused_looks_again) {
         answers.get_all = "org.freedesktop.DBus.Error.UnknownObject";
         unit_stop(unit);
         expect_end("e", UNIT_OUTCOME_UNKNOWN, UNIT_STOP_OWNER,
-                   "the unit vanished before its result could be read");
+                   "the unit disappeared before its result could be read");
         cr_expect_geq(stops, 1);
 }
 
@@ -475,5 +475,5 @@ Test(unit_bus, a_scope_that_nobody_knows_the_place_of) {
 Test(unit_bus, a_scope_whose_connection_is_lost_before_it_is_there) {
         start_scope();
         server = sd_bus_close_unref(server);
-        expect_scope_fails("the service manager went away");
+        expect_scope_fails("the connection to the service manager was lost");
 }

@@ -146,7 +146,7 @@ static const struct {
      "could not be started: systemd's own words"},
     {UNIT_OUTCOME_OTHER, UNIT_STOP_NONE, false, RUN_FAILED, -1, 0, detail},
     {UNIT_OUTCOME_UNKNOWN, UNIT_STOP_NONE, false, RUN_UNKNOWN, -1, 0,
-     "the unit vanished before its result could be read"},
+     "the unit disappeared before its result could be read"},
     {UNIT_OUTCOME_PENDING, UNIT_STOP_NONE, false, RUN_UNKNOWN, -1, 0, detail},
     /* somebody asked for the end of it before it ended */
     {UNIT_OUTCOME_SUCCESS, UNIT_STOP_OWNER, false, RUN_STOPPED, 9, 0, detail},
@@ -155,7 +155,7 @@ static const struct {
     {UNIT_OUTCOME_TIMEOUT, UNIT_STOP_OWNER, false, RUN_STOPPED, -1, 0, detail},
     {UNIT_OUTCOME_OTHER, UNIT_STOP_OWNER, false, RUN_STOPPED, -1, 0, detail},
     {UNIT_OUTCOME_UNKNOWN, UNIT_STOP_OWNER, false, RUN_STOPPED, -1, 0,
-     "the unit vanished before its result could be read"},
+     "the unit disappeared before its result could be read"},
     /* we did */
     {UNIT_OUTCOME_SUCCESS, UNIT_STOP_OWNER, true, RUN_INTERRUPTED, 9, 0, detail},
     {UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_OWNER, true, RUN_INTERRUPTED, 9, 0, detail},
@@ -168,7 +168,7 @@ static const struct {
     {UNIT_OUTCOME_SIGNAL, UNIT_STOP_NONE, true, RUN_FAILED, -1, 9, detail},
     {UNIT_OUTCOME_TIMEOUT, UNIT_STOP_NONE, true, RUN_TIMED_OUT, -1, 0, detail},
     {UNIT_OUTCOME_UNKNOWN, UNIT_STOP_NONE, true, RUN_UNKNOWN, -1, 0,
-     "the unit vanished before its result could be read"},
+     "the unit disappeared before its result could be read"},
     /* PID 1 did, and not for us */
     {UNIT_OUTCOME_SUCCESS, UNIT_STOP_OTHER, false, RUN_STOPPED, 9, 0, STOPPED_BY_OTHERS},
     {UNIT_OUTCOME_SIGNAL, UNIT_STOP_OTHER, false, RUN_STOPPED, -1, 9, STOPPED_BY_OTHERS},
