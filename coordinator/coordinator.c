@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 
-#include "clock-probe.h"
+#include "clock-watch.h"
 #include "command-locks.h"
 #include "daemon-file.h"
 #include "digest-memory.h"
@@ -37,8 +37,6 @@
 #include "waiters.h"
 #include "withdrawal.h"
 
-/* While our clock is skewed, nothing else measures it. */
-#define SKEW_MEASURE_PERIOD (10 * USEC_PER_SEC)
 /* What ends without an event (an answer of the server that moves D - K) is looked for so often. */
 #define GATE_PERIOD (1 * USEC_PER_SEC)
 #define AWAY_MAX 1000 /* nodes that left and are remembered */
@@ -156,55 +154,12 @@ void coordinator_is_busy(Coordinator *coordinator) {
 
 /* ---- the clock ---- */
 
-static void clock_on_sample(int64_t server_ms, usec_t sent_realtime, void *userdata) {
-        node_clock_sample(((Coordinator *)userdata)->node, server_ms, sent_realtime);
-}
-
-static void clock_on_missing(void *userdata) {
-        tree_repair(((Coordinator *)userdata)->tree);
-}
-
-/* Our own directory of open runs is there as long as the tree is, and its data is nobody's. */
-static ClockProbe *new_clock_probe(Coordinator *coordinator) {
-        static const ClockProbeEvents events = {clock_on_sample, clock_on_missing};
-        const DaemonConfig *config = coordinator->config;
-        g_autofree char *path = path_open_node(config->root, config->node_name);
-
-        return clock_probe_new(path, &events, coordinator);
-}
-
-void coordinator_measure_clock(Coordinator *coordinator) {
-        if (tree_is_done(coordinator->tree))
-                clock_probe_ask(coordinator->clock_probe, session_zk(coordinator->session));
-}
-
-static int on_skew_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+/* The other nodes rank without us while our clock is skewed. */
+static void clock_on_changed(bool skewed, void *userdata) {
         Coordinator *coordinator = userdata;
 
-        coordinator_measure_clock(coordinator);
-        return sd_event_source_set_time_relative(source, SKEW_MEASURE_PERIOD);
-}
-
-/* Clocks came apart, or together again: say so, to people and to the other nodes, which then rank
- * without us. */
-static void on_skew(bool skewed, void *userdata) {
-        Coordinator *coordinator = userdata;
-        const LogAbout about = {.message_id = MESSAGE_CLOCK_SKEWED};
-
-        if (skewed)
-                log_warning(&about,
-                            "this node's clock differs from the ZooKeeper server's by %.3f s: no "
-                            "job is claimed until it is within max-skew",
-                            (double)coordinator->node->skew.skew / (double)USEC_PER_SEC);
-        else
-                log_notice(&about, "this node's clock agrees with the ZooKeeper server's again");
         registration_set_skewed(coordinator->registration, skewed);
         registration_publish(coordinator->registration);
-        coordinator->skew_timer = sd_event_source_disable_unref(coordinator->skew_timer);
-        if (skewed && sd_event_add_time_relative(coordinator->event, &coordinator->skew_timer,
-                                                 CLOCK_MONOTONIC, SKEW_MEASURE_PERIOD, USEC_PER_SEC,
-                                                 on_skew_timer, coordinator) >= 0)
-                (void)sd_event_source_set_enabled(coordinator->skew_timer, SD_EVENT_ON);
         coordinator_sweep_jobs(coordinator, JOB_SWEEP_CONSIDER);
 }
 
@@ -443,13 +398,11 @@ static void session_forget(Coordinator *coordinator) {
             "the ZooKeeper session is lost, and all locks with it; connecting with a new session");
         (void)sd_notify(0, "STATUS=Not connected to ZooKeeper");
         coordinator->attached = false;
-        coordinator->node->skew = (ClockSkew){0};
-        coordinator->skew_timer = sd_event_source_disable_unref(coordinator->skew_timer);
         coordinator->gate_timer = sd_event_source_disable_unref(coordinator->gate_timer);
         registration_set_skewed(coordinator->registration, false);
         registration_set_busy(coordinator->registration, MEMBER_FREE);
         gate_reset(coordinator->gate);
-        clock_probe_reset(coordinator->clock_probe);
+        clock_watch_reset(coordinator->clock);
         withdrawals_reset(coordinator->withdrawals);
         coordinator->waiters = waiters_free(coordinator->waiters);
         coordinator_for_all_jobs(coordinator, scheduled_job_reset);
@@ -710,7 +663,7 @@ static Settler *new_settler(Coordinator *coordinator) {
 }
 
 static void housekeeping_measure_clock(void *userdata) {
-        coordinator_measure_clock(userdata);
+        clock_watch_measure(((Coordinator *)userdata)->clock);
 }
 
 static const RecoveryEvents recovery_events = {recovery_on_recovered, recovery_on_undoubted};
@@ -784,12 +737,13 @@ static int open_all(Coordinator *coordinator) {
                 0 ||
             (r = unit_manager_new(coordinator->event, &coordinator->units)) < 0)
                 return r;
-        coordinator->clock_probe = new_clock_probe(coordinator);
         coordinator->places = places_new(coordinator->config->max_runs);
         coordinator->gate = gate_new(coordinator->event, coordinator->config->takeover_delay,
                                      &gate_events, coordinator);
         coordinator->digests = digest_memory_new(coordinator->event, coordinator->node->state_dir);
         coordinator->tree = tree_new(coordinator->node, on_tree_done, coordinator);
+        coordinator->clock =
+            clock_watch_new(coordinator->node, coordinator->tree, clock_on_changed, coordinator);
         open_members(coordinator);
         coordinator->pruner = pruner_new(coordinator->node, coordinator->jobset);
         coordinator->settler = new_settler(coordinator);
@@ -815,8 +769,7 @@ int coordinator_new(sd_event *event, const CoordinatorOptions *options,
 
         coordinator->event = sd_event_ref(event);
         coordinator->config_path = g_strdup(options->config_path);
-        coordinator->node =
-            node_new(event, options->runtime_dir, options->state_dir, on_skew, coordinator);
+        coordinator->node = node_new(event, options->runtime_dir, options->state_dir);
         coordinator->directories = job_directories(options->prefix);
         coordinator->jobset = jobset_new();
         coordinator->ledgers = ledger_cache_new();
@@ -838,7 +791,6 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         if (!coordinator)
                 return NULL;
         command_locks_free(coordinator->command_locks);
-        sd_event_source_disable_unref(coordinator->skew_timer);
         sd_event_source_disable_unref(coordinator->stop_timer);
         sd_event_source_disable_unref(coordinator->claim_wait);
         sd_event_source_disable_unref(coordinator->exit_timer);
@@ -866,7 +818,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         tree_free(coordinator->tree);
         session_free(coordinator->session);
         unit_manager_free(coordinator->units);
-        clock_probe_free(coordinator->clock_probe);
+        clock_watch_free(coordinator->clock);
         job_loader_free(coordinator->job_loader);
         sweep_free(coordinator->reload_sweep);
         sweep_free(coordinator->sweep);

@@ -43,7 +43,7 @@
 #include "session.h"
 #include "unit.h"
 
-typedef struct ClockProbe ClockProbe;
+typedef struct ClockWatch ClockWatch;
 typedef struct CommandLocks CommandLocks;
 typedef struct Coordinator Coordinator;
 typedef struct DigestMemory DigestMemory;
@@ -95,6 +95,7 @@ struct Coordinator {
         Session *session;
         UnitManager *units;
         Tree *tree;
+        ClockWatch *clock;
         Registration *registration;
         Members *members;
         Recovery *recovery;
@@ -110,7 +111,6 @@ struct Coordinator {
         Sweep *sweep;        /* of jobs that are to be looked at, some at a turn of the loop */
         Sweep *reload_sweep; /* of jobs whose definition may be another now, or gone */
         JobLoader *job_loader;
-        ClockProbe *clock_probe;
         Withdrawals *withdrawals; /* of jobs that left our files */
         Waiters *waiters;         /* what a process before us waited for is looked at */
         GHashTable *away;         /* node → when it left (usec_t), of those that were members */
@@ -118,7 +118,7 @@ struct Coordinator {
         bool attached;   /* the session is the one of the process before us */
         bool sweep_due;  /* what that process left in queues is not deleted yet */
         usec_t leave_by; /* CLOCK_MONOTONIC: a restart waits no longer for starts on their way */
-        sd_event_source *skew_timer, *stop_timer, *exit_timer;
+        sd_event_source *stop_timer, *exit_timer;
         sd_event_source *gate_timer; /* jobs wait until something may be claimed again */
         sd_event_source *claim_wait; /* a real stop, and claims are on their way */
         unsigned exit_patience;
@@ -160,9 +160,6 @@ typedef enum JobSweep {
         JOB_SWEEP_CONSIDER = 1 << 2, /* scheduled_job_consider() */
 } JobSweep;
 void coordinator_sweep_jobs(Coordinator *coordinator, JobSweep what);
-
-/* Has a write of ours tell how our clock is, soon: node_clock_sample(). */
-void coordinator_measure_clock(Coordinator *coordinator);
 
 /* Return: why this node cannot run a job at present, a sentence; NULL: it can, or `nodes:` keeps it
  * out. Borrowed. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "clock-watch.h"
 #include "fitness.h"
 #include "json-line.h"
 #include "log.h"
@@ -136,11 +137,11 @@ static void take_turn_in(Pending *pending, usec_t delay);
 static void expire_by_a_known_clock(Pending *pending) {
         const Coordinator *coordinator = pending->requests->coordinator;
 
-        if (clock_skew_is_known(&coordinator->node->skew, clock_realtime(), clock_boottime())) {
+        if (clock_watch_is_known(coordinator->clock)) {
                 expire(pending);
                 return;
         }
-        coordinator_measure_clock(pending->requests->coordinator);
+        clock_watch_measure(pending->requests->coordinator->clock);
         take_turn_in(pending, RETRY_DELAY);
 }
 

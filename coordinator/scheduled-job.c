@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "clock-watch.h"
 #include "fitness.h"
 #include "leftovers.h"
 #include "log.h"
@@ -448,11 +449,11 @@ static void act_on_tick(ScheduledJob *job, const Decision *decision) {
  * locks compares them; otherwise a write of our own does. Locks that are held are kept meanwhile.
  * Return: whether that has to be waited for. */
 static bool wait_for_clock(ScheduledJob *job) {
-        if (clock_skew_is_known(&job->coordinator->node->skew, clock_realtime(), clock_boottime()))
+        if (clock_watch_is_known(job->coordinator->clock))
                 return false;
         if (job->operation == JOB_OPERATION_QUEUEING && job->locks && !job->locks_held)
                 return true;
-        coordinator_measure_clock(job->coordinator);
+        clock_watch_measure(job->coordinator->clock);
         if (job->operation != JOB_OPERATION_QUEUEING ||
             !members_registered(job->coordinator->members))
                 scheduled_job_operation_over(job);
@@ -463,10 +464,9 @@ static bool wait_for_clock(ScheduledJob *job) {
 bool scheduled_job_clock_is_known(ScheduledJob *job) {
         const Coordinator *coordinator = job->coordinator;
 
-        if (clock_skew_is_known(&coordinator->node->skew, clock_realtime(), clock_boottime()) &&
-            !clock_skew_exceeds(&coordinator->node->skew, coordinator->config->max_skew))
+        if (clock_watch_is_good(coordinator->clock))
                 return true;
-        coordinator_measure_clock(job->coordinator);
+        clock_watch_measure(job->coordinator->clock);
         scheduled_job_forget_ledger(job);
         scheduled_job_operation_over(job);
         scheduled_job_retry_in(job, CLOCK_DELAY);

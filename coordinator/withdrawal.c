@@ -12,6 +12,7 @@
  */
 #include "withdrawal.h"
 
+#include "clock-watch.h"
 #include "digest-memory.h"
 #include "ledger.h"
 #include "log.h"
@@ -262,8 +263,7 @@ static void finish(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
 
 /* Nothing is dated by a clock that was not compared with the server's lately. */
 static bool clock_is_known(const Coordinator *coordinator) {
-        return clock_skew_is_known(&coordinator->node->skew, clock_realtime(), clock_boottime()) &&
-               !clock_skew_exceeds(&coordinator->node->skew, coordinator->config->max_skew);
+        return clock_watch_is_good(coordinator->clock);
 }
 
 static void go_on(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
@@ -274,7 +274,7 @@ static void go_on(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
                 return;
         }
         if (!clock_is_known(withdrawal->coordinator)) {
-                coordinator_measure_clock(withdrawal->coordinator);
+                clock_watch_measure(withdrawal->coordinator->clock);
                 look_in(withdrawal, RETRY_DELAY);
                 return;
         }

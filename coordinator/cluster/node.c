@@ -4,16 +4,13 @@
 #include <glib.h>
 #include <systemd/sd-id128.h>
 
-Node *node_new(sd_event *event, const char *runtime_dir, const char *state_dir, NodeSkewFunc func,
-               void *userdata) {
+Node *node_new(sd_event *event, const char *runtime_dir, const char *state_dir) {
         Node *node = g_new0(Node, 1);
 
         node->event = sd_event_ref(event);
         node->runtime_dir = g_strdup(runtime_dir);
         node->state_dir = g_strdup(state_dir);
         node->started = clock_realtime();
-        node->skew_func = func;
-        node->userdata = userdata;
         return node;
 }
 
@@ -66,8 +63,13 @@ void node_clock_sample_at(Node *node, usec_t server, usec_t sent, usec_t receive
         clock_skew_sample(&node->skew, server, sent, received, usec_sub(clock_boottime(), age),
                           USEC_PER_SEC);
         after = node_is_skewed(node);
-        if (before != after)
-                node->skew_func(after, node->userdata);
+        if (before != after && node->skew_func)
+                node->skew_func(after, node->skew_userdata);
+}
+
+void node_on_skew(Node *node, NodeSkewFunc func, void *userdata) {
+        node->skew_func = func;
+        node->skew_userdata = userdata;
 }
 
 bool node_is_skewed(const Node *node) {

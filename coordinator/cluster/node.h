@@ -27,12 +27,11 @@ struct Node {
         SessionPhase session_phase;
         ProcessPhase process_phase;
         ClockSkew skew;
-        NodeSkewFunc skew_func; /* our clock and the servers' came apart, or together again */
-        void *userdata;
+        NodeSkewFunc skew_func; /* or NULL */
+        void *skew_userdata;
 };
 
-Node *node_new(sd_event *event, const char *runtime_dir, const char *state_dir, NodeSkewFunc func,
-               void *userdata);
+Node *node_new(sd_event *event, const char *runtime_dir, const char *state_dir);
 Node *node_free(Node *node);
 DEFINE_CLEANUP(Node, node_free);
 
@@ -55,5 +54,8 @@ Zk *node_zk(const Node *node);
 void node_clock_sample(Node *node, int64_t server_ms, usec_t sent_realtime);
 /* The same for a reply that came a moment ago; all on CLOCK_REALTIME, the server's or ours. */
 void node_clock_sample_at(Node *node, usec_t server, usec_t sent, usec_t received);
+/* Has `func` hear when a sample tells that our clock and the servers' came apart, or together
+ * again; NULL: nobody. */
+void node_on_skew(Node *node, NodeSkewFunc func, void *userdata);
 /* Return: whether the clocks are known to be further apart than max-skew. */
 bool node_is_skewed(const Node *node);

@@ -1,5 +1,6 @@
 /* What is deleted from ZooKeeper in the end, and what never is, in a whole daemon
  * (daemon-fixture.h). */
+#include "clock-watch.h"
 #include "daemon-fixture.h"
 #include "housekeeping.h"
 #include "ledger.h"
@@ -15,7 +16,7 @@ static bool is_ready(void) {
 }
 
 static bool knows_the_clock(void) {
-        return clock_skew_is_known(&coordinator->node->skew, clock_realtime(), clock_boottime());
+        return clock_watch_is_known(coordinator->clock);
 }
 
 static void setup_ready(void) {

@@ -1,5 +1,6 @@
 /* Whose node stands under our name, and whether it is replaced, in a whole daemon
  * (daemon-fixture.h). */
+#include "clock-watch.h"
 #include "daemon-fixture.h"
 #include "members.h"
 
@@ -95,7 +96,7 @@ Test(registration, measuring_the_clock_disturbs_nobody) {
         serve_for(USEC_PER_SEC / 5);
         version = server_node(PATH)->stat.version;
         measured_before = coordinator->node->skew.measured;
-        coordinator_measure_clock(coordinator);
+        clock_watch_measure(coordinator->clock);
         await(is_measured_anew, "it is measured");
         cr_expect_eq(server_node(PATH)->stat.version, version);
 }
@@ -106,7 +107,7 @@ Test(registration, the_clock_is_measured_again_after_its_node_was_deleted) {
         server_delete("/jobkeeper/open/n1");
         measured_before = coordinator->node->skew.measured;
         for (unsigned i = 0; i < 30 && !is_measured_anew(); i++) {
-                coordinator_measure_clock(coordinator);
+                clock_watch_measure(coordinator->clock);
                 serve_for(USEC_PER_SEC / 10);
         }
         cr_expect(is_measured_anew());
