@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 
+#include "claim-gate.h"
 #include "clock-watch.h"
 #include "command-locks.h"
 #include "daemon-file.h"
@@ -37,8 +38,6 @@
 #include "waiters.h"
 #include "withdrawal.h"
 
-/* What ends without an event (an answer of the server that moves D - K) is looked for so often. */
-#define GATE_PERIOD (1 * USEC_PER_SEC)
 #define AWAY_MAX 1000 /* nodes that left and are remembered */
 
 /* ---- asking every job ---- */
@@ -91,26 +90,20 @@ void coordinator_sweep_jobs(Coordinator *coordinator, JobSweep what) {
                 sweep_add(coordinator->sweep, job, what);
 }
 
-static int gate_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
-        Coordinator *coordinator = userdata;
+/* ---- who may ---- */
 
-        if (node_is_ready(coordinator->node) && !node_is_ending(coordinator->node) &&
-            !coordinator_may_claim(coordinator, NULL))
-                return sd_event_source_set_time_relative(source, GATE_PERIOD);
-        coordinator->gate_timer = sd_event_source_disable_unref(coordinator->gate_timer);
-        if (node_is_ready(coordinator->node) && !node_is_ending(coordinator->node))
-                coordinator_sweep_jobs(coordinator, JOB_SWEEP_CONSIDER);
-        return 0;
+static const char *gate_held_back(void *userdata) {
+        return leftovers_busy(((const Coordinator *)userdata)->leftovers);
 }
 
-void coordinator_wait_to_claim(Coordinator *coordinator) {
-        coordinator_is_busy(coordinator);
-        if (node_is_ready(coordinator->node) && !node_is_ending(coordinator->node) &&
-            !coordinator->gate_timer &&
-            sd_event_add_time_relative(coordinator->event, &coordinator->gate_timer,
-                                       CLOCK_MONOTONIC, GATE_PERIOD, USEC_PER_MSEC, gate_on_timer,
-                                       coordinator) >= 0)
-                (void)sd_event_source_set_enabled(coordinator->gate_timer, SD_EVENT_ON);
+static void gate_on_open(void *userdata) {
+        coordinator_sweep_jobs(userdata, JOB_SWEEP_CONSIDER);
+}
+
+static ClaimGate *new_gate(Coordinator *coordinator) {
+        static const ClaimGateEvents events = {gate_held_back, gate_on_open};
+
+        return claim_gate_new(coordinator->node, &events, coordinator);
 }
 
 /* ---- whether anything may begin ---- */
@@ -163,26 +156,7 @@ static void clock_on_changed(bool skewed, void *userdata) {
         coordinator_sweep_jobs(coordinator, JOB_SWEEP_CONSIDER);
 }
 
-/* ---- who may ---- */
-
-bool coordinator_may_claim(const Coordinator *coordinator, const char **ret_why) {
-        const char *why = NULL;
-
-        if (node_is_ending(coordinator->node))
-                why = "the daemon is stopping";
-        else if (!node_is_ready(coordinator->node) ||
-                 session_state(coordinator->session) != SESSION_CONNECTED)
-                why = "no ZooKeeper session";
-        else if (leftovers_busy(coordinator->leftovers))
-                why = leftovers_busy(coordinator->leftovers);
-        else if (clock_boottime() >= session_stop_at(coordinator->session))
-                why = "ZooKeeper has not answered for too long";
-        else if (node_is_skewed(coordinator->node))
-                why = "the clock is skewed";
-        if (ret_why)
-                *ret_why = why;
-        return !why;
-}
+/* ---- ranks ---- */
 
 const char *coordinator_unfit(const Coordinator *coordinator, const char *job) {
         return fitness_is_pending(coordinator->fitness, job)
@@ -398,7 +372,7 @@ static void session_forget(Coordinator *coordinator) {
             "the ZooKeeper session is lost, and all locks with it; connecting with a new session");
         (void)sd_notify(0, "STATUS=Not connected to ZooKeeper");
         coordinator->attached = false;
-        coordinator->gate_timer = sd_event_source_disable_unref(coordinator->gate_timer);
+        claim_gate_reset(coordinator->claim_gate);
         registration_set_skewed(coordinator->registration, false);
         registration_set_busy(coordinator->registration, MEMBER_FREE);
         gate_reset(coordinator->gate);
@@ -742,6 +716,7 @@ static int open_all(Coordinator *coordinator) {
                                      &gate_events, coordinator);
         coordinator->digests = digest_memory_new(coordinator->event, coordinator->node->state_dir);
         coordinator->tree = tree_new(coordinator->node, on_tree_done, coordinator);
+        coordinator->claim_gate = new_gate(coordinator);
         coordinator->clock =
             clock_watch_new(coordinator->node, coordinator->tree, clock_on_changed, coordinator);
         open_members(coordinator);
@@ -794,7 +769,6 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         sd_event_source_disable_unref(coordinator->stop_timer);
         sd_event_source_disable_unref(coordinator->claim_wait);
         sd_event_source_disable_unref(coordinator->exit_timer);
-        sd_event_source_disable_unref(coordinator->gate_timer);
         withdrawals_free(coordinator->withdrawals);
         g_hash_table_unref(coordinator->away);
         waiters_free(coordinator->waiters);
@@ -818,6 +792,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         tree_free(coordinator->tree);
         session_free(coordinator->session);
         unit_manager_free(coordinator->units);
+        claim_gate_free(coordinator->claim_gate);
         clock_watch_free(coordinator->clock);
         job_loader_free(coordinator->job_loader);
         sweep_free(coordinator->reload_sweep);

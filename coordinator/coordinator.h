@@ -43,6 +43,7 @@
 #include "session.h"
 #include "unit.h"
 
+typedef struct ClaimGate ClaimGate;
 typedef struct ClockWatch ClockWatch;
 typedef struct CommandLocks CommandLocks;
 typedef struct Coordinator Coordinator;
@@ -96,6 +97,7 @@ struct Coordinator {
         UnitManager *units;
         Tree *tree;
         ClockWatch *clock;
+        ClaimGate *claim_gate;
         Registration *registration;
         Members *members;
         Recovery *recovery;
@@ -119,7 +121,6 @@ struct Coordinator {
         bool sweep_due;  /* what that process left in queues is not deleted yet */
         usec_t leave_by; /* CLOCK_MONOTONIC: a restart waits no longer for starts on their way */
         sd_event_source *stop_timer, *exit_timer;
-        sd_event_source *gate_timer; /* jobs wait until something may be claimed again */
         sd_event_source *claim_wait; /* a real stop, and claims are on their way */
         unsigned exit_patience;
 };
@@ -146,12 +147,6 @@ void coordinator_stop(Coordinator *coordinator);
 void coordinator_is_busy(Coordinator *coordinator);
 /* A place of max-runs was given back: whoever is first in line for one hears of it. */
 void coordinator_give_places(Coordinator *coordinator);
-
-/* Return: whether a claim may be made now: ready, not stopping, before D - K, clock good. *ret_why,
- * if not NULL, is a constant word otherwise. */
-bool coordinator_may_claim(const Coordinator *coordinator, const char **ret_why);
-/* Nothing may be claimed now: has the jobs considered when that is over. */
-void coordinator_wait_to_claim(Coordinator *coordinator);
 
 /* What is to be done to jobs, some at each turn of the loop. */
 typedef enum JobSweep {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "claim-gate.h"
 #include "clock-watch.h"
 #include "fitness.h"
 #include "json-line.h"
@@ -161,7 +162,7 @@ static void pending_on_turn(void *userdata) {
         if (job && rank_of(pending) < PLACEMENT_RANKS)
                 scheduled_job_request(job, pending->id, pending->who, pending->not_after);
         else if (clock_realtime() > pending->not_after &&
-                 coordinator_may_claim(pending->requests->coordinator, NULL))
+                 claim_gate_is_open(pending->requests->coordinator->claim_gate))
                 expire_by_a_known_clock(pending);
         else
                 wait_until_over(pending);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "claim-gate.h"
 #include "clock-watch.h"
 #include "fitness.h"
 #include "leftovers.h"
@@ -492,8 +493,9 @@ static bool is_idle(const ScheduledJob *job, const Decision *decision) {
 
 /* Return: whether nothing may be claimed for it now; when that is over it is considered again. */
 static bool held_back(const ScheduledJob *job) {
-        if (!coordinator_may_claim(job->coordinator, NULL)) {
-                coordinator_wait_to_claim(job->coordinator);
+        if (!claim_gate_is_open(job->coordinator->claim_gate)) {
+                coordinator_is_busy(job->coordinator);
+                claim_gate_wait(job->coordinator->claim_gate);
                 return true;
         }
         if (!leftovers_block(job->coordinator->leftovers, job->spec))

@@ -1,5 +1,6 @@
 /* What a process before this one left running and that does not end, in a whole daemon
  * (daemon-fixture.h): whom it keeps from running, and what people are told. */
+#include "claim-gate.h"
 #include "daemon-fixture.h"
 #include "leftovers.h"
 #include "scheduled-job.h"
@@ -73,15 +74,13 @@ static bool is_registered(void) {
 }
 
 Test(leftovers, before_it_is_known_which_do_not_end_nothing_begins) {
-        const char *why = NULL;
-
         service_manager.patience = LIMIT;
         write_jobs();
         open_daemon();
         serve_for(USEC_PER_SEC);
         cr_expect_eq(started->len, 0);
         cr_expect_not(is_registered());
-        cr_expect_not(coordinator_may_claim(coordinator, &why));
+        cr_expect_not(claim_gate_is_open(coordinator->claim_gate));
         cr_expect_str_eq(leftovers_busy(coordinator->leftovers),
                          "runs left by the previous daemon process have not ended yet");
         service_obey(service_find(UNIT));

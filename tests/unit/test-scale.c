@@ -3,6 +3,7 @@
  * computations are counted. How long the longest turn took is printed, and decides only where it is
  * out of all proportion: this machine may be busy, and the sanitizers are slow.
  */
+#include "claim-gate.h"
 #include "daemon-fixture.h"
 #include "fitness.h"
 #include "job-files.h"
@@ -229,7 +230,7 @@ Test(scale, nine_tenths_of_the_jobs_are_removed) {
 }
 
 static bool is_waiting_to_claim(void) {
-        return coordinator->gate_timer;
+        return claim_gate_is_waiting(coordinator->claim_gate);
 }
 
 /* Nothing may be claimed, and nothing is tried over and over. */
