@@ -720,6 +720,8 @@ static int open_all(Coordinator *coordinator) {
         coordinator->clock =
             clock_watch_new(coordinator->node, coordinator->tree, clock_on_changed, coordinator);
         open_members(coordinator);
+        coordinator->withdrawals =
+            withdrawals_new(coordinator->node, coordinator->digests, coordinator->clock);
         coordinator->pruner = pruner_new(coordinator->node, coordinator->jobset);
         coordinator->settler = new_settler(coordinator);
         open_runs(coordinator);
@@ -749,7 +751,6 @@ int coordinator_new(sd_event *event, const CoordinatorOptions *options,
         coordinator->jobset = jobset_new();
         coordinator->ledgers = ledger_cache_new();
         coordinator->jobs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, destroy_job);
-        coordinator->withdrawals = withdrawals_new(coordinator);
         coordinator->away = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         r = open_all(coordinator);
         if (r < 0)

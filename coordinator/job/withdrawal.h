@@ -4,11 +4,15 @@
  * request under way; the others wait for those. */
 #pragma once
 
-#include "coordinator.h"
+#include "clock-watch.h"
+#include "digest-memory.h"
+#include "node.h"
 
 #define WITHDRAWALS_BUSY_MAX 64
 
-Withdrawals *withdrawals_new(Coordinator *coordinator);
+typedef struct Withdrawals Withdrawals;
+
+Withdrawals *withdrawals_new(const Node *node, DigestMemory *digests, ClockWatch *clock);
 Withdrawals *withdrawals_free(Withdrawals *withdrawals);
 DEFINE_CLEANUP(Withdrawals, withdrawals_free);
 

@@ -12,30 +12,29 @@
  */
 #include "withdrawal.h"
 
-#include "clock-watch.h"
-#include "digest-memory.h"
 #include "ledger.h"
 #include "log.h"
-#include "members.h"
 #include "message-id.h"
 #include "paths.h"
 #include "placement.h"
 #include "skip-record.h"
+#include "timer.h"
 #include "zk-ops.h"
 
 #define RETRY_DELAY (1 * USEC_PER_SEC)
 #define LOOK_PERIOD (10 * USEC_PER_MINUTE)
 
 struct Withdrawals {
-        Coordinator *coordinator; /* weak: owns us */
-        GHashTable *jobs;         /* job → Withdrawal */
-        GQueue waiting;           /* Withdrawal: for one of those that are busy to be done */
-        unsigned busy;            /* with a request under way */
+        const Node *node;      /* weak */
+        DigestMemory *digests; /* weak */
+        ClockWatch *clock;     /* weak */
+        GHashTable *jobs;      /* job → Withdrawal */
+        GQueue waiting;        /* Withdrawal: for one of those that are busy to be done */
+        unsigned busy;         /* with a request under way */
 };
 
 typedef struct Withdrawal {
         Withdrawals *withdrawals; /* weak: owns us */
-        Coordinator *coordinator; /* weak: owns them */
         char *job, *path;
         ZkCall *call;
         sd_event_source *timer;
@@ -47,7 +46,7 @@ typedef struct Withdrawal {
         int64_t note_tick;
 } Withdrawal;
 
-static void look(Withdrawal *withdrawal);
+static void withdrawal_look(Withdrawal *withdrawal);
 
 static void withdrawal_free(void *data) {
         Withdrawal *withdrawal = data;
@@ -64,10 +63,12 @@ static void withdrawal_free(void *data) {
         g_free(withdrawal);
 }
 
-Withdrawals *withdrawals_new(Coordinator *coordinator) {
+Withdrawals *withdrawals_new(const Node *node, DigestMemory *digests, ClockWatch *clock) {
         Withdrawals *withdrawals = g_new0(Withdrawals, 1);
 
-        withdrawals->coordinator = coordinator;
+        withdrawals->node = node;
+        withdrawals->digests = digests;
+        withdrawals->clock = clock;
         withdrawals->jobs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, withdrawal_free);
         g_queue_init(&withdrawals->waiting);
         return withdrawals;
@@ -94,7 +95,7 @@ static void withdrawals_go_on(Withdrawals *withdrawals) {
         while (withdrawals->busy < WITHDRAWALS_BUSY_MAX && withdrawals->waiting.length > 0) {
                 Withdrawal *next = g_queue_pop_head_link(&withdrawals->waiting)->data;
                 next->waits = false;
-                look(next);
+                withdrawal_look(next);
         }
 }
 
@@ -107,35 +108,29 @@ static void withdrawal_wait(Withdrawal *withdrawal) {
 
 /* Done, or it cannot be: then the job is still remembered, and the next reload or restart tries
  * again. */
-static void over(Withdrawal *withdrawal, bool done) {
+static void withdrawal_over(Withdrawal *withdrawal, bool done) {
         const LogAbout about = {.message_id = MESSAGE_RELOADED, .job = withdrawal->job};
 
         if (done) {
-                digest_memory_set(withdrawal->coordinator->digests, withdrawal->job, NULL);
+                digest_memory_set(withdrawal->withdrawals->digests, withdrawal->job, NULL);
                 log_info(&about, "the job is no longer in this node's files: withdrawn");
         }
         g_hash_table_remove(withdrawal->withdrawals->jobs, withdrawal->job);
 }
 
-static int withdrawal_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
-        Withdrawal *withdrawal = userdata;
-
-        withdrawal->timer = sd_event_source_disable_unref(withdrawal->timer);
-        withdrawal_wait(withdrawal);
-        return 0;
+static void withdrawal_on_timer(void *userdata) {
+        withdrawal_wait(userdata);
 }
 
-static void look_in(Withdrawal *withdrawal, usec_t delay) {
-        withdrawal->timer = sd_event_source_disable_unref(withdrawal->timer);
-        (void)sd_event_add_time_relative(withdrawal->coordinator->event, &withdrawal->timer,
-                                         CLOCK_MONOTONIC, delay, USEC_PER_MSEC, withdrawal_on_timer,
-                                         withdrawal);
+static void withdrawal_look_in(Withdrawal *withdrawal, usec_t delay) {
+        (void)timer_in(withdrawal->withdrawals->node->event, &withdrawal->timer, delay,
+                       withdrawal_on_timer, withdrawal);
 }
 
 /* A request was sent, or (`r`) could not be. */
 static void withdrawal_sent(Withdrawal *withdrawal, int r) {
         if (r < 0)
-                over(withdrawal, false);
+                withdrawal_over(withdrawal, false);
         else
                 withdrawal->withdrawals->busy++;
 }
@@ -150,33 +145,33 @@ static bool is_worth_another_look(ZkCode code) {
         return code == ZK_OK || code == ZK_BAD_VERSION || code == ZK_UNKNOWN;
 }
 
-static void on_withdrawn(const ZkReply *reply, void *userdata) {
+static void withdrawal_on_withdrawn(const ZkReply *reply, void *userdata) {
         Withdrawal *withdrawal = userdata;
         Withdrawals *withdrawals = withdrawal->withdrawals;
 
         withdrawal_answered(withdrawal);
         withdrawal->said |= reply->code == ZK_OK;
         if (is_worth_another_look(reply->code))
-                look_in(withdrawal, reply->code == ZK_OK ? 0 : RETRY_DELAY);
+                withdrawal_look_in(withdrawal, reply->code == ZK_OK ? 0 : RETRY_DELAY);
         else
-                over(withdrawal, false);
+                withdrawal_over(withdrawal, false);
         withdrawals_go_on(withdrawals);
 }
 
-static void begin(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
+static void withdrawal_begin(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
         g_autofree char *data = NULL;
 
         ledger_withdraw(ledger, (int64_t)(clock_realtime() / USEC_PER_SEC));
         data = ledger_encode(ledger);
         withdrawal_sent(withdrawal,
-                        zk_set(node_zk(withdrawal->coordinator->node), withdrawal->path, data,
-                               version, on_withdrawn, withdrawal, &withdrawal->call));
+                        zk_set(node_zk(withdrawal->withdrawals->node), withdrawal->path, data,
+                               version, withdrawal_on_withdrawn, withdrawal, &withdrawal->call));
 }
 
 /* Return: for how long others may still say that they have it: also those whose connection just
  * broke, and those of a higher rank. */
-static usec_t time_for_others(const Withdrawal *withdrawal, const Ledger *ledger) {
-        const DaemonConfig *config = withdrawal->coordinator->config;
+static usec_t withdrawal_time_for_others(const Withdrawal *withdrawal, const Ledger *ledger) {
+        const DaemonConfig *config = withdrawal->withdrawals->node->config;
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
         usec_t patience = config->session_timeout + 2 * config->tick_time +
                           PLACEMENT_RANKS * config->takeover_delay;
@@ -187,13 +182,13 @@ static usec_t time_for_others(const Withdrawal *withdrawal, const Ledger *ledger
 }
 
 /* The next tick may be far away: looks now and then whether somebody has said it. */
-static void wait_for_others(Withdrawal *withdrawal, usec_t duration) {
+static void withdrawal_wait_for_others(Withdrawal *withdrawal, usec_t duration) {
         withdrawal->said = true;
-        digest_memory_set(withdrawal->coordinator->digests, withdrawal->job, "");
-        look_in(withdrawal, CLAMP(duration, RETRY_DELAY, LOOK_PERIOD));
+        digest_memory_set(withdrawal->withdrawals->digests, withdrawal->job, "");
+        withdrawal_look_in(withdrawal, CLAMP(duration, RETRY_DELAY, LOOK_PERIOD));
 }
 
-static void on_finished(const ZkReply *reply, void *userdata) {
+static void withdrawal_on_finished(const ZkReply *reply, void *userdata) {
         Withdrawal *withdrawal = userdata;
         Withdrawals *withdrawals = withdrawal->withdrawals;
         const LogAbout about = {.message_id = MESSAGE_TICK_SKIPPED,
@@ -204,21 +199,21 @@ static void on_finished(const ZkReply *reply, void *userdata) {
         if (reply->code == ZK_OK) {
                 if (withdrawal->note)
                         log_info(&about, "%s", withdrawal->note);
-                over(withdrawal, true);
+                withdrawal_over(withdrawal, true);
         } else if (reply->code == ZK_NODE_EXISTS || reply->code == ZK_NO_NODE) {
                 withdrawal->records_exist = true;
-                look_in(withdrawal, RETRY_DELAY);
+                withdrawal_look_in(withdrawal, RETRY_DELAY);
         } else if (is_worth_another_look(reply->code)) {
-                look_in(withdrawal, RETRY_DELAY);
+                withdrawal_look_in(withdrawal, RETRY_DELAY);
         } else {
-                over(withdrawal, false);
+                withdrawal_over(withdrawal, false);
         }
         withdrawals_go_on(withdrawals);
 }
 
 /* Takes the skips into the ledger and appends what writes their records. */
-static void add_skips(Withdrawal *withdrawal, GArray *ops, GPtrArray *strings, Ledger *ledger,
-                      int64_t now) {
+static void withdrawal_add_skips(Withdrawal *withdrawal, GArray *ops, GPtrArray *strings,
+                                 Ledger *ledger, int64_t now) {
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
         DecisionSkip skips[DECISION_SKIPS_MAX];
         size_t n = 0;
@@ -234,8 +229,9 @@ static void add_skips(Withdrawal *withdrawal, GArray *ops, GPtrArray *strings, L
                 if (ledger_skip(ledger, schedule, skips[i].from, skips[i].to, skips[i].count,
                                 skips[i].why, &entry, &joined) < 0)
                         continue;
-                path = path_run(withdrawal->coordinator->config->root, withdrawal->job, entry->run);
-                data = skip_record_encode(withdrawal->coordinator->config->node_name,
+                path = path_run(withdrawal->withdrawals->node->config->root, withdrawal->job,
+                                entry->run);
+                data = skip_record_encode(withdrawal->withdrawals->node->config->node_name,
                                           withdrawal->job, entry);
                 g_ptr_array_add(strings, path);
                 g_ptr_array_add(strings, data);
@@ -248,79 +244,73 @@ static void add_skips(Withdrawal *withdrawal, GArray *ops, GPtrArray *strings, L
 }
 
 /* Nobody has it. */
-static void finish(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
+static void withdrawal_finish(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
         g_autoptr(GArray) ops = zk_ops_new();
         g_autoptr(GPtrArray) strings = g_ptr_array_new_with_free_func(g_free);
         int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
 
-        add_skips(withdrawal, ops, strings, ledger, now);
+        withdrawal_add_skips(withdrawal, ops, strings, ledger, now);
         ledger_adopt_digest(ledger, "", now);
         g_ptr_array_add(strings, ledger_encode(ledger));
         zk_ops_add(ops, ZK_OP_SET, withdrawal->path, strings->pdata[strings->len - 1], version);
-        withdrawal_sent(withdrawal, zk_ops_send(ops, node_zk(withdrawal->coordinator->node),
-                                                on_finished, withdrawal, &withdrawal->call));
+        withdrawal_sent(withdrawal,
+                        zk_ops_send(ops, node_zk(withdrawal->withdrawals->node),
+                                    withdrawal_on_finished, withdrawal, &withdrawal->call));
 }
 
-/* Nothing is dated by a clock that was not compared with the server's lately. */
-static bool clock_is_known(const Coordinator *coordinator) {
-        return clock_watch_is_good(coordinator->clock);
-}
-
-static void go_on(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
+static void withdrawal_go_on(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
         usec_t left;
 
         if (!*ledger->digest || (withdrawal->said && !ledger->withdrawn)) {
-                over(withdrawal, true); /* nobody has it, or others do */
+                withdrawal_over(withdrawal, true); /* nobody has it, or others do */
                 return;
         }
-        if (!clock_is_known(withdrawal->coordinator)) {
-                clock_watch_measure(withdrawal->coordinator->clock);
-                look_in(withdrawal, RETRY_DELAY);
+        if (!clock_watch_is_good(withdrawal->withdrawals->clock)) {
+                clock_watch_measure(withdrawal->withdrawals->clock);
+                withdrawal_look_in(withdrawal, RETRY_DELAY);
                 return;
         }
         if (!ledger->withdrawn) {
-                begin(withdrawal, ledger, version);
+                withdrawal_begin(withdrawal, ledger, version);
                 return;
         }
-        left = time_for_others(withdrawal, ledger);
+        left = withdrawal_time_for_others(withdrawal, ledger);
         if (left > 0)
-                wait_for_others(withdrawal, left);
+                withdrawal_wait_for_others(withdrawal, left);
         else
-                finish(withdrawal, ledger, version);
+                withdrawal_finish(withdrawal, ledger, version);
 }
 
-static void on_ledger(const ZkReply *reply, void *userdata) {
+static void withdrawal_on_ledger(const ZkReply *reply, void *userdata) {
         Withdrawal *withdrawal = userdata;
         Withdrawals *withdrawals = withdrawal->withdrawals;
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
 
         withdrawal_answered(withdrawal);
         if (reply->code == ZK_UNKNOWN)
-                look_in(withdrawal, RETRY_DELAY);
+                withdrawal_look_in(withdrawal, RETRY_DELAY);
         else if (reply->code != ZK_OK || ledger_decode(reply->data, reply->data_size, &ledger) < 0)
-                over(withdrawal, reply->code == ZK_OK || reply->code == ZK_NO_NODE);
+                withdrawal_over(withdrawal, reply->code == ZK_OK || reply->code == ZK_NO_NODE);
         else
-                go_on(withdrawal, ledger, reply->stat.version);
+                withdrawal_go_on(withdrawal, ledger, reply->stat.version);
         withdrawals_go_on(withdrawals);
 }
 
-static void look(Withdrawal *withdrawal) {
-        withdrawal_sent(withdrawal,
-                        zk_get(node_zk(withdrawal->coordinator->node), withdrawal->path, on_ledger,
-                               withdrawal, &withdrawal->call, NULL, NULL, NULL));
+static void withdrawal_look(Withdrawal *withdrawal) {
+        withdrawal_sent(withdrawal, zk_get(node_zk(withdrawal->withdrawals->node), withdrawal->path,
+                                           withdrawal_on_ledger, withdrawal, &withdrawal->call,
+                                           NULL, NULL, NULL));
 }
 
 void withdrawals_add(Withdrawals *withdrawals, const char *job) {
-        Coordinator *coordinator = withdrawals->coordinator;
         Withdrawal *withdrawal;
 
-        if (!node_zk(coordinator->node) || g_hash_table_contains(withdrawals->jobs, job))
+        if (!node_zk(withdrawals->node) || g_hash_table_contains(withdrawals->jobs, job))
                 return;
         withdrawal = g_new0(Withdrawal, 1);
         withdrawal->withdrawals = withdrawals;
-        withdrawal->coordinator = coordinator;
         withdrawal->job = g_strdup(job);
-        withdrawal->path = path_job(coordinator->config->root, job);
+        withdrawal->path = path_job(withdrawals->node->config->root, job);
         g_hash_table_insert(withdrawals->jobs, withdrawal->job, withdrawal);
         withdrawal_wait(withdrawal);
 }
