@@ -663,6 +663,41 @@ static void open_runs(Coordinator *coordinator) {
         coordinator->orphans = orphans_new(node, coordinator->members, coordinator->settler);
 }
 
+static uint32_t requests_on_rank(const char *name, void *userdata) {
+        const Coordinator *coordinator = userdata;
+        ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, name);
+
+        return job ? coordinator_rank(coordinator, scheduled_job_spec(job), name) : PLACEMENT_NONE;
+}
+
+static bool requests_on_undecided(const char *job, void *userdata) {
+        return fitness_is_pending(((const Coordinator *)userdata)->fitness, job);
+}
+
+static void requests_on_take(const char *name, const char *id, const char *who, usec_t not_after,
+                             void *userdata) {
+        ScheduledJob *job = g_hash_table_lookup(((Coordinator *)userdata)->jobs, name);
+
+        if (job)
+                scheduled_job_request(job, id, who, not_after);
+}
+
+static Requests *new_requests(Coordinator *coordinator) {
+        static const RequestsEvents events = {
+            .rank = requests_on_rank,
+            .is_undecided = requests_on_undecided,
+            .take = requests_on_take,
+        };
+        const RequestsParts parts = {
+            .node = coordinator->node,
+            .members = coordinator->members,
+            .clock = coordinator->clock,
+            .gate = coordinator->claim_gate,
+        };
+
+        return requests_new(&parts, &events, coordinator);
+}
+
 static void open_members(Coordinator *coordinator) {
         static const MembersEvents events = {
             .registered = members_on_registered,
@@ -728,7 +763,7 @@ static int open_all(Coordinator *coordinator) {
         coordinator->housekeeping =
             housekeeping_new(coordinator->node, coordinator->members, coordinator->jobset,
                              housekeeping_measure_clock, coordinator);
-        coordinator->requests = requests_new(coordinator);
+        coordinator->requests = new_requests(coordinator);
         if ((r = coordinator_load_jobs(coordinator)) < 0 || (r = open_session(coordinator)) < 0)
                 return r;
         coordinator->command_locks = command_locks_new(coordinator->node, coordinator->units,

@@ -4,18 +4,13 @@
 #include <errno.h>
 #include <string.h>
 
-#include "claim-gate.h"
-#include "clock-watch.h"
-#include "fitness.h"
 #include "json-line.h"
 #include "log.h"
-#include "members.h"
 #include "message-id.h"
 #include "name.h"
 #include "paths.h"
 #include "placement.h"
 #include "run-record.h"
-#include "scheduled-job.h"
 #include "timer.h"
 
 #define RETRY_DELAY (1 * USEC_PER_SEC)
@@ -34,7 +29,9 @@ typedef struct Pending {
 } Pending;
 
 struct Requests {
-        Coordinator *coordinator; /* weak: owns us */
+        RequestsParts parts; /* weak */
+        const RequestsEvents *events;
+        void *userdata;
         char *path;
         GHashTable *ours;    /* id → who asked this process for it, as the bus says */
         GHashTable *pending; /* id → Pending */
@@ -50,8 +47,8 @@ struct RequestCall {
         ZkCall *call;
 };
 
-static void list_requests(Requests *requests);
-static void wait_until_over(Pending *pending);
+static void requests_list(Requests *requests);
+static void pending_wait_until_over(Pending *pending);
 
 static void pending_free(void *data) {
         Pending *pending = data;
@@ -65,11 +62,13 @@ static void pending_free(void *data) {
         g_free(pending);
 }
 
-Requests *requests_new(Coordinator *coordinator) {
+Requests *requests_new(const RequestsParts *parts, const RequestsEvents *events, void *userdata) {
         Requests *requests = g_new0(Requests, 1);
 
-        requests->coordinator = coordinator;
-        requests->path = path_requests(coordinator->config->root);
+        requests->parts = *parts;
+        requests->events = events;
+        requests->userdata = userdata;
+        requests->path = path_requests(parts->node->config->root);
         requests->pending = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, pending_free);
         requests->ours = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         return requests;
@@ -98,24 +97,24 @@ Requests *requests_free(Requests *requests) {
 static void requests_on_retry(void *userdata) {
         Requests *requests = userdata;
 
-        if (session_zk(requests->coordinator->session))
-                list_requests(requests);
+        if (session_zk(requests->parts.node->session))
+                requests_list(requests);
 }
 
 /* An answer was lost: everything is listed, and what is not known is read, again. */
-static void retry_later(Requests *requests) {
+static void requests_retry_later(Requests *requests) {
         if (!requests->retry)
-                (void)timer_in(requests->coordinator->event, &requests->retry, RETRY_DELAY,
+                (void)timer_in(requests->parts.node->event, &requests->retry, RETRY_DELAY,
                                requests_on_retry, requests);
 }
 
 /* Its time is over, and whoever could have taken it did not even refuse it. */
-static void expire(const Pending *pending) {
-        const Coordinator *coordinator = pending->requests->coordinator;
-        g_autofree char *path = path_run(coordinator->config->root, pending->job, pending->id);
+static void pending_expire(const Pending *pending) {
+        const Node *node = pending->requests->parts.node;
+        g_autofree char *path = path_run(node->config->root, pending->job, pending->id);
         _cleanup_(run_record_freep) RunRecord *record = run_record_new(pending->job, pending->id);
         g_autofree char *data = NULL;
-        Zk *zk = node_zk(coordinator->node);
+        Zk *zk = node_zk(node);
 
         record->state = RUN_SKIPPED;
         record->why = g_strdup("no node could start it in time");
@@ -132,66 +131,63 @@ static void expire(const Pending *pending) {
         (void)zk_delete(zk, pending->path, -1, NULL, NULL, NULL);
 }
 
-static void take_turn_in(Pending *pending, usec_t delay);
+static void pending_take_turn_in(Pending *pending, usec_t delay);
 
 /* What our clock says of its time counts only once it was compared with the server's lately. */
-static void expire_by_a_known_clock(Pending *pending) {
-        const Coordinator *coordinator = pending->requests->coordinator;
+static void pending_expire_by_a_known_clock(Pending *pending) {
+        ClockWatch *clock = pending->requests->parts.clock;
 
-        if (clock_watch_is_known(coordinator->clock)) {
-                expire(pending);
+        if (clock_watch_is_known(clock)) {
+                pending_expire(pending);
                 return;
         }
-        clock_watch_measure(pending->requests->coordinator->clock);
-        take_turn_in(pending, RETRY_DELAY);
+        clock_watch_measure(clock);
+        pending_take_turn_in(pending, RETRY_DELAY);
 }
 
-/* Is it ours to take at present? */
-static uint32_t rank_of(const Pending *pending) {
-        const Coordinator *coordinator = pending->requests->coordinator;
-        ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, pending->job);
-
-        return job ? coordinator_rank(coordinator, scheduled_job_spec(job), pending->job)
-                   : PLACEMENT_NONE;
+static uint32_t pending_rank(const Pending *pending) {
+        return pending->requests->events->rank(pending->job, pending->requests->userdata);
 }
 
 static void pending_on_turn(void *userdata) {
         Pending *pending = userdata;
-        ScheduledJob *job = g_hash_table_lookup(pending->requests->coordinator->jobs, pending->job);
+        Requests *requests = pending->requests;
 
-        if (job && rank_of(pending) < PLACEMENT_RANKS)
-                scheduled_job_request(job, pending->id, pending->who, pending->not_after);
-        else if (clock_realtime() > pending->not_after &&
-                 claim_gate_is_open(pending->requests->coordinator->claim_gate))
-                expire_by_a_known_clock(pending);
+        if (pending_rank(pending) < PLACEMENT_RANKS)
+                requests->events->take(pending->job, pending->id, pending->who, pending->not_after,
+                                       requests->userdata);
+        else if (clock_realtime() > pending->not_after && claim_gate_is_open(requests->parts.gate))
+                pending_expire_by_a_known_clock(pending);
         else
-                wait_until_over(pending);
+                pending_wait_until_over(pending);
 }
 
-static void take_turn_in(Pending *pending, usec_t delay) {
-        (void)timer_in(pending->requests->coordinator->event, &pending->turn, delay,
-                       pending_on_turn, pending);
+static void pending_take_turn_in(Pending *pending, usec_t delay) {
+        (void)timer_in(pending->requests->parts.node->event, &pending->turn, delay, pending_on_turn,
+                       pending);
 }
 
 /* It is others' to take, if it is anybody's: looked at again when it should be gone, or soon where
  * it is not known yet whether we can run the job. */
-static void wait_until_over(Pending *pending) {
-        const Coordinator *coordinator = pending->requests->coordinator;
-        usec_t left = usec_sub(pending->not_after, clock_realtime());
+static void pending_wait_until_over(Pending *pending) {
+        const Requests *requests = pending->requests;
+        usec_t left = usec_sub(pending->not_after, clock_realtime()),
+               delay = requests->parts.node->config->takeover_delay;
 
-        if (fitness_is_pending(coordinator->fitness, pending->job)) {
-                take_turn_in(pending, RETRY_DELAY);
+        if (requests->events->is_undecided(pending->job, requests->userdata)) {
+                pending_take_turn_in(pending, RETRY_DELAY);
                 return;
         }
-        take_turn_in(pending, MIN(left, REQUEST_LIFETIME) + EXPIRY_SLACK +
-                                  coordinator_member_rank(coordinator, pending->id) *
-                                      coordinator->config->takeover_delay);
+        pending_take_turn_in(
+            pending,
+            MIN(left, REQUEST_LIFETIME) + EXPIRY_SLACK +
+                ranking_among_all(members_ranking(requests->parts.members), pending->id) * delay);
 }
 
 /* Return: newly allocated, who asked, as far as we can vouch for it: whom the bus named to
  * ourselves; for others' requests the node that they name, which nobody but a node can have written
  * where there is "auth". */
-static char *asked_by(const Requests *requests, const char *id, const json_t *object) {
+static char *requests_asked_by(const Requests *requests, const char *id, const json_t *object) {
         const char *who = g_hash_table_lookup(requests->ours, id);
         const char *node = json_string_value(json_object_get(object, "node"));
 
@@ -201,10 +197,10 @@ static char *asked_by(const Requests *requests, const char *id, const json_t *ob
                 return g_strdup("unknown");
         return g_strdup_printf(
             "node %s%s", node,
-            requests->coordinator->config->auth == DAEMON_AUTH_NONE ? " (not verified)" : "");
+            requests->parts.node->config->auth == DAEMON_AUTH_NONE ? " (not verified)" : "");
 }
 
-static bool take_request(Pending *pending, const char *data, size_t size) {
+static bool pending_take(Pending *pending, const char *data, size_t size) {
         json_t *object = json_line_parse(data, size);
         const json_t *not_after = json_object_get(object, "not_after");
         const char *job = json_string_value(json_object_get(object, "job"));
@@ -213,53 +209,53 @@ static bool take_request(Pending *pending, const char *data, size_t size) {
 
         if (good) {
                 pending->job = g_strdup(job);
-                pending->who = asked_by(pending->requests, pending->id, object);
+                pending->who = requests_asked_by(pending->requests, pending->id, object);
                 pending->not_after = (usec_t)(json_number_value(not_after) * (double)USEC_PER_SEC);
         }
         json_decref(object);
         return good;
 }
 
-static void on_request(const ZkReply *reply, void *userdata) {
+static void pending_on_reply(const ZkReply *reply, void *userdata) {
         Pending *pending = userdata;
-        Coordinator *coordinator = pending->requests->coordinator;
+        const DaemonConfig *config = pending->requests->parts.node->config;
         uint32_t rank;
 
         pending->call = NULL;
         if (reply->code != ZK_OK) {
                 if (reply->code != ZK_NO_NODE)
-                        retry_later(pending->requests);
+                        requests_retry_later(pending->requests);
                 g_hash_table_remove(pending->requests->pending, pending->id);
                 return;
         }
-        if (!take_request(pending, reply->data, reply->data_size)) {
+        if (!pending_take(pending, reply->data, reply->data_size)) {
                 log_warning(&(LogAbout){.message_id = MESSAGE_FOREIGN_DATA},
                             "%s: not a request of jobkeeper, ignored", pending->path);
                 return;
         }
-        rank = rank_of(pending);
+        rank = pending_rank(pending);
         if (rank >= PLACEMENT_RANKS)
-                wait_until_over(pending);
+                pending_wait_until_over(pending);
         else
-                take_turn_in(pending, rank * coordinator->config->takeover_delay);
+                pending_take_turn_in(pending, rank * config->takeover_delay);
 }
 
-static void add_pending(Requests *requests, const char *id) {
+static void requests_add(Requests *requests, const char *id) {
         Pending *pending = g_hash_table_lookup(requests->pending, id);
 
         if (!pending) {
                 pending = g_new0(Pending, 1);
                 pending->requests = requests;
                 pending->id = g_strdup(id);
-                pending->path = path_request(requests->coordinator->config->root, id);
+                pending->path = path_request(requests->parts.node->config->root, id);
                 g_hash_table_insert(requests->pending, pending->id, pending);
-                (void)zk_get(session_zk(requests->coordinator->session), pending->path, on_request,
-                             pending, &pending->call, NULL, NULL, NULL);
+                (void)zk_get(session_zk(requests->parts.node->session), pending->path,
+                             pending_on_reply, pending, &pending->call, NULL, NULL, NULL);
         }
         pending->listed = true;
 }
 
-static void on_listed(const ZkReply *reply, void *userdata) {
+static void requests_on_listed(const ZkReply *reply, void *userdata) {
         Requests *requests = userdata;
         GHashTableIter iterator;
         gpointer value;
@@ -267,7 +263,7 @@ static void on_listed(const ZkReply *reply, void *userdata) {
         requests->call = NULL;
         if (reply->code != ZK_OK) {
                 requests->watch = zk_watch_free(requests->watch);
-                retry_later(requests);
+                requests_retry_later(requests);
                 return;
         }
         g_hash_table_iter_init(&iterator, requests->pending);
@@ -275,31 +271,32 @@ static void on_listed(const ZkReply *reply, void *userdata) {
                 ((Pending *)value)->listed = false;
         for (size_t i = 0; i < reply->n_children; i++)
                 if (name_is_valid(reply->children[i]))
-                        add_pending(requests, reply->children[i]);
+                        requests_add(requests, reply->children[i]);
         g_hash_table_iter_init(&iterator, requests->pending);
         while (g_hash_table_iter_next(&iterator, NULL, &value))
                 if (!((Pending *)value)->listed)
                         g_hash_table_iter_remove(&iterator);
 }
 
-static void on_changed(ZkWatchEvent event, const char *path, void *userdata) {
+static void requests_on_changed(ZkWatchEvent event, const char *path, void *userdata) {
         Requests *requests = userdata;
 
         requests->watch = zk_watch_free(requests->watch);
-        if (session_zk(requests->coordinator->session))
-                list_requests(requests);
+        if (session_zk(requests->parts.node->session))
+                requests_list(requests);
 }
 
-static void list_requests(Requests *requests) {
+static void requests_list(Requests *requests) {
         requests->call = zk_call_free(requests->call);
         requests->watch = zk_watch_free(requests->watch);
-        (void)zk_get_children(session_zk(requests->coordinator->session), requests->path, on_listed,
-                              requests, &requests->call, on_changed, requests, &requests->watch);
+        (void)zk_get_children(session_zk(requests->parts.node->session), requests->path,
+                              requests_on_listed, requests, &requests->call, requests_on_changed,
+                              requests, &requests->watch);
 }
 
 void requests_start(Requests *requests) {
-        if (!requests->call && !requests->watch && session_zk(requests->coordinator->session))
-                list_requests(requests);
+        if (!requests->call && !requests->watch && session_zk(requests->parts.node->session))
+                requests_list(requests);
 }
 
 /* ---- making one ---- */
@@ -314,7 +311,7 @@ RequestCall *request_call_free(RequestCall *call) {
         return NULL;
 }
 
-static void on_submitted(const ZkReply *reply, void *userdata) {
+static void request_call_on_reply(const ZkReply *reply, void *userdata) {
         RequestCall *call = userdata;
 
         call->call = NULL;
@@ -327,7 +324,7 @@ static void on_submitted(const ZkReply *reply, void *userdata) {
 }
 
 /* Nobody waits for one as old as that. */
-static gboolean is_over(gpointer id, gpointer who, gpointer userdata) {
+static gboolean request_is_over(gpointer id, gpointer who, gpointer userdata) {
         const usec_t *now = userdata;
         usec_t made = (usec_t)g_ascii_strtoull(id, NULL, 10) * USEC_PER_SEC;
 
@@ -335,8 +332,8 @@ static gboolean is_over(gpointer id, gpointer who, gpointer userdata) {
         return usec_add(made, 2 * REQUEST_LIFETIME) < *now;
 }
 
-static void remember_ours(Requests *requests, const char *id, const char *who, usec_t now) {
-        g_hash_table_foreach_remove(requests->ours, is_over, &now);
+static void requests_remember(Requests *requests, const char *id, const char *who, usec_t now) {
+        g_hash_table_foreach_remove(requests->ours, request_is_over, &now);
         if (*who)
                 g_hash_table_insert(requests->ours, g_strdup(id), g_strdup(who));
 }
@@ -344,7 +341,7 @@ static void remember_ours(Requests *requests, const char *id, const char *who, u
 int requests_submit(Requests *requests, const char *job, const char *who, RequestWrittenFunc func,
                     void *userdata, RequestCall **ret_call) {
         usec_t now = clock_realtime();
-        Zk *zk = node_zk(requests->coordinator->node);
+        Zk *zk = node_zk(requests->parts.node);
         g_autofree char *data = NULL;
         json_t *object = json_object();
         RequestCall *call;
@@ -352,22 +349,22 @@ int requests_submit(Requests *requests, const char *job, const char *who, Reques
         int r;
 
         json_object_set_new(object, "job", json_string(job));
-        json_object_set_new(object, "node", json_string(requests->coordinator->config->node_name));
+        json_object_set_new(object, "node", json_string(requests->parts.node->config->node_name));
         json_object_set_new(object, "not_after", seconds_to_json(now + REQUEST_LIFETIME));
         data = json_line_dump(object);
         if (!zk)
                 return -ENOTCONN;
         call = g_new0(RequestCall, 1);
         call->run = run_id_for_request((int64_t)(now / USEC_PER_SEC));
-        call->path = path_request(requests->coordinator->config->root, call->run);
+        call->path = path_request(requests->parts.node->config->root, call->run);
         call->func = func;
         call->userdata = userdata;
-        r = zk_create(zk, call->path, data, 0, on_submitted, call, &call->call);
+        r = zk_create(zk, call->path, data, 0, request_call_on_reply, call, &call->call);
         if (r < 0) {
                 request_call_free(call);
                 return r;
         }
-        remember_ours(requests, call->run, who, now);
+        requests_remember(requests, call->run, who, now);
         about = (LogAbout){.job = job, .run = call->run};
         log_info(&about, "a run is requested by %s", *who ? who : "somebody unknown to the bus");
         *ret_call = call;

@@ -2,9 +2,33 @@
  * the claim deletes it in the same transaction. */
 #pragma once
 
-#include "coordinator.h"
+#include "claim-gate.h"
+#include "clock-watch.h"
+#include "members.h"
+#include "node.h"
 
-Requests *requests_new(Coordinator *coordinator);
+typedef struct Requests Requests;
+
+/* What it uses. */
+typedef struct RequestsParts {
+        const Node *node;
+        Members *members;
+        ClockWatch *clock;
+        const ClaimGate *gate;
+} RequestsParts;
+
+typedef struct RequestsEvents {
+        /* Return: our rank for a request of that job; PLACEMENT_NONE where we cannot run it. */
+        uint32_t (*rank)(const char *job, void *userdata);
+        /* Return: whether it is not known yet if we can. */
+        bool (*is_undecided)(const char *job, void *userdata);
+        /* It is ours to run. */
+        void (*take)(const char *job, const char *id, const char *who, usec_t not_after,
+                     void *userdata);
+} RequestsEvents;
+
+/* `events` lives longer than the requests. */
+Requests *requests_new(const RequestsParts *parts, const RequestsEvents *events, void *userdata);
 Requests *requests_free(Requests *requests);
 DEFINE_CLEANUP(Requests, requests_free);
 
