@@ -38,8 +38,6 @@
 #include "waiters.h"
 #include "withdrawal.h"
 
-#define AWAY_MAX 1000 /* nodes that left and are remembered */
-
 /* ---- asking every job ---- */
 
 static GPtrArray *all_jobs(const Coordinator *coordinator) {
@@ -207,7 +205,7 @@ static void on_self_registered(void *userdata) {
         members_self_registered(((Coordinator *)userdata)->members);
 }
 
-static void members_on_registered(void *userdata) {
+static void on_members_registered(void *userdata) {
         Coordinator *coordinator = userdata;
 
         recovery_start(coordinator->recovery, coordinator->attached);
@@ -309,7 +307,7 @@ static void session_begin(Coordinator *coordinator) {
         coordinator_withdraw_removed(coordinator);
 }
 
-static void members_on_changed(GHashTable *jobs, void *userdata) {
+static void on_members_changed(GHashTable *jobs, void *userdata) {
         Coordinator *coordinator = userdata;
         GHashTableIter iterator;
         gpointer name;
@@ -329,13 +327,9 @@ static void members_on_changed(GHashTable *jobs, void *userdata) {
         }
 }
 
-static void members_on_left(const char *node, void *userdata) {
+static void on_member_left(const char *node, void *userdata) {
         Coordinator *coordinator = userdata;
-        usec_t now = clock_realtime();
 
-        if (g_hash_table_size(coordinator->away) >= AWAY_MAX)
-                g_hash_table_remove_all(coordinator->away);
-        g_hash_table_replace(coordinator->away, g_strdup(node), g_memdup2(&now, sizeof(now)));
         if (node_is_ready(coordinator->node))
                 orphans_node_left(coordinator->orphans, node);
 }
@@ -700,9 +694,9 @@ static Requests *new_requests(Coordinator *coordinator) {
 
 static void open_members(Coordinator *coordinator) {
         static const MembersEvents events = {
-            .registered = members_on_registered,
-            .changed = members_on_changed,
-            .left = members_on_left,
+            .registered = on_members_registered,
+            .changed = on_members_changed,
+            .left = on_member_left,
         };
 
         coordinator->registration =
@@ -786,7 +780,6 @@ int coordinator_new(sd_event *event, const CoordinatorOptions *options,
         coordinator->jobset = jobset_new();
         coordinator->ledgers = ledger_cache_new();
         coordinator->jobs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, destroy_job);
-        coordinator->away = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         r = open_all(coordinator);
         if (r < 0)
                 return r;
@@ -806,7 +799,6 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         sd_event_source_disable_unref(coordinator->claim_wait);
         sd_event_source_disable_unref(coordinator->exit_timer);
         withdrawals_free(coordinator->withdrawals);
-        g_hash_table_unref(coordinator->away);
         waiters_free(coordinator->waiters);
         /* What one gives back nobody else takes. */
         coordinator->node->process_phase = PROCESS_PHASE_CLOSING;

@@ -115,7 +115,6 @@ struct Coordinator {
         JobLoader *job_loader;
         Withdrawals *withdrawals; /* of jobs that left our files */
         Waiters *waiters;         /* what a process before us waited for is looked at */
-        GHashTable *away;         /* node → when it left (usec_t), of those that were members */
 
         bool attached;   /* the session is the one of the process before us */
         bool sweep_due;  /* what that process left in queues is not deleted yet */

@@ -79,7 +79,6 @@ int face_new(Coordinator *coordinator, Face **ret_face) {
             .jobset = coordinator->jobset,
             .tree = coordinator->tree,
             .members = coordinator->members,
-            .away = coordinator->away,
             .runs = coordinator->runs,
             .locks = coordinator->command_locks,
             .request_lifetime = REQUEST_LIFETIME,

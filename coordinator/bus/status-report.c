@@ -98,7 +98,7 @@ static json_t *members_to_json(const View *view) {
 }
 
 static void add_away(const View *view, json_t *array, const char *node) {
-        const usec_t *since = g_hash_table_lookup(view->away, node);
+        const usec_t *since = g_hash_table_lookup(members_away(view->members), node);
         json_t *object = NULL;
 
         if (members_contains(view->members, node))
@@ -117,11 +117,11 @@ static json_t *away_to_json(const View *view, const char *const *nodes) {
 
         if (!members_registered(view->members))
                 return array;
-        g_hash_table_iter_init(&iterator, view->away);
+        g_hash_table_iter_init(&iterator, members_away(view->members));
         while (g_hash_table_iter_next(&iterator, &node, NULL))
                 add_away(view, array, node);
         for (; nodes && *nodes; nodes++)
-                if (!g_hash_table_contains(view->away, *nodes))
+                if (!g_hash_table_contains(members_away(view->members), *nodes))
                         add_away(view, array, *nodes);
         return array;
 }

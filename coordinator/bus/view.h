@@ -43,7 +43,6 @@ typedef struct View {
         const JobSet *jobset;
         const Tree *tree;
         Members *members;
-        GHashTable *away; /* node → when it left (usec_t), of those that were members */
         const Runs *runs;
         CommandLocks *locks;
         usec_t request_lifetime; /* so long may a request wait to be taken */

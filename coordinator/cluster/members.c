@@ -11,6 +11,7 @@
 
 #define RETRY_DELAY (2 * USEC_PER_SEC)
 #define MEMBERS_MAX 2000
+#define AWAY_MAX 1000 /* nodes that left and are remembered */
 
 struct Members {
         const Node *node;           /* weak */
@@ -22,6 +23,7 @@ struct Members {
         GHashTable *peers; /* node → Peer, ourselves included */
         Ranking *ranking;  /* of `sorted` */
         GPtrArray *sorted; /* Member, borrowed from the peers; NULL: to be made anew */
+        GHashTable *away;  /* node → when it left (usec_t), whatever session we had then */
         bool listed, announced;
         bool everything_changed;  /* to be told with the timer, */
         GHashTable *changed_jobs; /* or these jobs */
@@ -67,6 +69,7 @@ Members *members_new(const Node *node, Tree *tree, Registration *registration,
         members->userdata = userdata;
         members->path = path_nodes(node->config->root);
         members->peers = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, peer_free);
+        members->away = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         members->ranking = ranking_new(node->config->node_name);
         members->changed_jobs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         return members;
@@ -101,6 +104,7 @@ Members *members_free(Members *members) {
         members_reset(members);
         g_hash_table_unref(members->peers);
         g_hash_table_unref(members->changed_jobs);
+        g_hash_table_unref(members->away);
         ranking_free(members->ranking);
         g_free(members->path);
         g_free(members);
@@ -174,6 +178,14 @@ static void members_retry_later(Members *members) {
 
 static void peer_on_event(ZkWatchEvent event, const char *path, void *userdata);
 
+static void members_note_away(Members *members, const char *node) {
+        usec_t now = clock_realtime();
+
+        if (g_hash_table_size(members->away) >= AWAY_MAX)
+                g_hash_table_remove_all(members->away);
+        g_hash_table_replace(members->away, g_strdup(node), g_memdup2(&now, sizeof(now)));
+}
+
 /* It left. Tells before anything is forgotten of what it had. */
 static void peer_leave(Peer *peer) {
         Members *members = peer->members;
@@ -183,6 +195,7 @@ static void peer_leave(Peer *peer) {
         members->everything_changed |= peer->member != NULL;
         g_hash_table_remove(members->peers, node);
         members_tell_changed(members);
+        members_note_away(members, node);
         members->events->left(node, members->userdata);
         if (members->announced && strcmp(node, members->node->config->node_name) == 0)
                 registration_missing(members->registration);
@@ -388,6 +401,10 @@ Ranking *members_ranking(Members *members) {
 
 bool members_contains(const Members *members, const char *node) {
         return g_hash_table_contains(members->peers, node);
+}
+
+GHashTable *members_away(const Members *members) {
+        return members->away;
 }
 
 bool members_registered(const Members *members) {

@@ -45,5 +45,8 @@ const GPtrArray *members_list(Members *members);
 /* Our rank for jobs among them (ranking.h). Borrowed until the loop runs. */
 Ranking *members_ranking(Members *members);
 bool members_contains(const Members *members, const char *node);
+/* Return: those that were members and left, since we look: node → when (usec_t, CLOCK_REALTIME).
+ * Borrowed. */
+GHashTable *members_away(const Members *members);
 /* Return: whether we are registered, and the list of all was read. */
 bool members_registered(const Members *members);
