@@ -795,9 +795,9 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         if (!coordinator)
                 return NULL;
         command_locks_free(coordinator->command_locks);
-        sd_event_source_disable_unref(coordinator->stop_timer);
-        sd_event_source_disable_unref(coordinator->claim_wait);
-        sd_event_source_disable_unref(coordinator->exit_timer);
+        sd_event_source_disable_unref(coordinator->ending.stop_timer);
+        sd_event_source_disable_unref(coordinator->ending.claim_wait);
+        sd_event_source_disable_unref(coordinator->ending.exit_timer);
         withdrawals_free(coordinator->withdrawals);
         waiters_free(coordinator->waiters);
         /* What one gives back nobody else takes. */

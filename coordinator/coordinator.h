@@ -77,6 +77,14 @@ typedef struct CoordinatorOptions {
         const char *state_dir;   /* /var/lib/jobkeeper */
 } CoordinatorOptions;
 
+/* How it ends (ending.c). */
+typedef struct CoordinatorEnding {
+        usec_t leave_by; /* CLOCK_MONOTONIC: a restart waits no longer for starts on their way */
+        sd_event_source *stop_timer, *exit_timer;
+        sd_event_source *claim_wait; /* a real stop, and claims are on their way */
+        unsigned exit_patience;
+} CoordinatorEnding;
+
 struct Coordinator {
         sd_event *event;
         char *config_path;
@@ -116,12 +124,9 @@ struct Coordinator {
         Withdrawals *withdrawals; /* of jobs that left our files */
         Waiters *waiters;         /* what a process before us waited for is looked at */
 
-        bool attached;   /* the session is the one of the process before us */
-        bool sweep_due;  /* what that process left in queues is not deleted yet */
-        usec_t leave_by; /* CLOCK_MONOTONIC: a restart waits no longer for starts on their way */
-        sd_event_source *stop_timer, *exit_timer;
-        sd_event_source *claim_wait; /* a real stop, and claims are on their way */
-        unsigned exit_patience;
+        bool attached;  /* the session is the one of the process before us */
+        bool sweep_due; /* what that process left in queues is not deleted yet */
+        CoordinatorEnding ending;
 };
 
 /* Reads the configuration and the jobs, connects to everything. Return: 0, -EBADMSG when the

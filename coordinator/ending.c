@@ -25,7 +25,7 @@
 static int on_exit_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         Coordinator *coordinator = userdata;
 
-        if (--coordinator->exit_patience == 0 || !unit_manager_busy(coordinator->units))
+        if (--coordinator->ending.exit_patience == 0 || !unit_manager_busy(coordinator->units))
                 return sd_event_exit(coordinator->event, 0);
         return sd_event_source_set_time_relative(source, EXIT_LOOK);
 }
@@ -33,12 +33,13 @@ static int on_exit_timer(sd_event_source *source, uint64_t usec, void *userdata)
 /* The session is closed. What we last told PID 1 (forget that unit) must still reach it: it asks
  * the bus who we are, and refuses one that has gone already. */
 void coordinator_exit_when_told(Coordinator *coordinator) {
-        coordinator->exit_patience = EXIT_LOOKS;
-        coordinator->exit_timer = sd_event_source_disable_unref(coordinator->exit_timer);
-        if (sd_event_add_time_relative(coordinator->event, &coordinator->exit_timer,
+        coordinator->ending.exit_patience = EXIT_LOOKS;
+        coordinator->ending.exit_timer =
+            sd_event_source_disable_unref(coordinator->ending.exit_timer);
+        if (sd_event_add_time_relative(coordinator->event, &coordinator->ending.exit_timer,
                                        CLOCK_MONOTONIC, 0, USEC_PER_MSEC, on_exit_timer,
                                        coordinator) < 0 ||
-            sd_event_source_set_enabled(coordinator->exit_timer, SD_EVENT_ON) < 0)
+            sd_event_source_set_enabled(coordinator->ending.exit_timer, SD_EVENT_ON) < 0)
                 (void)sd_event_exit(coordinator->event, 0);
 }
 
@@ -64,7 +65,7 @@ static bool is_recovering(const Coordinator *coordinator) {
  */
 void coordinator_close_when_idle(Coordinator *coordinator) {
         if (runs_count(coordinator->runs) > 0 || is_closing(coordinator) ||
-            coordinator->claim_wait || leftovers_left(coordinator->leftovers) ||
+            coordinator->ending.claim_wait || leftovers_left(coordinator->leftovers) ||
             !command_locks_idle(coordinator->command_locks) || is_recovering(coordinator))
                 return;
         process_phase(coordinator, PROCESS_PHASE_CLOSE);
@@ -99,7 +100,8 @@ static int on_claim_wait(sd_event_source *source, uint64_t usec, void *userdata)
 
         if (runs_count_claims(coordinator->runs) > 0)
                 return sd_event_source_set_time_relative(source, EXIT_LOOK);
-        coordinator->claim_wait = sd_event_source_disable_unref(coordinator->claim_wait);
+        coordinator->ending.claim_wait =
+            sd_event_source_disable_unref(coordinator->ending.claim_wait);
         coordinator_for_all_jobs(coordinator, scheduled_job_reset);
         coordinator_close_when_idle(coordinator);
         return 0;
@@ -110,11 +112,12 @@ static int on_claim_wait(sd_event_source *source, uint64_t usec, void *userdata)
  * session, or the end of our patience, ends the wait. */
 static void wait_for_claims(Coordinator *coordinator) {
         if (runs_count_claims(coordinator->runs) == 0 ||
-            sd_event_add_time_relative(coordinator->event, &coordinator->claim_wait,
+            sd_event_add_time_relative(coordinator->event, &coordinator->ending.claim_wait,
                                        CLOCK_MONOTONIC, EXIT_LOOK, USEC_PER_MSEC, on_claim_wait,
                                        coordinator) < 0 ||
-            sd_event_source_set_enabled(coordinator->claim_wait, SD_EVENT_ON) < 0) {
-                coordinator->claim_wait = sd_event_source_disable_unref(coordinator->claim_wait);
+            sd_event_source_set_enabled(coordinator->ending.claim_wait, SD_EVENT_ON) < 0) {
+                coordinator->ending.claim_wait =
+                    sd_event_source_disable_unref(coordinator->ending.claim_wait);
                 coordinator_for_all_jobs(coordinator, scheduled_job_reset);
         }
 }
@@ -132,7 +135,7 @@ void coordinator_stop(Coordinator *coordinator) {
         leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, false, "the daemon was stopped");
         wait_for_claims(coordinator);
         command_locks_stop(coordinator->command_locks);
-        (void)sd_event_add_time_relative(coordinator->event, &coordinator->stop_timer,
+        (void)sd_event_add_time_relative(coordinator->event, &coordinator->ending.stop_timer,
                                          CLOCK_MONOTONIC, STOP_TIMEOUT, USEC_PER_SEC,
                                          on_stop_timeout, coordinator);
         coordinator_close_when_idle(coordinator);
@@ -159,21 +162,22 @@ static void leave(Coordinator *coordinator) {
 static int on_leave_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         Coordinator *coordinator = userdata;
 
-        if (clock_monotonic() < coordinator->leave_by && is_starting(coordinator))
+        if (clock_monotonic() < coordinator->ending.leave_by && is_starting(coordinator))
                 return sd_event_source_set_time_relative(source, EXIT_LOOK);
-        coordinator->stop_timer = sd_event_source_disable_unref(coordinator->stop_timer);
+        coordinator->ending.stop_timer =
+            sd_event_source_disable_unref(coordinator->ending.stop_timer);
         leave(coordinator);
         return 0;
 }
 
 static void leave_for_the_next(Coordinator *coordinator) {
         process_phase(coordinator, PROCESS_PHASE_RESTART);
-        coordinator->leave_by = clock_monotonic() + START_PATIENCE;
+        coordinator->ending.leave_by = clock_monotonic() + START_PATIENCE;
         if (!is_starting(coordinator) ||
-            sd_event_add_time_relative(coordinator->event, &coordinator->stop_timer,
+            sd_event_add_time_relative(coordinator->event, &coordinator->ending.stop_timer,
                                        CLOCK_MONOTONIC, EXIT_LOOK, USEC_PER_MSEC, on_leave_timer,
                                        coordinator) < 0 ||
-            sd_event_source_set_enabled(coordinator->stop_timer, SD_EVENT_ON) < 0)
+            sd_event_source_set_enabled(coordinator->ending.stop_timer, SD_EVENT_ON) < 0)
                 leave(coordinator);
 }
 
