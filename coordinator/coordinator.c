@@ -15,27 +15,25 @@
 #include "gate.h"
 #include "housekeeping.h"
 #include "job-loader.h"
+#include "left-queues.h"
 #include "leftovers.h"
 #include "log.h"
 #include "member.h"
 #include "members.h"
 #include "message-id.h"
 #include "orphans.h"
-#include "paths.h"
 #include "placement.h"
 #include "places.h"
 #include "prune.h"
 #include "ranking.h"
 #include "recovery.h"
 #include "requests.h"
-#include "resource.h"
 #include "runs.h"
 #include "scheduled-job.h"
 #include "secret.h"
 #include "settle.h"
 #include "sweep.h"
 #include "tree.h"
-#include "waiters.h"
 #include "withdrawal.h"
 
 /* ---- asking every job ---- */
@@ -211,72 +209,11 @@ static void on_members_registered(void *userdata) {
         recovery_start(coordinator->recovery, coordinator->attached);
 }
 
-/* What a process before us left in queues while it waited; its held locks belong to runs, which are
- * found again by now. One whose record cannot be read while its unit runs keeps all of them. */
-static void delete_left_contenders(Coordinator *coordinator) {
-        g_autoptr(GPtrArray) directories = g_ptr_array_new_with_free_func(g_free),
-                             keep = g_ptr_array_new_with_free_func(g_free),
-                             runs = runs_list(coordinator->runs);
-        g_autofree char *parent = path_locks(coordinator->config->root);
-        GHashTableIter iterator;
-        gpointer value;
-
-        g_hash_table_iter_init(&iterator, coordinator->jobs);
-        while (g_hash_table_iter_next(&iterator, NULL, &value)) {
-                const JobSpec *spec = scheduled_job_spec(value);
-                g_autofree char *own = resource_of_job(spec->name);
-
-                g_ptr_array_add(directories, g_strconcat(parent, "/", own, NULL));
-                for (guint i = 0; i < spec->resources->len; i++) {
-                        const JobResource *resource = spec->resources->pdata[i];
-                        g_ptr_array_add(directories,
-                                        resource_directory(coordinator->config, resource->name));
-                }
-        }
-        command_locks_keep(coordinator->command_locks, directories, keep);
-        g_ptr_array_add(directories, NULL);
-        for (guint i = 0; i < runs->len; i++)
-                for (char **path = ((Run *)runs->pdata[i])->record->locks; path && *path; path++)
-                        g_ptr_array_add(keep, g_strdup(*path));
-        g_ptr_array_add(keep, NULL);
-        (void)lock_sweep(coordinator->session, (const char *const *)directories->pdata,
-                         (const char *const *)keep->pdata);
-}
-
-static void sweep_on_waiters(int error, const GPtrArray *found, void *userdata) {
-        Coordinator *coordinator = userdata;
-
-        for (guint i = 0; error >= 0 && i < found->len; i++) {
-                const Waiter *waiter = found->pdata[i];
-                ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, waiter->job);
-                if (job && waiter->ours)
-                        scheduled_job_waited_for(job, waiter->tick);
-        }
-        coordinator->waiters = waiters_free(coordinator->waiters);
-        delete_left_contenders(coordinator);
-}
-
-/* Before its contenders go, the ticks that it waited for are noted: beyond their start deadline
- * nothing else tells of them. */
+/* A run whose record cannot be read while its unit runs keeps all that was left. */
 static void sweep_queues(Coordinator *coordinator) {
-        g_autoptr(GPtrArray) specs = g_ptr_array_new();
-        GHashTableIter iterator;
-        gpointer value;
-
-        if (!coordinator->sweep_due || !node_is_ready(coordinator->node) ||
-            leftovers_left(coordinator->leftovers) || recovery_doubts(coordinator->recovery, NULL))
-                return;
-        coordinator->sweep_due = false;
-        g_hash_table_iter_init(&iterator, coordinator->jobs);
-        while (g_hash_table_iter_next(&iterator, NULL, &value)) {
-                const JobSpec *spec = scheduled_job_spec(value);
-                if (spec->lock_wait_set &&
-                    (spec->lock != JOB_LOCK_NONE || spec->resources->len > 0))
-                        g_ptr_array_add(specs, (gpointer)spec);
-        }
-        if (specs->len == 0 || waiters_look(coordinator->node, specs, sweep_on_waiters, coordinator,
-                                            &coordinator->waiters) < 0)
-                delete_left_contenders(coordinator);
+        if (node_is_ready(coordinator->node) && !leftovers_left(coordinator->leftovers) &&
+            !recovery_doubts(coordinator->recovery, NULL))
+                left_queues_delete(coordinator->left_queues);
 }
 
 static void session_begin(Coordinator *coordinator) {
@@ -290,7 +227,7 @@ static void session_begin(Coordinator *coordinator) {
                  session_id(coordinator->session));
         summary = jobset_summary(coordinator->jobset);
         (void)sd_notifyf(0, "STATUS=Connected to ZooKeeper, %s", summary);
-        coordinator->sweep_due = coordinator->attached;
+        left_queues_begin(coordinator->left_queues, coordinator->attached);
         leftovers_end(coordinator->leftovers, LEFTOVERS_UNCLAIMED, false,
                       "ZooKeeper has no open run of this name");
         if (node_is_ending(coordinator->node)) {
@@ -372,7 +309,7 @@ static void session_forget(Coordinator *coordinator) {
         gate_reset(coordinator->gate);
         clock_watch_reset(coordinator->clock);
         withdrawals_reset(coordinator->withdrawals);
-        coordinator->waiters = waiters_free(coordinator->waiters);
+        left_queues_reset(coordinator->left_queues);
         coordinator_for_all_jobs(coordinator, scheduled_job_reset);
         runs_for_all(coordinator->runs, run_session_lost);
         leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, true,
@@ -657,6 +594,42 @@ static void open_runs(Coordinator *coordinator) {
         coordinator->orphans = orphans_new(node, coordinator->members, coordinator->settler);
 }
 
+static void queues_on_jobs(GPtrArray *specs, void *userdata) {
+        g_autoptr(GPtrArray) jobs = all_jobs(userdata);
+
+        for (guint i = 0; i < jobs->len; i++)
+                g_ptr_array_add(specs, (gpointer)scheduled_job_spec(jobs->pdata[i]));
+}
+
+static void queues_on_keep(GPtrArray *directories, GPtrArray *paths, void *userdata) {
+        const Coordinator *coordinator = userdata;
+        g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
+
+        command_locks_keep(coordinator->command_locks, directories, paths);
+        for (guint i = 0; i < runs->len; i++) {
+                const Run *run = runs->pdata[i];
+                for (char **path = run->record->locks; path && *path; path++)
+                        g_ptr_array_add(paths, g_strdup(*path));
+        }
+}
+
+static void queues_on_waited_for(const char *name, int64_t tick, void *userdata) {
+        ScheduledJob *job = g_hash_table_lookup(((Coordinator *)userdata)->jobs, name);
+
+        if (job)
+                scheduled_job_waited_for(job, tick);
+}
+
+static LeftQueues *new_left_queues(Coordinator *coordinator) {
+        static const LeftQueuesEvents events = {
+            .jobs = queues_on_jobs,
+            .keep = queues_on_keep,
+            .waited_for = queues_on_waited_for,
+        };
+
+        return left_queues_new(coordinator->node, &events, coordinator);
+}
+
 static uint32_t requests_on_rank(const char *name, void *userdata) {
         const Coordinator *coordinator = userdata;
         ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, name);
@@ -758,6 +731,7 @@ static int open_all(Coordinator *coordinator) {
             housekeeping_new(coordinator->node, coordinator->members, coordinator->jobset,
                              housekeeping_measure_clock, coordinator);
         coordinator->requests = new_requests(coordinator);
+        coordinator->left_queues = new_left_queues(coordinator);
         if ((r = coordinator_load_jobs(coordinator)) < 0 || (r = open_session(coordinator)) < 0)
                 return r;
         coordinator->command_locks = command_locks_new(coordinator->node, coordinator->units,
@@ -799,7 +773,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         sd_event_source_disable_unref(coordinator->ending.claim_wait);
         sd_event_source_disable_unref(coordinator->ending.exit_timer);
         withdrawals_free(coordinator->withdrawals);
-        waiters_free(coordinator->waiters);
+        left_queues_free(coordinator->left_queues);
         /* What one gives back nobody else takes. */
         coordinator->node->process_phase = PROCESS_PHASE_CLOSING;
         g_hash_table_unref(coordinator->jobs);

@@ -54,6 +54,7 @@ typedef struct Gate Gate;
 typedef struct Housekeeping Housekeeping;
 typedef struct JobLoader JobLoader;
 typedef struct LedgerCache LedgerCache;
+typedef struct LeftQueues LeftQueues;
 typedef struct Leftovers Leftovers;
 typedef struct Members Members;
 typedef struct Orphans Orphans;
@@ -67,7 +68,6 @@ typedef struct ScheduledJob ScheduledJob;
 typedef struct Settler Settler;
 typedef struct Sweep Sweep;
 typedef struct Tree Tree;
-typedef struct Waiters Waiters;
 typedef struct Withdrawals Withdrawals;
 
 typedef struct CoordinatorOptions {
@@ -110,6 +110,7 @@ struct Coordinator {
         Members *members;
         Recovery *recovery;
         EndedUnits *ended_units;
+        LeftQueues *left_queues;
         Leftovers *leftovers;
         Orphans *orphans;
         Pruner *pruner;
@@ -122,10 +123,8 @@ struct Coordinator {
         Sweep *reload_sweep; /* of jobs whose definition may be another now, or gone */
         JobLoader *job_loader;
         Withdrawals *withdrawals; /* of jobs that left our files */
-        Waiters *waiters;         /* what a process before us waited for is looked at */
 
-        bool attached;  /* the session is the one of the process before us */
-        bool sweep_due; /* what that process left in queues is not deleted yet */
+        bool attached; /* the session is the one of the process before us */
         CoordinatorEnding ending;
 };
 

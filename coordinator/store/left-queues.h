@@ -1,0 +1,31 @@
+/* What the process before us left in queues while it waited: deleted once its session is ours and
+ * nothing of its runs is in doubt, for whoever stands there waits for nobody. Its held locks belong
+ * to runs, which are found again by then. */
+#pragma once
+
+#include <glib.h>
+
+#include "node.h"
+
+typedef struct LeftQueues LeftQueues;
+
+typedef struct LeftQueuesEvents {
+        /* Adds the jobs (JobSpec, borrowed) in whose queues it may stand. */
+        void (*jobs)(GPtrArray *specs, void *userdata);
+        /* Adds directories beside theirs, and the paths of contenders that stay: new copies. */
+        void (*keep)(GPtrArray *directories, GPtrArray *paths, void *userdata);
+        /* It waited for that tick. */
+        void (*waited_for)(const char *job, int64_t tick, void *userdata);
+} LeftQueuesEvents;
+
+/* `events` lives longer than they do. */
+LeftQueues *left_queues_new(Node *node, const LeftQueuesEvents *events, void *userdata);
+LeftQueues *left_queues_free(LeftQueues *queues);
+DEFINE_CLEANUP(LeftQueues, left_queues_free);
+
+/* There is a session: `due`, if it is the one of the process before us. */
+void left_queues_begin(LeftQueues *queues, bool due);
+/* Nothing of its runs is in doubt: deletes them, if that is due still. */
+void left_queues_delete(LeftQueues *queues);
+/* The session is gone. */
+void left_queues_reset(LeftQueues *queues);
