@@ -85,7 +85,7 @@ static bool schedules_equal(const Schedule *a, const Schedule *b) {
         return g_strcmp0(text_a, text_b) == 0;
 }
 
-static bool strings_equal(char *const *a, char *const *b) {
+static bool job_strings_equal(char *const *a, char *const *b) {
         return a && b ? g_strv_equal((const char *const *)a, (const char *const *)b) : a == b;
 }
 
@@ -120,9 +120,9 @@ bool job_spec_waits_alike(const JobSpec *a, const JobSpec *b) {
 }
 
 static bool runs_alike(const JobSpec *a, const JobSpec *b) {
-        return strings_equal(a->argv, b->argv) && a->argv_expand == b->argv_expand &&
+        return job_strings_equal(a->argv, b->argv) && a->argv_expand == b->argv_expand &&
                g_strcmp0(a->user, b->user) == 0 && g_strcmp0(a->group, b->group) == 0 &&
-               strings_equal(a->environment, b->environment) &&
+               job_strings_equal(a->environment, b->environment) &&
                g_strcmp0(a->working_directory, b->working_directory) == 0 &&
                a->timeout == b->timeout && a->stop_timeout == b->stop_timeout;
 }

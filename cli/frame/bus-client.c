@@ -96,7 +96,7 @@ static void answer_error(BusAnswer *answer, const sd_bus_error *error, const cha
         }
 }
 
-static void answer_read(BusAnswer *answer, sd_bus_message *reply) {
+static void bus_answer_read(BusAnswer *answer, sd_bus_message *reply) {
         const char *text = NULL;
         json_error_t error;
 
@@ -138,7 +138,7 @@ static void bus_ask_message(BusAnswer *answer, sd_bus *bus, sd_bus_message *mess
         int r = sd_bus_call(bus, message, timeout, &error, &reply);
 
         if (r >= 0)
-                answer_read(answer, reply);
+                bus_answer_read(answer, reply);
         else if (sd_bus_error_is_set(&error))
                 answer_error(answer, &error, sd_bus_message_get_member(message));
         else

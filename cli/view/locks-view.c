@@ -51,8 +51,8 @@ static char *entry_age(const json_t *entry, double now) {
         return isnan(since) ? g_strdup("") : span_to_text(floor(fmax(now - since, 0)));
 }
 
-static void add_entry(Table *table, const json_t *resource, const json_t *entry, bool tree,
-                      double now, GTimeZone *zone) {
+static void locks_add_entry(Table *table, const json_t *resource, const json_t *entry, bool tree,
+                            double now, GTimeZone *zone) {
         g_autofree char *node = g_strdup(json_text(entry, "node"));
         char *who = locks_who(entry, zone);
         char *state = entry_state(entry), *mode = entry_mode(entry, resource);
@@ -82,7 +82,7 @@ Table *locks_table(const json_t *report, bool tree, double now, GTimeZone *zone)
                 if (tree && json_array_size(entries) > 0)
                         table_add(table, g_strdup(json_text(resource, "resource")), NULL);
                 json_array_foreach(entries, j, entry)
-                    add_entry(table, resource, entry, tree, now, zone);
+                    locks_add_entry(table, resource, entry, tree, now, zone);
         }
         return table;
 }

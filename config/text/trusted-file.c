@@ -17,7 +17,7 @@ static bool is_ours(const struct stat *st) {
 
 /* Return: NULL, or newly allocated, why what stands in the directory may not be what its owner put
  * there. In a sticky one the others cannot touch what is not theirs. */
-static char *directory_fault(const char *path, bool sticky_will_do) {
+static char *trusted_directory_fault(const char *path, bool sticky_will_do) {
         struct stat st;
 
         if (stat(path, &st) < 0)
@@ -37,13 +37,13 @@ char *trusted_place_fault(const char *path) {
 
         for (unsigned i = 0; i < LINKS_MAX; i++) {
                 g_autofree char *directory = g_path_get_dirname(place), *target = NULL;
-                char *fault = directory_fault(directory, true);
+                char *fault = trusted_directory_fault(directory, true);
                 struct stat st;
 
                 if (fault || lstat(place, &st) < 0)
                         return fault;
                 if (!S_ISLNK(st.st_mode))
-                        return S_ISDIR(st.st_mode) ? directory_fault(place, false) : NULL;
+                        return S_ISDIR(st.st_mode) ? trusted_directory_fault(place, false) : NULL;
                 if (!is_ours(&st))
                         return g_strdup_printf("the link %s belongs to user %u, not to root", place,
                                                (unsigned)st.st_uid);

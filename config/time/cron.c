@@ -32,7 +32,7 @@ static const FieldRule field_rules[CRON_FIELDS] = {{0, 59, NULL, 2},
                                                    {0, 7, weekday_names, 1}};
 
 /* Reads a number or a name. Return: false when it is neither, or out of the field's range. */
-static bool field_take_value(const FieldRule *rule, const char **text, unsigned *ret_value) {
+static bool cron_field_take_value(const FieldRule *rule, const char **text, unsigned *ret_value) {
         char *end = NULL;
         unsigned long value;
 
@@ -54,20 +54,20 @@ static bool field_take_value(const FieldRule *rule, const char **text, unsigned 
 }
 
 /* Reads "*", a value or a range, with a step or without, and adds its values. */
-static bool field_take_range(const FieldRule *rule, const char **text, uint64_t *values) {
+static bool cron_field_take_range(const FieldRule *rule, const char **text, uint64_t *values) {
         unsigned first = rule->low, last = rule->high, step = 1;
         bool open = true;
 
         if (**text == '*') {
                 (*text)++;
         } else {
-                if (!field_take_value(rule, text, &first))
+                if (!cron_field_take_value(rule, text, &first))
                         return false;
                 open = false;
                 last = first;
                 if (**text == '-') {
                         (*text)++;
-                        if (!field_take_value(rule, text, &last) || last < first)
+                        if (!cron_field_take_value(rule, text, &last) || last < first)
                                 return false;
                         open = true;
                 }
@@ -91,12 +91,12 @@ static bool field_take_range(const FieldRule *rule, const char **text, uint64_t 
 }
 
 /* Reads one field and the white space behind it. */
-static bool field_take(const FieldRule *rule, const char **text, uint64_t *ret_values) {
+static bool cron_field_take(const FieldRule *rule, const char **text, uint64_t *ret_values) {
         uint64_t values = 0;
         const char *at = *text;
 
         for (;; at++) {
-                if (!field_take_range(rule, &at, &values))
+                if (!cron_field_take_range(rule, &at, &values))
                         return false;
                 if (*at != ',')
                         break;
@@ -226,7 +226,7 @@ unsigned cron_times_parse(const char *text, CronTimes *ret_times) {
         for (unsigned i = 0; i < CRON_FIELDS; i++) {
                 any_day |= i == CRON_DAY && *at == '*';
                 any_weekday |= i == CRON_WEEKDAY && *at == '*';
-                if (!field_take(&field_rules[i], &at, &values[i]))
+                if (!cron_field_take(&field_rules[i], &at, &values[i]))
                         return 0;
         }
         weekdays = (values[CRON_WEEKDAY] | values[CRON_WEEKDAY] >> WEEKDAYS) & 0x7f;

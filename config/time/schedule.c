@@ -34,7 +34,7 @@ struct Schedule {
         GPtrArray *entries;
 };
 
-static Entry *entry_free(Entry *entry) {
+static Entry *schedule_entry_free(Entry *entry) {
         if (!entry)
                 return NULL;
         calendar_free(entry->calendar);
@@ -43,8 +43,8 @@ static Entry *entry_free(Entry *entry) {
         return NULL;
 }
 
-static void entry_destroy(gpointer entry) {
-        entry_free(entry);
+static void schedule_entry_destroy(gpointer entry) {
+        schedule_entry_free(entry);
 }
 
 static bool entry_next(const Entry *entry, int64_t after, int64_t *ret_tick) {
@@ -91,7 +91,7 @@ int schedule_new(const char *zone, Schedule **ret_schedule, char **ret_message) 
         }
         schedule = g_new0(Schedule, 1);
         schedule->zone = opened;
-        schedule->entries = g_ptr_array_new_with_free_func(entry_destroy);
+        schedule->entries = g_ptr_array_new_with_free_func(schedule_entry_destroy);
         *ret_schedule = schedule;
         return 0;
 }
@@ -159,7 +159,7 @@ int schedule_add_calendar(Schedule *schedule, const char *expression, char **ret
                         message = g_steal_pointer(&general);
                 *ret_message =
                     g_strdup_printf("calendar expression \"%.80s\": %s", expression, message);
-                entry_free(entry);
+                schedule_entry_free(entry);
                 return r;
         }
         g_ptr_array_add(schedule->entries, entry);
