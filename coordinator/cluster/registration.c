@@ -185,6 +185,9 @@ static void registration_on_taken(const ZkReply *reply, void *userdata) {
                 return;
         }
         if (reply->stat.ephemeral_owner == session_id(registration->node->session)) {
+                /* The process before us may have written it, and said other things of itself. */
+                g_free(registration->written);
+                registration->written = g_strndup(reply->data, reply->data_size);
                 registration_done(registration);
                 return;
         }

@@ -1,5 +1,7 @@
 /* Definitions that change, and clocks that are not known yet, in a whole daemon
  * (daemon-fixture.h). */
+#include <unistd.h>
+
 #include "daemon-fixture.h"
 #include "ledger-cache.h"
 #include "placement.h"
@@ -185,6 +187,23 @@ Test(scheduled_job, a_restart_ends_no_wait) {
         await(has_started, "a start");
         skip = skip_of(tick);
         cr_expect_str_eq(skip, "");
+}
+
+static bool has_new_label(void) {
+        return strstr(server_data("/jobkeeper/nodes/n1"), "worker");
+}
+
+/* The node of the process before this one stands there in the same session. */
+Test(scheduled_job, a_restart_publishes_what_changed) {
+        write_job("    every: 1h\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_idle, "idle");
+        close_daemon();
+        server_forget_watches();
+        tree_write(root, "jobkeeper.yaml",
+                   "node: {name: n1, labels: {role: worker}}\ntakeover-delay: 100ms\n");
+        open_daemon_again();
+        await(has_new_label, "the new label");
 }
 
 /* Five nodes come that are all before this one. */
