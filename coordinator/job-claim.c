@@ -287,12 +287,22 @@ static int queue(ScheduledJob *job) {
                                 &options, on_locks, job, &job->locks);
 }
 
+/* Return: when it is too late for this tick (this request). What a process before us waited for has
+ * its start deadline behind it. */
+static usec_t too_late(const ScheduledJob *job, int64_t tick, const JobRequest *request) {
+        if (request)
+                return request->not_after;
+        if (tick == job->waited_tick)
+                return job_claim_wait_ends(job, tick);
+        return usec_add((usec_t)tick * USEC_PER_SEC, job->spec->start_deadline);
+}
+
 /* Return: whether a place is had. Otherwise we hear of it once one is, and look again when it is
- * too late for this tick (this request). */
+ * too late. */
 static bool has_place(ScheduledJob *job, int64_t tick, const JobRequest *request) {
         Coordinator *coordinator = job->coordinator;
         usec_t due = request ? request->asked : (usec_t)tick * USEC_PER_SEC;
-        usec_t end = request ? request->not_after : usec_add(due, job->spec->start_deadline);
+        usec_t end = too_late(job, tick, request);
 
         if (places_ask(coordinator->places, job->name, due, runs_count(coordinator->runs)))
                 return true;

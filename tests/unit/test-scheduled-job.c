@@ -206,6 +206,43 @@ Test(scheduled_job, a_restart_publishes_what_changed) {
         await(has_new_label, "the new label");
 }
 
+static bool both_are_there(void) {
+        return node_is_ready(coordinator->node) && server_count("/jobkeeper/jobs") == 2;
+}
+
+/* ... nor does it ask over and over while max-runs leaves it no place. */
+Test(scheduled_job, what_waits_for_a_place_after_a_restart_is_quiet) {
+        int64_t tick = now() + 3;
+        g_autoptr(GDateTime) when = g_date_time_new_from_unix_utc(tick);
+        g_autofree char *text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S"),
+                        *keys = g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true, b]\n",
+                                                text);
+        unsigned reads;
+
+        take_the_resource();
+        tree_write(root, "jobkeeper.yaml",
+                   "node: {name: n1}\ntakeover-delay: 100ms\nmax-runs: 2\n");
+        write_job_that_waits(tick, "/bin/true", "    start-deadline: 2s\n");
+        write_job_named("b", keys);
+        open_daemon();
+        await(both_are_there, "both ledgers");
+        await(has_started, "the other one runs");
+        deadline_to_pass = tick + 2;
+        await(deadline_has_passed, "the start deadline");
+        cr_assert(is_waiting());
+        close_daemon();
+        server_forget_watches();
+        tree_write(root, "jobkeeper.yaml",
+                   "node: {name: n1}\ntakeover-delay: 100ms\nmax-runs: 1\n");
+        open_daemon_again();
+        await(is_waiting, "it waits again");
+        serve_for(USEC_PER_SEC);
+        reads = server.reads;
+        serve_for(2 * USEC_PER_SEC);
+        cr_expect_lt(server.reads - reads, 20, "%u reads", server.reads - reads);
+        cr_expect(is_waiting());
+}
+
 /* Five nodes come that are all before this one. */
 static void add_better_nodes(void) {
         for (unsigned i = 0, n = 0; n < 5; i++) {
