@@ -140,6 +140,8 @@ static void reload_done(Coordinator *coordinator) {
         log_write(*jobset_errors(coordinator->jobset) ? LOG_WARNING : LOG_INFO, &about,
                   "reloaded: %s", summary);
         registration_publish(coordinator->registration);
+        /* Also what left the files earlier, beside a broken one that could have had it. */
+        coordinator_withdraw_removed(coordinator);
         /* A claim of a job that was removed may be on its way. */
         if (node_is_ready(coordinator->node))
                 recovery_check(coordinator->recovery);

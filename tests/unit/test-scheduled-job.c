@@ -243,6 +243,32 @@ Test(scheduled_job, what_waits_for_a_place_after_a_restart_is_quiet) {
         cr_expect(is_waiting());
 }
 
+static bool is_said_to_be_gone(void) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
+
+        return ledger->withdrawn > 0 || !*ledger->digest;
+}
+
+/* Until then it is not known whether a broken file has it. */
+Test(scheduled_job, what_was_removed_beside_a_broken_file_is_withdrawn_once_that_is_mended) {
+        static const char keys[] = "    every: 1h\n    exec: [/bin/true]\n";
+        g_autofree char *file = tree_path(root, "etc/jobkeeper/jobs.d/a.yaml");
+
+        write_job(keys);
+        write_job_named("b", keys);
+        open_daemon();
+        await(both_are_there, "both ledgers");
+        serve_for(200 * USEC_PER_MSEC);
+        write_job_named("b", "    nonsense: 1\n");
+        cr_assert_eq(unlink(file), 0);
+        reload();
+        serve_for(200 * USEC_PER_MSEC);
+        cr_assert_not(is_said_to_be_gone());
+        write_job_named("b", keys);
+        reload();
+        await(is_said_to_be_gone, "it is withdrawn");
+}
+
 /* Five nodes come that are all before this one. */
 static void add_better_nodes(void) {
         for (unsigned i = 0, n = 0; n < 5; i++) {
