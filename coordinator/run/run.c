@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ended-units.h"
 #include "log.h"
 #include "message-id.h"
 #include "unit-spec.h"
@@ -228,6 +229,9 @@ void run_stop(Run *run, bool interrupted, const char *why) {
         run->interrupted = interrupted;
         if (!run->record->why)
                 run->record->why = g_strdup(why);
+        /* A process after us sees how it ended, and not that it was ended. */
+        if (interrupted && run->unit && run->phase <= RUN_PHASE_RUNNING)
+                ended_units_add(run->parts->node->runtime_dir, run->record->unit, why);
         run_event(run, RUN_EVENT_STOP);
 }
 

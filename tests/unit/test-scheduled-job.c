@@ -2,6 +2,7 @@
  * (daemon-fixture.h). */
 #include <unistd.h>
 
+#include "coordinator-internal.h"
 #include "daemon-fixture.h"
 #include "ledger-cache.h"
 #include "placement.h"
@@ -267,6 +268,36 @@ Test(scheduled_job, what_was_removed_beside_a_broken_file_is_withdrawn_once_that
         write_job_named("b", keys);
         reload();
         await(is_said_to_be_gone, "it is withdrawn");
+}
+
+static bool is_settled(void) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
+
+        return ledger->last && run_state_is_final(ledger->last->state);
+}
+
+/* What makes of SIGTERM an exit status of 0 has not succeeded, whoever reads that. */
+Test(scheduled_job, what_was_being_stopped_at_a_restart_has_not_succeeded) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        Service *service;
+
+        write_job("    every: 2s\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(has_started, "a start");
+        serve_for(100 * USEC_PER_MSEC);
+        service = service_newest();
+        service_manager.deaf = true;
+        coordinator_stop_all_runs(coordinator, "ZooKeeper did not answer");
+        cr_assert_eq(service->stops, 1);
+        close_daemon();
+        server_forget_watches();
+        service->result.stop = UNIT_STOP_NONE; /* which the next process does not know */
+        open_daemon_again();
+        serve_for(500 * USEC_PER_MSEC);
+        service_exit(service, 0);
+        await(is_settled, "it is settled");
+        ledger = ledger_there();
+        cr_expect_eq(ledger->last->state, RUN_INTERRUPTED, "%u", ledger->last->state);
 }
 
 /* Five nodes come that are all before this one. */
