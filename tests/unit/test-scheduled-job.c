@@ -6,6 +6,7 @@
 #include "daemon-fixture.h"
 #include "ledger-cache.h"
 #include "placement.h"
+#include "runs.h"
 #include "scheduled-job.h"
 #include "withdrawal.h"
 
@@ -287,7 +288,7 @@ Test(scheduled_job, what_was_being_stopped_at_a_restart_has_not_succeeded) {
         serve_for(100 * USEC_PER_MSEC);
         service = service_newest();
         service_manager.deaf = true;
-        coordinator_stop_all_runs(coordinator, "ZooKeeper did not answer");
+        runs_stop_all(coordinator->runs, "ZooKeeper did not answer");
         cr_assert_eq(service->stops, 1);
         close_daemon();
         server_forget_watches();
