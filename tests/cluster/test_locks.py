@@ -139,7 +139,7 @@ class Calm(LockTest):
         self.addCleanup(node.run, "rmdir", path)
         result = self.fleet.jobkeeper("n3", "lock", "unwritten", "--", "echo", "never", check=False)
         self.assertEqual((result.returncode, result.stdout), (69, ""))
-        self.assertIn("cannot write it down", result.stderr)
+        self.assertIn("cannot store it", result.stderr)
         self.assertEqual(self.entries("n1", "unwritten"), [])
 
     def test_what_any_local_user_asks_takes_no_lock_from_a_command(self):

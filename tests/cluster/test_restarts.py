@@ -211,7 +211,7 @@ class Restarts(ClusterTest):
         run, node = self.run_in_progress(session_timeout=LONGEST)
         text = self.spoil(node)
         with node.popen("systemctl", "restart", "jobkeeperd") as restart:
-            wait_until(lambda: "Cannot go on" in node.property("jobkeeperd", "StatusText"), 10, "the start is waiting")
+            wait_until(lambda: "Failed (" in node.property("jobkeeperd", "StatusText"), 10, "the start is waiting")
             node.write(CONFIGURATION, text)
             node.systemctl("restart", "jobkeeperd")
             restart.wait(30)
