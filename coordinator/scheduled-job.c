@@ -248,14 +248,19 @@ static uint32_t rank_for(const ScheduledJob *job, bool *ret_nobody) {
  */
 static uint32_t rank_to_decide_by(const ScheduledJob *job, bool *ret_nobody) {
         Coordinator *coordinator = job->coordinator;
+        bool pending = fitness_is_pending(coordinator->fitness, job->name);
         uint32_t rank = rank_for(job, ret_nobody);
 
-        if (job->operation != JOB_OPERATION_QUEUEING || job->request ||
-            (coordinator_unfit(coordinator, job->name) &&
-             !fitness_is_pending(coordinator->fitness, job->name)))
+        if (job->operation == JOB_OPERATION_QUEUEING && !job->request &&
+            (pending || !coordinator_unfit(coordinator, job->name))) {
+                *ret_nobody = false;
+                return 0;
+        }
+        /* It may well be for us to run: before we know, nobody can say that no node can. */
+        if (!*ret_nobody || !pending)
                 return rank;
         *ret_nobody = false;
-        return 0;
+        return PLACEMENT_NONE;
 }
 
 static Decision decide_now(const ScheduledJob *job) {

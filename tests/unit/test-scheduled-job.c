@@ -4,6 +4,7 @@
 
 #include "coordinator-internal.h"
 #include "daemon-fixture.h"
+#include "fitness.h"
 #include "ledger-cache.h"
 #include "placement.h"
 #include "runs.h"
@@ -347,7 +348,7 @@ static bool is_skipped_as_missed(void) {
 
 /* A tick that this node slept through, and whose start deadline has passed by now; another node
  * (`waiter`) stands in the queue for it, or none does. */
-static void return_after_the_deadline(bool waiter) {
+static void be_away_past_the_deadline(bool waiter) {
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
         g_autofree char *payload = NULL;
         int64_t tick = now() + 5;
@@ -370,6 +371,10 @@ static void return_after_the_deadline(bool waiter) {
         deadline_to_pass += 2;
         while (!deadline_has_passed())
                 (void)sd_event_run(event, 10 * USEC_PER_MSEC);
+}
+
+static void return_after_the_deadline(bool waiter) {
+        be_away_past_the_deadline(waiter);
         open_daemon();
         await(is_idle, "idle");
 }
@@ -391,6 +396,31 @@ Test(scheduled_job, what_another_node_waits_for_is_not_missed) {
 Test(scheduled_job, what_nobody_waits_for_is_missed_at_its_deadline) {
         return_after_the_deadline(false);
         await(is_skipped_as_missed, "it is missed");
+        cr_expect_eq(started->len, 0);
+}
+
+static bool is_ready_and_unchecked(void) {
+        ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, "a");
+
+        fitness_forget(coordinator->fitness, "a");
+        fitness_ask(coordinator->fitness, scheduled_job_spec(job), coordinator->config);
+        return node_is_ready(coordinator->node);
+}
+
+/* That this node has not checked yet whether it can run a job says nothing of whether any can. */
+Test(scheduled_job, what_is_not_checked_yet_is_not_what_no_node_can_run) {
+        g_autofree char *skip = NULL;
+
+        be_away_past_the_deadline(false);
+        open_daemon();
+        await(is_ready_and_unchecked, "ready; each time the check begins anew");
+        for (unsigned turns = 0; turns < 200; turns++) {
+                (void)is_ready_and_unchecked();
+                turn();
+        }
+        skip = skip_of(tick_to_skip);
+        cr_expect_str_empty(skip);
+        await(is_skipped_as_missed, "it is missed once it was checked");
         cr_expect_eq(started->len, 0);
 }
 
