@@ -26,13 +26,13 @@ class Cost(ClusterTest):
     def assert_costs_follow_the_work(self, nodes):
         self.begin(nodes=nodes, files={"tick.yaml": job_file(job("tick", every="3s", seconds=0.1)), "rare.yaml": job_file(job("rare", every="1h"))})
         wait_until(lambda: len(self.settled()) >= 2, 30, "two settled runs")
-        # Between two settles lie whole runs only: queue, claim, settle.
+        # Between two settles lie whole runs only: queue, claim, settle. On a busy machine a run has begun by the time we look: two writes less.
         before, first = self.zxid(), len(self.settled())
         wait_until(lambda: len(self.settled()) >= first + RUNS, 60, f"{RUNS} further runs")
         writes = self.zxid() - before
         # Once a minute at most a node that did not run compares its clock with the server's by a write of its own; this is half a minute.
         self.assertLessEqual(writes, 3 * RUNS + nodes - 1)
-        self.assertGreaterEqual(writes, 3 * RUNS)
+        self.assertGreaterEqual(writes, 3 * RUNS - 2)
         self.fleet.write_jobs("tick.yaml", job_file(job("tick", every="1h")))
         wait_until(lambda: not self.fleet.running(), 10, "the last run's end")
         idle, sent = self.zxid(), self.requests()
