@@ -90,8 +90,9 @@ static void diagnostics_keep(GPtrArray *kept, const Mark *mark, const char *mess
         g_ptr_array_insert(kept, (int)place, diagnostic);
 }
 
-static void diagnostics_add_kind(Diagnostics *diagnostics, DiagnosticKind kind, const Mark *mark,
-                                 const char *format, va_list arguments) {
+__attribute__((format(printf, 4, 0))) static void
+diagnostics_add_kind(Diagnostics *diagnostics, DiagnosticKind kind, const Mark *mark,
+                     const char *format, va_list arguments) {
         g_autofree char *message = NULL;
 
         diagnostics->count[kind]++;

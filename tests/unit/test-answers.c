@@ -447,7 +447,6 @@ Test(answers, what_everybody_may_ask_does_not_hold_up_a_lease) {
 }
 
 Test(answers, a_thousand_ticks_come_in_order) {
-        g_autofree char *first = NULL;
         json_t *object = NULL, *ticks = NULL;
 
         begin();

@@ -54,7 +54,7 @@ Test(session_phase, an_impossible_event_changes_no_phase) {
                             session_phase_step((SessionPhase)phase, (SessionPhaseEvent)event);
 
                         if (step.action == SESSION_PHASE_IMPOSSIBLE)
-                                cr_expect_eq(step.phase, phase);
+                                cr_expect_eq(step.phase, (SessionPhase)phase);
                 }
 }
 

@@ -351,8 +351,6 @@ Test(jobset, a_summary_counts_and_names_what_was_refused) {
 }
 
 Test(jobset, warnings_are_kept_apart) {
-        g_auto(GStrv) directories = job_directories(root);
-
         tree_write(root, ETC "a.yaml", "jobs: {a: {exec: \"/bin/true | /bin/cat\"}}\n");
         expect("a=", "");
         cr_assert_not_null(jobset_warnings(set)[0]);
