@@ -98,13 +98,15 @@ class Fleet:
         parallel([lambda node=node: node.systemctl("start", "jobkeeperd") for node in nodes])
         self.wait_members(self.live_names())
 
-    def write_jobs(self, name, text, nodes=None):
-        """Puts a job file on nodes (all where none are named) and reloads the daemons that run."""
+    def write_jobs(self, name, text, nodes=None, refused=False):
+        """Puts a job file on nodes (all where none are named) and reloads the daemons that run: which fails where the file is refused."""
         self.files[name] = text
         chosen = [self.nodes[node] for node in nodes or self.live_names()]
         for node in chosen:
             node.write(f"/etc/jobkeeper/jobs.d/{name}", text)
-        parallel([lambda node=node: node.systemctl("reload", "jobkeeperd") for node in chosen])
+        results = parallel([lambda node=node: node.systemctl("reload", "jobkeeperd", check=not refused) for node in chosen])
+        if any((result.returncode == 0) == refused for result in results):
+            raise AssertionError(f"{name}: a reload {'succeeded' if refused else 'failed'}")
 
     # -- faults
 

@@ -127,7 +127,7 @@ class Calm(ClusterTest):
     def test_a_broken_file_keeps_its_last_good_jobs_and_all_others(self):
         self.fleet.write_jobs("fragile.yaml", job_file(job("fragile", every="2s")))
         self.later_run("fragile", 0)
-        self.fleet.write_jobs("fragile.yaml", job_file(job("fragile", every="2s", retires="3")))
+        self.fleet.write_jobs("fragile.yaml", job_file(job("fragile", every="2s", retires="3")), refused=True)
         errors = wait_until(lambda: self.fleet.status("n1")["errors"], 10, "an error in the status")
         self.assertRegex(errors[0], r"^/etc/jobkeeper/jobs\.d/fragile\.yaml:\d+:\d+: error: .*retires")
         verify = self.fleet.jobkeeper("n2", "verify", check=False)

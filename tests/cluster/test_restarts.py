@@ -175,7 +175,7 @@ class Restarts(ClusterTest):
     def test_a_typo_and_a_restart_leave_no_run_behind(self):
         run, node = self.run_in_progress()
         text = self.spoil(node)
-        node.systemctl("reload", "jobkeeperd")
+        self.assertNotEqual(node.systemctl("reload", "jobkeeperd", check=False).returncode, 0)
         wait_until(lambda: "could not be restarted now" in node.journal("-u", "jobkeeperd"), 10, "a reload says that a restart would fail")
         run = self.assert_ended_by_the_deadline(run, *self.restart_that_fails(node, "78"))
         self.assertEqual(node.property("jobkeeperd", "ActiveState"), "failed")
