@@ -116,7 +116,7 @@ class Resources(ClusterTest):
         self.fleet.wait_run(lambda run: run.job == "grows", 15, "a run with two slots")
         self.assertIn('{"slots": 2}', self.shell("get /jobkeeper/locks/grown"))
         changed = time.monotonic()
-        self.fleet.write_jobs("grows.yaml", job_file(job("grows", every="2s", locks="{grown: {slots: 3}}")))
+        self.fleet.write_jobs("grows.yaml", job_file(job("grows", every="2s", locks="{grown: {slots: 3}}")), refused=True)  # wrong.yaml is
         self.fleet.wait_run(lambda run: run.job == "grows" and run.start > changed + 1, 15, "a run with three slots")
         self.assertIn('{"slots": 3}', self.shell("get /jobkeeper/locks/grown"))
 

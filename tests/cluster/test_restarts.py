@@ -179,7 +179,7 @@ class Restarts(ClusterTest):
         wait_until(lambda: "could not be restarted now" in node.journal("-u", "jobkeeperd"), 10, "a reload says that a restart would fail")
         run = self.assert_ended_by_the_deadline(run, *self.restart_that_fails(node, "78"))
         self.assertEqual(node.property("jobkeeperd", "ActiveState"), "failed")
-        self.assertIn("is ended: jobkeeperd could not be started", node.journal("-u", "jobkeeperd"))
+        self.assertIn("jobkeeperd could not be started (the configuration has errors)", node.journal("-u", "jobkeeperd"))
         node.write(CONFIGURATION, text)
         node.systemctl("start", "jobkeeperd")
         self.fleet.wait_members(self.fleet.nodes, timeout=40)
