@@ -68,8 +68,8 @@ class Package(ClusterTest):
         fleet = self.begin_with_packages(nodes=1)
         self.install_all(fleet, "old")
         fleet.wait_members(fleet.nodes)
-        shutil.copy(SMOKE, fleet.nodes["n1"].rootfs.path("/root/smoke"))
-        fleet.nodes["n1"].run("/root/smoke", timeout=180)
+        shutil.copy(SMOKE, fleet.nodes["n1"].rootfs.path("/var/tmp/smoke"))
+        fleet.nodes["n1"].run("/var/tmp/smoke", timeout=180)
 
     def test_idle_without_zookeeper_then_removed_and_purged(self):
         fleet = self.begin_with_packages(nodes=1, zookeepers=0, start=False)
