@@ -66,20 +66,23 @@ static void leftovers_on_stuck(const char *const *units, void *userdata) {
         GHashTable *stuck = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         Leftovers *leftovers = userdata;
         GHashTable *before = leftovers->stuck;
+        bool changed = !before;
 
         for (; *units; units++) {
-                if (!before || !g_hash_table_contains(before, *units))
+                if (!before || !g_hash_table_contains(before, *units)) {
+                        changed = true;
                         log_error(&about,
                                   "%s does not end: its job, and jobs that exclude it, are not run "
                                   "on this node until it is gone",
                                   *units);
+                }
                 g_hash_table_insert(
                     stuck, g_strdup(*units),
                     g_strdup_printf("%s, left by the previous daemon process, does not end",
                                     *units));
         }
         leftovers->stuck = stuck;
-        if (!before || g_hash_table_size(before) != g_hash_table_size(stuck))
+        if (changed || g_hash_table_size(before) != g_hash_table_size(stuck))
                 leftovers->parts.changed(leftovers->parts.userdata);
         if (before)
                 g_hash_table_unref(before);
@@ -142,15 +145,20 @@ static bool leftovers_exclude_each_other(const JobSpec *one, const JobSpec *othe
 
 static bool leftovers_is_in_the_way(const Leftovers *leftovers, const char *unit,
                                     const JobSpec *spec) {
+        bool known = false;
+
         if (unit_name_is_of_job(unit, spec->name))
                 return true;
         for (guint i = 0; i < jobset_size(leftovers->parts.jobset); i++) {
                 const JobSpec *other = jobset_get(leftovers->parts.jobset, i);
-                if (unit_name_is_of_job(unit, other->name) &&
-                    leftovers_exclude_each_other(spec, other))
+                if (!unit_name_is_of_job(unit, other->name))
+                        continue;
+                known = true;
+                if (leftovers_exclude_each_other(spec, other))
                         return true;
         }
-        return false;
+        /* What a job that left the files excludes nobody can say. */
+        return !known && spec->resources->len > 0;
 }
 
 const char *leftovers_block(const Leftovers *leftovers, const JobSpec *spec) {

@@ -44,5 +44,6 @@ const char *leftovers_busy(const Leftovers *leftovers);
 /* Return: whether some may be left of those that are to be ended. */
 bool leftovers_left(const Leftovers *leftovers);
 /* Return: why that job must not run here although others may: one that does not end is a run of it,
- * or of a job that excludes it as far as our files tell. A sentence, borrowed, or NULL. */
+ * or of a job that excludes it, or of one that is in our files no more, and then any job that names
+ * resources may be excluded. A sentence, borrowed, or NULL. */
 const char *leftovers_block(const Leftovers *leftovers, const JobSpec *spec);

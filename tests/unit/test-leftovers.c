@@ -69,6 +69,23 @@ Test(leftovers, one_that_does_not_end_keeps_out_only_what_it_excludes) {
         await(nothing_keeps_it, "it is gone");
 }
 
+static bool writer_has_started(void) {
+        return is_started("/bin/true writer");
+}
+
+/* Nobody knows any more what it excludes. */
+Test(leftovers, one_of_a_job_that_left_the_files_keeps_out_who_names_resources) {
+        write_job_named("other", "    every: 1s\n    exec: [/bin/true, other]\n");
+        write_job_named("writer", "    every: 1s\n    exec: [/bin/true, writer]\n"
+                                  "    locks: {data: exclusive}\n");
+        open_daemon();
+        await(other_has_started, "a job that names nothing");
+        serve_for(2 * USEC_PER_SEC);
+        cr_expect_not(writer_has_started());
+        service_obey(service_find(UNIT));
+        await(writer_has_started, "it is gone");
+}
+
 static bool is_registered(void) {
         return server_count("/jobkeeper/nodes") > 0;
 }
