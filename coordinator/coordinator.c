@@ -23,11 +23,11 @@
 #include "message-id.h"
 #include "orphans.h"
 #include "placement.h"
-#include "places.h"
 #include "prune.h"
-#include "ranking.h"
+#include "ranks.h"
 #include "recovery.h"
 #include "requests.h"
+#include "run-places.h"
 #include "runs.h"
 #include "scheduled-job.h"
 #include "secret.h"
@@ -58,11 +58,6 @@ void coordinator_for_all_jobs(Coordinator *coordinator, void (*func)(ScheduledJo
 
 /* ---- jobs, some at a time ---- */
 
-static bool rank_has_changed(const Coordinator *coordinator, const JobSpec *spec) {
-        return ranking_has_changed(members_ranking(coordinator->members), spec,
-                                   coordinator_unfit(coordinator, spec->name));
-}
-
 static void job_on_turn(void *item, unsigned what, void *userdata) {
         Coordinator *coordinator = userdata;
         ScheduledJob *job = item;
@@ -71,7 +66,7 @@ static void job_on_turn(void *item, unsigned what, void *userdata) {
         if (!node_is_ready(coordinator->node))
                 return;
         if ((what & JOB_SWEEP_BEGIN) ||
-            ((what & JOB_SWEEP_RANK) && rank_has_changed(coordinator, spec)))
+            ((what & JOB_SWEEP_RANK) && ranks_have_changed(coordinator->ranks, spec)))
                 scheduled_job_begin(job);
         else if (what & JOB_SWEEP_CONSIDER)
                 scheduled_job_consider(job);
@@ -124,8 +119,8 @@ static MemberBusy busy_look(MemberBusy told, void *userdata) {
                 return MEMBER_STOPPING;
         if (leftovers_left(coordinator->leftovers) || has_run_without_session(coordinator))
                 return MEMBER_ENDING;
-        if (places_is_full(coordinator->places, runs_count(coordinator->runs)) &&
-            (told == MEMBER_FULL || places_in_line(coordinator->places) > 0))
+        if (run_places_is_full(coordinator->places) &&
+            (told == MEMBER_FULL || run_places_in_line(coordinator->places) > 0))
                 return MEMBER_FULL;
         return MEMBER_FREE;
 }
@@ -137,10 +132,6 @@ static void busy_tell(MemberBusy busy, void *userdata) {
         registration_publish(coordinator->registration);
 }
 
-void coordinator_is_busy(Coordinator *coordinator) {
-        gate_is_shut(coordinator->gate);
-}
-
 /* ---- the clock ---- */
 
 /* The other nodes rank without us while our clock is skewed. */
@@ -150,40 +141,6 @@ static void clock_on_changed(bool skewed, void *userdata) {
         registration_set_skewed(coordinator->registration, skewed);
         registration_publish(coordinator->registration);
         coordinator_sweep_jobs(coordinator, JOB_SWEEP_CONSIDER);
-}
-
-/* ---- ranks ---- */
-
-const char *coordinator_unfit(const Coordinator *coordinator, const char *job) {
-        return fitness_is_pending(coordinator->fitness, job)
-                   ? "this node has not checked it yet"
-                   : registration_unfit(coordinator->registration, job);
-}
-
-GPtrArray *coordinator_candidates(const Coordinator *coordinator, const JobSpec *spec) {
-        return ranking_candidates(members_ranking(coordinator->members), spec,
-                                  coordinator_unfit(coordinator, spec->name));
-}
-
-uint32_t coordinator_rank(const Coordinator *coordinator, const JobSpec *spec, const char *key) {
-        return ranking_of_key(members_ranking(coordinator->members), spec,
-                              coordinator_unfit(coordinator, spec->name), key);
-}
-
-uint32_t coordinator_job_rank(const Coordinator *coordinator, const JobSpec *spec,
-                              bool *ret_nobody) {
-        return ranking_rank(members_ranking(coordinator->members), spec,
-                            coordinator_unfit(coordinator, spec->name), ret_nobody);
-}
-
-uint32_t coordinator_act_by_rank(const Coordinator *coordinator, const JobSpec *spec,
-                                 bool *ret_nobody) {
-        return ranking_act(members_ranking(coordinator->members), spec,
-                           coordinator_unfit(coordinator, spec->name), ret_nobody);
-}
-
-uint32_t coordinator_member_rank(const Coordinator *coordinator, const char *key) {
-        return ranking_among_all(members_ranking(coordinator->members), key);
 }
 
 /* ---- the life of a session ---- */
@@ -450,20 +407,21 @@ static void runs_on_settled(const char *name, void *userdata) {
                 coordinator_close_when_idle(coordinator);
         else if (job)
                 scheduled_job_consider(job);
-        coordinator_give_places(coordinator);
+        run_places_give(coordinator->places);
 }
 
-void coordinator_give_places(Coordinator *coordinator) {
-        const char *name;
-
-        if (node_is_ending(coordinator->node))
-                return;
-        while ((name = places_next(coordinator->places, runs_count(coordinator->runs)))) {
-                ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, name);
-                if (job)
-                        scheduled_job_hurry(job);
-        }
+static unsigned places_on_runs(void *userdata) {
+        return runs_count(((const Coordinator *)userdata)->runs);
 }
+
+static void places_on_given(const char *name, void *userdata) {
+        ScheduledJob *job = g_hash_table_lookup(((Coordinator *)userdata)->jobs, name);
+
+        if (job)
+                scheduled_job_hurry(job);
+}
+
+static const RunPlacesEvents places_events = {places_on_runs, places_on_given};
 
 /* ---- the beginning ---- */
 
@@ -634,11 +592,12 @@ static uint32_t requests_on_rank(const char *name, void *userdata) {
         const Coordinator *coordinator = userdata;
         ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, name);
 
-        return job ? coordinator_rank(coordinator, scheduled_job_spec(job), name) : PLACEMENT_NONE;
+        return job ? ranks_of_key(coordinator->ranks, scheduled_job_spec(job), name)
+                   : PLACEMENT_NONE;
 }
 
 static bool requests_on_undecided(const char *job, void *userdata) {
-        return fitness_is_pending(((const Coordinator *)userdata)->fitness, job);
+        return ranks_is_undecided(((const Coordinator *)userdata)->ranks, job);
 }
 
 static void requests_on_take(const char *name, const char *id, const char *who, usec_t not_after,
@@ -713,7 +672,7 @@ static int open_all(Coordinator *coordinator) {
                 0 ||
             (r = unit_manager_new(coordinator->event, &coordinator->units)) < 0)
                 return r;
-        coordinator->places = places_new(coordinator->config->max_runs);
+        coordinator->places = run_places_new(coordinator->node, &places_events, coordinator);
         coordinator->gate = gate_new(coordinator->event, coordinator->config->takeover_delay,
                                      &gate_events, coordinator);
         coordinator->digests = digest_memory_new(coordinator->event, coordinator->node->state_dir);
@@ -777,7 +736,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         /* What one gives back nobody else takes. */
         coordinator->node->process_phase = PROCESS_PHASE_CLOSING;
         g_hash_table_unref(coordinator->jobs);
-        places_free(coordinator->places);
+        run_places_free(coordinator->places);
         gate_free(coordinator->gate);
         runs_free(coordinator->runs);
         requests_free(coordinator->requests);
@@ -800,6 +759,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         sweep_free(coordinator->reload_sweep);
         sweep_free(coordinator->sweep);
         digest_memory_free(coordinator->digests);
+        ranks_free(coordinator->ranks);
         fitness_free(coordinator->fitness);
         jobset_free(coordinator->jobset);
         daemon_config_free(coordinator->config);

@@ -58,11 +58,12 @@ typedef struct LeftQueues LeftQueues;
 typedef struct Leftovers Leftovers;
 typedef struct Members Members;
 typedef struct Orphans Orphans;
-typedef struct Places Places;
 typedef struct Pruner Pruner;
+typedef struct Ranks Ranks;
 typedef struct Recovery Recovery;
 typedef struct Registration Registration;
 typedef struct Requests Requests;
+typedef struct RunPlaces RunPlaces;
 typedef struct Runs Runs;
 typedef struct ScheduledJob ScheduledJob;
 typedef struct Settler Settler;
@@ -95,9 +96,9 @@ struct Coordinator {
         JobSet *jobset;
         GHashTable *jobs; /* name → ScheduledJob */
         LedgerCache *ledgers;
-        Runs *runs;     /* claimed by us and not settled yet */
-        Places *places; /* of max-runs */
-        Gate *gate;     /* what keeps us from beginning anything, for the others */
+        Runs *runs;        /* claimed by us and not settled yet */
+        RunPlaces *places; /* of max-runs */
+        Gate *gate;        /* what keeps us from beginning anything, for the others */
         DigestMemory *digests;
         Fitness *fitness;
 
@@ -108,6 +109,7 @@ struct Coordinator {
         ClaimGate *claim_gate;
         Registration *registration;
         Members *members;
+        Ranks *ranks;
         Recovery *recovery;
         EndedUnits *ended_units;
         LeftQueues *left_queues;
@@ -146,11 +148,6 @@ void coordinator_terminate(Coordinator *coordinator);
 /* SIGINT: as for a real stop. */
 void coordinator_stop(Coordinator *coordinator);
 
-/* Something could not begin here that could on another node. */
-void coordinator_is_busy(Coordinator *coordinator);
-/* A place of max-runs was given back: whoever is first in line for one hears of it. */
-void coordinator_give_places(Coordinator *coordinator);
-
 /* What is to be done to jobs, some at each turn of the loop. */
 typedef enum JobSweep {
         JOB_SWEEP_BEGIN = 1 << 0,    /* scheduled_job_begin() */
@@ -158,19 +155,3 @@ typedef enum JobSweep {
         JOB_SWEEP_CONSIDER = 1 << 2, /* scheduled_job_consider() */
 } JobSweep;
 void coordinator_sweep_jobs(Coordinator *coordinator, JobSweep what);
-
-/* Return: why this node cannot run a job at present, a sentence; NULL: it can, or `nodes:` keeps it
- * out. Borrowed. */
-const char *coordinator_unfit(const Coordinator *coordinator, const char *job);
-/* The nodes that can run a job at present: names (borrowed), NULL-terminated beyond its length;
- * g_ptr_array_unref(). */
-GPtrArray *coordinator_candidates(const Coordinator *coordinator, const JobSpec *spec);
-/* Our rank for a key among the candidates of a job; PLACEMENT_NONE when we are none. */
-uint32_t coordinator_rank(const Coordinator *coordinator, const JobSpec *spec, const char *key);
-/* Our rank for a job by its own name (ranking_rank()), and for acting by it (ranking_act()). */
-uint32_t coordinator_job_rank(const Coordinator *coordinator, const JobSpec *spec,
-                              bool *ret_nobody);
-uint32_t coordinator_act_by_rank(const Coordinator *coordinator, const JobSpec *spec,
-                                 bool *ret_nobody);
-/* Our rank for a key among all members. */
-uint32_t coordinator_member_rank(const Coordinator *coordinator, const char *key);

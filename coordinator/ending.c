@@ -4,6 +4,7 @@
 
 #include "command-locks.h"
 #include "coordinator-internal.h"
+#include "gate.h"
 #include "leftovers.h"
 #include "log.h"
 #include "members.h"
@@ -130,7 +131,7 @@ void coordinator_stop(Coordinator *coordinator) {
         process_phase(coordinator, PROCESS_PHASE_STOP);
         log_info(&about, "stopping: runs (%u) are stopped first", runs_count(coordinator->runs));
         (void)sd_notify(0, "STOPPING=1\nSTATUS=Ending runs");
-        coordinator_is_busy(coordinator);
+        gate_is_shut(coordinator->gate);
         runs_stop_all(coordinator->runs, "the daemon was stopped");
         leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, false, "the daemon was stopped");
         wait_for_claims(coordinator);

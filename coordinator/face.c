@@ -1,8 +1,8 @@
 /* See face.h. */
 #include "face.h"
 
-#include "fitness.h"
 #include "leftovers.h"
+#include "ranks.h"
 #include "registration.h"
 #include "requests.h"
 #include "scheduled-job.h"
@@ -42,14 +42,14 @@ static ScheduledJobState face_job_state(const void *userdata, const char *name,
 }
 
 static bool face_can_run(const void *userdata, const char *name) {
-        return !coordinator_unfit(userdata, name);
+        return !ranks_unfit(((const Coordinator *)userdata)->ranks, name);
 }
 
 static bool face_has_candidate(const void *userdata, const JobSpec *spec) {
         const Coordinator *coordinator = userdata;
-        g_autoptr(GPtrArray) candidates = coordinator_candidates(coordinator, spec);
+        g_autoptr(GPtrArray) candidates = ranks_candidates(coordinator->ranks, spec);
 
-        return candidates->len > 0 || fitness_is_pending(coordinator->fitness, spec->name);
+        return candidates->len > 0 || ranks_is_undecided(coordinator->ranks, spec->name);
 }
 
 static int face_request(void *userdata, const char *job, const char *who, ViewRequestFunc func,

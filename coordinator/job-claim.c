@@ -3,13 +3,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "gate.h"
 #include "json-line.h"
 #include "log.h"
 #include "message-id.h"
 #include "paths.h"
-#include "places.h"
 #include "recovery.h"
 #include "resource.h"
+#include "run-places.h"
 #include "runs.h"
 #include "scheduled-job-internal.h"
 
@@ -136,7 +137,7 @@ void job_claim_begin(ScheduledJob *job) {
         int r = is_still_ending(job) ? -EBUSY : ledger_claim(next, record);
 
         if (r == -EBUSY)
-                coordinator_is_busy(coordinator);
+                gate_is_shut(coordinator->gate);
         if (job->request)
                 record->who = g_strdup(job->request->who);
         if (r == 0)
@@ -304,10 +305,10 @@ static bool has_place(ScheduledJob *job, int64_t tick, const JobRequest *request
         usec_t due = request ? request->asked : (usec_t)tick * USEC_PER_SEC;
         usec_t end = too_late(job, tick, request);
 
-        if (places_ask(coordinator->places, job->name, due, runs_count(coordinator->runs)))
+        if (run_places_ask(coordinator->places, job->name, due))
                 return true;
         scheduled_job_operation_over(job);
-        coordinator_is_busy(coordinator);
+        gate_is_shut(coordinator->gate);
         if (end != USEC_INFINITY)
                 scheduled_job_retry_in(job, usec_add(usec_sub(end, clock_realtime()), 1));
         return false;

@@ -11,9 +11,9 @@
 #include "message-id.h"
 #include "paths.h"
 #include "placement.h"
-#include "places.h"
 #include "prune.h"
 #include "resource.h"
+#include "run-places.h"
 #include "scheduled-job-internal.h"
 #include "skip-record.h"
 #include "tree.h"
@@ -96,7 +96,7 @@ static const char *why_of(const ScheduledJob *job, const DecisionSkip *skip) {
                 return skip->why;
         if (job->lock_fault)
                 return "missed: its locks could not be had";
-        if (places_waits(job->coordinator->places, job->name))
+        if (run_places_waits(job->coordinator->places, job->name))
                 return "missed: max-runs was reached on the nodes whose turn it was";
         return skip->why;
 }

@@ -11,9 +11,8 @@
 #include "fitness.h"
 #include "job-loader.h"
 #include "log.h"
-#include "members.h"
 #include "message-id.h"
-#include "ranking.h"
+#include "ranks.h"
 #include "recovery.h"
 #include "scheduled-job.h"
 #include "sweep.h"
@@ -84,7 +83,7 @@ static void remove_job(Coordinator *coordinator, ScheduledJob *job) {
 
         fitness_forget(coordinator->fitness, name);
         registration_set_unfit(coordinator->registration, name, NULL);
-        ranking_forget(members_ranking(coordinator->members), name);
+        ranks_forget(coordinator->ranks, name);
         sweep_remove(coordinator->sweep, job);
         g_hash_table_remove(coordinator->jobs, name);
         if (digest_memory_get(coordinator->digests, name))
@@ -216,6 +215,8 @@ int coordinator_load_jobs(Coordinator *coordinator) {
             (r = fitness_new(coordinator->event, on_fitness, coordinator, &coordinator->fitness)) <
                 0)
                 return r;
+        coordinator->ranks =
+            ranks_new(coordinator->members, coordinator->registration, coordinator->fitness);
         r = jobset_load(coordinator->jobset, (const char *const *)coordinator->directories,
                         coordinator->config);
         log_faults(coordinator);

@@ -6,15 +6,16 @@
 
 #include "claim-gate.h"
 #include "clock-watch.h"
-#include "fitness.h"
+#include "gate.h"
 #include "leftovers.h"
 #include "log.h"
 #include "members.h"
 #include "message-id.h"
 #include "paths.h"
 #include "placement.h"
-#include "places.h"
+#include "ranks.h"
 #include "recovery.h"
+#include "run-places.h"
 #include "runs.h"
 #include "scheduled-job-internal.h"
 
@@ -42,8 +43,7 @@ ScheduledJob *scheduled_job_new(Coordinator *coordinator, const JobSpec *spec) {
 }
 
 void scheduled_job_leave_line(ScheduledJob *job) {
-        if (places_leave(job->coordinator->places, job->name))
-                coordinator_give_places(job->coordinator);
+        run_places_leave(job->coordinator->places, job->name);
 }
 
 /* Drops whatever is under way. Locks are let go of. */
@@ -188,7 +188,7 @@ void scheduled_job_operation_over(ScheduledJob *job) {
         job->request = NULL;
         job->attempts = 0;
         job->late = false;
-        if (places_has(job->coordinator->places, job->name))
+        if (run_places_has(job->coordinator->places, job->name))
                 scheduled_job_leave_line(job); /* one in line is kept: what is due still is */
         if (job->again)
                 scheduled_job_retry_in(job, 0);
@@ -240,7 +240,7 @@ static void note_blocker(ScheduledJob *job, const LedgerEntry *blocker) {
 /* Return: our rank for the job. Where no member can run it, the members share by rank the duty to
  * say so. */
 static uint32_t rank_for(const ScheduledJob *job, bool *ret_nobody) {
-        return coordinator_job_rank(job->coordinator, job->spec, ret_nobody);
+        return ranks_of_job(job->coordinator->ranks, job->spec, ret_nobody);
 }
 
 /* Whoever stands in the queues had its turn, whatever its rank has become since: who joined, what a
@@ -248,11 +248,11 @@ static uint32_t rank_for(const ScheduledJob *job, bool *ret_nobody) {
  */
 static uint32_t rank_to_decide_by(const ScheduledJob *job, bool *ret_nobody) {
         Coordinator *coordinator = job->coordinator;
-        bool pending = fitness_is_pending(coordinator->fitness, job->name);
+        bool pending = ranks_is_undecided(coordinator->ranks, job->name);
         uint32_t rank = rank_for(job, ret_nobody);
 
         if (job->operation == JOB_OPERATION_QUEUEING && !job->request &&
-            (pending || !coordinator_unfit(coordinator, job->name))) {
+            (pending || !ranks_unfit(coordinator->ranks, job->name))) {
                 *ret_nobody = false;
                 return 0;
         }
@@ -499,13 +499,13 @@ static bool is_idle(const ScheduledJob *job, const Decision *decision) {
 /* Return: whether nothing may be claimed for it now; when that is over it is considered again. */
 static bool held_back(const ScheduledJob *job) {
         if (!claim_gate_is_open(job->coordinator->claim_gate)) {
-                coordinator_is_busy(job->coordinator);
+                gate_is_shut(job->coordinator->gate);
                 claim_gate_wait(job->coordinator->claim_gate);
                 return true;
         }
         if (!leftovers_block(job->coordinator->leftovers, job->spec))
                 return false;
-        coordinator_is_busy(job->coordinator);
+        gate_is_shut(job->coordinator->gate);
         return true;
 }
 
@@ -695,7 +695,7 @@ void scheduled_job_consider(ScheduledJob *job) {
                 scheduled_job_leave_line(job);
                 return;
         }
-        rank = coordinator_act_by_rank(coordinator, job->spec, &nobody);
+        rank = ranks_act(coordinator->ranks, job->spec, &nobody);
         if (rank >= PLACEMENT_RANKS && !job->drifted && !is_running_here(job)) {
                 scheduled_job_leave_line(job);
                 wake_at(job, USEC_INFINITY);
@@ -785,13 +785,13 @@ static const char *why_not(const ScheduledJob *job, const char *unfit) {
                 return unfit ? unfit : job->fault ? job->fault : job->lock_fault;
         if (block)
                 return block;
-        if (places_waits(job->coordinator->places, job->name))
+        if (run_places_waits(job->coordinator->places, job->name))
                 return "max-runs is reached on this node";
         return has_no_node(job) ? "no node of the cluster can run it at present" : "";
 }
 
 ScheduledJobState scheduled_job_state(const ScheduledJob *job, const char **ret_why) {
-        const char *unfit = coordinator_unfit(job->coordinator, job->name);
+        const char *unfit = ranks_unfit(job->coordinator->ranks, job->name);
         bool nobody = has_no_node(job);
 
         *ret_why = why_not(job, unfit);
@@ -804,7 +804,7 @@ ScheduledJobState scheduled_job_state(const ScheduledJob *job, const char **ret_
         if (scheduled_job_ledger(job) && ledger_first_claimed(scheduled_job_ledger(job)))
                 return JOB_RUNNING;
         if (job->operation == JOB_OPERATION_QUEUEING ||
-            places_waits(job->coordinator->places, job->name))
+            run_places_waits(job->coordinator->places, job->name))
                 return JOB_WAITING;
         return nobody ? JOB_NO_NODE : JOB_IDLE;
 }

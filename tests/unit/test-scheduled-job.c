@@ -7,6 +7,7 @@
 #include "fitness.h"
 #include "ledger-cache.h"
 #include "placement.h"
+#include "ranks.h"
 #include "runs.h"
 #include "scheduled-job.h"
 #include "withdrawal.h"
@@ -318,7 +319,7 @@ static void add_better_nodes(void) {
 static bool is_far_behind(void) {
         ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, "a");
 
-        return coordinator_rank(coordinator, scheduled_job_spec(job), "a") >= PLACEMENT_RANKS;
+        return ranks_of_key(coordinator->ranks, scheduled_job_spec(job), "a") >= PLACEMENT_RANKS;
 }
 
 /* Whoever stands in the queue had its turn. */
