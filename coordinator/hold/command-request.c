@@ -27,6 +27,56 @@ static char *request_own_string(CommandRequest *request, const char *text) {
         return copy;
 }
 
+/* Return: NULL; or newly allocated, that a member which is there and not null does not fit. What is
+ * of another type would be taken for absent, which asks for something else. */
+static char *request_member_fault(const json_t *object, const char *name, bool fits,
+                                  const char *what) {
+        const json_t *member = json_object_get(object, name);
+
+        return fits || !member || json_is_null(member)
+                   ? NULL
+                   : g_strdup_printf("\"%s\" must be %s", name, what);
+}
+
+static char *request_resource_fault(const json_t *object) {
+        char *fault = request_member_fault(
+            object, "naming", json_is_string(json_object_get(object, "naming")), "a string");
+
+        if (!fault)
+                fault = request_member_fault(object, "shared",
+                                             json_is_boolean(json_object_get(object, "shared")),
+                                             "true or false");
+        if (!fault)
+                fault = request_member_fault(object, "slots",
+                                             json_is_integer(json_object_get(object, "slots")),
+                                             "an integer");
+        return fault;
+}
+
+static char *request_fault(const json_t *object) {
+        const json_t *wait = json_object_get(object, "wait");
+        char *fault = request_member_fault(object, "wait",
+                                           json_is_number(wait) && json_number_value(wait) >= 0,
+                                           "a number of seconds");
+
+        if (!fault)
+                fault = request_member_fault(object, "go_on",
+                                             json_is_boolean(json_object_get(object, "go_on")),
+                                             "true or false");
+        if (!fault)
+                fault = request_member_fault(
+                    object, "who", json_is_object(json_object_get(object, "who")), "an object");
+        return fault;
+}
+
+/* One lock cannot be held twice: its second contender would wait for the first. */
+static char *request_repetition(const CommandRequest *request, const char *name) {
+        for (guint i = 0; i < request->resources->len; i++)
+                if (g_str_equal(g_array_index(request->resources, LockRequest, i).resource, name))
+                        return g_strdup_printf("the resource %s is given twice", name);
+        return NULL;
+}
+
 /* Adds one resource. Return: NULL, or newly allocated, what is wrong. */
 static char *request_read_resource(CommandRequest *request, const DaemonConfig *config,
                                    const json_t *object) {
@@ -39,6 +89,10 @@ static char *request_read_resource(CommandRequest *request, const DaemonConfig *
         LockRequest resource = {0};
         char *fault = resource_refusal(name);
 
+        if (!fault)
+                fault = request_resource_fault(object);
+        if (!fault)
+                fault = request_repetition(request, name);
         if (!fault && word && daemon_naming_from_string(word, &naming) < 0)
                 fault = g_strdup_printf("\"%s\" is not a naming", word);
         if (!fault && (slots < 0 || slots > RESOURCE_SLOTS_MAX))
@@ -123,6 +177,8 @@ char *command_request_read(const DaemonConfig *config, const json_t *object,
         request->strings = g_ptr_array_new_with_free_func(g_free);
         request->resources = g_array_new(FALSE, TRUE, sizeof(LockRequest));
         fault = request_read_resources(request, config, json_object_get(object, "resources"));
+        if (!fault)
+                fault = request_fault(object);
         if (fault)
                 return fault;
         request_name_directories(request, config);

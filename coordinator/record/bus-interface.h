@@ -89,7 +89,8 @@
  *     {"state": "held", "id": "…", "token": N, "paths": ["/…"],
  *      "held_until": USEC, "stop_at": USEC}      CLOCK_BOOTTIME
  *     {"state": "busy" | "timeout" | "unreachable" | "failed", "why": "…"}
- *     Answered once it is decided (no time limit of its own).
+ *     Answered once it is decided (no time limit of its own). Of a request that does not fit nothing
+ *     is taken: org.freedesktop.DBus.Error.InvalidArgs, with a sentence.
  *
  * AttachLock(s id, u pid) → s
  *     {"scope": "jobkeeper-lock-….scope", "cgroup": "/…"}
