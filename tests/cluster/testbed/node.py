@@ -21,8 +21,9 @@ mount -t cgroup2 cgroup2 /sys/fs/cgroup
 exec "$@"
 """
 
-ENVIRONMENT = ("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=/root", "container=systemd-nspawn",
-               *(f"{name}={os.environ[name]}" for name in ("ASAN_OPTIONS",) if name in os.environ))
+# What whoever runs the tests has set counts for what is run in a node from here, and for its services.
+PASSED_ON = [f"{name}={os.environ[name]}" for name in ("ASAN_OPTIONS",) if name in os.environ]
+ENVIRONMENT = ("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=/root", "container=systemd-nspawn", *PASSED_ON)
 
 
 class Node(Machine):
@@ -38,6 +39,8 @@ class Node(Machine):
     def create(self):
         os.makedirs(self.directory)
         self.rootfs.create()
+        settings = " ".join(f'"{setting}"' for setting in PASSED_ON).replace("%", "%%")
+        self.write("/etc/systemd/system.conf.d/testbed.conf", f"[Manager]\nDefaultEnvironment={settings}\n")
 
     def boot(self, timeout=60):
         """Starts the node; returns when its systemd says that everything is up."""
