@@ -9,12 +9,12 @@
 #include "claim-gate.h"
 #include "clock-watch.h"
 #include "command-locks.h"
-#include "daemon-file.h"
 #include "digest-memory.h"
 #include "fitness.h"
 #include "gate.h"
 #include "housekeeping.h"
-#include "job-loader.h"
+#include "inventory.h"
+#include "job-table.h"
 #include "left-queues.h"
 #include "leftovers.h"
 #include "log.h"
@@ -26,60 +26,15 @@
 #include "prune.h"
 #include "ranks.h"
 #include "recovery.h"
+#include "reload.h"
 #include "requests.h"
 #include "run-places.h"
 #include "runs.h"
 #include "scheduled-job.h"
 #include "secret.h"
 #include "settle.h"
-#include "sweep.h"
 #include "tree.h"
 #include "withdrawal.h"
-
-/* ---- asking every job ---- */
-
-static GPtrArray *all_jobs(const Coordinator *coordinator) {
-        GPtrArray *jobs = g_ptr_array_new();
-        GHashTableIter iterator;
-        gpointer job;
-
-        g_hash_table_iter_init(&iterator, coordinator->jobs);
-        while (g_hash_table_iter_next(&iterator, NULL, &job))
-                g_ptr_array_add(jobs, job);
-        return jobs;
-}
-
-void coordinator_for_all_jobs(Coordinator *coordinator, void (*func)(ScheduledJob *)) {
-        g_autoptr(GPtrArray) jobs = all_jobs(coordinator);
-
-        for (guint i = 0; i < jobs->len; i++)
-                func(jobs->pdata[i]);
-}
-
-/* ---- jobs, some at a time ---- */
-
-static void job_on_turn(void *item, unsigned what, void *userdata) {
-        Coordinator *coordinator = userdata;
-        ScheduledJob *job = item;
-        const JobSpec *spec = scheduled_job_spec(job);
-
-        if (!node_is_ready(coordinator->node))
-                return;
-        if ((what & JOB_SWEEP_BEGIN) ||
-            ((what & JOB_SWEEP_RANK) && ranks_have_changed(coordinator->ranks, spec)))
-                scheduled_job_begin(job);
-        else if (what & JOB_SWEEP_CONSIDER)
-                scheduled_job_consider(job);
-}
-
-void coordinator_sweep_jobs(Coordinator *coordinator, JobSweep what) {
-        GHashTableIter iterator;
-        gpointer job;
-
-        g_hash_table_iter_init(&iterator, coordinator->jobs);
-        while (g_hash_table_iter_next(&iterator, NULL, &job))
-                sweep_add(coordinator->sweep, job, what);
-}
 
 /* ---- who may ---- */
 
@@ -88,7 +43,7 @@ static const char *gate_held_back(void *userdata) {
 }
 
 static void gate_on_open(void *userdata) {
-        coordinator_sweep_jobs(userdata, JOB_SWEEP_CONSIDER);
+        job_table_sweep(((Coordinator *)userdata)->jobs, JOB_SWEEP_CONSIDER);
 }
 
 static ClaimGate *new_gate(Coordinator *coordinator) {
@@ -140,7 +95,7 @@ static void clock_on_changed(bool skewed, void *userdata) {
 
         registration_set_skewed(coordinator->registration, skewed);
         registration_publish(coordinator->registration);
-        coordinator_sweep_jobs(coordinator, JOB_SWEEP_CONSIDER);
+        job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
 }
 
 /* ---- the life of a session ---- */
@@ -197,8 +152,8 @@ static void session_begin(Coordinator *coordinator) {
         housekeeping_start(coordinator->housekeeping);
         requests_start(coordinator->requests);
         runs_for_all(coordinator->runs, run_session_ready);
-        coordinator_sweep_jobs(coordinator, JOB_SWEEP_BEGIN);
-        coordinator_withdraw_removed(coordinator);
+        job_table_sweep(coordinator->jobs, JOB_SWEEP_BEGIN);
+        inventory_withdraw_removed(coordinator->inventory);
 }
 
 static void on_members_changed(GHashTable *jobs, void *userdata) {
@@ -210,15 +165,12 @@ static void on_members_changed(GHashTable *jobs, void *userdata) {
                 return;
         if (!jobs) {
                 orphans_members_changed(coordinator->orphans);
-                coordinator_sweep_jobs(coordinator, JOB_SWEEP_RANK);
+                job_table_sweep(coordinator->jobs, JOB_SWEEP_RANK);
                 return;
         }
         g_hash_table_iter_init(&iterator, jobs);
-        while (g_hash_table_iter_next(&iterator, &name, NULL)) {
-                ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, name);
-                if (job)
-                        sweep_add(coordinator->sweep, job, JOB_SWEEP_BEGIN);
-        }
+        while (g_hash_table_iter_next(&iterator, &name, NULL))
+                job_table_sweep_one(coordinator->jobs, name, JOB_SWEEP_BEGIN);
 }
 
 static void on_member_left(const char *node, void *userdata) {
@@ -241,7 +193,7 @@ static void leftovers_on_changed(void *userdata) {
         if (node_is_ending(coordinator->node))
                 coordinator_close_when_idle(coordinator);
         else if (node_is_ready(coordinator->node))
-                coordinator_sweep_jobs(coordinator, JOB_SWEEP_BEGIN);
+                job_table_sweep(coordinator->jobs, JOB_SWEEP_BEGIN);
 }
 
 static void session_connected(Coordinator *coordinator, bool attached) {
@@ -267,7 +219,7 @@ static void session_forget(Coordinator *coordinator) {
         clock_watch_reset(coordinator->clock);
         withdrawals_reset(coordinator->withdrawals);
         left_queues_reset(coordinator->left_queues);
-        coordinator_for_all_jobs(coordinator, scheduled_job_reset);
+        job_table_for_all(coordinator->jobs, scheduled_job_reset);
         runs_for_all(coordinator->runs, run_session_lost);
         leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, true,
                       "the ZooKeeper session was lost");
@@ -301,7 +253,7 @@ static void session_continue(Coordinator *coordinator) {
         requests_start(coordinator->requests);
         orphans_start(coordinator->orphans);
         runs_for_all(coordinator->runs, run_session_ready);
-        coordinator_sweep_jobs(coordinator, JOB_SWEEP_CONSIDER);
+        job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
 }
 
 static void session_phase(Coordinator *coordinator, SessionPhaseEvent event) {
@@ -401,7 +353,7 @@ static void on_session(Session *session, SessionEvent event, void *userdata) {
 
 static void runs_on_settled(const char *name, void *userdata) {
         Coordinator *coordinator = userdata;
-        ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, name);
+        ScheduledJob *job = job_table_find(coordinator->jobs, name);
 
         if (node_is_ending(coordinator->node))
                 coordinator_close_when_idle(coordinator);
@@ -415,7 +367,7 @@ static unsigned places_on_runs(void *userdata) {
 }
 
 static void places_on_given(const char *name, void *userdata) {
-        ScheduledJob *job = g_hash_table_lookup(((Coordinator *)userdata)->jobs, name);
+        ScheduledJob *job = job_table_find(((Coordinator *)userdata)->jobs, name);
 
         if (job)
                 scheduled_job_hurry(job);
@@ -424,23 +376,6 @@ static void places_on_given(const char *name, void *userdata) {
 static const RunPlacesEvents places_events = {places_on_runs, places_on_given};
 
 /* ---- the beginning ---- */
-
-int coordinator_load_config(const char *path, DaemonConfig **ret_config) {
-        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
-        int r = daemon_config_load(path, diagnostics, ret_config);
-        g_auto(GStrv) lines = diagnostics_to_strv(diagnostics);
-
-        for (char **line = lines; *line; line++)
-                log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s", *line);
-        if (r < 0 && !*lines)
-                log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s: %s", path,
-                          g_strerror(-r));
-        return r;
-}
-
-static void destroy_job(void *job) {
-        scheduled_job_free(job);
-}
 
 /* What the client library says of itself is for debugging; the session's own lines are for people.
  */
@@ -553,7 +488,7 @@ static void open_runs(Coordinator *coordinator) {
 }
 
 static void queues_on_jobs(GPtrArray *specs, void *userdata) {
-        g_autoptr(GPtrArray) jobs = all_jobs(userdata);
+        g_autoptr(GPtrArray) jobs = job_table_list(((const Coordinator *)userdata)->jobs);
 
         for (guint i = 0; i < jobs->len; i++)
                 g_ptr_array_add(specs, (gpointer)scheduled_job_spec(jobs->pdata[i]));
@@ -572,7 +507,7 @@ static void queues_on_keep(GPtrArray *directories, GPtrArray *paths, void *userd
 }
 
 static void queues_on_waited_for(const char *name, int64_t tick, void *userdata) {
-        ScheduledJob *job = g_hash_table_lookup(((Coordinator *)userdata)->jobs, name);
+        ScheduledJob *job = job_table_find(((Coordinator *)userdata)->jobs, name);
 
         if (job)
                 scheduled_job_waited_for(job, tick);
@@ -590,7 +525,7 @@ static LeftQueues *new_left_queues(Coordinator *coordinator) {
 
 static uint32_t requests_on_rank(const char *name, void *userdata) {
         const Coordinator *coordinator = userdata;
-        ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, name);
+        ScheduledJob *job = job_table_find(coordinator->jobs, name);
 
         return job ? ranks_of_key(coordinator->ranks, scheduled_job_spec(job), name)
                    : PLACEMENT_NONE;
@@ -602,7 +537,7 @@ static bool requests_on_undecided(const char *job, void *userdata) {
 
 static void requests_on_take(const char *name, const char *id, const char *who, usec_t not_after,
                              void *userdata) {
-        ScheduledJob *job = g_hash_table_lookup(((Coordinator *)userdata)->jobs, name);
+        ScheduledJob *job = job_table_find(((Coordinator *)userdata)->jobs, name);
 
         if (job)
                 scheduled_job_request(job, id, who, not_after);
@@ -637,6 +572,87 @@ static void open_members(Coordinator *coordinator) {
                                            coordinator->registration, &events, coordinator);
 }
 
+/* ---- the jobs of our files ---- */
+
+static void inventory_on_added(const JobSpec *spec, void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        job_table_add(coordinator->jobs, scheduled_job_new(coordinator, spec));
+        job_table_sweep_one(coordinator->jobs, spec->name, JOB_SWEEP_BEGIN);
+}
+
+static void inventory_on_replaced(const JobSpec *spec, void *userdata) {
+        Coordinator *coordinator = userdata;
+        ScheduledJob *job = job_table_find(coordinator->jobs, spec->name);
+        bool equal = job_spec_equal(scheduled_job_spec(job), spec);
+
+        scheduled_job_replace(job, spec);
+        if (!equal)
+                job_table_sweep_one(coordinator->jobs, spec->name, JOB_SWEEP_BEGIN);
+}
+
+static void inventory_on_removed(const char *job, void *userdata) {
+        job_table_remove(((Coordinator *)userdata)->jobs, job);
+}
+
+static void inventory_on_judged(const char *job, void *userdata) {
+        job_table_sweep_one(((Coordinator *)userdata)->jobs, job, JOB_SWEEP_BEGIN);
+}
+
+static void fitness_on_verdicts(const char *const *jobs, void *userdata) {
+        inventory_judge(jobs, ((Coordinator *)userdata)->inventory);
+}
+
+/* A claim of a job that was removed may be on its way. */
+static void reload_on_done(void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        if (node_is_ready(coordinator->node))
+                recovery_check(coordinator->recovery);
+}
+
+static Inventory *new_inventory(Coordinator *coordinator) {
+        static const InventoryEvents events = {
+            .added = inventory_on_added,
+            .replaced = inventory_on_replaced,
+            .removed = inventory_on_removed,
+            .judged = inventory_on_judged,
+        };
+        const InventoryParts parts = {
+            .node = coordinator->node,
+            .jobset = coordinator->jobset,
+            .fitness = coordinator->fitness,
+            .registration = coordinator->registration,
+            .ranks = coordinator->ranks,
+            .digests = coordinator->digests,
+            .withdrawals = coordinator->withdrawals,
+        };
+
+        return inventory_new(&parts, &events, coordinator);
+}
+
+static int open_jobs(Coordinator *coordinator, const char *prefix) {
+        ReloadParts parts = {.node = coordinator->node,
+                             .jobset = coordinator->jobset,
+                             .config_path = coordinator->config_path,
+                             .prefix = prefix};
+        int r;
+
+        r = fitness_new(coordinator->event, fitness_on_verdicts, coordinator,
+                        &coordinator->fitness);
+        if (r < 0)
+                return r;
+        coordinator->ranks =
+            ranks_new(coordinator->members, coordinator->registration, coordinator->fitness);
+        r = job_table_new(coordinator->node, coordinator->ranks, &coordinator->jobs);
+        if (r < 0)
+                return r;
+        coordinator->withdrawals =
+            withdrawals_new(coordinator->node, coordinator->digests, coordinator->clock);
+        coordinator->inventory = parts.inventory = new_inventory(coordinator);
+        return reload_new(&parts, reload_on_done, coordinator, &coordinator->reload);
+}
+
 static const GateEvents gate_events = {busy_look, busy_tell};
 
 static void coordinator_on_lock_over(void *userdata) {
@@ -658,19 +674,18 @@ static const CommandLocksEvents command_locks_events = {
     .unreachable = coordinator_unreachable,
 };
 
-static int open_all(Coordinator *coordinator) {
+static int open_all(Coordinator *coordinator, const char *prefix) {
         int r;
 
-        if ((r = coordinator_load_config(coordinator->config_path, &coordinator->config)) < 0 ||
+        if ((r = reload_read_config(coordinator->config_path, &coordinator->config)) < 0 ||
             (r = identify(coordinator)) < 0)
                 return r;
         coordinator->node->config = coordinator->config;
         if (g_mkdir_with_parents(coordinator->node->runtime_dir, 0755) < 0 ||
             g_mkdir_with_parents(coordinator->node->state_dir, 0755) < 0)
                 return -errno;
-        if ((r = sweep_new(coordinator->event, job_on_turn, coordinator, &coordinator->sweep)) <
-                0 ||
-            (r = unit_manager_new(coordinator->event, &coordinator->units)) < 0)
+        r = unit_manager_new(coordinator->event, &coordinator->units);
+        if (r < 0)
                 return r;
         coordinator->places = run_places_new(coordinator->node, &places_events, coordinator);
         coordinator->gate = gate_new(coordinator->event, coordinator->config->takeover_delay,
@@ -681,8 +696,9 @@ static int open_all(Coordinator *coordinator) {
         coordinator->clock =
             clock_watch_new(coordinator->node, coordinator->tree, clock_on_changed, coordinator);
         open_members(coordinator);
-        coordinator->withdrawals =
-            withdrawals_new(coordinator->node, coordinator->digests, coordinator->clock);
+        r = open_jobs(coordinator, prefix);
+        if (r < 0)
+                return r;
         coordinator->pruner = pruner_new(coordinator->node, coordinator->jobset);
         coordinator->settler = new_settler(coordinator);
         open_runs(coordinator);
@@ -691,13 +707,21 @@ static int open_all(Coordinator *coordinator) {
                              housekeeping_measure_clock, coordinator);
         coordinator->requests = new_requests(coordinator);
         coordinator->left_queues = new_left_queues(coordinator);
-        if ((r = coordinator_load_jobs(coordinator)) < 0 || (r = open_session(coordinator)) < 0)
+        if ((r = reload_begin(coordinator->reload)) < 0 || (r = open_session(coordinator)) < 0)
                 return r;
         coordinator->command_locks = command_locks_new(coordinator->node, coordinator->units,
                                                        &command_locks_events, coordinator);
         if (session_held_until(coordinator->session) == 0) /* as for runs, in open_session() */
                 command_locks_session_begins(coordinator->command_locks, false);
         return 0;
+}
+
+void coordinator_reload(Coordinator *coordinator) {
+        reload_again(coordinator->reload);
+}
+
+bool coordinator_is_reloading(const Coordinator *coordinator) {
+        return reload_is_busy(coordinator->reload);
 }
 
 int coordinator_new(sd_event *event, const CoordinatorOptions *options,
@@ -709,11 +733,9 @@ int coordinator_new(sd_event *event, const CoordinatorOptions *options,
         coordinator->event = sd_event_ref(event);
         coordinator->config_path = g_strdup(options->config_path);
         coordinator->node = node_new(event, options->runtime_dir, options->state_dir);
-        coordinator->directories = job_directories(options->prefix);
         coordinator->jobset = jobset_new();
         coordinator->ledgers = ledger_cache_new();
-        coordinator->jobs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, destroy_job);
-        r = open_all(coordinator);
+        r = open_all(coordinator, options->prefix);
         if (r < 0)
                 return r;
         summary = jobset_summary(coordinator->jobset);
@@ -731,11 +753,13 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         sd_event_source_disable_unref(coordinator->ending.stop_timer);
         sd_event_source_disable_unref(coordinator->ending.claim_wait);
         sd_event_source_disable_unref(coordinator->ending.exit_timer);
-        withdrawals_free(coordinator->withdrawals);
+        reload_free(coordinator->reload);
         left_queues_free(coordinator->left_queues);
         /* What one gives back nobody else takes. */
         coordinator->node->process_phase = PROCESS_PHASE_CLOSING;
-        g_hash_table_unref(coordinator->jobs);
+        job_table_free(coordinator->jobs);
+        inventory_free(coordinator->inventory);
+        withdrawals_free(coordinator->withdrawals);
         run_places_free(coordinator->places);
         gate_free(coordinator->gate);
         runs_free(coordinator->runs);
@@ -755,15 +779,11 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         unit_manager_free(coordinator->units);
         claim_gate_free(coordinator->claim_gate);
         clock_watch_free(coordinator->clock);
-        job_loader_free(coordinator->job_loader);
-        sweep_free(coordinator->reload_sweep);
-        sweep_free(coordinator->sweep);
         digest_memory_free(coordinator->digests);
         ranks_free(coordinator->ranks);
         fitness_free(coordinator->fitness);
         jobset_free(coordinator->jobset);
         daemon_config_free(coordinator->config);
-        g_strfreev(coordinator->directories);
         g_free(coordinator->config_path);
         node_free(coordinator->node);
         sd_event_unref(coordinator->event);

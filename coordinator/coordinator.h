@@ -52,7 +52,8 @@ typedef struct EndedUnits EndedUnits;
 typedef struct Fitness Fitness;
 typedef struct Gate Gate;
 typedef struct Housekeeping Housekeeping;
-typedef struct JobLoader JobLoader;
+typedef struct Inventory Inventory;
+typedef struct JobTable JobTable;
 typedef struct LedgerCache LedgerCache;
 typedef struct LeftQueues LeftQueues;
 typedef struct Leftovers Leftovers;
@@ -62,12 +63,11 @@ typedef struct Pruner Pruner;
 typedef struct Ranks Ranks;
 typedef struct Recovery Recovery;
 typedef struct Registration Registration;
+typedef struct Reload Reload;
 typedef struct Requests Requests;
 typedef struct RunPlaces RunPlaces;
 typedef struct Runs Runs;
-typedef struct ScheduledJob ScheduledJob;
 typedef struct Settler Settler;
-typedef struct Sweep Sweep;
 typedef struct Tree Tree;
 typedef struct Withdrawals Withdrawals;
 
@@ -90,11 +90,12 @@ struct Coordinator {
         sd_event *event;
         char *config_path;
         Node *node; /* what the parts below know of us */
-        char **directories;
         DaemonConfig *config;
 
         JobSet *jobset;
-        GHashTable *jobs; /* name → ScheduledJob */
+        JobTable *jobs;
+        Inventory *inventory; /* of the jobs in our files */
+        Reload *reload;       /* of those files */
         LedgerCache *ledgers;
         Runs *runs;        /* claimed by us and not settled yet */
         RunPlaces *places; /* of max-runs */
@@ -121,9 +122,6 @@ struct Coordinator {
         Requests *requests;
         CommandLocks *command_locks;
 
-        Sweep *sweep;        /* of jobs that are to be looked at, some at a turn of the loop */
-        Sweep *reload_sweep; /* of jobs whose definition may be another now, or gone */
-        JobLoader *job_loader;
         Withdrawals *withdrawals; /* of jobs that left our files */
 
         bool attached; /* the session is the one of the process before us */
@@ -147,11 +145,3 @@ bool coordinator_is_reloading(const Coordinator *coordinator);
 void coordinator_terminate(Coordinator *coordinator);
 /* SIGINT: as for a real stop. */
 void coordinator_stop(Coordinator *coordinator);
-
-/* What is to be done to jobs, some at each turn of the loop. */
-typedef enum JobSweep {
-        JOB_SWEEP_BEGIN = 1 << 0,    /* scheduled_job_begin() */
-        JOB_SWEEP_RANK = 1 << 1,     /* the same, if its rank is another now */
-        JOB_SWEEP_CONSIDER = 1 << 2, /* scheduled_job_consider() */
-} JobSweep;
-void coordinator_sweep_jobs(Coordinator *coordinator, JobSweep what);

@@ -5,12 +5,12 @@
 #include "command-locks.h"
 #include "coordinator-internal.h"
 #include "gate.h"
+#include "job-table.h"
 #include "leftovers.h"
 #include "log.h"
 #include "members.h"
 #include "message-id.h"
 #include "runs.h"
-#include "scheduled-job.h"
 #include "tree.h"
 
 /* A real stop gives up waiting for runs to be settled after this long; below TimeoutStopSec= of our
@@ -103,7 +103,7 @@ static int on_claim_wait(sd_event_source *source, uint64_t usec, void *userdata)
                 return sd_event_source_set_time_relative(source, EXIT_LOOK);
         coordinator->ending.claim_wait =
             sd_event_source_disable_unref(coordinator->ending.claim_wait);
-        coordinator_for_all_jobs(coordinator, scheduled_job_reset);
+        job_table_for_all(coordinator->jobs, scheduled_job_reset);
         coordinator_close_when_idle(coordinator);
         return 0;
 }
@@ -119,7 +119,7 @@ static void wait_for_claims(Coordinator *coordinator) {
             sd_event_source_set_enabled(coordinator->ending.claim_wait, SD_EVENT_ON) < 0) {
                 coordinator->ending.claim_wait =
                     sd_event_source_disable_unref(coordinator->ending.claim_wait);
-                coordinator_for_all_jobs(coordinator, scheduled_job_reset);
+                job_table_for_all(coordinator->jobs, scheduled_job_reset);
         }
 }
 

@@ -1,11 +1,11 @@
 /* See face.h. */
 #include "face.h"
 
+#include "job-table.h"
 #include "leftovers.h"
 #include "ranks.h"
 #include "registration.h"
 #include "requests.h"
-#include "scheduled-job.h"
 #include "surface.h"
 #include "tree.h"
 
@@ -27,7 +27,7 @@ static const char *face_fault(const void *userdata) {
 /* ---- jobs ---- */
 
 static const ScheduledJob *face_find(const Coordinator *coordinator, const char *name) {
-        return g_hash_table_lookup(coordinator->jobs, name);
+        return job_table_find(coordinator->jobs, name);
 }
 
 static const JobSpec *face_job(const void *userdata, const char *name) {

@@ -12,6 +12,8 @@
 #include "ledger.h"
 #include "lock.h"
 
+typedef struct ScheduledJob ScheduledJob;
+
 ScheduledJob *scheduled_job_new(Coordinator *coordinator, const JobSpec *spec);
 ScheduledJob *scheduled_job_free(ScheduledJob *job);
 DEFINE_CLEANUP(ScheduledJob, scheduled_job_free);

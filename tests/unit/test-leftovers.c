@@ -2,8 +2,8 @@
  * (daemon-fixture.h): whom it keeps from running, and what people are told. */
 #include "claim-gate.h"
 #include "daemon-fixture.h"
+#include "job-table.h"
 #include "leftovers.h"
-#include "scheduled-job.h"
 
 #define UNIT "jobkeeper-a-1700000000-1.service"
 #define SLICE "system-jobkeeper.slice"
@@ -21,7 +21,7 @@ TestSuite(leftovers, .init = setup_leftover, .fini = teardown);
 static const char *why_not(const char *job) {
         const char *why = NULL;
 
-        (void)scheduled_job_state(g_hash_table_lookup(coordinator->jobs, job), &why);
+        (void)scheduled_job_state(job_table_find(coordinator->jobs, job), &why);
         return why;
 }
 

@@ -1,10 +1,10 @@
 /* max-runs in a whole daemon (daemon-fixture.h): what many due jobs cost, and who comes first. */
 #include "daemon-fixture.h"
+#include "job-table.h"
 #include "ledger.h"
 #include "placement.h"
 #include "run-places.h"
 #include "runs.h"
-#include "scheduled-job.h"
 
 #define JOBS 500
 #define WRITES_PER_RUN 3 /* queue, claim, settle */
@@ -18,8 +18,7 @@ static bool is_ready(void) {
 }
 
 static bool all_ledgers_are_there(void) {
-        return is_ready() &&
-               server_count("/jobkeeper/jobs") == g_hash_table_size(coordinator->jobs);
+        return is_ready() && server_count("/jobkeeper/jobs") == job_table_size(coordinator->jobs);
 }
 
 static char *calendar_at(int64_t tick) {
@@ -144,7 +143,7 @@ static bool is_recorded_as_missed(void) {
 static const char *state_of(const char *name, ScheduledJobState *ret_state) {
         const char *why;
 
-        *ret_state = scheduled_job_state(g_hash_table_lookup(coordinator->jobs, name), &why);
+        *ret_state = scheduled_job_state(job_table_find(coordinator->jobs, name), &why);
         return why;
 }
 
@@ -188,7 +187,7 @@ Test(max_runs, a_request_waits_in_line_and_is_refused_in_time) {
         while (clock_realtime() < (usec_t)tick * USEC_PER_SEC + USEC_PER_SEC / 2)
                 turn();
         cr_assert_eq(started->len, 1);
-        job = g_hash_table_lookup(coordinator->jobs, "j1");
+        job = job_table_find(coordinator->jobs, "j1");
         server_create("/jobkeeper/requests/1-m1", "{}", 0);
         scheduled_job_request(job, "1-m1", "me", clock_realtime() + USEC_PER_SEC);
         await(is_skipped, "refused");
@@ -288,7 +287,7 @@ Test(max_runs, who_is_full_says_so) {
         serve_for(500 * USEC_PER_MSEC);
         cr_expect(says_that_it_is_free(), "nobody waits for a place");
         server_create("/jobkeeper/requests/1-m1", "{}", 0);
-        scheduled_job_request(g_hash_table_lookup(coordinator->jobs, other), "1-m1", "me",
+        scheduled_job_request(job_table_find(coordinator->jobs, other), "1-m1", "me",
                               clock_realtime() + 60 * USEC_PER_SEC);
         await(says_that_it_is_full, "it is full");
         service_exit(service_newest(), 0);

@@ -7,9 +7,10 @@
 #include "daemon-fixture.h"
 #include "fitness.h"
 #include "job-files.h"
+#include "job-table.h"
 #include "members.h"
 #include "ranking.h"
-#include "scheduled-job.h"
+#include "reload.h"
 #include "sweep.h"
 #include "withdrawal.h"
 
@@ -80,7 +81,7 @@ static bool is_ready(void) {
 }
 
 static bool is_quiet(void) {
-        return is_ready() && sweep_length(coordinator->sweep) == 0 &&
+        return is_ready() && sweep_length(job_table_sweeping(coordinator->jobs)) == 0 &&
                ((Zk *)ports->pdata[0])->calls.length == 0;
 }
 
@@ -127,8 +128,9 @@ static unsigned ranks_computed(void) {
 
 static void expect_short_turns(const char *what) {
         fprintf(stderr, "%s: the longest turn took %.1f ms; %u jobs at most in one\n", what,
-                (double)longest / USEC_PER_MSEC, sweep_longest_turn(coordinator->sweep));
-        cr_expect_leq(sweep_longest_turn(coordinator->sweep), SWEEP_TURN_ITEMS);
+                (double)longest / USEC_PER_MSEC,
+                sweep_longest_turn(job_table_sweeping(coordinator->jobs)));
+        cr_expect_leq(sweep_longest_turn(job_table_sweeping(coordinator->jobs)), SWEEP_TURN_ITEMS);
         cr_expect_lt(longest, TURN_MAX, "%s", what);
         longest = 0;
 }
@@ -216,11 +218,11 @@ Test(scale, nine_tenths_of_the_jobs_are_removed) {
         write_jobs(JOBS / 10);
         server.way = count_under_way;
         reload_in_turns();
-        cr_assert_eq(g_hash_table_size(coordinator->jobs), JOBS / 10);
+        cr_assert_eq(job_table_size(coordinator->jobs), JOBS / 10);
         settle_down();
         cr_expect_gt(most_under_way, 1);
         cr_expect_leq(most_under_way, WITHDRAWALS_BUSY_MAX);
-        cr_expect_leq(sweep_longest_turn(coordinator->reload_sweep), SWEEP_TURN_ITEMS);
+        cr_expect_leq(reload_longest_turn(coordinator->reload), SWEEP_TURN_ITEMS);
         cr_expect_eq(n_withdrawn(), JOBS - JOBS / 10);
         expect_short_turns("nine thousand jobs are removed");
         record = g_strdup(server_data(SELF));
@@ -240,7 +242,7 @@ Test(scale, while_the_clock_is_skewed_the_loop_sleeps) {
         begin(JOBS, 1);
         server.clock = -(int64_t)(24 * USEC_PER_HOUR);
         node_clock_sample(coordinator->node, 1000, clock_realtime());
-        coordinator_sweep_jobs(coordinator, JOB_SWEEP_CONSIDER);
+        job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
         settle_down();
         cr_expect(is_waiting_to_claim());
         longest = 0;

@@ -1,16 +1,16 @@
 /* What goes wrong around a scheduled job, in a whole daemon (daemon-fixture.h): claims whose job or
  * session goes, ledgers that somebody damages, parts of the layout that somebody deletes. */
 #include "daemon-fixture.h"
+#include "job-table.h"
 #include "ledger-cache.h"
 #include "runs.h"
-#include "scheduled-job.h"
 
 #define LEDGER_PATH "/jobkeeper/jobs/a"
 
 TestSuite(scheduled_job_faults, .init = setup, .fini = teardown);
 
 static ScheduledJob *job(void) {
-        return g_hash_table_lookup(coordinator->jobs, "a");
+        return job_table_find(coordinator->jobs, "a");
 }
 
 static ScheduledJobState state(void) {

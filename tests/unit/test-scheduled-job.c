@@ -5,11 +5,11 @@
 #include "coordinator-internal.h"
 #include "daemon-fixture.h"
 #include "fitness.h"
+#include "job-table.h"
 #include "ledger-cache.h"
 #include "placement.h"
 #include "ranks.h"
 #include "runs.h"
-#include "scheduled-job.h"
 #include "withdrawal.h"
 
 #define LEDGER_PATH "/jobkeeper/jobs/a"
@@ -29,7 +29,7 @@ static Ledger *ledger_there(void) {
 
 static bool is_idle(void) {
         const char *why;
-        ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, "a");
+        ScheduledJob *job = job_table_find(coordinator->jobs, "a");
 
         return node_is_ready(coordinator->node) && scheduled_job_state(job, &why) == JOB_IDLE;
 }
@@ -118,7 +118,7 @@ static int64_t tick_that_waits(void) {
 
 static bool is_waiting(void) {
         const char *why;
-        ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, "a");
+        ScheduledJob *job = job_table_find(coordinator->jobs, "a");
 
         return scheduled_job_state(job, &why) == JOB_WAITING;
 }
@@ -317,7 +317,7 @@ static void add_better_nodes(void) {
 }
 
 static bool is_far_behind(void) {
-        ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, "a");
+        ScheduledJob *job = job_table_find(coordinator->jobs, "a");
 
         return ranks_of_key(coordinator->ranks, scheduled_job_spec(job), "a") >= PLACEMENT_RANKS;
 }
@@ -387,7 +387,7 @@ Test(scheduled_job, what_another_node_waits_for_is_not_missed) {
         serve_for(1500 * USEC_PER_MSEC);
         cr_expect_not(is_skipped_as_missed());
         server_remove(OTHER);
-        job = g_hash_table_lookup(coordinator->jobs, "a");
+        job = job_table_find(coordinator->jobs, "a");
         scheduled_job_consider(job); /* for it to be noticed at once */
         await(is_skipped_as_missed, "nobody waits any more");
         cr_expect_eq(started->len, 0);
@@ -401,7 +401,7 @@ Test(scheduled_job, what_nobody_waits_for_is_missed_at_its_deadline) {
 }
 
 static bool is_ready_and_unchecked(void) {
-        ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, "a");
+        ScheduledJob *job = job_table_find(coordinator->jobs, "a");
 
         fitness_forget(coordinator->fitness, "a");
         fitness_ask(coordinator->fitness, scheduled_job_spec(job), coordinator->config);
@@ -536,7 +536,7 @@ Test(scheduled_job, a_tick_that_waits_here_outlives_a_withdrawal_elsewhere) {
 
 /* Another node puts this definition in force. */
 static void set_ledger_digest(const char *digest) {
-        ScheduledJob *job = g_hash_table_lookup(coordinator->jobs, "a");
+        ScheduledJob *job = job_table_find(coordinator->jobs, "a");
         _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
         g_autofree char *data = NULL;
         ZkOp op = {.type = ZK_OP_SET, .path = LEDGER_PATH, .version = -1};

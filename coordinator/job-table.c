@@ -1,0 +1,106 @@
+/* See job-table.h. */
+#include "job-table.h"
+
+#include <glib.h>
+
+struct JobTable {
+        const Node *node;   /* weak */
+        const Ranks *ranks; /* weak */
+        GHashTable *jobs;   /* name → ScheduledJob */
+        Sweep *sweep;
+};
+
+static void job_table_drop(void *job) {
+        scheduled_job_free(job);
+}
+
+JobTable *job_table_free(JobTable *table) {
+        if (!table)
+                return NULL;
+        sweep_free(table->sweep);
+        g_hash_table_unref(table->jobs);
+        g_free(table);
+        return NULL;
+}
+
+static void job_table_on_turn(void *item, unsigned what, void *userdata) {
+        const JobTable *table = userdata;
+        ScheduledJob *job = item;
+
+        if (!node_is_ready(table->node))
+                return;
+        if ((what & JOB_SWEEP_BEGIN) ||
+            ((what & JOB_SWEEP_RANK) && ranks_have_changed(table->ranks, scheduled_job_spec(job))))
+                scheduled_job_begin(job);
+        else if (what & JOB_SWEEP_CONSIDER)
+                scheduled_job_consider(job);
+}
+
+int job_table_new(const Node *node, const Ranks *ranks, JobTable **ret_table) {
+        _cleanup_(job_table_freep) JobTable *table = g_new0(JobTable, 1);
+        int r;
+
+        table->node = node;
+        table->ranks = ranks;
+        table->jobs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, job_table_drop);
+        r = sweep_new(node->event, job_table_on_turn, table, &table->sweep);
+        if (r < 0)
+                return r;
+        *ret_table = g_steal_pointer(&table);
+        return 0;
+}
+
+void job_table_add(JobTable *table, ScheduledJob *job) {
+        g_hash_table_insert(table->jobs, (char *)scheduled_job_name(job), job);
+}
+
+void job_table_remove(JobTable *table, const char *name) {
+        sweep_remove(table->sweep, job_table_find(table, name));
+        g_hash_table_remove(table->jobs, name);
+}
+
+ScheduledJob *job_table_find(const JobTable *table, const char *name) {
+        return g_hash_table_lookup(table->jobs, name);
+}
+
+GPtrArray *job_table_list(const JobTable *table) {
+        GPtrArray *jobs = g_ptr_array_new();
+        GHashTableIter iterator;
+        gpointer job;
+
+        g_hash_table_iter_init(&iterator, table->jobs);
+        while (g_hash_table_iter_next(&iterator, NULL, &job))
+                g_ptr_array_add(jobs, job);
+        return jobs;
+}
+
+unsigned job_table_size(const JobTable *table) {
+        return g_hash_table_size(table->jobs);
+}
+
+void job_table_for_all(const JobTable *table, void (*func)(ScheduledJob *)) {
+        g_autoptr(GPtrArray) jobs = job_table_list(table);
+
+        for (guint i = 0; i < jobs->len; i++)
+                func(jobs->pdata[i]);
+}
+
+void job_table_sweep(JobTable *table, JobSweep what) {
+        GHashTableIter iterator;
+        gpointer job;
+
+        g_hash_table_iter_init(&iterator, table->jobs);
+        while (g_hash_table_iter_next(&iterator, NULL, &job))
+                sweep_add(table->sweep, job, what);
+}
+
+void job_table_sweep_one(JobTable *table, const char *name, JobSweep what) {
+        ScheduledJob *job = job_table_find(table, name);
+
+        if (job)
+                sweep_add(table->sweep, job, what);
+}
+
+const Sweep *job_table_sweeping(const JobTable *table) {
+        return table->sweep;
+}

@@ -1,0 +1,38 @@
+/* The jobs of this node by their names, and what is to be done to many of them: some at each turn
+ * of the loop (sweep.h). */
+#pragma once
+
+#include "ranks.h"
+#include "scheduled-job.h"
+#include "sweep.h"
+
+typedef struct JobTable JobTable;
+
+/* What is to be done to jobs. */
+typedef enum JobSweep {
+        JOB_SWEEP_BEGIN = 1 << 0,    /* scheduled_job_begin() */
+        JOB_SWEEP_RANK = 1 << 1,     /* the same, if its rank is another now */
+        JOB_SWEEP_CONSIDER = 1 << 2, /* scheduled_job_consider() */
+} JobSweep;
+
+/* Node and ranks live longer than the table. Return: 0 or negative errno. */
+int job_table_new(const Node *node, const Ranks *ranks, JobTable **ret_table);
+JobTable *job_table_free(JobTable *table);
+DEFINE_CLEANUP(JobTable, job_table_free);
+
+/* Takes the job, which is of a new name. */
+void job_table_add(JobTable *table, ScheduledJob *job);
+void job_table_remove(JobTable *table, const char *name);
+/* Return: the job, or NULL. */
+ScheduledJob *job_table_find(const JobTable *table, const char *name);
+/* Return: all of them, borrowed until each is removed; g_ptr_array_unref(). */
+GPtrArray *job_table_list(const JobTable *table);
+unsigned job_table_size(const JobTable *table);
+void job_table_for_all(const JobTable *table, void (*func)(ScheduledJob *));
+
+/* Nothing is done while there is no session that is ready. */
+void job_table_sweep(JobTable *table, JobSweep what);
+/* Of one job; nothing where there is none of this name. */
+void job_table_sweep_one(JobTable *table, const char *name, JobSweep what);
+/* Return: the sweep, for what it says of its length and its turns. */
+const Sweep *job_table_sweeping(const JobTable *table);

@@ -1,0 +1,186 @@
+/* See reload.h. */
+#include "reload.h"
+
+#include <systemd/sd-daemon.h>
+
+#include "daemon-file.h"
+#include "job-loader.h"
+#include "log.h"
+#include "message-id.h"
+#include "sweep.h"
+
+struct Reload {
+        const Node *node; /* weak, as the next two */
+        JobSet *jobset;
+        Inventory *inventory;
+        ReloadFunc done;
+        void *userdata;
+        char *config_path;
+        char **directories;
+        JobLoader *loader;
+        Sweep *
+            sweep; /* of jobs whose definition may be another now, or gone: the inventory's names */
+};
+
+Reload *reload_free(Reload *reload) {
+        if (!reload)
+                return NULL;
+        job_loader_free(reload->loader);
+        sweep_free(reload->sweep);
+        g_strfreev(reload->directories);
+        g_free(reload->config_path);
+        g_free(reload);
+        return NULL;
+}
+
+int reload_read_config(const char *path, DaemonConfig **ret_config) {
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+        int r = daemon_config_load(path, diagnostics, ret_config);
+        g_auto(GStrv) lines = diagnostics_to_strv(diagnostics);
+
+        for (char **line = lines; *line; line++)
+                log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s", *line);
+        if (r < 0 && !*lines)
+                log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s: %s", path,
+                          g_strerror(-r));
+        return r;
+}
+
+/* What is in force stays, but a restart would fail: said while there is somebody who runs. */
+static void reload_check_config(const Reload *reload) {
+        _cleanup_(daemon_config_freep) DaemonConfig *config = NULL;
+
+        if (reload_read_config(reload->config_path, &config) < 0)
+                log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR},
+                          "%s has errors: what is in force stays, but jobkeeperd could not be "
+                          "restarted now, and its runs would be stopped",
+                          reload->config_path);
+}
+
+static void reload_log_faults(const Reload *reload) {
+        for (const char *const *error = jobset_errors(reload->jobset); error && *error; error++)
+                log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s", *error);
+        for (const char *const *warning = jobset_warnings(reload->jobset); *warning; warning++)
+                log_warning(&(LogAbout){.message_id = MESSAGE_CONFIG_WARNING}, "%s", *warning);
+}
+
+static void reload_add_new(Reload *reload) {
+        for (guint i = 0; i < jobset_size(reload->jobset); i++) {
+                const JobSpec *spec = jobset_get(reload->jobset, i);
+                if (!inventory_has(reload->inventory, spec->name))
+                        inventory_add(reload->inventory, spec);
+        }
+}
+
+/* ---- reading the files again ---- */
+
+/* Every job is as the set says. */
+static void reload_is_done(Reload *reload) {
+        const LogAbout about = {.message_id = MESSAGE_RELOADED};
+        g_autofree char *summary = jobset_summary(reload->jobset);
+
+        log_write(*jobset_errors(reload->jobset) ? LOG_WARNING : LOG_INFO, &about, "reloaded: %s",
+                  summary);
+        inventory_publish(reload->inventory);
+        /* Also what left the files earlier, beside a broken one that could have had it. */
+        inventory_withdraw_removed(reload->inventory);
+        reload->done(reload->userdata);
+        (void)sd_notifyf(0, "READY=1\nSTATUS=%s", summary);
+}
+
+/* One of the jobs that there were before: until its turn it is what it was. */
+static void reload_on_turn(void *item, unsigned what, void *userdata) {
+        Reload *reload = userdata;
+        const JobSpec *spec = jobset_find(reload->jobset, item);
+
+        if (node_is_ending(reload->node))
+                return;
+        if (spec)
+                inventory_replace(reload->inventory, spec);
+        else
+                inventory_remove(reload->inventory, item);
+        if (sweep_length(reload->sweep) == 0)
+                reload_is_done(reload);
+}
+
+static void reload_take_all(Reload *reload) {
+        g_autoptr(GPtrArray) names = inventory_names(reload->inventory);
+
+        for (guint i = 0; i < names->len; i++)
+                sweep_add(reload->sweep, names->pdata[i], 0);
+        reload_add_new(reload);
+        if (sweep_length(reload->sweep) == 0)
+                reload_is_done(reload);
+}
+
+static void reload_on_files(int r, GPtrArray *files, Diagnostics *diagnostics, void *userdata) {
+        const LogAbout about = {.message_id = MESSAGE_RELOADED};
+        Reload *reload = userdata;
+
+        if (node_is_ending(reload->node))
+                return;
+        jobset_take(reload->jobset, r, files, diagnostics, reload->node->config);
+        reload_log_faults(reload);
+        if (r < 0) {
+                log_error(&about,
+                          "the job files could not be read (%s): the definitions in force stay",
+                          g_strerror(-r));
+                (void)sd_notify(0, "READY=1\nSTATUS=The job files cannot be read");
+                return;
+        }
+        reload_take_all(reload);
+}
+
+void reload_again(Reload *reload) {
+        int r;
+
+        if (node_is_ending(reload->node))
+                return;
+        (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" G_GUINT64_FORMAT, clock_monotonic());
+        reload_check_config(reload);
+        r = job_loader_start(reload->loader, (const char *const *)reload->directories);
+        if (r < 0)
+                reload_on_files(r, NULL, NULL, reload);
+}
+
+bool reload_is_busy(const Reload *reload) {
+        return job_loader_is_busy(reload->loader) || sweep_length(reload->sweep) > 0;
+}
+
+unsigned reload_longest_turn(const Reload *reload) {
+        return sweep_longest_turn(reload->sweep);
+}
+
+/* ---- the beginning ---- */
+
+int reload_begin(Reload *reload) {
+        int r = jobset_load(reload->jobset, (const char *const *)reload->directories,
+                            reload->node->config);
+
+        reload_log_faults(reload);
+        if (r < 0) {
+                log_error(NULL, "the job files could not be read: %s", g_strerror(-r));
+                return r;
+        }
+        reload_add_new(reload);
+        return 0;
+}
+
+int reload_new(const ReloadParts *parts, ReloadFunc done, void *userdata, Reload **ret_reload) {
+        _cleanup_(reload_freep) Reload *reload = g_new0(Reload, 1);
+        sd_event *event = parts->node->event;
+        int r;
+
+        reload->node = parts->node;
+        reload->jobset = parts->jobset;
+        reload->inventory = parts->inventory;
+        reload->done = done;
+        reload->userdata = userdata;
+        reload->config_path = g_strdup(parts->config_path);
+        reload->directories = job_directories(parts->prefix);
+        if ((r = sweep_new(event, reload_on_turn, reload, &reload->sweep)) < 0 ||
+            (r = job_loader_new(event, reload_on_files, reload, &reload->loader)) < 0)
+                return r;
+        *ret_reload = g_steal_pointer(&reload);
+        return 0;
+}
