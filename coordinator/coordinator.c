@@ -1,5 +1,5 @@
 /* See coordinator.h: what follows from what. */
-#include "coordinator-internal.h"
+#include "coordinator.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "clock-watch.h"
 #include "command-locks.h"
 #include "digest-memory.h"
+#include "ending.h"
 #include "fitness.h"
 #include "gate.h"
 #include "housekeeping.h"
@@ -144,7 +145,7 @@ static void session_begin(Coordinator *coordinator) {
                       "ZooKeeper has no open run of this name");
         if (node_is_ending(coordinator->node)) {
                 runs_for_all(coordinator->runs, run_session_ready);
-                coordinator_stop_found_runs(coordinator);
+                ending_stop_found_runs(coordinator->ending);
                 return;
         }
         command_locks_session_ready(coordinator->command_locks);
@@ -191,7 +192,7 @@ static void leftovers_on_changed(void *userdata) {
                 session_phase(coordinator, SESSION_PHASE_LEFTOVERS_GONE);
         sweep_queues(coordinator);
         if (node_is_ending(coordinator->node))
-                coordinator_close_when_idle(coordinator);
+                ending_look(coordinator->ending);
         else if (node_is_ready(coordinator->node))
                 job_table_sweep(coordinator->jobs, JOB_SWEEP_BEGIN);
 }
@@ -232,8 +233,7 @@ static void session_forget(Coordinator *coordinator) {
         members_reset(coordinator->members);
         registration_reset(coordinator->registration);
         tree_reset(coordinator->tree);
-        if (node_is_ending(coordinator->node))
-                coordinator_close_when_idle(coordinator);
+        ending_look(coordinator->ending);
 }
 
 /* Some answers may have been lost while nobody answered. */
@@ -344,7 +344,7 @@ static void on_session(Session *session, SessionEvent event, void *userdata) {
                 session_faulty(coordinator);
                 return;
         case SESSION_EVENT_CLOSED:
-                coordinator_exit_when_told(coordinator);
+                ending_session_closed(coordinator->ending);
                 return;
         }
 }
@@ -356,7 +356,7 @@ static void runs_on_settled(const char *name, void *userdata) {
         ScheduledJob *job = job_table_find(coordinator->jobs, name);
 
         if (node_is_ending(coordinator->node))
-                coordinator_close_when_idle(coordinator);
+                ending_look(coordinator->ending);
         else if (job)
                 scheduled_job_consider(job);
         run_places_give(coordinator->places);
@@ -655,14 +655,11 @@ static int open_jobs(Coordinator *coordinator, const char *prefix) {
 
 static const GateEvents gate_events = {busy_look, busy_tell};
 
-static void coordinator_on_lock_over(void *userdata) {
-        Coordinator *coordinator = userdata;
-
-        if (node_is_ending(coordinator->node))
-                coordinator_close_when_idle(coordinator);
+static void locks_on_over(void *userdata) {
+        ending_look(((Coordinator *)userdata)->ending);
 }
 
-static const char *coordinator_unreachable(const void *userdata) {
+static const char *locks_unreachable(const void *userdata) {
         const Coordinator *coordinator = userdata;
         const char *fault = tree_fault(coordinator->tree);
 
@@ -670,9 +667,31 @@ static const char *coordinator_unreachable(const void *userdata) {
 }
 
 static const CommandLocksEvents command_locks_events = {
-    .over = coordinator_on_lock_over,
-    .unreachable = coordinator_unreachable,
+    .over = locks_on_over,
+    .unreachable = locks_unreachable,
 };
+
+static void ending_on_reset_jobs(void *userdata) {
+        job_table_for_all(((Coordinator *)userdata)->jobs, scheduled_job_reset);
+}
+
+static bool ending_is_faulty(const void *userdata) {
+        return *locks_unreachable(userdata);
+}
+
+static Ending *new_ending(Coordinator *coordinator) {
+        static const EndingEvents events = {ending_on_reset_jobs, ending_is_faulty};
+        const EndingParts parts = {
+            .node = coordinator->node,
+            .units = coordinator->units,
+            .gate = coordinator->gate,
+            .runs = coordinator->runs,
+            .leftovers = coordinator->leftovers,
+            .locks = coordinator->command_locks,
+        };
+
+        return ending_new(&parts, &events, coordinator);
+}
 
 static int open_all(Coordinator *coordinator, const char *prefix) {
         int r;
@@ -711,6 +730,7 @@ static int open_all(Coordinator *coordinator, const char *prefix) {
                 return r;
         coordinator->command_locks = command_locks_new(coordinator->node, coordinator->units,
                                                        &command_locks_events, coordinator);
+        coordinator->ending = new_ending(coordinator);
         if (session_held_until(coordinator->session) == 0) /* as for runs, in open_session() */
                 command_locks_session_begins(coordinator->command_locks, false);
         return 0;
@@ -718,6 +738,14 @@ static int open_all(Coordinator *coordinator, const char *prefix) {
 
 void coordinator_reload(Coordinator *coordinator) {
         reload_again(coordinator->reload);
+}
+
+void coordinator_terminate(Coordinator *coordinator) {
+        ending_terminate(coordinator->ending);
+}
+
+void coordinator_stop(Coordinator *coordinator) {
+        ending_stop(coordinator->ending);
 }
 
 bool coordinator_is_reloading(const Coordinator *coordinator) {
@@ -750,9 +778,6 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         if (!coordinator)
                 return NULL;
         command_locks_free(coordinator->command_locks);
-        sd_event_source_disable_unref(coordinator->ending.stop_timer);
-        sd_event_source_disable_unref(coordinator->ending.claim_wait);
-        sd_event_source_disable_unref(coordinator->ending.exit_timer);
         reload_free(coordinator->reload);
         left_queues_free(coordinator->left_queues);
         /* What one gives back nobody else takes. */
@@ -776,6 +801,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         registration_free(coordinator->registration);
         tree_free(coordinator->tree);
         session_free(coordinator->session);
+        ending_free(coordinator->ending);
         unit_manager_free(coordinator->units);
         claim_gate_free(coordinator->claim_gate);
         clock_watch_free(coordinator->clock);

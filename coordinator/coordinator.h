@@ -49,6 +49,7 @@ typedef struct CommandLocks CommandLocks;
 typedef struct Coordinator Coordinator;
 typedef struct DigestMemory DigestMemory;
 typedef struct EndedUnits EndedUnits;
+typedef struct Ending Ending;
 typedef struct Fitness Fitness;
 typedef struct Gate Gate;
 typedef struct Housekeeping Housekeeping;
@@ -77,14 +78,6 @@ typedef struct CoordinatorOptions {
         const char *runtime_dir; /* /run/jobkeeper */
         const char *state_dir;   /* /var/lib/jobkeeper */
 } CoordinatorOptions;
-
-/* How it ends (ending.c). */
-typedef struct CoordinatorEnding {
-        usec_t leave_by; /* CLOCK_MONOTONIC: a restart waits no longer for starts on their way */
-        sd_event_source *stop_timer, *exit_timer;
-        sd_event_source *claim_wait; /* a real stop, and claims are on their way */
-        unsigned exit_patience;
-} CoordinatorEnding;
 
 struct Coordinator {
         sd_event *event;
@@ -121,11 +114,11 @@ struct Coordinator {
         Housekeeping *housekeeping;
         Requests *requests;
         CommandLocks *command_locks;
+        Ending *ending;
 
         Withdrawals *withdrawals; /* of jobs that left our files */
 
         bool attached; /* the session is the one of the process before us */
-        CoordinatorEnding ending;
 };
 
 /* Reads the configuration and the jobs, connects to everything. Return: 0, -EBADMSG when the

@@ -1,17 +1,11 @@
-/* How the daemon ends: at a real stop it stops its runs, settles them and closes the session; at a
- * restart it leaves runs and session to the next process. */
+/* See ending.h. */
+#include "ending.h"
+
 #include <systemd/sd-daemon.h>
 
-#include "command-locks.h"
-#include "coordinator-internal.h"
-#include "gate.h"
-#include "job-table.h"
-#include "leftovers.h"
 #include "log.h"
-#include "members.h"
 #include "message-id.h"
-#include "runs.h"
-#include "tree.h"
+#include "timer.h"
 
 /* A real stop gives up waiting for runs to be settled after this long; below TimeoutStopSec= of our
  * unit. */
@@ -23,180 +17,193 @@
 /* How long a restart waits for the starts that are on their way. */
 #define START_PATIENCE (2 * USEC_PER_SEC)
 
-static int on_exit_timer(sd_event_source *source, uint64_t usec, void *userdata) {
-        Coordinator *coordinator = userdata;
+struct Ending {
+        EndingParts parts; /* weak */
+        const EndingEvents *events;
+        void *userdata;
+        usec_t leave_by; /* CLOCK_MONOTONIC: a restart waits no longer for starts on their way */
+        sd_event_source *stop_timer;
+        sd_event_source *claim_wait; /* a real stop, and claims are on their way */
+        sd_event_source *exit_timer;
+        unsigned exit_patience;
+};
 
-        if (--coordinator->ending.exit_patience == 0 || !unit_manager_busy(coordinator->units))
-                return sd_event_exit(coordinator->event, 0);
-        return sd_event_source_set_time_relative(source, EXIT_LOOK);
+Ending *ending_new(const EndingParts *parts, const EndingEvents *events, void *userdata) {
+        Ending *ending = g_new0(Ending, 1);
+
+        ending->parts = *parts;
+        ending->events = events;
+        ending->userdata = userdata;
+        return ending;
 }
 
-/* The session is closed. What we last told PID 1 (forget that unit) must still reach it: it asks
- * the bus who we are, and refuses one that has gone already. */
-void coordinator_exit_when_told(Coordinator *coordinator) {
-        coordinator->ending.exit_patience = EXIT_LOOKS;
-        coordinator->ending.exit_timer =
-            sd_event_source_disable_unref(coordinator->ending.exit_timer);
-        if (sd_event_add_time_relative(coordinator->event, &coordinator->ending.exit_timer,
-                                       CLOCK_MONOTONIC, 0, USEC_PER_MSEC, on_exit_timer,
-                                       coordinator) < 0 ||
-            sd_event_source_set_enabled(coordinator->ending.exit_timer, SD_EVENT_ON) < 0)
-                (void)sd_event_exit(coordinator->event, 0);
+Ending *ending_free(Ending *ending) {
+        if (!ending)
+                return NULL;
+        sd_event_source_disable_unref(ending->stop_timer);
+        sd_event_source_disable_unref(ending->claim_wait);
+        sd_event_source_disable_unref(ending->exit_timer);
+        g_free(ending);
+        return NULL;
 }
 
-static void process_phase(Coordinator *coordinator, ProcessPhaseEvent event) {
-        coordinator->node->process_phase =
-            process_phase_next(coordinator->node->process_phase, event);
+static void ending_phase(Ending *ending, ProcessPhaseEvent event) {
+        Node *node = ending->parts.node;
+
+        node->process_phase = process_phase_next(node->process_phase, event);
 }
 
 /* Return: whether the session is being closed, or left. */
-static bool is_closing(const Coordinator *coordinator) {
-        return coordinator->node->process_phase == PROCESS_PHASE_CLOSING ||
-               coordinator->node->process_phase == PROCESS_PHASE_LEAVING;
+static bool ending_is_closing(const Ending *ending) {
+        return ending->parts.node->process_phase == PROCESS_PHASE_CLOSING ||
+               ending->parts.node->process_phase == PROCESS_PHASE_LEAVING;
 }
+
+/* ---- the last words ---- */
+
+static void ending_exit(void *userdata) {
+        Ending *ending = userdata;
+        sd_event *event = ending->parts.node->event;
+
+        if (--ending->exit_patience == 0 || !unit_manager_busy(ending->parts.units) ||
+            timer_in(event, &ending->exit_timer, EXIT_LOOK, ending_exit, ending) < 0)
+                (void)sd_event_exit(event, 0);
+}
+
+/* What we last told PID 1 (forget that unit) must still reach it: it asks the bus who we are, and
+ * refuses one that has gone already. */
+void ending_session_closed(Ending *ending) {
+        sd_event *event = ending->parts.node->event;
+
+        ending->exit_patience = EXIT_LOOKS;
+        if (timer_in(event, &ending->exit_timer, 0, ending_exit, ending) < 0)
+                (void)sd_event_exit(event, 0);
+}
+
+/* ---- a real stop ---- */
 
 /* Return: whether runs that a process before us left may still turn up. */
-static bool is_recovering(const Coordinator *coordinator) {
-        return session_zk(coordinator->session) && !node_is_ready(coordinator->node) &&
-               !*registration_fault(coordinator->registration) && !*tree_fault(coordinator->tree);
+static bool ending_is_recovering(const Ending *ending) {
+        const Node *node = ending->parts.node;
+
+        return session_zk(node->session) && !node_is_ready(node) &&
+               !ending->events->is_faulty(ending->userdata);
 }
 
-/* Ends the session, which lets go of whatever it holds, once nothing of ours runs any more. One
- * that was never reached is left as it is: whoever comes next settles what we have ended.
+/* A session that was never reached is left as it is: whoever comes next settles what we have ended.
  */
-void coordinator_close_when_idle(Coordinator *coordinator) {
-        if (runs_count(coordinator->runs) > 0 || is_closing(coordinator) ||
-            coordinator->ending.claim_wait || leftovers_left(coordinator->leftovers) ||
-            !command_locks_idle(coordinator->command_locks) || is_recovering(coordinator))
+void ending_look(Ending *ending) {
+        const EndingParts *parts = &ending->parts;
+
+        if (!node_is_ending(parts->node) || runs_count(parts->runs) > 0 ||
+            ending_is_closing(ending) || ending->claim_wait || leftovers_left(parts->leftovers) ||
+            !command_locks_idle(parts->locks) || ending_is_recovering(ending))
                 return;
-        process_phase(coordinator, PROCESS_PHASE_CLOSE);
-        if (session_zk(coordinator->session))
-                session_close(coordinator->session);
+        ending_phase(ending, PROCESS_PHASE_CLOSE);
+        if (session_zk(parts->node->session))
+                session_close(parts->node->session);
         else
-                session_detach(coordinator->session);
+                session_detach(parts->node->session);
 }
 
-/* We were asked to stop before the runs of the process before us were found. */
-void coordinator_stop_found_runs(Coordinator *coordinator) {
-        if (is_closing(coordinator))
+void ending_stop_found_runs(Ending *ending) {
+        if (ending_is_closing(ending))
                 return;
-        runs_stop_all(coordinator->runs, "the daemon was stopped");
-        coordinator_close_when_idle(coordinator);
+        runs_stop_all(ending->parts.runs, "the daemon was stopped");
+        ending_look(ending);
 }
 
-static int on_stop_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
-        Coordinator *coordinator = userdata;
+/* Runs that cannot be settled now (no ZooKeeper) are settled by the next process, or by the other
+ * nodes. */
+static void ending_waits_no_longer(void *userdata) {
+        Ending *ending = userdata;
 
-        /* Runs that cannot be settled now (no ZooKeeper) are settled by the next process, or by the
-         * other nodes. */
-        if (!is_closing(coordinator)) {
-                process_phase(coordinator, PROCESS_PHASE_CLOSE);
-                session_detach(coordinator->session);
-        }
-        return 0;
-}
-
-static int on_claim_wait(sd_event_source *source, uint64_t usec, void *userdata) {
-        Coordinator *coordinator = userdata;
-
-        if (runs_count_claims(coordinator->runs) > 0)
-                return sd_event_source_set_time_relative(source, EXIT_LOOK);
-        coordinator->ending.claim_wait =
-            sd_event_source_disable_unref(coordinator->ending.claim_wait);
-        job_table_for_all(coordinator->jobs, scheduled_job_reset);
-        coordinator_close_when_idle(coordinator);
-        return 0;
+        if (ending_is_closing(ending))
+                return;
+        ending_phase(ending, PROCESS_PHASE_CLOSE);
+        session_detach(ending->parts.node->session);
 }
 
 /* What stands in a queue is given up at once. But a claim that is on its way may be written
  * already: what it claims is not started, and settled as such. Without an answer the loss of the
  * session, or the end of our patience, ends the wait. */
-static void wait_for_claims(Coordinator *coordinator) {
-        if (runs_count_claims(coordinator->runs) == 0 ||
-            sd_event_add_time_relative(coordinator->event, &coordinator->ending.claim_wait,
-                                       CLOCK_MONOTONIC, EXIT_LOOK, USEC_PER_MSEC, on_claim_wait,
-                                       coordinator) < 0 ||
-            sd_event_source_set_enabled(coordinator->ending.claim_wait, SD_EVENT_ON) < 0) {
-                coordinator->ending.claim_wait =
-                    sd_event_source_disable_unref(coordinator->ending.claim_wait);
-                job_table_for_all(coordinator->jobs, scheduled_job_reset);
-        }
-}
+static void ending_await_claims(void *userdata) {
+        Ending *ending = userdata;
 
-void coordinator_stop(Coordinator *coordinator) {
-        const LogAbout about = {.message_id = MESSAGE_STOPPING};
-
-        if (node_is_ending(coordinator->node))
+        if (runs_count_claims(ending->parts.runs) > 0 &&
+            timer_in(ending->parts.node->event, &ending->claim_wait, EXIT_LOOK, ending_await_claims,
+                     ending) >= 0)
                 return;
-        process_phase(coordinator, PROCESS_PHASE_STOP);
-        log_info(&about, "stopping: runs (%u) are stopped first", runs_count(coordinator->runs));
-        (void)sd_notify(0, "STOPPING=1\nSTATUS=Ending runs");
-        gate_is_shut(coordinator->gate);
-        runs_stop_all(coordinator->runs, "the daemon was stopped");
-        leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, false, "the daemon was stopped");
-        wait_for_claims(coordinator);
-        command_locks_stop(coordinator->command_locks);
-        (void)sd_event_add_time_relative(coordinator->event, &coordinator->ending.stop_timer,
-                                         CLOCK_MONOTONIC, STOP_TIMEOUT, USEC_PER_SEC,
-                                         on_stop_timeout, coordinator);
-        coordinator_close_when_idle(coordinator);
+        ending->events->reset_jobs(ending->userdata);
+        ending_look(ending);
 }
+
+void ending_stop(Ending *ending) {
+        const LogAbout about = {.message_id = MESSAGE_STOPPING};
+        const EndingParts *parts = &ending->parts;
+
+        if (node_is_ending(parts->node))
+                return;
+        ending_phase(ending, PROCESS_PHASE_STOP);
+        log_info(&about, "stopping: runs (%u) are stopped first", runs_count(parts->runs));
+        (void)sd_notify(0, "STOPPING=1\nSTATUS=Ending runs");
+        gate_is_shut(parts->gate);
+        runs_stop_all(parts->runs, "the daemon was stopped");
+        leftovers_end(parts->leftovers, LEFTOVERS_ALL, false, "the daemon was stopped");
+        ending_await_claims(ending);
+        command_locks_stop(parts->locks);
+        (void)timer_in(parts->node->event, &ending->stop_timer, STOP_TIMEOUT,
+                       ending_waits_no_longer, ending);
+        ending_look(ending);
+}
+
+/* ---- a restart ---- */
 
 /* Return: whether a claim, or the start that follows it, is on its way: what is cut off there is a
  * run that nobody starts any more. */
-static bool is_starting(const Coordinator *coordinator) {
-        return runs_count_claims(coordinator->runs) > 0 || runs_are_starting(coordinator->runs);
+static bool ending_is_starting(const Ending *ending) {
+        return runs_count_claims(ending->parts.runs) > 0 || runs_are_starting(ending->parts.runs);
 }
 
-static void leave(Coordinator *coordinator) {
+static void ending_leave(Ending *ending) {
         const LogAbout about = {.message_id = MESSAGE_STOPPING};
 
         log_info(&about,
                  "restarting: runs (%u) and the ZooKeeper session are left for the next process",
-                 runs_count(coordinator->runs));
+                 runs_count(ending->parts.runs));
         /* To our locks the end of the session object is a loss, which would stop their runs. */
-        runs_for_all(coordinator->runs, run_leave);
-        command_locks_leave(coordinator->command_locks);
-        session_detach(coordinator->session);
+        runs_for_all(ending->parts.runs, run_leave);
+        command_locks_leave(ending->parts.locks);
+        session_detach(ending->parts.node->session);
 }
 
-static int on_leave_timer(sd_event_source *source, uint64_t usec, void *userdata) {
-        Coordinator *coordinator = userdata;
+static void ending_await_starts(void *userdata) {
+        Ending *ending = userdata;
 
-        if (clock_monotonic() < coordinator->ending.leave_by && is_starting(coordinator))
-                return sd_event_source_set_time_relative(source, EXIT_LOOK);
-        coordinator->ending.stop_timer =
-            sd_event_source_disable_unref(coordinator->ending.stop_timer);
-        leave(coordinator);
-        return 0;
+        if (clock_monotonic() >= ending->leave_by || !ending_is_starting(ending) ||
+            timer_in(ending->parts.node->event, &ending->stop_timer, EXIT_LOOK, ending_await_starts,
+                     ending) < 0)
+                ending_leave(ending);
 }
 
-static void leave_for_the_next(Coordinator *coordinator) {
-        process_phase(coordinator, PROCESS_PHASE_RESTART);
-        coordinator->ending.leave_by = clock_monotonic() + START_PATIENCE;
-        if (!is_starting(coordinator) ||
-            sd_event_add_time_relative(coordinator->event, &coordinator->ending.stop_timer,
-                                       CLOCK_MONOTONIC, EXIT_LOOK, USEC_PER_MSEC, on_leave_timer,
-                                       coordinator) < 0 ||
-            sd_event_source_set_enabled(coordinator->ending.stop_timer, SD_EVENT_ON) < 0)
-                leave(coordinator);
-}
+static void ending_on_systemd_job(SystemdJob systemd_job, void *userdata) {
+        Ending *ending = userdata;
 
-static void on_own_systemd_job(SystemdJob systemd_job, void *userdata) {
-        Coordinator *coordinator = userdata;
-
-        if (node_is_ending(coordinator->node))
+        if (node_is_ending(ending->parts.node))
                 return;
-        if (systemd_job == SYSTEMD_JOB_STOP)
-                coordinator_stop(coordinator);
-        else
-                leave_for_the_next(coordinator);
+        if (systemd_job == SYSTEMD_JOB_STOP) {
+                ending_stop(ending);
+                return;
+        }
+        ending_phase(ending, PROCESS_PHASE_RESTART);
+        ending->leave_by = clock_monotonic() + START_PATIENCE;
+        ending_await_starts(ending);
 }
 
-void coordinator_terminate(Coordinator *coordinator) {
-        if (node_is_ending(coordinator->node))
+void ending_terminate(Ending *ending) {
+        if (node_is_ending(ending->parts.node))
                 return;
-        if (unit_manager_query_systemd_job(coordinator->units, DAEMON_UNIT, RESTART_QUERY_TIMEOUT,
-                                           on_own_systemd_job, coordinator) < 0)
-                on_own_systemd_job(SYSTEMD_JOB_UNKNOWN, coordinator);
+        if (unit_manager_query_systemd_job(ending->parts.units, DAEMON_UNIT, RESTART_QUERY_TIMEOUT,
+                                           ending_on_systemd_job, ending) < 0)
+                ending_on_systemd_job(SYSTEMD_JOB_UNKNOWN, ending);
 }

@@ -2,7 +2,6 @@
  * (daemon-fixture.h). */
 #include <unistd.h>
 
-#include "coordinator-internal.h"
 #include "daemon-fixture.h"
 #include "fitness.h"
 #include "job-table.h"
