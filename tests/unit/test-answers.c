@@ -2,123 +2,24 @@
  * when ZooKeeper's answers are lost, late or cannot be read, to callers who have left, and to those
  * who ask for more than their share.
  */
-#include "daemon-fixture.h"
-
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <systemd/sd-bus.h>
-
 #include "answer.h"
-#include "bus-interface.h"
+#include "bus-fixture.h"
 
 #define RUNS "/jobkeeper/jobs/a/runs"
 
-static const char bus_config[] =
-    "<busconfig><type>custom</type><listen>unix:path=%s/bus</listen><auth>EXTERNAL</auth>"
-    "<policy context='default'><allow send_destination='*' eavesdrop='true'/>"
-    "<allow eavesdrop='true'/><allow own='*'/></policy></busconfig>";
-
-static pid_t bus_pid;
-static sd_bus *bus;
-static bool asked;
-static char *said; /* the answer, or "ERROR: message" */
-
-static bool bus_is_there(void) {
-        return sd_bus_open_system(&bus) >= 0;
-}
-
-static void setup_bus(void) {
-        g_autofree char *config = NULL, *option = NULL, *address = NULL;
-        usec_t until = clock_monotonic() + LIMIT;
-
-        setup();
-        config = g_strdup_printf(bus_config, root);
-        tree_write(root, "bus.conf", config);
-        option = g_strdup_printf("--config-file=%s/bus.conf", root);
-        address = g_strdup_printf("unix:path=%s/bus", root);
-        g_setenv("DBUS_SYSTEM_BUS_ADDRESS", address, TRUE);
-        bus_pid = fork();
-        if (bus_pid == 0) {
-                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-                (void)execlp("dbus-daemon", "dbus-daemon", "--nofork", "--nopidfile", option,
-                             (char *)NULL);
-                _exit(127);
-        }
-        while (!bus_is_there() && clock_monotonic() < until)
-                g_usleep(10000);
-        cr_assert_not_null(bus, "dbus-daemon did not start");
-        cr_assert_geq(sd_bus_attach_event(bus, event, 0), 0);
-}
-
-static void teardown_bus(void) {
-        bus = sd_bus_flush_close_unref(bus);
-        (void)kill(bus_pid, SIGKILL);
-        (void)waitpid(bus_pid, NULL, 0);
-        g_clear_pointer(&said, g_free);
-        close_daemon();
-        tree_delete(root, "bus");
-        teardown();
-}
-
 TestSuite(answers, .init = setup_bus, .fini = teardown_bus);
-
-static int on_answer(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        const char *text = NULL;
-
-        (void)userdata;
-        (void)error;
-        g_free(said);
-        if (sd_bus_message_is_method_error(message, NULL))
-                said = g_strdup_printf("%s: %s", sd_bus_message_get_error(message)->name,
-                                       sd_bus_message_get_error(message)->message);
-        else if (sd_bus_message_read(message, "s", &text) >= 0)
-                said = g_strdup(text);
-        return 0;
-}
-
-static bool is_said(void) {
-        return said;
-}
-
-static bool is_ready(void) {
-        return node_is_ready(coordinator->node) && server_node(RUNS);
-}
-
-static void ask_history(void) {
-        cr_assert_geq(sd_bus_call_method_async(bus, NULL, BUS_NAME, BUS_PATH, BUS_INTERFACE,
-                                               "History", on_answer, NULL, "su", "a", 0U),
-                      0);
-}
-
-static void ask_wait(const char *run) {
-        cr_assert_geq(sd_bus_call_method_async(bus, NULL, BUS_NAME, BUS_PATH, BUS_INTERFACE,
-                                               "WaitRun", on_answer, NULL, "ss", "a", run),
-                      0);
-}
-
-/* Has the daemon got its name on the bus? */
-static bool can_be_asked(void) {
-        if (said && !strstr(said, SD_BUS_ERROR_SERVICE_UNKNOWN))
-                return true;
-        if (said || !asked)
-                ask_history();
-        asked = true;
-        g_clear_pointer(&said, g_free);
-        return false;
-}
 
 static void begin(void) {
         write_job("    every: 1h\n    exec: [/bin/true]\n");
-        open_daemon();
-        await(is_ready, "ready");
-        await(can_be_asked, "it can be asked");
-        g_clear_pointer(&said, g_free);
+        open_daemon_on_bus();
 }
 
-static void expect_said(const char *text) {
-        await(is_said, "an answer");
-        cr_expect_not_null(strstr(said, text), "%s", said);
+static void ask_history(void) {
+        ask("History", "su", "a", 0U);
+}
+
+static void ask_wait(const char *run) {
+        ask("WaitRun", "ss", "a", run);
 }
 
 Test(answers, history_without_the_list_is_an_error) {
@@ -154,7 +55,6 @@ Test(answers, no_name_is_waited_for_in_vain) {
         for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
                 ask_wait(names[i]);
                 expect_said(SD_BUS_ERROR_INVALID_ARGS);
-                g_clear_pointer(&said, g_free);
         }
 }
 
@@ -187,14 +87,6 @@ static bool m2_is_looked_at_again(void) {
         return looks_at_m2 >= 4;
 }
 
-static sd_bus *another_caller(void) {
-        sd_bus *other = NULL;
-
-        cr_assert_geq(sd_bus_open_system(&other), 0);
-        cr_assert_geq(sd_bus_attach_event(other, event, 0), 0);
-        return other;
-}
-
 Test(answers, who_left_is_not_waited_for) {
         sd_bus *other = NULL;
 
@@ -204,9 +96,7 @@ Test(answers, who_left_is_not_waited_for) {
         server_create(RUNS "/10-m2", "{\"run\":\"10-m2\",\"job\":\"a\",\"state\":\"claimed\"}", 0);
         server.way = count_looks;
         ask_wait("10-m1");
-        cr_assert_geq(sd_bus_call_method_async(other, NULL, BUS_NAME, BUS_PATH, BUS_INTERFACE,
-                                               "WaitRun", on_answer, NULL, "ss", "a", "10-m2"),
-                      0);
+        ask_as(other, BUS_NAME, "WaitRun", "ss", "a", "10-m2");
         await(both_are_looked_at, "both are looked at");
         bus = sd_bus_flush_close_unref(bus);
         /* The daemon hears of it between two looks; the one who stays goes by the same clock. */
@@ -264,7 +154,6 @@ static bool there_is_room(void) {
                 return true;
         if (said)
                 ask_history();
-        g_clear_pointer(&said, g_free);
         return false;
 }
 
@@ -310,17 +199,8 @@ static ServerWay count_ledgers(const ZkCall *call) {
         return is_ledger && ledgers_read == 1 ? SERVER_KEEP : SERVER_ANSWER;
 }
 
-static unsigned statuses;
-
-static int on_status(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        statuses++;
-        return on_answer(message, userdata, error);
-}
-
 static void ask_status(const char *name) {
-        cr_assert_geq(sd_bus_call_method_async(bus, NULL, name, BUS_PATH, BUS_INTERFACE, "Status",
-                                               on_status, NULL, NULL),
-                      0);
+        ask_as(bus, name, "Status", NULL);
 }
 
 static bool a_ledger_is_read(void) {
@@ -328,7 +208,7 @@ static bool a_ledger_is_read(void) {
 }
 
 static bool all_statuses_are_there(void) {
-        return statuses == 9;
+        return n_said == 9;
 }
 
 Test(answers, who_asks_while_a_status_is_made_shares_the_next) {
@@ -339,7 +219,7 @@ Test(answers, who_asks_while_a_status_is_made_shares_the_next) {
         for (unsigned i = 0; i < 8; i++)
                 ask_status(BUS_NAME_ROOT);
         serve_for(100 * USEC_PER_MSEC);
-        cr_expect_eq(statuses, 0U);
+        cr_expect_eq(n_said, 0U);
         server_release();
         await(all_statuses_are_there, "everybody has his answer");
         cr_expect_eq(ledgers_read, 2U);
@@ -356,9 +236,7 @@ Test(answers, status_does_not_wait_for_a_zookeeper_that_hangs) {
         write_job("    every: 1s\n    exec: [/bin/true]\n");
         open_daemon();
         await(runs, "a run");
-        await(is_ready, "ready");
-        await(can_be_asked, "it can be asked");
-        g_clear_pointer(&said, g_free);
+        await_daemon_on_bus();
         server.way = keep_reads;
         asked_at = clock_monotonic();
         ask_status(BUS_NAME);
@@ -372,7 +250,6 @@ Test(answers, the_sessions_id_is_for_root) {
         begin();
         ask_status(BUS_NAME_ROOT);
         expect_said("\"id\":\"0x1001\"");
-        g_clear_pointer(&said, g_free);
         ask_status(BUS_NAME);
         expect_said("\"session\"");
         cr_expect_null(strstr(said, "0x1001"), "%s", said);
@@ -394,16 +271,14 @@ static bool two_looks_are_begun(void) {
 }
 
 static bool all_six_are_answered(void) {
-        return statuses == 6;
+        return n_said == 6;
 }
 
 Test(answers, few_look_at_all_locks_at_a_time_and_all_are_answered) {
         begin();
         server.way = keep_looks;
         for (unsigned i = 0; i < 6; i++)
-                cr_assert_geq(sd_bus_call_method_async(bus, NULL, BUS_NAME, BUS_PATH, BUS_INTERFACE,
-                                                       "Locks", on_status, NULL, "s", ""),
-                              0);
+                ask("Locks", "s", "");
         await(two_looks_are_begun, "two looks");
         serve_for(200 * USEC_PER_MSEC);
         cr_expect_eq(looks_begun, 2U);
@@ -434,9 +309,7 @@ Test(answers, what_everybody_may_ask_does_not_hold_up_a_lease) {
                                                        "org.freedesktop.DBus.Introspectable",
                                                        "Introspect", on_introspection, NULL, NULL),
                               0);
-        cr_assert_geq(sd_bus_call_method_async(bus, NULL, BUS_NAME_ROOT, BUS_PATH, BUS_INTERFACE,
-                                               "LockLease", on_answer, NULL, "s", "x"),
-                      0);
+        ask_as(bus, BUS_NAME_ROOT, "LockLease", "s", "x");
         /* The bus serves a connection in order: when it answers this, all of those are with the
          * daemon, which has not had its turn yet. */
         cr_assert_geq(sd_bus_call_method(bus, "org.freedesktop.DBus", "/org/freedesktop/DBus",
@@ -450,11 +323,9 @@ Test(answers, a_thousand_ticks_come_in_order) {
         json_t *object = NULL, *ticks = NULL;
 
         begin();
-        cr_assert_geq(sd_bus_call_method_async(bus, NULL, BUS_NAME, BUS_PATH, BUS_INTERFACE, "Next",
-                                               on_answer, NULL, "su", "a", 1000U),
-                      0);
+        ask("Next", "su", "a", 1000U);
         expect_said("\"schedule\":\"every 1h\"");
-        object = json_loads(said, 0, NULL);
+        object = expect_json();
         ticks = json_object_get(object, "ticks");
         cr_assert_eq(json_array_size(ticks), 1000U);
         for (size_t i = 1; i < 1000; i++)
@@ -472,13 +343,8 @@ Test(answers, the_history_of_a_job_that_left_the_files_can_be_read) {
         server_create("/jobkeeper/jobs/gone/runs", "", 0);
         server_create("/jobkeeper/jobs/gone/runs/10-1",
                       "{\"run\":\"10-1\",\"job\":\"gone\",\"state\":\"skipped\"}", 0);
-        cr_assert_geq(sd_bus_call_method_async(bus, NULL, BUS_NAME, BUS_PATH, BUS_INTERFACE,
-                                               "History", on_answer, NULL, "su", "gone", 0U),
-                      0);
+        ask("History", "su", "gone", 0U);
         expect_said("\"run\":\"10-1\"");
-        g_clear_pointer(&said, g_free);
-        cr_assert_geq(sd_bus_call_method_async(bus, NULL, BUS_NAME, BUS_PATH, BUS_INTERFACE,
-                                               "History", on_answer, NULL, "su", "never", 0U),
-                      0);
+        ask("History", "su", "never", 0U);
         expect_said(BUS_ERROR_NO_SUCH_JOB);
 }
