@@ -10,7 +10,11 @@
 #include "output.h"
 #include "run-view.h"
 
+/* The daemon is asked so often, and so many times before D - K: a late answer, of its own or of
+ * ZooKeeper's, must not cost a lock that it still has. */
 #define LEASE_PERIOD USEC_PER_SEC
+#define LEASE_PERIOD_MIN (50 * USEC_PER_MSEC)
+#define LEASE_TIMES 4
 /* So long may it take from the lock to the command, a restart of the daemon included. The lease is
  * kept meanwhile: without a limit a lock could be held for a command that never comes. */
 #define ATTACH_PATIENCE (10 * USEC_PER_SEC)
@@ -195,9 +199,17 @@ static int held_command_on_lease(sd_bus_message *reply, void *userdata, sd_bus_e
         return 0;
 }
 
+static usec_t held_command_lease_period(const HeldCommand *command) {
+        usec_t left = usec_sub(command->stop_at, clock_boottime());
+
+        if (command->phase >= HELD_RUNS_ON)
+                return LEASE_PERIOD;
+        return CLAMP(left / LEASE_TIMES, LEASE_PERIOD_MIN, LEASE_PERIOD);
+}
+
 static int held_command_on_lease_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         HeldCommand *command = userdata;
-        int r = sd_event_source_set_time_relative(source, LEASE_PERIOD);
+        int r = sd_event_source_set_time_relative(source, held_command_lease_period(command));
 
         /* A late answer is better than none: it is not asked over before it came. */
         if (command->there && !command->lease)
@@ -284,8 +296,8 @@ static int held_command_prepare(HeldCommand *command) {
 
         if (r >= 0)
                 r = sd_event_add_time_relative(command->event, &command->lease_timer,
-                                               CLOCK_MONOTONIC, LEASE_PERIOD, USEC_PER_MSEC,
-                                               held_command_on_lease_timer, command);
+                                               CLOCK_MONOTONIC, held_command_lease_period(command),
+                                               USEC_PER_MSEC, held_command_on_lease_timer, command);
         if (r >= 0)
                 r = sd_event_add_time_relative(command->event, &command->attach_timer,
                                                CLOCK_MONOTONIC, ATTACH_PATIENCE, USEC_PER_MSEC,

@@ -1,10 +1,10 @@
 /* A command under a lock that the daemon holds for it: made and kept at its gate, moved by the
  * daemon into the lock's scope, executed, and stopped in time when the lock cannot be kept.
  *
- * From the first answer on the daemon is asked every second until when the lock is certain.
- * Everything that must happen in time hangs on the last answer, on two timers of our own: a little
- * after D - K the cgroup gets SIGTERM if the daemon has not seen to it by then, and at D SIGKILL,
- * whatever anybody says.
+ * From the first answer on the daemon is asked every second until when the lock is certain, and
+ * more often where that is soon. Everything that must happen in time hangs on the last answer, on
+ * two timers of our own: a little after D - K the cgroup gets SIGTERM if the daemon has not seen to
+ * it by then, and at D SIGKILL, whatever anybody says.
  *
  * A daemon that goes away takes nothing with it: lock and command go on, and when a daemon is there
  * again it is asked to adopt the lock. */

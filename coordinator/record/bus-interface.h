@@ -98,7 +98,8 @@
  *
  * LockLease(s id) → s
  *     {"id": "…", "state": "held" | "ending", "held_until": USEC, "stop_at": USEC}
- *     To be asked every second. Both are 0 where it is not held any more.
+ *     To be asked every second, and several times before stop_at where that is sooner. Both are 0
+ *     where it is not held any more.
  *
  * ReleaseLock(s id) → s
  *     {}

@@ -140,6 +140,8 @@ static char *lease(const char *id, usec_t stop_in, usec_t held_for) {
 static char *held_as(const char *id) {
         bool is_short = strcmp(id, "short") == 0;
 
+        if (strcmp(id, "tight") == 0)
+                return lease(id, 600 * USEC_PER_MSEC, 60 * USEC_PER_SEC);
         if (strcmp(id, "late") == 0)
                 return lease(id, 300 * USEC_PER_MSEC, 60 * USEC_PER_SEC);
         return is_short ? lease(id, USEC_PER_SEC / 2, 2 * USEC_PER_SEC)
@@ -185,7 +187,7 @@ static int tell(sd_bus_message *call, const char *signal, const char *id, const 
         return sd_bus_send(bus, message, NULL);
 }
 
-/* The command executes after the answer; the lease is asked for a second later. */
+/* The command executes after the answer; the lease is asked for a second later, or sooner. */
 static int on_attach(sd_bus_message *call, void *userdata, sd_bus_error *error) {
         const char *id = NULL;
         uint32_t pid = 0;
@@ -480,6 +482,11 @@ Test(cli_bus, a_command_whose_scope_does_not_come_gives_the_lock_back) {
 Test(cli_bus, a_wish_for_the_lock_is_told_and_nothing_follows) {
         EXPECT(3, "", "jobkeeper: release of the lock revoked was requested\n", "lock", "revoked",
                "--", "sh", "-c", "sleep 1.5; exit 3");
+}
+
+/* Time limits so short that every lease is good for less than a second. */
+Test(cli_bus, a_lease_that_ends_soon_is_renewed_in_time) {
+        EXPECT(6, "", "", "lock", "tight", "--", "sh", "-c", "sleep 2; exit 6");
 }
 
 Test(cli_bus, without_an_answer_the_command_is_stopped_and_then_killed_in_time) {
