@@ -23,7 +23,6 @@ BEHIND = {
     "command-lock.c": 16,
     "command-locks.c": 67,
     "coordinator.c": 80,
-    "job-claim.c": 76,
     "lock-look.c": 67,
     "registration.c": 81,
     "requests.c": 83,

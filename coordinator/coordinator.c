@@ -460,6 +460,27 @@ static Settler *new_settler(Coordinator *coordinator) {
         return settler;
 }
 
+static JobParts *new_job_parts(const Coordinator *coordinator) {
+        JobParts *parts = g_new(JobParts, 1);
+
+        *parts = (JobParts){.node = coordinator->node,
+                            .tree = coordinator->tree,
+                            .ledgers = coordinator->ledgers,
+                            .digests = coordinator->digests,
+                            .registration = coordinator->registration,
+                            .members = coordinator->members,
+                            .ranks = coordinator->ranks,
+                            .clock = coordinator->clock,
+                            .claim_gate = coordinator->claim_gate,
+                            .gate = coordinator->gate,
+                            .places = coordinator->places,
+                            .pruner = coordinator->pruner,
+                            .runs = coordinator->runs,
+                            .recovery = coordinator->recovery,
+                            .leftovers = coordinator->leftovers};
+        return parts;
+}
+
 static void housekeeping_measure_clock(void *userdata) {
         clock_watch_measure(((Coordinator *)userdata)->clock);
 }
@@ -577,7 +598,7 @@ static void open_members(Coordinator *coordinator) {
 static void inventory_on_added(const JobSpec *spec, void *userdata) {
         Coordinator *coordinator = userdata;
 
-        job_table_add(coordinator->jobs, scheduled_job_new(coordinator, spec));
+        job_table_add(coordinator->jobs, scheduled_job_new(coordinator->job_parts, spec));
         job_table_sweep_one(coordinator->jobs, spec->name, JOB_SWEEP_BEGIN);
 }
 
@@ -721,6 +742,7 @@ static int open_all(Coordinator *coordinator, const char *prefix) {
         coordinator->pruner = pruner_new(coordinator->node, coordinator->jobset);
         coordinator->settler = new_settler(coordinator);
         open_runs(coordinator);
+        coordinator->job_parts = new_job_parts(coordinator);
         coordinator->housekeeping =
             housekeeping_new(coordinator->node, coordinator->members, coordinator->jobset,
                              housekeeping_measure_clock, coordinator);
@@ -791,6 +813,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         requests_free(coordinator->requests);
         orphans_free(coordinator->orphans);
         g_free(coordinator->settler);
+        g_free(coordinator->job_parts);
         ledger_cache_free(coordinator->ledgers);
         pruner_free(coordinator->pruner);
         housekeeping_free(coordinator->housekeeping);

@@ -54,6 +54,7 @@ typedef struct Fitness Fitness;
 typedef struct Gate Gate;
 typedef struct Housekeeping Housekeeping;
 typedef struct Inventory Inventory;
+typedef struct JobParts JobParts;
 typedef struct JobTable JobTable;
 typedef struct LedgerCache LedgerCache;
 typedef struct LeftQueues LeftQueues;
@@ -87,6 +88,7 @@ struct Coordinator {
 
         JobSet *jobset;
         JobTable *jobs;
+        JobParts *job_parts;  /* what each job uses */
         Inventory *inventory; /* of the jobs in our files */
         Reload *reload;       /* of those files */
         LedgerCache *ledgers;

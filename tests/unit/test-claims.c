@@ -88,6 +88,92 @@ Test(claims, one_whose_record_is_claimed_is_under_way) {
         cr_expect_eq(started->len, 0);
 }
 
+static char *record_path(void) {
+        g_autofree char *run = run_id_for_tick(tick, 1);
+
+        return path_run(ROOT, "a", run);
+}
+
+/* Nothing can be learnt from it, so the tick is neither run nor tried for ever. */
+Test(claims, one_whose_record_is_damaged_is_unknown) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+        g_autofree char *run = NULL, *path = NULL, *kept = NULL;
+        const char *data;
+
+        due_soon("");
+        run = run_id_for_tick(tick, 1);
+        path = record_path();
+        kept = path_damaged(ROOT, "a", run);
+        server_create(path, "][", 0);
+        await(is_taken_in, "it is taken in");
+        ledger = ledger_there();
+        cr_expect_eq(ledger->mark, tick);
+        cr_expect_eq(ledger->last->state, RUN_UNKNOWN);
+        cr_expect_str_eq(server_data(kept), "][");
+        data = server_data(path);
+        cr_assert_eq(run_record_decode(data, strlen(data), &record), 0, "%s", data);
+        cr_expect_eq(record->state, RUN_UNKNOWN);
+        cr_expect_eq(record->tick, tick);
+        cr_expect_str_eq(record->why, "its record in ZooKeeper was damaged");
+        serve_for(USEC_PER_SEC);
+        cr_expect_eq(started->len, 0);
+}
+
+/* One of another run says nothing of this one. */
+Test(claims, one_whose_record_is_of_another_run_is_unknown) {
+        static const char other[] = "{\"run\":\"10-1\",\"job\":\"a\",\"state\":\"claimed\"}";
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        g_autofree char *path = NULL;
+
+        due_soon("");
+        path = record_path();
+        server_create(path, other, 0);
+        await(is_taken_in, "it is taken in");
+        ledger = ledger_there();
+        cr_expect_eq(ledger->last->state, RUN_UNKNOWN);
+        cr_expect_null(ledger_first_claimed(ledger));
+}
+
+static bool is_claiming(void) {
+        return g_queue_get_length(&server.kept) > 0;
+}
+
+static ServerWay keep_claims(const ZkCall *call) {
+        return is_claim(call) ? SERVER_KEEP : SERVER_ANSWER;
+}
+
+static Ledger *first_written;
+
+static ServerWay note_ledger(const ZkCall *call) {
+        for (size_t i = 0; i < call->n_ops && !first_written; i++)
+                if (call->ops[i].type == ZK_OP_SET && strcmp(call->ops[i].path, JOB_PATH) == 0 &&
+                    !is_claim(call))
+                        (void)ledger_decode(call->ops[i].data, strlen(call->ops[i].data),
+                                            &first_written);
+        return SERVER_ANSWER;
+}
+
+static bool has_written(void) {
+        return first_written;
+}
+
+/* The mark moves by the schedule in force. Ours has become another while the claim was on its way,
+ * and would have it stay behind ticks that nobody owes. */
+Test(claims, what_is_taken_in_counts_by_the_schedule_in_force) {
+        due_soon("");
+        record_stands("n2", RUN_SUCCEEDED);
+        server.way = keep_claims;
+        await(is_claiming, "a claim");
+        write_job("    every: 1s\n    exec: [/bin/true]\n");
+        reload();
+        server.way = note_ledger;
+        server_release();
+        await(has_written, "it is taken in");
+        cr_expect_eq(first_written->mark, tick);
+        first_written = ledger_free(first_written);
+}
+
 /* ---- locks that are not had in time ---- */
 
 static void block_resource(void) {

@@ -1,20 +1,20 @@
 /* A job as the daemon keeps it: its definition, its ledger as last seen, its timer, and the one
  * question it asks again and again: what is to be done now? (decision.h)
  *
- * One operation at a time: reading the ledger, queueing for the locks, claiming, or writing skips.
- * Rank 0 sends the queueing and the reading in one flight, because it will most likely run; the
- * others read first, and create nothing when the tick is claimed or settled.
+ * One thing is under way at a time: which, and what may follow, stands in job-phase.h. What it does
+ * is done by parts of its own, each with its own waits: the ledger is read by a LedgerCursor and
+ * written by a LedgerWriter; InForce tells whose definition counts; an Attempt queues for the locks
+ * and claims. Each tells the job what became of it, and none knows the others.
  */
 #pragma once
 
-#include "coordinator.h"
+#include "job-parts.h"
 #include "job-state.h"
-#include "ledger.h"
-#include "lock.h"
 
 typedef struct ScheduledJob ScheduledJob;
 
-ScheduledJob *scheduled_job_new(Coordinator *coordinator, const JobSpec *spec);
+/* The parts are borrowed, and live longer. */
+ScheduledJob *scheduled_job_new(const JobParts *parts, const JobSpec *spec);
 ScheduledJob *scheduled_job_free(ScheduledJob *job);
 DEFINE_CLEANUP(ScheduledJob, scheduled_job_free);
 

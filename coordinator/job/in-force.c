@@ -1,0 +1,356 @@
+/* See in-force.h. */
+#include "in-force.h"
+
+#include <string.h>
+
+#include "digest-memory.h"
+#include "log.h"
+#include "member.h"
+#include "message-id.h"
+#include "paths.h"
+#include "placement.h"
+#include "resource.h"
+#include "skip-record.h"
+#include "zones.h"
+
+/* What we know of our definition. */
+typedef enum Standing {
+        STANDING_UNCHECKED,
+        STANDING_OURS, /* it is the one in force, or is about to be */
+        STANDING_DRIFTED,
+} Standing;
+
+struct InForce {
+        InForceParts parts;
+        char *job, *path;
+        Standing standing;
+        char *remember; /* the memory of what is being put in force */
+        ZkCall *resume_call;
+        int error;
+};
+
+InForce *in_force_new(const InForceParts *parts, const char *job) {
+        InForce *in_force = g_new0(InForce, 1);
+
+        in_force->parts = *parts;
+        in_force->job = g_strdup(job);
+        in_force->path = path_job(parts->node->config->root, job);
+        return in_force;
+}
+
+void in_force_reset(InForce *in_force) {
+        in_force->resume_call = zk_call_free(in_force->resume_call);
+        g_clear_pointer(&in_force->remember, g_free);
+}
+
+InForce *in_force_free(InForce *in_force) {
+        if (!in_force)
+                return NULL;
+        in_force_reset(in_force);
+        registration_set_drifted(in_force->parts.registration, in_force->job, false);
+        g_free(in_force->job);
+        g_free(in_force->path);
+        g_free(in_force);
+        return NULL;
+}
+
+void in_force_changed(InForce *in_force) {
+        in_force->standing = STANDING_UNCHECKED; /* to be found out anew, and published anew */
+        registration_set_drifted(in_force->parts.registration, in_force->job, false);
+}
+
+bool in_force_is_unchecked(const InForce *in_force) {
+        return in_force->standing == STANDING_UNCHECKED;
+}
+
+bool in_force_is_drifted(const InForce *in_force) {
+        return in_force->standing == STANDING_DRIFTED;
+}
+
+int in_force_error(const InForce *in_force) {
+        return in_force->error;
+}
+
+static const Ledger *in_force_ledger(const InForce *in_force) {
+        return ledger_cache_get(in_force->parts.ledgers, in_force->job, NULL);
+}
+
+static int32_t in_force_version(const InForce *in_force) {
+        int32_t version = 0;
+
+        (void)ledger_cache_get(in_force->parts.ledgers, in_force->job, &version);
+        return version;
+}
+
+static int64_t in_force_now(void) {
+        return (int64_t)(clock_realtime() / USEC_PER_SEC);
+}
+
+static void in_force_agree(InForce *in_force) {
+        const LogAbout about = {.message_id = MESSAGE_JOB_DRIFTED, .job = in_force->job};
+        bool was_drifted = in_force_is_drifted(in_force);
+
+        in_force->standing = STANDING_OURS;
+        if (!was_drifted)
+                return;
+        registration_set_drifted(in_force->parts.registration, in_force->job, false);
+        log_info(&about, "this node's definition is the one in force again");
+        registration_publish(in_force->parts.registration);
+}
+
+static InForceVerdict in_force_drift(InForce *in_force, const char *why) {
+        const LogAbout about = {.message_id = MESSAGE_JOB_DRIFTED, .job = in_force->job};
+        bool was_drifted = in_force_is_drifted(in_force);
+
+        in_force->standing = STANDING_DRIFTED;
+        if (was_drifted)
+                return IN_FORCE_DRIFTED;
+        registration_set_drifted(in_force->parts.registration, in_force->job, true);
+        log_warning(&about,
+                    "%s: this node neither starts nor skips ticks of the job until they agree",
+                    why);
+        registration_publish(in_force->parts.registration);
+        return IN_FORCE_DRIFTED;
+}
+
+/* ---- what this node remembers ---- */
+
+/* The definition's digest and, where the schedule has time zones, what they were when the ledger
+ * had the same. */
+static char *in_force_memory_of(const JobSpec *spec, const Ledger *ledger, const char *digest) {
+        g_autofree char *zones = zones_to_remember(ledger, spec->schedule);
+
+        return g_strconcat(digest, *zones ? " " : "", zones, NULL);
+}
+
+static const char *in_force_remembered_zones(const InForce *in_force) {
+        const char *remembered = digest_memory_get(in_force->parts.digests, in_force->job);
+        const char *space = remembered ? strchr(remembered, ' ') : NULL;
+
+        return space ? space + 1 : NULL;
+}
+
+static bool in_force_remembers(const char *remembered, const char *digest) {
+        size_t length = strlen(digest);
+
+        return strncmp(remembered, digest, length) == 0 &&
+               (remembered[length] == '\0' || remembered[length] == ' ');
+}
+
+/* ---- putting it in force ---- */
+
+static void in_force_put(InForce *in_force, const JobSpec *spec, Ledger *ledger,
+                         const char *digest) {
+        ledger_set_schedule(ledger, spec->schedule);
+        ledger_set_zones(ledger, spec->schedule, in_force_now());
+        g_free(in_force->remember);
+        in_force->remember = in_force_memory_of(spec, ledger, digest);
+}
+
+int in_force_make_ledger(InForce *in_force, const JobSpec *spec) {
+        g_autofree char *digest = job_spec_digest(spec, in_force->parts.node->config);
+        Ledger *ledger = ledger_new(in_force_now(), digest);
+
+        if (in_force_is_unchecked(in_force))
+                in_force->standing = STANDING_OURS;
+        in_force_put(in_force, spec, ledger, digest);
+        return ledger_writer_make(in_force->parts.writer, ledger);
+}
+
+void in_force_written(InForce *in_force, LedgerWriteOutcome outcome) {
+        if (in_force->remember && outcome == LEDGER_WRITE_DONE)
+                digest_memory_set(in_force->parts.digests, in_force->job, in_force->remember);
+        g_clear_pointer(&in_force->remember, g_free);
+}
+
+static InForceVerdict in_force_begun(InForce *in_force, int r) {
+        in_force->error = r;
+        return r < 0 ? IN_FORCE_FAILED : IN_FORCE_WRITES;
+}
+
+/* How many slots a resource has stands in its directory, and whoever means another number is
+ * refused: it changes with the definition. A directory that is missing gets its number with the
+ * first contender. Whoever writes the ledger after this has these requests before it in the
+ * session's order, so nothing of it is lost when the ledger's write is not. */
+static void in_force_change_slots(const InForce *in_force, const JobSpec *spec) {
+        const DaemonConfig *config = in_force->parts.node->config;
+        Session *session = in_force->parts.node->session;
+
+        for (guint i = 0; session_zk(session) && i < spec->resources->len; i++) {
+                const JobResource *resource = spec->resources->pdata[i];
+                g_autofree char *directory = resource_directory(config, resource->name);
+                LockRequest request = {0};
+
+                resource_request_of_job(config, resource, &request);
+                if (request.slots > 1)
+                        (void)lock_change_slots(session, directory, request.slots, NULL, NULL);
+        }
+}
+
+/* What the definition in force still owes would be owed by nobody under ours. Return: whether that
+ * has to be written first, with the verdict; then the ledger is read again. */
+static bool in_force_skips_what_is_owed(InForce *in_force, InForceVerdict *ret_verdict) {
+        const Ledger *ledger = in_force_ledger(in_force);
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        DecisionSkip skips[DECISION_SKIPS_MAX];
+        size_t n;
+
+        if (ledger_schedule(ledger, &schedule) < 0)
+                return false;
+        n = owed_skips(ledger, schedule, in_force_now(), "its definition changed while it waited",
+                       skips);
+        if (n == 0)
+                return false;
+        *ret_verdict = in_force_begun(
+            in_force, ledger_writer_skip(in_force->parts.writer, schedule, skips, n, true));
+        return true;
+}
+
+static InForceVerdict in_force_adopt(InForce *in_force, const JobSpec *spec, const char *digest) {
+        InForceVerdict verdict;
+        Ledger *next;
+
+        /* Of a job that was withdrawn for good nothing is owed. */
+        if (*in_force_ledger(in_force)->digest && in_force_skips_what_is_owed(in_force, &verdict))
+                return verdict;
+        next = ledger_copy(in_force_ledger(in_force));
+        ledger_adopt_digest(next, digest, in_force_now());
+        in_force_put(in_force, spec, next, digest);
+        in_force_change_slots(in_force, spec);
+        return in_force_begun(
+            in_force,
+            ledger_writer_set(in_force->parts.writer, next,
+                              "the job's definition changed: the new one is in force from now on"));
+}
+
+/* The definition is the same, and what this machine knows of its time zones is new. Nothing else
+ * changes: what is owed stays owed. */
+static InForceVerdict in_force_adopt_zones(InForce *in_force, const JobSpec *spec) {
+        Ledger *next = ledger_copy(in_force_ledger(in_force));
+
+        in_force_put(in_force, spec, next, next->digest);
+        return in_force_begun(
+            in_force, ledger_writer_set(in_force->parts.writer, next,
+                                        "this node's time zone data changed: they are in force for "
+                                        "the job's schedule from now on"));
+}
+
+/* ---- whose it is ---- */
+
+/* Return: whether no member that may run the job has the definition in force, and we are the first
+ * of them: a fleet that was set up anew beside an old ledger. */
+static bool in_force_is_first_of_all_drifted(const InForce *in_force, const JobSpec *spec) {
+        const GPtrArray *members = members_list(in_force->parts.members);
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+
+        for (guint i = 0; i < members->len; i++) {
+                const Member *member = members->pdata[i];
+                if (!job_spec_matches_node(spec, member->node, member->labels))
+                        continue;
+                if (!member_is_drifted(member, in_force->job))
+                        return false;
+                g_ptr_array_add(names, member->node);
+        }
+        g_ptr_array_add(names, NULL);
+        return placement_rank(in_force->job, (const char *const *)names->pdata,
+                              in_force->parts.node->config->node_name) == 0;
+}
+
+/* Has our own file changed since we last agreed, so that it is for us to change the ledger? Without
+ * a memory only the one node of a cluster may say so, or the first where all are drifted. A job
+ * that was withdrawn for good is anybody's. */
+static bool in_force_is_ours_to_change(const InForce *in_force, const JobSpec *spec,
+                                       const char *own) {
+        const char *remembered = digest_memory_get(in_force->parts.digests, in_force->job);
+
+        if (*in_force_ledger(in_force)->digest == '\0')
+                return true;
+        if (remembered)
+                return !in_force_remembers(remembered, own);
+        return members_list(in_force->parts.members)->len == 1 ||
+               in_force_is_first_of_all_drifted(in_force, spec);
+}
+
+/* ---- where the ledger has ours ---- */
+
+static void in_force_on_resumed(const ZkReply *reply, void *userdata) {
+        InForce *in_force = userdata;
+
+        in_force->resume_call = NULL;
+        /* Otherwise whoever writes next reads it again. */
+        if (reply->code == ZK_OK && in_force_ledger(in_force) &&
+            in_force_version(in_force) + 1 == reply->stat.version)
+                ledger_cache_rewritten(in_force->parts.ledgers, in_force->job, reply->stat.version);
+}
+
+/* Another node's files lost the job, ours have it as it was: it goes on, and so does what is under
+ * way, such as queueing for a tick that waits. */
+static void in_force_resume(InForce *in_force, Ledger *ledger) {
+        const LogAbout about = {.message_id = MESSAGE_RELOADED, .job = in_force->job};
+        g_autofree char *data = NULL;
+
+        ledger_resume(ledger);
+        data = ledger_encode(ledger);
+        in_force->resume_call = zk_call_free(in_force->resume_call);
+        (void)zk_set(node_zk(in_force->parts.node), in_force->path, data,
+                     in_force_version(in_force), in_force_on_resumed, in_force,
+                     &in_force->resume_call);
+        log_info(&about,
+                 "another node no longer has the job, but this node does: it stays in force");
+}
+
+/* What a version before this one, or a long time ago, left of it is put right with the next write.
+ */
+static void in_force_take(InForce *in_force, const JobSpec *spec, ZonesVerdict verdict) {
+        Ledger *ledger = ledger_copy(in_force_ledger(in_force));
+        g_autofree char *memory = in_force_memory_of(spec, ledger, ledger->digest);
+        int64_t now = in_force_now();
+
+        in_force_agree(in_force);
+        if (ledger->withdrawn)
+                in_force_resume(in_force, ledger);
+        digest_memory_set(in_force->parts.digests, in_force->job, memory);
+        if (!ledger->schedule)
+                ledger_set_schedule(ledger, spec->schedule);
+        if (verdict == ZONES_AGREE && (!ledger->zones || now - ledger->zones_from > ZONES_AGE_MAX))
+                ledger_set_zones(ledger, spec->schedule, now);
+        ledger_cache_set(in_force->parts.ledgers, in_force->job, ledger,
+                         in_force_version(in_force));
+}
+
+/* Is it in force as far as it matters today? Otherwise the zones are changed, or the job is
+ * drifted.
+ */
+static InForceVerdict in_force_check_zones(InForce *in_force, const JobSpec *spec,
+                                           bool may_change) {
+        ZonesVerdict verdict = zones_judge(in_force_ledger(in_force), spec->schedule,
+                                           in_force_remembered_zones(in_force), in_force_now());
+
+        if (verdict == ZONES_AGREE || verdict == ZONES_LATER) {
+                in_force_take(in_force, spec, verdict);
+                return IN_FORCE_OURS;
+        }
+        if (verdict != ZONES_OURS && !in_force_is_first_of_all_drifted(in_force, spec))
+                return in_force_drift(in_force,
+                                      "this node's time zone data differ from those in force in "
+                                      "the cluster; update them and restart jobkeeperd");
+        if (!may_change)
+                return IN_FORCE_NEEDS_CLOCK;
+        in_force_agree(in_force);
+        return in_force_adopt_zones(in_force, spec);
+}
+
+InForceVerdict in_force_check(InForce *in_force, const JobSpec *spec, bool may_change) {
+        g_autofree char *own = job_spec_digest(spec, in_force->parts.node->config);
+
+        if (strcmp(own, in_force_ledger(in_force)->digest) == 0)
+                return in_force_check_zones(in_force, spec, may_change);
+        if (!in_force_is_ours_to_change(in_force, spec, own))
+                return in_force_drift(
+                    in_force,
+                    "this node's definition differs from the one in force in the cluster");
+        if (!may_change)
+                return IN_FORCE_NEEDS_CLOCK;
+        in_force_agree(in_force);
+        return in_force_adopt(in_force, spec, own);
+}

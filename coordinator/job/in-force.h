@@ -1,0 +1,54 @@
+/* Which definition of a job is in force: ours, or another that stands in the ledger.
+ *
+ * Only a node whose own file changed since it last agreed with the ledger puts its definition there
+ * (digest-memory.h); likewise its time zone data (zones.h). Any other node that differs is drifted:
+ * it claims and skips nothing of the job until they agree, and says so to people and to the other
+ * nodes. */
+#pragma once
+
+#include "ledger-cache.h"
+#include "ledger-writer.h"
+#include "members.h"
+#include "registration.h"
+
+typedef struct DigestMemory DigestMemory;
+typedef struct InForce InForce;
+
+/* All weak. */
+typedef struct InForceParts {
+        Node *node;
+        LedgerCache *ledgers;
+        DigestMemory *digests;
+        Registration *registration;
+        Members *members;
+        LedgerWriter *writer; /* of the same job */
+} InForceParts;
+
+typedef enum InForceVerdict {
+        IN_FORCE_OURS,
+        IN_FORCE_DRIFTED,
+        IN_FORCE_NEEDS_CLOCK, /* it is to be changed, by a clock that is known to be good */
+        IN_FORCE_WRITES,      /* it is being changed */
+        IN_FORCE_FAILED,      /* it could not be: in_force_error() */
+} InForceVerdict;
+
+/* The parts are copied. */
+InForce *in_force_new(const InForceParts *parts, const char *job);
+InForce *in_force_free(InForce *in_force);
+DEFINE_CLEANUP(InForce, in_force_free);
+
+/* The session is gone. */
+void in_force_reset(InForce *in_force);
+/* Our definition is another now: the ledger has to be read to know whether it is in force. */
+void in_force_changed(InForce *in_force);
+/* Return: whether that was not looked at yet. */
+bool in_force_is_unchecked(const InForce *in_force);
+bool in_force_is_drifted(const InForce *in_force);
+
+/* The ledger was just read. `may_change`: our clock is good. */
+InForceVerdict in_force_check(InForce *in_force, const JobSpec *spec, bool may_change);
+/* There is no ledger: makes it, with our definition. Return: as ledger_writer_make(). */
+int in_force_make_ledger(InForce *in_force, const JobSpec *spec);
+/* What was begun is done (`outcome`), or not. */
+void in_force_written(InForce *in_force, LedgerWriteOutcome outcome);
+int in_force_error(const InForce *in_force);

@@ -1,0 +1,39 @@
+/* What a job uses of the daemon: the parts below it, all weak. Whatever is below a ScheduledJob is
+ * given of them what it needs. */
+#pragma once
+
+#include "claim-gate.h"
+#include "clock-watch.h"
+#include "digest-memory.h"
+#include "gate.h"
+#include "ledger-cache.h"
+#include "leftovers.h"
+#include "members.h"
+#include "node.h"
+#include "prune.h"
+#include "ranks.h"
+#include "recovery.h"
+#include "registration.h"
+#include "run-places.h"
+#include "runs.h"
+#include "tree.h"
+
+typedef struct JobParts JobParts;
+
+struct JobParts {
+        Node *node;
+        Tree *tree;
+        LedgerCache *ledgers;
+        DigestMemory *digests;
+        Registration *registration;
+        Members *members;
+        Ranks *ranks;
+        ClockWatch *clock;
+        ClaimGate *claim_gate;
+        Gate *gate;
+        RunPlaces *places;
+        Pruner *pruner;
+        Runs *runs;
+        Recovery *recovery;
+        Leftovers *leftovers;
+};

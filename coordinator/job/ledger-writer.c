@@ -1,0 +1,397 @@
+/* See ledger-writer.h. */
+#include "ledger-writer.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "damaged.h"
+#include "log.h"
+#include "message-id.h"
+#include "paths.h"
+#include "skip-record.h"
+#include "zk-ops.h"
+#include "zones.h"
+
+/* What a write under way will have changed. */
+typedef struct LedgerWrite {
+        Ledger *next;    /* NULL: the ledger stays as it is */
+        guint ledger_op; /* the operation that writes it */
+        bool more_follows;
+        bool adds_record;
+        char *refused; /* the request whose refusal it is */
+        char *note;    /* to be logged; NULL: nothing is */
+        const char *note_id;
+        int64_t note_tick;
+} LedgerWrite;
+
+/* Whether the records of what is to be skipped are there already: where the ledger was written anew
+ * and they were not, or not any more. */
+typedef enum SkipRecords {
+        SKIP_RECORDS_AS_LEDGER_SAYS,
+        SKIP_RECORDS_EXIST,
+        SKIP_RECORDS_MISSING,
+} SkipRecords;
+
+struct LedgerWriter {
+        LedgerWriterParts parts;
+        char *job, *path;
+        LedgerWriterFunc over;
+        void *userdata;
+
+        ZkCall *call;
+        LedgerWrite write;
+
+        /* Some may exist and others not: one by one, each is made or written over. */
+        SkipRecords skip_records;
+        bool one_skip_at_a_time;
+
+        char *repaired; /* the run whose record stands in the way */
+        int64_t repaired_tick;
+        JobSpec *repaired_spec; /* by which it was to be claimed */
+        bool damage_kept;
+
+        ZkCall *records_call; /* beside any write */
+        bool records_there;   /* their directory */
+};
+
+LedgerWriter *ledger_writer_new(const LedgerWriterParts *parts, const char *job,
+                                LedgerWriterFunc over, void *userdata) {
+        LedgerWriter *writer = g_new0(LedgerWriter, 1);
+
+        writer->parts = *parts;
+        writer->job = g_strdup(job);
+        writer->path = path_job(parts->node->config->root, job);
+        writer->over = over;
+        writer->userdata = userdata;
+        return writer;
+}
+
+LedgerWriter *ledger_writer_free(LedgerWriter *writer) {
+        if (!writer)
+                return NULL;
+        ledger_writer_reset(writer);
+        g_free(writer->repaired);
+        job_spec_free(writer->repaired_spec);
+        g_free(writer->job);
+        g_free(writer->path);
+        g_free(writer);
+        return NULL;
+}
+
+static void ledger_writer_forget_write(LedgerWriter *writer) {
+        ledger_free(writer->write.next);
+        g_free(writer->write.refused);
+        g_free(writer->write.note);
+        writer->write = (LedgerWrite){0};
+}
+
+void ledger_writer_cancel(LedgerWriter *writer) {
+        writer->call = zk_call_free(writer->call);
+        ledger_writer_forget_write(writer);
+}
+
+void ledger_writer_reset(LedgerWriter *writer) {
+        ledger_writer_cancel(writer);
+        writer->records_call = zk_call_free(writer->records_call);
+        writer->records_there = false;
+}
+
+static const Ledger *ledger_writer_known(const LedgerWriter *writer, int32_t *ret_version) {
+        return ledger_cache_get(writer->parts.ledgers, writer->job, ret_version);
+}
+
+/* ---- how it ends ---- */
+
+LedgerWriteOutcome ledger_writer_outcome(int error) {
+        return error == -ENOTCONN ? LEDGER_WRITE_CLOSED : LEDGER_WRITE_FAILED;
+}
+
+static LedgerWriteOutcome ledger_writer_outcome_of(ZkCode code) {
+        switch (code) {
+        case ZK_OK:
+                return LEDGER_WRITE_DONE;
+        case ZK_BAD_VERSION:
+        case ZK_NODE_EXISTS:
+                return LEDGER_WRITE_AGAIN;
+        case ZK_CLOSED:
+                return LEDGER_WRITE_CLOSED;
+        default:
+                return LEDGER_WRITE_FAILED;
+        }
+}
+
+/* Nothing is sent. Return: the error. */
+static int ledger_writer_give_up(LedgerWriter *writer, int error) {
+        ledger_writer_forget_write(writer);
+        ledger_cache_forget(writer->parts.ledgers, writer->job);
+        return error;
+}
+
+static void ledger_writer_finish(LedgerWriter *writer, ZkCode code) {
+        g_autofree char *refused = g_steal_pointer(&writer->write.refused);
+        bool is_gone = code == ZK_OK || code == ZK_NO_NODE || code == ZK_NODE_EXISTS;
+
+        /* What the write was based on has changed, or will have to be read again. */
+        if (code != ZK_OK || writer->write.more_follows)
+                ledger_cache_forget(writer->parts.ledgers, writer->job);
+        ledger_writer_forget_write(writer);
+        /* Is the refused request gone? Otherwise it is refused again. */
+        writer->over(ledger_writer_outcome_of(code), is_gone ? refused : NULL, writer->userdata);
+}
+
+static void ledger_writer_succeeded(LedgerWriter *writer, const ZkReply *reply) {
+        LedgerWrite *write = &writer->write;
+        const LogAbout about = {
+            .message_id = write->note_id, .job = writer->job, .tick = write->note_tick};
+        /* The result of a create carries no version: it is 0. */
+        int32_t version =
+            write->ledger_op < reply->n_results ? reply->results[write->ledger_op].stat.version : 0;
+
+        if (write->next)
+                ledger_cache_set(writer->parts.ledgers, writer->job, g_steal_pointer(&write->next),
+                                 version);
+        if (write->note)
+                log_info(&about, "%s", write->note);
+        if (write->adds_record)
+                pruner_note(writer->parts.pruner, writer->job);
+}
+
+static void ledger_writer_note_records(LedgerWriter *writer, ZkCode code) {
+        writer->skip_records = code == ZK_NODE_EXISTS ? SKIP_RECORDS_EXIST
+                               : code == ZK_NO_NODE   ? SKIP_RECORDS_MISSING
+                                                      : SKIP_RECORDS_AS_LEDGER_SAYS;
+        writer->one_skip_at_a_time = writer->skip_records != SKIP_RECORDS_AS_LEDGER_SAYS ||
+                                     (writer->one_skip_at_a_time && code != ZK_OK);
+}
+
+static void ledger_writer_on_written(const ZkReply *reply, void *userdata) {
+        LedgerWriter *writer = userdata;
+
+        writer->call = NULL;
+        if (reply->code == ZK_OK)
+                ledger_writer_succeeded(writer, reply);
+        ledger_writer_note_records(writer, reply->code);
+        if (reply->code == ZK_NO_NODE)
+                tree_repair(writer->parts.tree);
+        ledger_writer_finish(writer, reply->code);
+}
+
+static int ledger_writer_send(LedgerWriter *writer, const GArray *ops) {
+        int r = zk_ops_send(ops, node_zk(writer->parts.node), ledger_writer_on_written, writer,
+                            &writer->call);
+
+        return r < 0 ? ledger_writer_give_up(writer, r) : 0;
+}
+
+/* Sends the operations and after them, last, that the ledger becomes `next` (taken over). */
+static int ledger_writer_send_next(LedgerWriter *writer, GArray *ops, Ledger *next) {
+        g_autofree char *data = ledger_encode(next);
+        int32_t version = 0;
+
+        (void)ledger_writer_known(writer, &version);
+        zk_ops_add(ops, ZK_OP_SET, writer->path, data, version);
+        writer->write.next = next;
+        writer->write.ledger_op = ops->len - 1;
+        return ledger_writer_send(writer, ops);
+}
+
+/* ---- the ledger itself ---- */
+
+int ledger_writer_make(LedgerWriter *writer, Ledger *ledger) {
+        g_autoptr(GArray) ops = zk_ops_new();
+        g_autofree char *data = ledger_encode(ledger),
+                        *runs = path_runs(writer->parts.node->config->root, writer->job);
+
+        zk_ops_add(ops, ZK_OP_CREATE, writer->path, data, 0);
+        zk_ops_add(ops, ZK_OP_CREATE, runs, "", 0);
+        writer->write.next = ledger;
+        return ledger_writer_send(writer, ops);
+}
+
+int ledger_writer_set(LedgerWriter *writer, Ledger *next, const char *note) {
+        g_autoptr(GArray) ops = zk_ops_new();
+
+        writer->write.note = g_strdup(note);
+        writer->write.note_id = MESSAGE_RELOADED;
+        return ledger_writer_send_next(writer, ops, next);
+}
+
+/* ---- skips ---- */
+
+/* Appends the operation that writes one skip's record; its strings are kept in `strings`. */
+static void ledger_writer_add_skip(const LedgerWriter *writer, const Schedule *schedule,
+                                   GArray *ops, GPtrArray *strings, Ledger *next,
+                                   const DecisionSkip *skip) {
+        const DaemonConfig *config = writer->parts.node->config;
+        const LedgerEntry *entry = NULL;
+        bool joined = false, there;
+        char *path, *data;
+
+        if (ledger_skip(next, schedule, skip->from, skip->to, skip->count, skip->why, &entry,
+                        &joined) < 0)
+                return;
+        there = writer->skip_records == SKIP_RECORDS_EXIST ||
+                (joined && writer->skip_records != SKIP_RECORDS_MISSING);
+        path = path_run(config->root, writer->job, entry->run);
+        data = skip_record_encode(config->node_name, writer->job, entry);
+        g_ptr_array_add(strings, path);
+        g_ptr_array_add(strings, data);
+        zk_ops_add(ops, there ? ZK_OP_SET : ZK_OP_CREATE, path, data, -1);
+}
+
+int ledger_writer_skip(LedgerWriter *writer, const Schedule *schedule, const DecisionSkip *skips,
+                       size_t n, bool more_follows) {
+        g_autoptr(GArray) ops = zk_ops_new();
+        g_autoptr(GPtrArray) strings = g_ptr_array_new_with_free_func(g_free);
+        g_autofree char *control = path_control(writer->parts.node->config->root);
+        _cleanup_(ledger_freep) Ledger *next = ledger_copy(ledger_writer_known(writer, NULL));
+
+        if (writer->one_skip_at_a_time)
+                n = MIN(n, 1);
+        zk_ops_add(ops, ZK_OP_CHECK, control, NULL, tree_control_version(writer->parts.tree));
+        for (size_t i = 0; i < n; i++)
+                ledger_writer_add_skip(writer, schedule, ops, strings, next, &skips[i]);
+        if (ops->len == 1) /* full, and of runs under way: one of them has to end first */
+                return ledger_writer_give_up(writer, -ENOSPC);
+        ledger_compact(next, schedule);
+        writer->write.more_follows = more_follows;
+        writer->write.adds_record = true;
+        writer->write.note = skips_note(skips, n);
+        writer->write.note_tick = skips[0].from;
+        writer->write.note_id = MESSAGE_TICK_SKIPPED;
+        return ledger_writer_send_next(writer, ops, g_steal_pointer(&next));
+}
+
+/* ---- refused requests ---- */
+
+int ledger_writer_refuse(LedgerWriter *writer, const char *request, const char *who,
+                         const char *why) {
+        const DaemonConfig *config = writer->parts.node->config;
+        g_autoptr(GArray) ops = zk_ops_new();
+        g_autofree char *record_path = path_run(config->root, writer->job, request),
+                        *request_path = path_request(config->root, request), *data = NULL;
+        _cleanup_(run_record_freep) RunRecord *record = run_record_new(writer->job, request);
+
+        record->state = RUN_SKIPPED;
+        record->why = g_strdup(why);
+        record->who = g_strdup(who);
+        record->node = g_strdup(config->node_name);
+        record->ended = clock_realtime();
+        data = run_record_encode(record);
+        zk_ops_add(ops, ZK_OP_DELETE, request_path, NULL, -1);
+        zk_ops_add(ops, ZK_OP_CREATE, record_path, data, 0);
+        writer->write.adds_record = true;
+        writer->write.note = g_strdup_printf("manual run %s skipped: %s", request, why);
+        writer->write.note_id = MESSAGE_TICK_SKIPPED;
+        writer->write.refused = g_strdup(request);
+        return ledger_writer_send(writer, ops);
+}
+
+/* ---- repair ---- */
+
+/* The mark moves by the schedule in force, and by none where our time zone data are not those in
+ * force. */
+static void ledger_writer_settle(const LedgerWriter *writer, Ledger *ledger,
+                                 const RunRecord *found) {
+        int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        const Schedule *in_force =
+            ledger_schedule(ledger, &schedule) < 0 ? writer->repaired_spec->schedule : schedule;
+
+        if (zones_judge(ledger, in_force, NULL, now) == ZONES_DIFFER)
+                in_force = NULL;
+        (void)ledger_settle(ledger, found, in_force);
+}
+
+/* Adds the run to the ledger, and writes it. */
+static int ledger_writer_take_in(LedgerWriter *writer, GArray *ops, const RunRecord *found) {
+        Ledger *next = ledger_copy(ledger_writer_known(writer, NULL));
+
+        (void)ledger_claim(next, found);
+        if (run_state_is_final(found->state))
+                ledger_writer_settle(writer, next, found);
+        writer->write.note = g_strdup_printf(
+            "run %s has a record but no entry in the ledger, adding it", found->run);
+        writer->write.note_id = MESSAGE_FOREIGN_DATA;
+        return ledger_writer_send_next(writer, ops, next);
+}
+
+/* What somebody wrote over: nothing can be learnt from it. */
+static int ledger_writer_replace_damaged(LedgerWriter *writer, const ZkReply *reply) {
+        const Node *node = writer->parts.node;
+        g_autoptr(GArray) ops = zk_ops_new();
+        _cleanup_(run_record_freep) RunRecord *record =
+            run_record_new(writer->job, writer->repaired);
+        g_autofree char *path = path_run(node->config->root, writer->job, record->run),
+                        *data = NULL;
+
+        if (!writer->damage_kept && node_zk(node))
+                damaged_keep(node_zk(node), node->config->root, writer->job, record->run,
+                             reply->data, reply->data_size);
+        writer->damage_kept = true;
+        record->tick = writer->repaired_tick;
+        record->attempt = 1;
+        record->state = RUN_UNKNOWN;
+        record->why = g_strdup(DAMAGED_WHY);
+        record->claimed = (usec_t)reply->stat.ctime_ms * USEC_PER_MSEC;
+        record->ended = clock_realtime();
+        data = run_record_encode(record);
+        zk_ops_add(ops, ZK_OP_SET, path, data, reply->stat.version);
+        return ledger_writer_take_in(writer, ops, record);
+}
+
+static void ledger_writer_on_found(const ZkReply *reply, void *userdata) {
+        LedgerWriter *writer = userdata;
+        _cleanup_(run_record_freep) RunRecord *found = NULL;
+        g_autoptr(GArray) ops = zk_ops_new();
+        int r;
+
+        writer->call = NULL;
+        if (reply->code != ZK_OK || !ledger_writer_known(writer, NULL)) {
+                ledger_writer_finish(writer, reply->code == ZK_OK ? ZK_FAULT : reply->code);
+                return;
+        }
+        if (run_record_decode(reply->data, reply->data_size, &found) == 0 &&
+            strcmp(found->job, writer->job) == 0 && strcmp(found->run, writer->repaired) == 0)
+                r = ledger_writer_take_in(writer, ops, found);
+        else
+                r = ledger_writer_replace_damaged(writer, reply);
+        if (r < 0)
+                ledger_writer_finish(writer, r == -ENOTCONN ? ZK_CLOSED : ZK_FAULT);
+}
+
+int ledger_writer_repair(LedgerWriter *writer, const char *run, int64_t tick, const JobSpec *spec) {
+        g_autofree char *path = path_run(writer->parts.node->config->root, writer->job, run);
+        Zk *zk = node_zk(writer->parts.node);
+        int r;
+
+        writer->damage_kept &= g_strcmp0(writer->repaired, run) == 0;
+        g_free(writer->repaired);
+        writer->repaired = g_strdup(run);
+        writer->repaired_tick = tick;
+        job_spec_free(writer->repaired_spec);
+        writer->repaired_spec = job_spec_ref(spec);
+        r = !zk ? -ENOTCONN
+                : zk_get(zk, path, ledger_writer_on_found, writer, &writer->call, NULL, NULL, NULL);
+        return r < 0 ? ledger_writer_give_up(writer, r) : 0;
+}
+
+/* ---- the directory of the records ---- */
+
+static void ledger_writer_on_records(const ZkReply *reply, void *userdata) {
+        LedgerWriter *writer = userdata;
+        g_autofree char *path = path_runs(writer->parts.node->config->root, writer->job);
+
+        writer->records_call = NULL;
+        writer->records_there = reply->code == ZK_OK;
+        if (reply->code == ZK_NO_NODE && node_zk(writer->parts.node)) /* no claim without it */
+                (void)zk_create(node_zk(writer->parts.node), path, "", 0, NULL, NULL, NULL);
+}
+
+void ledger_writer_look_for_records(LedgerWriter *writer) {
+        g_autofree char *path = path_runs(writer->parts.node->config->root, writer->job);
+
+        if (!writer->records_there && !writer->records_call)
+                (void)zk_exists(node_zk(writer->parts.node), path, ledger_writer_on_records, writer,
+                                &writer->records_call, NULL, NULL, NULL);
+}

@@ -1,0 +1,105 @@
+/* See waited-for.h. */
+#include "waited-for.h"
+
+#include <string.h>
+
+#include "attempt.h"
+
+struct WaitedFor {
+        Node *node; /* weak */
+        char *job;
+        WaitedForFunc func;
+        void *userdata;
+        Waiters *look;
+        int64_t tick;
+};
+
+WaitedFor *waited_for_new(Node *node, const char *job, WaitedForFunc func, void *userdata) {
+        WaitedFor *waited = g_new0(WaitedFor, 1);
+
+        waited->node = node;
+        waited->job = g_strdup(job);
+        waited->func = func;
+        waited->userdata = userdata;
+        return waited;
+}
+
+WaitedFor *waited_for_free(WaitedFor *waited) {
+        if (!waited)
+                return NULL;
+        waited_for_stop(waited);
+        g_free(waited->job);
+        g_free(waited);
+        return NULL;
+}
+
+int64_t waited_for_tick(const WaitedFor *waited) {
+        return waited->tick;
+}
+
+void waited_for_set_tick(WaitedFor *waited, int64_t tick) {
+        waited->tick = tick;
+}
+
+static bool waited_for_is_possible(const JobSpec *spec, int64_t tick) {
+        return clock_realtime() < attempt_wait_ends(spec, tick);
+}
+
+/* Only what would be recorded as missed: what overlaps is so whoever waits. */
+bool waited_for_matters(const JobSpec *spec, const Decision *decision) {
+        if (!spec->lock_wait_set || !attempt_needs_locks(spec))
+                return false;
+        for (size_t i = 0; i < decision->n_skips; i++)
+                if (g_str_has_prefix(decision->skips[i].why, "missed") &&
+                    waited_for_is_possible(spec, decision->skips[i].to))
+                        return true;
+        return false;
+}
+
+static bool waited_for_would_skip(const Decision *decision, int64_t tick) {
+        for (size_t i = 0; i < decision->n_skips; i++)
+                if (decision->skips[i].from <= tick && tick <= decision->skips[i].to)
+                        return true;
+        return false;
+}
+
+/* What the process before us waited for we wait for again; what others wait for is theirs. */
+WaitedForVerdict waited_for_judge(WaitedFor *waited, const JobSpec *spec, const GPtrArray *found,
+                                  const Decision *decision) {
+        bool others = false;
+
+        for (guint i = 0; i < found->len; i++) {
+                const Waiter *waiter = found->pdata[i];
+                if (strcmp(waiter->job, waited->job) != 0 ||
+                    !waited_for_would_skip(decision, waiter->tick) ||
+                    !waited_for_is_possible(spec, waiter->tick))
+                        continue;
+                if (waiter->ours)
+                        waited->tick = waiter->tick;
+                else
+                        others = true;
+        }
+        if (waited_for_would_skip(decision, waited->tick))
+                return WAITED_FOR_BY_US;
+        return others ? WAITED_FOR_BY_OTHERS : WAITED_FOR_BY_NOBODY;
+}
+
+static void waited_for_on_found(int error, const GPtrArray *found, void *userdata) {
+        WaitedFor *waited = userdata;
+        Waiters *look = g_steal_pointer(&waited->look);
+
+        waited->func(error, found, waited->userdata);
+        waiters_free(look);
+}
+
+int waited_for_look(WaitedFor *waited, const JobSpec *spec) {
+        g_autoptr(GPtrArray) specs = g_ptr_array_new();
+
+        g_ptr_array_add(specs, (gpointer)spec);
+        waited_for_stop(waited);
+        return waiters_look(waited->node, specs, waited_for_on_found, waited, &waited->look);
+}
+
+void waited_for_stop(WaitedFor *waited) {
+        waited->look = waiters_free(waited->look);
+}
