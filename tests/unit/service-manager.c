@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "clearing.h"
-#include "scope.h"
+#include "service-scopes.h"
 
 #define LOOK (10 * USEC_PER_MSEC)
 
@@ -48,9 +48,11 @@ void service_manager_begin(sd_event *event) {
                                            .services = g_ptr_array_new_with_free_func(service_free),
                                            .query_error = -ENOTCONN,
                                            .patience = CLEARING_PATIENCE};
+        service_scopes_begin();
 }
 
 void service_manager_end(void) {
+        service_scopes_end();
         g_clear_pointer(&service_manager.services, g_ptr_array_unref);
         g_clear_pointer(&started, g_ptr_array_unref);
 }
@@ -446,94 +448,5 @@ Clearing *clearing_free(Clearing *clearing) {
         sd_event_source_disable_unref(clearing->timer);
         g_hash_table_unref(clearing->told);
         g_free(clearing);
-        return NULL;
-}
-
-/* ---- scopes: of a process whose end is the scope's ---- */
-
-struct Scope {
-        char *name;
-        ScopeFunc func;
-        void *userdata;
-        unsigned events; /* bits of ScopeEvent still to be told */
-        bool over;
-        sd_event_source *teller;
-};
-
-static int scope_on_teller(sd_event_source *source, void *userdata) {
-        Scope *scope = userdata;
-        unsigned event = 0;
-
-        (void)source;
-        while (!(scope->events & 1U << event))
-                event++;
-        scope->events &= ~(1U << event);
-        if (scope->events == 0)
-                scope->teller = sd_event_source_disable_unref(scope->teller);
-        scope->func(scope, (ScopeEvent)event, scope->userdata);
-        return 0;
-}
-
-static void scope_tell(Scope *scope, ScopeEvent event) {
-        scope->events |= 1U << event;
-        if (scope->teller)
-                return;
-        cr_assert_geq(
-            sd_event_add_defer(service_manager.event, &scope->teller, scope_on_teller, scope), 0);
-        cr_assert_geq(sd_event_source_set_enabled(scope->teller, SD_EVENT_ON), 0);
-}
-
-static Scope *scope_new(const char *name, ScopeFunc func, void *userdata) {
-        Scope *scope = g_new0(Scope, 1);
-
-        scope->name = g_strdup(name);
-        scope->func = func;
-        scope->userdata = userdata;
-        return scope;
-}
-
-int scope_start(UnitManager *manager, const ScopeSpec *spec, ScopeFunc func, void *userdata,
-                Scope **ret_scope) {
-        (void)manager;
-        *ret_scope = scope_new(spec->name, func, userdata);
-        scope_tell(*ret_scope, service_manager.refuses ? SCOPE_EVENT_FAILED : SCOPE_EVENT_STARTED);
-        return 0;
-}
-
-int scope_adopt(UnitManager *manager, const char *name, const char *cgroup, ScopeFunc func,
-                void *userdata, Scope **ret_scope) {
-        (void)manager;
-        (void)cgroup;
-        *ret_scope = scope_new(name, func, userdata);
-        scope_tell(*ret_scope, SCOPE_EVENT_EMPTY);
-        return 0;
-}
-
-void scope_stop(Scope *scope) {
-        if (!scope->over && !service_manager.deaf)
-                scope_tell(scope, SCOPE_EVENT_EMPTY);
-        scope->over |= !service_manager.deaf;
-}
-
-void scope_kill(Scope *scope) {
-        scope_stop(scope);
-}
-
-const char *scope_cgroup(const Scope *scope) {
-        (void)scope;
-        return "/a.scope";
-}
-
-const char *scope_fault(const Scope *scope) {
-        (void)scope;
-        return "refused";
-}
-
-Scope *scope_free(Scope *scope) {
-        if (!scope)
-                return NULL;
-        sd_event_source_disable_unref(scope->teller);
-        g_free(scope->name);
-        g_free(scope);
         return NULL;
 }

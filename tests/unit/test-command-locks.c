@@ -1,10 +1,38 @@
-/* What is remembered of the locks that commands hold, for the process after this one. */
-#include <jansson.h>
-
+/* The locks that commands hold, over the life of the daemon and of the bus (bus-fixture.h): what
+ * the process before this one had is found again or ended, and what it only waited for is swept.
+ */
+#include "bus-fixture.h"
 #include "command-locks.h"
-#include "daemon-fixture.h"
+#include "lock-caller.h"
+#include "service-scopes.h"
 
-TestSuite(command_locks, .init = setup, .fini = teardown);
+#define DB "{'resources':[{'resource':'db'}]}"
+#define CALLER_PATIENCE (10 * USEC_PER_SEC) /* as in command-lock.c */
+
+static Caller *first, *second;
+static char *id; /* of the first one's lock */
+
+static void setup_callers(void) {
+        setup_bus();
+        write_job("    every: 1h\n    exec: [/bin/true]\n");
+}
+
+static void teardown_callers(void) {
+        first = caller_free(first);
+        second = caller_free(second);
+        g_clear_pointer(&id, g_free);
+        teardown_bus();
+}
+
+TestSuite(command_locks, .init = setup_callers, .fini = teardown_callers, .timeout = 60);
+
+static void begin(void) {
+        open_daemon_on_bus();
+        first = caller_new();
+        second = caller_new();
+}
+
+/* ---- what is remembered ---- */
 
 #define HELD                                                                                       \
         "{\"locks\":[{\"id\":\"0123abcd\",\"label\":\"orders-db reports\","                        \
@@ -22,7 +50,7 @@ static const char *nothing_is_wrong(const void *userdata) {
 
 static const CommandLocksEvents events = {lock_is_over, nothing_is_wrong};
 
-static json_t *remembered(CommandLocks *locks) {
+static json_t *remembered_by(CommandLocks *locks) {
         g_autofree char *path = g_build_filename(root, "run", LOCK_MEMORY_FILE, NULL);
         json_t *file;
 
@@ -46,11 +74,10 @@ Test(command_locks, what_is_recalled_is_remembered) {
         const json_t *before = json_array_get(json_object_get(written, "locks"), 0), *lock = NULL;
         CommandLocks *locks = NULL;
 
-        write_job("    every: 1h\n    exec: [/bin/true]\n");
         open_daemon();
-        tree_write(root, "run/command-locks.json", HELD);
+        tree_write(root, "run/" LOCK_MEMORY_FILE, HELD);
         locks = command_locks_new(coordinator->node, coordinator->units, &events, NULL);
-        file = remembered(locks);
+        file = remembered_by(locks);
         cr_assert_eq(json_array_size(json_object_get(file, "locks")), 1);
         lock = json_array_get(json_object_get(file, "locks"), 0);
         for (size_t i = 0; i < G_N_ELEMENTS(members); i++)
@@ -58,7 +85,379 @@ Test(command_locks, what_is_recalled_is_remembered) {
         cr_expect(!json_is_true(json_object_get(lock, "ending")));
         cr_expect_eq(json_array_size(json_object_get(file, "swept")), 2,
                      "where a process before us queued");
+        cr_expect_not(command_locks_idle(locks));
         command_locks_free(locks);
         json_decref(file);
         json_decref(written);
+        cr_expect_null(command_locks_free(NULL));
+}
+
+/* Return: what stands in the daemon's file, newly allocated. */
+static char *remembered(void) {
+        g_autofree char *path = g_build_filename(root, "run", LOCK_MEMORY_FILE, NULL);
+        char *text = NULL;
+
+        cr_assert(g_file_get_contents(path, &text, NULL, NULL));
+        return text;
+}
+
+static bool nothing_is_remembered(void) {
+        g_autofree char *text = remembered();
+
+        return strstr(text, "\"locks\":[]");
+}
+
+/* ---- a restart ---- */
+
+static bool has_left(void) {
+        return session_state(coordinator->session) == SESSION_CLOSED;
+}
+
+/* SIGTERM, and this is what PID 1 has queued for us. */
+static void terminate(SystemdJob systemd_job) {
+        service_manager.busy = true; /* the loop stays for a moment */
+        service_manager.query_error = 0;
+        service_manager.systemd_job = systemd_job;
+        coordinator_terminate(coordinator);
+}
+
+static void restart(void) {
+        terminate(SYSTEMD_JOB_RESTART);
+        await(has_left, "the session is left");
+        close_daemon();
+        open_daemon_again();
+        await_daemon_on_bus();
+}
+
+/* It is killed: nobody was told, and what stands in its files is what stood there then. */
+static void crash(void) {
+        g_autofree char *memory = remembered();
+
+        close_daemon();
+        tree_write(root, "run/" LOCK_MEMORY_FILE, memory);
+}
+
+static void crash_and_restart(void) {
+        crash();
+        open_daemon_again();
+        await_daemon_on_bus();
+}
+
+/* Has the first caller hold a lock for a command. Return: the command's scope. */
+static ServiceScope *hold(const char *request) {
+        g_free(id);
+        id = g_strdup(expect_held(caller_acquire(first, request)));
+        (void)expect_answer(caller_ask(first, "AttachLock", "su", id, 4711U));
+        return service_scope_newest();
+}
+
+static void expect_lease(Question *question, const char *state) {
+        const json_t *lease = expect_answer(question);
+
+        cr_expect_str_eq(json_string_value(json_object_get(lease, "state")), state);
+        if (g_str_equal(state, "held"))
+                cr_expect_gt((usec_t)json_integer_value(json_object_get(lease, "held_until")),
+                             clock_boottime());
+}
+
+Test(command_locks, a_restart_costs_no_lock) {
+        ServiceScope *scope = NULL;
+        const char *path = NULL;
+        Question *waits = NULL;
+
+        begin();
+        scope = hold(DB);
+        path = first_in_queue("db");
+        restart();
+        cr_expect_str_eq(first_in_queue("db"), path);
+        expect_lease(caller_ask(first, "AdoptLock", "s", id), "held");
+        expect_lease(caller_ask(first, "LockLease", "s", id), "held");
+        waits = caller_acquire(second, DB);
+        expect_queue("db", 2);
+        serve_for(100 * USEC_PER_MSEC);
+        cr_expect_not(waits->answered);
+        cr_expect_eq(scope->stops + scope->kills, 0);
+        (void)expect_answer(caller_ask(first, "ReleaseLock", "s", id));
+        (void)expect_held(waits);
+        cr_expect_eq(first->signals->len, 0);
+}
+
+/* Nobody waits for a daemon that goes: he asks the next one. */
+Test(command_locks, who_waits_is_sent_to_the_next_daemon) {
+        Question *waits = NULL;
+        const char *holder = NULL;
+
+        begin();
+        (void)caller_hold(first, "db");
+        holder = first_in_queue("db");
+        waits = caller_acquire(second, DB);
+        expect_queue("db", 2);
+        terminate(SYSTEMD_JOB_RESTART);
+        expect_error(waits, BUS_ERROR_STOPPING, "jobkeeperd is stopping");
+        expect_error(caller_acquire(second, DB), BUS_ERROR_STOPPING, "jobkeeperd is stopping");
+        await(has_left, "the session is left");
+        close_daemon();
+        open_daemon_again();
+        expect_queue("db", 1);
+        cr_expect_str_eq(first_in_queue("db"), holder);
+}
+
+Test(command_locks, what_a_daemon_that_was_killed_waited_for_is_swept) {
+        const char *holder = NULL;
+
+        begin();
+        (void)caller_hold(first, "db");
+        holder = first_in_queue("db");
+        (void)caller_acquire(second, "{'resources':[{'resource':'a'},{'resource':'db'}]}");
+        expect_queue("db", 2);
+        expect_queue("a", 1);
+        crash_and_restart();
+        expect_queue("db", 1);
+        expect_queue("a", 0);
+        cr_expect_str_eq(first_in_queue("db"), holder);
+}
+
+static ServerWay keep_all(const ZkCall *call) {
+        (void)call;
+        return SERVER_KEEP;
+}
+
+/* What the memory says may be over by now. */
+Test(command_locks, who_comes_back_is_answered_when_the_lock_is_found_again) {
+        ServiceScope *scope = NULL;
+        Question *comes_back = NULL;
+
+        begin();
+        scope = hold(DB);
+        server.way = keep_all;
+        crash_and_restart();
+        comes_back = caller_ask(first, "AdoptLock", "s", id);
+        serve_for(300 * USEC_PER_MSEC);
+        cr_expect_not(comes_back->answered);
+        expect_error(caller_ask(second, "AdoptLock", "s", id), BUS_ERROR_NO_SUCH_LOCK,
+                     "there is no such lock");
+        server.way = NULL;
+        server_release();
+        expect_lease(comes_back, "held");
+        cr_expect_eq(scope->stops + scope->kills, 0);
+}
+
+Test(command_locks, what_is_given_back_before_it_is_found_again_is_swept) {
+        Question *comes_back = NULL;
+
+        begin();
+        (void)hold(DB);
+        server.way = keep_all;
+        crash_and_restart();
+        comes_back = caller_ask(first, "AdoptLock", "s", id);
+        (void)expect_answer(caller_ask(first, "ReleaseLock", "s", id));
+        expect_error(comes_back, BUS_ERROR_NO_SUCH_LOCK, "the lock has ended");
+        server.way = NULL;
+        server_release();
+        expect_queue("db", 0);
+        cr_expect(nothing_is_remembered());
+}
+
+Test(command_locks, a_lock_that_is_gone_after_a_restart_is_lost) {
+        ServiceScope *scope = NULL;
+        g_autofree char *told = NULL;
+        Question *comes_back = NULL;
+
+        begin();
+        scope = hold(DB);
+        told = g_strdup_printf("LockLost %s the lock is lost 1", id);
+        service_manager.deaf = true;
+        server.way = keep_all;
+        crash();
+        server_delete(first_in_queue("db"));
+        open_daemon_again();
+        await_daemon_on_bus();
+        comes_back = caller_ask(first, "AdoptLock", "s", id);
+        serve_for(100 * USEC_PER_MSEC);
+        server.way = NULL;
+        server_release();
+        expect_signal(first, told);
+        cr_expect_eq(scope->kills, 1);
+        service_scope_empty(scope);
+        expect_error(comes_back, BUS_ERROR_NO_SUCH_LOCK, "the lock has ended");
+        cr_expect(nothing_is_remembered());
+}
+
+/* Return: whether it took the patience to the end, and not much longer. */
+static void expect_stopped_in_patience(const ServiceScope *scope, usec_t since) {
+        while (scope->stops == 0 && clock_monotonic() < since + 2 * CALLER_PATIENCE)
+                turn();
+        cr_assert_eq(scope->stops, 1);
+        cr_expect_geq(clock_monotonic(), since + CALLER_PATIENCE);
+        cr_expect_lt(clock_monotonic(), since + CALLER_PATIENCE + 5 * USEC_PER_SEC);
+}
+
+/* He may have died with the daemon. It is stopped even where a loss would have let it run. */
+Test(command_locks, what_nobody_comes_back_for_is_ended) {
+        ServiceScope *scope = NULL;
+        usec_t since = 0;
+
+        begin();
+        scope = hold("{'resources':[{'resource':'db'}],'go_on':true}");
+        crash();
+        service_manager.deaf = true;
+        since = clock_monotonic();
+        open_daemon_again();
+        expect_stopped_in_patience(scope, since);
+        cr_expect_eq(scope->kills, 0);
+        expect_queue("db", 1);
+        service_scope_empty(scope);
+        expect_queue("db", 0);
+        cr_expect(nothing_is_remembered());
+}
+
+/* ---- what was ending ---- */
+
+Test(command_locks, what_was_ending_before_a_restart_ends_after_it) {
+        ServiceScope *scope = NULL;
+
+        begin();
+        scope = hold("{'resources':[{'resource':'a'},{'resource':'b'}]}");
+        service_manager.deaf = true;
+        server_delete(first_in_queue("a"));
+        while (scope->kills == 0)
+                turn();
+        crash_and_restart();
+        cr_expect_eq(scope->stops, 1);
+        expect_lease(caller_ask(first, "AdoptLock", "s", id), "ending");
+        expect_queue("b", 1);
+        service_scope_empty(scope);
+        expect_queue("b", 0);
+        cr_expect(nothing_is_remembered());
+}
+
+Test(command_locks, what_was_lost_with_the_session_is_killed_again) {
+        ServiceScope *scope = NULL;
+        unsigned kills = 0;
+
+        begin();
+        scope = hold(DB);
+        service_manager.deaf = true;
+        server_expire(last_session);
+        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
+        kills = scope->kills;
+        cr_expect_geq(kills, 1);
+        crash();
+        open_daemon();
+        cr_expect_gt(scope->kills, kills);
+        cr_expect_eq(scope->stops, 0);
+        service_scope_empty(scope);
+        await(nothing_is_remembered, "it is forgotten");
+}
+
+/* ---- another session ---- */
+
+static void come_back_in_another_session(void) {
+        crash();
+        server_expire(last_session);
+        open_daemon();
+}
+
+Test(command_locks, with_another_session_the_command_is_killed) {
+        ServiceScope *scope = NULL;
+
+        begin();
+        scope = hold(DB);
+        service_manager.deaf = true;
+        come_back_in_another_session();
+        while (scope->kills == 0)
+                turn();
+        cr_expect_not(nothing_is_remembered());
+        service_scope_empty(scope);
+        await(nothing_is_remembered, "it is forgotten");
+        cr_expect_eq(scope->stops, 0);
+}
+
+Test(command_locks, a_command_that_may_go_on_survives_another_session) {
+        ServiceScope *scope = NULL;
+
+        begin();
+        scope = hold("{'resources':[{'resource':'db'}],'go_on':true}");
+        come_back_in_another_session();
+        await(nothing_is_remembered, "it is forgotten");
+        await_daemon_on_bus();
+        expect_error(caller_ask(first, "AdoptLock", "s", id), BUS_ERROR_NO_SUCH_LOCK,
+                     "there is no such lock");
+        cr_expect(scope->alive);
+        cr_expect_eq(scope->stops + scope->kills, 0);
+}
+
+/* ---- a damaged memory ---- */
+
+Test(command_locks, what_is_remembered_of_nobodys_contender_is_given_up) {
+        begin();
+        close_daemon();
+        tree_write(root, "run/" LOCK_MEMORY_FILE,
+                   "{\"locks\":[{\"id\":\"01\",\"paths\":[\"/x/y\"]},{\"id\":\"02\"}]}");
+        open_daemon_again();
+        await(nothing_is_remembered, "it is forgotten");
+}
+
+/* ---- a real stop ---- */
+
+Test(command_locks, a_stop_ends_the_commands_before_the_session) {
+        g_autofree char *told = NULL;
+        ServiceScope *scope = NULL;
+        Question *waits = NULL;
+
+        begin();
+        scope = hold(DB);
+        told = g_strdup_printf("LockLost %s jobkeeperd was stopped 0", id);
+        waits = caller_acquire(second, DB);
+        expect_queue("db", 2);
+        service_manager.deaf = true;
+        terminate(SYSTEMD_JOB_STOP);
+        expect_error(waits, BUS_ERROR_STOPPING, "jobkeeperd is stopping");
+        expect_signal(first, told);
+        cr_expect_eq(scope->stops, 1);
+        cr_expect_eq(scope->kills, 0);
+        serve_for(200 * USEC_PER_MSEC);
+        cr_expect_not(has_left());
+        expect_queue("db", 1);
+        expect_error(caller_acquire(second, DB), BUS_ERROR_STOPPING, "jobkeeperd is stopping");
+        service_scope_empty(scope);
+        await(has_left, "the session is closed");
+        expect_queue("db", 0);
+}
+
+/* ---- the bus ---- */
+
+/* Whose call went with his connection waits no longer; whose command runs may come back. */
+Test(command_locks, with_the_bus_go_those_who_wait) {
+        ServiceScope *scope = NULL;
+
+        begin();
+        scope = hold(DB);
+        (void)caller_acquire(second, DB);
+        expect_queue("db", 2);
+        bus_end();
+        expect_queue("db", 1);
+        first = caller_free(first);
+        bus_begin();
+        await_daemon_on_bus();
+        first = caller_new();
+        expect_lease(caller_ask(first, "AdoptLock", "s", id), "held");
+        expect_queue("db", 1);
+        cr_expect_eq(scope->stops + scope->kills, 0);
+}
+
+Test(command_locks, who_does_not_come_back_with_the_bus_loses_his_lock) {
+        ServiceScope *scope = NULL;
+        usec_t since = 0;
+
+        begin();
+        scope = hold(DB);
+        service_manager.deaf = true;
+        since = clock_monotonic();
+        bus_end();
+        bus_begin();
+        expect_stopped_in_patience(scope, since);
+        expect_queue("db", 1);
+        service_scope_empty(scope);
+        expect_queue("db", 0);
 }
