@@ -1,14 +1,13 @@
-/* See coordinator.h: what follows from what. */
+/* See coordinator.h: what it is made of, and who knows whom. What follows from what is in life.c.
+ */
 #include "coordinator.h"
 
 #include <errno.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <systemd/sd-daemon.h>
 
 #include "claim-gate.h"
 #include "clock-watch.h"
 #include "command-locks.h"
+#include "connect.h"
 #include "digest-memory.h"
 #include "ending.h"
 #include "fitness.h"
@@ -18,6 +17,7 @@
 #include "job-table.h"
 #include "left-queues.h"
 #include "leftovers.h"
+#include "life.h"
 #include "log.h"
 #include "member.h"
 #include "members.h"
@@ -32,7 +32,6 @@
 #include "run-places.h"
 #include "runs.h"
 #include "scheduled-job.h"
-#include "secret.h"
 #include "settle.h"
 #include "tree.h"
 #include "withdrawal.h"
@@ -55,17 +54,6 @@ static ClaimGate *new_gate(Coordinator *coordinator) {
 
 /* ---- whether anything may begin ---- */
 
-static bool has_run_without_session(const Coordinator *coordinator) {
-        g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
-
-        for (guint i = 0; i < runs->len; i++) {
-                const Run *run = runs->pdata[i];
-                if (run->session_lost && run->phase < RUN_PHASE_SETTLING)
-                        return true;
-        }
-        return false;
-}
-
 /* Once told that we are full, we are so until a place is free: that nobody stands in line any more
  * is because others were told. */
 static MemberBusy busy_look(MemberBusy told, void *userdata) {
@@ -73,7 +61,7 @@ static MemberBusy busy_look(MemberBusy told, void *userdata) {
 
         if (node_is_ending(coordinator->node))
                 return MEMBER_STOPPING;
-        if (leftovers_left(coordinator->leftovers) || has_run_without_session(coordinator))
+        if (leftovers_left(coordinator->leftovers) || runs_have_lost(coordinator->runs))
                 return MEMBER_ENDING;
         if (run_places_is_full(coordinator->places) &&
             (told == MEMBER_FULL || run_places_in_line(coordinator->places) > 0))
@@ -86,280 +74,6 @@ static void busy_tell(MemberBusy busy, void *userdata) {
 
         registration_set_busy(coordinator->registration, busy);
         registration_publish(coordinator->registration);
-}
-
-/* ---- the clock ---- */
-
-/* The other nodes rank without us while our clock is skewed. */
-static void clock_on_changed(bool skewed, void *userdata) {
-        Coordinator *coordinator = userdata;
-
-        registration_set_skewed(coordinator->registration, skewed);
-        registration_publish(coordinator->registration);
-        job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
-}
-
-/* ---- the life of a session ---- */
-
-static void session_phase(Coordinator *coordinator, SessionPhaseEvent event);
-
-static void on_tree_done(void *userdata) {
-        Coordinator *coordinator = userdata;
-
-        if (node_is_ready(coordinator->node)) /* read again after a short break */
-                return;
-        registration_start(coordinator->registration);
-        members_start(coordinator->members);
-}
-
-static void on_self_registered(void *userdata) {
-        members_self_registered(((Coordinator *)userdata)->members);
-}
-
-static void on_members_registered(void *userdata) {
-        Coordinator *coordinator = userdata;
-
-        recovery_start(coordinator->recovery, coordinator->attached);
-}
-
-/* A run whose record cannot be read while its unit runs keeps all that was left. */
-static void sweep_queues(Coordinator *coordinator) {
-        if (node_is_ready(coordinator->node) && !leftovers_left(coordinator->leftovers) &&
-            !recovery_doubts(coordinator->recovery, NULL))
-                left_queues_delete(coordinator->left_queues);
-}
-
-static void session_begin(Coordinator *coordinator) {
-        const LogAbout about = {.message_id = MESSAGE_SESSION_CONNECTED};
-        g_autofree char *summary = NULL;
-        Zk *zk = session_zk(coordinator->session);
-
-        log_info(&about,
-                 "connected to ZooKeeper at %s as node \"%s\", session 0x%" G_GINT64_MODIFIER "x",
-                 zk ? zk_server(zk) : "?", coordinator->config->node_name,
-                 session_id(coordinator->session));
-        summary = jobset_summary(coordinator->jobset);
-        (void)sd_notifyf(0, "STATUS=Connected to ZooKeeper, %s", summary);
-        left_queues_begin(coordinator->left_queues, coordinator->attached);
-        leftovers_end(coordinator->leftovers, LEFTOVERS_UNCLAIMED, false,
-                      "ZooKeeper has no open run of this name");
-        if (node_is_ending(coordinator->node)) {
-                runs_for_all(coordinator->runs, run_session_ready);
-                ending_stop_found_runs(coordinator->ending);
-                return;
-        }
-        command_locks_session_ready(coordinator->command_locks);
-        orphans_start(coordinator->orphans);
-        housekeeping_start(coordinator->housekeeping);
-        requests_start(coordinator->requests);
-        runs_for_all(coordinator->runs, run_session_ready);
-        job_table_sweep(coordinator->jobs, JOB_SWEEP_BEGIN);
-        inventory_withdraw_removed(coordinator->inventory);
-}
-
-static void on_members_changed(GHashTable *jobs, void *userdata) {
-        Coordinator *coordinator = userdata;
-        GHashTableIter iterator;
-        gpointer name;
-
-        if (!node_is_ready(coordinator->node))
-                return;
-        if (!jobs) {
-                orphans_members_changed(coordinator->orphans);
-                job_table_sweep(coordinator->jobs, JOB_SWEEP_RANK);
-                return;
-        }
-        g_hash_table_iter_init(&iterator, jobs);
-        while (g_hash_table_iter_next(&iterator, &name, NULL))
-                job_table_sweep_one(coordinator->jobs, name, JOB_SWEEP_BEGIN);
-}
-
-static void on_member_left(const char *node, void *userdata) {
-        Coordinator *coordinator = userdata;
-
-        if (node_is_ready(coordinator->node))
-                orphans_node_left(coordinator->orphans, node);
-}
-
-static void recovery_on_undoubted(void *userdata) {
-        sweep_queues(userdata);
-}
-
-static void leftovers_on_changed(void *userdata) {
-        Coordinator *coordinator = userdata;
-
-        if (!leftovers_busy(coordinator->leftovers))
-                session_phase(coordinator, SESSION_PHASE_LEFTOVERS_GONE);
-        sweep_queues(coordinator);
-        if (node_is_ending(coordinator->node))
-                ending_look(coordinator->ending);
-        else if (node_is_ready(coordinator->node))
-                job_table_sweep(coordinator->jobs, JOB_SWEEP_BEGIN);
-}
-
-static void session_connected(Coordinator *coordinator, bool attached) {
-        coordinator->attached = attached;
-        command_locks_session_begins(coordinator->command_locks, attached);
-        session_phase(coordinator, leftovers_busy(coordinator->leftovers)
-                                       ? SESSION_PHASE_CONNECTED_BESIDE_LEFTOVERS
-                                       : SESSION_PHASE_CONNECTED);
-}
-
-static void session_forget(Coordinator *coordinator) {
-        const LogAbout about = {.message_id = MESSAGE_SESSION_LOST};
-
-        log_warning(
-            &about,
-            "the ZooKeeper session is lost, and all locks with it; connecting with a new session");
-        (void)sd_notify(0, "STATUS=Not connected to ZooKeeper");
-        coordinator->attached = false;
-        claim_gate_reset(coordinator->claim_gate);
-        registration_set_skewed(coordinator->registration, false);
-        registration_set_busy(coordinator->registration, MEMBER_FREE);
-        gate_reset(coordinator->gate);
-        clock_watch_reset(coordinator->clock);
-        withdrawals_reset(coordinator->withdrawals);
-        left_queues_reset(coordinator->left_queues);
-        job_table_for_all(coordinator->jobs, scheduled_job_reset);
-        runs_for_all(coordinator->runs, run_session_lost);
-        leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, true,
-                      "the ZooKeeper session was lost");
-        command_locks_session_lost(coordinator->command_locks);
-        requests_reset(coordinator->requests);
-        orphans_reset(coordinator->orphans);
-        pruner_reset(coordinator->pruner);
-        housekeeping_reset(coordinator->housekeeping);
-        recovery_reset(coordinator->recovery);
-        members_reset(coordinator->members);
-        registration_reset(coordinator->registration);
-        tree_reset(coordinator->tree);
-        ending_look(coordinator->ending);
-}
-
-/* Some answers may have been lost while nobody answered. */
-static void session_ask_again(Coordinator *coordinator) {
-        if (!tree_is_done(coordinator->tree)) {
-                tree_start(coordinator->tree);
-                return;
-        }
-        tree_refresh_control(coordinator->tree);
-        registration_resume(coordinator->registration);
-        members_resume(coordinator->members);
-}
-
-static void session_continue(Coordinator *coordinator) {
-        session_ask_again(coordinator);
-        command_locks_session_ready(coordinator->command_locks);
-        requests_start(coordinator->requests);
-        orphans_start(coordinator->orphans);
-        runs_for_all(coordinator->runs, run_session_ready);
-        job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
-}
-
-static void session_phase(Coordinator *coordinator, SessionPhaseEvent event) {
-        SessionPhaseStep step = session_phase_step(coordinator->node->session_phase, event);
-
-        coordinator->node->session_phase = step.phase;
-        switch (step.action) {
-        case SESSION_PHASE_NOTHING:
-                return;
-        case SESSION_PHASE_WAIT:
-                (void)sd_notify(0, "STATUS=Stopping runs left by the previous daemon process");
-                return;
-        case SESSION_PHASE_PREPARE:
-                tree_start(coordinator->tree);
-                return;
-        case SESSION_PHASE_ASK_AGAIN:
-                session_ask_again(coordinator);
-                return;
-        case SESSION_PHASE_BEGIN:
-                session_begin(coordinator);
-                return;
-        case SESSION_PHASE_CONTINUE:
-                session_continue(coordinator);
-                return;
-        case SESSION_PHASE_FORGET:
-                session_forget(coordinator);
-                return;
-        case SESSION_PHASE_IMPOSSIBLE:
-                g_error("session phase %u, event %u: impossible", (unsigned)step.phase,
-                        (unsigned)event);
-        }
-}
-
-static void recovery_on_recovered(void *userdata) {
-        session_phase(userdata, SESSION_PHASE_RECOVERED);
-}
-
-static void session_stop(Coordinator *coordinator) {
-        const LogAbout about = {.message_id = MESSAGE_STOPPING_RUNS};
-        const char *why =
-            "ZooKeeper did not answer, and the locks could have expired before the run ended";
-
-        if (runs_count(coordinator->runs) > 0)
-                log_warning(
-                    &about,
-                    "no reply from ZooKeeper: stopping all runs (%u) before their locks can expire",
-                    runs_count(coordinator->runs));
-        runs_stop_all(coordinator->runs, why);
-        leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, false, why);
-        command_locks_session_stop(coordinator->command_locks);
-}
-
-static void session_faulty(Coordinator *coordinator) {
-        const LogAbout about = {.message_id = MESSAGE_ZOOKEEPER_UNREACHABLE};
-
-        log_warning(&about, "%s; no jobs are run until this is resolved, retrying",
-                    session_fault(coordinator->session));
-        (void)sd_notifyf(0, "STATUS=Not connected to ZooKeeper: %s",
-                         session_fault(coordinator->session));
-}
-
-static void on_session(Session *session, SessionEvent event, void *userdata) {
-        Coordinator *coordinator = userdata;
-
-        switch (event) {
-        case SESSION_EVENT_CONNECTED:
-                session_connected(coordinator, false);
-                return;
-        case SESSION_EVENT_ATTACHED:
-                session_connected(coordinator, true);
-                return;
-        case SESSION_EVENT_SUSPENDED:
-                log_warning(&(LogAbout){.message_id = MESSAGE_SESSION_SUSPENDED},
-                            "the connection to ZooKeeper was lost, reconnecting");
-                return;
-        case SESSION_EVENT_RESUMED:
-                log_info(&(LogAbout){.message_id = MESSAGE_SESSION_CONNECTED},
-                         "reconnected to ZooKeeper, the session continues");
-                session_phase(coordinator, SESSION_PHASE_RESUMED);
-                return;
-        case SESSION_EVENT_STOP:
-                session_stop(coordinator);
-                return;
-        case SESSION_EVENT_LOST:
-                session_phase(coordinator, SESSION_PHASE_LOST);
-                return;
-        case SESSION_EVENT_FAULT:
-                session_faulty(coordinator);
-                return;
-        case SESSION_EVENT_CLOSED:
-                ending_session_closed(coordinator->ending);
-                return;
-        }
-}
-
-/* ---- the end of a run ---- */
-
-static void runs_on_settled(const char *name, void *userdata) {
-        Coordinator *coordinator = userdata;
-        ScheduledJob *job = job_table_find(coordinator->jobs, name);
-
-        if (node_is_ending(coordinator->node))
-                ending_look(coordinator->ending);
-        else if (job)
-                scheduled_job_consider(job);
-        run_places_give(coordinator->places);
 }
 
 static unsigned places_on_runs(void *userdata) {
@@ -377,16 +91,6 @@ static const RunPlacesEvents places_events = {places_on_runs, places_on_given};
 
 /* ---- the beginning ---- */
 
-/* What the client library says of itself is for debugging; the session's own lines are for people.
- */
-static void log_session(int priority, const char *message, void *userdata) {
-        if (priority < LOG_DEBUG)
-                log_write(priority, &(LogAbout){.message_id = MESSAGE_SESSION_WARNING}, "%s",
-                          message);
-        else
-                log_debug(NULL, "zookeeper: %s", message);
-}
-
 static int identify(Coordinator *coordinator) {
         int r = node_identify(coordinator->node);
 
@@ -396,51 +100,10 @@ static int identify(Coordinator *coordinator) {
         return r;
 }
 
-/* Return: 0 with the secret for `auth: digest`, NULL where none is asked for; -EBADMSG when it
- * cannot be had, which is logged: trying again will not mend that. */
-static int take_secret(const Coordinator *coordinator, char **ret_secret) {
-        g_autofree char *credential = NULL, *fault = NULL;
-
-        if (coordinator->config->auth == DAEMON_AUTH_NONE)
-                return 0;
-        credential = secret_credential_path();
-        if (secret_read(credential ? credential : SECRET_STORED_PATH, ret_secret, &fault) >= 0)
-                return 0;
-        log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s", fault);
-        return -EBADMSG;
-}
-
 static int open_session(Coordinator *coordinator) {
-        const DaemonConfig *config = coordinator->config;
-        g_autofree char *state_file =
-                            g_build_filename(coordinator->node->runtime_dir, "session", NULL),
-                        *identity = node_identity(coordinator->node);
-        _cleanup_(secret_freep) char *secret = NULL;
-        SessionOptions options = {
-            .servers = config->servers,
-            .session_timeout = config->session_timeout,
-            .rule = deadline_rule_of(config),
-            .state_file = state_file,
-            .identity = identity,
-            .log = log_session,
-        };
-        g_autofree char *sum = deadline_explain(&options.rule, config->session_timeout),
-                        *fault = NULL;
-        int r;
+        int r = connect_session(coordinator->node, coordinator->config_path, life_on_session,
+                                coordinator, &coordinator->session);
 
-        fault = deadline_fault(&options.rule, config->session_timeout);
-        if (fault) {
-                log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s: %s",
-                          coordinator->config_path, fault);
-                return -EBADMSG;
-        }
-        log_info(NULL, "%s", sum);
-        if (take_secret(coordinator, &secret) < 0)
-                return -EBADMSG;
-        options.auth = secret;
-        r = session_new(coordinator->event, &options, on_session, coordinator,
-                        &coordinator->session);
-        coordinator->node->session = coordinator->session;
         /* Without a session to attach to, whatever runs here has locks that we cannot see to. */
         if (r >= 0 && session_held_until(coordinator->session) == 0)
                 leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, false,
@@ -485,24 +148,22 @@ static void housekeeping_measure_clock(void *userdata) {
         clock_watch_measure(((Coordinator *)userdata)->clock);
 }
 
-static const RecoveryEvents recovery_events = {recovery_on_recovered, recovery_on_undoubted};
-
 static void open_runs(Coordinator *coordinator) {
         Node *node = coordinator->node;
         LeftoversParts parts;
 
         coordinator->ended_units = ended_units_new(node->runtime_dir);
         coordinator->runs = runs_new(node, coordinator->units, coordinator->settler,
-                                     coordinator->ended_units, runs_on_settled, coordinator);
+                                     coordinator->ended_units, life_on_settled, coordinator);
         coordinator->recovery = recovery_new(node, coordinator->units, coordinator->runs,
-                                             &recovery_events, coordinator);
+                                             &life_recovery_events, coordinator);
         parts = (LeftoversParts){.units = coordinator->units,
                                  .jobset = coordinator->jobset,
                                  .runs = coordinator->runs,
                                  .recovery = coordinator->recovery,
                                  .ended = coordinator->ended_units,
                                  .event = coordinator->event,
-                                 .changed = leftovers_on_changed,
+                                 .changed = life_on_leftovers_changed,
                                  .userdata = coordinator};
         coordinator->leftovers = leftovers_new(&parts);
         coordinator->orphans = orphans_new(node, coordinator->members, coordinator->settler);
@@ -581,16 +242,11 @@ static Requests *new_requests(Coordinator *coordinator) {
 }
 
 static void open_members(Coordinator *coordinator) {
-        static const MembersEvents events = {
-            .registered = on_members_registered,
-            .changed = on_members_changed,
-            .left = on_member_left,
-        };
-
-        coordinator->registration =
-            registration_new(coordinator->node, coordinator->tree, on_self_registered, coordinator);
-        coordinator->members = members_new(coordinator->node, coordinator->tree,
-                                           coordinator->registration, &events, coordinator);
+        coordinator->registration = registration_new(coordinator->node, coordinator->tree,
+                                                     life_on_self_registered, coordinator);
+        coordinator->members =
+            members_new(coordinator->node, coordinator->tree, coordinator->registration,
+                        &life_members_events, coordinator);
 }
 
 /* ---- the jobs of our files ---- */
@@ -731,10 +387,10 @@ static int open_all(Coordinator *coordinator, const char *prefix) {
         coordinator->gate = gate_new(coordinator->event, coordinator->config->takeover_delay,
                                      &gate_events, coordinator);
         coordinator->digests = digest_memory_new(coordinator->event, coordinator->node->state_dir);
-        coordinator->tree = tree_new(coordinator->node, on_tree_done, coordinator);
+        coordinator->tree = tree_new(coordinator->node, life_on_tree_done, coordinator);
         coordinator->claim_gate = new_gate(coordinator);
         coordinator->clock =
-            clock_watch_new(coordinator->node, coordinator->tree, clock_on_changed, coordinator);
+            clock_watch_new(coordinator->node, coordinator->tree, life_on_skew, coordinator);
         open_members(coordinator);
         r = open_jobs(coordinator, prefix);
         if (r < 0)

@@ -6,10 +6,8 @@
  * level-triggered: a ScheduledJob asks "what is to be done now?" (decision.h) after every event
  * that may change the answer, and asking once too often does no harm.
  *
- * Life of a session: CONNECTED or ATTACHED → units that must not run any more are gone → the tree
- * is checked → the node is registered → runs that a process before us left are found again →
- * `ready`. At SESSION_EVENT_STOP every run is stopped, those included that are not found yet; at
- * SESSION_EVENT_LOST they are killed, and everything learnt from ZooKeeper is forgotten.
+ * coordinator.c makes the parts and puts them together (parts.h), life.c says what follows from
+ * what in the life of a session, ending.c how it all ends.
  */
 // clang-format off
 /*
@@ -33,45 +31,7 @@
 // clang-format on
 #pragma once
 
-#include <glib.h>
-#include <stdbool.h>
-#include <systemd/sd-event.h>
-
-#include "daemon-config.h"
-#include "jobset.h"
-#include "node.h"
-#include "session.h"
-#include "unit.h"
-
-typedef struct ClaimGate ClaimGate;
-typedef struct ClockWatch ClockWatch;
-typedef struct CommandLocks CommandLocks;
-typedef struct Coordinator Coordinator;
-typedef struct DigestMemory DigestMemory;
-typedef struct EndedUnits EndedUnits;
-typedef struct Ending Ending;
-typedef struct Fitness Fitness;
-typedef struct Gate Gate;
-typedef struct Housekeeping Housekeeping;
-typedef struct Inventory Inventory;
-typedef struct JobParts JobParts;
-typedef struct JobTable JobTable;
-typedef struct LedgerCache LedgerCache;
-typedef struct LeftQueues LeftQueues;
-typedef struct Leftovers Leftovers;
-typedef struct Members Members;
-typedef struct Orphans Orphans;
-typedef struct Pruner Pruner;
-typedef struct Ranks Ranks;
-typedef struct Recovery Recovery;
-typedef struct Registration Registration;
-typedef struct Reload Reload;
-typedef struct Requests Requests;
-typedef struct RunPlaces RunPlaces;
-typedef struct Runs Runs;
-typedef struct Settler Settler;
-typedef struct Tree Tree;
-typedef struct Withdrawals Withdrawals;
+#include "parts.h"
 
 typedef struct CoordinatorOptions {
         const char *config_path;
@@ -79,49 +39,6 @@ typedef struct CoordinatorOptions {
         const char *runtime_dir; /* /run/jobkeeper */
         const char *state_dir;   /* /var/lib/jobkeeper */
 } CoordinatorOptions;
-
-struct Coordinator {
-        sd_event *event;
-        char *config_path;
-        Node *node; /* what the parts below know of us */
-        DaemonConfig *config;
-
-        JobSet *jobset;
-        JobTable *jobs;
-        JobParts *job_parts;  /* what each job uses */
-        Inventory *inventory; /* of the jobs in our files */
-        Reload *reload;       /* of those files */
-        LedgerCache *ledgers;
-        Runs *runs;        /* claimed by us and not settled yet */
-        RunPlaces *places; /* of max-runs */
-        Gate *gate;        /* what keeps us from beginning anything, for the others */
-        DigestMemory *digests;
-        Fitness *fitness;
-
-        Session *session;
-        UnitManager *units;
-        Tree *tree;
-        ClockWatch *clock;
-        ClaimGate *claim_gate;
-        Registration *registration;
-        Members *members;
-        Ranks *ranks;
-        Recovery *recovery;
-        EndedUnits *ended_units;
-        LeftQueues *left_queues;
-        Leftovers *leftovers;
-        Orphans *orphans;
-        Pruner *pruner;
-        Settler *settler; /* what every settle needs */
-        Housekeeping *housekeeping;
-        Requests *requests;
-        CommandLocks *command_locks;
-        Ending *ending;
-
-        Withdrawals *withdrawals; /* of jobs that left our files */
-
-        bool attached; /* the session is the one of the process before us */
-};
 
 /* Reads the configuration and the jobs, connects to everything. Return: 0, -EBADMSG when the
  * configuration is wrong (logged), or negative errno. */

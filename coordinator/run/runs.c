@@ -134,6 +134,19 @@ bool runs_are_starting(const Runs *runs) {
         return false;
 }
 
+bool runs_have_lost(const Runs *runs) {
+        GHashTableIter iterator;
+        gpointer value;
+
+        g_hash_table_iter_init(&iterator, runs->runs);
+        while (g_hash_table_iter_next(&iterator, NULL, &value)) {
+                const Run *run = value;
+                if (run->session_lost && run->phase < RUN_PHASE_SETTLING)
+                        return true;
+        }
+        return false;
+}
+
 void runs_claim_begins(Runs *runs, const char *key) {
         g_hash_table_add(runs->claiming, g_strdup(key));
 }

@@ -33,6 +33,8 @@ void runs_stop_all(Runs *runs, const char *why);
 bool runs_has_unit(const Runs *runs, const char *unit);
 /* Return: whether a start is on its way. */
 bool runs_are_starting(const Runs *runs);
+/* Return: whether one whose session was lost has not ended yet. */
+bool runs_have_lost(const Runs *runs);
 
 /* A claim is on its way, or answered. */
 void runs_claim_begins(Runs *runs, const char *key);

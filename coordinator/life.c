@@ -1,0 +1,301 @@
+/* See life.h. */
+#include "life.h"
+
+#include <systemd/sd-daemon.h>
+
+#include "claim-gate.h"
+#include "clock-watch.h"
+#include "command-locks.h"
+#include "ending.h"
+#include "gate.h"
+#include "housekeeping.h"
+#include "inventory.h"
+#include "job-table.h"
+#include "left-queues.h"
+#include "leftovers.h"
+#include "log.h"
+#include "message-id.h"
+#include "orphans.h"
+#include "prune.h"
+#include "requests.h"
+#include "run-places.h"
+#include "runs.h"
+#include "tree.h"
+#include "withdrawal.h"
+
+static void life_phase(Coordinator *coordinator, SessionPhaseEvent event);
+
+void life_on_tree_done(void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        if (node_is_ready(coordinator->node)) /* read again after a short break */
+                return;
+        registration_start(coordinator->registration);
+        members_start(coordinator->members);
+}
+
+void life_on_self_registered(void *userdata) {
+        members_self_registered(((Coordinator *)userdata)->members);
+}
+
+static void life_on_registered(void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        recovery_start(coordinator->recovery, coordinator->attached);
+}
+
+/* A run whose record cannot be read while its unit runs keeps all that was left. */
+static void life_sweep_queues(Coordinator *coordinator) {
+        if (node_is_ready(coordinator->node) && !leftovers_left(coordinator->leftovers) &&
+            !recovery_doubts(coordinator->recovery, NULL))
+                left_queues_delete(coordinator->left_queues);
+}
+
+static void life_begin(Coordinator *coordinator) {
+        const LogAbout about = {.message_id = MESSAGE_SESSION_CONNECTED};
+        g_autofree char *summary = NULL;
+        Zk *zk = session_zk(coordinator->session);
+
+        log_info(&about,
+                 "connected to ZooKeeper at %s as node \"%s\", session 0x%" G_GINT64_MODIFIER "x",
+                 zk ? zk_server(zk) : "?", coordinator->config->node_name,
+                 session_id(coordinator->session));
+        summary = jobset_summary(coordinator->jobset);
+        (void)sd_notifyf(0, "STATUS=Connected to ZooKeeper, %s", summary);
+        left_queues_begin(coordinator->left_queues, coordinator->attached);
+        leftovers_end(coordinator->leftovers, LEFTOVERS_UNCLAIMED, false,
+                      "ZooKeeper has no open run of this name");
+        if (node_is_ending(coordinator->node)) {
+                runs_for_all(coordinator->runs, run_session_ready);
+                ending_stop_found_runs(coordinator->ending);
+                return;
+        }
+        command_locks_session_ready(coordinator->command_locks);
+        orphans_start(coordinator->orphans);
+        housekeeping_start(coordinator->housekeeping);
+        requests_start(coordinator->requests);
+        runs_for_all(coordinator->runs, run_session_ready);
+        job_table_sweep(coordinator->jobs, JOB_SWEEP_BEGIN);
+        inventory_withdraw_removed(coordinator->inventory);
+}
+
+static void life_on_members_changed(GHashTable *jobs, void *userdata) {
+        Coordinator *coordinator = userdata;
+        GHashTableIter iterator;
+        gpointer name;
+
+        if (!node_is_ready(coordinator->node))
+                return;
+        if (!jobs) {
+                orphans_members_changed(coordinator->orphans);
+                job_table_sweep(coordinator->jobs, JOB_SWEEP_RANK);
+                return;
+        }
+        g_hash_table_iter_init(&iterator, jobs);
+        while (g_hash_table_iter_next(&iterator, &name, NULL))
+                job_table_sweep_one(coordinator->jobs, name, JOB_SWEEP_BEGIN);
+}
+
+static void life_on_member_left(const char *node, void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        if (node_is_ready(coordinator->node))
+                orphans_node_left(coordinator->orphans, node);
+}
+
+static void life_on_undoubted(void *userdata) {
+        life_sweep_queues(userdata);
+}
+
+void life_on_leftovers_changed(void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        if (!leftovers_busy(coordinator->leftovers))
+                life_phase(coordinator, SESSION_PHASE_LEFTOVERS_GONE);
+        life_sweep_queues(coordinator);
+        if (node_is_ending(coordinator->node))
+                ending_look(coordinator->ending);
+        else if (node_is_ready(coordinator->node))
+                job_table_sweep(coordinator->jobs, JOB_SWEEP_BEGIN);
+}
+
+static void life_connected(Coordinator *coordinator, bool attached) {
+        coordinator->attached = attached;
+        command_locks_session_begins(coordinator->command_locks, attached);
+        life_phase(coordinator, leftovers_busy(coordinator->leftovers)
+                                    ? SESSION_PHASE_CONNECTED_BESIDE_LEFTOVERS
+                                    : SESSION_PHASE_CONNECTED);
+}
+
+static void life_forget(Coordinator *coordinator) {
+        const LogAbout about = {.message_id = MESSAGE_SESSION_LOST};
+
+        log_warning(
+            &about,
+            "the ZooKeeper session is lost, and all locks with it; connecting with a new session");
+        (void)sd_notify(0, "STATUS=Not connected to ZooKeeper");
+        coordinator->attached = false;
+        claim_gate_reset(coordinator->claim_gate);
+        registration_set_skewed(coordinator->registration, false);
+        registration_set_busy(coordinator->registration, MEMBER_FREE);
+        gate_reset(coordinator->gate);
+        clock_watch_reset(coordinator->clock);
+        withdrawals_reset(coordinator->withdrawals);
+        left_queues_reset(coordinator->left_queues);
+        job_table_for_all(coordinator->jobs, scheduled_job_reset);
+        runs_for_all(coordinator->runs, run_session_lost);
+        leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, true,
+                      "the ZooKeeper session was lost");
+        command_locks_session_lost(coordinator->command_locks);
+        requests_reset(coordinator->requests);
+        orphans_reset(coordinator->orphans);
+        pruner_reset(coordinator->pruner);
+        housekeeping_reset(coordinator->housekeeping);
+        recovery_reset(coordinator->recovery);
+        members_reset(coordinator->members);
+        registration_reset(coordinator->registration);
+        tree_reset(coordinator->tree);
+        ending_look(coordinator->ending);
+}
+
+/* Some answers may have been lost while nobody answered. */
+static void life_ask_again(Coordinator *coordinator) {
+        if (!tree_is_done(coordinator->tree)) {
+                tree_start(coordinator->tree);
+                return;
+        }
+        tree_refresh_control(coordinator->tree);
+        registration_resume(coordinator->registration);
+        members_resume(coordinator->members);
+}
+
+static void life_continue(Coordinator *coordinator) {
+        life_ask_again(coordinator);
+        command_locks_session_ready(coordinator->command_locks);
+        requests_start(coordinator->requests);
+        orphans_start(coordinator->orphans);
+        runs_for_all(coordinator->runs, run_session_ready);
+        job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
+}
+
+static void life_phase(Coordinator *coordinator, SessionPhaseEvent event) {
+        SessionPhaseStep step = session_phase_step(coordinator->node->session_phase, event);
+
+        coordinator->node->session_phase = step.phase;
+        switch (step.action) {
+        case SESSION_PHASE_NOTHING:
+                return;
+        case SESSION_PHASE_WAIT:
+                (void)sd_notify(0, "STATUS=Stopping runs left by the previous daemon process");
+                return;
+        case SESSION_PHASE_PREPARE:
+                tree_start(coordinator->tree);
+                return;
+        case SESSION_PHASE_ASK_AGAIN:
+                life_ask_again(coordinator);
+                return;
+        case SESSION_PHASE_BEGIN:
+                life_begin(coordinator);
+                return;
+        case SESSION_PHASE_CONTINUE:
+                life_continue(coordinator);
+                return;
+        case SESSION_PHASE_FORGET:
+                life_forget(coordinator);
+                return;
+        case SESSION_PHASE_IMPOSSIBLE:
+                g_error("session phase %u, event %u: impossible", (unsigned)step.phase,
+                        (unsigned)event);
+        }
+}
+
+static void life_on_recovered(void *userdata) {
+        life_phase(userdata, SESSION_PHASE_RECOVERED);
+}
+
+static void life_stop(Coordinator *coordinator) {
+        const LogAbout about = {.message_id = MESSAGE_STOPPING_RUNS};
+        const char *why =
+            "ZooKeeper did not answer, and the locks could have expired before the run ended";
+
+        if (runs_count(coordinator->runs) > 0)
+                log_warning(
+                    &about,
+                    "no reply from ZooKeeper: stopping all runs (%u) before their locks can expire",
+                    runs_count(coordinator->runs));
+        runs_stop_all(coordinator->runs, why);
+        leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, false, why);
+        command_locks_session_stop(coordinator->command_locks);
+}
+
+static void life_faulty(Coordinator *coordinator) {
+        const LogAbout about = {.message_id = MESSAGE_ZOOKEEPER_UNREACHABLE};
+
+        log_warning(&about, "%s; no jobs are run until this is resolved, retrying",
+                    session_fault(coordinator->session));
+        (void)sd_notifyf(0, "STATUS=Not connected to ZooKeeper: %s",
+                         session_fault(coordinator->session));
+}
+
+void life_on_session(Session *session, SessionEvent event, void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        switch (event) {
+        case SESSION_EVENT_CONNECTED:
+                life_connected(coordinator, false);
+                return;
+        case SESSION_EVENT_ATTACHED:
+                life_connected(coordinator, true);
+                return;
+        case SESSION_EVENT_SUSPENDED:
+                log_warning(&(LogAbout){.message_id = MESSAGE_SESSION_SUSPENDED},
+                            "the connection to ZooKeeper was lost, reconnecting");
+                return;
+        case SESSION_EVENT_RESUMED:
+                log_info(&(LogAbout){.message_id = MESSAGE_SESSION_CONNECTED},
+                         "reconnected to ZooKeeper, the session continues");
+                life_phase(coordinator, SESSION_PHASE_RESUMED);
+                return;
+        case SESSION_EVENT_STOP:
+                life_stop(coordinator);
+                return;
+        case SESSION_EVENT_LOST:
+                life_phase(coordinator, SESSION_PHASE_LOST);
+                return;
+        case SESSION_EVENT_FAULT:
+                life_faulty(coordinator);
+                return;
+        case SESSION_EVENT_CLOSED:
+                ending_session_closed(coordinator->ending);
+                return;
+        }
+}
+
+/* ---- beside the session ---- */
+
+void life_on_skew(bool skewed, void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        registration_set_skewed(coordinator->registration, skewed);
+        registration_publish(coordinator->registration);
+        job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
+}
+
+void life_on_settled(const char *job, void *userdata) {
+        Coordinator *coordinator = userdata;
+        ScheduledJob *scheduled = job_table_find(coordinator->jobs, job);
+
+        if (node_is_ending(coordinator->node))
+                ending_look(coordinator->ending);
+        else if (scheduled)
+                scheduled_job_consider(scheduled);
+        run_places_give(coordinator->places);
+}
+
+const MembersEvents life_members_events = {
+    .registered = life_on_registered,
+    .changed = life_on_members_changed,
+    .left = life_on_member_left,
+};
+
+const RecoveryEvents life_recovery_events = {life_on_recovered, life_on_undoubted};
