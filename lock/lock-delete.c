@@ -62,9 +62,49 @@ typedef struct Removal {
 static void removal_step(Removal *removal);
 static void removal_delete(Removal *removal);
 
+/* All of a session's, kept with it: who asks whether something is still to be deleted. */
+#define REMOVALS "lock-removals"
+
+static void removals_destroy(gpointer removals) {
+        g_hash_table_unref(removals);
+}
+
+static void removals_add(Removal *removal) {
+        GData **data = session_data(removal->session);
+        GHashTable *removals = g_datalist_get_data(data, REMOVALS);
+
+        if (!removals) {
+                removals = g_hash_table_new(NULL, NULL);
+                g_datalist_set_data_full(data, REMOVALS, removals, removals_destroy);
+        }
+        g_hash_table_add(removals, removal);
+}
+
+static void removals_remove(Removal *removal) {
+        GHashTable *removals = g_datalist_get_data(session_data(removal->session), REMOVALS);
+
+        if (removals)
+                g_hash_table_remove(removals, removal);
+}
+
+bool lock_is_deleting(Session *session, const char *directory) {
+        GHashTable *removals = g_datalist_get_data(session_data(session), REMOVALS);
+        GHashTableIter iterator;
+        gpointer removal;
+
+        if (!removals)
+                return false;
+        g_hash_table_iter_init(&iterator, removals);
+        while (g_hash_table_iter_next(&iterator, &removal, NULL))
+                if (strcmp(((const Removal *)removal)->directory, directory) == 0)
+                        return true;
+        return false;
+}
+
 static Removal *removal_free(Removal *removal) {
         if (!removal)
                 return NULL;
+        removals_remove(removal);
         removal->listener = session_unlisten(removal->listener);
         removal->retry = sd_event_source_disable_unref(removal->retry);
         removal->call = zk_call_free(removal->call);
@@ -139,14 +179,18 @@ static void removal_on_session_event(Session *session, SessionEvent event, void 
         }
 }
 
-static Removal *removal_new(Session *session) {
+/* Takes the directory. */
+static Removal *removal_new(Session *session, char *directory) {
+        g_autofree char *owned = directory;
         Removal *removal = NULL;
 
         if (!session_zk(session))
                 return NULL;
         removal = g_new0(Removal, 1);
         removal->session = session;
+        removal->directory = g_steal_pointer(&owned);
         removal->served = -1;
+        removals_add(removal);
         if (session_listen(session, removal_on_session_event, removal, &removal->listener) < 0)
                 return removal_free(removal);
         return removal;
@@ -238,7 +282,7 @@ static bool removal_wants(const Removal *removal, const char *name, const char *
 }
 
 static void removal_begin(Session *session, const char *path, RemovalCheck check) {
-        Removal *removal = removal_new(session);
+        Removal *removal = removal_new(session, g_path_get_dirname(path));
 
         if (!removal)
                 return;
@@ -349,12 +393,11 @@ static void removal_step(Removal *removal) {
 }
 
 void contender_delete(Session *session, const Departure *departure) {
-        Removal *removal = removal_new(session);
+        Removal *removal = removal_new(session, g_path_get_dirname(departure->path));
 
         if (!removal)
                 return;
         removal->path = g_strdup(departure->path);
-        removal->directory = g_path_get_dirname(departure->path);
         removal->served = departure->served;
         removal->empty_directory = departure->empty_directory;
         removal_step(removal);
@@ -365,12 +408,11 @@ void contender_delete_if_ours(Session *session, const char *path) {
 }
 
 void single_delete(Session *session, const char *directory, const char *uuid, int64_t czxid) {
-        Removal *removal = removal_new(session);
+        Removal *removal = removal_new(session, g_strdup(directory));
 
         if (!removal)
                 return;
         removal->path = g_strconcat(directory, "/" SINGLE_NODE_NAME, NULL);
-        removal->directory = g_strdup(directory);
         removal->uuid = g_strdup(uuid);
         removal->czxid = czxid;
         removal->check = CHECK_SINGLE;
@@ -378,11 +420,10 @@ void single_delete(Session *session, const char *directory, const char *uuid, in
 }
 
 void contender_search_and_delete(Session *session, const char *directory, const char *uuid) {
-        Removal *removal = removal_new(session);
+        Removal *removal = removal_new(session, g_strdup(directory));
 
         if (!removal)
                 return;
-        removal->directory = g_strdup(directory);
         removal->uuid = g_strdup(uuid);
         removal_step(removal);
 }
@@ -391,11 +432,10 @@ int lock_sweep(Session *session, const char *const *directories, const char *con
         if (!session_zk(session))
                 return -ENOTCONN;
         for (size_t i = 0; directories[i]; i++) {
-                Removal *removal = removal_new(session);
+                Removal *removal = removal_new(session, g_strdup(directories[i]));
 
                 if (!removal)
                         return -ENOMEM;
-                removal->directory = g_strdup(directories[i]);
                 removal->keep = g_strdupv((char **)keep);
                 removal_step(removal);
         }

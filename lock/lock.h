@@ -155,3 +155,7 @@ int lock_change_slots(Session *session, const char *directory, unsigned slots, Z
  * paths): what a process before us left behind while it waited. `keep` are absolute paths to leave
  * alone. Asynchronous, nothing is reported. */
 int lock_sweep(Session *session, const char *const *directories, const char *const *keep);
+
+/* Return: whether contenders of this session in the directory are still to be deleted: who ends
+ * before that leaves them behind, where the session lives on. */
+bool lock_is_deleting(Session *session, const char *directory);

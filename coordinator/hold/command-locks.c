@@ -2,12 +2,15 @@
  */
 #include "command-locks.h"
 
+#include "lock.h"
+
 struct CommandLocks {
         CommandLockSetting setting; /* of every lock */
         const CommandLocksEvents *events;
         void *userdata;
         GHashTable *locks; /* id → CommandLock */
         GPtrArray *swept;  /* directories where a process before us queued */
+        GPtrArray *left;   /* directories where contenders that we have given up may still stand */
         char *path;        /* of the file */
 };
 
@@ -21,22 +24,37 @@ static void command_locks_for_all(CommandLocks *locks, void (*func)(CommandLock 
 
 /* ---- what is remembered ---- */
 
+static void directories_add(GPtrArray *all, char *const *directories) {
+        for (char *const *directory = directories; directory && *directory; directory++)
+                if (!g_ptr_array_find_with_equal_func(all, *directory, g_str_equal, NULL))
+                        g_ptr_array_add(all, g_strdup(*directory));
+}
+
+/* Without a session nothing is known of what is deleted: it is kept for who comes next. */
+static void command_locks_forget_left(CommandLocks *locks) {
+        Session *session = locks->setting.node->session;
+
+        if (!session_zk(session))
+                return;
+        for (guint i = locks->left->len; i > 0; i--)
+                if (!lock_is_deleting(session, locks->left->pdata[i - 1]))
+                        g_ptr_array_remove_index_fast(locks->left, i - 1);
+}
+
+/* A process that is killed before it could sweep, or before what it gives up is deleted, leaves
+ * that to the next. */
 bool command_locks_remember(CommandLocks *locks) {
-        g_autoptr(GPtrArray) records = g_ptr_array_new();
+        g_autoptr(GPtrArray) records = g_ptr_array_new(), sweep = g_ptr_array_new();
         GHashTableIter iterator;
         gpointer lock;
 
         g_hash_table_iter_init(&iterator, locks->locks);
         while (g_hash_table_iter_next(&iterator, NULL, &lock))
                 g_ptr_array_add(records, (void *)command_lock_record(lock));
-        /* A process that is killed before it could sweep leaves that to the next. */
-        return lock_memory_save(locks->path, records, locks->swept);
-}
-
-static void command_locks_add_swept(CommandLocks *locks, char *const *directories) {
-        for (char *const *directory = directories; directory && *directory; directory++)
-                if (!g_ptr_array_find_with_equal_func(locks->swept, *directory, g_str_equal, NULL))
-                        g_ptr_array_add(locks->swept, g_strdup(*directory));
+        command_locks_forget_left(locks);
+        g_ptr_array_extend(sweep, locks->swept, NULL, NULL);
+        g_ptr_array_extend(sweep, locks->left, NULL, NULL);
+        return lock_memory_save(locks->path, records, sweep);
 }
 
 static void command_locks_insert(CommandLocks *locks, CommandLock *lock) {
@@ -47,12 +65,12 @@ static void command_locks_recall(CommandLocks *locks) {
         g_auto(GStrv) swept = NULL;
         g_autoptr(GPtrArray) records = lock_memory_load(locks->path, &swept);
 
-        command_locks_add_swept(locks, swept);
+        directories_add(locks->swept, swept);
         /* All of them before one of them ends, which writes the file again. */
         for (guint i = 0; i < records->len; i++) {
                 const LockRecord *record = records->pdata[i];
 
-                command_locks_add_swept(locks, record->directories);
+                directories_add(locks->swept, record->directories);
                 if (record->paths && *record->paths && !command_locks_find(locks, record->id))
                         command_locks_insert(locks, command_lock_recall(&locks->setting, record));
         }
@@ -68,6 +86,7 @@ static bool command_locks_on_remember(void *userdata) {
 static void command_locks_on_over(CommandLock *lock, void *userdata) {
         CommandLocks *locks = userdata;
 
+        directories_add(locks->left, command_lock_record(lock)->directories);
         g_hash_table_remove(locks->locks, command_lock_record(lock)->id);
         (void)command_locks_remember(locks);
         locks->events->over(locks->userdata);
@@ -100,6 +119,7 @@ CommandLocks *command_locks_new(const Node *node, UnitManager *units,
         locks->locks =
             g_hash_table_new_full(g_str_hash, g_str_equal, NULL, command_locks_destroy_lock);
         locks->swept = g_ptr_array_new_with_free_func(g_free);
+        locks->left = g_ptr_array_new_with_free_func(g_free);
         locks->path = g_build_filename(node->runtime_dir, LOCK_MEMORY_FILE, NULL);
         command_locks_recall(locks);
         return locks;
@@ -110,6 +130,7 @@ CommandLocks *command_locks_free(CommandLocks *locks) {
                 return NULL;
         g_hash_table_unref(locks->locks);
         g_ptr_array_unref(locks->swept);
+        g_ptr_array_unref(locks->left);
         g_free(locks->path);
         g_free(locks);
         return NULL;
@@ -137,8 +158,10 @@ CommandLock *command_locks_add(CommandLocks *locks, CommandRequest *request) {
 /* ---- the session ---- */
 
 void command_locks_session_begins(CommandLocks *locks, bool attached) {
-        if (!attached)
-                g_ptr_array_set_size(locks->swept, 0); /* what stood there is going, too */
+        if (!attached) { /* what stood there is going, too */
+                g_ptr_array_set_size(locks->swept, 0);
+                g_ptr_array_set_size(locks->left, 0);
+        }
         command_locks_for_all(locks, attached ? command_lock_session_is_the_same
                                               : command_lock_session_is_another);
 }

@@ -217,6 +217,72 @@ Test(command_locks, what_a_daemon_that_was_killed_waited_for_is_swept) {
         cr_expect_str_eq(first_in_queue("db"), holder);
 }
 
+/* ---- what was given back, but is not gone yet ---- */
+
+static ServerWay keep_deletions(const ZkCall *call) {
+        return call->request == REQUEST_DELETE || call_has(call, ZK_OP_DELETE, "/locks/")
+                   ? SERVER_KEEP
+                   : SERVER_ANSWER;
+}
+
+/* Nobody but the next process could delete it: its session lives on. */
+Test(command_locks, what_was_about_to_be_deleted_is_swept_by_the_next_daemon) {
+        begin();
+        (void)caller_hold(second, "other");
+        (void)hold(DB);
+        server.way = keep_deletions;
+        (void)expect_answer(caller_ask(first, "ReleaseLock", "s", id));
+        (void)caller_hold(first, "another");
+        expect_queue("db", 1);
+        server.way = NULL;
+        crash_and_restart();
+        expect_queue("db", 0);
+        expect_queue("other", 1);
+        expect_queue("another", 1);
+}
+
+static bool is_suspended(void) {
+        return session_state(coordinator->session) == SESSION_SUSPENDED;
+}
+
+static ServerWay keep_all(const ZkCall *call);
+
+Test(command_locks, who_waits_while_no_server_answers_is_swept_after_a_restart) {
+        begin();
+        (void)caller_hold(first, "other");
+        server_create("/jobkeeper/locks/db", "", 0);
+        server_create("/jobkeeper/locks/db/_c_1-__WRIT__0000000001", "", 0x77);
+        (void)caller_acquire(second, DB);
+        expect_queue("db", 2);
+        port_tell(ports->pdata[0], ZK_STATE_SUSPENDED);
+        await(is_suspended, "no server answers");
+        server.way = keep_all;
+        terminate(SYSTEMD_JOB_RESTART);
+        await(has_left, "the session is left");
+        close_daemon();
+        server.way = NULL;
+        open_daemon_again();
+        expect_queue("db", 1);
+        cr_expect_str_eq(first_in_queue("db"), "/jobkeeper/locks/db/_c_1-__WRIT__0000000001");
+        expect_queue("other", 1);
+}
+
+/* The file does not grow with every lock that there ever was. */
+Test(command_locks, what_is_gone_is_forgotten) {
+        g_autofree char *text = NULL;
+
+        begin();
+        (void)expect_answer(caller_ask(first, "ReleaseLock", "s", caller_hold(first, "db")));
+        expect_queue("db", 0);
+        serve_for(50 * USEC_PER_MSEC);
+        (void)caller_hold(first, "other");
+        text = remembered();
+        cr_expect_not_null(strstr(text, "/jobkeeper/locks/other"), "%s", text);
+        cr_expect_null(strstr(text, "/jobkeeper/locks/db"), "%s", text);
+}
+
+/* ---- who comes back ---- */
+
 static ServerWay keep_all(const ZkCall *call) {
         (void)call;
         return SERVER_KEEP;
