@@ -272,8 +272,7 @@ static void registration_on_published(const ZkReply *reply, void *userdata) {
                 if (registration->unpublished) /* it changed again meanwhile */
                         registration_publish(registration);
         } else if (reply->code == ZK_NO_NODE) { /* somebody deleted it: we are not dead */
-                registration->registered = false;
-                registration_register(registration);
+                registration_missing(registration);
         } else {
                 g_clear_pointer(&registration->written, g_free);
                 registration_retry_later(registration);

@@ -2,6 +2,7 @@
  * (daemon-fixture.h). */
 #include "clock-watch.h"
 #include "daemon-fixture.h"
+#include "journal.h"
 #include "members.h"
 
 #define PATH "/jobkeeper/nodes/n1"
@@ -78,6 +79,217 @@ Test(registration, what_the_session_lost_in_this_process_left_is_replaced) {
         port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
         await(is_ready, "ready");
         cr_expect_neq(server_node(PATH)->stat.ephemeral_owner, before);
+}
+
+/* ---- somebody else's name ---- */
+
+#define OTHER "{\"machine\":\"0123\",\"boot\":\"b\",\"version\":\"0\"}"
+
+static void begin_beside(const char *data) {
+        server_create("/jobkeeper", "", 0);
+        server_create("/jobkeeper/nodes", "", 0);
+        server_create(PATH, data, STRANGER);
+        write_job("    every: 1h\n    exec: [/bin/true]\n");
+        open_daemon();
+}
+
+Test(registration, another_machines_name_is_not_taken) {
+        begin_beside(OTHER);
+        await(is_refused, "it is refused");
+        cr_expect_str_eq(registration_fault(coordinator->registration),
+                         "another machine (machine id 0123) is registered as node \"n1\"; this "
+                         "node starts no runs until one of the two has another node.name");
+        serve_for(3 * USEC_PER_SEC);
+        cr_expect_str_eq(server_data(PATH), OTHER);
+        cr_expect_eq(server_node(PATH)->stat.ephemeral_owner, STRANGER);
+        cr_expect_eq(journal_count(MESSAGE_NODE_NAME_TAKEN), 1U, "said once, however often tried");
+        cr_expect_not(is_ready());
+        server_remove(PATH);
+        await(is_ready, "ready");
+        cr_expect_str_empty(registration_fault(coordinator->registration));
+}
+
+Test(registration, what_cannot_be_read_is_not_replaced) {
+        begin_beside("][");
+        await(is_refused, "it is refused");
+        cr_expect_not_null(strstr(registration_fault(coordinator->registration),
+                                  "another machine (machine id unreadable) is registered"));
+        cr_expect_str_eq(server_data(PATH), "][");
+}
+
+/* ---- answers that are lost ---- */
+
+static Request lost_request;
+static ServerWay lost_way;
+static unsigned n_lost, n_creates;
+
+/* The first request of a kind that goes to our node. */
+static ServerWay lose_one(const ZkCall *call) {
+        bool is_ours =
+            g_strcmp0(call->path, PATH) == 0 && call->request != REQUEST_MULTI && !call->watch;
+
+        n_creates += is_ours && call->request == REQUEST_CREATE;
+        return is_ours && call->request == lost_request && n_lost++ == 0 ? lost_way : SERVER_ANSWER;
+}
+
+static void one_is_lost(Request request, ServerWay way) {
+        lost_request = request;
+        lost_way = way;
+        server.way = lose_one;
+}
+
+static void expect_registered(void) {
+        await(is_ready, "ready");
+        cr_expect_eq(server_node(PATH)->stat.ephemeral_owner, last_session);
+        cr_expect_str_empty(registration_fault(coordinator->registration));
+        cr_expect_geq(n_lost, 1U);
+}
+
+Test(registration, what_was_made_although_the_answer_was_lost_is_ours) {
+        one_is_lost(REQUEST_CREATE, SERVER_LOSE_ANSWER);
+        begin();
+        expect_registered();
+        cr_expect_eq(journal_count(MESSAGE_NODE_NAME_TAKEN), 0U);
+        cr_expect_eq(journal_count(MESSAGE_NODE_STILL_REGISTERED), 0U);
+}
+
+Test(registration, what_was_not_made_is_made_again) {
+        one_is_lost(REQUEST_CREATE, SERVER_LOSE);
+        begin();
+        expect_registered();
+        cr_expect_eq(n_creates, 2U);
+}
+
+Test(registration, who_stands_in_the_way_is_read_again_when_the_answer_is_lost) {
+        one_is_lost(REQUEST_GET, SERVER_LOSE);
+        begin_beside(OTHER);
+        await(is_refused, "it is refused");
+        cr_expect_eq(n_lost, 2U);
+        cr_expect_eq(server_node(PATH)->stat.ephemeral_owner, STRANGER);
+}
+
+Test(registration, what_we_left_is_deleted_again_when_the_answer_is_lost) {
+        begin();
+        one_is_lost(REQUEST_DELETE, SERVER_LOSE);
+        restart_beside(last_session);
+        expect_registered();
+        cr_expect_eq(n_lost, 2U);
+}
+
+static ServerWay goes_before_it_is_read(const ZkCall *call) {
+        if (call->request == REQUEST_GET && g_str_equal(call->path, PATH))
+                server_remove(PATH);
+        return lose_one(call);
+}
+
+Test(registration, who_goes_while_we_look_is_not_waited_for) {
+        server.way = goes_before_it_is_read;
+        lost_request = REQUEST_ACL;
+        begin_beside(OTHER);
+        serve_for(USEC_PER_SEC / 2);
+        cr_expect(registration_is_done(coordinator->registration));
+        cr_expect_eq(n_creates, 2U);
+        cr_expect_eq(journal_count(MESSAGE_NODE_NAME_TAKEN), 0U);
+}
+
+static ServerWay nodes_are_deleted(const ZkCall *call) {
+        if (call->request == REQUEST_CREATE && g_str_equal(call->path, PATH) && n_lost++ == 0)
+                server_remove("/jobkeeper/nodes");
+        return SERVER_ANSWER;
+}
+
+Test(registration, where_it_stands_is_made_again) {
+        server.way = nodes_are_deleted;
+        begin();
+        expect_registered();
+}
+
+static void say_unfit(const char *why) {
+        registration_set_unfit(coordinator->registration, "b", why);
+        registration_publish(coordinator->registration);
+}
+
+static bool says_why(void) {
+        return strstr(server_data(PATH), "\"b\":\"why\"");
+}
+
+Test(registration, what_is_said_of_us_is_written_again_when_the_answer_is_lost) {
+        begin();
+        serve_for(USEC_PER_SEC / 5);
+        one_is_lost(REQUEST_SET, SERVER_LOSE);
+        say_unfit("why");
+        await(says_why, "it says so");
+        cr_expect_eq(n_lost, 2U);
+}
+
+static bool is_kept(void) {
+        return g_queue_get_length(&server.kept) == 1;
+}
+
+/* What changed while an answer was on its way is not lost with it. */
+Test(registration, what_changes_while_it_is_written_is_written_afterwards) {
+        begin();
+        serve_for(USEC_PER_SEC / 5);
+        one_is_lost(REQUEST_SET, SERVER_KEEP);
+        say_unfit("before");
+        await(is_kept, "it is being written");
+        say_unfit("why");
+        serve_for(2 * REGISTRATION_PUBLISH_PERIOD);
+        cr_expect_eq(n_lost, 1U);
+        server_release();
+        await(says_why, "it says so");
+}
+
+static bool is_there_again(void) {
+        return server_node(PATH) && registration_is_done(coordinator->registration);
+}
+
+/* Somebody deletes it: our watch tells, and so does the answer to what we were writing. */
+Test(registration, a_node_that_is_deleted_while_we_write_it_is_made_once) {
+        begin();
+        serve_for(USEC_PER_SEC / 5);
+        one_is_lost(REQUEST_SET, SERVER_KEEP);
+        say_unfit("why");
+        await(is_kept, "it is being written");
+        server_delete(PATH);
+        port_reply(g_queue_pop_head(&server.kept), (ZkReply){.code = ZK_NO_NODE});
+        await(is_there_again, "it is there again");
+        serve_for(USEC_PER_SEC / 10);
+        cr_expect_eq(n_creates, 1U);
+        cr_expect(says_why());
+}
+
+/* The watch is not set just then. */
+Test(registration, a_node_that_is_found_deleted_is_made_again) {
+        begin();
+        serve_for(USEC_PER_SEC / 5);
+        server_remove(PATH);
+        one_is_lost(REQUEST_ACL, SERVER_LOSE);
+        say_unfit("why");
+        await(is_there_again, "it is there again");
+        cr_expect_eq(n_creates, 1U);
+        await(says_why, "it says so");
+}
+
+/* The next session has a node of its own, whatever becomes of the last one's request. */
+Test(registration, what_a_lost_session_asked_counts_no_more) {
+        ZkCall *call = NULL;
+
+        one_is_lost(REQUEST_CREATE, SERVER_KEEP);
+        write_job("    every: 1h\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_kept, "it is being made");
+        call = g_queue_pop_head(&server.kept);
+        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
+        port_reply(call, (ZkReply){.code = ZK_OK});
+        cr_expect_not(registration_is_done(coordinator->registration));
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
+        expect_registered();
+        cr_expect_eq(n_creates, 2U);
+}
+
+Test(registration, there_may_be_none) {
+        cr_expect_null(registration_free(NULL));
 }
 
 /* ---- what it costs the others ---- */
