@@ -293,17 +293,12 @@ static void wait_on_record(Answer *answer, const char *name, const ZkReply *repl
 static void wait_look(Answer *answer) {
         g_autofree char *path =
             path_run(answer_view(answer)->node->config->root, answer->job, answer->run);
-        int r;
 
         g_ptr_array_set_size(answer->records, 0);
         g_ptr_array_set_size(answer->reads, 0);
         answer->pending = 0;
-        r = answer_get(answer, path, answer->run, wait_on_record);
-        if (r == -ENOTCONN)
+        if (answer_get(answer, path, answer->run, wait_on_record) < 0)
                 wait_look_later(answer); /* there will be a session again */
-        else if (r < 0)
-                answer_error(answer, BUS_ERROR_FAILED, "the run's record cannot be read: %s",
-                             g_strerror(-r));
 }
 
 int answer_wait_run(Answers *owner, sd_bus_message *message, sd_bus_error *error) {

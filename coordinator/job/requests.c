@@ -137,12 +137,11 @@ static void pending_take_turn_in(Pending *pending, usec_t delay);
 static void pending_expire_by_a_known_clock(Pending *pending) {
         ClockWatch *clock = pending->requests->parts.clock;
 
-        if (clock_watch_is_known(clock)) {
+        if (clock_watch_is_known(clock))
                 pending_expire(pending);
-                return;
-        }
-        clock_watch_measure(clock);
-        pending_take_turn_in(pending, RETRY_DELAY);
+        else
+                clock_watch_measure(clock);
+        pending_take_turn_in(pending, RETRY_DELAY); /* unless it is gone by then */
 }
 
 static uint32_t pending_rank(const Pending *pending) {
@@ -315,11 +314,11 @@ static void request_call_on_reply(const ZkReply *reply, void *userdata) {
         RequestCall *call = userdata;
 
         call->call = NULL;
-        /* Unknown: it may stand there, and then it is run; its id is chance, so it is nobody
-         * else's. Say so rather than "failed". */
-        call->func(reply->code == ZK_OK        ? 0
-                   : reply->code == ZK_UNKNOWN ? -ETIMEDOUT
-                                               : -EIO,
+        /* Lost, with the connection or with the session: it may stand there, and then it is run;
+         * its id is chance, so it is nobody else's. Say so rather than "failed". */
+        call->func(reply->code == ZK_OK                                    ? 0
+                   : reply->code == ZK_UNKNOWN || reply->code == ZK_CLOSED ? -ETIMEDOUT
+                                                                           : -EIO,
                    call->run, call->userdata);
 }
 

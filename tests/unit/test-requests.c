@@ -1,6 +1,7 @@
 /* Requests for a run, in a whole daemon (daemon-fixture.h): whom the record names as the one who
  * asked. */
 #include "daemon-fixture.h"
+#include "journal.h"
 #include "requests.h"
 #include "run-record.h"
 
@@ -82,4 +83,225 @@ Test(requests, whom_the_bus_named_is_named) {
         expect_who(written, "uid 1017");
         request_call_free(call);
         g_clear_pointer(&written, g_free);
+}
+
+/* ---- what is no request ---- */
+
+#define REQUESTS "/jobkeeper/requests"
+#define ID "1000000000-m0badcafe"
+#define REQUEST REQUESTS "/" ID
+
+static char *request_data(const char *job, int64_t in) {
+        return g_strdup_printf("{\"job\":\"%s\",\"not_after\":%" G_GINT64_FORMAT "}", job,
+                               (int64_t)(clock_realtime() / USEC_PER_SEC) + in);
+}
+
+static void request(const char *job, int64_t in) {
+        g_autofree char *data = request_data(job, in);
+
+        server_write(REQUEST, data);
+}
+
+static bool is_refused(void) {
+        return journal_count(MESSAGE_FOREIGN_DATA) > 0;
+}
+
+Test(requests, what_is_no_request_is_said_and_left_alone) {
+        static const char *const texts[] = {
+            "][",
+            "{}",
+            "{\"job\":\"a\"}",
+            "{\"job\":\"a\",\"not_after\":\"tomorrow\"}",
+            "{\"job\":\"a\",\"not_after\":0}",
+            "{\"job\":\"a\",\"not_after\":1e12}",
+            "{\"job\":\"../a\",\"not_after\":2000000000}",
+            "{\"job\":7,\"not_after\":2000000000}",
+        };
+
+        begin();
+        for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+                g_autofree char *path = g_strdup_printf(REQUESTS "/1000000000-m%zu", i);
+                server_write(path, texts[i]);
+        }
+        await(is_refused, "it is said");
+        serve_for(USEC_PER_SEC / 10);
+        cr_expect_eq(journal_count(MESSAGE_FOREIGN_DATA), (unsigned)G_N_ELEMENTS(texts));
+        cr_expect(journal_has("warning: " REQUESTS
+                              "/1000000000-m0: not a request of jobkeeper, ignored"));
+        cr_expect_eq(server_count(REQUESTS), (unsigned)G_N_ELEMENTS(texts));
+        cr_expect_eq(started->len, 0U);
+        request("a", 60);
+        await(has_started, "the next is one");
+}
+
+Test(requests, what_has_no_name_of_a_request_is_not_read) {
+        begin();
+        server_write(REQUESTS "/a b", "][");
+        request("a", 60);
+        await(has_started, "the next is one");
+        cr_expect_eq(journal_count(MESSAGE_FOREIGN_DATA), 0U);
+}
+
+/* ---- answers that are lost ---- */
+
+Test(requests, one_that_could_not_be_read_is_read_again) {
+        begin();
+        server.broken = REQUEST;
+        request("a", 60);
+        serve_for(USEC_PER_SEC / 5);
+        cr_expect_eq(started->len, 0U);
+        server.broken = NULL;
+        await(has_started, "it runs");
+        cr_expect_eq(server_count(REQUESTS), 0U);
+}
+
+Test(requests, a_list_that_could_not_be_read_is_read_again) {
+        begin();
+        server.broken = REQUESTS;
+        request("a", 60);
+        serve_for(USEC_PER_SEC / 5);
+        cr_expect_eq(started->len, 0U);
+        server.broken = NULL;
+        await(has_started, "it runs");
+        /* And watched again. */
+        service_exit(service_newest(), 0);
+        server_write(REQUESTS "/1000000000-m2", "][");
+        await(is_refused, "the next is seen");
+}
+
+static unsigned lists_of_requests;
+
+static ServerWay goes_before_it_is_read(const ZkCall *call) {
+        lists_of_requests += call->request == REQUEST_LIST && g_str_equal(call->path, REQUESTS);
+        if (call->request == REQUEST_GET && g_str_equal(call->path, REQUEST))
+                server_remove(REQUEST);
+        return SERVER_ANSWER;
+}
+
+Test(requests, one_that_another_took_meanwhile_is_nobodys) {
+        begin();
+        server.way = goes_before_it_is_read;
+        request("a", 60);
+        serve_for(USEC_PER_SEC * 3 / 2);
+        cr_expect_eq(started->len, 0U);
+        cr_expect_eq(lists_of_requests, 1U, "there is nothing to read again");
+        cr_expect_eq(journal_count(MESSAGE_FOREIGN_DATA), 0U);
+}
+
+/* ---- that nobody takes ---- */
+
+#define OVER JOB "/runs/" ID
+
+static bool is_over(void) {
+        return !server_node(REQUEST);
+}
+
+static void begin_elsewhere(void) {
+        write_job("    exec: [/bin/true]\n    nodes: {role: worker}\n");
+        open_daemon();
+        await(is_ready, "ready");
+}
+
+Test(requests, one_that_no_node_can_take_is_skipped_when_its_time_is_over) {
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+
+        begin_elsewhere();
+        request("a", -60);
+        serve_for(USEC_PER_SEC);
+        cr_expect_not(is_over(), "others have the time to refuse it");
+        await(is_over, "it is over");
+        cr_assert_eq(run_record_decode(server_data(OVER), strlen(server_data(OVER)), &record), 0);
+        cr_expect_eq(record->state, RUN_SKIPPED);
+        cr_expect_str_eq(record->why, "no node could start it in time");
+        cr_expect_str_eq(record->who, "unknown");
+        cr_expect_neq(record->ended, 0U);
+        cr_expect_eq(started->len, 0U);
+}
+
+static unsigned probes;
+
+static ServerWay count_probes(const ZkCall *call) {
+        probes += call->request == REQUEST_SET && g_str_equal(call->path, "/jobkeeper/open/n1");
+        return SERVER_ANSWER;
+}
+
+static bool is_probed(void) {
+        return probes > 0;
+}
+
+/* A clock that nobody compared says nothing about whether its time is over. */
+Test(requests, the_clock_is_compared_before_one_is_over) {
+        begin_elsewhere();
+        server.way = count_probes;
+        request("a", -60);
+        turn();
+        coordinator->node->skew.offset -= (int64_t)USEC_PER_HOUR;
+        await(is_probed, "the clock is compared");
+        cr_expect_not(is_over());
+        await(is_over, "it is over");
+        cr_expect_eq(probes, 1U);
+}
+
+static unsigned tries;
+
+/* What is written to say that it is over. */
+static ServerWay lose_first_expiry(const ZkCall *call) {
+        bool is_expiry = call_has(call, ZK_OP_DELETE, REQUEST) ||
+                         (call->request == REQUEST_DELETE && g_str_equal(call->path, REQUEST));
+
+        return is_expiry && tries++ < 2 ? SERVER_LOSE : SERVER_ANSWER;
+}
+
+Test(requests, one_is_over_also_when_that_could_not_be_written_at_first) {
+        begin_elsewhere();
+        server.way = lose_first_expiry;
+        request("a", -60);
+        await(is_over, "it is over");
+        cr_expect_not_null(server_node(OVER));
+        cr_expect_geq(tries, 3U);
+}
+
+/* ---- asking for one ---- */
+
+static int refusal;
+
+static void on_refused(int error, const char *run, void *userdata) {
+        (void)run;
+        (void)userdata;
+        refusal = error;
+}
+
+Test(requests, none_is_asked_for_without_a_session) {
+        RequestCall *call = NULL;
+
+        begin();
+        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
+        cr_expect_eq(requests_submit(coordinator->requests, "a", "uid 0", on_refused, NULL, &call),
+                     -ENOTCONN);
+        cr_expect_null(call);
+}
+
+static bool is_answered(void) {
+        return refusal;
+}
+
+static ServerWay refuse_requests(const ZkCall *call) {
+        server.refusal = ZK_NO_AUTH;
+        return call->request == REQUEST_CREATE && g_str_has_prefix(call->path, REQUESTS)
+                   ? SERVER_REFUSE
+                   : SERVER_ANSWER;
+}
+
+Test(requests, one_that_zookeeper_refuses_is_refused) {
+        RequestCall *call = NULL;
+
+        begin();
+        server.way = refuse_requests;
+        cr_assert_eq(requests_submit(coordinator->requests, "a", "uid 0", on_refused, NULL, &call),
+                     0);
+        await(is_answered, "an answer");
+        cr_expect_eq(refusal, -EIO);
+        cr_expect_eq(server_count(REQUESTS), 0U);
+        cr_expect_null(request_call_free(call));
+        cr_expect_null(request_call_free(NULL));
 }
