@@ -441,6 +441,29 @@ Test(members, we_come_back_where_our_node_is_not_listed) {
         end();
 }
 
+Test(members, we_come_back_where_our_node_was_not_listed_to_begin_with) {
+        begin();
+        server_remove(SELF);
+        members_start(members);
+        await(is_done, "we are there again");
+        end();
+}
+
+static bool is_made_again(void) {
+        return server_node(NODES);
+}
+
+/* Nobody was told of it but by the list. */
+Test(members, where_members_stand_is_made_again) {
+        begin();
+        server_remove(SELF);
+        server_remove(NODES);
+        server_fire_parent(SELF);
+        await(is_made_again, "it is there again");
+        await(is_done, "and so are we");
+        end();
+}
+
 Test(members, there_may_be_none) {
         cr_expect_null(members_free(NULL));
 }
