@@ -8,6 +8,9 @@
 
 #define RECONNECT_DELAY (2 * USEC_PER_SEC)
 
+/* What RequestName answers (the D-Bus specification); otherwise it is somebody else's. */
+enum { NAME_IS_OURS = 1, NAME_WAS_OURS = 4 };
+
 struct BusDoor {
         BusDoorOptions options;
         sd_event *event;
@@ -51,19 +54,31 @@ static int door_on_disconnected(sd_bus_message *message, void *userdata, sd_bus_
         return 0;
 }
 
-/* A package's installation may start us before the bus has read our policy: what is refused now may
- * be granted in a moment. */
+/* Return: why the name is not ours, or NULL. Borrowed. */
+static const char *door_refusal(sd_bus_message *answer) {
+        uint32_t code = 0;
+
+        if (sd_bus_message_is_method_error(answer, NULL))
+                return sd_bus_message_get_error(answer)->message;
+        if (sd_bus_message_read(answer, "u", &code) >= 0 &&
+            (code == NAME_IS_OURS || code == NAME_WAS_OURS))
+                return NULL;
+        return "another process has it";
+}
+
+/* A package's installation may start us before the bus has read our policy, and the process before
+ * us may still have the name: what is refused now may be granted in a moment. */
 static int door_on_name(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         BusDoor *door = userdata;
-        bool refused = sd_bus_message_is_method_error(message, NULL);
+        const char *refusal = door_refusal(message);
 
-        if (refused) {
+        if (refusal) {
                 if (!door->complained)
                         log_warning(NULL, "cannot acquire the bus name %s: %s, retrying",
-                                    door->options.name, sd_bus_message_get_error(message)->message);
+                                    door->options.name, refusal);
                 door_reconnect_later(door);
         }
-        door->complained = refused;
+        door->complained = refusal;
         door->options.settled(door->options.userdata);
         return 0;
 }

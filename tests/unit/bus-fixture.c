@@ -14,7 +14,7 @@ static pid_t bus_pid;
 static const char bus_config[] =
     "<busconfig><type>custom</type><listen>unix:path=%s/bus</listen><auth>EXTERNAL</auth>"
     "<policy context='default'><allow send_destination='*' eavesdrop='true'/>"
-    "<allow eavesdrop='true'/><allow own='*'/></policy></busconfig>";
+    "<allow eavesdrop='true'/><allow own='*'/>%s%s%s</policy></busconfig>";
 
 static bool bus_is_there(void) {
         return sd_bus_open_system(&bus) >= 0;
@@ -44,12 +44,23 @@ void bus_end(void) {
         tree_delete(root, "bus");
 }
 
+void bus_forbid(const char *name) {
+        g_autofree char *config = g_strdup_printf(bus_config, root, name ? "<deny own='" : "",
+                                                  name ? name : "", name ? "'/>" : "");
+
+        tree_write(root, "bus.conf", config);
+        if (bus)
+                cr_assert_geq(sd_bus_call_method(bus, "org.freedesktop.DBus",
+                                                 "/org/freedesktop/DBus", "org.freedesktop.DBus",
+                                                 "ReloadConfig", NULL, NULL, NULL),
+                              0);
+}
+
 void setup_bus(void) {
-        g_autofree char *config = NULL, *address = NULL;
+        g_autofree char *address = NULL;
 
         setup();
-        config = g_strdup_printf(bus_config, root);
-        tree_write(root, "bus.conf", config);
+        bus_forbid(NULL);
         address = g_strdup_printf("unix:path=%s/bus", root);
         g_setenv("DBUS_SYSTEM_BUS_ADDRESS", address, TRUE);
         bus_begin();
