@@ -27,6 +27,7 @@ void bus_begin(void) {
         bus_pid = fork();
         if (bus_pid == 0) {
                 (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+                g_unsetenv("NOTIFY_SOCKET"); /* which is the daemon's */
                 (void)execlp("dbus-daemon", "dbus-daemon", "--nofork", "--nopidfile", option,
                              (char *)NULL);
                 _exit(127);

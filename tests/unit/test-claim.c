@@ -240,6 +240,25 @@ Test(claim, nothing_is_sent_before_the_node_is_ready) {
         end();
 }
 
+#define OPEN_NODE ROOT "/open/n1"
+
+static bool is_made_again(void) {
+        return server_node(OPEN_NODE);
+}
+
+Test(claim, what_a_claim_needs_is_made_again) {
+        begin();
+        server_remove(OPEN_NODE);
+        cr_assert_eq(send(NULL, NULL), 0);
+        expect_outcome(CLAIM_STALE);
+        expect_nothing_written();
+        await(is_made_again, "it is there again");
+        claim = claim_free(claim);
+        cr_assert_eq(send(NULL, NULL), 0);
+        expect_won();
+        end();
+}
+
 /* ---- answers that are lost ---- */
 
 static ServerWay lose_claims(const ZkCall *call) {
