@@ -65,7 +65,7 @@ void command_caller_forget(CommandCaller *caller) {
 }
 
 bool command_caller_is(const CommandCaller *caller, const char *sender) {
-        return g_strcmp0(caller->name, sender) == 0;
+        return caller->name && g_strcmp0(caller->name, sender) == 0;
 }
 
 bool command_caller_is_on(const CommandCaller *caller, const sd_bus *bus) {

@@ -8,13 +8,13 @@
 static Caller *first, *second;
 
 /* Deadlines so short that one can wait for them: without a heartbeat runs and commands are stopped
- * after 1.5 s, and the locks are given up after 3 s. */
+ * after 2.4 s, and the locks are given up after 4.9 s. */
 static void setup_callers(void) {
         setup_bus();
         tree_write(root, "jobkeeper.yaml",
                    "node: {name: n1}\ntakeover-delay: 100ms\nheartbeat: 100ms\n"
-                   "fence-budget: 1500ms\nkill-slack: 500ms\n"
-                   "zookeeper: {session-timeout: 4s, tick-time: 100ms, sync-limit: 1}\n");
+                   "fence-budget: 2500ms\nkill-slack: 500ms\n"
+                   "zookeeper: {session-timeout: 6s, tick-time: 100ms, sync-limit: 1}\n");
         write_job("    every: 1h\n    exec: [/bin/true]\n");
         open_daemon_on_bus();
         first = caller_new();
