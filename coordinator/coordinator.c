@@ -4,7 +4,6 @@
 
 #include <errno.h>
 
-#include "claim-gate.h"
 #include "clock-watch.h"
 #include "command-locks.h"
 #include "connect.h"
@@ -29,144 +28,100 @@
 #include "recovery.h"
 #include "reload.h"
 #include "requests.h"
-#include "run-places.h"
 #include "runs.h"
 #include "scheduled-job.h"
 #include "settle.h"
 #include "tree.h"
 #include "withdrawal.h"
 
-/* ---- who may ---- */
+/* ---- this node among the others ---- */
 
 static const char *gate_held_back(void *userdata) {
-        return leftovers_busy(((const Coordinator *)userdata)->leftovers);
+        return leftovers_busy(((const Coordinator *)userdata)->left.leftovers);
+}
+
+static bool gate_is_cleaning(void *userdata) {
+        const Coordinator *coordinator = userdata;
+
+        return leftovers_left(coordinator->left.leftovers) || runs_have_lost(coordinator->runs);
+}
+
+static unsigned gate_on_runs(void *userdata) {
+        return runs_count(((const Coordinator *)userdata)->runs);
 }
 
 static void gate_on_open(void *userdata) {
         job_table_sweep(((Coordinator *)userdata)->jobs, JOB_SWEEP_CONSIDER);
 }
 
-static ClaimGate *new_gate(Coordinator *coordinator) {
-        static const ClaimGateEvents events = {gate_held_back, gate_on_open};
-
-        return claim_gate_new(coordinator->node, &events, coordinator);
-}
-
-/* ---- whether anything may begin ---- */
-
-/* Once told that we are full, we are so until a place is free: that nobody stands in line any more
- * is because others were told. */
-static MemberBusy busy_look(MemberBusy told, void *userdata) {
-        const Coordinator *coordinator = userdata;
-
-        if (node_is_ending(coordinator->node))
-                return MEMBER_STOPPING;
-        if (leftovers_left(coordinator->leftovers) || runs_have_lost(coordinator->runs))
-                return MEMBER_ENDING;
-        if (run_places_is_full(coordinator->places) &&
-            (told == MEMBER_FULL || run_places_in_line(coordinator->places) > 0))
-                return MEMBER_FULL;
-        return MEMBER_FREE;
-}
-
-static void busy_tell(MemberBusy busy, void *userdata) {
-        Coordinator *coordinator = userdata;
-
-        registration_set_busy(coordinator->registration, busy);
-        registration_publish(coordinator->registration);
-}
-
-static unsigned places_on_runs(void *userdata) {
-        return runs_count(((const Coordinator *)userdata)->runs);
-}
-
-static void places_on_given(const char *name, void *userdata) {
+static void gate_on_given(const char *name, void *userdata) {
         ScheduledJob *job = job_table_find(((Coordinator *)userdata)->jobs, name);
 
         if (job)
                 scheduled_job_hurry(job);
 }
 
-static const RunPlacesEvents places_events = {places_on_runs, places_on_given};
+static void gate_on_busy(MemberBusy busy, void *userdata) {
+        Coordinator *coordinator = userdata;
 
-/* ---- the beginning ---- */
+        registration_set_busy(coordinator->registration, busy);
+        registration_publish(coordinator->registration);
+}
 
-static int identify(Coordinator *coordinator) {
-        int r = node_identify(coordinator->node);
+static Gate *new_gate(Coordinator *coordinator) {
+        static const GateEvents events = {
+            .held_back = gate_held_back,
+            .is_cleaning = gate_is_cleaning,
+            .runs = gate_on_runs,
+            .open = gate_on_open,
+            .given = gate_on_given,
+            .tell = gate_on_busy,
+        };
 
+        return gate_new(coordinator->node, &events, coordinator);
+}
+
+static void fitness_on_verdicts(const char *const *jobs, void *userdata) {
+        inventory_judge(jobs, ((Coordinator *)userdata)->inventory);
+}
+
+static int open_cluster(Coordinator *coordinator) {
+        Node *node = coordinator->node;
+        int r;
+
+        r = fitness_new(node->event, fitness_on_verdicts, coordinator, &coordinator->fitness);
         if (r < 0)
-                log_error(NULL, "this machine has no usable machine id or boot id: %s",
-                          g_strerror(-r));
-        return r;
+                return r;
+        coordinator->tree = tree_new(node, life_on_tree_done, coordinator);
+        coordinator->clock = clock_watch_new(node, coordinator->tree, life_on_skew, coordinator);
+        coordinator->registration =
+            registration_new(node, coordinator->tree, life_on_self_registered, coordinator);
+        coordinator->members = members_new(node, coordinator->tree, coordinator->registration,
+                                           &life_members_events, coordinator);
+        coordinator->ranks =
+            ranks_new(coordinator->members, coordinator->registration, coordinator->fitness);
+        coordinator->gate = new_gate(coordinator);
+        return 0;
 }
 
-static int open_session(Coordinator *coordinator) {
-        int r = connect_session(coordinator->node, coordinator->config_path, life_on_session,
-                                coordinator, &coordinator->session);
-
-        /* Without a session to attach to, whatever runs here has locks that we cannot see to. */
-        if (r >= 0 && session_held_until(coordinator->session) == 0)
-                leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, false,
-                              "the session that holds its locks is no longer known");
-        return r;
-}
-
-/* ---- what the parts below ask for ---- */
-
-static Settler *new_settler(Coordinator *coordinator) {
-        Settler *settler = g_new(Settler, 1);
-
-        *settler = (Settler){.node = coordinator->node,
-                             .jobset = coordinator->jobset,
-                             .pruner = coordinator->pruner,
-                             .ledgers = coordinator->ledgers};
-        return settler;
-}
-
-static JobParts *new_job_parts(const Coordinator *coordinator) {
-        JobParts *parts = g_new(JobParts, 1);
-
-        *parts = (JobParts){.node = coordinator->node,
-                            .tree = coordinator->tree,
-                            .ledgers = coordinator->ledgers,
-                            .digests = coordinator->digests,
-                            .registration = coordinator->registration,
-                            .members = coordinator->members,
-                            .ranks = coordinator->ranks,
-                            .clock = coordinator->clock,
-                            .claim_gate = coordinator->claim_gate,
-                            .gate = coordinator->gate,
-                            .places = coordinator->places,
-                            .pruner = coordinator->pruner,
-                            .runs = coordinator->runs,
-                            .recovery = coordinator->recovery,
-                            .leftovers = coordinator->leftovers};
-        return parts;
-}
+/* ---- runs, and what others left ---- */
 
 static void housekeeping_measure_clock(void *userdata) {
         clock_watch_measure(((Coordinator *)userdata)->clock);
 }
 
-static void open_runs(Coordinator *coordinator) {
-        Node *node = coordinator->node;
-        LeftoversParts parts;
+static void open_store(Coordinator *coordinator) {
+        CoordinatorStore *store = &coordinator->store;
 
-        coordinator->ended_units = ended_units_new(node->runtime_dir);
-        coordinator->runs = runs_new(node, coordinator->units, coordinator->settler,
-                                     coordinator->ended_units, life_on_settled, coordinator);
-        coordinator->recovery = recovery_new(node, coordinator->units, coordinator->runs,
-                                             &life_recovery_events, coordinator);
-        parts = (LeftoversParts){.units = coordinator->units,
-                                 .jobset = coordinator->jobset,
-                                 .runs = coordinator->runs,
-                                 .recovery = coordinator->recovery,
-                                 .ended = coordinator->ended_units,
-                                 .event = coordinator->event,
-                                 .changed = life_on_leftovers_changed,
-                                 .userdata = coordinator};
-        coordinator->leftovers = leftovers_new(&parts);
-        coordinator->orphans = orphans_new(node, coordinator->members, coordinator->settler);
+        store->ledgers = ledger_cache_new();
+        store->pruner = pruner_new(coordinator->node, coordinator->jobset);
+        store->settler = (Settler){.node = coordinator->node,
+                                   .jobset = coordinator->jobset,
+                                   .pruner = store->pruner,
+                                   .ledgers = store->ledgers};
+        store->housekeeping =
+            housekeeping_new(coordinator->node, coordinator->members, coordinator->jobset,
+                             housekeeping_measure_clock, coordinator);
 }
 
 static void queues_on_jobs(GPtrArray *specs, void *userdata) {
@@ -205,6 +160,112 @@ static LeftQueues *new_left_queues(Coordinator *coordinator) {
         return left_queues_new(coordinator->node, &events, coordinator);
 }
 
+static void open_runs(Coordinator *coordinator) {
+        Node *node = coordinator->node;
+        LeftoversParts parts;
+
+        coordinator->left.ended_units = ended_units_new(node->runtime_dir);
+        coordinator->runs = runs_new(node, coordinator->units, &coordinator->store.settler,
+                                     coordinator->left.ended_units, life_on_settled, coordinator);
+        coordinator->left.recovery = recovery_new(node, coordinator->units, coordinator->runs,
+                                                  &life_recovery_events, coordinator);
+        parts = (LeftoversParts){.units = coordinator->units,
+                                 .jobset = coordinator->jobset,
+                                 .runs = coordinator->runs,
+                                 .recovery = coordinator->left.recovery,
+                                 .ended = coordinator->left.ended_units,
+                                 .event = coordinator->node->event,
+                                 .changed = life_on_leftovers_changed,
+                                 .userdata = coordinator};
+        coordinator->left.leftovers = leftovers_new(&parts);
+        coordinator->left.queues = new_left_queues(coordinator);
+        coordinator->left.orphans =
+            orphans_new(node, coordinator->members, &coordinator->store.settler);
+}
+
+/* ---- the jobs of our files ---- */
+
+static void inventory_on_added(const JobSpec *spec, void *userdata) {
+        job_table_add(((Coordinator *)userdata)->jobs, spec);
+}
+
+static void inventory_on_replaced(const JobSpec *spec, void *userdata) {
+        job_table_replace(((Coordinator *)userdata)->jobs, spec);
+}
+
+static void inventory_on_removed(const char *job, void *userdata) {
+        job_table_remove(((Coordinator *)userdata)->jobs, job);
+}
+
+static void inventory_on_judged(const char *job, void *userdata) {
+        job_table_sweep_one(((Coordinator *)userdata)->jobs, job, JOB_SWEEP_BEGIN);
+}
+
+/* A claim of a job that was removed may be on its way. */
+static void reload_on_done(void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        if (node_is_ready(coordinator->node))
+                recovery_check(coordinator->left.recovery);
+}
+
+static Inventory *new_inventory(Coordinator *coordinator) {
+        static const InventoryEvents events = {
+            .added = inventory_on_added,
+            .replaced = inventory_on_replaced,
+            .removed = inventory_on_removed,
+            .judged = inventory_on_judged,
+        };
+        const InventoryParts parts = {
+            .node = coordinator->node,
+            .jobset = coordinator->jobset,
+            .fitness = coordinator->fitness,
+            .registration = coordinator->registration,
+            .ranks = coordinator->ranks,
+            .digests = coordinator->digests,
+            .withdrawals = coordinator->withdrawals,
+        };
+
+        return inventory_new(&parts, &events, coordinator);
+}
+
+static int open_table(Coordinator *coordinator) {
+        const JobParts parts = {
+            .node = coordinator->node,
+            .tree = coordinator->tree,
+            .ledgers = coordinator->store.ledgers,
+            .digests = coordinator->digests,
+            .registration = coordinator->registration,
+            .members = coordinator->members,
+            .ranks = coordinator->ranks,
+            .clock = coordinator->clock,
+            .gate = coordinator->gate,
+            .pruner = coordinator->store.pruner,
+            .runs = coordinator->runs,
+            .recovery = coordinator->left.recovery,
+            .leftovers = coordinator->left.leftovers,
+        };
+
+        return job_table_new(&parts, &coordinator->jobs);
+}
+
+static int open_jobs(Coordinator *coordinator, const CoordinatorOptions *options) {
+        Node *node = coordinator->node;
+        ReloadParts parts = {.node = node,
+                             .jobset = coordinator->jobset,
+                             .config_path = options->config_path,
+                             .prefix = options->prefix};
+        int r;
+
+        coordinator->digests = digest_memory_new(node->event, node->state_dir);
+        coordinator->withdrawals = withdrawals_new(node, coordinator->digests, coordinator->clock);
+        coordinator->inventory = parts.inventory = new_inventory(coordinator);
+        r = open_table(coordinator);
+        return r < 0 ? r : reload_new(&parts, reload_on_done, coordinator, &coordinator->reload);
+}
+
+/* ---- what people ask for ---- */
+
 static uint32_t requests_on_rank(const char *name, void *userdata) {
         const Coordinator *coordinator = userdata;
         ScheduledJob *job = job_table_find(coordinator->jobs, name);
@@ -235,102 +296,11 @@ static Requests *new_requests(Coordinator *coordinator) {
             .node = coordinator->node,
             .members = coordinator->members,
             .clock = coordinator->clock,
-            .gate = coordinator->claim_gate,
+            .gate = coordinator->gate,
         };
 
         return requests_new(&parts, &events, coordinator);
 }
-
-static void open_members(Coordinator *coordinator) {
-        coordinator->registration = registration_new(coordinator->node, coordinator->tree,
-                                                     life_on_self_registered, coordinator);
-        coordinator->members =
-            members_new(coordinator->node, coordinator->tree, coordinator->registration,
-                        &life_members_events, coordinator);
-}
-
-/* ---- the jobs of our files ---- */
-
-static void inventory_on_added(const JobSpec *spec, void *userdata) {
-        Coordinator *coordinator = userdata;
-
-        job_table_add(coordinator->jobs, scheduled_job_new(coordinator->job_parts, spec));
-        job_table_sweep_one(coordinator->jobs, spec->name, JOB_SWEEP_BEGIN);
-}
-
-static void inventory_on_replaced(const JobSpec *spec, void *userdata) {
-        Coordinator *coordinator = userdata;
-        ScheduledJob *job = job_table_find(coordinator->jobs, spec->name);
-        bool equal = job_spec_equal(scheduled_job_spec(job), spec);
-
-        scheduled_job_replace(job, spec);
-        if (!equal)
-                job_table_sweep_one(coordinator->jobs, spec->name, JOB_SWEEP_BEGIN);
-}
-
-static void inventory_on_removed(const char *job, void *userdata) {
-        job_table_remove(((Coordinator *)userdata)->jobs, job);
-}
-
-static void inventory_on_judged(const char *job, void *userdata) {
-        job_table_sweep_one(((Coordinator *)userdata)->jobs, job, JOB_SWEEP_BEGIN);
-}
-
-static void fitness_on_verdicts(const char *const *jobs, void *userdata) {
-        inventory_judge(jobs, ((Coordinator *)userdata)->inventory);
-}
-
-/* A claim of a job that was removed may be on its way. */
-static void reload_on_done(void *userdata) {
-        Coordinator *coordinator = userdata;
-
-        if (node_is_ready(coordinator->node))
-                recovery_check(coordinator->recovery);
-}
-
-static Inventory *new_inventory(Coordinator *coordinator) {
-        static const InventoryEvents events = {
-            .added = inventory_on_added,
-            .replaced = inventory_on_replaced,
-            .removed = inventory_on_removed,
-            .judged = inventory_on_judged,
-        };
-        const InventoryParts parts = {
-            .node = coordinator->node,
-            .jobset = coordinator->jobset,
-            .fitness = coordinator->fitness,
-            .registration = coordinator->registration,
-            .ranks = coordinator->ranks,
-            .digests = coordinator->digests,
-            .withdrawals = coordinator->withdrawals,
-        };
-
-        return inventory_new(&parts, &events, coordinator);
-}
-
-static int open_jobs(Coordinator *coordinator, const char *prefix) {
-        ReloadParts parts = {.node = coordinator->node,
-                             .jobset = coordinator->jobset,
-                             .config_path = coordinator->config_path,
-                             .prefix = prefix};
-        int r;
-
-        r = fitness_new(coordinator->event, fitness_on_verdicts, coordinator,
-                        &coordinator->fitness);
-        if (r < 0)
-                return r;
-        coordinator->ranks =
-            ranks_new(coordinator->members, coordinator->registration, coordinator->fitness);
-        r = job_table_new(coordinator->node, coordinator->ranks, &coordinator->jobs);
-        if (r < 0)
-                return r;
-        coordinator->withdrawals =
-            withdrawals_new(coordinator->node, coordinator->digests, coordinator->clock);
-        coordinator->inventory = parts.inventory = new_inventory(coordinator);
-        return reload_new(&parts, reload_on_done, coordinator, &coordinator->reload);
-}
-
-static const GateEvents gate_events = {busy_look, busy_tell};
 
 static void locks_on_over(void *userdata) {
         ending_look(((Coordinator *)userdata)->ending);
@@ -363,55 +333,123 @@ static Ending *new_ending(Coordinator *coordinator) {
             .units = coordinator->units,
             .gate = coordinator->gate,
             .runs = coordinator->runs,
-            .leftovers = coordinator->leftovers,
+            .leftovers = coordinator->left.leftovers,
             .locks = coordinator->command_locks,
         };
 
         return ending_new(&parts, &events, coordinator);
 }
 
-static int open_all(Coordinator *coordinator, const char *prefix) {
+/* ---- the whole ---- */
+
+static int open_node(Coordinator *coordinator, const CoordinatorOptions *options) {
+        Node *node = coordinator->node;
         int r;
 
-        if ((r = reload_read_config(coordinator->config_path, &coordinator->config)) < 0 ||
-            (r = identify(coordinator)) < 0)
+        r = reload_read_config(options->config_path, &coordinator->config);
+        if (r < 0)
                 return r;
-        coordinator->node->config = coordinator->config;
-        if (g_mkdir_with_parents(coordinator->node->runtime_dir, 0755) < 0 ||
-            g_mkdir_with_parents(coordinator->node->state_dir, 0755) < 0)
+        node->config = coordinator->config;
+        r = node_identify(node);
+        if (r < 0) {
+                log_error(NULL, "this machine has no usable machine id or boot id: %s",
+                          g_strerror(-r));
+                return r;
+        }
+        if (g_mkdir_with_parents(node->runtime_dir, 0755) < 0 ||
+            g_mkdir_with_parents(node->state_dir, 0755) < 0)
                 return -errno;
-        r = unit_manager_new(coordinator->event, &coordinator->units);
+        return unit_manager_new(node->event, &coordinator->units);
+}
+
+/* Without a session to attach to, whatever runs here has locks that we cannot see to. */
+static int open_session(Coordinator *coordinator, const char *config_path) {
+        int r = connect_session(coordinator->node, config_path, life_on_session, coordinator,
+                                &coordinator->session);
+
         if (r < 0)
                 return r;
-        coordinator->places = run_places_new(coordinator->node, &places_events, coordinator);
-        coordinator->gate = gate_new(coordinator->event, coordinator->config->takeover_delay,
-                                     &gate_events, coordinator);
-        coordinator->digests = digest_memory_new(coordinator->event, coordinator->node->state_dir);
-        coordinator->tree = tree_new(coordinator->node, life_on_tree_done, coordinator);
-        coordinator->claim_gate = new_gate(coordinator);
-        coordinator->clock =
-            clock_watch_new(coordinator->node, coordinator->tree, life_on_skew, coordinator);
-        open_members(coordinator);
-        r = open_jobs(coordinator, prefix);
-        if (r < 0)
-                return r;
-        coordinator->pruner = pruner_new(coordinator->node, coordinator->jobset);
-        coordinator->settler = new_settler(coordinator);
-        open_runs(coordinator);
-        coordinator->job_parts = new_job_parts(coordinator);
-        coordinator->housekeeping =
-            housekeeping_new(coordinator->node, coordinator->members, coordinator->jobset,
-                             housekeeping_measure_clock, coordinator);
-        coordinator->requests = new_requests(coordinator);
-        coordinator->left_queues = new_left_queues(coordinator);
-        if ((r = reload_begin(coordinator->reload)) < 0 || (r = open_session(coordinator)) < 0)
-                return r;
+        if (session_held_until(coordinator->session) == 0)
+                leftovers_end(coordinator->left.leftovers, LEFTOVERS_ALL, false,
+                              "the session that holds its locks is no longer known");
         coordinator->command_locks = command_locks_new(coordinator->node, coordinator->units,
                                                        &command_locks_events, coordinator);
         coordinator->ending = new_ending(coordinator);
-        if (session_held_until(coordinator->session) == 0) /* as for runs, in open_session() */
+        if (session_held_until(coordinator->session) == 0)
                 command_locks_session_begins(coordinator->command_locks, false);
         return 0;
+}
+
+static int open_all(Coordinator *coordinator, const CoordinatorOptions *options) {
+        int r;
+
+        if ((r = open_node(coordinator, options)) < 0 || (r = open_cluster(coordinator)) < 0)
+                return r;
+        open_store(coordinator);
+        open_runs(coordinator);
+        r = open_jobs(coordinator, options);
+        if (r < 0)
+                return r;
+        coordinator->requests = new_requests(coordinator);
+        r = reload_begin(coordinator->reload);
+        return r < 0 ? r : open_session(coordinator, options->config_path);
+}
+
+int coordinator_new(sd_event *event, const CoordinatorOptions *options,
+                    Coordinator **ret_coordinator) {
+        _cleanup_(coordinator_freep) Coordinator *coordinator = g_new0(Coordinator, 1);
+        g_autofree char *summary = NULL;
+        int r;
+
+        coordinator->node = node_new(event, options->runtime_dir, options->state_dir);
+        coordinator->jobset = jobset_new();
+        r = open_all(coordinator, options);
+        if (r < 0)
+                return r;
+        summary = jobset_summary(coordinator->jobset);
+        log_info(&(LogAbout){.message_id = MESSAGE_STARTED},
+                 "jobkeeperd " JOBKEEPER_VERSION " on node \"%s\": %s",
+                 coordinator->config->node_name, summary);
+        *ret_coordinator = g_steal_pointer(&coordinator);
+        return 0;
+}
+
+Coordinator *coordinator_free(Coordinator *coordinator) {
+        if (!coordinator)
+                return NULL;
+        command_locks_free(coordinator->command_locks);
+        reload_free(coordinator->reload);
+        left_queues_free(coordinator->left.queues);
+        /* What one gives back nobody else takes. */
+        coordinator->node->process_phase = PROCESS_PHASE_CLOSING;
+        job_table_free(coordinator->jobs);
+        inventory_free(coordinator->inventory);
+        withdrawals_free(coordinator->withdrawals);
+        gate_free(coordinator->gate);
+        runs_free(coordinator->runs);
+        requests_free(coordinator->requests);
+        orphans_free(coordinator->left.orphans);
+        ledger_cache_free(coordinator->store.ledgers);
+        pruner_free(coordinator->store.pruner);
+        housekeeping_free(coordinator->store.housekeeping);
+        leftovers_free(coordinator->left.leftovers);
+        recovery_free(coordinator->left.recovery);
+        ended_units_free(coordinator->left.ended_units);
+        members_free(coordinator->members);
+        registration_free(coordinator->registration);
+        tree_free(coordinator->tree);
+        session_free(coordinator->session);
+        ending_free(coordinator->ending);
+        unit_manager_free(coordinator->units);
+        clock_watch_free(coordinator->clock);
+        digest_memory_free(coordinator->digests);
+        ranks_free(coordinator->ranks);
+        fitness_free(coordinator->fitness);
+        jobset_free(coordinator->jobset);
+        daemon_config_free(coordinator->config);
+        node_free(coordinator->node);
+        g_free(coordinator);
+        return NULL;
 }
 
 void coordinator_reload(Coordinator *coordinator) {
@@ -428,70 +466,4 @@ void coordinator_stop(Coordinator *coordinator) {
 
 bool coordinator_is_reloading(const Coordinator *coordinator) {
         return reload_is_busy(coordinator->reload);
-}
-
-int coordinator_new(sd_event *event, const CoordinatorOptions *options,
-                    Coordinator **ret_coordinator) {
-        _cleanup_(coordinator_freep) Coordinator *coordinator = g_new0(Coordinator, 1);
-        g_autofree char *summary = NULL;
-        int r;
-
-        coordinator->event = sd_event_ref(event);
-        coordinator->config_path = g_strdup(options->config_path);
-        coordinator->node = node_new(event, options->runtime_dir, options->state_dir);
-        coordinator->jobset = jobset_new();
-        coordinator->ledgers = ledger_cache_new();
-        r = open_all(coordinator, options->prefix);
-        if (r < 0)
-                return r;
-        summary = jobset_summary(coordinator->jobset);
-        log_info(&(LogAbout){.message_id = MESSAGE_STARTED},
-                 "jobkeeperd " JOBKEEPER_VERSION " on node \"%s\": %s",
-                 coordinator->config->node_name, summary);
-        *ret_coordinator = g_steal_pointer(&coordinator);
-        return 0;
-}
-
-Coordinator *coordinator_free(Coordinator *coordinator) {
-        if (!coordinator)
-                return NULL;
-        command_locks_free(coordinator->command_locks);
-        reload_free(coordinator->reload);
-        left_queues_free(coordinator->left_queues);
-        /* What one gives back nobody else takes. */
-        coordinator->node->process_phase = PROCESS_PHASE_CLOSING;
-        job_table_free(coordinator->jobs);
-        inventory_free(coordinator->inventory);
-        withdrawals_free(coordinator->withdrawals);
-        run_places_free(coordinator->places);
-        gate_free(coordinator->gate);
-        runs_free(coordinator->runs);
-        requests_free(coordinator->requests);
-        orphans_free(coordinator->orphans);
-        g_free(coordinator->settler);
-        g_free(coordinator->job_parts);
-        ledger_cache_free(coordinator->ledgers);
-        pruner_free(coordinator->pruner);
-        housekeeping_free(coordinator->housekeeping);
-        leftovers_free(coordinator->leftovers);
-        recovery_free(coordinator->recovery);
-        ended_units_free(coordinator->ended_units);
-        members_free(coordinator->members);
-        registration_free(coordinator->registration);
-        tree_free(coordinator->tree);
-        session_free(coordinator->session);
-        ending_free(coordinator->ending);
-        unit_manager_free(coordinator->units);
-        claim_gate_free(coordinator->claim_gate);
-        clock_watch_free(coordinator->clock);
-        digest_memory_free(coordinator->digests);
-        ranks_free(coordinator->ranks);
-        fitness_free(coordinator->fitness);
-        jobset_free(coordinator->jobset);
-        daemon_config_free(coordinator->config);
-        g_free(coordinator->config_path);
-        node_free(coordinator->node);
-        sd_event_unref(coordinator->event);
-        g_free(coordinator);
-        return NULL;
 }

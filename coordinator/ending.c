@@ -147,7 +147,7 @@ void ending_stop(Ending *ending) {
         ending_phase(ending, PROCESS_PHASE_STOP);
         log_info(&about, "stopping: runs (%u) are stopped first", runs_count(parts->runs));
         (void)sd_notify(0, "STOPPING=1\nSTATUS=Ending runs");
-        gate_is_shut(parts->gate);
+        gate_refused(parts->gate);
         runs_stop_all(parts->runs, "the daemon was stopped");
         leftovers_end(parts->leftovers, LEFTOVERS_ALL, false, "the daemon was stopped");
         ending_await_claims(ending);

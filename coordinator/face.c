@@ -19,8 +19,8 @@ static const char *face_fault(const void *userdata) {
 
         if (*tree_fault(coordinator->tree))
                 return tree_fault(coordinator->tree);
-        if (leftovers_busy(coordinator->leftovers))
-                return leftovers_busy(coordinator->leftovers);
+        if (leftovers_busy(coordinator->left.leftovers))
+                return leftovers_busy(coordinator->left.leftovers);
         return registration_fault(coordinator->registration);
 }
 

@@ -3,7 +3,6 @@
 
 #include <systemd/sd-daemon.h>
 
-#include "claim-gate.h"
 #include "clock-watch.h"
 #include "command-locks.h"
 #include "ending.h"
@@ -18,7 +17,6 @@
 #include "orphans.h"
 #include "prune.h"
 #include "requests.h"
-#include "run-places.h"
 #include "runs.h"
 #include "tree.h"
 #include "withdrawal.h"
@@ -41,14 +39,14 @@ void life_on_self_registered(void *userdata) {
 static void life_on_registered(void *userdata) {
         Coordinator *coordinator = userdata;
 
-        recovery_start(coordinator->recovery, coordinator->attached);
+        recovery_start(coordinator->left.recovery, coordinator->node->attached);
 }
 
 /* A run whose record cannot be read while its unit runs keeps all that was left. */
 static void life_sweep_queues(Coordinator *coordinator) {
-        if (node_is_ready(coordinator->node) && !leftovers_left(coordinator->leftovers) &&
-            !recovery_doubts(coordinator->recovery, NULL))
-                left_queues_delete(coordinator->left_queues);
+        if (node_is_ready(coordinator->node) && !leftovers_left(coordinator->left.leftovers) &&
+            !recovery_doubts(coordinator->left.recovery, NULL))
+                left_queues_delete(coordinator->left.queues);
 }
 
 static void life_begin(Coordinator *coordinator) {
@@ -62,8 +60,8 @@ static void life_begin(Coordinator *coordinator) {
                  session_id(coordinator->session));
         summary = jobset_summary(coordinator->jobset);
         (void)sd_notifyf(0, "STATUS=Connected to ZooKeeper, %s", summary);
-        left_queues_begin(coordinator->left_queues, coordinator->attached);
-        leftovers_end(coordinator->leftovers, LEFTOVERS_UNCLAIMED, false,
+        left_queues_begin(coordinator->left.queues, coordinator->node->attached);
+        leftovers_end(coordinator->left.leftovers, LEFTOVERS_UNCLAIMED, false,
                       "ZooKeeper has no open run of this name");
         if (node_is_ending(coordinator->node)) {
                 runs_for_all(coordinator->runs, run_session_ready);
@@ -71,8 +69,8 @@ static void life_begin(Coordinator *coordinator) {
                 return;
         }
         command_locks_session_ready(coordinator->command_locks);
-        orphans_start(coordinator->orphans);
-        housekeeping_start(coordinator->housekeeping);
+        orphans_start(coordinator->left.orphans);
+        housekeeping_start(coordinator->store.housekeeping);
         requests_start(coordinator->requests);
         runs_for_all(coordinator->runs, run_session_ready);
         job_table_sweep(coordinator->jobs, JOB_SWEEP_BEGIN);
@@ -87,7 +85,7 @@ static void life_on_members_changed(GHashTable *jobs, void *userdata) {
         if (!node_is_ready(coordinator->node))
                 return;
         if (!jobs) {
-                orphans_members_changed(coordinator->orphans);
+                orphans_members_changed(coordinator->left.orphans);
                 job_table_sweep(coordinator->jobs, JOB_SWEEP_RANK);
                 return;
         }
@@ -100,7 +98,7 @@ static void life_on_member_left(const char *node, void *userdata) {
         Coordinator *coordinator = userdata;
 
         if (node_is_ready(coordinator->node))
-                orphans_node_left(coordinator->orphans, node);
+                orphans_node_left(coordinator->left.orphans, node);
 }
 
 static void life_on_undoubted(void *userdata) {
@@ -110,7 +108,7 @@ static void life_on_undoubted(void *userdata) {
 void life_on_leftovers_changed(void *userdata) {
         Coordinator *coordinator = userdata;
 
-        if (!leftovers_busy(coordinator->leftovers))
+        if (!leftovers_busy(coordinator->left.leftovers))
                 life_phase(coordinator, SESSION_PHASE_LEFTOVERS_GONE);
         life_sweep_queues(coordinator);
         if (node_is_ending(coordinator->node))
@@ -120,9 +118,9 @@ void life_on_leftovers_changed(void *userdata) {
 }
 
 static void life_connected(Coordinator *coordinator, bool attached) {
-        coordinator->attached = attached;
+        coordinator->node->attached = attached;
         command_locks_session_begins(coordinator->command_locks, attached);
-        life_phase(coordinator, leftovers_busy(coordinator->leftovers)
+        life_phase(coordinator, leftovers_busy(coordinator->left.leftovers)
                                     ? SESSION_PHASE_CONNECTED_BESIDE_LEFTOVERS
                                     : SESSION_PHASE_CONNECTED);
 }
@@ -134,24 +132,23 @@ static void life_forget(Coordinator *coordinator) {
             &about,
             "the ZooKeeper session is lost, and all locks with it; connecting with a new session");
         (void)sd_notify(0, "STATUS=Not connected to ZooKeeper");
-        coordinator->attached = false;
-        claim_gate_reset(coordinator->claim_gate);
+        coordinator->node->attached = false;
         registration_set_skewed(coordinator->registration, false);
         registration_set_busy(coordinator->registration, MEMBER_FREE);
         gate_reset(coordinator->gate);
         clock_watch_reset(coordinator->clock);
         withdrawals_reset(coordinator->withdrawals);
-        left_queues_reset(coordinator->left_queues);
+        left_queues_reset(coordinator->left.queues);
         job_table_for_all(coordinator->jobs, scheduled_job_reset);
         runs_for_all(coordinator->runs, run_session_lost);
-        leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, true,
+        leftovers_end(coordinator->left.leftovers, LEFTOVERS_ALL, true,
                       "the ZooKeeper session was lost");
         command_locks_session_lost(coordinator->command_locks);
         requests_reset(coordinator->requests);
-        orphans_reset(coordinator->orphans);
-        pruner_reset(coordinator->pruner);
-        housekeeping_reset(coordinator->housekeeping);
-        recovery_reset(coordinator->recovery);
+        orphans_reset(coordinator->left.orphans);
+        pruner_reset(coordinator->store.pruner);
+        housekeeping_reset(coordinator->store.housekeeping);
+        recovery_reset(coordinator->left.recovery);
         members_reset(coordinator->members);
         registration_reset(coordinator->registration);
         tree_reset(coordinator->tree);
@@ -173,7 +170,7 @@ static void life_continue(Coordinator *coordinator) {
         life_ask_again(coordinator);
         command_locks_session_ready(coordinator->command_locks);
         requests_start(coordinator->requests);
-        orphans_start(coordinator->orphans);
+        orphans_start(coordinator->left.orphans);
         runs_for_all(coordinator->runs, run_session_ready);
         job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
 }
@@ -224,7 +221,7 @@ static void life_stop(Coordinator *coordinator) {
                     "no reply from ZooKeeper: stopping all runs (%u) before their locks can expire",
                     runs_count(coordinator->runs));
         runs_stop_all(coordinator->runs, why);
-        leftovers_end(coordinator->leftovers, LEFTOVERS_ALL, false, why);
+        leftovers_end(coordinator->left.leftovers, LEFTOVERS_ALL, false, why);
         command_locks_session_stop(coordinator->command_locks);
 }
 
@@ -289,7 +286,7 @@ void life_on_settled(const char *job, void *userdata) {
                 ending_look(coordinator->ending);
         else if (scheduled)
                 scheduled_job_consider(scheduled);
-        run_places_give(coordinator->places);
+        gate_give_places(coordinator->gate);
 }
 
 const MembersEvents life_members_events = {

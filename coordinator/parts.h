@@ -10,9 +10,9 @@
 #include "jobset.h"
 #include "node.h"
 #include "session.h"
+#include "settle.h"
 #include "unit.h"
 
-typedef struct ClaimGate ClaimGate;
 typedef struct ClockWatch ClockWatch;
 typedef struct CommandLocks CommandLocks;
 typedef struct Coordinator Coordinator;
@@ -23,7 +23,6 @@ typedef struct Fitness Fitness;
 typedef struct Gate Gate;
 typedef struct Housekeeping Housekeeping;
 typedef struct Inventory Inventory;
-typedef struct JobParts JobParts;
 typedef struct JobTable JobTable;
 typedef struct LedgerCache LedgerCache;
 typedef struct LeftQueues LeftQueues;
@@ -36,51 +35,56 @@ typedef struct Recovery Recovery;
 typedef struct Registration Registration;
 typedef struct Reload Reload;
 typedef struct Requests Requests;
-typedef struct RunPlaces RunPlaces;
 typedef struct Runs Runs;
-typedef struct Settler Settler;
 typedef struct Tree Tree;
 typedef struct Withdrawals Withdrawals;
 
-struct Coordinator {
-        sd_event *event;
-        char *config_path;
-        Node *node; /* what the parts below know of us */
-        DaemonConfig *config;
-
-        JobSet *jobset;
-        JobTable *jobs;
-        JobParts *job_parts;  /* what each job uses */
-        Inventory *inventory; /* of the jobs in our files */
-        Reload *reload;       /* of those files */
+/* What every transaction needs, and what tidies up after them. */
+typedef struct CoordinatorStore {
         LedgerCache *ledgers;
-        Runs *runs;        /* claimed by us and not settled yet */
-        RunPlaces *places; /* of max-runs */
-        Gate *gate;        /* what keeps us from beginning anything, for the others */
-        DigestMemory *digests;
-        Fitness *fitness;
+        Pruner *pruner;
+        Settler settler;
+        Housekeeping *housekeeping;
+} CoordinatorStore;
 
+/* What others left: the process before us, and nodes that are gone. */
+typedef struct CoordinatorLeft {
+        Recovery *recovery;      /* runs that ZooKeeper says are ours */
+        Leftovers *leftovers;    /* units that nothing follows */
+        EndedUnits *ended_units; /* what was sent their way already */
+        LeftQueues *queues;
+        Orphans *orphans; /* runs of the dead */
+} CoordinatorLeft;
+
+struct Coordinator {
+        DaemonConfig *config;
+        Node *node; /* what the parts below know of us */
         Session *session;
         UnitManager *units;
+
+        /* this node among the others */
         Tree *tree;
         ClockWatch *clock;
-        ClaimGate *claim_gate;
         Registration *registration;
         Members *members;
+        Fitness *fitness;
         Ranks *ranks;
-        Recovery *recovery;
-        EndedUnits *ended_units;
-        LeftQueues *left_queues;
-        Leftovers *leftovers;
-        Orphans *orphans;
-        Pruner *pruner;
-        Settler *settler; /* what every settle needs */
-        Housekeeping *housekeeping;
+        Gate *gate;
+
+        /* the jobs: what the files have, and what became of it */
+        JobSet *jobset;
+        DigestMemory *digests;
+        Withdrawals *withdrawals; /* of jobs that left our files */
+        Inventory *inventory;
+        Reload *reload;
+        JobTable *jobs;
+
+        Runs *runs; /* claimed by us and not settled yet */
+        CoordinatorStore store;
+        CoordinatorLeft left;
+
+        /* what people ask for */
         Requests *requests;
         CommandLocks *command_locks;
         Ending *ending;
-
-        Withdrawals *withdrawals; /* of jobs that left our files */
-
-        bool attached; /* the session is the one of the process before us */
 };

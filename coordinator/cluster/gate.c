@@ -3,54 +3,171 @@
 
 #include <glib.h>
 
+#include "places.h"
 #include "timer.h"
 
+/* What ends without an event (an answer of the server that moves D - K) is looked for so often. */
+#define LOOK_PERIOD (1 * USEC_PER_SEC)
+
 struct Gate {
-        sd_event *event;
-        usec_t patience;
-        GateEvents events;
+        const Node *node; /* weak */
+        const GateEvents *events;
         void *userdata;
+        sd_event_source *look_timer; /* somebody waits for the gate to open */
+        Places *places;
         MemberBusy told;
-        sd_event_source *timer;
+        sd_event_source *tell_timer;
 };
 
-Gate *gate_new(sd_event *event, usec_t patience, const GateEvents *events, void *userdata) {
+Gate *gate_new(const Node *node, const GateEvents *events, void *userdata) {
         Gate *gate = g_new0(Gate, 1);
 
-        gate->event = sd_event_ref(event);
-        gate->patience = patience;
-        gate->events = *events;
+        gate->node = node;
+        gate->events = events;
         gate->userdata = userdata;
+        gate->places = places_new(node->config->max_runs);
         return gate;
 }
 
 Gate *gate_free(Gate *gate) {
         if (!gate)
                 return NULL;
-        sd_event_source_disable_unref(gate->timer);
-        sd_event_unref(gate->event);
+        sd_event_source_disable_unref(gate->look_timer);
+        sd_event_source_disable_unref(gate->tell_timer);
+        places_free(gate->places);
         g_free(gate);
         return NULL;
 }
 
-static void gate_on_timer(void *userdata) {
+void gate_reset(Gate *gate) {
+        gate->look_timer = sd_event_source_disable_unref(gate->look_timer);
+        gate->tell_timer = sd_event_source_disable_unref(gate->tell_timer);
+        gate->told = MEMBER_FREE;
+}
+
+/* ---- shut for all ---- */
+
+const char *gate_closed(const Gate *gate) {
+        const Node *node = gate->node;
+        const char *why;
+
+        if (node_is_ending(node))
+                return "the daemon is stopping";
+        if (!node_is_ready(node) || session_state(node->session) != SESSION_CONNECTED)
+                return "no ZooKeeper session";
+        why = gate->events->held_back(gate->userdata);
+        if (why)
+                return why;
+        if (clock_boottime() >= session_stop_at(node->session))
+                return "ZooKeeper has not answered for too long";
+        return node_is_skewed(node) ? "the clock is skewed" : NULL;
+}
+
+bool gate_is_open(const Gate *gate) {
+        return !gate_closed(gate);
+}
+
+/* Return: whether there is anything to wait for: no session comes with an event, the end with none.
+ */
+static bool gate_may_open(const Gate *gate) {
+        return node_is_ready(gate->node) && !node_is_ending(gate->node);
+}
+
+static void gate_on_look(void *userdata);
+
+static void gate_look_soon(Gate *gate) {
+        if (gate_may_open(gate) && !gate->look_timer)
+                (void)timer_in(gate->node->event, &gate->look_timer, LOOK_PERIOD, gate_on_look,
+                               gate);
+}
+
+static void gate_on_look(void *userdata) {
         Gate *gate = userdata;
-        MemberBusy busy = gate->events.look(gate->told, gate->userdata);
+
+        if (!gate_may_open(gate))
+                return;
+        if (gate_is_open(gate))
+                gate->events->open(gate->userdata);
+        else
+                gate_look_soon(gate);
+}
+
+void gate_wait(Gate *gate) {
+        gate_refused(gate);
+        gate_look_soon(gate);
+}
+
+bool gate_is_waiting(const Gate *gate) {
+        return gate->look_timer;
+}
+
+/* ---- places ---- */
+
+static unsigned gate_runs(const Gate *gate) {
+        return gate->events->runs(gate->userdata);
+}
+
+bool gate_ask_place(Gate *gate, const char *job, usec_t since) {
+        return places_ask(gate->places, job, since, gate_runs(gate));
+}
+
+void gate_leave_place(Gate *gate, const char *job) {
+        if (places_leave(gate->places, job))
+                gate_give_places(gate);
+}
+
+void gate_give_places(Gate *gate) {
+        const char *job;
+
+        if (node_is_ending(gate->node))
+                return;
+        while ((job = places_next(gate->places, gate_runs(gate))))
+                gate->events->given(job, gate->userdata);
+}
+
+bool gate_has_place(const Gate *gate, const char *job) {
+        return places_has(gate->places, job);
+}
+
+bool gate_waits_for_place(const Gate *gate, const char *job) {
+        return places_waits(gate->places, job);
+}
+
+unsigned gate_in_line(const Gate *gate) {
+        return places_in_line(gate->places);
+}
+
+/* ---- the others ---- */
+
+/* Once told that we are full, we are so until a place is free: that nobody stands in line any more
+ * is because others were told. */
+static MemberBusy gate_busy(const Gate *gate) {
+        if (node_is_ending(gate->node))
+                return MEMBER_STOPPING;
+        if (gate->events->is_cleaning(gate->userdata))
+                return MEMBER_ENDING;
+        if (places_is_full(gate->places, gate_runs(gate)) &&
+            (gate->told == MEMBER_FULL || gate_in_line(gate) > 0))
+                return MEMBER_FULL;
+        return MEMBER_FREE;
+}
+
+static void gate_on_tell(void *userdata) {
+        Gate *gate = userdata;
+        MemberBusy busy = gate_busy(gate);
 
         if (busy != gate->told) {
                 gate->told = busy;
-                gate->events.tell(busy, gate->userdata);
+                gate->events->tell(busy, gate->userdata);
         }
         if (busy != MEMBER_FREE)
-                gate_is_shut(gate);
+                gate_refused(gate);
 }
 
-void gate_is_shut(Gate *gate) {
-        if (!gate->timer)
-                (void)timer_in(gate->event, &gate->timer, gate->patience, gate_on_timer, gate);
-}
-
-void gate_reset(Gate *gate) {
-        gate->timer = sd_event_source_disable_unref(gate->timer);
-        gate->told = MEMBER_FREE;
+/* What lasts for so long that another node would act in our place is told, and looked at again so
+ * often until it is over. */
+void gate_refused(Gate *gate) {
+        if (!gate->tell_timer)
+                (void)timer_in(gate->node->event, &gate->tell_timer,
+                               gate->node->config->takeover_delay, gate_on_tell, gate);
 }

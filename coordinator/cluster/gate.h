@@ -1,31 +1,66 @@
-/* The gate: says to the other nodes that this one begins nothing at present, for a reason that is
- * not of one job: it is full, it has still to end something, it stops. Ranks then move on past it.
+/* The gate: may anything begin here, and if not, why, and who hears when it may. Jobs ask it rather
+ * than find out for themselves.
  *
- * To be kept from beginning something for a moment is common and concerns nobody; each word to the
- * others is a write, and a read for each of them. So what lasts is told, and nothing is looked at
- * unless something could not begin. */
+ *   Shut for all.  Nothing is claimed without a session that is ready, past the instant at which
+ *                  every run would have to be stopped, by a clock that is skewed, or beside what
+ *                  must end first. Who has to wait hears of it when that may be over.
+ *   Places.        The places of max-runs (places.h) are counted beside the runs that are under
+ *                  way, and whoever is first in line hears of one that was given back.
+ *   The others.    That this node begins nothing at present is told to the other nodes, whose ranks
+ *                  then move on past it. To be kept from beginning something for a moment is common
+ *                  and concerns nobody; each word to the others is a write, and a read for each of
+ *                  them. So what lasts is told, and nothing is looked at unless something could not
+ *                  begin.
+ */
 #pragma once
 
-#include <systemd/sd-event.h>
-
-#include "cleanup.h"
-#include "clock.h"
 #include "member.h"
+#include "node.h"
 
 typedef struct Gate Gate;
 
 typedef struct GateEvents {
-        /* Return: what keeps this node from beginning anything; `told`: what the others know. */
-        MemberBusy (*look)(MemberBusy told, void *userdata);
+        /* Return: what has to end first, a sentence; or NULL. */
+        const char *(*held_back)(void *userdata);
+        /* Return: whether anything has still to end here, were it only for some jobs. */
+        bool (*is_cleaning)(void *userdata);
+        /* Return: how many runs are under way. */
+        unsigned (*runs)(void *userdata);
+        /* Something may be claimed again. */
+        void (*open)(void *userdata);
+        /* The job stood in line and has a place now. */
+        void (*given)(const char *job, void *userdata);
+        /* What keeps this node from beginning anything, for the others. */
         void (*tell)(MemberBusy busy, void *userdata);
 } GateEvents;
 
-/* `patience`: what lasts so long is told, and looked at again so often until it is over. */
-Gate *gate_new(sd_event *event, usec_t patience, const GateEvents *events, void *userdata);
+/* With as many places as max-runs says. `events` lives longer than the gate. */
+Gate *gate_new(const Node *node, const GateEvents *events, void *userdata);
 Gate *gate_free(Gate *gate);
 DEFINE_CLEANUP(Gate, gate_free);
 
-/* Something could not begin. */
-void gate_is_shut(Gate *gate);
-/* The session is over, and what was told with it. */
+/* Return: NULL where a claim may be made now: ready, not stopping, before D - K, clock good.
+ * Otherwise a sentence. */
+const char *gate_closed(const Gate *gate);
+bool gate_is_open(const Gate *gate);
+/* Nothing may be claimed now, and somebody would: the owner is told when that is over. */
+void gate_wait(Gate *gate);
+/* Return: whether anybody does. */
+bool gate_is_waiting(const Gate *gate);
+/* Something could not begin here that could on another node. */
+void gate_refused(Gate *gate);
+/* The session is over, and what was told with it; who waits begins anew with the next. */
 void gate_reset(Gate *gate);
+
+/* As places_ask(). */
+bool gate_ask_place(Gate *gate, const char *job, usec_t since);
+/* The job wants no place any more, whether it has one or stands in line. A node that is ending
+ * gives it to nobody. */
+void gate_leave_place(Gate *gate, const char *job);
+/* A run is over. */
+void gate_give_places(Gate *gate);
+bool gate_has_place(const Gate *gate, const char *job);
+/* Return: whether the job stands in line. */
+bool gate_waits_for_place(const Gate *gate, const char *job);
+/* Return: how many stand in line. */
+unsigned gate_in_line(const Gate *gate);

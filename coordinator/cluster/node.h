@@ -25,6 +25,7 @@ struct Node {
         char *runtime_dir, *state_dir;
         usec_t started; /* CLOCK_REALTIME */
         SessionPhase session_phase;
+        bool attached; /* the session is the one of the process before us */
         ProcessPhase process_phase;
         ClockSkew skew;
         NodeSkewFunc skew_func; /* or NULL */

@@ -2,7 +2,6 @@
  * given of them what it needs. */
 #pragma once
 
-#include "claim-gate.h"
 #include "clock-watch.h"
 #include "digest-memory.h"
 #include "gate.h"
@@ -14,7 +13,6 @@
 #include "ranks.h"
 #include "recovery.h"
 #include "registration.h"
-#include "run-places.h"
 #include "runs.h"
 #include "tree.h"
 
@@ -29,9 +27,7 @@ struct JobParts {
         Members *members;
         Ranks *ranks;
         ClockWatch *clock;
-        ClaimGate *claim_gate;
         Gate *gate;
-        RunPlaces *places;
         Pruner *pruner;
         Runs *runs;
         Recovery *recovery;

@@ -4,9 +4,8 @@
 #include <glib.h>
 
 struct JobTable {
-        const Node *node;   /* weak */
-        const Ranks *ranks; /* weak */
-        GHashTable *jobs;   /* name → ScheduledJob */
+        JobParts parts;   /* what each job uses; weak */
+        GHashTable *jobs; /* name → ScheduledJob */
         Sweep *sweep;
 };
 
@@ -27,31 +26,43 @@ static void job_table_on_turn(void *item, unsigned what, void *userdata) {
         const JobTable *table = userdata;
         ScheduledJob *job = item;
 
-        if (!node_is_ready(table->node))
+        if (!node_is_ready(table->parts.node))
                 return;
         if ((what & JOB_SWEEP_BEGIN) ||
-            ((what & JOB_SWEEP_RANK) && ranks_have_changed(table->ranks, scheduled_job_spec(job))))
+            ((what & JOB_SWEEP_RANK) &&
+             ranks_have_changed(table->parts.ranks, scheduled_job_spec(job))))
                 scheduled_job_begin(job);
         else if (what & JOB_SWEEP_CONSIDER)
                 scheduled_job_consider(job);
 }
 
-int job_table_new(const Node *node, const Ranks *ranks, JobTable **ret_table) {
+int job_table_new(const JobParts *parts, JobTable **ret_table) {
         _cleanup_(job_table_freep) JobTable *table = g_new0(JobTable, 1);
         int r;
 
-        table->node = node;
-        table->ranks = ranks;
+        table->parts = *parts;
         table->jobs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, job_table_drop);
-        r = sweep_new(node->event, job_table_on_turn, table, &table->sweep);
+        r = sweep_new(parts->node->event, job_table_on_turn, table, &table->sweep);
         if (r < 0)
                 return r;
         *ret_table = g_steal_pointer(&table);
         return 0;
 }
 
-void job_table_add(JobTable *table, ScheduledJob *job) {
+void job_table_add(JobTable *table, const JobSpec *spec) {
+        ScheduledJob *job = scheduled_job_new(&table->parts, spec);
+
         g_hash_table_insert(table->jobs, (char *)scheduled_job_name(job), job);
+        sweep_add(table->sweep, job, JOB_SWEEP_BEGIN);
+}
+
+void job_table_replace(JobTable *table, const JobSpec *spec) {
+        ScheduledJob *job = job_table_find(table, spec->name);
+        bool equal = job_spec_equal(scheduled_job_spec(job), spec);
+
+        scheduled_job_replace(job, spec);
+        if (!equal)
+                sweep_add(table->sweep, job, JOB_SWEEP_BEGIN);
 }
 
 void job_table_remove(JobTable *table, const char *name) {

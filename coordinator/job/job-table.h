@@ -2,7 +2,7 @@
  * of the loop (sweep.h). */
 #pragma once
 
-#include "ranks.h"
+#include "job-parts.h"
 #include "scheduled-job.h"
 #include "sweep.h"
 
@@ -15,13 +15,15 @@ typedef enum JobSweep {
         JOB_SWEEP_CONSIDER = 1 << 2, /* scheduled_job_consider() */
 } JobSweep;
 
-/* Node and ranks live longer than the table. Return: 0 or negative errno. */
-int job_table_new(const Node *node, const Ranks *ranks, JobTable **ret_table);
+/* The parts are copied, and live longer than the table. Return: 0 or negative errno. */
+int job_table_new(const JobParts *parts, JobTable **ret_table);
 JobTable *job_table_free(JobTable *table);
 DEFINE_CLEANUP(JobTable, job_table_free);
 
-/* Takes the job, which is of a new name. */
-void job_table_add(JobTable *table, ScheduledJob *job);
+/* A job of a new name: it begins at one of the next turns. */
+void job_table_add(JobTable *table, const JobSpec *spec);
+/* Another definition of it took effect, or the same one, in other memory. */
+void job_table_replace(JobTable *table, const JobSpec *spec);
 void job_table_remove(JobTable *table, const char *name);
 /* Return: the job, or NULL. */
 ScheduledJob *job_table_find(const JobTable *table, const char *name);

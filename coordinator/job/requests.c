@@ -155,7 +155,7 @@ static void pending_on_turn(void *userdata) {
         if (pending_rank(pending) < PLACEMENT_RANKS)
                 requests->events->take(pending->job, pending->id, pending->who, pending->not_after,
                                        requests->userdata);
-        else if (clock_realtime() > pending->not_after && claim_gate_is_open(requests->parts.gate))
+        else if (clock_realtime() > pending->not_after && gate_is_open(requests->parts.gate))
                 pending_expire_by_a_known_clock(pending);
         else
                 pending_wait_until_over(pending);

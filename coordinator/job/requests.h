@@ -2,8 +2,8 @@
  * the claim deletes it in the same transaction. */
 #pragma once
 
-#include "claim-gate.h"
 #include "clock-watch.h"
+#include "gate.h"
 #include "members.h"
 #include "node.h"
 
@@ -14,7 +14,7 @@ typedef struct RequestsParts {
         const Node *node;
         Members *members;
         ClockWatch *clock;
-        const ClaimGate *gate;
+        const Gate *gate;
 } RequestsParts;
 
 typedef struct RequestsEvents {

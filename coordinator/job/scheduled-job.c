@@ -138,12 +138,12 @@ static void job_begin_phase(ScheduledJob *job, JobEvent event) {
 
 /* Nothing is to be run at present: neither a place nor one in line is needed. */
 static void job_leave_line(ScheduledJob *job) {
-        run_places_leave(job->parts->places, job->name);
+        gate_leave_place(job->parts->gate, job->name);
 }
 
 static void job_end(ScheduledJob *job) {
         job_begin_phase(job, JOB_EVENT_END);
-        if (run_places_has(job->parts->places, job->name))
+        if (gate_has_place(job->parts->gate, job->name))
                 job_leave_line(job); /* one in line is kept: what is due still is */
         if (job->again)
                 job_retry_in(job, 0);
@@ -224,7 +224,7 @@ static const char *job_skip_why(const ScheduledJob *job, const char *why) {
                 return why;
         if (job->lock_fault)
                 return "missed: its locks could not be had";
-        if (run_places_waits(job->parts->places, job->name))
+        if (gate_waits_for_place(job->parts->gate, job->name))
                 return "missed: max-runs was reached on the nodes whose turn it was";
         return why;
 }
@@ -332,10 +332,10 @@ static bool job_has_place(ScheduledJob *job, int64_t tick, const ManualRun *run)
         usec_t due = run ? run->asked : (usec_t)tick * USEC_PER_SEC;
         usec_t end = job_too_late(job, tick, run);
 
-        if (run_places_ask(job->parts->places, job->name, due))
+        if (gate_ask_place(job->parts->gate, job->name, due))
                 return true;
         job_end(job);
-        gate_is_shut(job->parts->gate);
+        gate_refused(job->parts->gate);
         if (end != USEC_INFINITY)
                 job_retry_in(job, usec_add(usec_sub(end, clock_realtime()), 1));
         return false;
@@ -367,7 +367,7 @@ static void job_claim(ScheduledJob *job) {
                 return;
         }
         if (r == -EBUSY)
-                gate_is_shut(job->parts->gate);
+                gate_refused(job->parts->gate);
         job_end_and_retry(job, JOB_RETRY_DELAY);
 }
 
@@ -584,14 +584,13 @@ static bool job_wait_for_lower_ranks(ScheduledJob *job) {
 
 /* Return: whether nothing may be claimed for it now; when that is over it is considered again. */
 static bool job_is_held_back(const ScheduledJob *job) {
-        if (!claim_gate_is_open(job->parts->claim_gate)) {
-                gate_is_shut(job->parts->gate);
-                claim_gate_wait(job->parts->claim_gate);
+        if (!gate_is_open(job->parts->gate)) {
+                gate_wait(job->parts->gate);
                 return true;
         }
         if (!leftovers_block(job->parts->leftovers, job->spec))
                 return false;
-        gate_is_shut(job->parts->gate);
+        gate_refused(job->parts->gate);
         return true;
 }
 
@@ -784,7 +783,7 @@ static const char *job_why_not(const ScheduledJob *job, const char *unfit, bool 
                 return unfit ? unfit : fault ? fault : job->lock_fault;
         if (block)
                 return block;
-        if (run_places_waits(job->parts->places, job->name))
+        if (gate_waits_for_place(job->parts->gate, job->name))
                 return "max-runs is reached on this node";
         return no_node ? "no node of the cluster can run it at present" : "";
 }
@@ -803,7 +802,7 @@ ScheduledJobState scheduled_job_state(const ScheduledJob *job, const char **ret_
                 return JOB_UNREAD;
         if (ledger && ledger_first_claimed(ledger))
                 return JOB_RUNNING;
-        if (job_phase_is_in_queues(job->phase) || run_places_waits(job->parts->places, job->name))
+        if (job_phase_is_in_queues(job->phase) || gate_waits_for_place(job->parts->gate, job->name))
                 return JOB_WAITING;
         return no_node ? JOB_NO_NODE : JOB_IDLE;
 }

@@ -46,7 +46,7 @@ static void make_old(int64_t age, const char *digest) {
 
 /* A look that finds something to delete takes several flights. */
 static void look(void) {
-        housekeeping_look(coordinator->housekeeping);
+        housekeeping_look(coordinator->store.housekeeping);
         serve_for(300 * USEC_PER_MSEC);
 }
 
@@ -64,7 +64,7 @@ static void expect_left(unsigned n_runs) {
 Test(housekeeping, a_job_that_was_removed_long_ago_goes) {
         make_old(MONTH, "");
         server_create(OLD "/damaged-1000000000-1", "][", 0);
-        housekeeping_look(coordinator->housekeeping);
+        housekeeping_look(coordinator->store.housekeeping);
         await(is_deleted, "it is deleted");
 }
 

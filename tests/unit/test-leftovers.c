@@ -1,7 +1,7 @@
 /* What a process before this one left running and that does not end, in a whole daemon
  * (daemon-fixture.h): whom it keeps from running, and what people are told. */
-#include "claim-gate.h"
 #include "daemon-fixture.h"
+#include "gate.h"
 #include "job-table.h"
 #include "leftovers.h"
 
@@ -97,8 +97,8 @@ Test(leftovers, before_it_is_known_which_do_not_end_nothing_begins) {
         serve_for(USEC_PER_SEC);
         cr_expect_eq(started->len, 0);
         cr_expect_not(is_registered());
-        cr_expect_not(claim_gate_is_open(coordinator->claim_gate));
-        cr_expect_str_eq(leftovers_busy(coordinator->leftovers),
+        cr_expect_not(gate_is_open(coordinator->gate));
+        cr_expect_str_eq(leftovers_busy(coordinator->left.leftovers),
                          "runs left by the previous daemon process have not ended yet");
         service_obey(service_find(UNIT));
         await(other_has_started, "it is gone");

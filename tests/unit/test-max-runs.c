@@ -1,9 +1,9 @@
 /* max-runs in a whole daemon (daemon-fixture.h): what many due jobs cost, and who comes first. */
 #include "daemon-fixture.h"
+#include "gate.h"
 #include "job-table.h"
 #include "ledger.h"
 #include "placement.h"
-#include "run-places.h"
 #include "runs.h"
 
 #define JOBS 500
@@ -89,7 +89,7 @@ Test(max_runs, many_due_jobs_cost_three_writes_a_run) {
         cr_expect_eq(most_alive, 1);
         writes = server.writes - writes;
         cr_expect_leq(writes, JOBS * WRITES_PER_RUN + 4, "%u writes for %u runs", writes, JOBS);
-        cr_expect_eq(run_places_in_line(coordinator->places), 0);
+        cr_expect_eq(gate_in_line(coordinator->gate), 0);
 }
 
 /* "late" is due a second after the others, and its name comes before theirs. */
@@ -167,7 +167,7 @@ Test(max_runs, what_found_no_place_in_time_is_skipped) {
         missed = tick;
         await(is_recorded_as_missed, "it is said");
         cr_expect_eq(started->len, 1);
-        cr_expect_eq(run_places_in_line(coordinator->places), 0);
+        cr_expect_eq(gate_in_line(coordinator->gate), 0);
 }
 
 static bool is_skipped(void) {

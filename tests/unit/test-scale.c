@@ -3,9 +3,9 @@
  * computations are counted. How long the longest turn took is printed, and decides only where it is
  * out of all proportion: this machine may be busy, and the sanitizers are slow.
  */
-#include "claim-gate.h"
 #include "daemon-fixture.h"
 #include "fitness.h"
+#include "gate.h"
 #include "job-files.h"
 #include "job-table.h"
 #include "members.h"
@@ -232,7 +232,7 @@ Test(scale, nine_tenths_of_the_jobs_are_removed) {
 }
 
 static bool is_waiting_to_claim(void) {
-        return claim_gate_is_waiting(coordinator->claim_gate);
+        return gate_is_waiting(coordinator->gate);
 }
 
 /* Nothing may be claimed, and nothing is tried over and over. */

@@ -83,7 +83,7 @@ static bool is_unread(void) {
 }
 
 static void look_again(void) {
-        ledger_cache_forget(coordinator->ledgers, "a");
+        ledger_cache_forget(coordinator->store.ledgers, "a");
         scheduled_job_consider(job());
 }
 

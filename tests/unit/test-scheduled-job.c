@@ -546,7 +546,7 @@ static void set_ledger_digest(const char *digest) {
         data = ledger_encode(ledger);
         op.data = data;
         cr_assert_eq(server_transact(&op, 1, 0, &results), ZK_OK);
-        ledger_cache_forget(coordinator->ledgers, "a"); /* for it to be noticed at once */
+        ledger_cache_forget(coordinator->store.ledgers, "a"); /* for it to be noticed at once */
         scheduled_job_consider(job);
 }
 

@@ -1,0 +1,172 @@
+/* Whether anything may begin on a node, and who hears of it. */
+#include <criterion/criterion.h>
+#include <glib.h>
+
+#include "gate.h"
+
+typedef struct Scene {
+        sd_event *event;
+        DaemonConfig config;
+        Node *node;
+        Gate *gate;
+        unsigned runs;
+        bool cleaning;
+        GString *heard; /* the names of those that were given a place */
+        MemberBusy told;
+        unsigned times_told;
+} Scene;
+
+static const char *held_back(void *userdata) {
+        return NULL;
+}
+
+static bool is_cleaning(void *userdata) {
+        return ((Scene *)userdata)->cleaning;
+}
+
+static unsigned count_runs(void *userdata) {
+        return ((Scene *)userdata)->runs;
+}
+
+static void on_open(void *userdata) {
+}
+
+static void on_given(const char *job, void *userdata) {
+        g_string_append(((Scene *)userdata)->heard, job);
+}
+
+static void on_tell(MemberBusy busy, void *userdata) {
+        Scene *scene = userdata;
+
+        scene->told = busy;
+        scene->times_told++;
+}
+
+static const GateEvents events = {held_back, is_cleaning, count_runs, on_open, on_given, on_tell};
+
+static void scene_init(Scene *scene, unsigned max_runs) {
+        *scene = (Scene){.heard = g_string_new(NULL), .told = MEMBER_FREE};
+        scene->config = (DaemonConfig){.max_runs = max_runs, .takeover_delay = 10 * USEC_PER_MSEC};
+        cr_assert(sd_event_new(&scene->event) >= 0);
+        scene->node = node_new(scene->event, "/nowhere", "/nowhere");
+        scene->node->config = &scene->config;
+        scene->gate = gate_new(scene->node, &events, scene);
+}
+
+static void scene_clear(Scene *scene) {
+        gate_free(scene->gate);
+        node_free(scene->node);
+        sd_event_unref(scene->event);
+        g_string_free(scene->heard, TRUE);
+}
+
+/* One turn of the loop, in which the timer that is set fires. */
+static void turn(Scene *scene) {
+        cr_assert_gt(sd_event_run(scene->event, 10 * USEC_PER_SEC), 0);
+}
+
+Test(gate, whoever_is_first_in_line_hears_of_a_place) {
+        Scene scene;
+
+        scene_init(&scene, 2);
+        scene.runs = 1;
+        cr_assert(gate_ask_place(scene.gate, "a", 1));
+        cr_expect(gate_has_place(scene.gate, "a"));
+        cr_assert_not(gate_ask_place(scene.gate, "c", 3));
+        cr_assert_not(gate_ask_place(scene.gate, "b", 2));
+        cr_expect(gate_waits_for_place(scene.gate, "b"));
+        cr_expect_eq(gate_in_line(scene.gate), 2);
+        gate_give_places(scene.gate);
+        cr_expect_str_empty(scene.heard->str, "nothing came free");
+        gate_leave_place(scene.gate, "a");
+        cr_expect_str_eq(scene.heard->str, "b");
+        scene.runs = 0;
+        gate_give_places(scene.gate);
+        cr_expect_str_eq(scene.heard->str, "bc");
+        cr_expect_eq(gate_in_line(scene.gate), 0);
+        scene_clear(&scene);
+}
+
+Test(gate, whoever_leaves_the_line_gives_nothing_back) {
+        Scene scene;
+
+        scene_init(&scene, 1);
+        scene.runs = 1;
+        cr_assert_not(gate_ask_place(scene.gate, "a", 1));
+        cr_assert_not(gate_ask_place(scene.gate, "b", 2));
+        scene.runs = 0;
+        gate_leave_place(scene.gate, "a");
+        cr_expect_str_empty(scene.heard->str);
+        gate_give_places(scene.gate);
+        cr_expect_str_eq(scene.heard->str, "b");
+        scene_clear(&scene);
+}
+
+Test(gate, a_node_that_ends_gives_no_places_and_says_so) {
+        Scene scene;
+
+        scene_init(&scene, 1);
+        cr_assert(gate_ask_place(scene.gate, "a", 1));
+        cr_assert_not(gate_ask_place(scene.gate, "b", 2));
+        scene.node->process_phase = PROCESS_PHASE_STOPPING;
+        gate_leave_place(scene.gate, "a");
+        cr_expect_str_empty(scene.heard->str);
+        cr_expect_str_eq(gate_closed(scene.gate), "the daemon is stopping");
+        gate_refused(scene.gate);
+        turn(&scene);
+        cr_expect_eq(scene.told, MEMBER_STOPPING);
+        scene_clear(&scene);
+}
+
+Test(gate, what_lasts_is_told_until_it_is_over) {
+        Scene scene;
+
+        scene_init(&scene, 1);
+        gate_refused(scene.gate);
+        turn(&scene);
+        cr_expect_eq(scene.times_told, 0, "it did not last");
+        scene.cleaning = true;
+        gate_refused(scene.gate);
+        turn(&scene);
+        cr_expect_eq(scene.told, MEMBER_ENDING);
+        turn(&scene);
+        cr_expect_eq(scene.times_told, 1, "once is enough");
+        scene.cleaning = false;
+        turn(&scene);
+        cr_expect_eq(scene.told, MEMBER_FREE);
+        cr_expect_eq(scene.times_told, 2);
+        scene_clear(&scene);
+}
+
+Test(gate, a_full_node_is_full_until_a_place_is_free) {
+        Scene scene;
+
+        scene_init(&scene, 1);
+        scene.runs = 1;
+        cr_assert_not(gate_ask_place(scene.gate, "a", 1));
+        gate_refused(scene.gate);
+        turn(&scene);
+        cr_expect_eq(scene.told, MEMBER_FULL);
+        gate_leave_place(scene.gate, "a"); /* another node has taken it */
+        turn(&scene);
+        cr_expect_eq(scene.told, MEMBER_FULL);
+        scene.runs = 0;
+        turn(&scene);
+        cr_expect_eq(scene.told, MEMBER_FREE);
+        scene_clear(&scene);
+}
+
+Test(gate, without_a_session_nobody_looks_again) {
+        Scene scene;
+
+        scene_init(&scene, 1);
+        cr_expect_str_eq(gate_closed(scene.gate), "no ZooKeeper session");
+        gate_wait(scene.gate);
+        cr_expect_not(gate_is_waiting(scene.gate), "a session comes with an event");
+        scene.node->session_phase = SESSION_PHASE_READY;
+        gate_wait(scene.gate);
+        cr_expect(gate_is_waiting(scene.gate));
+        gate_reset(scene.gate);
+        cr_expect_not(gate_is_waiting(scene.gate));
+        scene_clear(&scene);
+}
