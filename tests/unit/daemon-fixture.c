@@ -2,6 +2,9 @@
 #include "daemon-fixture.h"
 
 #include "face.h"
+#include "ledger.h"
+
+#define LEDGER_PATH "/jobkeeper/jobs/a"
 
 char *root;
 sd_event *event;
@@ -84,4 +87,49 @@ void serve_for(usec_t span) {
 
         while (clock_monotonic() < until)
                 turn();
+}
+
+/* ---- a tick that is due soon ---- */
+
+static char *ledger_before;
+
+static bool ledger_is_another(void) {
+        return !g_str_equal(server_data(LEDGER_PATH), ledger_before);
+}
+
+static void write_job_due_at(int64_t tick, const char *keys) {
+        g_autoptr(GDateTime) when = g_date_time_new_from_unix_utc(tick);
+        g_autofree char *text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S"),
+                        *all = g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true]\n%s",
+                                               text, keys);
+
+        write_job(all);
+}
+
+/* Return: whether the ledger was made, or has the schedule, since before the tick: it owes that. */
+static bool is_owed(int64_t tick) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        const char *data = server_data(LEDGER_PATH);
+
+        cr_assert_eq(ledger_decode(data, strlen(data), &ledger), 0, "%s", data);
+        return ledger->from < tick;
+}
+
+int64_t due_soon(const char *keys) {
+        int64_t tick, ahead = 2;
+
+        /* Where this machine was so slow that the tick had passed by then, another one is. */
+        do {
+                tick = (int64_t)(clock_realtime() / USEC_PER_SEC) + ahead;
+                ahead = MIN(2 * ahead, LIMIT / USEC_PER_SEC - 2);
+                ledger_before = g_strdup(server_data(LEDGER_PATH));
+                write_job_due_at(tick, keys);
+                if (coordinator)
+                        reload();
+                else
+                        open_daemon();
+                await(ledger_is_another, "a ledger with this schedule");
+                g_clear_pointer(&ledger_before, g_free);
+        } while (!is_owed(tick));
+        return tick;
 }

@@ -27,6 +27,10 @@ void open_daemon_again(void);
 /* The process is gone, and nobody was told; its session lives on. */
 void close_daemon(void);
 
+/* Starts the daemon with job "a", which is due once: soon, but after the daemon has made its
+ * ledger. Return: the tick. */
+int64_t due_soon(const char *keys);
+
 /* Reads the job files again, and waits until every job is as they say. */
 void reload(void);
 

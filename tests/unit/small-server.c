@@ -206,6 +206,14 @@ static void server_tell_watches(const ZkOp *op) {
         }
 }
 
+/* A heartbeat that is a proof checks, and that is all. */
+static bool server_only_checks(const ZkOp *ops, size_t n) {
+        for (size_t i = 0; i < n; i++)
+                if (ops[i].type != ZK_OP_CHECK)
+                        return false;
+        return true;
+}
+
 ZkCode server_transact(const ZkOp *ops, size_t n, int64_t owner, ZkOpResult **ret_results) {
         ZkOpResult *results;
         ZkCode code;
@@ -220,7 +228,7 @@ ZkCode server_transact(const ZkOp *ops, size_t n, int64_t owner, ZkOpResult **re
                 return code;
         }
         server.zxid++;
-        server.writes++;
+        server.writes += !server_only_checks(ops, n);
         for (size_t i = 0; i < n; i++)
                 server_perform(&ops[i], owner, &results[i]);
         for (size_t i = 0; i < n; i++)

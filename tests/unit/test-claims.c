@@ -19,16 +19,8 @@ static bool is_ready(void) {
 }
 
 /* One tick is due soon, and no other for long. */
-static void due_soon(const char *more) {
-        g_autoptr(GDateTime) when = NULL;
-        g_autofree char *text = NULL, *keys = NULL;
-
-        tick = (int64_t)(clock_realtime() / USEC_PER_SEC) + 2;
-        when = g_date_time_new_from_unix_utc(tick);
-        text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S");
-        keys = g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true]\n%s", text, more);
-        write_job(keys);
-        open_daemon();
+static void begin(const char *more) {
+        tick = due_soon(more);
         await(is_ready, "ready");
 }
 
@@ -66,7 +58,7 @@ static void record_stands(const char *node, RunState state) {
 Test(claims, a_tick_whose_record_is_final_is_not_run_again) {
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
 
-        due_soon("");
+        begin("");
         record_stands("n2", RUN_SUCCEEDED);
         await(is_taken_in, "it is taken in");
         ledger = ledger_there();
@@ -79,7 +71,7 @@ Test(claims, a_tick_whose_record_is_final_is_not_run_again) {
 Test(claims, one_whose_record_is_claimed_is_under_way) {
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
 
-        due_soon("");
+        begin("");
         record_stands("n2", RUN_CLAIMED);
         await(is_taken_in, "it is taken in");
         ledger = ledger_there();
@@ -101,7 +93,7 @@ Test(claims, one_whose_record_is_damaged_is_unknown) {
         g_autofree char *run = NULL, *path = NULL, *kept = NULL;
         const char *data;
 
-        due_soon("");
+        begin("");
         run = run_id_for_tick(tick, 1);
         path = record_path();
         kept = path_damaged(ROOT, "a", run);
@@ -126,7 +118,7 @@ Test(claims, one_whose_record_is_of_another_run_is_unknown) {
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
         g_autofree char *path = NULL;
 
-        due_soon("");
+        begin("");
         path = record_path();
         server_create(path, other, 0);
         await(is_taken_in, "it is taken in");
@@ -161,7 +153,7 @@ static bool has_written(void) {
 /* The mark moves by the schedule in force. Ours has become another while the claim was on its way,
  * and would have it stay behind ticks that nobody owes. */
 Test(claims, what_is_taken_in_counts_by_the_schedule_in_force) {
-        due_soon("");
+        begin("");
         record_stands("n2", RUN_SUCCEEDED);
         server.way = keep_claims;
         await(is_claiming, "a claim");
@@ -201,7 +193,7 @@ static const char *only_record(void) {
 
 Test(claims, a_tick_whose_locks_are_not_free_in_time_is_skipped) {
         block_resource();
-        due_soon("    locks: {r: exclusive}\n    lock-wait: 1s\n");
+        begin("    locks: {r: exclusive}\n    lock-wait: 1s\n");
         await(has_a_record, "it is skipped");
         cr_expect_not_null(strstr(only_record(), "lock-wait: its locks were not free in time"),
                            "%s", only_record());

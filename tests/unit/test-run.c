@@ -18,19 +18,6 @@ static int64_t tick; /* of the run that is under way */
 
 TestSuite(run, .init = setup, .fini = teardown);
 
-/* A tick of job "a" is due soon, and no other for a long time. */
-static void due_soon(const char *more) {
-        g_autoptr(GDateTime) when = NULL;
-        g_autofree char *text = NULL, *keys = NULL;
-
-        tick = (int64_t)(clock_realtime() / USEC_PER_SEC) + 2;
-        when = g_date_time_new_from_unix_utc(tick);
-        text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S");
-        keys = g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true]\n%s", text, more);
-        write_job(keys);
-        open_daemon();
-}
-
 static bool is_running(void) {
         g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
 
@@ -42,7 +29,7 @@ static bool has_claimed(void) {
 }
 
 static void start_one(const char *more) {
-        due_soon(more);
+        tick = due_soon(more);
         await(is_running, "a start");
 }
 
@@ -162,14 +149,14 @@ Test(run, one_whose_unit_vanishes) {
 
 Test(run, one_that_pid_1_refuses) {
         service_manager.refuses = true;
-        due_soon("");
+        tick = due_soon("");
         await(is_claimed_and_over, "it is settled");
         expect_state(RUN_FAILED);
 }
 
 Test(run, one_that_cannot_be_asked_for) {
         service_manager.start_error = -ENOMEM;
-        due_soon("");
+        tick = due_soon("");
         await(is_claimed_and_over, "it is settled");
         expect_settled(RUN_FAILED, "could not be started: Cannot allocate memory");
 }
@@ -302,7 +289,7 @@ static bool is_ready(void) {
 /* The claim's answer was lost with its daemon, so nobody started it. */
 Test(run, a_claim_without_a_start_is_unknown) {
         server.hold_claims = true;
-        due_soon("");
+        tick = due_soon("");
         await(has_claimed, "a claim");
         close_daemon();
         server.hold_claims = false;
@@ -327,7 +314,7 @@ static ServerWay lose_first_claim(const ZkCall *call) {
 
 Test(run, a_claim_whose_answer_is_lost_is_read_back) {
         server.way = lose_first_answer;
-        due_soon("");
+        tick = due_soon("");
         await(is_running, "it is started");
         cr_expect_eq(tries, 1);
         service_exit(service_newest(), 0);
@@ -336,7 +323,7 @@ Test(run, a_claim_whose_answer_is_lost_is_read_back) {
 
 Test(run, a_claim_that_is_lost_is_made_again) {
         server.way = lose_first_claim;
-        due_soon("");
+        tick = due_soon("");
         await(is_running, "it is started");
         cr_expect_eq(tries, 2);
         service_exit(service_newest(), 0);
@@ -348,7 +335,7 @@ Test(run, one_whose_lock_goes_during_its_claim_is_not_started) {
         g_autofree char *path = NULL;
 
         server.hold_claims = true;
-        due_soon("");
+        tick = due_soon("");
         await(has_claimed, "a claim");
         path = contender_path();
         server_delete(path);

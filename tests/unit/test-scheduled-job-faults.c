@@ -116,18 +116,8 @@ static bool is_overdue(void) {
 
 /* What a skip is checked against was deleted while nobody looked: it is made again. */
 Test(scheduled_job_faults, a_skip_repairs_the_layout) {
-        g_autoptr(GDateTime) when = NULL;
-        g_autofree char *text = NULL, *keys = NULL;
-
-        missed = (int64_t)(clock_realtime() / USEC_PER_SEC) + 2;
-        when = g_date_time_new_from_unix_utc(missed);
-        text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S");
-        keys = g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true]\n"
-                               "    nodes: [another]\n    start-deadline: 1s\n",
-                               text);
-        write_job(keys);
-        open_daemon();
-        while (!node_is_ready(coordinator->node) || !server_node(LEDGER_PATH))
+        missed = due_soon("    nodes: [another]\n    start-deadline: 1s\n");
+        while (!node_is_ready(coordinator->node))
                 turn();
         server_remove("/jobkeeper/control");
         await(is_overdue, "it is overdue");

@@ -21,17 +21,8 @@ static bool is_over(void) {
         return runs_count(coordinator->runs) == 0;
 }
 
-/* One tick is due soon, and no other for long. */
 static void start_one(const char *more) {
-        g_autoptr(GDateTime) when = NULL;
-        g_autofree char *text = NULL, *keys = NULL;
-
-        tick = (int64_t)(clock_realtime() / USEC_PER_SEC) + 2;
-        when = g_date_time_new_from_unix_utc(tick);
-        text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S");
-        keys = g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true]\n%s", text, more);
-        write_job(keys);
-        open_daemon();
+        tick = due_soon(more);
         await(has_started, "a start");
 }
 
