@@ -1,0 +1,146 @@
+/* What a job does next, line by line: what goes first, and what that means for who stands in the
+ * queues already. */
+#include "job-next.h"
+#include "ledger-fixture.h"
+
+#define NOW ((usec_t)1000 * USEC_PER_SEC)
+
+static const char *const words[] = {
+    [JOB_NEXT_NOTHING] = "nothing",
+    [JOB_NEXT_STAY] = "stay",
+    [JOB_NEXT_MEASURE] = "measure",
+    [JOB_NEXT_REFUSE] = "refuse",
+    [JOB_NEXT_QUEUE_MANUAL] = "queue-manual",
+    [JOB_NEXT_QUEUE_TICK] = "queue-tick",
+    [JOB_NEXT_GO_ON] = "go-on",
+    [JOB_NEXT_LATER] = "later",
+    [JOB_NEXT_SKIP] = "skip",
+    [JOB_NEXT_LOOK] = "look",
+    [JOB_NEXT_BLOCKED] = "blocked",
+};
+
+static JobSpec spec, patient = {.lock_wait_set = true};
+static ManualRun manual = {.not_after = NOW}, expired = {.not_after = NOW - 1};
+static Ledger *idle, *claimed, *decided;
+static const Decision nothing = {.verdict = DECISION_NOTHING},
+                      run = {.verdict = DECISION_RUN, .tick = 60},
+                      blocked = {.verdict = DECISION_BLOCKED, .tick = 60},
+                      skips = {.verdict = DECISION_RUN, .tick = 60, .n_skips = 1};
+
+static void setup_ledgers(void) {
+        idle = ledger_of(50, 0, "");
+        claimed = ledger_of(50, 0,
+                            "{'tick':55,'attempt':1,'state':'claimed','run':'55-1','node':'n2',"
+                            "'claimed':1}");
+        decided = ledger_of(60, 0, "");
+}
+
+static void teardown_ledgers(void) {
+        idle = ledger_free(idle);
+        claimed = ledger_free(claimed);
+        decided = ledger_free(decided);
+}
+
+TestSuite(job_next, .init = setup_ledgers, .fini = teardown_ledgers);
+
+/* Nothing special; what a test means it says on top of it. */
+static JobOutlook outlook_of(const Decision *decision) {
+        return (JobOutlook){.spec = &spec,
+                            .ledger = idle,
+                            .decision = decision,
+                            .phase = JOB_PHASE_READING,
+                            .clock_known = true,
+                            .now = NOW};
+}
+
+static JobNext expect_next(JobOutlook outlook, JobNextWhat expected) {
+        JobNext next = job_next(&outlook);
+
+        cr_expect_eq(next.what, expected, "%s instead of %s", words[next.what], words[expected]);
+        return next;
+}
+
+Test(job_next, what_is_decided_is_done) {
+        JobOutlook outlook = outlook_of(&nothing);
+
+        cr_expect(expect_next(outlook, JOB_NEXT_NOTHING).wakes);
+        outlook.decision = &run;
+        cr_expect(expect_next(outlook, JOB_NEXT_QUEUE_TICK).wakes);
+        outlook.decision = &blocked;
+        cr_expect(expect_next(outlook, JOB_NEXT_BLOCKED).wakes);
+        outlook.decision = &skips; /* before what is to be run */
+        cr_expect_not(expect_next(outlook, JOB_NEXT_SKIP).wakes);
+        outlook.may_be_waited_for = true;
+        expect_next(outlook, JOB_NEXT_LOOK);
+}
+
+Test(job_next, who_stands_in_the_queues_goes_on) {
+        JobOutlook outlook = outlook_of(&run);
+
+        outlook.phase = JOB_PHASE_WAITING;
+        outlook.queued_tick = 60;
+        expect_next(outlook, JOB_NEXT_GO_ON);
+        outlook.queued_tick = 55; /* a newer one is to be run now */
+        expect_next(outlook, JOB_NEXT_QUEUE_TICK);
+}
+
+Test(job_next, nothing_is_decided_by_a_clock_that_is_not_known) {
+        JobOutlook outlook = outlook_of(&run);
+
+        outlook.clock_known = false;
+        outlook.manual = &expired;
+        expect_next(outlook, JOB_NEXT_MEASURE);
+        outlook.phase = JOB_PHASE_WAITING; /* that compares them, too */
+        expect_next(outlook, JOB_NEXT_STAY);
+        outlook.phase = JOB_PHASE_HOLDING;
+        expect_next(outlook, JOB_NEXT_MEASURE);
+        outlook.manual = NULL;
+        outlook.decision = &nothing; /* and to do nothing it need not be known */
+        expect_next(outlook, JOB_NEXT_NOTHING);
+}
+
+Test(job_next, manual_runs_go_first) {
+        JobOutlook outlook = outlook_of(&skips);
+
+        outlook.lower_ranks = USEC_PER_SEC;
+        outlook.manual = &manual;
+        expect_next(outlook, JOB_NEXT_QUEUE_MANUAL);
+        outlook.queued_manual = true;
+        cr_expect_not(expect_next(outlook, JOB_NEXT_GO_ON).wakes);
+        outlook.ledger = claimed;
+        cr_expect_str_eq(expect_next(outlook, JOB_NEXT_REFUSE).why,
+                         "overlap: the previous run was still under way");
+        outlook.manual = &expired;
+        cr_expect_str_eq(expect_next(outlook, JOB_NEXT_REFUSE).why,
+                         "no node could start it in time");
+}
+
+Test(job_next, where_nobody_can_run_it_a_manual_run_waits_until_it_is_too_late) {
+        JobOutlook outlook = outlook_of(&nothing);
+
+        outlook.nobody = true;
+        outlook.manual = &manual;
+        expect_next(outlook, JOB_NEXT_NOTHING);
+        outlook.manual = &expired;
+        expect_next(outlook, JOB_NEXT_REFUSE);
+}
+
+Test(job_next, a_long_wait_is_neither_too_old_nor_too_late) {
+        JobOutlook outlook = outlook_of(&skips);
+
+        outlook.phase = JOB_PHASE_WAITING;
+        outlook.queued_tick = 60;
+        outlook.lower_ranks = USEC_PER_SEC;
+        outlook.spec = &patient;
+        expect_next(outlook, JOB_NEXT_GO_ON);
+        outlook.ledger = claimed;
+        expect_next(outlook, JOB_NEXT_LATER);
+        outlook.ledger = decided;
+        expect_next(outlook, JOB_NEXT_LATER);
+        outlook.ledger = idle;
+        outlook.queued_tick = 0;
+        expect_next(outlook, JOB_NEXT_LATER);
+        outlook.queued_tick = 60;
+        outlook.spec = &spec;
+        cr_expect_eq(expect_next(outlook, JOB_NEXT_LATER).delay, USEC_PER_SEC);
+}

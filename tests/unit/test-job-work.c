@@ -1,0 +1,401 @@
+/* The work of a job where something comes between, in a whole daemon (daemon-fixture.h): a run of
+ * another node in the way, locks that go or cannot be had, claims that are stale, reads and writes
+ * that fail. */
+#include "daemon-fixture.h"
+#include "job-table.h"
+#include "ledger.h"
+#include "paths.h"
+#include "placement.h"
+#include "runs.h"
+
+#define ROOT "/jobkeeper"
+#define JOB_PATH ROOT "/jobs/a"
+#define RUNS_PATH JOB_PATH "/runs"
+#define OWN_LOCK ROOT "/locks/job:a"
+#define EVERY_SECOND "    every: 1s\n    exec: [/bin/true]\n"
+
+TestSuite(job_work, .init = setup, .fini = teardown);
+
+static ScheduledJob *job(void) {
+        return job_table_find(coordinator->jobs, "a");
+}
+
+static ScheduledJobState state(void) {
+        const char *why;
+
+        return scheduled_job_state(job(), &why);
+}
+
+static const char *why(void) {
+        const char *found;
+
+        (void)scheduled_job_state(job(), &found);
+        return found;
+}
+
+static bool has_ledger(void) {
+        return node_is_ready(coordinator->node) && server_node(JOB_PATH);
+}
+
+static bool is_idle(void) {
+        return node_is_ready(coordinator->node) && state() == JOB_IDLE;
+}
+
+static bool is_waiting(void) {
+        return state() == JOB_WAITING;
+}
+
+static bool has_started(void) {
+        return started->len > 0;
+}
+
+static int64_t now(void) {
+        return (int64_t)(clock_realtime() / USEC_PER_SEC);
+}
+
+static Ledger *ledger_there(void) {
+        Ledger *ledger = NULL;
+
+        cr_assert_eq(ledger_decode(server_data(JOB_PATH), strlen(server_data(JOB_PATH)), &ledger),
+                     0);
+        return ledger;
+}
+
+/* Somebody else writes it. */
+static void write_ledger(const Ledger *ledger) {
+        g_autofree char *data = ledger_encode(ledger);
+
+        server_write(JOB_PATH, data);
+}
+
+/* Return: whether a record says so. */
+static bool is_recorded(const char *text) {
+        GHashTableIter iterator;
+        gpointer path, node;
+
+        g_hash_table_iter_init(&iterator, server.nodes);
+        while (g_hash_table_iter_next(&iterator, &path, &node))
+                if (g_str_has_prefix(path, RUNS_PATH "/") &&
+                    strstr(((ServerNode *)node)->data, text))
+                        return true;
+        return false;
+}
+
+/* Deletes all that stands in the job's own queue. */
+static void empty_queue(void) {
+        g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
+        GHashTableIter iterator;
+        gpointer path;
+
+        g_hash_table_iter_init(&iterator, server.nodes);
+        while (g_hash_table_iter_next(&iterator, &path, NULL))
+                if (g_str_has_prefix(path, OWN_LOCK "/"))
+                        g_ptr_array_add(paths, g_strdup(path));
+        for (guint i = 0; i < paths->len; i++)
+                server_delete(paths->pdata[i]);
+}
+
+/* Asks for a manual run. */
+static void ask(void) {
+        g_autofree char *data =
+            g_strdup_printf("{\"job\":\"a\",\"not_after\":%" G_GINT64_FORMAT "}", now() + 60);
+
+        server_write(ROOT "/requests/1000000000-m0badcafe", data);
+}
+
+static bool is_nothing_asked(void) {
+        return server_count(ROOT "/requests") == 0;
+}
+
+/* ---- a run of another node ---- */
+
+static int64_t other_tick;
+
+/* Another node runs a tick of the job, and is a member. */
+static void run_elsewhere(const char *keys) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+        g_autofree char *run = NULL;
+
+        write_job(keys);
+        open_daemon();
+        await(has_ledger, "a ledger");
+        ledger = ledger_there();
+        other_tick = now() - 1;
+        run = run_id_for_tick(other_tick, 1);
+        record = run_record_new("a", run);
+        record->tick = other_tick;
+        record->attempt = 1;
+        record->node = g_strdup("n2");
+        record->state = RUN_CLAIMED;
+        ledger->from = other_tick - 1;
+        cr_assert_eq(ledger_claim(ledger, record), 0);
+        write_ledger(ledger);
+}
+
+static bool is_overlap_recorded(void) {
+        return is_recorded("overlap");
+}
+
+static bool knows_of_a_run(void) {
+        return state() == JOB_RUNNING;
+}
+
+/* It knows that the run stands there, and not whether it lives. */
+Test(job_work, what_another_node_runs_is_waited_for) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        unsigned reads;
+
+        run_elsewhere(EVERY_SECOND);
+        await(knows_of_a_run, "the other run is known");
+        serve_for(1500 * USEC_PER_MSEC);
+        reads = server.reads;
+        serve_for(USEC_PER_SEC);
+        cr_expect_lt(server.reads - reads, 4, "it is watched: %u reads", server.reads - reads);
+        cr_expect_not(is_overlap_recorded());
+        cr_expect_eq(started->len, 0);
+        ledger = ledger_there();
+        ledger->mark = now() - 1;
+        g_ptr_array_set_size(ledger->open, 0);
+        write_ledger(ledger);
+        await(has_started, "a start once it is settled");
+}
+
+/* It stands there longer than a dead node can have its session. */
+Test(job_work, what_stands_in_the_way_for_too_long_makes_a_tick_overlap) {
+        run_elsewhere(EVERY_SECOND);
+        coordinator->config->session_timeout = coordinator->config->tick_time = 0;
+        await(is_overlap_recorded, "the tick is skipped");
+        cr_expect_eq(started->len, 0);
+}
+
+Test(job_work, a_manual_run_beside_another_is_refused) {
+        run_elsewhere("    exec: [/bin/true]\n");
+        ask();
+        await(is_nothing_asked, "it is refused");
+        cr_expect(is_overlap_recorded());
+        cr_expect_eq(started->len, 0);
+}
+
+/* ---- locks ---- */
+
+static bool has_lock_fault(void) {
+        return strstr(why(), "lock") != NULL;
+}
+
+static bool is_missed_for_locks(void) {
+        return is_recorded("missed: its locks could not be had");
+}
+
+/* What the job needs is somebody's who does not queue as we do. */
+Test(job_work, locks_that_cannot_be_had_are_said_and_what_is_missed_for_them) {
+        server_create(ROOT, "", 0);
+        server_create(ROOT "/locks", "", 0);
+        server_create(ROOT "/locks/r", "", 0);
+        server_create(ROOT "/locks/r/nonsense", "", 99);
+        write_job("    every: 1s\n    exec: [/bin/true]\n    locks: {r: exclusive}\n"
+                  "    start-deadline: 2s\n");
+        open_daemon();
+        await(has_lock_fault, "it is said");
+        cr_expect_eq(started->len, 0);
+        for (unsigned i = 0; i < 6 && !is_missed_for_locks(); i++) {
+                serve_for(USEC_PER_SEC);
+                scheduled_job_consider(job()); /* for it to be noticed at once */
+        }
+        cr_expect(is_missed_for_locks());
+        server_delete(ROOT "/locks/r/nonsense");
+        for (unsigned i = 0; i < 6 && !has_started(); i++) {
+                scheduled_job_consider(job());
+                serve_for(USEC_PER_SEC);
+        }
+        cr_expect(has_started());
+        cr_expect_str_eq(why(), "");
+}
+
+static void block_resource(void) {
+        server_create(ROOT, "", 0);
+        server_create(ROOT "/locks", "", 0);
+        server_create(ROOT "/locks/r", "", 0);
+        server_create(ROOT "/locks/r/_c_00000000-0000-0000-0000-000000000000-__WRIT__0000000000",
+                      "", 99);
+}
+
+/* An administrator deletes the contender of a tick that waits. */
+Test(job_work, a_place_in_the_queue_that_is_taken_away_is_taken_again) {
+        block_resource();
+        write_job("    every: 1h\n    exec: [/bin/true]\n    locks: {r: exclusive}\n"
+                  "    start-deadline: 1h\n");
+        open_daemon();
+        await(is_idle, "idle");
+        ask();
+        await(is_waiting, "it waits");
+        serve_for(200 * USEC_PER_MSEC);
+        empty_queue();
+        serve_for(1500 * USEC_PER_MSEC);
+        await(is_waiting, "it waits again");
+        server_delete(ROOT "/locks/r/_c_00000000-0000-0000-0000-000000000000-__WRIT__0000000000");
+        await(has_started, "a start");
+}
+
+/* ---- claims ---- */
+
+static bool is_claiming(void) {
+        return g_queue_get_length(&server.kept) > 0;
+}
+
+static ServerWay keep_claims(const ZkCall *call) {
+        return is_claim(call) ? SERVER_KEEP : SERVER_ANSWER;
+}
+
+static void hold_a_claim(const char *keys) {
+        write_job(keys);
+        server.way = keep_claims;
+        open_daemon();
+        await(is_claiming, "a claim");
+        server.way = NULL;
+}
+
+/* Somebody wrote the ledger meanwhile. */
+Test(job_work, a_stale_claim_is_made_again_with_the_same_locks) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        hold_a_claim(EVERY_SECOND);
+        ledger = ledger_there();
+        write_ledger(ledger);
+        server_release();
+        cr_expect_eq(started->len, 0);
+        await(has_started, "a start");
+        cr_expect_eq(runs_count(coordinator->runs), 1);
+        cr_expect_eq(server_count(OWN_LOCK), 1);
+}
+
+/* ... where they are gone as well, with others. */
+Test(job_work, a_stale_claim_whose_locks_are_lost_is_made_again_with_others) {
+        hold_a_claim(EVERY_SECOND);
+        empty_queue();
+        serve_for(100 * USEC_PER_MSEC);
+        cr_expect_eq(server_count(OWN_LOCK), 0, "its own check tells, and nothing else is done");
+        server_release();
+        await(has_started, "a start");
+        cr_expect_eq(server_count(OWN_LOCK), 1);
+}
+
+static unsigned stale_claims;
+
+static ServerWay refuse_claims(const ZkCall *call) {
+        stale_claims += is_claim(call);
+        return is_claim(call) ? SERVER_REFUSE : SERVER_ANSWER;
+}
+
+static bool has_tried_often(void) {
+        return stale_claims >= 5;
+}
+
+Test(job_work, claims_that_are_stale_time_and_again_are_paused) {
+        write_job("    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_idle, "idle");
+        server.refusal = ZK_BAD_VERSION;
+        server.way = refuse_claims;
+        ask();
+        await(has_tried_often, "five claims");
+        serve_for(300 * USEC_PER_MSEC);
+        cr_expect_eq(stale_claims, 5, "%u", stale_claims);
+        server.way = NULL;
+        await(has_started, "a start");
+}
+
+/* No locks, so that only the member node is checked. */
+Test(job_work, a_job_without_locks_claims_as_soon_as_its_ledger_is_read) {
+        write_job("    every: 1s\n    exec: [/bin/true]\n    lock: none\n");
+        open_daemon();
+        await(has_started, "a start");
+        cr_expect_eq(server_count(OWN_LOCK), 0);
+}
+
+/* ---- reads and writes that fail ---- */
+
+static unsigned refused;
+
+static ServerWay refuse_reads(const ZkCall *call) {
+        bool is_one = call->request == REQUEST_GET && strcmp(call->path, JOB_PATH) == 0;
+
+        refused += is_one;
+        return is_one ? SERVER_REFUSE : SERVER_ANSWER;
+}
+
+static bool was_refused(void) {
+        return refused > 0;
+}
+
+Test(job_work, a_ledger_that_cannot_be_read_is_read_later) {
+        server.refusal = ZK_FAULT;
+        server.way = refuse_reads;
+        write_job(EVERY_SECOND);
+        open_daemon();
+        await(was_refused, "a read");
+        serve_for(300 * USEC_PER_MSEC);
+        cr_expect_leq(refused, 2, "not over and over: %u", refused);
+        cr_expect_eq(state(), JOB_UNREAD);
+        server.way = NULL;
+        await(has_started, "a start");
+}
+
+static ServerWay refuse_new_ledgers(const ZkCall *call) {
+        bool is_one = call_has(call, ZK_OP_CREATE, JOB_PATH);
+
+        refused += is_one;
+        return is_one ? SERVER_REFUSE : SERVER_ANSWER;
+}
+
+Test(job_work, a_ledger_that_cannot_be_made_is_made_later) {
+        server.refusal = ZK_NO_AUTH;
+        server.way = refuse_new_ledgers;
+        write_job(EVERY_SECOND);
+        open_daemon();
+        await(was_refused, "a write");
+        serve_for(300 * USEC_PER_MSEC);
+        cr_expect_leq(refused, 2, "not over and over: %u", refused);
+        server.way = NULL;
+        await(has_started, "a start");
+}
+
+/* ---- ranks ---- */
+
+/* A node that is before this one by its name. */
+static void add_better_node(void) {
+        for (unsigned i = 0;; i++) {
+                g_autofree char *name = g_strdup_printf("p%u", i),
+                                *path = g_strconcat(ROOT "/nodes/", name, NULL);
+
+                if (placement_score("a", name) < placement_score("a", "n1"))
+                        continue;
+                server_create(path, "{\"machine\":\"m\",\"boot\":\"b\"}", 99);
+                return;
+        }
+}
+
+/* ... and does nothing. */
+Test(job_work, lower_ranks_go_first_and_only_for_a_while) {
+        usec_t before;
+
+        tree_write(root, "jobkeeper.yaml", "node: {name: n1}\ntakeover-delay: 1s\n");
+        server_create(ROOT, "", 0);
+        server_create(ROOT "/nodes", "", 0);
+        add_better_node();
+        write_job("    every: 1h\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_idle, "idle");
+        ask();
+        await(has_started, "a manual run waits for nobody");
+        service_exit(service_newest(), 0);
+        await(is_idle, "idle");
+        write_job(EVERY_SECOND);
+        before = clock_monotonic();
+        reload();
+        cr_expect_eq(started->len, 1);
+        while (started->len < 2 && clock_monotonic() < before + LIMIT)
+                turn();
+        cr_expect_eq(started->len, 2);
+        cr_expect_geq(clock_monotonic() - before, USEC_PER_SEC);
+}
