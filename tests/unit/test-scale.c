@@ -169,16 +169,20 @@ static void reload_in_turns(void) {
                 one_turn();
 }
 
-Test(scale, a_reload_that_changes_nothing_asks_nothing) {
-        unsigned requests;
+static unsigned asked; /* requests that are no heartbeats */
 
+static ServerWay count_asked(const ZkCall *call) {
+        asked += call->request != REQUEST_SYNC;
+        return SERVER_ANSWER;
+}
+
+Test(scale, a_reload_that_changes_nothing_asks_nothing) {
         begin(JOBS, 3);
         longest = 0;
-        requests = n_requests;
+        server.way = count_asked;
         reload_in_turns();
         settle_down();
-        /* Nothing but heartbeats. */
-        cr_expect_leq(n_requests - requests, 10, "%u", n_requests - requests);
+        cr_expect_eq(asked, 0, "%u", asked);
         expect_short_turns("a reload without a change");
 }
 
@@ -235,6 +239,14 @@ static bool is_waiting_to_claim(void) {
         return gate_is_waiting(coordinator->gate);
 }
 
+/* What each job had asked to be woken for is over: on a busy machine that takes a while. */
+static void run_until_idle(void) {
+        usec_t until = clock_monotonic() + 60 * USEC_PER_SEC;
+
+        while (sd_event_run(event, 20 * USEC_PER_MSEC) > 0 && clock_monotonic() < until)
+                server_serve();
+}
+
 /* Nothing may be claimed, and nothing is tried over and over. */
 Test(scale, while_the_clock_is_skewed_the_loop_sleeps) {
         uint64_t before, after;
@@ -244,6 +256,7 @@ Test(scale, while_the_clock_is_skewed_the_loop_sleeps) {
         node_clock_sample(coordinator->node, 1000, clock_realtime());
         job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
         settle_down();
+        run_until_idle();
         cr_expect(is_waiting_to_claim());
         longest = 0;
         cr_assert_geq(sd_event_get_iteration(event, &before), 0);
