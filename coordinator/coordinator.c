@@ -22,7 +22,6 @@
 #include "members.h"
 #include "message-id.h"
 #include "orphans.h"
-#include "placement.h"
 #include "prune.h"
 #include "ranks.h"
 #include "recovery.h"
@@ -133,14 +132,9 @@ static void queues_on_jobs(GPtrArray *specs, void *userdata) {
 
 static void queues_on_keep(GPtrArray *directories, GPtrArray *paths, void *userdata) {
         const Coordinator *coordinator = userdata;
-        g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
 
         command_locks_keep(coordinator->command_locks, directories, paths);
-        for (guint i = 0; i < runs->len; i++) {
-                const Run *run = runs->pdata[i];
-                for (char **path = run->record->locks; path && *path; path++)
-                        g_ptr_array_add(paths, g_strdup(*path));
-        }
+        runs_keep(coordinator->runs, paths);
 }
 
 static void queues_on_waited_for(const char *name, int64_t tick, void *userdata) {
@@ -185,22 +179,6 @@ static void open_runs(Coordinator *coordinator) {
 
 /* ---- the jobs of our files ---- */
 
-static void inventory_on_added(const JobSpec *spec, void *userdata) {
-        job_table_add(((Coordinator *)userdata)->jobs, spec);
-}
-
-static void inventory_on_replaced(const JobSpec *spec, void *userdata) {
-        job_table_replace(((Coordinator *)userdata)->jobs, spec);
-}
-
-static void inventory_on_removed(const char *job, void *userdata) {
-        job_table_remove(((Coordinator *)userdata)->jobs, job);
-}
-
-static void inventory_on_judged(const char *job, void *userdata) {
-        job_table_sweep_one(((Coordinator *)userdata)->jobs, job, JOB_SWEEP_BEGIN);
-}
-
 /* A claim of a job that was removed may be on its way. */
 static void reload_on_done(void *userdata) {
         Coordinator *coordinator = userdata;
@@ -210,12 +188,6 @@ static void reload_on_done(void *userdata) {
 }
 
 static Inventory *new_inventory(Coordinator *coordinator) {
-        static const InventoryEvents events = {
-            .added = inventory_on_added,
-            .replaced = inventory_on_replaced,
-            .removed = inventory_on_removed,
-            .judged = inventory_on_judged,
-        };
         const InventoryParts parts = {
             .node = coordinator->node,
             .jobset = coordinator->jobset,
@@ -226,7 +198,7 @@ static Inventory *new_inventory(Coordinator *coordinator) {
             .withdrawals = coordinator->withdrawals,
         };
 
-        return inventory_new(&parts, &events, coordinator);
+        return inventory_new(&parts, &job_table_inventory_events, coordinator->jobs);
 }
 
 static int open_table(Coordinator *coordinator) {
@@ -259,39 +231,16 @@ static int open_jobs(Coordinator *coordinator, const CoordinatorOptions *options
 
         coordinator->digests = digest_memory_new(node->event, node->state_dir);
         coordinator->withdrawals = withdrawals_new(node, coordinator->digests, coordinator->clock);
-        coordinator->inventory = parts.inventory = new_inventory(coordinator);
         r = open_table(coordinator);
-        return r < 0 ? r : reload_new(&parts, reload_on_done, coordinator, &coordinator->reload);
+        if (r < 0)
+                return r;
+        coordinator->inventory = parts.inventory = new_inventory(coordinator);
+        return reload_new(&parts, reload_on_done, coordinator, &coordinator->reload);
 }
 
 /* ---- what people ask for ---- */
 
-static uint32_t requests_on_rank(const char *name, void *userdata) {
-        const Coordinator *coordinator = userdata;
-        ScheduledJob *job = job_table_find(coordinator->jobs, name);
-
-        return job ? ranks_of_key(coordinator->ranks, scheduled_job_spec(job), name)
-                   : PLACEMENT_NONE;
-}
-
-static bool requests_on_undecided(const char *job, void *userdata) {
-        return ranks_is_undecided(((const Coordinator *)userdata)->ranks, job);
-}
-
-static void requests_on_take(const char *name, const char *id, const char *who, usec_t not_after,
-                             void *userdata) {
-        ScheduledJob *job = job_table_find(((Coordinator *)userdata)->jobs, name);
-
-        if (job)
-                scheduled_job_request(job, id, who, not_after);
-}
-
 static Requests *new_requests(Coordinator *coordinator) {
-        static const RequestsEvents events = {
-            .rank = requests_on_rank,
-            .is_undecided = requests_on_undecided,
-            .take = requests_on_take,
-        };
         const RequestsParts parts = {
             .node = coordinator->node,
             .members = coordinator->members,
@@ -299,7 +248,7 @@ static Requests *new_requests(Coordinator *coordinator) {
             .gate = coordinator->gate,
         };
 
-        return requests_new(&parts, &events, coordinator);
+        return requests_new(&parts, &job_table_requests_events, coordinator->jobs);
 }
 
 static void locks_on_over(void *userdata) {

@@ -11,20 +11,24 @@
  */
 // clang-format off
 /*
- *   job files ───▶ JobSet ───▶ ScheduledJob ─── claim ───▶ Run ◀───▶ UnitManager ◀───▶ PID 1
- *                              one a job: when is a        one a claim: its unit,
- *                              tick due, and is it ours?   its result, the settle
- *                                   ▲                          ▲
- *                                   └────────────┬─────────────┘
- *                                                │ locks, ledgers, records
- *   ZooKeeper ◀───▶ Session ─────────────────────┤
- *                                                ├── Tree          the layout, the cluster's pause
- *                                                ├── Registration  our own node among the members
- *                                                ├── Members       who is there, and so the ranks
- *                                                ├── Recovery      runs of the process before us
- *                                                ├── Orphans       runs of the dead
- *                                                ├── Requests      manual runs
- *                                                └── CommandLocks  what `jobkeeper lock` holds
+ *   job files ───▶ Reload ───▶ Inventory   what this node has, and what of it the machine can run
+ *                                  │
+ *                                  ▼
+ *                   JobTable ──── ScheduledJob ─── claim ───▶ Run ◀───▶ UnitManager ◀───▶ PID 1
+ *                                 one a job: when is a        one a claim: its unit,
+ *                                 tick due, and is it ours?   its result, the settle
+ *                                   │          ▲                  ▲
+ *     is it our turn, and may   Ranks, Gate    │                  │
+ *     it begin here?                           └────────┬─────────┘
+ *                                                       │ locks, ledgers, records
+ *   ZooKeeper ◀───▶ Session ────────────────────────────┤
+ *                                                       ├── Tree          the layout, the cluster's pause
+ *                                                       ├── Registration  our own node among the members
+ *                                                       ├── Members       who is there, and so the ranks
+ *                                                       ├── Recovery      runs of the process before us
+ *                                                       ├── Orphans       runs of the dead
+ *                                                       ├── Requests      manual runs
+ *                                                       └── CommandLocks  what `jobkeeper lock` holds
  *
  *   people ◀───▶ Surface (D-Bus, bus-interface.h): asks all of the above, as face.c shows it
  */

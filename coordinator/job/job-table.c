@@ -3,6 +3,8 @@
 
 #include <glib.h>
 
+#include "placement.h"
+
 struct JobTable {
         JobParts parts;   /* what each job uses; weak */
         GHashTable *jobs; /* name → ScheduledJob */
@@ -115,3 +117,56 @@ void job_table_sweep_one(JobTable *table, const char *name, JobSweep what) {
 const Sweep *job_table_sweeping(const JobTable *table) {
         return table->sweep;
 }
+
+/* ---- for the inventory ---- */
+
+static void job_table_on_added(const JobSpec *spec, void *userdata) {
+        job_table_add(userdata, spec);
+}
+
+static void job_table_on_replaced(const JobSpec *spec, void *userdata) {
+        job_table_replace(userdata, spec);
+}
+
+static void job_table_on_removed(const char *job, void *userdata) {
+        job_table_remove(userdata, job);
+}
+
+static void job_table_on_judged(const char *job, void *userdata) {
+        job_table_sweep_one(userdata, job, JOB_SWEEP_BEGIN);
+}
+
+const InventoryEvents job_table_inventory_events = {
+    .added = job_table_on_added,
+    .replaced = job_table_on_replaced,
+    .removed = job_table_on_removed,
+    .judged = job_table_on_judged,
+};
+
+/* ---- for the manual runs ---- */
+
+static uint32_t job_table_rank(const char *name, void *userdata) {
+        const JobTable *table = userdata;
+        ScheduledJob *job = job_table_find(table, name);
+
+        return job ? ranks_of_key(table->parts.ranks, scheduled_job_spec(job), name)
+                   : PLACEMENT_NONE;
+}
+
+static bool job_table_is_undecided(const char *job, void *userdata) {
+        return ranks_is_undecided(((const JobTable *)userdata)->parts.ranks, job);
+}
+
+static void job_table_take(const char *name, const char *id, const char *who, usec_t not_after,
+                           void *userdata) {
+        ScheduledJob *job = job_table_find(userdata, name);
+
+        if (job)
+                scheduled_job_request(job, id, who, not_after);
+}
+
+const RequestsEvents job_table_requests_events = {
+    .rank = job_table_rank,
+    .is_undecided = job_table_is_undecided,
+    .take = job_table_take,
+};

@@ -2,7 +2,9 @@
  * of the loop (sweep.h). */
 #pragma once
 
+#include "inventory.h"
 #include "job-parts.h"
+#include "requests.h"
 #include "scheduled-job.h"
 #include "sweep.h"
 
@@ -31,6 +33,11 @@ ScheduledJob *job_table_find(const JobTable *table, const char *name);
 GPtrArray *job_table_list(const JobTable *table);
 unsigned job_table_size(const JobTable *table);
 void job_table_for_all(const JobTable *table, void (*func)(ScheduledJob *));
+
+/* What comes and goes in our files, and what people ask for, by the jobs' names; `userdata` is the
+ * table. */
+extern const InventoryEvents job_table_inventory_events;
+extern const RequestsEvents job_table_requests_events;
 
 /* Nothing is done while there is no session that is ready. */
 void job_table_sweep(JobTable *table, JobSweep what);

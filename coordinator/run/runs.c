@@ -147,6 +147,16 @@ bool runs_have_lost(const Runs *runs) {
         return false;
 }
 
+void runs_keep(const Runs *runs, GPtrArray *paths) {
+        GHashTableIter iterator;
+        gpointer value;
+
+        g_hash_table_iter_init(&iterator, runs->runs);
+        while (g_hash_table_iter_next(&iterator, NULL, &value))
+                for (char **path = ((const Run *)value)->record->locks; path && *path; path++)
+                        g_ptr_array_add(paths, g_strdup(*path));
+}
+
 void runs_claim_begins(Runs *runs, const char *key) {
         g_hash_table_add(runs->claiming, g_strdup(key));
 }

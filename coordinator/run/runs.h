@@ -36,6 +36,9 @@ bool runs_are_starting(const Runs *runs);
 /* Return: whether one whose session was lost has not ended yet. */
 bool runs_have_lost(const Runs *runs);
 
+/* Appends the paths of the locks that they hold; newly allocated. */
+void runs_keep(const Runs *runs, GPtrArray *paths);
+
 /* A claim is on its way, or answered. */
 void runs_claim_begins(Runs *runs, const char *key);
 void runs_claim_ends(Runs *runs, const char *key);
