@@ -121,7 +121,7 @@ int64_t due_soon(const char *keys) {
         /* Where this machine was so slow that the tick had passed by then, another one is. */
         do {
                 tick = (int64_t)(clock_realtime() / USEC_PER_SEC) + ahead;
-                ahead = MIN(2 * ahead, LIMIT / USEC_PER_SEC - 2);
+                ahead = MIN(2 * ahead, (int64_t)(LIMIT / USEC_PER_SEC) - 2);
                 ledger_before = g_strdup(server_data(LEDGER_PATH));
                 write_job_due_at(tick, keys);
                 if (coordinator)
