@@ -56,8 +56,10 @@ static void failed_start_clear(FailedStart *start) {
 }
 
 static const char *failed_start_why(const FailedStart *start) {
-        return start->fault == -EBADMSG ? "the configuration has errors"
-                                        : g_strerror(-start->fault);
+        if (start->fault == -EBADMSG)
+                return "the configuration has errors";
+        return start->fault == -EBUSY ? "another jobkeeperd does not end"
+                                      : g_strerror(-start->fault);
 }
 
 /* ---- looking ---- */
@@ -216,14 +218,19 @@ static GHashTable *scopes_going_on(const char *runtime_dir) {
 static bool failed_start_inherits(FailedStart *start) {
         g_autofree char *path = g_build_filename(start->runtime_dir, "session", NULL);
         SessionFile file = {0};
+        bool found = false;
 
         if (!getenv("NOTIFY_SOCKET"))
                 return false;
         if (session_file_load_any(path, &file) >= 0) {
                 start->held_until = file.held_until;
                 start->stop_at = file.stop_at;
+                found = true;
         }
         explicit_bzero(&file, sizeof file);
+        /* Another process sees to what runs, unless it hangs: then the file is not renewed. */
+        if (start->fault == -EBUSY)
+                return found && start->stop_at < clock_boottime();
         return start->fault == -EBADMSG || start->stop_at < clock_boottime() + NEXT_ATTEMPT;
 }
 

@@ -5,6 +5,9 @@
  * before kept it under the runtime directory), it is stopped, and killed at D. Only then does the
  * process end with its failure: nobody else would see to it.
  *
+ * Where another process has the lock of the machine (-EBUSY), all is its business, until it has
+ * missed the time to stop: then it hangs.
+ *
  * Where the deadline is not known, all is stopped at once. Commands of `jobkeeper lock` that go on
  * without their lock are left alone.
  */

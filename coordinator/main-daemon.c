@@ -1,6 +1,7 @@
 /* jobkeeperd: options, signals, the loop. Everything else is the coordinator's. */
 #include <errno.h>
 #include <getopt.h>
+#include <glib.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,11 +10,19 @@
 #include <sysexits.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
+#include <unistd.h>
 
+#include "cleanup.h"
 #include "coordinator.h"
 #include "face.h"
 #include "failed-start.h"
 #include "log.h"
+#include "message-id.h"
+#include "process-lock.h"
+
+/* How long a start waits for a process that is just ending. Systemd waits for that itself, but for
+ * one that it did not start. */
+#define LOCK_PATIENCE (5 * USEC_PER_SEC)
 
 static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *info,
                         void *userdata) {
@@ -93,8 +102,43 @@ static int add_signals(sd_event *event, Coordinator *coordinator) {
         return sd_event_add_signal(event, NULL, SIGHUP, on_hangup, coordinator);
 }
 
-/* `fault`: 0, or why there is nothing to begin with. */
+static bool is_service(void) {
+        return getenv("NOTIFY_SOCKET");
+}
+
+static void tell_other(pid_t holder) {
+        const LogAbout about = {.message_id = MESSAGE_ANOTHER_DAEMON};
+        g_autofree char *which = holder ? g_strdup_printf(" (process %d)", (int)holder) : NULL;
+
+        log_error(&about,
+                  "jobkeeperd runs on this machine already%s: see \"systemctl status jobkeeperd\". "
+                  "This one ends, and has disturbed nothing",
+                  which ? which : "");
+        (void)sd_notifyf(0, "STATUS=Failed: jobkeeperd runs on this machine already%s",
+                         which ? which : "");
+}
+
+/* Return: a descriptor that is the lock, or a negative errno, which people were told of. By hand
+ * nobody waits: that is somebody who did not know that it runs. */
+static int lock_machine(sd_event *event, const char *runtime_dir) {
+        pid_t holder = 0;
+        int r = process_lock_take(event, runtime_dir, is_service() ? LOCK_PATIENCE : 0, &holder);
+
+        if (r == -EBUSY)
+                tell_other(holder);
+        else if (r < 0)
+                log_error(NULL, "cannot lock %s/" PROCESS_LOCK_FILE ": %s%s", runtime_dir,
+                          strerror(-r),
+                          geteuid() == 0 ? ""
+                                         : "; jobkeeperd is started by root, usually by "
+                                           "\"systemctl start jobkeeperd\"");
+        return r;
+}
+
+/* `fault`: 0, or why there is nothing to begin with. Return: 0; EXIT_FAILURE where people were told
+ * why; negative errno. */
 static int run(const CoordinatorOptions *options, int fault) {
+        _cleanup_close_ int lock = -1;
         _cleanup_(sd_event_unrefp) sd_event *event = NULL;
         _cleanup_(coordinator_freep) Coordinator *coordinator = NULL;
         _cleanup_(face_freep) Face *face = NULL;
@@ -103,6 +147,9 @@ static int run(const CoordinatorOptions *options, int fault) {
         if ((r = block_signals()) < 0 || (r = sd_event_default(&event)) < 0 ||
             (r = sd_event_set_watchdog(event, true)) < 0)
                 return r;
+        lock = lock_machine(event, options->runtime_dir);
+        if (lock < 0)
+                return failed_start(event, options->runtime_dir, lock) < 0 ? EXIT_FAILURE : 0;
         r = fault < 0 ? fault : coordinator_new(event, options, &coordinator);
         if (r >= 0)
                 r = face_new(coordinator, &face);
@@ -128,7 +175,8 @@ int main(int argc, char **argv) {
 
         (void)setlocale(LC_ALL, "");
         r = parse_arguments(argc, argv, &options);
-        if (r == EX_USAGE) /* in a drop-in of the service: it leaves nothing behind either */
+        if (r == EX_USAGE &&
+            is_service()) /* in a drop-in of the service: it leaves nothing behind either */
                 (void)run(&options, -EINVAL);
         if (r >= 0)
                 return r;
@@ -137,5 +185,5 @@ int main(int argc, char **argv) {
                 return EX_CONFIG; /* the service manager does not try again */
         if (r < 0)
                 log_error(NULL, "failed: %s", strerror(-r));
-        return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+        return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -91,6 +91,26 @@ class Calm(ClusterTest):
             open(f"{self.fleet.bed.history_directory}/forbidden", encoding="ascii")  # pylint: disable=consider-using-with
         self.fleet.jobkeeper("n2", "lock", "--timeout", "5s", "console", "--", "true")
 
+    def test_a_second_daemon_on_a_machine_ends_and_disturbs_nothing(self):
+        node = self.fleet.nodes["n1"]
+        self.fleet.write_jobs("beside.yaml", job_file(job("beside", seconds=8, nodes="[n1]")))
+        with node.popen("jobkeeper", "lock", "typing", "--", f"{TOOLS}/mark-run", "--job", "beside-command", "--seconds", "8") as holder:
+            self.fleet.jobkeeper("n1", "run", "beside")
+            runs = [self.fleet.wait_running(name) for name in ("beside", "beside-command")]
+            session = self.fleet.status("n1")["session"]["id"]
+            node.run("cp", "/etc/jobkeeper/jobkeeper.yaml", "/root/copy.yaml")
+            for command in (("jobkeeperd",), ("jobkeeperd", "--config=/root/copy.yaml"),
+                            ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "jobkeeperd")):
+                second = node.run("timeout", "-s", "INT", "10", *command, check=False)
+                self.assertEqual(second.returncode, 1, second.stderr)
+                self.assertRegex(second.stderr, "runs on this machine already .process [1-9]|cannot lock /run/jobkeeper")
+            self.assertEqual(holder.wait(30), 0)
+        for run in runs:
+            run = self.fleet.wait_run(lambda other, run=run: other.job == run.job and other.ended == "end", 20, "it has ended")
+            self.assertGreater(run.end - run.start, 7.5, "it was not disturbed")
+        self.fleet.wait_ledger("beside", lambda record: record["state"] == "succeeded", 20, "settled")
+        self.assertEqual(self.fleet.status("n1")["session"]["id"], session)
+
     def test_two_shared_locks_are_held_at_once(self):
         commands = [("jobkeeper", "lock", "--shared", "library", "--", f"{TOOLS}/mark-run", "--job", f"shared-{name}", "--seconds", "2")
                     for name in ("n1", "n2")]

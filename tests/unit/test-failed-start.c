@@ -231,6 +231,17 @@ Test(failed_start, an_attempt_that_follows_in_time_is_left_to_it) {
         cr_expect_eq(alive->len, 0);
 }
 
+/* Whose runs these are: of a process that hangs, where the time to stop them has passed. */
+Test(failed_start, where_another_process_has_the_machine_only_what_is_overdue_is_ended) {
+        cr_assert_eq(failed_start(loop, root, -EBUSY), -EBUSY);
+        (void)write_session(NEAR, FAR);
+        cr_assert_eq(failed_start(loop, root, -EBUSY), -EBUSY);
+        cr_expect_eq(looks, 0);
+        (void)write_session(0, FAR);
+        cr_assert_eq(failed_start(loop, root, -EBUSY), -EBUSY);
+        cr_expect_eq(alive->len, 0);
+}
+
 Test(failed_start, commands_go_too_but_those_that_go_on_without_a_lock) {
         tree_write(root, "command-locks.json",
                    "{\"locks\": [{\"id\": \"77\", \"scope\": \"" LOCK_SCOPE "\", \"go-on\": true}, "
