@@ -1,0 +1,425 @@
+/* What Status says, piece by piece, in a whole daemon (bus-fixture.h): the session, the members,
+ * those that are away, what is wrong with the files, and each job. */
+#include "status-report.h"
+
+#include "bus-fixture.h"
+#include "clock-watch.h"
+#include "members.h"
+#include "tree.h"
+
+#define NODES "/jobkeeper/nodes"
+#define JOB "/jobkeeper/jobs/a"
+
+TestSuite(status_report, .init = setup_bus, .fini = teardown_bus);
+
+static void begin(void) {
+        write_job("    every: 1h\n    exec: [/bin/true]\n    description: Does nothing\n");
+        open_daemon_on_bus();
+}
+
+/* Where there is no pause between two reports. */
+static json_t *status(void) {
+        ask_as(bus, BUS_NAME_ROOT, "Status", NULL);
+        return expect_json();
+}
+
+static const char *string_of(const json_t *object, const char *member) {
+        const char *text = json_string_value(json_object_get(object, member));
+
+        return text ? text : "(none)";
+}
+
+static json_t *find(const json_t *array, const char *member, const char *value) {
+        json_t *item;
+        size_t i;
+
+        json_array_foreach(array, i,
+                           item) if (g_str_equal(string_of(item, member), value)) return item;
+        return NULL;
+}
+
+static char *text_of(const json_t *value) {
+        char *text = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+        char *copy = g_strdup(text ? text : "(none)");
+
+        free(text);
+        return copy;
+}
+
+static void expect_text(const json_t *value, const char *expected) {
+        g_autofree char *text = text_of(value);
+
+        cr_expect_str_eq(text, expected, "%s rather than %s", text, expected);
+}
+
+/* ---- the session and the clock ---- */
+
+Test(status_report, the_session_is_shown) {
+        json_t *object = NULL, *session = NULL;
+        double held_for = 0;
+
+        begin();
+        object = status();
+        session = json_object_get(object, "session");
+        cr_expect_str_eq(string_of(object, "node"), "n1");
+        cr_expect_str_eq(string_of(object, "version"), JOBKEEPER_VERSION);
+        cr_expect_eq(json_number_value(json_object_get(object, "started")),
+                     (double)coordinator->node->started / (double)USEC_PER_SEC);
+        cr_expect(json_is_true(json_object_get(object, "complete")));
+        cr_expect_str_eq(string_of(session, "state"), "connected");
+        cr_expect_str_eq(string_of(session, "server"), "scripted");
+        cr_expect_eq(json_number_value(json_object_get(session, "timeout")), 30.0);
+        held_for = json_number_value(json_object_get(session, "held_for"));
+        cr_expect(held_for > 10 && held_for <= 16, "%f", held_for);
+        cr_expect_str_eq(string_of(session, "fault"), "");
+        json_decref(object);
+}
+
+Test(status_report, a_session_that_is_suspended_or_gone_is_shown) {
+        json_t *object = NULL, *session = NULL;
+
+        begin();
+        port_tell(ports->pdata[0], ZK_STATE_SUSPENDED);
+        object = status();
+        cr_expect_str_eq(string_of(json_object_get(object, "session"), "state"), "suspended");
+        cr_expect(json_is_false(json_object_get(object, "complete")));
+        json_decref(object);
+
+        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
+        turn();
+        object = status();
+        session = json_object_get(object, "session");
+        cr_expect_str_eq(string_of(session, "state"), "connecting");
+        cr_expect_eq(json_number_value(json_object_get(session, "held_for")), 0.0);
+        cr_expect_eq(json_number_value(json_object_get(session, "timeout")), 30.0,
+                     "that is asked for");
+        expect_text(json_object_get(object, "members"), "[]");
+        expect_text(json_object_get(object, "away"), "[]");
+        expect_text(json_object_get(object, "clock"), "{\"skew\":null,\"skewed\":false}");
+        json_decref(object);
+}
+
+static bool is_silent(void) {
+        g_autofree char *silence = status_silence(coordinator->node);
+
+        return silence;
+}
+
+static ServerWay keep_all(const ZkCall *call) {
+        (void)call;
+        return SERVER_KEEP;
+}
+
+Test(status_report, a_server_that_is_silent_is_no_good_one) {
+        json_t *object = NULL;
+
+        begin();
+        cr_expect_not(is_silent());
+        server.way = keep_all;
+        coordinator->config->heartbeat = USEC_PER_SEC / 2;
+        coordinator->config->tick_time = USEC_PER_SEC / 2;
+        await(is_silent, "it is silent");
+        object = status();
+        cr_expect_str_eq(string_of(json_object_get(object, "session"), "state"), "connected");
+        cr_expect_str_eq(string_of(json_object_get(object, "session"), "fault"),
+                         "ZooKeeper has not answered for 2 s");
+        cr_expect(json_is_false(json_object_get(object, "complete")), "it is not even asked");
+        json_decref(object);
+}
+
+static bool is_skewed(void) {
+        return node_is_skewed(coordinator->node);
+}
+
+Test(status_report, the_clock_is_shown) {
+        json_t *object = NULL;
+        double skew = 0;
+
+        begin();
+        server.clock = -(int64_t)(5 * USEC_PER_SEC);
+        clock_watch_measure(coordinator->clock);
+        await(is_skewed, "it is measured");
+        object = status();
+        skew = json_number_value(json_object_get(json_object_get(object, "clock"), "skew"));
+        cr_expect(skew > 4.5 && skew < 5.5, "%f", skew);
+        cr_expect(json_is_true(json_object_get(json_object_get(object, "clock"), "skewed")));
+        json_decref(object);
+}
+
+/* ---- members ---- */
+
+static bool are_two(void) {
+        return members_list(coordinator->members)->len == 2;
+}
+
+static bool is_one(void) {
+        return members_list(coordinator->members)->len == 1;
+}
+
+Test(status_report, members_are_shown_as_they_say) {
+        json_t *object = NULL, *members = NULL;
+
+        begin();
+        server_write(NODES "/n2",
+                     "{\"machine\":\"m\",\"boot\":\"b\",\"version\":\"0.2\",\"labels\":"
+                     "{\"role\":\"db\"},\"unfit\":{\"x\":\"why\"},\"drifted\":[\"y\"],"
+                     "\"absent\":[\"z\"],\"skewed\":true,\"busy\":\"max-runs\"}");
+        await(are_two, "it is there");
+        object = status();
+        members = json_object_get(object, "members");
+        expect_text(json_array_get(members, 1),
+                    "{\"absent\":[\"z\"],\"busy\":\"max-runs\",\"drifted\":[\"y\"],\"labels\":{"
+                    "\"role\":\"db\"},\"node\":\"n2\",\"self\":false,\"skewed\":true,\"unfit\":{"
+                    "\"x\":\"why\"},\"unnamed\":0,\"version\":\"0.2\"}");
+        cr_expect_str_eq(string_of(json_array_get(members, 0), "node"), "n1");
+        cr_expect(json_is_true(json_object_get(json_array_get(members, 0), "self")));
+        json_decref(object);
+}
+
+Test(status_report, who_left_is_away_and_who_once_ran_something) {
+        json_t *object = NULL, *away = NULL;
+        double since = 0;
+
+        begin();
+        server_create("/jobkeeper/open/n9", "", 0);
+        server_create("/jobkeeper/open/n2", "", 0);
+        server_write(NODES "/n2", "{\"machine\":\"m\",\"boot\":\"b\"}");
+        await(are_two, "it is there");
+        object = status();
+        expect_text(json_object_get(object, "away"), "[{\"node\":\"n9\",\"since\":null}]");
+        json_decref(object);
+
+        server_delete(NODES "/n2");
+        await(is_one, "it left");
+        object = status();
+        away = json_object_get(object, "away");
+        cr_expect_eq(json_array_size(away), 2U, "each once");
+        since = json_number_value(json_object_get(find(away, "node", "n2"), "since"));
+        cr_expect(since > (double)coordinator->node->started / (double)USEC_PER_SEC);
+        cr_expect_not_null(find(away, "node", "n9"));
+        json_decref(object);
+
+        server_write(NODES "/n2", "{\"machine\":\"m\",\"boot\":\"b\"}");
+        await(are_two, "it came back");
+        object = status();
+        expect_text(json_object_get(object, "away"), "[{\"node\":\"n9\",\"since\":null}]");
+        json_decref(object);
+}
+
+/* ---- what is wrong ---- */
+
+Test(status_report, what_is_wrong_with_the_files_is_shown) {
+        g_autofree char *error = NULL;
+        json_t *object = NULL;
+
+        tree_write(root, "etc/jobkeeper/jobs.d/bad.yaml",
+                   "jobs:\n  bad:\n    exec: [/bin/true]\n    retires: 1\n");
+        begin();
+        object = status();
+        error = g_strdup_printf("%s/etc/jobkeeper/jobs.d/bad.yaml:4:5: error: ", root);
+        cr_assert_eq(json_array_size(json_object_get(object, "errors")), 1U);
+        cr_expect(g_str_has_prefix(
+            json_string_value(json_array_get(json_object_get(object, "errors"), 0)), error));
+        expect_text(json_object_get(object, "warnings"), "[]");
+        json_decref(object);
+}
+
+Test(status_report, an_open_tree_is_warned_of) {
+        json_t *object = NULL;
+
+        server.others = "everybody";
+        begin();
+        object = status();
+        cr_assert_eq(json_array_size(json_object_get(object, "warnings")), 1U);
+        cr_expect_str_eq(json_string_value(json_array_get(json_object_get(object, "warnings"), 0)),
+                         tree_warning(coordinator->tree));
+        json_decref(object);
+}
+
+/* ---- jobs ---- */
+
+static json_t *job_of(const json_t *object, const char *name) {
+        return find(json_object_get(object, "jobs"), "job", name);
+}
+
+Test(status_report, a_job_is_shown) {
+        json_t *object = NULL, *job = NULL;
+        int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC), next = 0;
+
+        write_job_named("manual", "    exec: [/bin/true]\n    nodes: {role: db}\n");
+        begin();
+        object = status();
+        job = job_of(object, "a");
+        cr_expect_str_eq(string_of(job, "description"), "Does nothing");
+        cr_expect_str_eq(string_of(job, "schedule"), "every 1h");
+        cr_expect_str_eq(string_of(job, "state"), "idle");
+        cr_expect_str_eq(string_of(job, "why"), "");
+        cr_expect(json_is_true(json_object_get(job, "fit")));
+        next = json_integer_value(json_object_get(job, "next"));
+        cr_expect(next > now && next <= now + 3601 && next % 3600 == 0);
+        expect_text(json_object_get(job, "running"), "[]");
+        expect_text(json_object_get(job, "last"), "null");
+        job = job_of(object, "manual");
+        cr_expect_str_eq(string_of(job, "description"), "");
+        expect_text(json_object_get(job, "schedule"), "null");
+        expect_text(json_object_get(job, "next"), "null");
+        expect_text(json_object_get(job, "fit"), "false");
+        cr_expect_str_eq(string_of(job, "state"), "no-node");
+        json_decref(object);
+}
+
+/* What another node claimed, and what is settled above an older tick that is not. */
+static Ledger *ledger_with_claim(void) {
+        _cleanup_(run_record_freep) RunRecord *claimed = run_record_new("a", "2000000000-1"),
+                                              *skipped = run_record_new("a", "2000003600-1");
+        Ledger *ledger = NULL;
+
+        cr_assert_eq(ledger_decode(server_data(JOB), strlen(server_data(JOB)), &ledger), 0);
+        claimed->tick = 2000000000;
+        claimed->attempt = 1;
+        claimed->node = g_strdup("n2");
+        claimed->state = RUN_CLAIMED;
+        claimed->claimed = 2000000001 * USEC_PER_SEC;
+        cr_assert_eq(ledger_claim(ledger, claimed), 0);
+        skipped->tick = 2000003600;
+        skipped->attempt = 1;
+        skipped->node = g_strdup("n3");
+        skipped->state = RUN_CLAIMED;
+        cr_assert_eq(ledger_claim(ledger, skipped), 0);
+        skipped->state = RUN_FAILED;
+        skipped->why = g_strdup("exit status 3");
+        cr_assert_eq(ledger_settle(ledger, skipped, NULL), 0);
+        return ledger;
+}
+
+Test(status_report, what_runs_elsewhere_is_shown) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        g_autofree char *text = NULL;
+        json_t *object = NULL, *job = NULL;
+
+        begin();
+        ledger = ledger_with_claim();
+        text = ledger_encode(ledger);
+        server_set(server_node(JOB), text);
+        object = status();
+        job = job_of(object, "a");
+        expect_text(
+            json_object_get(job, "running"),
+            "[{\"attempt\":1,\"claimed\":2000000001.0,\"job\":\"a\",\"node\":\"n2\",\"run\":"
+            "\"2000000000-1\",\"state\":\"claimed\",\"tick\":2000000000}]");
+        cr_expect_str_eq(string_of(job, "state"), "running");
+        cr_expect_str_eq(string_of(json_object_get(job, "last"), "run"), "2000003600-1");
+        cr_expect_str_eq(string_of(json_object_get(job, "last"), "why"), "exit status 3");
+        json_decref(object);
+}
+
+static bool both_run(void) {
+        return services_alive() == 2;
+}
+
+/* Each job's own, also where ZooKeeper says nothing. */
+Test(status_report, what_runs_here_is_shown_without_zookeeper) {
+        json_t *object = NULL, *running = NULL;
+
+        write_job_named("b", "    every: 1s\n    exec: [/bin/true]\n");
+        write_job("    every: 1s\n    exec: [/bin/true]\n");
+        open_daemon_on_bus();
+        await(both_run, "both run");
+        port_tell(ports->pdata[0], ZK_STATE_SUSPENDED);
+        object = status();
+        for (const char *const *name = (const char *const[]){"a", "b", NULL}; *name; name++) {
+                running = json_object_get(job_of(object, *name), "running");
+                cr_assert_eq(json_array_size(running), 1U);
+                cr_expect_str_eq(string_of(json_array_get(running, 0), "job"), *name);
+                cr_expect_str_eq(string_of(json_array_get(running, 0), "state"), "running");
+                cr_expect_str_eq(string_of(json_array_get(running, 0), "node"), "n1");
+                cr_expect_str_eq(string_of(job_of(object, *name), "state"), "running");
+        }
+        json_decref(object);
+}
+
+/* ---- a job's state, by a view of the test's own ---- */
+
+static ScheduledJobState state;
+static const char *why;
+
+static const JobSpec *view_job(const void *userdata, const char *name) {
+        return jobset_find(userdata, name);
+}
+
+static ScheduledJobState view_job_state(const void *userdata, const char *name,
+                                        const char **ret_why) {
+        (void)userdata;
+        (void)name;
+        *ret_why = why;
+        return state;
+}
+
+static bool view_can_run(const void *userdata, const char *name) {
+        (void)userdata;
+        (void)name;
+        return false;
+}
+
+static const ViewCalls view_calls = {
+    .job = view_job, .job_state = view_job_state, .can_run = view_can_run};
+
+static View own_view(void) {
+        return (View){.node = coordinator->node,
+                      .jobset = coordinator->jobset,
+                      .runs = coordinator->runs,
+                      .calls = &view_calls,
+                      .userdata = coordinator->jobset};
+}
+
+/* What the job remembers, what its ledger says that was just read, and what is shown. */
+Test(status_report, what_was_just_read_is_newer_than_what_is_remembered) {
+        enum { NONE, EMPTY, CLAIMED };
+        static const struct {
+                ScheduledJobState state;
+                const char *why;
+                int read;
+                const char *word;
+        } cases[] = {
+            {JOB_UNREAD, "", NONE, "unread"},
+            {JOB_UNREAD, "", EMPTY, "idle"},
+            {JOB_UNREAD, "damaged", EMPTY, "unread"},
+            {JOB_UNREAD, "", CLAIMED, "running"},
+            {JOB_IDLE, "", NONE, "idle"},
+            {JOB_IDLE, "", CLAIMED, "running"},
+            {JOB_RUNNING, "", NONE, "running"},
+            {JOB_RUNNING, "", EMPTY, "idle"},
+            {JOB_NO_NODE, "x", EMPTY, "no-node"},
+            {JOB_NO_NODE, "x", CLAIMED, "running"},
+            {JOB_WAITING, "x", CLAIMED, "waiting"},
+            {JOB_DRIFTED, "x", CLAIMED, "drifted"},
+            {JOB_UNFIT, "x", CLAIMED, "unfit"},
+        };
+        _cleanup_(ledger_freep) Ledger *empty = ledger_new(0, "d"), *claimed = NULL;
+        const Ledger *ledgers[] = {NULL, empty, NULL};
+        View view;
+
+        begin();
+        view = own_view();
+        ledgers[CLAIMED] = claimed = ledger_with_claim();
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                json_t *job = NULL;
+
+                state = cases[i].state;
+                why = cases[i].why;
+                job = status_report_job(&view, "a", ledgers[cases[i].read]);
+                cr_expect_str_eq(string_of(job, "state"), cases[i].word, "case %zu: %s", i,
+                                 string_of(job, "state"));
+                cr_expect_str_eq(string_of(job, "why"), cases[i].why);
+                cr_expect(json_is_false(json_object_get(job, "fit")));
+                json_decref(job);
+        }
+}
+
+Test(status_report, a_job_that_left_meanwhile_is_not_shown) {
+        View view;
+
+        begin();
+        view = own_view();
+        cr_expect_null(status_report_job(&view, "gone", NULL));
+}
