@@ -12,9 +12,11 @@ unsigned n_said;
 static pid_t bus_pid;
 
 static const char bus_config[] =
-    "<busconfig><type>custom</type><listen>unix:path=%s/bus</listen><auth>EXTERNAL</auth>"
+    "<busconfig><type>custom</type><listen>unix:path=%s/bus</listen><auth>EXTERNAL</auth>%s"
+    "</busconfig>";
+static const char open_policy[] =
     "<policy context='default'><allow send_destination='*' eavesdrop='true'/>"
-    "<allow eavesdrop='true'/><allow own='*'/>%s%s%s</policy></busconfig>";
+    "<allow eavesdrop='true'/><allow own='*'/></policy>";
 
 static bool bus_is_there(void) {
         return sd_bus_open_system(&bus) >= 0;
@@ -45,9 +47,8 @@ void bus_end(void) {
         tree_delete(root, "bus");
 }
 
-void bus_forbid(const char *name) {
-        g_autofree char *config = g_strdup_printf(bus_config, root, name ? "<deny own='" : "",
-                                                  name ? name : "", name ? "'/>" : "");
+void bus_set_policy(const char *policy) {
+        g_autofree char *config = g_strdup_printf(bus_config, root, policy ? policy : open_policy);
 
         tree_write(root, "bus.conf", config);
         if (bus)
@@ -61,7 +62,7 @@ void setup_bus(void) {
         g_autofree char *address = NULL;
 
         setup();
-        bus_forbid(NULL);
+        bus_set_policy(NULL);
         address = g_strdup_printf("unix:path=%s/bus", root);
         g_setenv("DBUS_SYSTEM_BUS_ADDRESS", address, TRUE);
         bus_begin();

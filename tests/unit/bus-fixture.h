@@ -18,8 +18,8 @@ void teardown_bus(void);
 /* The bus is gone, with all its connections, and comes back where it was. */
 void bus_end(void);
 void bus_begin(void);
-/* Nobody may own that name from now on; NULL: every name may be owned. */
-void bus_forbid(const char *name);
+/* The bus goes by these <policy> elements from now on; NULL: everybody may do everything. */
+void bus_set_policy(const char *policy);
 /* One more who asks; sd_bus_flush_close_unref(). */
 sd_bus *another_caller(void);
 

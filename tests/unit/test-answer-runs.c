@@ -374,6 +374,11 @@ static int on_run(sd_bus_message *message, void *userdata, sd_bus_error *error) 
         return answer_run(answers, message, error);
 }
 
+static int on_history(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        (void)userdata;
+        return answer_history(answers, message, error);
+}
+
 static int on_wait_run(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         (void)userdata;
         return answer_wait_run(answers, message, error);
@@ -382,6 +387,7 @@ static int on_wait_run(sd_bus_message *message, void *userdata, sd_bus_error *er
 static const sd_bus_vtable door_vtable[] = {
     SD_BUS_VTABLE_START(0),
     SD_BUS_METHOD("Run", "s", "s", on_run, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("History", "su", "s", on_history, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("WaitRun", "ss", "s", on_wait_run, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_VTABLE_END,
 };
@@ -502,6 +508,42 @@ Test(answer_runs, who_leaves_is_not_told_of_the_request) {
         sd_bus_flush_close_unref(other);
         await(is_forgotten, "its caller has left");
         cr_expect_eq(g_hash_table_size(answers->set), 0U);
+        close_door();
+}
+
+static ServerWay keep_lists(const ZkCall *call) {
+        return call->request == REQUEST_LIST ? SERVER_KEEP : SERVER_ANSWER;
+}
+
+static void its_time_is_over(void) {
+        cr_assert_geq(sd_event_source_set_time_relative(the_answer()->timeout, 0), 0);
+}
+
+Test(answer_runs, who_asks_what_zookeeper_does_not_answer_is_told_so) {
+        begin();
+        open_door();
+        server.way = keep_lists;
+        ask_as(bus, DOOR, "History", "su", "a", 0U);
+        serve_for(USEC_PER_SEC / 10);
+        its_time_is_over();
+        expect_said(BUS_ERROR_NOT_CONNECTED ": ZooKeeper did not answer in time");
+        cr_expect(g_str_has_suffix(said, "in time"), "%s", said);
+        server_release(); /* which nobody waits for any more */
+        cr_expect_eq(g_hash_table_size(answers->set), 0U);
+        ask_as(bus, DOOR, "Run", "s", "a");
+        serve_for(USEC_PER_SEC / 10);
+        its_time_is_over();
+        expect_said(BUS_ERROR_NOT_CONNECTED
+                    ": ZooKeeper did not answer in time: the run may still take place");
+        cr_expect_not_null(forgotten);
+        close_door();
+}
+
+Test(answer_runs, whoever_waits_for_a_run_has_all_the_time) {
+        begin();
+        open_door();
+        wait_for_m1();
+        cr_expect_null(the_answer()->timeout);
         close_door();
 }
 
