@@ -192,16 +192,19 @@ Test(registration, who_goes_while_we_look_is_not_waited_for) {
         cr_expect_eq(journal_count(MESSAGE_NODE_NAME_TAKEN), 0U);
 }
 
-static ServerWay nodes_are_deleted(const ZkCall *call) {
-        if (call->request == REQUEST_CREATE && g_str_equal(call->path, PATH) && n_lost++ == 0)
-                server_remove("/jobkeeper/nodes");
-        return SERVER_ANSWER;
+static bool is_there_again(void) {
+        return server_node(PATH) && registration_is_done(coordinator->registration);
 }
 
+/* Nobody but who writes there is told. */
 Test(registration, where_it_stands_is_made_again) {
-        server.way = nodes_are_deleted;
         begin();
-        expect_registered();
+        server_remove(PATH);
+        server_remove("/jobkeeper/nodes");
+        registration_missing(coordinator->registration);
+        cr_expect_not(registration_is_done(coordinator->registration));
+        await(is_there_again, "it is there again");
+        cr_expect_eq(server_node(PATH)->stat.ephemeral_owner, last_session);
 }
 
 static void say_unfit(const char *why) {
@@ -238,10 +241,6 @@ Test(registration, what_changes_while_it_is_written_is_written_afterwards) {
         cr_expect_eq(n_lost, 1U);
         server_release();
         await(says_why, "it says so");
-}
-
-static bool is_there_again(void) {
-        return server_node(PATH) && registration_is_done(coordinator->registration);
 }
 
 /* Somebody deletes it: our watch tells, and so does the answer to what we were writing. */
