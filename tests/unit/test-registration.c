@@ -176,6 +176,20 @@ Test(registration, what_we_left_is_deleted_again_when_the_answer_is_lost) {
         cr_expect_eq(n_lost, 2U);
 }
 
+static ServerWay goes_before_it_is_deleted(const ZkCall *call) {
+        if (call->request == REQUEST_DELETE && g_str_equal(call->path, PATH))
+                server_remove(PATH);
+        return SERVER_ANSWER;
+}
+
+Test(registration, what_we_left_that_goes_by_itself_is_not_waited_for) {
+        begin();
+        server.way = goes_before_it_is_deleted;
+        restart_beside(last_session);
+        serve_for(USEC_PER_SEC / 2); /* nothing is tried again as soon as that */
+        cr_expect(registration_is_done(coordinator->registration));
+}
+
 static ServerWay goes_before_it_is_read(const ZkCall *call) {
         if (call->request == REQUEST_GET && g_str_equal(call->path, PATH))
                 server_remove(PATH);
