@@ -162,9 +162,10 @@ void await_daemon_on_bus(void) {
         for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
                 sought = names[i];
                 asked = false;
-                await(has_its_name, sought);
                 g_clear_pointer(&said, g_free);
+                await(has_its_name, sought);
         }
+        g_clear_pointer(&said, g_free);
         n_said = 0;
 }
 

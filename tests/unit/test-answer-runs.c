@@ -69,6 +69,27 @@ Test(answer_runs, history_is_newest_first_and_of_as_many_as_were_asked_for) {
         expect_runs(5000, "1000000030-mabc 1000000020-0 1000000010-1");
 }
 
+static ServerWay keep_30(const ZkCall *call) {
+        return call->request == REQUEST_GET && g_str_equal(call->path, RUNS "/1000000030-1")
+                   ? SERVER_KEEP
+                   : SERVER_ANSWER;
+}
+
+Test(answer_runs, history_is_newest_first_in_whatever_order_it_is_read) {
+        g_autofree char *text = NULL;
+
+        begin();
+        record_is("1000000020-1", ",\"state\":\"failed\"");
+        record_is("1000000030-1", ",\"state\":\"succeeded\"");
+        server.way = keep_30;
+        ask("History", "su", "a", 0U);
+        serve_for(USEC_PER_SEC / 10);
+        cr_expect_null(said);
+        server_release();
+        text = runs_said();
+        cr_expect_str_eq(text, "1000000030-1 1000000020-1");
+}
+
 Test(answer_runs, history_has_a_thousand_runs_at_most) {
         json_t *answer = NULL;
         const json_t *runs = NULL;

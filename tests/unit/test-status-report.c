@@ -401,7 +401,8 @@ Test(status_report, what_was_just_read_is_newer_than_what_is_remembered) {
 
         begin();
         view = own_view();
-        ledgers[CLAIMED] = claimed = ledger_with_claim();
+        claimed = ledger_with_claim();
+        ledgers[CLAIMED] = claimed;
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
                 json_t *job = NULL;
 

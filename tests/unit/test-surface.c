@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "answer.h"
 #include "bus-fixture.h"
 
 TestSuite(surface, .init = setup_bus, .fini = teardown_bus);
@@ -154,6 +155,36 @@ Test(surface, a_bus_that_goes_is_come_back_to) {
         await_daemon_on_bus();
         ask("History", "su", "a", 0U);
         expect_said("\"runs\":[]");
+}
+
+static void wait_often(sd_bus *caller) {
+        for (unsigned i = 0; i < ANSWERS_OF_CALLER_MAX; i++)
+                ask_as(caller, BUS_NAME, "WaitRun", "ss", "a", "1000000010-m1");
+}
+
+/* They would wait for ever, and the next ones would find no room. */
+Test(surface, who_waited_on_a_bus_that_went_waits_no_more) {
+        sd_bus *others[ANSWERS_MAX / ANSWERS_OF_CALLER_MAX];
+
+        write_a_job();
+        open_daemon_on_bus();
+        server_create("/jobkeeper/jobs/a/runs/1000000010-m1",
+                      "{\"run\":\"1000000010-m1\",\"job\":\"a\",\"state\":\"claimed\"}", 0);
+        for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+                wait_often(others[i] = another_caller());
+        serve_for(USEC_PER_SEC / 2);
+        ask("History", "su", "a", 0U);
+        expect_said(SD_BUS_ERROR_LIMITS_EXCEEDED);
+        for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+                sd_bus_detach_event(others[i]);
+        bus_end();
+        serve_for(USEC_PER_SEC / 10);
+        bus_begin();
+        await_daemon_on_bus();
+        ask("History", "su", "a", 0U);
+        expect_said("\"runs\":");
+        for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+                sd_bus_close_unref(others[i]);
 }
 
 /* ---- what can be asked ---- */
