@@ -106,14 +106,9 @@ static bool command_lock_may_queue(const CommandLock *lock) {
                session_state(command_lock_session(lock)) == SESSION_CONNECTED;
 }
 
-/* Lets go of the lock and frees it. The scope, if one is left, stays as it is. */
+/* Lets go of the lock and frees it. The scope, if one is left, stays as it is. Contenders of a
+ * recalled one that were not found again yet are left to the sweep: nobody spares them any more. */
 static void command_lock_release(CommandLock *lock) {
-        /* Contenders that no LockSet of ours owns yet: taking them over and giving them up deletes
-         * them. Without a session the sweep does, as nobody spares them any more. */
-        if (lock->recalled && !lock->set)
-                (void)lock_set_adopt(command_lock_session(lock),
-                                     (const char *const *)lock->record.paths, NULL, NULL, NULL,
-                                     &lock->set);
         lock->set = lock_set_free(lock->set);
         lock->setting->events->over(lock, lock->setting->userdata);
 }

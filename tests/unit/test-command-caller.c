@@ -169,6 +169,7 @@ Test(command_caller, each_call_is_answered_once) {
         command_caller_refuse(caller, COMMAND_CALL_ADOPT, BUS_ERROR_FAILED, "no");
         command_caller_refuse(caller, COMMAND_CALL_ATTACH, BUS_ERROR_FAILED, "100 % sure");
         expect_error(attaches, BUS_ERROR_FAILED, "100 % sure");
+        cr_expect_not(command_caller_waits(caller, COMMAND_CALL_ATTACH));
 }
 
 /* The process after us answers who is forgotten here. */

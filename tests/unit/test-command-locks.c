@@ -527,3 +527,29 @@ Test(command_locks, who_does_not_come_back_with_the_bus_loses_his_lock) {
         service_scope_empty(scope);
         expect_queue("db", 0);
 }
+
+static bool root_has_its_name(void) {
+        return sd_bus_call_method(first->bus, "org.freedesktop.DBus", "/org/freedesktop/DBus",
+                                  "org.freedesktop.DBus", "GetNameOwner", NULL, NULL, "s",
+                                  BUS_NAME_ROOT) >= 0;
+}
+
+static bool is_ready(void) {
+        return node_is_ready(coordinator->node);
+}
+
+/* Somebody else has the name that is for all, so that connection is made anew every 2 s. */
+Test(command_locks, the_other_connection_to_the_bus_is_nobodys_business) {
+        cr_assert_geq(sd_bus_request_name(bus, BUS_NAME, 0), 0);
+        open_daemon();
+        await(is_ready, "the daemon is ready");
+        first = caller_new();
+        second = caller_new();
+        await(root_has_its_name, "the daemon has its name");
+        (void)hold(DB);
+        (void)caller_acquire(second, DB);
+        expect_queue("db", 2);
+        serve_for(3 * USEC_PER_SEC);
+        expect_lease(caller_ask(first, "LockLease", "s", id), "held");
+        expect_queue("db", 2);
+}

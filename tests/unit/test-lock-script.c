@@ -75,22 +75,29 @@ Test(lock_script, a_search_without_its_barrier_is_not_believed) {
         script_close(&script);
 }
 
-/* What it had overlooked would stand in the queue until the end of the session. */
+/* What it had overlooked would stand in the queue until the end of the session. Until it is over,
+ * who asks hears that there is something to delete. */
 Test(lock_script, a_removal_searches_again_where_the_barrier_was_lost) {
         Script script = {0};
         ZkCall *deletion;
 
         script_open(&script);
         acquire_unanswered(&script);
+        cr_assert_not(lock_is_deleting(script.session, "/locks/a"));
         script.set = lock_set_free(script.set);
+        cr_assert(lock_is_deleting(script.session, "/locks/a"));
+        cr_assert_not(lock_is_deleting(script.session, "/locks"));
         answer(&script, REQUEST_MULTI, ZK_UNKNOWN);
         answer_list(&script, NULL);
         answer(&script, REQUEST_MULTI, ZK_OK);
         answer_list(&script, contender_name(&script));
+        cr_assert(lock_is_deleting(script.session, "/locks/a"));
         deletion = expect(&script, REQUEST_DELETE);
         cr_assert_str_eq(deletion->path, script.contender);
+        cr_assert(lock_is_deleting(script.session, "/locks/a"));
         port_reply(deletion, (ZkReply){.code = ZK_OK});
         cr_assert(g_queue_is_empty(&port()->calls));
+        cr_assert_not(lock_is_deleting(script.session, "/locks/a"));
         script_close(&script);
 }
 
