@@ -1,0 +1,277 @@
+/* Whose definition is in force, by itself, on top of a whole daemon (daemon-fixture.h). What it
+ * means for ticks that wait, and time zones, are tested with the daemon's own jobs
+ * (test-scheduled-job.c, test-scheduled-job-zones.c). */
+#include "in-force.h"
+
+#include "daemon-fixture.h"
+#include "digest-memory.h"
+#include "ledger-fixture.h"
+#include "paths.h"
+
+#define ROOT "/jobkeeper"
+#define PATH ROOT "/jobs/b" /* of no job of this node, so that nobody else has to do with it */
+
+static InForce *in_force;
+static LedgerWriter *writer;
+static JobSpec *spec;
+static char *own; /* its digest */
+static unsigned n_told;
+static LedgerWriteOutcome outcome;
+
+static bool is_ready(void) {
+        return node_is_ready(coordinator->node) && server_node(ROOT "/jobs/a/runs");
+}
+
+static void on_over(LedgerWriteOutcome told, const char *refused, void *userdata) {
+        n_told++;
+        outcome = told;
+        in_force_written(in_force, told);
+}
+
+static void setup_in_force(void) {
+        LedgerWriterParts writes;
+        InForceParts parts;
+
+        setup();
+        write_job("    every: 10s\n    exec: [/bin/true]\n    nodes: [another]\n");
+        open_daemon();
+        await(is_ready, "ready");
+        serve_for(100 * USEC_PER_MSEC);
+        writes = (LedgerWriterParts){.node = coordinator->node,
+                                     .tree = coordinator->tree,
+                                     .ledgers = coordinator->store.ledgers,
+                                     .pruner = coordinator->store.pruner};
+        writer = ledger_writer_new(&writes, "b", on_over, NULL);
+        parts = (InForceParts){.node = coordinator->node,
+                               .ledgers = coordinator->store.ledgers,
+                               .digests = coordinator->digests,
+                               .registration = coordinator->registration,
+                               .members = coordinator->members,
+                               .writer = writer};
+        in_force = in_force_new(&parts, "b");
+        spec = job_spec_ref(jobset_find(coordinator->jobset, "a"));
+        own = job_spec_digest(spec, coordinator->config);
+        ledger_cache_add(coordinator->store.ledgers, "b");
+}
+
+static void teardown_in_force(void) {
+        in_force = in_force_free(in_force);
+        writer = ledger_writer_free(writer);
+        spec = job_spec_free(spec);
+        g_clear_pointer(&own, g_free);
+        teardown();
+}
+
+TestSuite(in_force, .init = setup_in_force, .fini = teardown_in_force);
+
+static bool is_told(void) {
+        return n_told > 0;
+}
+
+static void expect_outcome(LedgerWriteOutcome expected) {
+        await(is_told, "it is over");
+        cr_expect_eq(outcome, expected, "%u rather than %u", outcome, expected);
+        n_told = 0;
+}
+
+/* A ledger of that definition stands there and was read. */
+static void know(const char *digest, const char *schedule, int64_t from) {
+        Ledger *ledger = ledger_new(from, digest);
+        g_autofree char *data = NULL;
+
+        g_free(ledger->schedule);
+        ledger->schedule = g_strdup(schedule);
+        data = ledger_encode(ledger);
+        server_write(PATH, data);
+        server_create(PATH "/runs", "", 0);
+        ledger_cache_set(coordinator->store.ledgers, "b", ledger, server_node(PATH)->stat.version);
+}
+
+static const Ledger *known(void) {
+        return ledger_cache_get(coordinator->store.ledgers, "b", NULL);
+}
+
+static Ledger *there(void) {
+        Ledger *ledger = NULL;
+
+        cr_assert_eq(ledger_decode(server_data(PATH), strlen(server_data(PATH)), &ledger), 0);
+        return ledger;
+}
+
+static int64_t now(void) {
+        return (int64_t)(clock_realtime() / USEC_PER_SEC);
+}
+
+static bool is_said_to_be_drifted(void) {
+        return strstr(server_data(ROOT "/nodes/n1"), "\"drifted\":[\"b\"]");
+}
+
+static bool is_said_to_agree(void) {
+        return strstr(server_data(ROOT "/nodes/n1"), "\"drifted\":[]");
+}
+
+/* ---- tests ---- */
+
+Test(in_force, a_ledger_is_made_with_our_definition) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        cr_expect(in_force_is_unchecked(in_force));
+        cr_assert_eq(in_force_make_ledger(in_force, spec), 0);
+        cr_expect_not(in_force_is_unchecked(in_force), "what is written last needs no look");
+        cr_expect_null(digest_memory_get(coordinator->digests, "b"), "not before it stands there");
+        expect_outcome(LEDGER_WRITE_DONE);
+        ledger = there();
+        cr_expect_str_eq(ledger->digest, own);
+        cr_expect_str_eq(ledger->schedule, "every 10s");
+        cr_expect(ledger->from >= now() - 2 && ledger->from <= now());
+        cr_expect_str_eq(digest_memory_get(coordinator->digests, "b"), own);
+        cr_expect_not_null(server_node(PATH "/runs"));
+        cr_expect_eq(in_force_check(in_force, spec, false), IN_FORCE_OURS);
+}
+
+Test(in_force, what_is_ours_is_remembered) {
+        know(own, "every 10s", now());
+        cr_expect_eq(in_force_check(in_force, spec, false), IN_FORCE_OURS);
+        cr_expect_not(in_force_is_unchecked(in_force) || in_force_is_drifted(in_force));
+        cr_expect_str_eq(digest_memory_get(coordinator->digests, "b"), own);
+        in_force_changed(in_force);
+        cr_expect(in_force_is_unchecked(in_force));
+}
+
+/* What a version before this one did not write is put right with the next write. */
+Test(in_force, what_is_missing_in_the_ledger_is_known_anyway) {
+        know(own, NULL, now());
+        cr_expect_eq(in_force_check(in_force, spec, false), IN_FORCE_OURS);
+        cr_expect_str_eq(known()->schedule, "every 10s");
+}
+
+/* Our file is what it was when we last agreed, so it was another node's that changed. */
+Test(in_force, another_ones_change_makes_us_drifted_until_we_agree) {
+        digest_memory_set(coordinator->digests, "b", own);
+        know("other", "every 20s", now());
+        for (unsigned i = 0; i < 2; i++)
+                cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_DRIFTED);
+        cr_expect(in_force_is_drifted(in_force));
+        await(is_said_to_be_drifted, "the others are told");
+        know(own, "every 10s", now());
+        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_OURS);
+        cr_expect_not(in_force_is_drifted(in_force));
+        await(is_said_to_agree, "that, too");
+        cr_expect_eq(n_told, 0, "nothing was written");
+}
+
+Test(in_force, our_own_change_is_put_in_force_by_a_good_clock) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        digest_memory_set(coordinator->digests, "b", "older");
+        know("other", "every 300d", now());
+        cr_expect_eq(in_force_check(in_force, spec, false), IN_FORCE_NEEDS_CLOCK);
+        cr_expect(in_force_is_unchecked(in_force));
+        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_WRITES);
+        expect_outcome(LEDGER_WRITE_DONE);
+        ledger = there();
+        cr_expect_str_eq(ledger->digest, own);
+        cr_expect_str_eq(ledger->schedule, "every 10s");
+        cr_expect_str_eq(digest_memory_get(coordinator->digests, "b"), own);
+}
+
+Test(in_force, what_could_not_be_put_in_force_is_not_remembered) {
+        g_autofree char *data = NULL;
+
+        digest_memory_set(coordinator->digests, "b", "older");
+        know("other", "every 300d", now());
+        data = g_strdup(server_data(PATH));
+        server_set(server_node(PATH), data); /* somebody was quicker */
+        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_WRITES);
+        expect_outcome(LEDGER_WRITE_AGAIN);
+        cr_expect_str_eq(digest_memory_get(coordinator->digests, "b"), "older");
+        cr_expect_null(known());
+}
+
+/* Under ours nobody would owe it. */
+Test(in_force, what_is_owed_is_skipped_first) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        int64_t tick = now() / 10 * 10;
+        g_autofree char *record = g_strdup_printf(PATH "/runs/%" G_GINT64_FORMAT "-0", tick);
+
+        digest_memory_set(coordinator->digests, "b", "older");
+        know("other", "every 10s", tick - 1);
+        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_WRITES);
+        expect_outcome(LEDGER_WRITE_DONE);
+        cr_expect_not_null(strstr(server_data(record), "its definition changed while it waited"),
+                           "%s", server_data(record));
+        cr_expect_null(known(), "it is read again");
+        ledger = there();
+        cr_expect_str_eq(ledger->digest, "other");
+        cr_expect_str_eq(digest_memory_get(coordinator->digests, "b"), "older");
+}
+
+/* Nothing is owed of what nobody has any more, and it is anybody's. */
+Test(in_force, what_was_withdrawn_for_good_is_taken_by_whoever_has_it) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        digest_memory_set(coordinator->digests, "b", own);
+        know("", "every 10s", now() - 100);
+        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_WRITES);
+        expect_outcome(LEDGER_WRITE_DONE);
+        ledger = there();
+        cr_expect_str_eq(ledger->digest, own);
+        cr_expect_eq(server_count(PATH "/runs"), 0);
+}
+
+static bool is_resumed(void) {
+        _cleanup_(ledger_freep) Ledger *ledger = there();
+
+        return ledger->withdrawn == 0;
+}
+
+Test(in_force, what_another_node_lost_stays_in_force) {
+        int32_t version = 0;
+        Ledger *withdrawn;
+
+        know(own, "every 10s", now());
+        withdrawn = ledger_copy(known());
+        ledger_withdraw(withdrawn, now());
+        {
+                g_autofree char *data = ledger_encode(withdrawn);
+
+                server_set(server_node(PATH), data);
+        }
+        ledger_cache_set(coordinator->store.ledgers, "b", withdrawn,
+                         server_node(PATH)->stat.version);
+        cr_expect_eq(in_force_check(in_force, spec, false), IN_FORCE_OURS);
+        cr_expect_eq(known()->withdrawn, 0);
+        await(is_resumed, "it is said");
+        serve_for(50 * USEC_PER_MSEC);
+        (void)ledger_cache_get(coordinator->store.ledgers, "b", &version);
+        cr_expect_eq(version, server_node(PATH)->stat.version,
+                     "what is known is what stands there");
+}
+
+/* Without a memory only the one node of a cluster may change it. */
+Test(in_force, without_a_memory_it_is_ours_where_nobody_else_is) {
+        know("other", "every 300d", now());
+        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_WRITES);
+        expect_outcome(LEDGER_WRITE_DONE);
+}
+
+static bool are_two(void) {
+        return members_list(coordinator->members)->len == 2;
+}
+
+Test(in_force, and_another_ones_where_somebody_who_may_run_it_agrees) {
+        server_write(ROOT "/nodes/another", "{\"machine\":\"m\",\"boot\":\"b\"}");
+        await(are_two, "two members");
+        know("other", "every 300d", now());
+        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_DRIFTED);
+}
+
+Test(in_force, where_it_cannot_be_written_that_is_told) {
+        digest_memory_set(coordinator->digests, "b", "older");
+        know("other", "every 300d", now());
+        coordinator->node->session_phase = 0;
+        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_FAILED);
+        cr_expect_eq(ledger_writer_outcome(in_force_error(in_force)), LEDGER_WRITE_CLOSED);
+        cr_expect_null(known());
+        cr_expect_null(in_force_free(NULL));
+}

@@ -1,0 +1,87 @@
+/* What is waited for is not skipped: who waits, and for what it matters. What becomes of it is
+ * tested with the daemon's own jobs (test-scheduled-job.c). */
+#include "waited-for.h"
+
+#include "ledger-fixture.h"
+
+static GPtrArray *no_resources;
+static JobSpec spec;
+static WaitedFor *waited;
+static int64_t now;
+
+static void setup_waited(void) {
+        now = (int64_t)(clock_realtime() / USEC_PER_SEC);
+        no_resources = g_ptr_array_new();
+        spec = (JobSpec){.lock = JOB_LOCK_EXCLUSIVE,
+                         .resources = no_resources,
+                         .start_deadline = 10 * USEC_PER_SEC,
+                         .lock_wait = USEC_PER_HOUR,
+                         .lock_wait_set = true};
+        waited = waited_for_new(NULL, "a", NULL, NULL);
+}
+
+static void teardown_waited(void) {
+        waited = waited_for_free(waited);
+        g_ptr_array_unref(no_resources);
+}
+
+TestSuite(waited_for, .init = setup_waited, .fini = teardown_waited);
+
+static Decision skip_of(int64_t from, int64_t to, const char *why) {
+        return (Decision){.skips = {{.from = from, .to = to, .count = 1, .why = why}},
+                          .n_skips = 1};
+}
+
+Test(waited_for, only_what_is_missed_and_may_be_waited_for_matters) {
+        Decision missed = skip_of(now - 60, now - 30, "missed: the start deadline passed"),
+                 overlap = skip_of(now - 60, now - 30, "overlap"),
+                 old = skip_of(now - 8000, now - 7000, "missed: the start deadline passed"),
+                 nothing = {.n_skips = 0};
+
+        cr_expect(waited_for_matters(&spec, &missed));
+        cr_expect_not(waited_for_matters(&spec, &overlap), "that is so whoever waits");
+        cr_expect_not(waited_for_matters(&spec, &old), "nobody waits so long");
+        cr_expect_not(waited_for_matters(&spec, &nothing));
+        spec.lock = JOB_LOCK_NONE;
+        cr_expect_not(waited_for_matters(&spec, &missed), "there is nothing to wait for");
+        spec.lock = JOB_LOCK_SHARED;
+        cr_expect(waited_for_matters(&spec, &missed));
+        spec.lock_wait_set = false;
+        cr_expect_not(waited_for_matters(&spec, &missed));
+}
+
+static WaitedForVerdict judge(const Waiter *waiter, const Decision *decision) {
+        g_autoptr(GPtrArray) found = g_ptr_array_new();
+
+        if (waiter)
+                g_ptr_array_add(found, (gpointer)waiter);
+        return waited_for_judge(waited, &spec, found, decision);
+}
+
+Test(waited_for, who_waits) {
+        Decision decision = skip_of(now - 60, now - 30, "missed");
+        Waiter other = {.job = (char *)"a", .tick = now - 40},
+               elsewhere = {.job = (char *)"b", .tick = now - 40},
+               newer = {.job = (char *)"a", .tick = now},
+               ours = {.job = (char *)"a", .tick = now - 60, .ours = true};
+
+        cr_expect_eq(judge(NULL, &decision), WAITED_FOR_BY_NOBODY);
+        cr_expect_eq(judge(&elsewhere, &decision), WAITED_FOR_BY_NOBODY);
+        cr_expect_eq(judge(&newer, &decision), WAITED_FOR_BY_NOBODY);
+        cr_expect_eq(judge(&other, &decision), WAITED_FOR_BY_OTHERS);
+        cr_expect_eq(waited_for_tick(waited), 0);
+        cr_expect_eq(judge(&ours, &decision), WAITED_FOR_BY_US);
+        cr_expect_eq(waited_for_tick(waited), now - 60);
+        /* It is remembered, also where others wait for another one. */
+        cr_expect_eq(judge(&other, &decision), WAITED_FOR_BY_US);
+        waited_for_set_tick(waited, 0);
+        cr_expect_eq(judge(&other, &decision), WAITED_FOR_BY_OTHERS);
+}
+
+Test(waited_for, nobody_waits_beyond_the_end_of_the_wait) {
+        Decision decision = skip_of(now - 8000, now - 30, "missed");
+        Waiter late = {.job = (char *)"a", .tick = now - 8000};
+
+        cr_expect_eq(judge(&late, &decision), WAITED_FOR_BY_NOBODY);
+        cr_expect_null(waited_for_free(NULL));
+}
