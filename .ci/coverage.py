@@ -13,11 +13,6 @@ from programs import build
 TREES = ("coordinator", "units")
 FLOOR = 90  # percent of the lines of each file
 TIMING = 2  # so much of it may be how fast the machine was
-# Files that only the cluster's tests execute enough of so far: they may not fall further, and one that has reached the floor goes from
-# this list.
-BEHIND = {
-    "coordinator.c": 80,
-}
 TIMEOUT = 300
 NODE_PROGRAMS = ("node-units",)
 
@@ -74,6 +69,6 @@ def lines_of(programs, root, note):
 def judge(percent):
     lines = []
     for name, share in sorted(percent.items()):
-        floor = BEHIND.get(os.path.basename(name), FLOOR - TIMING)
-        lines.append(f"       {share:5.1f} %  {name}{f'  less than {floor} %' if share < floor else '  behind' if os.path.basename(name) in BEHIND else ''}")
+        floor = FLOOR - TIMING
+        lines.append(f"       {share:5.1f} %  {name}{f'  less than {floor} %' if share < floor else ''}")
     return bool(percent) and not any("less than" in line for line in lines), "\n".join(lines)

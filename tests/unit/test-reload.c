@@ -1,5 +1,6 @@
 /* A reload: what is said of it to the service manager, whose `systemctl status` shows it. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -7,6 +8,8 @@
 #include <unistd.h>
 
 #include "daemon-fixture.h"
+#include "inventory.h"
+#include "job-table.h"
 
 TestSuite(reload, .init = setup, .fini = teardown);
 
@@ -61,4 +64,38 @@ Test(reload, refused_files_are_counted_and_named) {
             "%s", bad);
         close_daemon();
         (void)close(notify_fd);
+}
+
+/* A directory that cannot be read hides what it has: nothing is taken for gone. */
+Test(reload, files_that_cannot_be_read_leave_all_as_it_is) {
+        g_autofree char *heard = NULL, *again = NULL, *directory = NULL;
+
+        write_job("    exec: /bin/true\n");
+        open_daemon();
+        notify_fd = listen_to_notify();
+        directory = tree_path(root, "etc/jobkeeper/jobs.d");
+        tree_remove(directory);
+        tree_write(root, "etc/jobkeeper/jobs.d", "a file\n");
+        heard = reload_heard();
+        cr_expect_not_null(strstr(heard, "READY=1\nSTATUS=The job files cannot be read\n"), "%s",
+                           heard);
+        cr_expect(inventory_has(coordinator->inventory, "a"));
+        cr_expect_not_null(job_table_find(coordinator->jobs, "a"));
+        tree_delete(root, "etc/jobkeeper/jobs.d");
+        again = reload_heard();
+        cr_expect_not_null(strstr(again, "READY=1\nSTATUS=0 jobs\n"), "%s", again);
+        cr_expect_null(job_table_find(coordinator->jobs, "a"));
+        close_daemon();
+        (void)close(notify_fd);
+}
+
+Test(reload, a_daemon_does_not_begin_without_its_files) {
+        g_autofree char *config = tree_path(root, "jobkeeper.yaml"),
+                        *runtime = g_build_filename(root, "run", NULL),
+                        *state = g_build_filename(root, "state", NULL);
+        const CoordinatorOptions options = {config, root, runtime, state};
+
+        tree_write(root, "etc/jobkeeper/jobs.d", "a file\n");
+        cr_expect_eq(coordinator_new(event, &options, &coordinator), -ENOTDIR);
+        cr_expect_null(coordinator);
 }
