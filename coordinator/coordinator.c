@@ -26,6 +26,7 @@
 #include "ranks.h"
 #include "recovery.h"
 #include "reload.h"
+#include "remains.h"
 #include "requests.h"
 #include "runs.h"
 #include "scheduled-job.h"
@@ -170,8 +171,11 @@ static void open_runs(Coordinator *coordinator) {
                                  .ended = coordinator->left.ended_units,
                                  .event = coordinator->node->event,
                                  .changed = life_on_leftovers_changed,
+                                 .over = life_on_leftover_over,
                                  .userdata = coordinator};
         coordinator->left.leftovers = leftovers_new(&parts);
+        coordinator->left.remains =
+            remains_new(node, coordinator->runs, coordinator->left.ended_units);
         coordinator->left.queues = new_left_queues(coordinator);
         coordinator->left.orphans =
             orphans_new(node, coordinator->members, &coordinator->store.settler);
@@ -382,6 +386,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         pruner_free(coordinator->store.pruner);
         housekeeping_free(coordinator->store.housekeeping);
         leftovers_free(coordinator->left.leftovers);
+        remains_free(coordinator->left.remains);
         recovery_free(coordinator->left.recovery);
         ended_units_free(coordinator->left.ended_units);
         members_free(coordinator->members);

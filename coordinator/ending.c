@@ -165,12 +165,26 @@ static bool ending_is_starting(const Ending *ending) {
         return runs_count_claims(ending->parts.runs) > 0 || runs_are_starting(ending->parts.runs);
 }
 
+/* Return: newly allocated. */
+static char *ending_what_is_left(const Ending *ending) {
+        unsigned results = runs_count_results(ending->parts.runs),
+                 runs = runs_count(ending->parts.runs) - results;
+
+        if (results == 0)
+                return g_strdup_printf("runs (%u)", runs);
+        return g_strdup_printf("runs (%u), results that are not written yet (%u)", runs, results);
+}
+
+static bool ending_has_session(const Ending *ending) {
+        return session_held_until(ending->parts.node->session) > clock_boottime();
+}
+
 static void ending_leave(Ending *ending) {
         const LogAbout about = {.message_id = MESSAGE_STOPPING};
+        g_autofree char *runs = ending_what_is_left(ending);
 
-        log_info(&about,
-                 "restarting: runs (%u) and the ZooKeeper session are left for the next process",
-                 runs_count(ending->parts.runs));
+        log_info(&about, "restarting: %s%s left for the next process", runs,
+                 ending_has_session(ending) ? " and the ZooKeeper session are" : " are");
         /* To our locks the end of the session object is a loss, which would stop their runs. */
         runs_for_all(ending->parts.runs, run_leave);
         command_locks_leave(ending->parts.locks);

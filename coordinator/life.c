@@ -16,6 +16,7 @@
 #include "message-id.h"
 #include "orphans.h"
 #include "prune.h"
+#include "remains.h"
 #include "requests.h"
 #include "runs.h"
 #include "tree.h"
@@ -61,6 +62,7 @@ static void life_begin(Coordinator *coordinator) {
         summary = jobset_summary(coordinator->jobset);
         (void)sd_notifyf(0, "STATUS=Connected to ZooKeeper, %s", summary);
         left_queues_begin(coordinator->left.queues, coordinator->node->attached);
+        remains_begin(coordinator->left.remains);
         leftovers_end(coordinator->left.leftovers, LEFTOVERS_UNCLAIMED, false,
                       "ZooKeeper has no open run of this name");
         if (node_is_ending(coordinator->node)) {
@@ -103,6 +105,10 @@ static void life_on_member_left(const char *node, void *userdata) {
 
 static void life_on_undoubted(void *userdata) {
         life_sweep_queues(userdata);
+}
+
+void life_on_leftover_over(const char *unit, void *userdata) {
+        remains_found(unit, ((Coordinator *)userdata)->left.remains);
 }
 
 void life_on_leftovers_changed(void *userdata) {
@@ -149,6 +155,7 @@ static void life_forget(Coordinator *coordinator) {
         pruner_reset(coordinator->store.pruner);
         housekeeping_reset(coordinator->store.housekeeping);
         recovery_reset(coordinator->left.recovery);
+        remains_reset(coordinator->left.remains);
         members_reset(coordinator->members);
         registration_reset(coordinator->registration);
         tree_reset(coordinator->tree);

@@ -24,6 +24,7 @@ extern const MembersEvents life_members_events;
 extern const RecoveryEvents life_recovery_events;
 /* What has to be ended is gone, or not soon. */
 void life_on_leftovers_changed(void *userdata);
+void life_on_leftover_over(const char *unit, void *userdata);
 /* The other nodes rank without us while our clock is skewed. */
 void life_on_skew(bool skewed, void *userdata);
 /* A run is over. */

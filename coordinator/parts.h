@@ -34,6 +34,7 @@ typedef struct Ranks Ranks;
 typedef struct Recovery Recovery;
 typedef struct Registration Registration;
 typedef struct Reload Reload;
+typedef struct Remains Remains;
 typedef struct Requests Requests;
 typedef struct Runs Runs;
 typedef struct Tree Tree;
@@ -51,6 +52,7 @@ typedef struct CoordinatorStore {
 typedef struct CoordinatorLeft {
         Recovery *recovery;      /* runs that ZooKeeper says are ours */
         Leftovers *leftovers;    /* units that nothing follows */
+        Remains *remains;        /* what it did not tell ZooKeeper */
         EndedUnits *ended_units; /* what was sent their way already */
         LeftQueues *queues;
         Orphans *orphans; /* runs of the dead */

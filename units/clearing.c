@@ -90,6 +90,15 @@ static bool clearing_is_alive(const Clearing *clearing, const char *name, uint32
                unit_is_populated(clearing->manager, clearing->slice, name);
 }
 
+static void clearing_take(Clearing *clearing, const char *name, bool alive, GPtrArray *left) {
+        if (clearing->options.spare(name, clearing->options.userdata))
+                return;
+        if (alive)
+                g_ptr_array_add(left, (void *)clearing_end_unit(clearing, name));
+        else if (clearing->options.over)
+                clearing->options.over(name, clearing->options.userdata);
+}
+
 /* Reads the list and ends what must not be. Return: 0, and those that are left (Victim), or
  * negative errno. */
 static int clearing_end_listed(Clearing *clearing, sd_bus_message *reply, GPtrArray *left) {
@@ -99,9 +108,8 @@ static int clearing_end_listed(Clearing *clearing, sd_bus_message *reply, GPtrAr
 
         while (r >= 0 && (r = sd_bus_message_read(reply, "(ssssssouso)", &name, NULL, NULL, NULL,
                                                   NULL, NULL, NULL, &systemd_job, &type, NULL)) > 0)
-                if (clearing_is_alive(clearing, name, systemd_job, type) &&
-                    !clearing->options.spare(name, clearing->options.userdata))
-                        g_ptr_array_add(left, (void *)clearing_end_unit(clearing, name));
+                clearing_take(clearing, name, clearing_is_alive(clearing, name, systemd_job, type),
+                              left);
         return r;
 }
 

@@ -17,6 +17,8 @@ typedef struct ClearingOptions {
         /* Return: whether it is left alone. May change from one look to the next. */
         bool (*spare)(const char *unit, void *userdata);
         void (*found)(const char *unit, void *userdata); /* it is being ended; told once a unit */
+        /* PID 1 has it, and nothing of it lives; told at every look. May be NULL. */
+        void (*over)(const char *unit, void *userdata);
         void (*gone)(void *userdata); /* none is left. The last call; the clearing may be freed */
         /* Those that are left were all asked to end so long ago: told at every look that finds it
          * so. `units` is NULL-terminated. May be NULL. */

@@ -105,6 +105,23 @@ char *unit_name_for_run(const char *job, const char *run) {
         return g_strdup_printf("jobkeeper-%s-%s.service", job, run);
 }
 
+char *open_name_of_unit(const char *unit) {
+        g_autofree char *name = NULL;
+        char *run;
+
+        if (!g_str_has_prefix(unit, "jobkeeper-") || !g_str_has_suffix(unit, ".service"))
+                return NULL;
+        name = g_strndup(unit + strlen("jobkeeper-"),
+                         strlen(unit) - strlen("jobkeeper-") - strlen(".service"));
+        run = strrchr(name, '-'); /* TICK-ATTEMPT: the job's name may have dashes, too */
+        run = run ? g_strrstr_len(name, run - name, "-") : NULL;
+        if (!run)
+                return NULL;
+        *run++ = '\0';
+        return name_is_valid(name) && run_id_is_valid(run) ? g_strconcat(name, ":", run, NULL)
+                                                           : NULL;
+}
+
 bool unit_name_is_of_job(const char *unit, const char *job) {
         g_autofree char *prefix = g_strdup_printf("jobkeeper-%s-", job);
         const char *run = g_str_has_prefix(unit, prefix) ? unit + strlen(prefix) : "";

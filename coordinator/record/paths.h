@@ -46,6 +46,9 @@ char *run_id_for_skip(int64_t tick);
 char *run_id_for_request(int64_t now);
 /* "jobkeeper-JOB-RUN.service" */
 char *unit_name_for_run(const char *job, const char *run);
+/* Return: the name of the open entry that belongs to that unit, "JOB:RUN", newly allocated; NULL
+ * when it is not a unit of any run. */
+char *open_name_of_unit(const char *unit);
 /* Return: whether that is the name of a unit of some run of the job. */
 bool unit_name_is_of_job(const char *unit, const char *job);
 /* The name of the resource that is a job's own: "job:NAME". */

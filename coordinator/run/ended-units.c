@@ -71,3 +71,7 @@ void ended_units_note(EndedUnits *ended, const char *unit, const char *why) {
 const char *ended_units_why(const EndedUnits *ended, const char *unit) {
         return unit ? g_hash_table_lookup(ended->why, unit) : NULL;
 }
+
+const char **ended_units_list(const EndedUnits *ended) {
+        return (const char **)g_hash_table_get_keys_as_array(ended->why, NULL);
+}

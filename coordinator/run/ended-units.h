@@ -18,6 +18,8 @@ void ended_units_note(EndedUnits *ended, const char *unit, const char *why);
 /* Return: why we, or a process before us, ended that unit, borrowed; NULL when nobody did, or unit
  * is NULL. */
 const char *ended_units_why(const EndedUnits *ended, const char *unit);
+/* Return: newly allocated (g_free), NULL-terminated, the names borrowed. */
+const char **ended_units_list(const EndedUnits *ended);
 
 /* Return: newly allocated, unit → why; empty where nothing is remembered. */
 GHashTable *ended_units_load(const char *runtime_dir);

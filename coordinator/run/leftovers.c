@@ -51,6 +51,12 @@ static void leftovers_on_found(const char *unit, void *userdata) {
         ended_units_note(leftovers->parts.ended, unit, leftovers->why);
 }
 
+static void leftovers_on_over(const char *unit, void *userdata) {
+        const Leftovers *leftovers = userdata;
+
+        leftovers->parts.over(unit, leftovers->parts.userdata);
+}
+
 static void leftovers_on_gone(void *userdata) {
         Leftovers *leftovers = userdata;
 
@@ -95,6 +101,7 @@ void leftovers_end(Leftovers *leftovers, LeftoversWhich which, bool at_once, con
             .slice = UNIT_SLICE,
             .spare = leftovers_spare,
             .found = leftovers_on_found,
+            .over = leftovers_on_over,
             .gone = leftovers_on_gone,
             .stuck = leftovers_on_stuck,
             .patience = CLEARING_PATIENCE,

@@ -27,6 +27,8 @@ typedef struct LeftoversParts {
         sd_event *event;          /* weak: ended where nothing can be looked for */
         /* They are gone, or not soon. */
         void (*changed)(void *userdata);
+        void (*over)(const char *unit, void *userdata); /* nothing of it lives, and no Run of ours
+                                                           follows it */
         void *userdata;
 } LeftoversParts;
 

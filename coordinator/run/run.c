@@ -329,6 +329,25 @@ Run *run_recover(const RunParts *parts, RunRecord *record, int32_t record_versio
         return run;
 }
 
+Run *run_recover_result(const RunParts *parts, RunRecord *record) {
+        Run *run = run_new(parts, record, NULL);
+        const LogAbout fields = run_about(run, MESSAGE_RUN_ADOPTED);
+        const char *ended = ended_units_why(parts->ended, record->unit);
+
+        run->record_version = -1;
+        run->recovering = true;
+        run->session_lost = true; /* whatever stands at its locks' paths is not its own */
+        log_info(&fields, "run %s was recorded as %s by another process, reading its unit",
+                 record->run, run_state_to_string(record->state));
+        record->state = RUN_CLAIMED;
+        g_clear_pointer(&record->why, g_free);
+        if (unit_adopt(parts->units, record->unit, record->nonce, run_on_unit, run, &run->unit) < 0)
+                run_over(run, RUN_UNKNOWN, g_strdup("its unit could not be queried"));
+        else if (ended)
+                run_stop(run, true, ended);
+        return run;
+}
+
 Run *run_recover_nothing(const RunParts *parts, RunRecord *record, char *why) {
         Run *run = run_new(parts, record, NULL);
 

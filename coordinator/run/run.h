@@ -47,6 +47,10 @@ Run *run_start(const RunParts *parts, const JobSpec *spec, RunRecord *record, Lo
  * lives on and its locks are taken over; otherwise they are lost and it is stopped. */
 Run *run_recover(const RunParts *parts, RunRecord *record, int32_t record_version, bool attached);
 
+/* The same for one that has ended, and was settled without us: what its unit, if it is still there,
+ * and what is remembered of it tell refines the record, or does not, and the unit is forgotten. */
+Run *run_recover_result(const RunParts *parts, RunRecord *record);
+
 /* The same for one whose record somebody deleted or damaged, and whose unit is gone: settled as
  * unknown. `why` is taken over. */
 Run *run_recover_nothing(const RunParts *parts, RunRecord *record, char *why);

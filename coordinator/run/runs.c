@@ -73,12 +73,27 @@ void runs_recover(Runs *runs, RunRecord *record, int32_t record_version, bool at
         runs_add(runs, run_recover(&runs->parts, record, record_version, attached));
 }
 
+void runs_recover_result(Runs *runs, RunRecord *record) {
+        runs_add(runs, run_recover_result(&runs->parts, record));
+}
+
 void runs_recover_nothing(Runs *runs, RunRecord *record, char *why) {
         runs_add(runs, run_recover_nothing(&runs->parts, record, why));
 }
 
 unsigned runs_count(const Runs *runs) {
         return g_hash_table_size(runs->runs);
+}
+
+unsigned runs_count_results(const Runs *runs) {
+        GHashTableIter iterator;
+        unsigned count = 0;
+        gpointer run;
+
+        g_hash_table_iter_init(&iterator, runs->runs);
+        while (g_hash_table_iter_next(&iterator, NULL, &run))
+                count += ((const Run *)run)->phase >= RUN_PHASE_SETTLING;
+        return count;
 }
 
 Run *runs_find(const Runs *runs, const char *key) {

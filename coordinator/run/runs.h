@@ -17,12 +17,16 @@ Runs *runs_new(const Node *node, UnitManager *units, const Settler *settler,
 Runs *runs_free(Runs *runs);
 DEFINE_CLEANUP(Runs, runs_free);
 
-/* As run_start(), run_recover() and run_recover_nothing(); the run is one of ours from now on. */
+/* As run_start(), run_recover(), run_recover_result() and run_recover_nothing(); the run is one of
+ * ours from now on. */
 void runs_start(Runs *runs, const JobSpec *spec, RunRecord *record, LockSet *locks);
 void runs_recover(Runs *runs, RunRecord *record, int32_t record_version, bool attached);
+void runs_recover_result(Runs *runs, RunRecord *record);
 void runs_recover_nothing(Runs *runs, RunRecord *record, char *why);
 
 unsigned runs_count(const Runs *runs);
+/* Return: how many of them have ended, and their result is not written yet. */
+unsigned runs_count_results(const Runs *runs);
 /* Return: the run, borrowed, or NULL. */
 Run *runs_find(const Runs *runs, const char *key);
 /* Return: newly allocated (g_ptr_array_unref), all of them, borrowed. */

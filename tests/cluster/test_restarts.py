@@ -76,6 +76,24 @@ class Restarts(ClusterTest):
         record = self.fleet.wait_ledger("ticks", lambda record: record["run"] == run.run, 10, "the run's record")
         self.assertIn(record["state"], ("unknown", "interrupted"))
 
+    def test_restarted_after_the_run_was_ended_its_result_is_written_and_nothing_of_it_is_left(self):
+        """Others have settled it as unknown meanwhile: what the process before knew must not be lost with that one."""
+        run, node = self.run_in_progress()
+        other = self.other_than(node)
+        node.cut()
+        self.wait_ended(run, 10)
+        self.fleet.wait_ledger("ticks", lambda record: record["run"] == run.run and record["state"] == "unknown", SESSION_TIMEOUT + TAKEOVER,
+                               "settled by others", name=other)
+        self.another_daemon(node, "restart")
+        self.assertIn("results that are not written yet (1) are left for the next process", node.journal("-u", "jobkeeperd"))
+        node.heal()
+        record = self.fleet.wait_ledger("ticks", lambda record: record["run"] == run.run and record["state"] != "unknown", 30, "its result",
+                                        name=other)
+        self.assertEqual((record["state"], record["node"]), ("interrupted", run.node))
+        self.assertIn("ZooKeeper did not answer", record["why"])
+        wait_until(lambda: "jobkeeper-ticks-" + run.run not in node.systemctl("list-units", "--all", "--plain", "--no-legend").stdout, 10,
+                   "its unit is forgotten")
+
     def test_stopped_while_cut_off_the_run_of_the_process_before_is_ended(self):
         run, node = self.run_in_progress(session_timeout=LONGEST)
         node.cut()

@@ -366,12 +366,15 @@ static bool clearing_names(const Clearing *clearing, const char *name) {
         return false;
 }
 
-/* Return: whether it is one of those that are to end. */
-static bool clearing_wants(const Clearing *clearing, const Service *service) {
-        return service->state <= SERVICE_LINGERING &&
-               strcmp(service->slice, clearing->options.slice) == 0 &&
+static bool clearing_concerns(const Clearing *clearing, const Service *service) {
+        return strcmp(service->slice, clearing->options.slice) == 0 &&
                clearing_names(clearing, service->name) &&
                !clearing->options.spare(service->name, clearing->options.userdata);
+}
+
+/* Return: whether it is one of those that are to end. */
+static bool clearing_wants(const Clearing *clearing, const Service *service) {
+        return service->state <= SERVICE_LINGERING && clearing_concerns(clearing, service);
 }
 
 static void clearing_end(Clearing *clearing, Service *service) {
@@ -403,6 +406,9 @@ static int clearing_on_timer(sd_event_source *source, uint64_t usec, void *userd
         (void)usec;
         for (guint i = 0; !service_manager.disconnected && i < service_manager.services->len; i++) {
                 Service *service = service_manager.services->pdata[i];
+                if (options.over && service->state == SERVICE_OVER &&
+                    clearing_concerns(clearing, service))
+                        options.over(service->name, options.userdata);
                 if (!clearing_wants(clearing, service))
                         continue;
                 left++;

@@ -45,6 +45,24 @@ Test(paths, units_are_known_by_their_jobs) {
         cr_expect_not(unit_name_is_of_job("dump.service", "dump"));
 }
 
+Test(paths, units_tell_their_open_entry) {
+        static const char *const none[] = {"dump.service",
+                                           "jobkeeper-dump.service",
+                                           "jobkeeper-1763700000-1.service",
+                                           "jobkeeper-dump-1763700000-1.scope",
+                                           "jobkeeper-dump-later-1.service",
+                                           "jobkeeper-Dump-1763700000-1.service",
+                                           "jobkeeper-dump-1763700000-.service",
+                                           "jobkeeper-.service",
+                                           ""};
+
+        expect_text(open_name_of_unit("jobkeeper-dump-1763700000-1.service"), "dump:1763700000-1");
+        expect_text(open_name_of_unit("jobkeeper-a.b-1-1763700000-m00ff.service"),
+                    "a.b-1:1763700000-m00ff");
+        for (size_t i = 0; i < G_N_ELEMENTS(none); i++)
+                cr_expect_null(open_name_of_unit(none[i]), "%s", none[i]);
+}
+
 Test(paths, open_names_are_taken_apart) {
         g_autofree char *path = path_open_run("/r", "n1", "a.b-c", "1763700000-m00ff00ff");
         g_autofree char *job = NULL, *run = NULL;
