@@ -1,13 +1,12 @@
 /* The work of a job: the one thing that is under way, from the reading of its ledger to the claim.
  *
  * Which it is, and what may follow, stands in job-phase.h; what is done about it is done by parts
- * of its own, each with its own waits: the ledger is read by a LedgerCursor and written by a
- * LedgerWriter; InForce tells whose definition counts; an Attempt queues for the locks and claims.
- * Each tells the work what became of it, and none knows the others. When something has to be
- * decided, the owner is asked. */
+ * of its own, each with its own waits: a JobLedger reads and writes the ledger; an Attempt queues
+ * for the locks and claims. Each tells the work what became of it, and none knows the others. When
+ * something has to be decided, the owner is asked. */
 #pragma once
 
-#include "job-parts.h"
+#include "job-ledger.h"
 #include "job-phase.h"
 #include "manual-runs.h"
 #include "waited-for.h"
@@ -39,7 +38,6 @@ void job_work_cancel(JobWork *work);
 /* The session is gone, and with it what was known. */
 void job_work_reset(JobWork *work);
 
-const JobSpec *job_work_spec(const JobWork *work);
 /* Another definition, or the same one in other memory. What is under way goes on where it waits for
  * the same under both. Return: whether it does; otherwise it is cancelled, or is answered first. */
 bool job_work_replace(JobWork *work, const JobSpec *spec);
@@ -69,16 +67,10 @@ JobPhase job_work_phase(const JobWork *work);
 /* Return: the tick that we stand in the queues for, or 0. */
 int64_t job_work_queued_tick(const JobWork *work);
 bool job_work_is_queued_for(const JobWork *work, const ManualRun *run);
+/* For what the owner has to know to decide. */
+JobLedger *job_work_ledger(JobWork *work);
 WaitedFor *job_work_waited_for(JobWork *work);
 
-/* Return: the ledger as last seen, borrowed until the loop runs; NULL when it is not known. */
-const Ledger *job_work_ledger(const JobWork *work);
-void job_work_forget_ledger(JobWork *work);
-bool job_work_is_watching(const JobWork *work);
-/* Return: whether it was not looked at yet if our definition is the one in force. */
-bool job_work_is_unchecked(const JobWork *work);
-bool job_work_is_drifted(const JobWork *work);
-/* Return: why the ledger cannot be used, a sentence, borrowed, or NULL. */
-const char *job_work_ledger_fault(const JobWork *work);
-/* Return: why the locks could not be had the last time, likewise. */
+/* Return: why the locks could not be had the last time, a sentence, borrowed, or
+ * NULL. */
 const char *job_work_lock_fault(const JobWork *work);

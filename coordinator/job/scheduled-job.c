@@ -15,6 +15,7 @@ struct ScheduledJob {
         char *name;
 
         JobWork *work;
+        JobLedger *ledger; /* weak: of the work */
         JobDecision *decision;
         ManualRuns *manual;
         usec_t hold_until; /* CLOCK_BOOTTIME: lower ranks go first */
@@ -85,7 +86,7 @@ static JobOutlook scheduled_job_outlook(const ScheduledJob *job, const Decision 
         (void)ranks_of_job(job->parts->ranks, spec, &nobody);
         return (JobOutlook){
             .spec = spec,
-            .ledger = job_work_ledger(job->work),
+            .ledger = job_ledger_known(job->ledger),
             .decision = decision,
             .manual = manual,
             .nobody = nobody,
@@ -112,7 +113,7 @@ static void scheduled_job_measure_clock(ScheduledJob *job) {
 static void scheduled_job_wait_for(ScheduledJob *job, const LedgerEntry *blocker) {
         usec_t patience = job_decision_wait_for(job->decision, blocker);
 
-        if (job_work_is_watching(job->work))
+        if (job_ledger_is_watching(job->ledger))
                 job_work_end_and_retry(job->work, MAX(patience, 10 * USEC_PER_MSEC));
         else
                 job_work_read(job->work, true);
@@ -198,7 +199,7 @@ static void scheduled_job_on_waiters(const GPtrArray *waiters, void *userdata) {
 /* Return: whether the ledger has to be read to know what to do. What we last saw of it is enough to
  * say "nothing yet". */
 static bool scheduled_job_has_something_to_do(const ScheduledJob *job, Decision *decision) {
-        if (!job_work_ledger(job->work) || job_work_is_drifted(job->work) ||
+        if (!job_ledger_known(job->ledger) || job_ledger_is_drifted(job->ledger) ||
             manual_runs_first(job->manual))
                 return true;
         *decision = scheduled_job_ask(job);
@@ -207,14 +208,15 @@ static bool scheduled_job_has_something_to_do(const ScheduledJob *job, Decision 
 
 /* Return: whether it is for us to look at it at all. */
 static bool scheduled_job_is_our_business(const ScheduledJob *job, uint32_t rank) {
-        return rank < PLACEMENT_RANKS || job_work_is_drifted(job->work) ||
+        return rank < PLACEMENT_RANKS || job_ledger_is_drifted(job->ledger) ||
                job_decision_is_running_here(job->decision);
 }
 
 /* Return: whether what is known of the ledger was enough to act by. */
 static bool scheduled_job_act_on_what_is_known(ScheduledJob *job, const Decision *decision,
                                                uint32_t rank) {
-        if (decision->n_skips > 0 || !job_work_ledger(job->work) || job_work_is_drifted(job->work))
+        if (decision->n_skips > 0 || !job_ledger_known(job->ledger) ||
+            job_ledger_is_drifted(job->ledger))
                 return false;
         if (rank == 0 && decision->verdict == DECISION_RUN) {
                 /* A newer tick, should it still wait by then. */
@@ -223,7 +225,7 @@ static bool scheduled_job_act_on_what_is_known(ScheduledJob *job, const Decision
                 return true;
         }
         /* What is watched is the truth. */
-        if (decision->verdict != DECISION_BLOCKED || !job_work_is_watching(job->work))
+        if (decision->verdict != DECISION_BLOCKED || !job_ledger_is_watching(job->ledger))
                 return false;
         scheduled_job_wait_for(job, decision->blocker);
         return true;
@@ -236,8 +238,8 @@ static void scheduled_job_look(void *userdata) {
         uint32_t rank;
         bool nobody;
 
-        if (job_work_is_unchecked(job->work)) /* whether it is in force stands in the ledger */
-                job_work_forget_ledger(job->work);
+        if (job_ledger_is_unchecked(job->ledger)) /* whether it is in force stands in the ledger */
+                job_ledger_forget(job->ledger);
         if (scheduled_job_is_held_back(job)) {
                 job_work_leave_line(job->work);
                 return;
@@ -297,6 +299,7 @@ ScheduledJob *scheduled_job_new(const JobParts *parts, const JobSpec *spec) {
         job->parts = parts;
         job->name = g_strdup(spec->name);
         job->work = job_work_new(parts, spec, &events, job);
+        job->ledger = job_work_ledger(job->work);
         job->decision = job_decision_new(&decision, spec->name);
         job->manual = manual_runs_new();
         return job;
@@ -326,7 +329,7 @@ const char *scheduled_job_name(const ScheduledJob *job) {
 }
 
 const JobSpec *scheduled_job_spec(const ScheduledJob *job) {
-        return job_work_spec(job->work);
+        return job_ledger_spec(job->ledger);
 }
 
 void scheduled_job_replace(ScheduledJob *job, const JobSpec *spec) {
@@ -348,7 +351,7 @@ void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, u
 
 /* Return: what keeps it, a sentence or "". */
 static const char *scheduled_job_why_not(const ScheduledJob *job, const char *unfit, bool no_node) {
-        const char *fault = job_work_ledger_fault(job->work);
+        const char *fault = job_ledger_fault(job->ledger);
         const char *lock_fault = job_work_lock_fault(job->work);
         const char *block = leftovers_block(job->parts->leftovers, scheduled_job_spec(job));
 
@@ -364,14 +367,14 @@ static const char *scheduled_job_why_not(const ScheduledJob *job, const char *un
 ScheduledJobState scheduled_job_state(const ScheduledJob *job, const char **ret_why) {
         const char *unfit = ranks_unfit(job->parts->ranks, job->name);
         bool no_node = job_decision_has_no_node(job->decision, scheduled_job_spec(job));
-        const Ledger *ledger = job_work_ledger(job->work);
+        const Ledger *ledger = job_ledger_known(job->ledger);
 
         *ret_why = scheduled_job_why_not(job, unfit, no_node);
-        if (job_work_is_drifted(job->work))
+        if (job_ledger_is_drifted(job->ledger))
                 return JOB_DRIFTED;
         if (unfit)
                 return JOB_UNFIT;
-        if (job_work_ledger_fault(job->work) || (!ledger && !no_node))
+        if (job_ledger_fault(job->ledger) || (!ledger && !no_node))
                 return JOB_UNREAD;
         if (ledger && ledger_first_claimed(ledger))
                 return JOB_RUNNING;

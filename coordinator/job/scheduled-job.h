@@ -1,10 +1,14 @@
-/* A job as the daemon keeps it: its definition, its ledger as last seen, its timer, and the one
- * question it asks again and again: what is to be done now? (decision.h)
+/* A job as the daemon keeps it: its definition, its timers, the manual runs that were asked for,
+ * and the one question it asks again and again: what is to be done now?
  *
- * One thing is under way at a time: which, and what may follow, stands in job-phase.h. What it does
- * is done by parts of its own, each with its own waits: the ledger is read by a LedgerCursor and
- * written by a LedgerWriter; InForce tells whose definition counts; an Attempt queues for the locks
- * and claims. Each tells the job what became of it, and none knows the others.
+ *   whether   decision.h and job-next.h decide by the ledger, by our rank (job-decision.h) and by
+ *             what is under way already. Both are pure.
+ *   what      JobWork does it, one thing at a time: which, and what may follow, is a table
+ *             (job-phase.h).
+ *   with what JobLedger reads and writes the job's ledger; an Attempt queues for the locks of one
+ *             tick or manual run, and claims.
+ *
+ * Each tells the one above it what became of it, and none knows that one.
  */
 #pragma once
 

@@ -1,0 +1,223 @@
+/* See job-ledger.h. */
+#include "job-ledger.h"
+
+#include "in-force.h"
+#include "ledger-cursor.h"
+
+#define JOB_LEDGER_RETRY_DELAY (1 * USEC_PER_SEC)
+#define JOB_LEDGER_FAULT_DELAY (30 * USEC_PER_SEC)
+#define JOB_LEDGER_CLOCK_DELAY (100 * USEC_PER_MSEC)
+
+struct JobLedger {
+        ClockWatch *clock; /* weak */
+        JobSpec *spec;
+        const JobLedgerEvents *events;
+        void *userdata;
+
+        LedgerCursor *cursor;
+        LedgerWriter *writer;
+        InForce *in_force;
+};
+
+static void job_ledger_on_cursor(LedgerCursorEvent event, void *userdata);
+static void job_ledger_on_written(LedgerWriteOutcome outcome, const char *refused, void *userdata);
+
+JobLedger *job_ledger_new(const JobParts *parts, const JobSpec *spec, const JobLedgerEvents *events,
+                          void *userdata) {
+        const LedgerCursorParts cursor = {parts->node, parts->ledgers, parts->runs,
+                                          parts->recovery};
+        const LedgerWriterParts writer = {parts->node, parts->tree, parts->ledgers, parts->pruner};
+        InForceParts in_force = {.node = parts->node,
+                                 .ledgers = parts->ledgers,
+                                 .digests = parts->digests,
+                                 .registration = parts->registration,
+                                 .members = parts->members};
+        JobLedger *ledger = g_new0(JobLedger, 1);
+
+        ledger->clock = parts->clock;
+        ledger->spec = job_spec_ref(spec);
+        ledger->events = events;
+        ledger->userdata = userdata;
+        ledger->cursor = ledger_cursor_new(&cursor, spec->name, job_ledger_on_cursor, ledger);
+        ledger->writer = ledger_writer_new(&writer, spec->name, job_ledger_on_written, ledger);
+        in_force.writer = ledger->writer;
+        ledger->in_force = in_force_new(&in_force, spec->name);
+        return ledger;
+}
+
+JobLedger *job_ledger_free(JobLedger *ledger) {
+        if (!ledger)
+                return NULL;
+        in_force_free(ledger->in_force);
+        ledger_writer_free(ledger->writer);
+        ledger_cursor_free(ledger->cursor);
+        job_spec_free(ledger->spec);
+        g_free(ledger);
+        return NULL;
+}
+
+void job_ledger_cancel(JobLedger *ledger) {
+        ledger_cursor_reset(ledger->cursor);
+        ledger_writer_cancel(ledger->writer);
+        in_force_reset(ledger->in_force);
+}
+
+void job_ledger_reset(JobLedger *ledger) {
+        job_ledger_cancel(ledger);
+        ledger_writer_reset(ledger->writer);
+        job_ledger_forget(ledger);
+}
+
+/* ---- the definition ---- */
+
+const JobSpec *job_ledger_spec(const JobLedger *ledger) {
+        return ledger->spec;
+}
+
+void job_ledger_take_spec(JobLedger *ledger, const JobSpec *spec) {
+        JobSpec *taken = job_spec_ref(spec);
+
+        job_spec_free(ledger->spec);
+        ledger->spec = taken;
+}
+
+void job_ledger_definition_changed(JobLedger *ledger) {
+        in_force_changed(ledger->in_force);
+}
+
+bool job_ledger_is_unchecked(const JobLedger *ledger) {
+        return in_force_is_unchecked(ledger->in_force);
+}
+
+bool job_ledger_is_drifted(const JobLedger *ledger) {
+        return in_force_is_drifted(ledger->in_force);
+}
+
+/* ---- what is known ---- */
+
+const Ledger *job_ledger_known(const JobLedger *ledger) {
+        return ledger_cursor_ledger(ledger->cursor);
+}
+
+void job_ledger_forget(JobLedger *ledger) {
+        ledger_cursor_forget(ledger->cursor);
+}
+
+bool job_ledger_is_watching(const JobLedger *ledger) {
+        return ledger_cursor_is_watching(ledger->cursor);
+}
+
+const char *job_ledger_fault(const JobLedger *ledger) {
+        return ledger_cursor_fault(ledger->cursor);
+}
+
+/* ---- writing ---- */
+
+static void job_ledger_over(JobLedger *ledger, usec_t delay) {
+        ledger->events->over(delay, ledger->userdata);
+}
+
+static void job_ledger_on_written(LedgerWriteOutcome outcome, const char *refused, void *userdata) {
+        static const usec_t delays[] = {
+            [LEDGER_WRITE_DONE] = 0,
+            [LEDGER_WRITE_AGAIN] = 0,
+            [LEDGER_WRITE_FAILED] = JOB_LEDGER_RETRY_DELAY,
+            [LEDGER_WRITE_CLOSED] = USEC_INFINITY,
+        };
+        JobLedger *ledger = userdata;
+
+        in_force_written(ledger->in_force, outcome);
+        if (refused)
+                ledger->events->refused(refused, ledger->userdata);
+        job_ledger_over(ledger, delays[outcome]);
+}
+
+int job_ledger_skip(JobLedger *ledger, const DecisionSkip *skips, size_t n) {
+        return ledger_writer_skip(ledger->writer, ledger->spec->schedule, skips, n, false);
+}
+
+int job_ledger_refuse(JobLedger *ledger, const char *request, const char *who, const char *why) {
+        return ledger_writer_refuse(ledger->writer, request, who, why);
+}
+
+int job_ledger_repair(JobLedger *ledger, const char *run, int64_t tick, const JobSpec *spec) {
+        return ledger_writer_repair(ledger->writer, run, tick, spec);
+}
+
+void job_ledger_look_for_records(JobLedger *ledger) {
+        ledger_writer_look_for_records(ledger->writer);
+}
+
+/* ---- reading ---- */
+
+/* Nothing is written by a clock that was not compared with the server's lately. That is begun, and
+ * the ledger is read again a moment later. */
+static void job_ledger_wait_for_clock(JobLedger *ledger) {
+        clock_watch_measure(ledger->clock);
+        job_ledger_forget(ledger);
+        job_ledger_over(ledger, JOB_LEDGER_CLOCK_DELAY);
+}
+
+/* A write was begun before anything else, or (`error`) could not be. */
+static void job_ledger_writes(JobLedger *ledger, int error) {
+        ledger->events->writes(ledger->userdata);
+        if (error < 0)
+                job_ledger_on_written(ledger_writer_outcome(error), NULL, ledger);
+}
+
+static void job_ledger_on_read(JobLedger *ledger) {
+        bool may_change = clock_watch_is_good(ledger->clock);
+
+        switch (in_force_check(ledger->in_force, ledger->spec, may_change)) {
+        case IN_FORCE_OURS:
+                ledger->events->read(ledger->userdata);
+                return;
+        case IN_FORCE_DRIFTED: /* the others may come round to our definition */
+                job_ledger_over(ledger, JOB_LEDGER_FAULT_DELAY);
+                return;
+        case IN_FORCE_NEEDS_CLOCK:
+                job_ledger_wait_for_clock(ledger);
+                return;
+        case IN_FORCE_WRITES:
+                job_ledger_writes(ledger, 0);
+                return;
+        case IN_FORCE_FAILED:
+                job_ledger_writes(ledger, in_force_error(ledger->in_force));
+        }
+}
+
+static void job_ledger_on_cursor(LedgerCursorEvent event, void *userdata) {
+        JobLedger *ledger = userdata;
+
+        switch (event) {
+        case LEDGER_CURSOR_READ:
+                job_ledger_on_read(ledger);
+                return;
+        case LEDGER_CURSOR_ABSENT:
+                if (clock_watch_is_good(ledger->clock))
+                        job_ledger_writes(ledger,
+                                          in_force_make_ledger(ledger->in_force, ledger->spec));
+                else
+                        job_ledger_wait_for_clock(ledger);
+                return;
+        case LEDGER_CURSOR_UNREADABLE:
+                job_ledger_over(ledger, JOB_LEDGER_FAULT_DELAY);
+                return;
+        case LEDGER_CURSOR_FAILED:
+                job_ledger_over(ledger, JOB_LEDGER_RETRY_DELAY);
+                return;
+        case LEDGER_CURSOR_CLOSED:
+                job_ledger_over(ledger, USEC_INFINITY);
+                return;
+        case LEDGER_CURSOR_CHANGED:
+                ledger->events->changed(ledger->userdata);
+        }
+}
+
+int job_ledger_read(JobLedger *ledger, bool watch) {
+        return ledger_cursor_read(ledger->cursor, watch);
+}
+
+void job_ledger_stop_reading(JobLedger *ledger) {
+        ledger_cursor_stop(ledger->cursor);
+}
