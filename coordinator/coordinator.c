@@ -55,10 +55,7 @@ static void gate_on_open(void *userdata) {
 }
 
 static void gate_on_given(const char *name, void *userdata) {
-        ScheduledJob *job = job_table_find(((Coordinator *)userdata)->jobs, name);
-
-        if (job)
-                scheduled_job_hurry(job);
+        job_table_hurry(((Coordinator *)userdata)->jobs, name);
 }
 
 static void gate_on_busy(MemberBusy busy, void *userdata) {
@@ -139,10 +136,7 @@ static void queues_on_keep(GPtrArray *directories, GPtrArray *paths, void *userd
 }
 
 static void queues_on_waited_for(const char *name, int64_t tick, void *userdata) {
-        ScheduledJob *job = job_table_find(((Coordinator *)userdata)->jobs, name);
-
-        if (job)
-                scheduled_job_waited_for(job, tick);
+        job_table_waited_for(((Coordinator *)userdata)->jobs, name, tick);
 }
 
 static LeftQueues *new_left_queues(Coordinator *coordinator) {

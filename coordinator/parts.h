@@ -51,9 +51,9 @@ typedef struct CoordinatorStore {
 /* What others left: the process before us, and nodes that are gone. */
 typedef struct CoordinatorLeft {
         Recovery *recovery;      /* runs that ZooKeeper says are ours */
-        Leftovers *leftovers;    /* units that nothing follows */
-        Remains *remains;        /* what it did not tell ZooKeeper */
-        EndedUnits *ended_units; /* what was sent their way already */
+        Leftovers *leftovers;    /* units that no Run follows */
+        Remains *remains;        /* results that were not written */
+        EndedUnits *ended_units; /* what was ended although no Run followed it, and why */
         LeftQueues *queues;
         Orphans *orphans; /* runs of the dead */
 } CoordinatorLeft;

@@ -76,6 +76,20 @@ ScheduledJob *job_table_find(const JobTable *table, const char *name) {
         return g_hash_table_lookup(table->jobs, name);
 }
 
+void job_table_hurry(const JobTable *table, const char *name) {
+        ScheduledJob *job = job_table_find(table, name);
+
+        if (job)
+                scheduled_job_hurry(job);
+}
+
+void job_table_waited_for(const JobTable *table, const char *name, int64_t tick) {
+        ScheduledJob *job = job_table_find(table, name);
+
+        if (job)
+                scheduled_job_waited_for(job, tick);
+}
+
 GPtrArray *job_table_list(const JobTable *table) {
         GPtrArray *jobs = g_ptr_array_new();
         GHashTableIter iterator;
