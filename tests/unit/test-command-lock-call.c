@@ -63,21 +63,24 @@ Test(command_lock_call, a_request_is_at_most_64_kib_long) {
         expect_error(ask_with_bytes(65537), SD_BUS_ERROR_INVALID_ARGS, "the request is too long");
 }
 
-/* Held or waited for, by whomever. The bus lets nobody ask more than 128 things at a time. */
+#define SHARE 64 /* the bus lets nobody ask more than 128 things at a time */
+
+/* Held or waited for, by whomever. */
 Test(command_lock_call, there_are_at_most_256_of_them) {
-        Caller *callers[4];
+        Caller *callers[COMMAND_LOCKS_MAX / SHARE];
 
         for (size_t i = 0; i < G_N_ELEMENTS(callers); i++) {
                 callers[i] = caller_new();
-                for (unsigned n = 0; n < COMMAND_LOCKS_MAX / G_N_ELEMENTS(callers); n++)
+                for (unsigned n = 0; n < SHARE; n++)
                         (void)caller_acquire(callers[i], DB);
+                expect_queue("db", (unsigned)(i + 1) * SHARE);
         }
-        expect_queue("db", COMMAND_LOCKS_MAX);
         expect_error(caller_acquire(other, "{'resources':[{'resource':'free'}]}"),
                      SD_BUS_ERROR_LIMITS_EXCEEDED, "256 commands already hold or wait for locks");
-        for (size_t i = 0; i < G_N_ELEMENTS(callers); i++)
-                caller_free(callers[i]);
-        expect_queue("db", 0);
+        for (size_t i = G_N_ELEMENTS(callers); i > 0; i--) {
+                caller_free(callers[i - 1]);
+                expect_queue("db", (unsigned)(i - 1) * SHARE);
+        }
         (void)caller_hold(other, "free");
 }
 
