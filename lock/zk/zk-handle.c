@@ -12,6 +12,10 @@
  * replaced by an address to which no connection can be made. That closes its socket, and it cannot
  * come back between that and the close, however long this thread is kept from running.
  *
+ * Log lines. Only errors are asked for. The warning that all servers were tried in vain reads the
+ * handle's list of servers, which zoo_set_servers() frees on another thread at that moment, as may
+ * happen whenever a handle without a connection is closed; and DEBUG has a use-after-free, too.
+ *
  * Completions. A request whose answer is still in the library when zookeeper_close() is called may
  * never be called back, and the library leaks its copy. So the helper waits a moment until nothing
  * is in flight.
@@ -280,8 +284,7 @@ static zhandle_t *handle_open(ZkHandle *handle, char **ret_fault) {
 
         memcpy(session.passwd, handle->wanted.password, sizeof(session.passwd));
         if (numeric) {
-                zoo_set_debug_level(
-                    ZOO_LOG_LEVEL_INFO); /* process-wide; DEBUG has a use-after-free */
+                zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR); /* process-wide */
                 each_descriptor(remember_pipe, pipes);
                 theirs = zookeeper_init2(numeric, handle_on_session, handle->timeout_ms,
                                          handle->wanted.id ? &session : NULL, handle,

@@ -118,7 +118,7 @@ typedef struct ZkOptions {
 /* Starts connecting. Options are copied. Return: 0, or negative errno (-EINVAL also for an `auth`
  * that is not user:password); an address that does not resolve is no error here but ZK_STATE_FAILED
  * later. Names are looked up once, here: what a name
- * means later is seen by the next Zk. The library's log level is process-wide and set to INFO; its
+ * means later is seen by the next Zk. The library's log level is process-wide and set to ERROR; its
  * log lines carry no session, so each Zk with a `log` gets the lines of all in the process. The
  * library's descriptors get CLOEXEC a moment after they are opened: a program that forks on another
  * thread, or between two turns of the loop, should call close_range() in its child. */

@@ -112,7 +112,11 @@ static G_GNUC_NORETURN void execute(const char *main_class, const char *configur
         _exit(127);
 }
 
+/* From an address of its own, so that it is none of the connections that a server grants to that of
+ * the clients. */
 static char *ask(const char *address, const char *word, usec_t limit) {
+        const struct sockaddr_in from = {.sin_family = AF_INET,
+                                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1)};
         _cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         struct sockaddr_in to = loopback((unsigned)strtoul(strchr(address, ':') + 1, NULL, 10));
         struct timeval tv = {.tv_sec = (time_t)(limit / USEC_PER_SEC),
@@ -122,7 +126,8 @@ static char *ask(const char *address, const char *word, usec_t limit) {
         ssize_t n;
 
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
-        if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 ||
+        if (bind(fd, (const struct sockaddr *)&from, sizeof(from)) < 0 ||
+            connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 ||
             send(fd, word, strlen(word), MSG_NOSIGNAL) < 0)
                 return NULL;
         while ((n = read(fd, buffer, sizeof(buffer))) > 0)
@@ -132,6 +137,14 @@ static char *ask(const char *address, const char *word, usec_t limit) {
 
 char *zookeeper_ask(const char *address, const char *word) {
         return ask(address, word, 5 * USEC_PER_SEC);
+}
+
+uint64_t zookeeper_server_count(const ZooKeeperServer *server, const char *name) {
+        g_autofree char *answer = zookeeper_ask(server->address, "mntr"),
+                        *line = g_strdup_printf("zk_%s\t", name);
+        const char *found = answer ? strstr(answer, line) : NULL;
+
+        return found ? strtoull(found + strlen(line), NULL, 10) : 0;
 }
 
 /* Whether it serves clients: a member without its ensemble does not. A server that is only just

@@ -54,6 +54,9 @@ unsigned zookeeper_free_ports(unsigned n);
 /* Asks a server by a four-letter word. Return: newly allocated (g_free), its answer, or NULL when
  * it does not answer within 5 s. */
 char *zookeeper_ask(const char *address, const char *word);
+/* Return: what the server has counted by this name since its start, such as
+ * "connection_request_count"; 0 where it does not answer. */
+uint64_t zookeeper_server_count(const ZooKeeperServer *server, const char *name);
 
 /* The address of the server that a program's tests share (helper-zookeeper-main.h): in the
  * environment. */
