@@ -33,6 +33,10 @@ static void suspend(void) {
         port_tell(ports->pdata[0], ZK_STATE_SUSPENDED);
 }
 
+static bool is_kept(void) {
+        return g_queue_get_length(&server.kept) == 1;
+}
+
 /* ---- history ---- */
 
 /* Return: the runs of an answer, as "RUN RUN"; newly allocated. */
@@ -83,7 +87,7 @@ Test(answer_runs, history_is_newest_first_in_whatever_order_it_is_read) {
         record_is("1000000030-1", ",\"state\":\"succeeded\"");
         server.way = keep_30;
         ask("History", "su", "a", 0U);
-        serve_for(USEC_PER_SEC / 10);
+        await(is_kept, "it is being read");
         cr_expect_null(said);
         server_release();
         text = runs_said();
@@ -166,6 +170,25 @@ Test(answer_runs, what_runs_here_is_running) {
         expect_said("\"state\":\"running\"");
         cr_expect_not_null(strstr(said, "\"unit\":\"jobkeeper-a-"), "%s", said);
         cr_expect_not_null(strstr(said, "\"started\":"), "%s", said);
+}
+
+/* The others took this node for dead while its run went on. */
+Test(answer_runs, what_others_settled_is_as_they_say) {
+        g_autoptr(GPtrArray) runs = NULL;
+        g_autofree char *path = NULL, *data = NULL;
+        const char *run = NULL;
+
+        write_job("    every: 1s\n    exec: [/bin/true]\n    overlap: skip\n");
+        open_daemon();
+        await(has_started, "it runs");
+        await_daemon_on_bus();
+        runs = runs_list(coordinator->runs);
+        run = ((const Run *)runs->pdata[0])->record->run;
+        path = g_strconcat(RUNS "/", run, NULL);
+        data = g_strdup_printf("{\"run\":\"%s\",\"job\":\"a\",\"state\":\"unknown\"}", run);
+        server_set(server_node(path), data);
+        ask("WaitRun", "ss", "a", run);
+        expect_said("\"state\":\"unknown\"");
 }
 
 Test(answer_runs, history_of_what_is_no_name_is_of_no_job) {
@@ -262,10 +285,6 @@ Test(answer_runs, a_request_that_is_refused_is_not_run) {
         cr_expect_eq(started->len, 0U);
 }
 
-static bool is_kept(void) {
-        return g_queue_get_length(&server.kept) == 1;
-}
-
 /* The server may have taken it before the session ended, and it stands there for any node. */
 Test(answer_runs, a_request_on_its_way_when_the_session_ends_may_still_be_run) {
         begin();
@@ -353,6 +372,7 @@ static sd_bus *door;
 static Answers *answers;
 static View view;
 static int request_result;
+static unsigned n_requested;
 static RequestCall *forgotten;
 
 static const JobSpec *view_job(const void *userdata, const char *name) {
@@ -373,6 +393,7 @@ static int view_request(void *userdata, const char *job, const char *who, ViewRe
         (void)who;
         (void)func;
         (void)func_userdata;
+        n_requested++;
         if (request_result == 0)
                 *ret_call = (RequestCall *)&request_result;
         return request_result;
@@ -444,9 +465,17 @@ static Answer *the_answer(void) {
         return answer;
 }
 
+static bool does_one_wait(void) {
+        return g_hash_table_size(answers->set) == 1;
+}
+
 static void wait_for_m1(void) {
         ask_as(bus, DOOR, "WaitRun", "ss", "a", "1000000010-m1");
-        serve_for(USEC_PER_SEC / 10);
+        await(does_one_wait, "the question");
+}
+
+static bool is_requested(void) {
+        return n_requested > 0;
 }
 
 static void a_minute_passes(void) {
@@ -524,7 +553,7 @@ Test(answer_runs, who_leaves_is_not_told_of_the_request) {
         open_door();
         other = another_caller();
         ask_as(other, DOOR, "Run", "s", "a");
-        serve_for(USEC_PER_SEC / 10);
+        await(is_requested, "it is asked for");
         cr_expect_null(forgotten);
         sd_bus_flush_close_unref(other);
         await(is_forgotten, "its caller has left");
@@ -545,14 +574,14 @@ Test(answer_runs, who_asks_what_zookeeper_does_not_answer_is_told_so) {
         open_door();
         server.way = keep_lists;
         ask_as(bus, DOOR, "History", "su", "a", 0U);
-        serve_for(USEC_PER_SEC / 10);
+        await(is_kept, "it is being read");
         its_time_is_over();
         expect_said(BUS_ERROR_NOT_CONNECTED ": ZooKeeper did not answer in time");
         cr_expect(g_str_has_suffix(said, "in time"), "%s", said);
         server_release(); /* which nobody waits for any more */
         cr_expect_eq(g_hash_table_size(answers->set), 0U);
         ask_as(bus, DOOR, "Run", "s", "a");
-        serve_for(USEC_PER_SEC / 10);
+        await(is_requested, "it is asked for");
         its_time_is_over();
         expect_said(BUS_ERROR_NOT_CONNECTED
                     ": ZooKeeper did not answer in time: the run may still take place");

@@ -2,10 +2,12 @@
  * job, and that what is asked there is done. */
 #include "bus-fixture.h"
 #include "journal.h"
+#include "members.h"
 #include "paths.h"
 #include "registration.h"
 #include "requests.h"
 #include "run-record.h"
+#include "tree.h"
 
 #define ROOT "/jobkeeper"
 #define RUNS ROOT "/jobs/a/runs"
@@ -37,6 +39,10 @@ static void expect_fault(const char *expected) {
 
 /* ---- why it runs nothing ---- */
 
+static bool is_faulty(void) {
+        return *tree_fault(coordinator->tree) || *registration_fault(coordinator->registration);
+}
+
 Test(face, nothing_is_wrong_with_a_daemon_that_is_ready) {
         write_job("    every: 1h\n    exec: [/bin/true]\n");
         open_daemon_on_bus();
@@ -49,7 +55,7 @@ Test(face, a_tree_of_another_version_is_shown) {
         server_create(ROOT "/version", "99", 0);
         open_daemon();
         await_daemon_on_bus();
-        serve_for(USEC_PER_SEC / 10);
+        await(is_faulty, "something is wrong");
         expect_fault(ROOT "/version: unknown layout for jobkeeper " JOBKEEPER_VERSION
                           " (expected 1); no jobs are run until it matches");
 }
@@ -61,7 +67,7 @@ Test(face, a_name_that_another_machine_has_is_shown) {
         server_create(ROOT "/nodes/n1", "{\"machine\":\"m2\",\"boot\":\"b\"}", 77);
         open_daemon();
         await_daemon_on_bus();
-        serve_for(USEC_PER_SEC / 10);
+        await(is_faulty, "something is wrong");
         expect_fault("another machine (machine id m2) is registered as node \"n1\"; this node "
                      "starts no runs until one of the two has another node.name");
         cr_expect_eq(journal_count(MESSAGE_NODE_NAME_TAKEN), 1U);
@@ -114,6 +120,10 @@ Test(face, a_run_that_is_asked_for_is_run_in_the_name_of_who_asked) {
         json_decref(answer);
 }
 
+static bool are_two(void) {
+        return members_list(coordinator->members)->len == 2;
+}
+
 Test(face, a_run_that_no_node_can_run_is_not_asked_for) {
         write_job("    exec: [/bin/true]\n    nodes: {role: worker}\n");
         open_daemon_on_bus();
@@ -123,7 +133,7 @@ Test(face, a_run_that_no_node_can_run_is_not_asked_for) {
         /* One comes that can. */
         server_write(ROOT "/nodes/n2",
                      "{\"machine\":\"m2\",\"boot\":\"b\",\"labels\":{\"role\":\"worker\"}}");
-        serve_for(USEC_PER_SEC);
+        await(are_two, "it is there");
         ask_as(bus, BUS_NAME_ROOT, "Run", "s", "a");
         expect_said("\"run\":");
         cr_expect_eq(server_count(ROOT "/requests"), 1U);

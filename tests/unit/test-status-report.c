@@ -206,6 +206,22 @@ Test(status_report, who_left_is_away_and_who_once_ran_something) {
         json_decref(object);
 }
 
+/* Without a session nobody is known to be there, so nobody to be away. */
+Test(status_report, nobody_is_away_while_it_is_not_known_who_is_there) {
+        json_t *object = NULL;
+
+        begin();
+        server_write(NODES "/n2", "{\"machine\":\"m\",\"boot\":\"b\"}");
+        await(are_two, "it is there");
+        server_delete(NODES "/n2");
+        await(is_one, "it left");
+        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
+        turn();
+        object = status();
+        expect_text(json_object_get(object, "away"), "[]");
+        json_decref(object);
+}
+
 /* ---- what is wrong ---- */
 
 Test(status_report, what_is_wrong_with_the_files_is_shown) {
