@@ -172,8 +172,22 @@ Table *status_table(const json_t *status, double now, GTimeZone *zone) {
         return table;
 }
 
+/* What the daemon never read without errors cannot have stayed. */
+static void errors_unloaded(GString *text, const json_t *unloaded) {
+        size_t index = 0;
+        const json_t *file = NULL;
+
+        json_array_foreach(unloaded, index, file) g_string_append_printf(
+            text, "%s%s", index == 0 ? "Not loaded on this node are the jobs of " : ", ",
+            json_is_string(file) ? json_string_value(file) : "?");
+        if (index > 0)
+                g_string_append(text, ": it has had errors since jobkeeperd was started. The jobs "
+                                      "of other files with errors stay as they last were.\n");
+}
+
 char *status_errors(const json_t *status) {
-        const json_t *errors = json_object_get(status, "errors");
+        const json_t *errors = json_object_get(status, "errors"),
+                     *unloaded = json_object_get(status, "unloaded");
         g_autoptr(GString) text = g_string_new(NULL);
         size_t index = 0;
         size_t count = json_array_size(errors);
@@ -181,11 +195,12 @@ char *status_errors(const json_t *status) {
 
         if (count > 0)
                 g_string_append_printf(
-                    text,
-                    "%zu %s in the job files; the jobs of a file with errors stay "
-                    "as they last were:\n",
-                    count, count == 1 ? "error" : "errors");
+                    text, "%zu %s in the job files%s:\n", count, count == 1 ? "error" : "errors",
+                    json_array_size(unloaded) > 0
+                        ? ""
+                        : "; the jobs of a file with errors stay as they last were");
         json_array_foreach(errors, index, error) g_string_append_printf(
             text, "  %s\n", json_is_string(error) ? json_string_value(error) : "?");
+        errors_unloaded(text, unloaded);
         return g_string_free(g_steal_pointer(&text), FALSE);
 }

@@ -128,7 +128,8 @@ static json_t *away_to_json(const View *view, const char *const *nodes) {
 
 json_t *status_report_head(const View *view, bool privileged, const char *const *nodes,
                            bool complete) {
-        json_t *object = json_object(), *errors = json_array(), *warnings = json_array();
+        json_t *object = json_object(), *errors = json_array(), *unloaded = json_array(),
+               *warnings = json_array();
 
         json_object_set_new(object, "node", json_string(view->node->config->node_name));
         json_object_set_new(object, "version", json_string(JOBKEEPER_VERSION));
@@ -141,6 +142,9 @@ json_t *status_report_head(const View *view, bool privileged, const char *const 
         for (const char *const *error = jobset_errors(view->jobset); error && *error; error++)
                 json_array_append_new(errors, json_string(*error));
         json_object_set_new(object, "errors", errors);
+        for (const char *const *file = jobset_unloaded(view->jobset); *file; file++)
+                json_array_append_new(unloaded, json_string(*file));
+        json_object_set_new(object, "unloaded", unloaded);
         if (*tree_warning(view->tree))
                 json_array_append_new(warnings, json_string(tree_warning(view->tree)));
         json_object_set_new(object, "warnings", warnings);

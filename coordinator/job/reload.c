@@ -60,6 +60,11 @@ static void reload_check_config(const Reload *reload) {
 static void reload_log_faults(const Reload *reload) {
         for (const char *const *error = jobset_errors(reload->jobset); error && *error; error++)
                 log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s", *error);
+        for (const char *const *file = jobset_unloaded(reload->jobset); *file; file++)
+                log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR},
+                          "%s has had errors since jobkeeperd was started: none of its jobs is "
+                          "loaded on this node until they are corrected",
+                          *file);
         for (const char *const *warning = jobset_warnings(reload->jobset); *warning; warning++)
                 log_warning(&(LogAbout){.message_id = MESSAGE_CONFIG_WARNING}, "%s", *warning);
 }

@@ -30,7 +30,9 @@ struct JobSet {
         GHashTable *by_name; /* job name -> Entry; owns nothing */
         char **errors, **warnings;
         unsigned error_count;
-        GPtrArray *refused; /* the names of the files that have errors */
+        GPtrArray *refused;  /* the names of the files that have errors */
+        GPtrArray *unloaded; /* of those, the ones that always had; NULL-terminated */
+        GHashTable *known;   /* a set: names of the files there are that were good once */
 };
 
 static void entry_free(gpointer data) {
@@ -49,6 +51,9 @@ JobSet *jobset_new(void) {
         set->errors = g_new0(char *, 1);
         set->warnings = g_new0(char *, 1);
         set->refused = g_ptr_array_new_with_free_func(g_free);
+        set->unloaded = g_ptr_array_new();
+        g_ptr_array_add(set->unloaded, NULL);
+        set->known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         return set;
 }
 
@@ -59,7 +64,9 @@ JobSet *jobset_free(JobSet *set) {
         g_ptr_array_unref(set->entries);
         g_strfreev(set->errors);
         g_strfreev(set->warnings);
+        g_ptr_array_unref(set->unloaded);
         g_ptr_array_unref(set->refused);
+        g_hash_table_unref(set->known);
         g_free(set);
         return NULL;
 }
@@ -188,6 +195,23 @@ static void jobset_set_found(JobSet *set, const Diagnostics *diagnostics) {
         set->warnings = diagnostics ? diagnostics_warnings_to_strv(diagnostics) : g_new0(char *, 1);
 }
 
+/* The old one had no file of this name, or always a bad one. */
+static void jobset_note_unloaded(JobSet *set, const char *file) {
+        g_ptr_array_insert(set->unloaded, (int)set->unloaded->len - 1, (gpointer)file);
+}
+
+static void jobset_refuse_file(JobSet *set, const JobSet *old, const JobFile *file,
+                               const DaemonConfig *config) {
+        char *name = g_strdup(file->name);
+
+        g_ptr_array_add(set->refused, name);
+        if (g_hash_table_contains(old->known, name))
+                g_hash_table_add(set->known, g_strdup(name));
+        else
+                jobset_note_unloaded(set, name);
+        keep_entries_of_bad_file(set, old, file, config);
+}
+
 /* Makes the new set of the files and of what is left of the old one. */
 static JobSet *jobset_merge(const JobSet *old, const GPtrArray *files, const DaemonConfig *config,
                             Diagnostics *diagnostics) {
@@ -200,9 +224,9 @@ static JobSet *jobset_merge(const JobSet *old, const GPtrArray *files, const Dae
                 jobset_check_file(file, config, diagnostics);
                 file->good &= diagnostics_count(diagnostics) == before;
                 if (file->good)
-                        continue;
-                g_ptr_array_add(set->refused, g_strdup(file->name));
-                keep_entries_of_bad_file(set, old, file, config);
+                        g_hash_table_add(set->known, g_strdup(file->name));
+                else
+                        jobset_refuse_file(set, old, file, config);
         }
         for (guint i = 0; i < files->len; i++)
                 keep_entries_of_duplicates(set, old, files->pdata[i], config);
@@ -265,6 +289,10 @@ const char *const *jobset_warnings(const JobSet *set) {
         return (const char *const *)set->warnings;
 }
 
+const char *const *jobset_unloaded(const JobSet *set) {
+        return (const char *const *)set->unloaded->pdata;
+}
+
 char *jobset_summary(const JobSet *set) {
         GString *text = g_string_new(NULL);
         guint jobs = jobset_size(set), refused = set->refused->len;
@@ -278,8 +306,11 @@ char *jobset_summary(const JobSet *set) {
                 g_string_append_printf(text, refused > 0 ? " (%u %s)" : ", %u %s", set->error_count,
                                        set->error_count == 1 ? "error" : "errors");
         for (guint i = 0; i < named; i++)
-                g_string_append_printf(text, "%s%s", i == 0 ? ": " : ", ",
-                                       (const char *)set->refused->pdata[i]);
+                g_string_append_printf(text, "%s%s%s", i == 0 ? ": " : ", ",
+                                       (const char *)set->refused->pdata[i],
+                                       g_ptr_array_find(set->unloaded, set->refused->pdata[i], NULL)
+                                           ? " (its jobs are not loaded)"
+                                           : "");
         if (refused > named)
                 g_string_append_printf(text, " and %u more", refused - named);
         return g_string_free(text, FALSE);

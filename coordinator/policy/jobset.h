@@ -4,6 +4,9 @@
  * A file with an error keeps the definitions it last had; a job that stands in two files keeps the
  * one it last had. The deadline sum (stop-timeout + kill-slack must fit the fence budget) is
  * checked here because it needs the daemon's configuration and the job's.
+ *
+ * What a file last had is not kept over a restart: of one that has had errors since the first load
+ * there are no jobs, and people are told which file that is.
  */
 #pragma once
 
@@ -46,6 +49,10 @@ const JobSpec *jobset_find(const JobSet *set, const char *name);
 const char *const *jobset_errors(const JobSet *set);
 const char *const *jobset_warnings(const JobSet *set);
 
+/* The names of refused files of which nothing is in force, because they have had errors ever since
+ * this set was made; NULL-terminated, borrowed. */
+const char *const *jobset_unloaded(const JobSet *set);
+
 /* Return: newly allocated (g_free), the set in one line: "4 jobs", and where files were refused
- * "4 jobs, 2 files refused (5 errors): a.yaml, b.yaml". */
+ * "4 jobs, 2 files refused (5 errors): a.yaml, b.yaml (its jobs are not loaded)". */
 char *jobset_summary(const JobSet *set);

@@ -33,7 +33,8 @@
  *                "fit": true,                    this node may run it
  *                "running": [RUN...], "last": RUN | null}],
  *      "warnings": ["a sentence"],               what is set up so that it can be abused
- *      "errors": ["FILE:LINE:COL: error: ..."]}
+ *      "errors": ["FILE:LINE:COL: error: ..."],
+ *      "unloaded": [names of job files that have had errors since the daemon was started]}
  *
  * History(s job, u limit) → s
  *     {"job": "orders-backup", "runs": [RUN...]}                   newest first

@@ -4,6 +4,7 @@ import subprocess
 import time
 
 from cluster_test import ClusterTest, new_fleet
+from fleet import job, job_file
 from testbed import wait_until
 
 START = 20  # seconds for a start, with the patience for a silent bus
@@ -60,6 +61,24 @@ class Start(ClusterTest):
         self.assertLess(time.monotonic() - began, 4)
         self.node.systemctl("start", "dbus.socket", "dbus.service")
         wait_until(lambda: self.fleet.status("n1"), 10, "it answers")
+
+    def test_a_file_that_is_broken_at_the_start_is_named(self):
+        path = "/etc/jobkeeper/jobs.d/beat.yaml"
+        self.addCleanup(self.node.run, "rm", path)
+        self.node.write(path, job_file(job("beat")))
+        self.node.systemctl("start", "jobkeeperd")
+        self.node.write(path, job_file(job("beat", retires="3")))
+        self.node.systemctl("reload", "jobkeeperd", check=False)
+        self.assertIn("the jobs of a file with errors stay as they last were:", self.fleet.jobkeeper("n1", "status").stdout)
+        self.assertEqual(self.fleet.status("n1")["unloaded"], [])
+        self.node.systemctl("restart", "jobkeeperd")
+        shown = self.fleet.jobkeeper("n1", "status").stdout
+        self.assertIn("Not loaded on this node are the jobs of beat.yaml: it has had errors since jobkeeperd was started.", shown)
+        self.assertIn("beat.yaml has had errors since jobkeeperd was started: none of its jobs is loaded", self.node.journal("-u", "jobkeeperd"))
+        wait_until(lambda: "beat.yaml (its jobs are not loaded)" in self.node.property("jobkeeperd", "StatusText"), 10, "the status line")
+        self.node.write(path, job_file(job("beat")))
+        self.node.systemctl("reload", "jobkeeperd")
+        self.assertEqual(self.fleet.status("n1")["unloaded"], [])
 
     def test_a_tick_shorter_than_the_servers_is_said(self):
         text = self.node.run("cat", CONFIGURATION).stdout

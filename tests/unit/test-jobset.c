@@ -331,6 +331,10 @@ Test(jobset, a_summary_counts_and_names_what_was_refused) {
         write_jobs(ETC "good.yaml", "a=1");
         expect_summary("1 job");
         tree_write(root, ETC "x1.yaml", BROKEN);
+        expect_summary("1 job, 1 file refused (1 error): x1.yaml (its jobs are not loaded)");
+        tree_write(root, ETC "x1.yaml", "");
+        expect_summary("1 job");
+        tree_write(root, ETC "x1.yaml", BROKEN);
         expect_summary("1 job, 1 file refused (1 error): x1.yaml");
         tree_write(root, ETC "x2.yaml", "jobs: {x: {exec: 5, user: []}}\n");
         for (unsigned i = 3; i <= 6; i++) {
@@ -338,8 +342,11 @@ Test(jobset, a_summary_counts_and_names_what_was_refused) {
 
                 tree_write(root, name, BROKEN);
         }
-        expect_summary("1 job, 6 files refused (7 errors): x1.yaml, x2.yaml, x3.yaml, x4.yaml, "
-                       "x5.yaml and 1 more");
+        expect_summary("1 job, 6 files refused (7 errors): x1.yaml, x2.yaml (its jobs are not "
+                       "loaded), x3.yaml "
+                       "(its jobs are not loaded), x4.yaml (its jobs are not loaded), x5.yaml (its "
+                       "jobs are not "
+                       "loaded) and 1 more");
         write_jobs(ETC "good.yaml", "a=1 b=2");
         write_jobs(ETC "good2.yaml", "b=2");
         for (unsigned i = 1; i <= 6; i++) {
@@ -348,6 +355,35 @@ Test(jobset, a_summary_counts_and_names_what_was_refused) {
                 tree_write(root, name, "");
         }
         expect_summary("1 job, 1 error");
+}
+
+static void expect_unloaded(const char *wanted) {
+        g_auto(GStrv) directories = job_directories(root);
+        g_autofree char *names = NULL;
+
+        (void)jobset_load(set, (const char *const *)directories, &config);
+        names = g_strjoinv(" ", (char **)(void *)jobset_unloaded(set));
+        cr_expect_str_eq(names, wanted);
+}
+
+/* What was good once has something that stays; a file that went has not. */
+Test(jobset, a_file_that_always_had_errors_has_no_jobs_and_is_named) {
+        tree_write(root, ETC "x1.yaml", BROKEN);
+        tree_write(root, ETC "x2.yaml", BROKEN);
+        write_jobs(ETC "good.yaml", "a=1");
+        expect_unloaded("x1.yaml x2.yaml");
+        expect_unloaded("x1.yaml x2.yaml");
+        write_jobs(ETC "x2.yaml", "b=1");
+        expect_unloaded("x1.yaml");
+        tree_write(root, ETC "x2.yaml", BROKEN);
+        tree_write(root, ETC "good.yaml", BROKEN);
+        expect_unloaded("x1.yaml");
+        tree_write(root, ETC "x1.yaml", "");
+        expect_unloaded("");
+        tree_delete(root, ETC "x2.yaml");
+        expect_unloaded("");
+        tree_write(root, ETC "x2.yaml", BROKEN);
+        expect_unloaded("x2.yaml");
 }
 
 Test(jobset, warnings_are_kept_apart) {

@@ -60,7 +60,9 @@ Test(reload, refused_files_are_counted_and_named) {
         tree_write(root, "etc/jobkeeper/jobs.d/y.yaml", "jobs: [\n");
         bad = reload_heard();
         cr_expect_not_null(
-            strstr(bad, "READY=1\nSTATUS=1 job, 2 files refused (3 errors): x.yaml, y.yaml\n"),
+            strstr(bad,
+                   "READY=1\nSTATUS=1 job, 2 files refused (3 errors): x.yaml (its jobs are not "
+                   "loaded), y.yaml (its jobs are not loaded)\n"),
             "%s", bad);
         close_daemon();
         (void)close(notify_fd);
