@@ -24,15 +24,19 @@
 #include "verify-report.h"
 
 #define DAEMON_CONFIG_NAME "jobkeeper.yaml"
+#define JOB_DIRECTORY "/jobs.d"
 #define STDIN_NAME "(standard input)"
 
 typedef struct Verify {
         char *config_path; /* the daemon configuration to judge jobs against */
+        bool config_named; /* by who asks */
         char *root;        /* "" or where another system's files are */
         gboolean json;
         gboolean verbose;
         VerifyReport *report;
         DaemonConfig *config; /* the defaults where the file is broken */
+        int config_error;     /* why it is, until the first job was judged without it; or 0 */
+        Diagnostics *unheard; /* what is wrong with it */
 } Verify;
 
 /* Loaders say themselves what is wrong; where they have said nothing more than `before`, we do. */
@@ -44,30 +48,47 @@ static void verify_fault(Verify *verify, const char *file, int error, unsigned b
 }
 
 /* What the daemon checks before it starts, and no key alone can say: is there time to stop runs? */
-static void verify_sum(Verify *verify, const char *file, const DaemonConfig *config) {
-        const Mark mark = {.file = g_intern_string(file)};
+static void verify_sum(Verify *verify, const DaemonConfig *config) {
         DeadlineRule rule = deadline_rule_of(config);
         g_autofree char *fault = deadline_fault(&rule, config->session_timeout);
 
         if (fault)
-                diagnostics_add(verify->report->found, &mark, "%s", fault);
+                diagnostics_add(verify->report->found, &config->sum_mark, "%s", fault);
+}
+
+/* What is wrong with a configuration that nobody asked about does not make a job bad, but it is
+ * not what the job was judged against. */
+static void verify_warn_of_config(Verify *verify) {
+        const char *message = g_strerror(-verify->config_error);
+        Mark mark = {.file = g_intern_string(verify->config_path)};
+
+        if (verify->config_error == 0)
+                return;
+        (void)diagnostics_get(verify->unheard, DIAGNOSTIC_ERROR, 0, &mark, &message);
+        diagnostics_warn(verify->report->found, &mark,
+                         "jobs are judged against the default configuration, because this one "
+                         "cannot be used: %s",
+                         message);
+        verify->config_error = 0;
 }
 
 /* Loads the daemon's configuration; where it is broken, jobs are judged against the defaults. Its
- * errors count only where it is itself to be judged. */
+ * errors count where it is itself to be judged, and where somebody has named it. */
 static void verify_load_config(Verify *verify, bool judged) {
         static const char defaults[] = "node: {name: localhost}\n";
-        _cleanup_(diagnostics_freep) Diagnostics *unheard = diagnostics_new();
-        Diagnostics *errors = judged ? verify->report->found : unheard;
+        Diagnostics *errors = judged ? verify->report->found : verify->unheard;
         unsigned before = diagnostics_count(verify->report->found);
         int r = daemon_config_load(verify->config_path, errors, &verify->config);
 
         if (r < 0 && judged)
                 verify_fault(verify, verify->config_path, r, before);
+        else if (r < 0)
+                verify->config_error = r;
         else if (judged)
-                verify_sum(verify, verify->config_path, verify->config);
+                verify_sum(verify, verify->config);
         if (r < 0)
-                (void)daemon_config_parse("", defaults, strlen(defaults), unheard, &verify->config);
+                (void)daemon_config_parse("", defaults, strlen(defaults), verify->unheard,
+                                          &verify->config);
         g_assert(verify->config);
 }
 
@@ -92,7 +113,7 @@ static void verify_config_file(Verify *verify, const char *path) {
                 return;
         }
         verify->report->files++;
-        verify_sum(verify, path, config);
+        verify_sum(verify, config);
 }
 
 static void verify_fitness(Verify *verify, const JobSpec *job) {
@@ -109,6 +130,7 @@ static void verify_fitness(Verify *verify, const JobSpec *job) {
 static void verify_loaded_file(Verify *verify, const JobFile *file) {
         unsigned before = diagnostics_count(verify->report->found);
 
+        verify_warn_of_config(verify);
         jobset_check_file(file, verify->config, verify->report->found);
         for (guint i = 0; i < file->jobs->len; i++)
                 resource_check_job(verify->config, g_ptr_array_index(file->jobs, i),
@@ -158,12 +180,25 @@ static void lose_capabilities(void) {
         (void)syscall(SYS_capset, &header, none);
 }
 
+/* That there is nothing to judge is not the same as that all is good. */
+static void verify_have_directory(Verify *verify, char **directories) {
+        const Mark mark = {.file = g_intern_string(directories[0])};
+
+        for (char **directory = directories; *directory; directory++)
+                if (access(*directory, F_OK) == 0 || errno != ENOENT)
+                        return;
+        diagnostics_warn(verify->report->found, &mark,
+                         "does not exist, and neither do the other job directories: there are no "
+                         "jobs here");
+}
+
 static void verify_directories(Verify *verify) {
         g_auto(GStrv) directories = job_directories(verify->root);
         unsigned before = diagnostics_count(verify->report->found);
         g_autoptr(GPtrArray) files = NULL;
         int r = 0;
 
+        verify_have_directory(verify, directories);
         if (!verify->root[0])
                 lose_capabilities();
         r = job_files_load((const char *const *)directories, verify->report->found, &files);
@@ -175,13 +210,20 @@ static void verify_directories(Verify *verify) {
                 verify_loaded_file(verify, g_ptr_array_index(files, i));
 }
 
+/* Return: whether a file is the daemon's by its name; in a job directory no name makes it that. */
+static bool is_daemon_config(const char *path) {
+        g_autofree char *name = g_path_get_basename(path);
+        g_autofree char *whole = g_canonicalize_filename(path, NULL);
+        g_autofree char *place = g_path_get_dirname(whole);
+
+        return g_str_equal(name, DAEMON_CONFIG_NAME) && !g_str_has_suffix(place, JOB_DIRECTORY);
+}
+
 static void verify_files(Verify *verify, char **files) {
         for (char **file = files; *file; file++) {
-                g_autofree char *name = g_path_get_basename(*file);
-
                 if (g_str_equal(*file, "-"))
                         verify_stdin(verify);
-                else if (g_str_equal(name, DAEMON_CONFIG_NAME))
+                else if (is_daemon_config(*file))
                         verify_config_file(verify, *file);
                 else
                         verify_job_file(verify, *file);
@@ -203,7 +245,7 @@ static void verify_print(const Verify *verify) {
 }
 
 static int verify(Verify *verify, char **files) {
-        verify_load_config(verify, !files[0]);
+        verify_load_config(verify, verify->config_named || !files[0]);
         if (files[0])
                 verify_files(verify, files);
         else
@@ -225,7 +267,8 @@ int cmd_verify(int argc, char **argv) {
         };
         g_autofree char *config_path = NULL, *root = NULL;
         _cleanup_(verify_report_freep) VerifyReport *report = verify_report_new();
-        Verify verify_state = {.report = report};
+        _cleanup_(diagnostics_freep) Diagnostics *unheard = diagnostics_new();
+        Verify verify_state = {.report = report, .unheard = unheard};
         const GOptionEntry entries[] = {
             {"config", 'c', 0, G_OPTION_ARG_FILENAME, &config_path,
              "Check jobs against this daemon configuration", "FILE"},
@@ -244,6 +287,9 @@ int cmd_verify(int argc, char **argv) {
                 return code;
         if (config_path && access(config_path, R_OK) < 0)
                 return options_error("verify", "%s: %s", config_path, g_strerror(errno));
+        if (root && access(root, F_OK) < 0)
+                return options_error("verify", "%s: %s", root, g_strerror(errno));
+        verify_state.config_named = config_path != NULL;
         verify_state.root = root ? root : (root = g_strdup(""));
         if (!config_path)
                 config_path = g_strdup_printf("%s%s", root, DAEMON_CONFIG_PATH);

@@ -192,7 +192,10 @@ Test(cli_verify, json_has_every_finding) {
         cr_expect_eq(column, 5);
         cr_expect_str_eq(severity, "error");
         json_decref(array);
-        EXPECT(0, "[]\n", "", "--json", "--root", "/nonexistent");
+        make_directory("etc");
+        make_directory("etc/jobkeeper");
+        make_directory("etc/jobkeeper/jobs.d");
+        EXPECT(0, "[]\n", "", "--json", "--root", ".");
 }
 
 Test(cli_verify, without_files_it_judges_the_whole_system) {
@@ -232,16 +235,66 @@ Test(cli_verify, a_sum_that_leaves_no_time_is_an_error) {
         run = cli_run(NULL, "verify", "jobkeeper.yaml");
         err = cli_err(run);
         cr_expect_eq(run->status, 1);
-        cr_expect(g_str_has_prefix(err, "jobkeeper.yaml: error: the session timeout is too short"),
+        cr_expect(g_str_has_prefix(err, "jobkeeper.yaml:1:30: error: runs could not be stopped"),
                   "%s", err);
 }
 
 Test(cli_verify, verbose_prints_the_deadline_sum) {
         _cleanup_(cli_run_freep) CliRun *run =
-            cli_run(NULL, "verify", "--verbose", "--root", "/nonexistent");
+            cli_run(NULL, "verify", "--verbose", "--root", directory);
         g_autofree char *out = cli_out(run);
 
         cr_expect_eq(run->status, 0);
         cr_expect(g_str_has_prefix(out, "deadline: "), "%s", out);
         cr_expect(g_str_has_suffix(out, "\n0 jobs in 0 files are good\n"), "%s", out);
+}
+
+Test(cli_verify, what_is_not_there_is_not_good) {
+        EXPECT(64, "",
+               "jobkeeper verify: /nonexistent: No such file or directory\nTry: jobkeeper verify "
+               "--help\n",
+               "--root", "/nonexistent");
+        EXPECT(0, "0 jobs in 0 files are good\n",
+               "./etc/jobkeeper/jobs.d: warning: does not exist, and neither do the other job "
+               "directories: there are no jobs here\n",
+               "--root", ".");
+}
+
+Test(cli_verify, a_configuration_that_is_named_and_broken_is_told_of) {
+        make_file("good.yaml", good);
+        make_file("broken.yaml", "heartbeat: soon\n");
+        make_file("tight.yaml", "heartbeat: 1s\nfence-budget: 9s\nzookeeper:\n  root: /x\n  "
+                                "session-timeout: 20s\n");
+        EXPECT(1, "",
+               "broken.yaml:1:12: error: \"heartbeat\" must be a duration (\"1h 30min\", or whole "
+               "seconds), not \"soon\"\n",
+               "--config", "broken.yaml", "good.yaml");
+        EXPECT(1, "",
+               "tight.yaml:5:20: error: runs could not be stopped in time before the locks are "
+               "given up: at least 2s (2 heartbeats) must be left, not -2.9s (session-timeout 20s "
+               "- (sync-limit 5 + 1) x tick 2s - heartbeat 1s - drift 0.2s - margin 0.7s = 6.1s; "
+               "6.1s - fence-budget 9s = -2.9s). To mend it, set session-timeout to 25s or more\n",
+               "--config", "tight.yaml", "good.yaml");
+}
+
+Test(cli_verify, a_broken_configuration_of_the_system_is_a_warning_beside_a_job_file) {
+        make_directory("etc");
+        make_directory("etc/jobkeeper");
+        make_file("etc/jobkeeper/jobkeeper.yaml", "heartbeat: 1s\nmax-runs: many\n");
+        make_file("good.yaml", good);
+        EXPECT(0, "2 jobs in 1 file are good\n",
+               "./etc/jobkeeper/jobkeeper.yaml:2:11: warning: jobs are judged against the default "
+               "configuration, because this one cannot be used: \"max-runs\" must be an integer, "
+               "not \"many\"\n",
+               "--root", ".", "good.yaml");
+        EXPECT(1, "",
+               "etc/jobkeeper/jobkeeper.yaml:2:11: error: \"max-runs\" must be an integer, not "
+               "\"many\"\n",
+               "--root", ".", "etc/jobkeeper/jobkeeper.yaml");
+}
+
+Test(cli_verify, in_a_job_directory_every_file_is_a_job_file) {
+        make_directory("jobs.d");
+        make_file("jobs.d/jobkeeper.yaml", good);
+        EXPECT(0, "2 jobs in 1 file are good\n", "", "jobs.d/jobkeeper.yaml");
 }
