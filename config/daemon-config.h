@@ -54,6 +54,8 @@ typedef struct DaemonConfig {
         usec_t max_skew;
         unsigned max_runs;     /* 0: no limit */
         GHashTable *resources; /* name → DaemonResource; NULL: none */
+        Mark sum_mark; /* of the first key that is set of those that the deadline's sum is made of;
+                          without a line where none is */
 } DaemonConfig;
 
 DaemonConfig *daemon_config_free(DaemonConfig *config);

@@ -41,6 +41,24 @@ static void choose_node_name(DaemonConfig *config, const Mark *mark, Diagnostics
                                 config->node_name, fault);
 }
 
+/* Return: where to look when the deadline's sum does not come out: the first of its keys that the
+ * file sets. */
+static Mark find_sum_mark(const YamlNode *root) {
+        static const char *const keys[] = {"session-timeout", "fence-budget", "tick-time",
+                                           "sync-limit", "heartbeat"};
+        const YamlNode *zookeeper = yaml_node_get(root, "zookeeper");
+
+        for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
+                const YamlNode *node = yaml_node_get(zookeeper, keys[i]);
+
+                if (!node)
+                        node = yaml_node_get(root, keys[i]);
+                if (node)
+                        return node->mark;
+        }
+        return (Mark){root->mark.file, 0, 0};
+}
+
 /* Checks what one key alone cannot. The whole deadline sum is the session's to check. */
 static void check_sums(const DaemonConfig *config, const YamlNode *root, Diagnostics *diagnostics) {
         g_autofree char *slack = NULL, *budget = NULL;
@@ -136,6 +154,7 @@ int daemon_config_parse(const char *file, const char *text, size_t size, Diagnos
         mark = (Mark){root->mark.file, 0, 0};
         if (!name)
                 choose_node_name(config, &mark, diagnostics);
+        config->sum_mark = find_sum_mark(root);
         check_sums(config, root, diagnostics);
         check_auth(config, root, diagnostics);
         check_paths(config, root, diagnostics);

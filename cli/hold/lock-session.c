@@ -39,7 +39,7 @@ int lock_session_config(const char *path, DaemonConfig **ret_config) {
         rule = deadline_rule_of(config);
         fault = deadline_fault(&rule, config->session_timeout);
         if (fault) {
-                complain("%s", fault);
+                complain("%s: %s", path ? path : DAEMON_CONFIG_PATH, fault);
                 return -EBADMSG;
         }
         *ret_config = g_steal_pointer(&config);

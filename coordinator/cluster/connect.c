@@ -40,8 +40,12 @@ static int connect_check_deadlines(const DaemonConfig *config, const DeadlineRul
         g_autofree char *fault = deadline_fault(rule, config->session_timeout);
 
         if (fault) {
-                log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s: %s", config_path,
-                          fault);
+                Mark mark = config->sum_mark;
+                g_autofree char *place =
+                    mark.line > 0 ? g_strdup_printf(":%u:%u", mark.line, mark.column) : NULL;
+
+                log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s%s: %s", config_path,
+                          place ? place : "", fault);
                 return -EBADMSG;
         }
         log_info(NULL, "%s", sum);

@@ -46,8 +46,8 @@ usec_t deadline_lease(const DeadlineRule *rule, usec_t session_timeout);
 usec_t deadline_stop_after(const DeadlineRule *rule, usec_t session_timeout);
 
 /* Return: NULL when the sum leaves K and at least two heartbeats before the stop, else a newly
- * allocated sentence (g_free) that shows the whole sum with its numbers, and what to do where the
- * servers' least timeout is why. */
+ * allocated sentence (g_free) that shows the whole sum with its numbers, how much is missing, and
+ * which values would do. */
 char *deadline_fault(const DeadlineRule *rule, usec_t session_timeout);
 
 /* Return: newly allocated (g_free), the sum in one line, for `verify`, the log and the manual. */

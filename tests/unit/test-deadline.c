@@ -69,11 +69,12 @@ Test(deadline, a_least_timeout_that_leaves_too_little_is_refused_with_the_ways_o
         cr_assert_str_eq(
             fault,
             "the least session timeout that the ZooKeeper servers grant is 20s, so their tick is "
-            "taken to be 10s, and runs could not be stopped in time: lower minSessionTimeout to 2 "
-            "ticks in the servers' zoo.cfg, or choose a longer session-timeout (session timeout "
-            "70s - (sync limit 5 + 1) x tick 10s - heartbeat 1s - drift 0.7s - margin 0.7s = 7.6s "
-            "until the locks are given up; - fence budget 8s = 0s until runs are stopped; at least "
-            "2s, 2 heartbeats, must be left)");
+            "taken to be 10s, and runs could not be stopped in time before the locks are given up: "
+            "at least 2s (2 heartbeats) must be left, not -0.4s (session-timeout 70s - "
+            "(sync-limit 5 + 1) x tick 10s - heartbeat 1s - drift 0.7s - margin 0.7s = 7.6s; 7.6s "
+            "- fence-budget 8s = -0.4s). To mend it, lower minSessionTimeout to 2 ticks in the "
+            "servers' zoo.cfg, or set session-timeout to 73s or more");
+        cr_assert_null(deadline_fault(&rule, 73 * S));
 }
 
 Test(deadline, nothing_left_is_zero_not_a_wrap) {
@@ -95,7 +96,7 @@ Test(deadline, two_heartbeats_must_fit_before_the_stop) {
         fault = deadline_fault(&defaults, 23900 * MS);
         cr_assert_not_null(fault);
         cr_assert_not_null(strstr(fault, "23.9"), "%s", fault);
-        cr_assert_not_null(strstr(fault, "sync limit 5"), "%s", fault);
+        cr_assert_not_null(strstr(fault, "sync-limit 5"), "%s", fault);
 }
 
 Test(deadline, a_lease_of_no_more_than_the_budget_is_refused) {
@@ -107,11 +108,45 @@ Test(deadline, a_lease_of_no_more_than_the_budget_is_refused) {
         cr_assert_not_null(fault);
 }
 
+Test(deadline, what_is_missing_is_shown_below_zero_with_a_value_that_would_do) {
+        g_autofree char *fault = deadline_fault(&defaults, 10 * S);
+
+        cr_assert_str_eq(
+            fault,
+            "runs could not be stopped in time before the locks are given up: at least 2s (2 "
+            "heartbeats) must be left, not -11.8s (session-timeout 10s - (sync-limit 5 + 1) x tick "
+            "2s - heartbeat 1s - drift 0.1s - margin 0.7s = -3.8s; -3.8s - fence-budget 8s = "
+            "-11.8s). To mend it, set session-timeout to 24s or more");
+        cr_assert_null(deadline_fault(&defaults, 24 * S));
+}
+
+Test(deadline, a_budget_that_is_too_long_is_named_with_the_one_that_would_do) {
+        DeadlineRule rule = defaults;
+        g_autofree char *fault = NULL, *longer = NULL;
+
+        rule.fence_budget = 20 * S;
+        fault = deadline_fault(&rule, 30 * S);
+        cr_assert(g_str_has_suffix(fault, "To mend it, set session-timeout to 37s or more, or "
+                                          "fence-budget to 14s or less"),
+                  "%s", fault);
+        cr_assert_null(deadline_fault(&rule, 37 * S));
+        rule.fence_budget = 30 * S; /* more than the servers grant, as they come */
+        longer = deadline_fault(&rule, 30 * S);
+        cr_assert(g_str_has_suffix(longer, "set session-timeout to 47s or more (and "
+                                           "maxSessionTimeout in the servers' zoo.cfg, which is 20 "
+                                           "ticks by default), or fence-budget to 14s or less"),
+                  "%s", longer);
+        cr_assert_null(deadline_fault(&rule, 47 * S));
+        rule.fence_budget = 14 * S;
+        cr_assert_null(deadline_fault(&rule, 30 * S));
+}
+
 Test(deadline, the_sum_is_shown_with_its_numbers) {
         g_autofree char *sum = deadline_explain(&defaults, 30 * S);
 
         cr_assert_str_eq(sum,
-                         "session timeout 30s - (sync limit 5 + 1) x tick 2s - heartbeat 1s - "
-                         "drift 0.3s - margin 0.7s = 16s until the locks are given up; - fence "
-                         "budget 8s = 8s until runs are stopped");
+                         "when ZooKeeper does not answer, runs are stopped after 8s and the locks "
+                         "are given up after 16s (session-timeout 30s - (sync-limit 5 + 1) x tick "
+                         "2s - heartbeat 1s - drift 0.3s - margin 0.7s = 16s; 16s - fence-budget "
+                         "8s = 8s)");
 }
