@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define WHITESPACE " \t\n\r"
+/* What a shell takes to the letter. */
+#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
 
 /* Return: whether the word is, or begins with, a redirection: ">", "2>&1", "&>log", "<file". */
 static bool is_redirection(const char *word) {
@@ -97,13 +99,66 @@ char *exec_shell_syntax(const char *text) {
         return NULL;
 }
 
+/* A command line of several lines is one all the same. */
+bool exec_has_lines(const char *text) {
+        bool first = true;
+
+        while (*text) {
+                size_t space = strspn(text, WHITESPACE);
+                g_autofree char *syntax = NULL;
+
+                if (!first && text[space] && memchr(text, '\n', space))
+                        return true;
+                text += space;
+                first = false;
+                syntax = take_shell_word(&text, false);
+        }
+        return false;
+}
+
+/* Return: whether the argument is of nothing but a shell's signs: ">", "2>&1", "&&". */
+static bool is_signs(const char *word) {
+        return *word && !word[strspn(word, "0123456789<>&|")] && strpbrk(word, "<>&|");
+}
+
+const char *exec_list_sign(const char *const *argv, unsigned *ret_index) {
+        static const char *const takers[] = {"test", "[", "expr", NULL};
+        g_autofree char *program = g_path_get_basename(argv[0] ? argv[0] : "");
+        g_autofree char *line = g_strjoinv(" ", (char **)argv);
+
+        if (has_shell(line) || g_strv_contains(takers, program))
+                return NULL;
+        for (unsigned i = 1; argv[0] && argv[i]; i++) {
+                if (!is_signs(argv[i]))
+                        continue;
+                *ret_index = i;
+                return argv[i];
+        }
+        return NULL;
+}
+
+char *exec_list_in_shell(const char *const *argv) {
+        g_autoptr(GString) line = g_string_new(NULL);
+
+        for (; *argv; argv++) {
+                bool bare = is_signs(*argv) || !(*argv)[strspn(*argv, PLAIN)];
+                g_autofree char *word = bare && **argv ? g_strdup(*argv) : g_shell_quote(*argv);
+
+                g_string_append_printf(line, "%s%s", line->len > 0 ? " " : "", word);
+        }
+        return exec_in_shell(line->str);
+}
+
 char *exec_quoted(const char *text) {
         GString *out = g_string_new("\"");
 
         for (; *text; text++) {
                 if (*text == '"' || *text == '\\')
                         g_string_append_c(out, '\\');
-                g_string_append_c(out, *text);
+                if (*text == '\n' || *text == '\t')
+                        g_string_append(out, *text == '\n' ? "\\n" : "\\t");
+                else
+                        g_string_append_c(out, *text);
         }
         return g_string_free(g_string_append_c(out, '"'), FALSE);
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "cron-hint.h"
 #include "cron.h"
 #include "exec-shell.h"
 
@@ -20,18 +21,39 @@ static char *command_for_exec(const char *command) {
         return exec_quoted(command);
 }
 
+/* What crontabs of one user begin a command with, where the word behind it may be a path. */
+static const char *const usual_commands[] = {
+    "cd",    "test",    "exec",   "command", "nice",      "ionice", "nohup", "sudo",  "env",
+    "time",  "timeout", "flock",  "chronic", "run-parts", "sh",     "bash",  "dash",  "zsh",
+    "ksh",   "perl",    "python", "python3", "php",       "ruby",   "node",  "java",  "find",
+    "rm",    "cp",      "mv",     "cat",     "ls",        "ln",     "tar",   "rsync", "touch",
+    "mkdir", "chmod",   "chown",  "source",  "echo",      "logger", "curl",  "wget",  NULL};
+
+/* Users that a system has whoever administers it. */
+static const char *const usual_users[] = {"root", "daemon", "nobody", "www-data", "backup", NULL};
+
+/* Return: whether the word is probably a user's name, and `rest` the command. */
+static bool is_user(const char *word, const char *rest) {
+        if (g_strv_contains(usual_users, word))
+                return *rest && *rest != '-';
+        if (*rest != '/' || g_strv_contains(usual_commands, word) || !g_ascii_isalpha(*word))
+                return false;
+        for (; *word; word++)
+                if (!g_ascii_isalnum(*word) && !strchr("_-.", *word))
+                        return false;
+        return true;
+}
+
 /* /etc/crontab and cron.d have a user in front of the command. Return: the command, with the user
  * newly allocated in *ret_user. */
 static const char *skip_user(const char *command, char **ret_user) {
         size_t length = strcspn(command, WHITESPACE);
         const char *rest = command + length + strspn(command + length, WHITESPACE);
+        g_autofree char *word = g_strndup(command, length);
 
-        if (*rest != '/' || *command == '/')
+        if (!is_user(word, rest))
                 return command;
-        for (size_t i = 0; i < length; i++)
-                if (!g_ascii_isalnum(command[i]) && !strchr("_-.", command[i]))
-                        return command;
-        *ret_user = g_strndup(command, length);
+        *ret_user = g_steal_pointer(&word);
         return rest;
 }
 
@@ -46,11 +68,12 @@ static char *explain_crontab(const char *line) {
                 return NULL;
         command = skip_user(line + length, &user);
         exec = command_for_exec(command);
-        return g_strdup_printf("this looks like a crontab. A job is written in YAML, this one as: "
-                               "jobs: {NAME: {schedule: %s%s%s%s%s, exec: %s%s%s}}",
-                               second ? "[\"" : "\"", first ? first : "...", second ? "\", \"" : "",
-                               second ? second : "", second ? "\"]" : "\"", exec,
-                               user ? ", user: " : "", user ? user : "");
+        return g_strdup_printf(
+            "this looks like a crontab. A job is written in YAML, this one as: "
+            "jobs: {NAME: {schedule: %s%s%s%s%s, exec: %s%s%s}}. " CRON_ZONE_HINT,
+            second ? "[\"" : "\"", first ? first : "...", second ? "\", \"" : "",
+            second ? second : "", second ? "\"]" : "\"", exec, user ? ", user: " : "",
+            user ? user : "");
 }
 
 /* Return: the value of the first "KEY=" of the unit, newly allocated; NULL when it has none. */

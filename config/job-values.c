@@ -110,18 +110,58 @@ static char **exec_from_list(const YamlNode *list) {
         return (char **)g_ptr_array_free(argv, FALSE);
 }
 
-/* Warns of what a shell would understand and nobody here does; of a bad command it is why it is
- * bad. */
+/* Return: newly allocated, what to do about what only a shell would understand; NULL where there is
+ * nothing of that kind. */
+static char *shell_advice(const YamlNode *node, const char *syntax) {
+        g_autofree char *shell = exec_in_shell(node->text);
+
+        if (g_str_has_prefix(syntax, "~"))
+                return g_strdup("\"~\" is not replaced by a home directory: write the whole path");
+        return g_strdup_printf("for a shell write exec: %s", shell);
+}
+
+/* Warns of what a shell would understand and nobody here does. */
 static void check_shell_syntax(const Key *key, const YamlNode *node, Diagnostics *diagnostics) {
         g_autofree char *syntax = exec_shell_syntax(node->text);
-        g_autofree char *shell = syntax ? exec_in_shell(node->text) : NULL;
+        g_autofree char *advice = syntax ? shell_advice(node, syntax) : NULL;
+        g_autofree char *shell = exec_in_shell(node->text);
 
         if (syntax)
                 diagnostics_warn(diagnostics, &node->mark,
                                  "\"%s\" has \"%s\", which only a shell understands, and there is "
+                                 "no shell: the program gets it as an argument. %c%s",
+                                 key->name, syntax, g_ascii_toupper(*advice), advice + 1);
+        else if (exec_has_lines(node->text))
+                diagnostics_warn(diagnostics, &node->mark,
+                                 "\"%s\" has several lines, which are one command line: each word "
+                                 "is an argument of the first. For a script of a shell write exec: "
+                                 "%s",
+                                 key->name, shell);
+}
+
+/* The same of a list, where such a sign stands alone. */
+static void check_list_signs(const Key *key, const YamlNode *node, char **argv,
+                             Diagnostics *diagnostics) {
+        unsigned place = 0;
+        const char *sign = exec_list_sign((const char *const *)argv, &place);
+        g_autofree char *shell = sign ? exec_list_in_shell((const char *const *)argv) : NULL;
+
+        if (sign)
+                diagnostics_warn(diagnostics, &((const YamlNode *)node->items->pdata[place])->mark,
+                                 "\"%s\" has \"%s\", which only a shell understands, and there is "
                                  "no shell: the program gets it as an argument. For a shell write "
                                  "exec: %s",
-                                 key->name, syntax, shell);
+                                 key->name, sign, shell);
+}
+
+/* A command that cannot be run is told of once, with what it was probably meant to be. */
+static void report_exec(const Key *key, const YamlNode *node, const char *fault,
+                        Diagnostics *diagnostics) {
+        g_autofree char *syntax = node->type == YAML_SCALAR ? exec_shell_syntax(node->text) : NULL;
+        g_autofree char *advice = syntax ? shell_advice(node, syntax) : NULL;
+
+        diagnostics_add(diagnostics, &node->mark, "\"%s\" %s%s%s", key->name, fault,
+                        advice ? "; " : "", advice ? advice : "");
 }
 
 void job_take_exec(const Key *key, const YamlNode *node, void *target, Diagnostics *diagnostics) {
@@ -139,12 +179,14 @@ void job_take_exec(const Key *key, const YamlNode *node, void *target, Diagnosti
                 message = exec_path_fault(argv[0]);
         if (!message && g_strv_length(argv) > JOB_ARGV_MAX)
                 message = g_strdup_printf("has more than %d words", JOB_ARGV_MAX);
-        if (node->type == YAML_SCALAR)
-                check_shell_syntax(key, node, diagnostics);
         if (message) {
-                diagnostics_add(diagnostics, &node->mark, "\"%s\" %s", key->name, message);
+                report_exec(key, node, message, diagnostics);
                 return;
         }
+        if (node->type == YAML_SCALAR)
+                check_shell_syntax(key, node, diagnostics);
+        else
+                check_list_signs(key, node, argv, diagnostics);
         g_strfreev(spec->argv);
         spec->argv = g_steal_pointer(&argv);
         spec->argv_expand = node->type == YAML_SCALAR;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "cron.h"
+#include "cron-hint.h"
 
 /* What a text that stands without quotes may not begin with. */
 #define RESERVED "*&!%@`|>"

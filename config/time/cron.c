@@ -12,7 +12,7 @@
 #define WEEKDAYS 7
 
 /* The order of a crontab's fields. */
-enum { CRON_MINUTE, CRON_HOUR, CRON_DAY, CRON_MONTH, CRON_WEEKDAY, CRON_FIELDS };
+enum { CRON_MINUTE, CRON_HOUR, CRON_DAY, CRON_MONTH, CRON_WEEKDAY };
 
 typedef struct FieldRule {
         unsigned low, high;
@@ -246,24 +246,15 @@ void cron_times_clear(CronTimes *times) {
         g_clear_pointer(&times->second, g_free);
 }
 
-bool cron_explain(const char *text, char **ret_message) {
-        CronTimes times = {0};
-        unsigned length = cron_times_parse(text, &times);
+char *cron_field_fault(unsigned field, const char *word) {
+        static const char *const titles[CRON_FIELDS] = {"minute", "hour", "day of the month",
+                                                        "month", "weekday"};
+        const FieldRule *rule = &field_rules[field];
+        const char *at = word;
+        uint64_t values = 0;
 
-        if (length == 0 || text[length]) {
-                cron_times_clear(&times);
-                return false;
-        }
-        if (!times.first)
-                *ret_message =
-                    g_strdup("this is cron's, and no schedule can say it: for something at "
-                             "each boot, enable a systemd service");
-        else if (times.second)
-                *ret_message = g_strdup_printf("this is cron's form; here it is [\"%s\", \"%s\"]",
-                                               times.first, times.second);
-        else
-                *ret_message =
-                    g_strdup_printf("this is cron's form; here it is \"%s\"", times.first);
-        cron_times_clear(&times);
-        return true;
+        if (cron_field_take(rule, &at, &values) && !*at)
+                return NULL;
+        return g_strdup_printf("has no %s \"%s\" (%u to %u)", titles[field], word, rule->low,
+                               rule->high);
 }

@@ -17,6 +17,9 @@ struct CronTimes {
 unsigned cron_times_parse(const char *text, CronTimes *ret_times);
 void cron_times_clear(CronTimes *times);
 
-/* Return: whether `text` is nothing but cron's times, with a newly allocated sentence fragment that
- * says how they are written here (g_free). */
-bool cron_explain(const char *text, char **ret_message);
+/* The number of fields before the command. */
+#define CRON_FIELDS 5
+
+/* Return: NULL, or newly allocated (g_free) what cron would not take of one field, as a sentence
+ * fragment: `has no minute "60" (0 to 59)`. The fields are counted from 0. */
+char *cron_field_fault(unsigned field, const char *word);

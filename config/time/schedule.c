@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "calendar.h"
-#include "cron.h"
+#include "cron-hint.h"
 #include "duration.h"
 #include "elapse.h"
 #include "timezone.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cron-hint.h"
 #include "cron.h"
 #include "schedule.h"
 
@@ -44,8 +45,11 @@ static const struct {
 Test(cron, is_named_as_an_expression) {
         for (size_t i = 0; i < G_N_ELEMENTS(known); i++) {
                 g_autofree char *message = NULL;
+                bool everywhere = g_str_has_prefix(known[i].said, "\"*:") ||
+                                  g_str_equal(known[i].said, "\"hourly\"");
                 g_autofree char *wanted =
-                    g_strconcat("this is cron's form; here it is ", known[i].said, NULL);
+                    g_strconcat("this is cron's form; here it is ", known[i].said,
+                                everywhere ? "" : ". " CRON_ZONE_HINT, NULL);
 
                 cr_assert(cron_explain(known[i].cron, &message), "%s", known[i].cron);
                 cr_expect_str_eq(message, wanted, "%s: %s", known[i].cron, message);
@@ -56,31 +60,71 @@ Test(cron, others_are_left_alone) {
         static const char *const others[] = {"",
                                              "daily",
                                              "*-*-* 02:30",
-                                             "* * * *",
-                                             "* * * * * *",
-                                             "60 * * * *",
-                                             "* 24 * * *",
-                                             "* * 0 * *",
-                                             "* * 32 * *",
-                                             "* * * 13 *",
-                                             "* * * * 8",
-                                             "5-1 * * * *",
-                                             "*/0 * * * *",
                                              "a * * * *",
-                                             "1, * * * *",
                                              "@fortnightly",
                                              "@1763700000",
-                                             "-1 * * * *",
-                                             "1- * * * *",
-                                             "*/ * * * *",
                                              "*x * * * *",
-                                             "* * * foo *"};
+                                             "* * * foo *",
+                                             "* * *",
+                                             "mon tue wed thu",
+                                             "Mon Tue",
+                                             "*-*-* 25:00",
+                                             "1 2 3",
+                                             "run at 0 2 * * *"};
 
         for (size_t i = 0; i < G_N_ELEMENTS(others); i++) {
                 g_autofree char *message = NULL;
 
                 cr_expect_not(cron_explain(others[i], &message), "%s: %s", others[i], message);
                 cr_expect_null(message);
+        }
+}
+
+/* What cron, too, would refuse, and the forms of others. */
+Test(cron, what_is_nearly_its_form_is_told_of) {
+        static const struct {
+                const char *text, *said;
+        } nearly[] = {
+            {"0 25 * * *", "this looks like cron's form, but cron has no hour \"25\" (0 to 23)"},
+            {"60 * * * *", "this looks like cron's form, but cron has no minute \"60\" (0 to 59)"},
+            {"-1 * * * *", "this looks like cron's form, but cron has no minute \"-1\" (0 to 59)"},
+            {"5-1 * * * *",
+             "this looks like cron's form, but cron has no minute \"5-1\" (0 to 59)"},
+            {"1, * * * *", "this looks like cron's form, but cron has no minute \"1,\" (0 to 59)"},
+            {"*/0 * * * *",
+             "this looks like cron's form, but cron has no minute \"*/0\" (0 to 59)"},
+            {"* * 32 * *",
+             "this looks like cron's form, but cron has no day of the month \"32\" (1 to 31)"},
+            {"* * * 13 *", "this looks like cron's form, but cron has no month \"13\" (1 to 12)"},
+            {"* * * * 8", "this looks like cron's form, but cron has no weekday \"8\" (0 to 7)"},
+            {"0 25 * * * /usr/bin/backup",
+             "this looks like cron's form, but cron has no hour \"25\" (0 to 23)"},
+            {"5 4 * *", "this looks like cron's form, but has 4 fields, and not the 5 of minute, "
+                        "hour, day of the month, month, weekday"},
+            {"0 0 0 1 * 2 2026", "this looks like cron's form, but has 7 fields, and not the 5 of "
+                                 "minute, hour, day of the month, month, weekday"},
+            {"0 0 0 * * 2", "this looks like cron's form, but has 6 fields, and not the 5 of "
+                            "minute, hour, day of the month, month, weekday"},
+            {"* * * * * *", "this looks like cron's form, but has 6 fields, and not the 5 of "
+                            "minute, hour, day of the month, month, weekday"},
+            {"0 30 2 * * ?", "this is cron's form with seconds; here it is \"*-*-* 02:30\". "
+                             "" CRON_ZONE_HINT},
+            {"0 */5 * * * ?", "this is cron's form with seconds; here it is \"*:0/5\""},
+            {"0 0 4 ? * mon",
+             "this is cron's form with seconds; here it is \"Mon *-*-* 04:00\". " CRON_ZONE_HINT},
+            {"0 2 * * * /usr/bin/backup",
+             "this is a line of a crontab; here the schedule is \"*-*-* 02:00\", and the command "
+             "stands in \"exec\". " CRON_ZONE_HINT},
+            {"@hourly root /usr/bin/poll", "this is a line of a crontab; here the schedule is "
+                                           "\"hourly\", and the command stands in \"exec\""},
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(nearly); i++) {
+                g_autofree char *message = NULL;
+
+                cr_expect(cron_explain(nearly[i].text, &message), "%s", nearly[i].text);
+                cr_expect_str_eq(message ? message : "", nearly[i].said, "%s: %s", nearly[i].text,
+                                 message);
         }
 }
 

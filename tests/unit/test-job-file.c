@@ -92,7 +92,8 @@ static const struct {
     {"every: 99999999999999999999",
      "f:4:12: error: \"every\" must be from 1s to 366d, not 99999999999999999999"},
     {"schedule: 30 2 * * 1-5", "f:4:15: error: \"schedule\": calendar expression \"30 2 * * 1-5\": "
-                               "this is cron's form; here it is \"Mon..Fri *-*-* 02:30\""},
+                               "this is cron's form; here it is \"Mon..Fri *-*-* 02:30\". Its "
+                               "times are UTC where no \"timezone\" is set; cron's are local"},
     {"schedule: \"@reboot\"", "f:4:15: error: \"schedule\": calendar expression \"@reboot\": this "
                               "is cron's, and no schedule "
                               "can say it: for something at each boot, enable a systemd service"},
@@ -598,7 +599,44 @@ Test(job_file, warnings_make_no_file_bad) {
                         "f:1:18: warning: \"exec\" has \">\", which only a shell understands, and "
                         "there is no shell: the program gets it as an argument. For a shell write "
                         "exec: [/bin/sh, -c, \"/bin/true > /dev/null 2>&1\"]");
-        expect_warnings("jobs: {a: {exec: [/bin/echo, \">\", x]}}\n", "");
+        expect_warnings("jobs: {a: {exec: [/bin/echo, a b, \">\", x]}}\n",
+                        "f:1:35: warning: \"exec\" has \">\", which only a shell understands, and "
+                        "there is no shell: the program gets it as an argument. For a shell write "
+                        "exec: [/bin/sh, -c, \"/bin/echo 'a b' > x\"]");
+        expect_warnings("jobs: {a: {exec: [/bin/test, a, \">\", b]}}\n", "");
+        expect_warnings("jobs: {a: {exec: [/bin/sh, -c, a, \"&&\"]}}\n", "");
+        expect_warnings("jobs: {a: {exec: [/bin/find, x, -exec, y, \";\"]}}\n", "");
+        expect_warnings("jobs: {a: {exec: [/bin/grep, \"a|b\", \"<p>\", \"12\", \"\"]}}\n", "");
+}
+
+Test(job_file, a_command_line_of_several_lines_is_one_command) {
+        expect_warnings(
+            "jobs:\n  a:\n    exec: |\n      /bin/echo one\n      /bin/echo two\n",
+            "f:3:11: warning: \"exec\" has several lines, which are one command line: "
+            "each word is an argument of the first. For a script of a shell write exec: "
+            "[/bin/sh, -c, \"/bin/echo one\\n/bin/echo two\\n\"]");
+        expect_warnings("jobs:\n  a:\n    exec: |\n      /bin/echo one\n", "");
+        expect_warnings("jobs:\n  a:\n    exec: >\n      /bin/echo one\n      two\n", "");
+        expect_warnings("jobs:\n  a:\n    exec: |\n      /bin/sh -c 'one\n      two'\n", "");
+}
+
+Test(job_file, a_home_directory_is_written_out) {
+        expect_bad("jobs: {a: {exec: ~/bin/backup}}\n",
+                   "f:1:18: error: \"exec\" must begin with an absolute path, not "
+                   "\"~/bin/backup\"; \"~\" is not replaced by a home directory: write the whole "
+                   "path");
+        expect_warnings(
+            "jobs: {a: {exec: /bin/ls ~/x}}\n",
+            "f:1:18: warning: \"exec\" has \"~/x\", which only a shell understands, and "
+            "there is no shell: the program gets it as an argument. \"~\" is not "
+            "replaced by a home directory: write the whole path");
+}
+
+/* One error, and no warning beside it that says otherwise. */
+Test(job_file, a_command_for_a_shell_alone_is_told_of_once) {
+        expect_bad("jobs: {a: {exec: cd /srv && make}}\n",
+                   "f:1:18: error: \"exec\" must begin with an absolute path, not \"cd\"; for a "
+                   "shell write exec: [/bin/sh, -c, \"cd /srv && make\"]");
 }
 
 /* What is wrong with a stop-timeout is judged with the other errors: the definitions stay. */
@@ -623,7 +661,29 @@ Test(job_file, what_is_no_job_file) {
             "0 2 * * * /usr/bin/backup\n",
             "f:4:1: error: this looks like a crontab. A job is written in YAML, this one as: "
             "jobs: {NAME: {schedule: \"*:0/5\", exec: [/bin/sh, -c, \"/usr/bin/poll -q "
-            ">x\"]}}");
+            ">x\"]}}. Its times are UTC where no \"timezone\" is set; cron's are local");
+        expect_bad(
+            "*/5 * * * * root flock -n /tmp/l /usr/bin/backup\n",
+            "f:1:1: error: this looks like a crontab. A job is written in YAML, this one as: "
+            "jobs: {NAME: {schedule: \"*:0/5\", exec: [/bin/sh, -c, \"flock -n /tmp/l "
+            "/usr/bin/backup\"], user: root}}. Its times are UTC where no \"timezone\" is set; "
+            "cron's are local");
+        expect_bad(
+            "5 2 * * * root\tcd /srv && ./x\t1\n",
+            "f:1:1: error: this looks like a crontab. A job is written in YAML, this one as: "
+            "jobs: {NAME: {schedule: \"*-*-* 02:05\", exec: [/bin/sh, -c, \"cd /srv && "
+            "./x\\t1\"], user: root}}. Its times are UTC where no \"timezone\" is set; cron's are "
+            "local");
+        expect_bad(
+            "@hourly deploy /usr/bin/sync-all\n",
+            "f:1:1: error: this looks like a crontab. A job is written in YAML, this one as: "
+            "jobs: {NAME: {schedule: \"hourly\", exec: \"/usr/bin/sync-all\", user: "
+            "deploy}}. Its times are UTC where no \"timezone\" is set; cron's are local");
+        expect_bad(
+            "0 5 * * 1 tar /srv\n", /* one user's */
+            "f:1:1: error: this looks like a crontab. A job is written in YAML, this one as: "
+            "jobs: {NAME: {schedule: \"Mon *-*-* 05:00\", exec: [/bin/sh, -c, \"tar "
+            "/srv\"]}}. Its times are UTC where no \"timezone\" is set; cron's are local");
         expect_bad("[Unit]\nDescription=x\n[Service]\nExecStart=/usr/bin/backup --all\n",
                    "f:1:1: error: this looks like a systemd unit. A job is written in YAML, with "
                    "OnCalendar= as \"schedule\", ExecStart= as \"exec\", User= as \"user\": jobs: "

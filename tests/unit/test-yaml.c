@@ -164,7 +164,8 @@ Test(yaml, slips) {
         expect("a: */5 * * * *\n", NULL,
                "f:1:4: error: \"*/5 * * * *\": this is cron's form; here it is \"*:0/5\"");
         expect("a: @daily\n", NULL,
-               "f:1:4: error: \"@daily\": this is cron's form; here it is \"daily\"");
+               "f:1:4: error: \"@daily\": this is cron's form; here it is \"daily\""
+               ". Its times are UTC where no \"timezone\" is set; cron's are local");
         expect("a: @me\n", NULL,
                "f:1:4: error: a text that begins with \"@\" must be put in quotes: \"@me\"");
         expect("\xc3\xa4: %x \"y\"\n", NULL,
