@@ -100,7 +100,11 @@ static void take_labels(const Key *key, const YamlNode *node, void *target,
                                 key->name, DAEMON_LABELS_MAX);
 }
 
+#define SERVER_PATTERN "[^ ,/]+:[1-9][0-9]{0,4}"
+
 static const Key text_entry = {.name = "text", .forms = KEY_TEXT};
+static const Key server_entry = {
+    .name = "server", .forms = KEY_TEXT, .pattern = "^" SERVER_PATTERN "$"};
 static const Key label_entry = {.name = "value", .forms = KEY_LITERAL, .fault = label_fault};
 
 static void daemon_resource_destroy(gpointer data) {
@@ -212,7 +216,8 @@ static const Key zookeeper_keys[] = {
         .name = "servers",
         .forms = KEY_TEXT | KEY_LIST,
         .fallback = "127.0.0.1:2181",
-        .entry = &text_entry,
+        .entry = &server_entry,
+        .pattern = "^[ \\t]*" SERVER_PATTERN "([ \\t]*,[ \\t]*" SERVER_PATTERN ")*[ \\t]*$",
         .take = take_servers,
         KEY_FIELD(DaemonConfig, servers),
         .documentation = "The ZooKeeper servers, as HOST:PORT: a list, or a text with commas.",
@@ -256,6 +261,7 @@ static const Key zookeeper_keys[] = {
         .name = "auth",
         .forms = KEY_CHOICE,
         .choices = auth_choices,
+        .needs = "servers",
         KEY_FIELD(DaemonConfig, auth),
         .documentation = "How to authenticate to the servers; if unset, not at all.",
     },
@@ -369,4 +375,11 @@ static const Key daemon_keys[] = {
     },
     {NULL},
 };
-const KeyTable daemon_table = {"the configuration", daemon_keys};
+
+static char *daemon_advice(const YamlPair *pair) {
+        if (!g_str_equal(pair->key->text, "jobs"))
+                return NULL;
+        return g_strdup("jobs stand in files of their own, /etc/jobkeeper/jobs.d/NAME.yaml");
+}
+
+const KeyTable daemon_table = {"the configuration", daemon_keys, daemon_advice};

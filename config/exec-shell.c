@@ -105,13 +105,12 @@ bool exec_has_lines(const char *text) {
 
         while (*text) {
                 size_t space = strspn(text, WHITESPACE);
-                g_autofree char *syntax = NULL;
 
                 if (!first && text[space] && memchr(text, '\n', space))
                         return true;
                 text += space;
                 first = false;
-                syntax = take_shell_word(&text, false);
+                g_free(take_shell_word(&text, false));
         }
         return false;
 }

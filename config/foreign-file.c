@@ -120,7 +120,9 @@ char *foreign_file_explain(const char *text, Mark *mark) {
         g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
 
         for (unsigned i = 0; lines[i]; i++) {
-                const char *line = g_strstrip(lines[i]);
+                const char *line = i == 0 && g_str_has_prefix(lines[0], "\xef\xbb\xbf")
+                                       ? g_strstrip(lines[0] + 3) /* a byte order mark */
+                                       : g_strstrip(lines[i]);
                 char *message;
 
                 if (!*line || *line == '#' || *line == ';' || is_assignment(line))

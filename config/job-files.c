@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "name.h"
 #include "trusted-file.h"
 
 #define SUBDIRECTORY "/jobkeeper/jobs.d"
@@ -25,6 +26,27 @@ static bool is_job_file_name(const char *name) {
         return *name != '.' && (g_str_has_suffix(name, ".yaml") || g_str_has_suffix(name, ".yml"));
 }
 
+/* Return: whether a file was probably meant to be a job file: by an ending that is nearly right, or
+ * by having none, as in cron.d. A backup, a README and what was renamed on purpose are not. */
+static bool is_nearly_job_file_name(const char *name) {
+        static const char *const endings[] = {"yaml", "yml", "json", "conf", "cron", "job", NULL};
+        const char *dot = strrchr(name, '.');
+        g_autofree char *ending = dot ? g_ascii_strdown(dot + 1, -1) : NULL;
+
+        if (*name == '.')
+                return false;
+        return ending ? g_strv_contains(endings, ending) : name_is_valid(name);
+}
+
+static void warn_of_name(Diagnostics *diagnostics, const char *directory, const char *name) {
+        g_autofree char *path = g_build_filename(directory, name, NULL);
+        const Mark mark = {g_intern_string(path), 0, 0};
+
+        if (g_file_test(path, G_FILE_TEST_IS_REGULAR))
+                diagnostics_warn(diagnostics, &mark,
+                                 "is passed over: the name of a job file ends in .yaml or .yml");
+}
+
 /* Return: `error`. */
 static int refuse_directory(Diagnostics *diagnostics, const char *directory, int error,
                             const char *fault) {
@@ -32,8 +54,12 @@ static int refuse_directory(Diagnostics *diagnostics, const char *directory, int
 
         if (fault)
                 diagnostics_add(diagnostics, &mark, "%s", fault);
-        else
-                diagnostics_add(diagnostics, &mark, "cannot be read: %s", g_strerror(-error));
+        else {
+                g_autofree char *closed = trusted_file_closed(directory, -error);
+
+                diagnostics_add(diagnostics, &mark, "cannot be read: %s%s", g_strerror(-error),
+                                closed);
+        }
         return error;
 }
 
@@ -54,9 +80,14 @@ static int collect_names(const char *directory, Diagnostics *diagnostics, GHashT
                 return refuse_directory(diagnostics, directory, -EPERM, fault);
         }
         while ((errno = 0, entry = readdir(dir)))
-                if (is_job_file_name(entry->d_name) && !g_hash_table_contains(paths, entry->d_name))
-                        g_hash_table_insert(paths, g_strdup(entry->d_name),
-                                            g_build_filename(directory, entry->d_name, NULL));
+                if (is_job_file_name(entry->d_name)) {
+                        if (!g_hash_table_contains(paths, entry->d_name))
+                                g_hash_table_insert(
+                                    paths, g_strdup(entry->d_name),
+                                    g_build_filename(directory, entry->d_name, NULL));
+                } else if (is_nearly_job_file_name(entry->d_name)) {
+                        warn_of_name(diagnostics, directory, entry->d_name);
+                }
         r = -errno;
         (void)closedir(dir);
         return r < 0 ? refuse_directory(diagnostics, directory, r, NULL) : 0;

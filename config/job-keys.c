@@ -312,7 +312,45 @@ static const Key job_keys[] = {
     },
     {NULL},
 };
-const KeyTable job_table = {"a job", job_keys};
+
+/* What other schedulers, and systemd, call the same. */
+static char *job_advice(const YamlPair *pair) {
+        static const struct {
+                const char *theirs, *ours;
+        } words[] = {
+            {"command", "exec"},
+            {"cmd", "exec"},
+            {"run", "exec"},
+            {"script", "exec"},
+            {"execstart", "exec"},
+            {"cron", "schedule"},
+            {"crontab", "schedule"},
+            {"calendar", "schedule"},
+            {"oncalendar", "schedule"},
+            {"when", "schedule"},
+            {"interval", "every"},
+            {"env", "environment"},
+            {"variables", "environment"},
+            {"cwd", "working-directory"},
+            {"chdir", "working-directory"},
+            {"workdir", "working-directory"},
+            {"workingdirectory", "working-directory"},
+            {"directory", "working-directory"},
+            {"tz", "timezone"},
+            {"hosts", "nodes"},
+            {"host", "nodes"},
+            {"retry", "retries"},
+            {"timeoutstopsec", "stop-timeout"},
+            {"runtimemaxsec", "timeout"},
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(words); i++)
+                if (g_ascii_strcasecmp(pair->key->text, words[i].theirs) == 0)
+                        return g_strdup_printf("here it is \"%s\"", words[i].ours);
+        return NULL;
+}
+
+const KeyTable job_table = {"a job", job_keys, job_advice};
 
 static void take_defaults(const Key *key, const YamlNode *node, void *target,
                           Diagnostics *diagnostics) {
@@ -344,7 +382,22 @@ static const Key job_file_keys[] = {
     },
     {NULL},
 };
-const KeyTable job_file_table = {"a job file", job_file_keys};
+
+/* A job that stands beside "jobs:" and not below it. */
+static char *job_file_advice(const YamlPair *pair) {
+        for (guint i = 0; pair->value->type == YAML_MAPPING && i < pair->value->items->len; i++) {
+                const YamlPair *inner = pair->value->items->pdata[i];
+
+                if (key_table_find(&job_table, inner->key->text))
+                        return g_strdup(
+                            "it looks like a job: indent it and its keys below \"jobs:\"");
+        }
+        return key_table_find(&job_table, pair->key->text)
+                   ? g_strdup("it belongs to a job: indent it below the job's name")
+                   : NULL;
+}
+
+const KeyTable job_file_table = {"a job file", job_file_keys, job_file_advice};
 
 JobSpec *job_spec_new(void) {
         JobSpec *spec = g_new0(JobSpec, 1);

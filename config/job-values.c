@@ -266,6 +266,12 @@ static void add_match(GPtrArray *matches, const Mark *mark, const char *label, c
 
         if (fault)
                 diagnostics_add(diagnostics, mark, "label \"%s\" %s", label, fault);
+        if (!label && strpbrk(pattern, " \t,"))
+                diagnostics_warn(diagnostics, mark,
+                                 "the pattern \"%s\" matches no node, because no node's name has a "
+                                 "space or a comma: write a list with a comma between two names, "
+                                 "[a, b]",
+                                 pattern);
         if (!*pattern)
                 diagnostics_add(diagnostics, mark, "an empty pattern matches no node");
         fault = glob_fault(pattern);

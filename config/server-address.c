@@ -44,6 +44,10 @@ const char *server_address_fault(const char *server) {
         const char *colon = strrchr(server, ':');
         const char *fault;
 
+        if (strstr(server, "://"))
+                return "begins with a scheme: write HOST:PORT alone";
+        if (strpbrk(server, " \t"))
+                return "has a space in it: put a comma between two servers";
         if (strchr(server, '/'))
                 return "has a path: use the key \"root\" for it";
         if (!colon || g_str_has_suffix(server, "]"))

@@ -21,6 +21,7 @@
 
 #define SCHEMA_DIALECT "http://json-schema.org/draft-07/schema#"
 #define DURATION_PATTERN "^ *([0-9]+(\\.[0-9]+)? *[A-Za-z\\u00b5\\u03bc]* *)+$|^infinity$"
+#define NO_TIME_PATTERN "^ *(0+(\\.0+)? *[A-Za-z\\u00b5\\u03bc]* *)+$"
 #define NAME_PATTERN "^[a-z0-9][a-z0-9._-]*$"
 
 typedef struct Document {
@@ -56,19 +57,34 @@ static json_t *type_schema(const char *type) {
 static json_t *text_schema(const Key *key) {
         if (key->forms & KEY_LITERAL)
                 return json_pack("{s:[s,s,s]}", "type", "string", "number", "boolean");
-        return type_schema("string");
+        return key->pattern ? json_pack("{s:s, s:s}", "type", "string", "pattern", key->pattern)
+                            : type_schema("string");
 }
 
 static json_t *integer_schema(const Key *key) {
         json_t *schema = type_schema("integer");
 
+        if (key->flags & KEY_DEFAULT_ONLY) {
+                json_object_set_new(schema, "const",
+                                    json_integer(g_ascii_strtoll(key->fallback, NULL, 10)));
+                return schema;
+        }
         json_object_set_new(schema, "minimum", json_integer((json_int_t)key->min));
         json_object_set_new(schema, "maximum", json_integer((json_int_t)key->max));
         return schema;
 }
 
-/* Durations are texts of systemd's form, or whole seconds. Their range is the parser's to check. */
-static void add_duration(json_t *forms) {
+/* Durations are texts of systemd's form, or whole seconds. Their range is the parser's to check,
+ * but where there is to be none. */
+static void add_duration(json_t *forms, const Key *key) {
+        bool none = (key->flags & KEY_DEFAULT_ONLY) && g_str_equal(key->fallback, "0");
+
+        if (none) {
+                json_array_append_new(
+                    forms, json_pack("{s:s, s:s}", "type", "string", "pattern", NO_TIME_PATTERN));
+                json_array_append_new(forms, json_pack("{s:i}", "const", 0));
+                return;
+        }
         json_array_append_new(
             forms, json_pack("{s:s, s:s}", "type", "string", "pattern", DURATION_PATTERN));
         json_array_append_new(forms, json_pack("{s:s, s:i}", "type", "integer", "minimum", 0));
@@ -118,7 +134,7 @@ static json_t *key_schema(const Key *key, unsigned without) {
                 json_array_append_new(forms, json_pack("{s:[s,s]}", "enum", "yes", "no"));
         }
         if (key->forms & KEY_DURATION)
-                add_duration(forms);
+                add_duration(forms, key);
         if (key->forms & KEY_CHOICE)
                 json_array_append_new(forms, choice_schema(key));
         if (key->forms & KEY_LIST)
@@ -138,7 +154,7 @@ static json_t *key_schema(const Key *key, unsigned without) {
 
 /* Return: the schema of a mapping with the table's keys, but for those with a flag of `without`. */
 static json_t *table_schema(const KeyTable *table, unsigned without) {
-        json_t *schema = type_schema("object"), *properties = json_object();
+        json_t *schema = type_schema("object"), *properties = json_object(), *needs = json_object();
 
         for (const Key *key = table->keys; key->name; key++) {
                 unsigned inner = g_str_equal(key->name, "defaults") ? KEY_JOB_ONLY : 0;
@@ -151,10 +167,15 @@ static json_t *table_schema(const KeyTable *table, unsigned without) {
                         json_object_set_new(value, "description", json_string(key->documentation));
                 if (key->fallback && !(key->forms & (KEY_LIST | KEY_MAPPING | KEY_TABLE)))
                         json_object_set_new(value, "default", json_string(key->fallback));
+                if (key->needs)
+                        json_object_set_new(needs, key->name, json_pack("[s]", key->needs));
                 json_object_set_new(properties, key->name, value);
         }
         json_object_set_new(schema, "properties", properties);
         json_object_set_new(schema, "additionalProperties", json_false());
+        if (json_object_size(needs) > 0)
+                json_object_set(schema, "dependencies", needs);
+        json_decref(needs);
         if (table == &job_table && !without) {
                 json_object_set_new(schema, "required", json_pack("[s]", "exec"));
                 json_object_set_new(schema, "not",

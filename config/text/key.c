@@ -374,9 +374,38 @@ bool key_decode(const Key *key, const char *label, const YamlNode *node, void *t
         return true;
 }
 
-static void report_unknown(const KeyTable *table, const YamlNode *key, Diagnostics *diagnostics) {
+/* Return: newly allocated, where the key stands instead, when a table of one of the keys has it:
+ * alone, or as "KEY.INNER". */
+static char *place_of_inner(const KeyTable *table, const char *name) {
+        const char *dot = strchr(name, '.');
+
+        for (const Key *key = table->keys; key->name; key++) {
+                if (!key->table || (key->flags & KEY_BY_TAKE))
+                        continue;
+                if (key_table_find(key->table, name))
+                        return g_strdup_printf("it stands below \"%s\"", key->name);
+                if (dot && strncmp(name, key->name, (size_t)(dot - name)) == 0 &&
+                    !key->name[dot - name] && key_table_find(key->table, dot + 1))
+                        return g_strdup_printf(
+                            "write \"%s:\", and below it \"%s\", indented further", key->name,
+                            dot + 1);
+        }
+        return NULL;
+}
+
+static void report_unknown(const KeyTable *table, const YamlPair *pair, Diagnostics *diagnostics) {
         g_autoptr(GPtrArray) names = g_ptr_array_new_null_terminated(0, NULL, TRUE);
+        g_autofree char *advice = table->advice ? table->advice(pair) : NULL;
+        const YamlNode *key = pair->key;
         const char *nearest;
+
+        if (!advice)
+                advice = place_of_inner(table, key->text);
+        if (advice) {
+                diagnostics_add(diagnostics, &key->mark, "unknown key \"%s\": %s", key->text,
+                                advice);
+                return;
+        }
 
         for (const Key *known = table->keys; known->name; known++)
                 g_ptr_array_add(names, (gpointer)known->name);
@@ -405,7 +434,7 @@ void key_table_decode(const KeyTable *table, const YamlNode *node, void *target,
                 if (key)
                         (void)key_decode(key, label, pair->value, target, diagnostics);
                 else
-                        report_unknown(table, pair->key, diagnostics);
+                        report_unknown(table, pair, diagnostics);
         }
 }
 

@@ -59,6 +59,8 @@ struct Key {
         unsigned flags; /* KeyFlags */
         const char *fallback;      /* the default as people write it; NULL: none */
         const char *documentation; /* one sentence */
+        const char *pattern; /* for editors: what a text must look like at least; may be NULL */
+        const char *needs;   /* for editors: the key that must stand beside this; may be NULL */
         uint64_t min, max;
         const KeyChoice *choices;
         const Key *entry;
@@ -81,6 +83,10 @@ struct Key {
 struct KeyTable {
         const char *title; /* what the mapping is: "a job" */
         const Key *keys;
+
+        /* Says what to write instead of a key that is none of these, newly allocated (g_free); NULL
+         * where it knows nothing of it. May be NULL itself. */
+        char *(*advice)(const YamlPair *pair);
 };
 
 #define KEY_FIELD(Type, member)                                                                    \

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glib.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -10,6 +11,8 @@
 
 /* As many as the kernel follows. */
 #define LINKS_MAX 40
+
+#define NO_RIGHTS "jobkeeperd has no special rights: the mode must let root read it"
 
 static bool is_ours(const struct stat *st) {
         return st->st_uid == 0 || st->st_uid == geteuid();
@@ -86,6 +89,21 @@ static char *stat_fault(const struct stat *st, size_t size_max) {
         return NULL;
 }
 
+char *trusted_file_closed(const char *path, int error) {
+        g_autofree char *directory = g_path_get_dirname(path);
+        struct stat st;
+
+        if (error != EACCES)
+                return g_strdup("");
+        if (stat(path, &st) < 0) {
+                if (stat(directory, &st) < 0)
+                        return g_strdup("");
+                return g_strdup_printf(" (mode %04o of the directory %s; " NO_RIGHTS ")",
+                                       (unsigned)st.st_mode & 07777, directory);
+        }
+        return g_strdup_printf(" (mode %04o; " NO_RIGHTS ")", (unsigned)st.st_mode & 07777);
+}
+
 /* Reads to the end of the file. Return: 0; -EFBIG when it grew past size_max; negative errno. */
 static int read_whole(int fd, size_t size_max, GString *text) {
         for (;;) {
@@ -132,7 +150,10 @@ int trusted_file_read(const char *path, size_t size_max, Diagnostics *diagnostic
         if (fd == -ENOENT && (lstat(path, &st) < 0 || !S_ISLNK(st.st_mode)))
                 return -ENOENT;
         if (fd < 0) {
-                diagnostics_add(diagnostics, &mark, "cannot be opened: %s", g_strerror(-fd));
+                g_autofree char *closed = trusted_file_closed(path, -fd);
+
+                diagnostics_add(diagnostics, &mark, "cannot be opened: %s%s", g_strerror(-fd),
+                                closed);
                 return -EBADMSG;
         }
         fault = link_fault(path);

@@ -18,6 +18,10 @@
  * NULL; or newly allocated (g_free), what is wrong. */
 char *trusted_place_fault(const char *path);
 
+/* Return: newly allocated (g_free), what else there is to say of a path that could not be opened:
+ * " (mode 0000; ...)" where its mode is why; "" where there is nothing. */
+char *trusted_file_closed(const char *path, int error);
+
 /* Reads `path` whole, which may be a link by who may make one (trusted_place_fault()). Return: 0
  * with the text (g_free, with a zero byte after it); TRUSTED_FILE_MASKED; -ENOENT, about which
  * nothing is said; -EBADMSG when it was refused or could not be read, which is said to

@@ -9,6 +9,9 @@
 
 #include "yaml-hint.h"
 
+/* What editors of other systems put before a text. */
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
 typedef struct Loader {
         yaml_parser_t parser;
         const char *file; /* interned */
@@ -335,6 +338,11 @@ int yaml_tree_parse(const char *file, const char *text, size_t size, Diagnostics
         YamlNode *root;
         int r;
 
+        if (size >= strlen(BYTE_ORDER_MARK) &&
+            memcmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0) {
+                text += strlen(BYTE_ORDER_MARK); /* libyaml would count it as an indentation */
+                size -= strlen(BYTE_ORDER_MARK);
+        }
         r = check_text(loader.file, text, size, diagnostics);
         if (r < 0)
                 return r;

@@ -86,6 +86,15 @@ static char *missing(const char *path) {
             path, SECRET_STORED_PATH);
 }
 
+/* Return: which file to mend, where the one that was read is systemd's copy of it. */
+static const char *origin(const char *path) {
+        g_autofree char *copy = secret_credential_path();
+
+        return g_strcmp0(path, copy) == 0 ? " (systemd's copy of " SECRET_STORED_PATH
+                                            ": mend that, and restart jobkeeperd)"
+                                          : "";
+}
+
 int secret_read(const char *path, char **ret_secret, char **ret_fault) {
         char buffer[SECRET_LENGTH_MAX + 2] = "";
         _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -103,8 +112,8 @@ int secret_read(const char *path, char **ret_secret, char **ret_fault) {
         if (n == 0 && !secret_stat_fault(&st))
                 n = read_into(fd, buffer, sizeof buffer - 1);
         if (n < 0) {
-                *ret_fault = g_strdup_printf("the secret %s for ZooKeeper cannot be read: %s", path,
-                                             g_strerror((int)-n));
+                *ret_fault = g_strdup_printf("the secret %s for ZooKeeper cannot be read: %s%s",
+                                             path, g_strerror((int)-n), origin(path));
                 return (int)n;
         }
         length = (size_t)n;
@@ -112,7 +121,8 @@ int secret_read(const char *path, char **ret_secret, char **ret_fault) {
         if (!fault)
                 fault = secret_fault(buffer, &length);
         if (fault)
-                *ret_fault = g_strdup_printf("the secret %s for ZooKeeper %s", path, fault);
+                *ret_fault =
+                    g_strdup_printf("the secret %s for ZooKeeper %s%s", path, fault, origin(path));
         else {
                 (void)prctl(PR_SET_DUMPABLE, 0);
                 *ret_secret = g_strndup(buffer, length);

@@ -147,7 +147,8 @@ static void tree_take_others(Tree *tree, const char *path, const char *others) {
             tree, MESSAGE_OPEN_TREE,
             g_strdup_printf("%s in ZooKeeper can be changed by %s, although \"auth\" is set; "
                             "nothing is run until \"addauth digest USER:PASSWORD\" and "
-                            "\"setAcl -R %s auth::cdrwa\" in zkCli.sh have closed it",
+                            "\"setAcl -R %s auth::cdrwa\" in ZooKeeper's zkCli.sh (Debian: "
+                            "/usr/share/zookeeper/bin/zkCli.sh) have closed it",
                             path, others, config->root));
 }
 

@@ -101,14 +101,15 @@ class Unreadable(ClusterTest):
         fleet = self.begin(nodes=1, files={"good.yaml": job_file(job("good", every="2s")), "closed.yaml": job_file(job("closed", every="2s"))})
         fleet.wait_run(lambda run: run.job == "closed", 20, "it ran")
         node, directory = fleet.nodes["n1"], "/etc/jobkeeper/jobs.d"
+        mode = "(mode 0000; jobkeeperd has no special rights: the mode must let root read it)"
         node.write(f"{directory}/closed.yaml", job_file(job("closed", every="1h")), 0)
-        self.assert_both_say(fleet, f"{directory}/closed.yaml: error: cannot be opened: Permission denied")
+        self.assert_both_say(fleet, f"{directory}/closed.yaml: error: cannot be opened: Permission denied {mode}")
         by_name = fleet.jobkeeper("n1", "verify", f"{directory}/closed.yaml", check=False)
         self.assertEqual(by_name.returncode, 1)
         self.assertIn("cannot be read by its owner (mode 0000)", by_name.stderr)
         self.assert_both_go_on(fleet)
         node.run("chmod", "0", directory)
-        self.assert_both_say(fleet, f"{directory}: error: cannot be read: Permission denied")
+        self.assert_both_say(fleet, f"{directory}: error: cannot be read: Permission denied {mode}")
         self.assert_both_go_on(fleet)
         node.run("chmod", "0755", directory)
         node.run("chmod", "0644", f"{directory}/closed.yaml")

@@ -57,7 +57,23 @@ static const struct {
     {"zookeeper: {servers: \"[]:2181\"}",
      "f:1:22: error: server \"[]:2181\" has brackets that are not around an address"},
     {"zookeeper: {servers: \"a b:2181\"}",
-     "f:1:22: error: server \"a b:2181\" is not of the form HOST:PORT"},
+     "f:1:22: error: server \"a b:2181\" has a space in it: put a comma between two servers"},
+    {"zookeeper: {servers: [zk1 zk2]}",
+     "f:1:23: error: server \"zk1 zk2\" has a space in it: put a comma between two servers"},
+    {"zookeeper: {servers: \"a,b!:2181\"}",
+     "f:1:22: error: server \"a\" has no port: it must be of the form HOST:PORT\n"
+     "f:1:22: error: server \"b!:2181\" is not of the form HOST:PORT"},
+    {"zookeeper: {servers: \"http://zk1:2181\"}",
+     "f:1:22: error: server \"http://zk1:2181\" begins with a scheme: write HOST:PORT alone"},
+    {"zookeeper.servers: a:1", "f:1:1: error: unknown key \"zookeeper.servers\": write "
+                               "\"zookeeper:\", and below it \"servers\", "
+                               "indented further"},
+    {"servers: a:1", "f:1:1: error: unknown key \"servers\": it stands below \"zookeeper\""},
+    {"labels: {a: b}", "f:1:1: error: unknown key \"labels\": it stands below \"node\""},
+    {"jobs: {a: {exec: /bin/true}}",
+     "f:1:1: error: unknown key \"jobs\": jobs stand in files of their own, "
+     "/etc/jobkeeper/jobs.d/NAME.yaml"},
+    {"zookeeper: {heartbeat: 1s}", "f:1:13: error: unknown key \"heartbeat\""},
     {"zookeeper: {servers: [[a:1]]}",
      "f:1:23: error: an entry of \"servers\" must be a text, not a list"},
     {"zookeeper: {root: 5}",
@@ -194,7 +210,6 @@ static const struct {
                                    "\"lock\" says how a job holds that"},
     {"resources: [db]", "f:1:12: error: \"resources\" must be a mapping, not a list"},
     {"hartbeat: 1s", "f:1:1: error: unknown key \"hartbeat\" (did you mean \"heartbeat\"?)"},
-    {"jobs: {}", "f:1:1: error: unknown key \"jobs\""},
     {"[a]", "f:1:1: error: the configuration must be a mapping, not a list"},
 };
 

@@ -211,6 +211,15 @@ static const struct {
     {"nodes: [a, [b]]", "f:4:16: error: an entry of \"nodes\" must be a text, not a list"},
     {"nodes: [\"\"]", "f:4:13: error: an empty pattern matches no node"},
     {"nodes:", "f:4:11: error: \"nodes\" must be a text, a list or a mapping, not nothing"},
+    {"command: /bin/true", "f:4:5: error: unknown key \"command\": here it is \"exec\""},
+    {"cmd: /bin/true", "f:4:5: error: unknown key \"cmd\": here it is \"exec\""},
+    {"cron: 0 2 * * *", "f:4:5: error: unknown key \"cron\": here it is \"schedule\""},
+    {"OnCalendar: daily", "f:4:5: error: unknown key \"OnCalendar\": here it is \"schedule\""},
+    {"env: {A: b}", "f:4:5: error: unknown key \"env\": here it is \"environment\""},
+    {"attempts: 3", "f:4:5: error: unknown key \"attempts\": it stands below \"retries\""},
+    {"retries.delay: 3",
+     "f:4:5: error: unknown key \"retries.delay\": write \"retries:\", and below it \"delay\", "
+     "indented further"},
     {"exec: \"\"", "f:3:11: error: \"exec\" is empty"},
     {"exec: []", "f:3:11: error: \"exec\" is empty"},
     {"exec: 5",
@@ -570,6 +579,11 @@ Test(job_file, the_file_as_a_whole) {
         expect_bad("a: {b: c}\n", "f:1:1: error: unknown key \"a\"");
         expect_bad("job: {a: {exec: /bin/true}}\n",
                    "f:1:1: error: unknown key \"job\" (did you mean \"jobs\"?)");
+        expect_bad("jobs:\na:\n  exec: /bin/true\nuser: x\n",
+                   "f:2:1: error: unknown key \"a\": it looks like a job: indent it and its keys "
+                   "below \"jobs:\"\n"
+                   "f:4:1: error: unknown key \"user\": it belongs to a job: indent it below the "
+                   "job's name");
         expect_bad("jobs: [a]\n", "f:1:7: error: \"jobs\" must be a mapping, not a list");
         expect_bad("jobs: {a: , b: 5}\n", "f:1:11: error: a job must be a mapping, not nothing\n"
                                           "f:1:16: error: a job must be a mapping, not an integer");
@@ -607,6 +621,17 @@ Test(job_file, warnings_make_no_file_bad) {
         expect_warnings("jobs: {a: {exec: [/bin/sh, -c, a, \"&&\"]}}\n", "");
         expect_warnings("jobs: {a: {exec: [/bin/find, x, -exec, y, \";\"]}}\n", "");
         expect_warnings("jobs: {a: {exec: [/bin/grep, \"a|b\", \"<p>\", \"12\", \"\"]}}\n", "");
+}
+
+Test(job_file, a_forgotten_comma_between_nodes_is_told_of) {
+        static const char said[] = " matches no node, because no node's name has a space or a "
+                                   "comma: write a list with a comma between two names, [a, b]";
+        g_autofree char *list = g_strdup_printf("f:1:37: warning: the pattern \"n1 n2\"%s", said);
+        g_autofree char *text = g_strdup_printf("f:1:36: warning: the pattern \"n1, n2\"%s", said);
+
+        expect_warnings("jobs: {a: {exec: /bin/true, nodes: [n1 n2]}}\n", list);
+        expect_warnings("jobs: {a: {exec: /bin/true, nodes: \"n1, n2\"}}\n", text);
+        expect_warnings("jobs: {a: {exec: /bin/true, nodes: {role: \"a b\"}}}\n", "");
 }
 
 Test(job_file, a_command_line_of_several_lines_is_one_command) {

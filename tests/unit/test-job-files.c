@@ -86,6 +86,38 @@ Test(job_files, which_files_count) {
         expect("ROOT/etc/jobkeeper/jobs.d/a.yml: a; ROOT/etc/jobkeeper/jobs.d/b.yaml: b", "");
 }
 
+/* Who comes from cron.d writes no ending. */
+Test(job_files, a_name_that_is_nearly_right_is_told_of) {
+        static const char *const names[] = {
+            "backup",       "b.YAML",          "c.json", "d.yaml~",         "README",
+            ".hidden.yaml", "e.yaml.dpkg-old", "f.bak",  "g.yaml.disabled", "notes.txt"};
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+        g_auto(GStrv) directories = job_directories(root), lines = NULL;
+        g_autofree char *text = NULL, *stripped = NULL;
+        g_autoptr(GPtrArray) files = NULL;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+                g_autofree char *path = g_build_filename("etc/jobkeeper/jobs.d", names[i], NULL);
+
+                tree_write(root, path, JOB("a"));
+        }
+        tree_write(root, "etc/jobkeeper/jobs.d/sub/x", "");
+        cr_assert_eq(job_files_load((const char *const *)directories, diagnostics, &files), 0);
+        cr_expect_eq(files->len, 0);
+        lines = diagnostics_warnings_to_strv(diagnostics);
+        text = g_strjoinv("\n", lines);
+        stripped = tree_strip(root, text);
+        cr_expect_str_eq(
+            stripped,
+            "ROOT/etc/jobkeeper/jobs.d/b.YAML: warning: is passed over: the name of a job file "
+            "ends in .yaml or .yml\n"
+            "ROOT/etc/jobkeeper/jobs.d/backup: warning: is passed over: the name of a job file "
+            "ends in .yaml or .yml\n"
+            "ROOT/etc/jobkeeper/jobs.d/c.json: warning: is passed over: the name of a job file "
+            "ends in .yaml or .yml",
+            "%s", stripped);
+}
+
 Test(job_files, precedence) {
         tree_write(root, "usr/lib/jobkeeper/jobs.d/a.yaml", JOB("lib"));
         tree_write(root, "usr/local/lib/jobkeeper/jobs.d/a.yaml", JOB("local"));
@@ -171,7 +203,21 @@ Test(job_files, one_that_its_owner_may_not_read) {
             geteuid() == 0
                 ? "ROOT/etc/jobkeeper/jobs.d/a.yaml: error: cannot be read by its owner (mode "
                   "0044), and so not by jobkeeperd, which has no special rights"
-                : "ROOT/etc/jobkeeper/jobs.d/a.yaml: error: cannot be opened: Permission denied");
+                : "ROOT/etc/jobkeeper/jobs.d/a.yaml: error: cannot be opened: Permission denied "
+                  "(mode 0044; jobkeeperd has no special rights: the mode must let root read it)");
+}
+
+Test(job_files, why_a_path_is_closed) {
+        g_autofree char *path = tree_path(root, "etc/jobkeeper/jobs.d/a.yaml"), *other = NULL;
+        g_autofree char *closed = NULL;
+
+        tree_write(root, "etc/jobkeeper/jobs.d/a.yaml", JOB("a"));
+        cr_assert_eq(chmod(path, 0), 0);
+        closed = trusted_file_closed(path, EACCES);
+        other = trusted_file_closed(path, EIO);
+        cr_expect_str_eq(closed, " (mode 0000; jobkeeperd has no special rights: the mode must let "
+                                 "root read it)");
+        cr_expect_str_eq(other, "");
 }
 
 /* Only root can give a file away; for anybody else the rule is about files that are there already.

@@ -89,6 +89,19 @@ Test(secret, in_no_file_for_it) {
         cr_expect(g_str_has_suffix(fault, "is not a regular file"), "%s", fault);
 }
 
+/* What systemd made a copy of is mended where it comes from. */
+Test(secret, of_a_copy_the_original_is_named) {
+        g_autofree char *fault = NULL;
+        char *secret = NULL;
+
+        write_secret("hush", -1);
+        cr_assert_eq(setenv("CREDENTIALS_DIRECTORY", root, 1), 0);
+        cr_expect_eq(secret_read(path, &secret, &fault), -EBADMSG);
+        cr_expect(g_str_has_suffix(fault, " (systemd's copy of " SECRET_STORED_PATH
+                                          ": mend that, and restart jobkeeperd)"),
+                  "%s", fault);
+}
+
 Test(secret, that_others_can_read) {
         static const mode_t modes[] = {0404, 0402, 0420, 0401, 0666};
         char *secret = NULL;

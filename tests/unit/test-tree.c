@@ -58,7 +58,8 @@ Test(tree, an_open_one_is_refused_with_auth_until_it_is_closed) {
             "/jobkeeper in ZooKeeper can be changed by world:anyone, digest:mallory, although "
             "\"auth\" is set; nothing is run until \"addauth digest USER:PASSWORD\" and \"setAcl "
             "-R "
-            "/jobkeeper auth::cdrwa\" in zkCli.sh have closed it");
+            "/jobkeeper auth::cdrwa\" in ZooKeeper's zkCli.sh (Debian: "
+            "/usr/share/zookeeper/bin/zkCli.sh) have closed it");
         cr_expect_str_empty(tree_warning(coordinator->tree));
         cr_expect_not(node_is_ready(coordinator->node));
         server.others = NULL;

@@ -63,6 +63,10 @@ Test(yaml, trees) {
         expect("\xef\xbb\xbf"
                "a: \xc3\xa4\n",
                "{ a: *'\xc3\xa4' }", "");
+        expect("\xef\xbb\xbf"
+               "a: 1\nb:\n  c: 2\nd: 3\n",
+               "{ a: *'1' b: { c: *'2' } d: *'3' }", "");
+        expect("\xef\xbb\xbf", "*''", "");
         expect("\"<<\": 1\n", "{ <<: *'1' }", "");
 }
 
