@@ -2,6 +2,7 @@
 #include "output.h"
 
 #include <glib.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,14 +10,29 @@
 /* 16 digits keep a microsecond of an epoch second and do not show the binary fraction's tail. */
 #define JSON_STYLE JSON_REAL_PRECISION(16)
 
+/* What steers a terminal instead of being shown: also what turns the direction of writing. */
+static bool is_control(gunichar character) {
+        return g_unichar_iscntrl(character) || g_unichar_type(character) == G_UNICODE_FORMAT;
+}
+
+/* As JSON has it: in units of UTF-16. */
+static void append_escape(GString *text, gunichar character) {
+        if (character < 0x10000)
+                g_string_append_printf(text, "\\u%04x", character);
+        else
+                g_string_append_printf(text, "\\u%04x\\u%04x",
+                                       0xd800 + ((character - 0x10000) >> 10),
+                                       0xdc00 + ((character - 0x10000) & 0x3ff));
+}
+
 char *json_printable(const char *json) {
         g_autoptr(GString) shown = g_string_new(NULL);
 
         for (const char *c = json; *c; c = g_utf8_next_char(c)) {
                 gunichar character = g_utf8_get_char(c);
 
-                if (character == 0x7f || (character >= 0x80 && character < 0xa0))
-                        g_string_append_printf(shown, "\\u%04x", character);
+                if (character != '\n' && is_control(character))
+                        append_escape(shown, character);
                 else
                         g_string_append_unichar(shown, character);
         }
@@ -48,7 +64,7 @@ char *printable(const char *text) {
         for (const char *c = valid; *c; c = g_utf8_next_char(c)) {
                 gunichar character = g_utf8_get_char(c);
 
-                if (character == '\n' || character == '\t' || !g_unichar_iscntrl(character))
+                if (character == '\n' || character == '\t' || !is_control(character))
                         g_string_append_unichar(shown, character);
                 else
                         g_string_append_c(shown, '?');

@@ -10,6 +10,11 @@
 
 #include "zk-request.h"
 
+/* What an answer that cannot be read says: as much as one that was lost. */
+#define ANSWER_DAMAGED ZCONNECTIONLOSS
+/* So much of whom an ACL names is shown. */
+#define ACL_ID_MAX 100
+
 struct ZkCall {
         gint refs;
         bool owned;    /* the owner has not freed it, nor has it been answered */
@@ -339,12 +344,36 @@ static void call_on_data(int rc, const char *value, int value_len, const struct 
         call_post(item);
 }
 
+/* The library hands on what it made of an answer, also when it could not read it to its end: names
+ * are missing then. No server says such a thing; whoever does in its place is not believed, and the
+ * question is asked again. */
+static bool children_are_whole(const struct String_vector *strings) {
+        if (!strings || strings->count < 0 || (strings->count > 0 && !strings->data))
+                return false;
+        for (int32_t i = 0; i < strings->count; i++)
+                if (!strings->data[i])
+                        return false;
+        return true;
+}
+
+/* Likewise. */
+static bool acl_is_whole(const struct ACL_vector *acl) {
+        if (!acl || acl->count < 0 || (acl->count > 0 && !acl->data))
+                return false;
+        for (int32_t i = 0; i < acl->count; i++)
+                if (!acl->data[i].id.scheme || !acl->data[i].id.id)
+                        return false;
+        return true;
+}
+
 static void call_on_children(int rc, const struct String_vector *strings, const struct Stat *stat,
                              const void *data) {
         ZkItem *item = call_item_new(rc, data);
 
-        if (rc == ZOK) {
-                item->n_children = strings ? (size_t)strings->count : 0;
+        if (rc == ZOK && !children_are_whole(strings)) {
+                item->code = ANSWER_DAMAGED;
+        } else if (rc == ZOK) {
+                item->n_children = (size_t)strings->count;
                 item->children = g_new0(char *, item->n_children + 1);
                 for (size_t i = 0; i < item->n_children; i++)
                         item->children[i] = g_strdup(strings->data[i]);
@@ -354,13 +383,23 @@ static void call_on_children(int rc, const struct String_vector *strings, const 
         call_post(item);
 }
 
-/* Whom an entry of an ACL lets in, for people. A digest's hash is nobody's business. */
+/* Return: whether it may stand in a sentence, and in a command that people are told to type. */
+static bool acl_is_readable(const char *text) {
+        return strspn(text, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-_.@/:=,") == strlen(text);
+}
+
+/* Whom an entry of an ACL lets in, for people. A digest's hash is nobody's business. What is not
+ * plain was put there to be read as something else. */
 static void acl_append_other(GString *others, const struct Id *id) {
         const char *colon = strcmp(id->scheme, "digest") == 0 ? strchr(id->id, ':') : NULL;
-        int length = colon ? (int)(colon - id->id) : (int)strlen(id->id);
+        g_autofree char *name = g_strndup(id->id, colon ? (size_t)(colon - id->id) : ACL_ID_MAX);
 
-        g_string_append_printf(others, "%s%s:%.*s", others->len ? ", " : "", id->scheme, length,
-                               id->id);
+        if (others->len > 0)
+                g_string_append(others, ", ");
+        if (acl_is_readable(id->scheme) && acl_is_readable(name) && strlen(name) < ACL_ID_MAX)
+                g_string_append_printf(others, "%s:%s", id->scheme, name);
+        else
+                g_string_append(others, "somebody (unreadable id)");
 }
 
 static bool acl_entry_is_ours(const ZkRequests *requests, const struct Id *id) {
@@ -373,7 +412,9 @@ static void call_on_acl(int rc, struct ACL_vector *acl, struct Stat *stat, const
         g_autoptr(GString) others = g_string_new(NULL);
         ZkItem *item = call_item_new(rc, data);
 
-        for (int i = 0; rc == ZOK && acl && i < acl->count; i++)
+        if (rc == ZOK && !acl_is_whole(acl))
+                item->code = rc = ANSWER_DAMAGED;
+        for (int32_t i = 0; rc == ZOK && i < acl->count; i++)
                 if ((acl->data[i].perms & change) &&
                     !acl_entry_is_ours(item->call->requests, &acl->data[i].id))
                         acl_append_other(others, &acl->data[i].id);

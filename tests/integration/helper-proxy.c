@@ -42,7 +42,7 @@ struct Link {
         bool mute;
         bool fated;
         ProxyFate fate;
-        int32_t fated_xid;
+        int32_t fated_xid, fated_opcode;
 };
 
 struct Proxy {
@@ -134,6 +134,7 @@ static bool on_request(Link *link, const uint8_t *frame, size_t length) {
         link->fated = true;
         link->fate = proxy->fate;
         link->fated_xid = xid;
+        link->fated_opcode = opcode;
         return proxy->fate != PROXY_CUT_BEFORE;
 }
 
@@ -143,6 +144,14 @@ static bool on_client_frame(Stream *stream, uint8_t *frame, size_t length) {
         stream->begun = true;
         stream->link->proxy->connects++;
         return true;
+}
+
+/* Behind the header stand the number of entries and, in an ACL, what the first one permits. */
+static void spoil_text(uint8_t *frame, size_t length, int32_t opcode) {
+        size_t offset = opcode == OPCODE_GET_ACL ? 16 + 4 + 4 : 16 + 4;
+
+        cr_assert_geq(length, offset + 4, "there is no text in it");
+        set_number_at(frame, offset, -1);
 }
 
 static bool on_answer(Link *link, uint8_t *frame, size_t length) {
@@ -158,6 +167,8 @@ static bool on_answer(Link *link, uint8_t *frame, size_t length) {
                         return false;
                 if (link->fate == PROXY_STAY_SILENT)
                         link->mute = true;
+                else if (link->fate == PROXY_NULL_ANSWER)
+                        spoil_text(frame, length, link->fated_opcode);
                 else
                         set_number_at(frame, 0, xid ^ XID_SPOILT);
         }

@@ -22,6 +22,7 @@ typedef enum Opcode {
         OPCODE_EXISTS = 3,
         OPCODE_GET = 4,
         OPCODE_SET = 5,
+        OPCODE_GET_ACL = 6,
         OPCODE_SYNC = 9,
         OPCODE_LIST = 12, /* getChildren2 */
         OPCODE_MULTI = 14,
@@ -41,6 +42,8 @@ typedef enum ProxyFate {
         PROXY_TEAR_ANSWER,  /* half of its answer passes, then the connection is cut */
         PROXY_SPOIL_ANSWER, /* its answer comes as if to another request, for which the client's
                                library gives up (-2) */
+        PROXY_NULL_ANSWER,  /* the first text of its answer, a list or an ACL that is not empty, has
+                               the length -1, as no server would say it */
 } ProxyFate;
 
 /* Listens on a free port of 127.0.0.1 and connects each client to `target` ("127.0.0.1:PORT"). */

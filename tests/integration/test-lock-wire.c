@@ -51,6 +51,80 @@ Test(lock_wire, a_lost_creation_is_found_again_and_there_is_one_node) {
         wire_close(&wire);
 }
 
+/* Whoever answers in the server's place cannot make us believe in what is no name. */
+Test(lock_wire, a_list_without_a_name_is_asked_for_again) {
+        Wire wire;
+        Holder holder = {0};
+
+        wire_open(&wire, zookeeper_shared(), 2, TIMEOUT);
+        wire_prepare(&wire, "a");
+        wire_reset_counts(&wire);
+        proxy_order(wire.proxies[1], OPCODE_LIST, PROXY_NULL_ANSWER, 1);
+        wire_hold(&wire, &holder, 1, "a");
+        wire_assert_alone(&wire, &holder, "a");
+        cr_assert_eq(proxy_ordered(wire.proxies[1]), 0);
+        holder_release(&holder);
+        world_await_children(&wire.world, wire_session(&wire, 0), "a", 0);
+        wire_close(&wire);
+}
+
+typedef struct Rights {
+        bool answered;
+        ZkCode code;
+        char *others;
+} Rights;
+
+static void rights_on_reply(const ZkReply *reply, void *userdata) {
+        Rights *rights = userdata;
+
+        rights->answered = true;
+        rights->code = reply->code;
+        g_free(rights->others);
+        rights->others = g_strdup(reply->others);
+}
+
+static void rights_ask(Wire *wire, const char *path, Rights *rights) {
+        rights->answered = false;
+        cr_assert_eq(
+            zk_get_acl(session_zk(wire_session(wire, 1)), path, rights_on_reply, rights, NULL), 0);
+        world_mark(&wire->world, wire_session(wire, 1));
+        cr_assert(rights->answered);
+}
+
+static void on_acl_set(int rc, const void *data) {
+        cr_assert_eq(rc, ZOK);
+        (void)data;
+}
+
+/* It stands in sentences that people act by. */
+Test(lock_wire, whom_an_acl_names_is_shown_only_where_it_is_plain) {
+        static char scheme[] = "digest", id[] = "evil\nTYPE THIS\033[31m\xe2\x80\xae:hash";
+        struct ACL entries[] = {{.perms = ZOO_PERM_ALL, .id = {scheme, id}},
+                                {.perms = ZOO_PERM_READ, .id = ZOO_ANYONE_ID_UNSAFE}};
+        struct ACL_vector acls = {G_N_ELEMENTS(entries), entries};
+        Rights rights = {0};
+        Wire wire;
+
+        wire_open(&wire, zookeeper_shared(), 2, TIMEOUT);
+        wire_prepare(&wire, "a");
+        {
+                g_autofree char *path = world_path(&wire.world, "a");
+
+                proxy_order(wire.proxies[1], OPCODE_GET_ACL, PROXY_NULL_ANSWER, 1);
+                rights_ask(&wire, path, &rights);
+                cr_expect_eq(rights.code, ZK_UNKNOWN);
+                rights_ask(&wire, path, &rights);
+                cr_expect_str_eq(rights.others, "world:anyone");
+                cr_assert_eq(zoo_aset_acl(zk_requests(session_zk(wire_session(&wire, 1)))->handle,
+                                          path, -1, &acls, on_acl_set, NULL),
+                             ZOK);
+                rights_ask(&wire, path, &rights);
+                cr_expect_str_eq(rights.others, "somebody (unreadable id)");
+        }
+        g_free(rights.others);
+        wire_close(&wire);
+}
+
 /* The wait is over before anything got through; the last case's first creation did, unheard of. */
 Test(lock_wire, exhausted_retries_leave_no_node) {
         static const struct {

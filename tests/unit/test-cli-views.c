@@ -119,11 +119,12 @@ Test(status, head_of_a_daemon_that_knows_nothing) {
 
 Test(output, json_sends_no_control_character_to_a_terminal) {
         const char raw[] = "{\"a\": \"\x7f\xc2\x9b"
-                           "31m\\u001b \xc3\xbc \xc2\x80\"}";
+                           "31m\\u001b \xc3\xbc \xc2\x80\xe2\x80\xae\xf0\x9d\x85\xb3\"}";
         g_autofree char *shown = json_printable(raw);
         json_t *before = json_loads(raw, 0, NULL), *after = json_loads(shown, 0, NULL);
 
-        cr_expect_str_eq(shown, "{\"a\": \"\\u007f\\u009b31m\\u001b \xc3\xbc \\u0080\"}");
+        cr_expect_str_eq(
+            shown, "{\"a\": \"\\u007f\\u009b31m\\u001b \xc3\xbc \\u0080\\u202e\\ud834\\udd73\"}");
         cr_expect(before && json_equal(before, after), "it means the same");
         json_decref(before);
         json_decref(after);
