@@ -248,16 +248,28 @@ Test(attempt, a_stale_one_is_not_made_again_for_another_definition) {
         cr_expect_neq(attempt_spec(attempt), spec_now());
 }
 
+static bool is_kept(void) {
+        return g_queue_get_length(&server.kept) > 0;
+}
+
+static ServerWay keep_claims(const ZkCall *call) {
+        return is_claim(call) ? SERVER_KEEP : SERVER_ANSWER;
+}
+
 Test(attempt, locks_that_are_lost_during_a_claim_are_told_by_its_check) {
-        server.hold_claims = true;
+        server.way = keep_claims;
         begin(NULL);
         expect_heard("held");
-        server.way = refuse_claims;
-        server.refusal = ZK_NO_NODE;
         cr_assert_eq(attempt_claim(attempt), 0);
-        attempt_take_spec(attempt, spec_now());
+        await(is_kept, "the claim");
         empty_queue();
+        serve_for(200 * USEC_PER_MSEC);
+        cr_expect_str_eq(heard->str, "", "nobody can tell yet: %s", heard->str);
+        cr_expect_not(attempt_holds_locks(attempt));
+        server.way = NULL;
+        server_release();
         expect_heard("stale");
+        cr_expect_not(attempt_is_for(attempt, TICK, NULL));
 }
 
 static bool is_held_back(void) {

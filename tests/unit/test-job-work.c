@@ -177,6 +177,26 @@ Test(job_work, a_manual_run_beside_another_is_refused) {
         cr_expect_eq(started->len, 0);
 }
 
+static bool was_out_of_date;
+
+static ServerWay refuse_once(const ZkCall *call) {
+        bool is_one = !was_out_of_date && call_has(call, ZK_OP_DELETE, "/requests/");
+
+        was_out_of_date |= is_one;
+        return is_one ? SERVER_REFUSE : SERVER_ANSWER;
+}
+
+/* Nothing else would have it tried again. */
+Test(job_work, what_was_written_on_something_out_of_date_is_written_again) {
+        run_elsewhere("    exec: [/bin/true]\n");
+        server.refusal = ZK_BAD_VERSION;
+        server.way = refuse_once;
+        ask();
+        await(is_nothing_asked, "it is refused");
+        cr_expect(was_out_of_date);
+        cr_expect(is_overlap_recorded());
+}
+
 /* ---- locks ---- */
 
 static bool has_lock_fault(void) {
@@ -212,6 +232,40 @@ Test(job_work, locks_that_cannot_be_had_are_said_and_what_is_missed_for_them) {
         cr_expect_str_eq(why(), "");
 }
 
+static bool is_kept(void) {
+        return g_queue_get_length(&server.kept) > 0;
+}
+
+static ServerWay keep_reads(const ZkCall *call) {
+        return call->request == REQUEST_GET && strcmp(call->path, JOB_PATH) == 0 ? SERVER_KEEP
+                                                                                 : SERVER_ANSWER;
+}
+
+/* Both were asked for in one flight. */
+Test(job_work, a_ledger_that_comes_after_its_locks_have_failed_is_nobodys) {
+        g_autoptr(GDateTime) when = g_date_time_new_from_unix_utc(now() + 2);
+        g_autofree char *text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S"),
+                        *keys = g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true]\n"
+                                                "    locks: {r: exclusive}\n",
+                                                text);
+
+        write_job(keys);
+        open_daemon();
+        await(is_idle, "idle");
+        server_create(ROOT "/locks/r", "", 0);
+        server_create(ROOT "/locks/r/nonsense", "", 99);
+        server.way = keep_reads;
+        await(has_lock_fault, "its locks have failed");
+        cr_expect(is_kept());
+        server.way = NULL;
+        server_release();
+        serve_for(500 * USEC_PER_MSEC);
+        cr_expect_eq(started->len, 0);
+        server_delete(ROOT "/locks/r/nonsense");
+        scheduled_job_consider(job());
+        await(has_started, "a start");
+}
+
 static void block_resource(void) {
         server_create(ROOT, "", 0);
         server_create(ROOT "/locks", "", 0);
@@ -239,10 +293,6 @@ Test(job_work, a_place_in_the_queue_that_is_taken_away_is_taken_again) {
 
 /* ---- claims ---- */
 
-static bool is_claiming(void) {
-        return g_queue_get_length(&server.kept) > 0;
-}
-
 static ServerWay keep_claims(const ZkCall *call) {
         return is_claim(call) ? SERVER_KEEP : SERVER_ANSWER;
 }
@@ -251,7 +301,7 @@ static void hold_a_claim(const char *keys) {
         write_job(keys);
         server.way = keep_claims;
         open_daemon();
-        await(is_claiming, "a claim");
+        await(is_kept, "a claim");
         server.way = NULL;
 }
 
