@@ -92,6 +92,27 @@ Test(command_locks, what_is_recalled_is_remembered) {
         cr_expect_null(command_locks_free(NULL));
 }
 
+/* What stands at the paths of a session that is over is another's. */
+Test(command_locks, what_is_recalled_is_spared_unless_its_session_is_over) {
+        g_autoptr(GPtrArray) directories = g_ptr_array_new_with_free_func(g_free),
+                             keep = g_ptr_array_new_with_free_func(g_free);
+        CommandLocks *locks = NULL;
+
+        open_daemon();
+        tree_write(root, "run/" LOCK_MEMORY_FILE,
+                   "{\"locks\":[{\"id\":\"01\",\"directories\":[\"/l/a\",\"/l/b\"],"
+                   "\"paths\":[\"/l/a/x-1\",\"/l/b/x-2\"]},"
+                   "{\"id\":\"02\",\"directories\":[\"/l/b\"],\"paths\":[\"/l/b/x-3\"],"
+                   "\"session-over\":true}],\"swept\":[\"/l/c\"]}");
+        locks = command_locks_new(coordinator->node, coordinator->units, &events, NULL);
+        command_locks_keep(locks, directories, keep);
+        cr_expect_eq(directories->len, 3);
+        cr_assert_eq(keep->len, 2);
+        cr_expect_str_eq(keep->pdata[0], "/l/a/x-1");
+        cr_expect_str_eq(keep->pdata[1], "/l/b/x-2");
+        command_locks_free(locks);
+}
+
 /* Return: what stands in the daemon's file, newly allocated. */
 static char *remembered(void) {
         g_autofree char *path = g_build_filename(root, "run", LOCK_MEMORY_FILE, NULL);
