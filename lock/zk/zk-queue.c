@@ -176,21 +176,29 @@ void zk_log_unregister(ZkQueue *queue) {
                 zk_queue_unref(queue);
 }
 
-/* "2024-05-01 10:00:00,123:77(0x7f..):ZOO_ERROR@function@12: text" -> "text". */
+/* One step lower than the library says: what matters to people is a change of state, and that is
+ * reported as such. */
+static int line_priority(const char *line) {
+        if (strstr(line, ":ZOO_ERROR@"))
+                return LOG_WARNING;
+        if (strstr(line, ":ZOO_WARN@"))
+                return LOG_INFO;
+        return LOG_DEBUG;
+}
+
+/* "2024-05-01 10:00:00,123:77(0x7f..):ZOO_INFO@function@12: text" -> "text". */
 static char *line_text(const char *line) {
         const char *origin = strstr(line, ":ZOO_"), *text = origin ? strstr(origin, ": ") : NULL;
 
         return g_strstrip(g_strdup(text ? text + 2 : line));
 }
 
-/* One step lower than the library says, which is an error always: what matters to people is a
- * change of state, and that is reported as such. */
 void zk_log_line(const char *line) {
         pthread_mutex_lock(&log_mutex);
         for (GList *link = log_receivers; link; link = link->next) {
                 ZkItem *item = zk_item_new(ZK_ITEM_LOG);
 
-                item->code = LOG_WARNING;
+                item->code = line_priority(line);
                 item->text = line_text(line);
                 zk_post(link->data, item);
         }
