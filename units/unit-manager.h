@@ -1,6 +1,6 @@
-/* UnitManager: the connection to PID 1, which comes back by itself: the system bus, or systemd's
- * private socket where there is no bus. What waits for an answer of PID 1 puts its calls into the
- * manager's queue, and what wants to hear of its jobs, and of the connection, listens.
+/* UnitManager: the connection to PID 1, which comes back by itself: systemd's private socket, or
+ * the system bus while that cannot be had. What waits for an answer of PID 1 puts its calls into
+ * the manager's queue, and what wants to hear of its jobs, and of the connection, listens.
  */
 #pragma once
 
@@ -8,13 +8,16 @@
 
 typedef struct UnitManager UnitManager;
 
-/* Connects; a bus that is not there yet is retried. Return: 0 or negative errno; -EOPNOTSUPP on a
- * machine without the unified cgroup hierarchy, where nobody could tell when a run is over. */
+/* Connects; what is not there yet is retried. Return: 0 or negative errno; -EOPNOTSUPP on a machine
+ * without the unified cgroup hierarchy, where nobody could tell when a run is over. */
 int unit_manager_new(sd_event *event, UnitManager **ret_manager);
+/* The same, where PID 1 and the bus listen elsewhere. */
+int unit_manager_new_at(sd_event *event, const char *private_address, const char *bus_address,
+                        UnitManager **ret_manager);
 /* Who listens must have gone before; errands that are not done never will be. */
 UnitManager *unit_manager_free(UnitManager *manager);
 DEFINE_CLEANUP(UnitManager, unit_manager_free);
-/* Return: whether the bus answers at the moment. */
+/* Return: whether PID 1 answers at the moment. */
 bool unit_manager_connected(const UnitManager *manager);
 /* Return: whether PID 1 has still to answer what unit_discard() or unit_manager_query_systemd_job()
  * asked of it. A program that is about to end runs its loop until this is false (or for a second at
@@ -30,13 +33,13 @@ void unit_manager_call(const UnitManager *manager, BusCall **call, BusCallBuild 
                        BusCallFunc func, void *userdata, BusCallFlags flags);
 const char *unit_manager_cgroup_root(const UnitManager *manager);
 
-/* The connection's number, 0 while there is none and on the private socket, where PID 1 counts no
- * references: what references a unit was taken in connection N is dropped by PID 1 when N ends. */
+/* The number of the connection to the bus, 0 while there is none: PID 1 counts references to units
+ * there alone, and drops what was taken in connection N when N ends. */
 unsigned unit_manager_ref_generation(const UnitManager *manager);
 
-/* Sends a Manager method that takes a unit's name, without waiting for an answer; nothing happens
- * while there is no connection. */
-void unit_manager_tell(UnitManager *manager, const char *member, const char *unit);
+/* Sends RefUnit or UnrefUnit over the bus, without waiting for an answer; nothing happens while
+ * there is no connection to it. */
+void unit_manager_refer(UnitManager *manager, const char *member, const char *unit);
 
 /* Who wants to hear of the jobs of one unit and of the connection's coming and going. The functions
  * may be NULL, and neither listen nor stop listening from inside. */
@@ -45,6 +48,9 @@ typedef struct UnitListener {
         void (*systemd_job_removed)(const char *systemd_job, const char *word, void *userdata);
         void (*connected)(void *userdata);
         void (*disconnected)(void *userdata);
+        /* References to units can be taken, and what was taken before is gone. Not told with
+         * `connected`, where this may be so as well. */
+        void (*references_gone)(void *userdata);
         void *userdata;
 } UnitListener;
 void unit_manager_listen(UnitManager *manager, UnitListener *listener);

@@ -350,17 +350,23 @@ static void watch_apply_absent(UnitWatch *watch, bool foreign) {
 
 /* ---- reading ---- */
 
-static int watch_build_read(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
+/* Has PID 1 keep the unit, and with it the result, also when it was stopped and is clean. As early
+ * as can be; whether it was ours to refer to is known a moment later. */
+static void watch_refer(void *userdata) {
         UnitWatch *watch = userdata;
         unsigned generation = unit_manager_ref_generation(watch->manager);
 
-        /* Before the read, so that what it shows stays there. Whether it was ours to refer to is
-         * known a moment later. */
-        if (generation != watch->ref_generation && generation != 0 &&
-            watch->state < WATCH_COUNTING) {
-                unit_manager_tell(watch->manager, "RefUnit", watch->name);
-                watch->ref_generation = generation;
-        }
+        if (generation == watch->ref_generation || generation == 0 || watch->state < WATCH_UNSURE ||
+            watch->state >= WATCH_COUNTING)
+                return;
+        unit_manager_refer(watch->manager, "RefUnit", watch->name);
+        watch->ref_generation = generation;
+}
+
+static int watch_build_read(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
+        UnitWatch *watch = userdata;
+
+        watch_refer(watch);
         return systemd_get(bus, ret_message, watch->path, "", NULL);
 }
 
@@ -455,6 +461,7 @@ int unit_watch_new(UnitManager *manager, const char *name, const char *nonce, co
                                          .systemd_job_removed = watch_on_job_removed,
                                          .connected = watch_on_connected,
                                          .disconnected = watch_on_disconnected,
+                                         .references_gone = watch_refer,
                                          .userdata = watch};
         unit_manager_listen(manager, &watch->listener);
         start_job_init(&watch->start_job, manager, watch_on_stopper, watch);
@@ -470,7 +477,7 @@ int unit_watch_new(UnitManager *manager, const char *name, const char *nonce, co
 static void watch_unref_in_systemd(UnitWatch *watch) {
         if (watch->ref_generation &&
             watch->ref_generation == unit_manager_ref_generation(watch->manager))
-                unit_manager_tell(watch->manager, "UnrefUnit", watch->name);
+                unit_manager_refer(watch->manager, "UnrefUnit", watch->name);
         watch->ref_generation = 0;
 }
 
@@ -498,6 +505,7 @@ void unit_watch_taken(UnitWatch *watch, const char *systemd_job) {
         if (systemd_job)
                 start_job_found(&watch->start_job, systemd_job);
         watch->state = WATCH_RUNNING;
+        watch_refer(watch);
         watch_peek(watch);
         watch_pursue(watch);
 }

@@ -49,7 +49,9 @@ static void unit_send_start(void *userdata);
 
 static int unit_build_start(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
         Unit *unit = userdata;
-        unsigned generation = unit_manager_ref_generation(unit->manager);
+        /* Only there can the start itself refer to the unit. */
+        unsigned generation =
+            sd_bus_is_bus_client(bus) > 0 ? unit_manager_ref_generation(unit->manager) : 0;
         int r;
 
         r = unit_start_message(bus, unit->spec, generation != 0, ret_message);

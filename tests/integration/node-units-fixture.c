@@ -173,7 +173,23 @@ char *file_text(Fixture *f, const char *name) {
 }
 
 void new_manager(Fixture *f) {
+        new_manager_at(f, PRIVATE_SOCKET, BUS_SOCKET);
+}
+
+void new_manager_at(Fixture *f, const char *private_socket, const char *bus) {
+        g_autofree char *private_address = g_strconcat("unix:path=", private_socket, NULL),
+                        *bus_address = g_strconcat("unix:path=", bus, NULL);
+
         f->manager = unit_manager_free(f->manager);
-        if (unit_manager_new(f->event, &f->manager) < 0 || !wait_connected(f, true))
+        if (unit_manager_new_at(f->event, private_address, bus_address, &f->manager) < 0 ||
+            !wait_connected(f, true))
                 check(f, false, "a new manager connects");
+}
+
+bool wait_referable(Fixture *f) {
+        usec_t end = clock_monotonic() + PATIENCE;
+
+        while (unit_manager_ref_generation(f->manager) == 0 && clock_monotonic() < end)
+                (void)sd_event_run(f->event, 50 * USEC_PER_MSEC);
+        return unit_manager_ref_generation(f->manager) != 0;
 }

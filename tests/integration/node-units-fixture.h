@@ -7,6 +7,9 @@
 #include "unit.h"
 
 #define PATIENCE (30 * USEC_PER_SEC)
+#define PRIVATE_SOCKET "/run/systemd/private"
+#define BUS_SOCKET "/run/dbus/system_bus_socket"
+#define NO_SOCKET "/nonexistent/socket"
 #define NONCE_A "00000000000000000000000000000001"
 #define NONCE_B "00000000000000000000000000000002"
 
@@ -47,6 +50,10 @@ char *file_text(Fixture *f, const char *name);
 char *command_output(const char *const *argv);
 /* Another manager in place of the fixture's, as after a restart of the daemon. */
 void new_manager(Fixture *f);
+/* The same, where PID 1 and the bus are looked for at these paths. */
+void new_manager_at(Fixture *f, const char *private_socket, const char *bus);
+/* Runs the loop until the bus is there, to refer to units. Return: whether it is. */
+bool wait_referable(Fixture *f);
 
 /* A spec with the defaults of these tests: nonce A, no time limit, two seconds to stop. */
 UnitSpec spec_of(const char *name, const char *const *argv);
@@ -80,8 +87,8 @@ void test_reexec(Fixture *f);
 void test_subscribe_refused(Fixture *f);
 void test_reload(Fixture *f);
 void test_forged(Fixture *f);
-void test_silent_bus(Fixture *f);
-void test_private_socket(Fixture *f);
+void test_silent(Fixture *f);
+void test_one_way(Fixture *f);
 void test_query_systemd_job(Fixture *f);
 void test_hundred(Fixture *f);
 void test_scope(Fixture *f);

@@ -1,5 +1,6 @@
 /* Signals that a local user sends us in the name of PID 1 and of the bus. */
 #include <glib.h>
+#include <glib/gstdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -67,7 +68,7 @@ static uint32_t start_job_of(const char *unit) {
         return (uint32_t)strtoul(output, NULL, 10);
 }
 
-void test_forged(Fixture *f) {
+static void forged(Fixture *f) {
         g_autofree char *name = fresh_name(f),
                         *told = g_build_filename(f->directory, "forged-stop", NULL);
         g_autofree char *script =
@@ -97,4 +98,16 @@ void test_forged(Fixture *f) {
               "forged: PID 1 did not leave the bus");
         seen_done(&seen);
         check(f, wait_load_state(f, name, "not-found"), "forged: forgotten after discard");
+        (void)g_unlink(told);
+}
+
+/* While PID 1 is asked over the bus, and while it is not. */
+void test_forged(Fixture *f) {
+        wait_idle(f);
+        new_manager_at(f, NO_SOCKET, BUS_SOCKET);
+        forged(f);
+        wait_idle(f);
+        new_manager(f);
+        (void)wait_referable(f);
+        forged(f);
 }

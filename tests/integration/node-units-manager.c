@@ -1,5 +1,5 @@
-/* Adopting, and the connection: lost, on the private socket, PID 1 reloaded or executed anew; many
- * units at once. */
+/* Adopting, and the connection: lost, silent, with one way to PID 1 alone, PID 1 reloaded or
+ * executed anew; many units at once. */
 #include <errno.h>
 #include <glib.h>
 #include <signal.h>
@@ -132,10 +132,10 @@ void test_same_name(Fixture *f) {
         seen_done(&first);
 }
 
-/* --- the bus --- */
+/* --- the connection --- */
 
-/* Shuts down our connections to the system bus, as if dbus-daemon had dropped us. */
-static unsigned cut_bus(void) {
+/* Shuts down our connections to PID 1 and to the bus, as if they had dropped us. */
+static unsigned cut_connections(void) {
         unsigned cut = 0;
 
         for (int fd = 3; fd < 256; fd++) {
@@ -144,7 +144,8 @@ static unsigned cut_bus(void) {
 
                 if (getpeername(fd, (struct sockaddr *)&peer, &size) == 0 &&
                     peer.sun_family == AF_UNIX &&
-                    g_str_has_suffix(peer.sun_path, "/system_bus_socket"))
+                    (g_str_has_suffix(peer.sun_path, "/system_bus_socket") ||
+                     g_str_equal(peer.sun_path, PRIVATE_SOCKET)))
                         cut += shutdown(fd, SHUT_RDWR) == 0;
         }
         return cut;
@@ -162,7 +163,7 @@ void test_bus_lost(Fixture *f) {
         (void)wait_for(f, &stopping, 's');
         seen_shell(f, &starting, names[2], once);
         (void)sd_event_run(f->event, 0); /* the start leaves; nobody will hear the answer */
-        check(f, cut_bus() > 0, "bus lost: cut");
+        check(f, cut_connections() > 0, "bus lost: cut");
         unit_stop(stopping.unit);
         check(f, wait_connected(f, false), "bus lost: noticed");
         seen_shell(f, &late, names[3], "exit 0");
@@ -213,7 +214,7 @@ void test_start_answers_lost(Fixture *f) {
                 seen_shell(f, &seen, name, script);
                 for (unsigned i = 0; i < rounds; i++)
                         (void)sd_event_run(f->event, i < 2 ? 0 : USEC_PER_MSEC);
-                (void)cut_bus();
+                (void)cut_connections();
                 (void)wait_for(f, &seen, 'e');
                 text = file_text(f, base);
                 bool ran = strcmp(text, "run\n") == 0;
@@ -287,51 +288,69 @@ void test_reload(Fixture *f) {
         }
 }
 
-/* A bus that takes the connection and says nothing is given up, and the other way is tried. */
-void test_silent_bus(Fixture *f) {
+/* Who takes the connection and says nothing is not waited for: a private socket for a moment, the
+ * bus not at all. */
+void test_silent(Fixture *f) {
         struct sockaddr_un address = {.sun_family = AF_UNIX};
         g_autofree char *path = g_build_filename(f->directory, "silent", NULL),
-                        *variable = g_strconcat("unix:path=", path, NULL);
+                        *name = fresh_name(f);
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         usec_t began;
+        Seen seen;
 
         (void)g_strlcpy(address.sun_path, path, sizeof address.sun_path);
         if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 ||
             listen(fd, 8) < 0)
-                check(f, false, "silent bus: %s", strerror(errno));
-        (void)setenv("DBUS_SYSTEM_BUS_ADDRESS", variable, 1);
+                check(f, false, "silent: %s", strerror(errno));
         began = clock_monotonic();
-        new_manager(f); /* waits until it is connected */
-        check(f, unit_manager_connected(f->manager) && unit_manager_ref_generation(f->manager) == 0,
-              "silent bus: the private socket after %.1f s",
+        new_manager_at(f, path, BUS_SOCKET); /* waits until it is connected */
+        check(f, unit_manager_connected(f->manager) && unit_manager_ref_generation(f->manager) != 0,
+              "silent private socket: the bus after %.1f s",
               (double)(clock_monotonic() - began) / 1e6);
-        (void)unsetenv("DBUS_SYSTEM_BUS_ADDRESS");
-        new_manager(f);
-        (void)close(fd);
-}
-
-void test_private_socket(Fixture *f) {
-        g_autofree char *name = fresh_name(f), *other = fresh_name(f);
-        Seen seen;
-
-        (void)setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/socket", 1);
-        new_manager(f);
-        seen_shell(f, &seen, name, "exit 8");
-        (void)wait_for(f, &seen, 'e');
-        check_told(f, &seen,
-                   is(&seen, UNIT_OUTCOME_EXIT_CODE, 8, false) && strcmp(seen.trace, "sxe") == 0,
-                   "private socket");
-        seen_done(&seen);
-        seen_shell(f, &seen, other, "sleep 1000");
+        new_manager_at(f, PRIVATE_SOCKET, path);
+        seen_shell(f, &seen, name, "sleep 1000");
         (void)wait_for(f, &seen, 's');
         unit_stop(seen.unit);
         (void)wait_for(f, &seen, 'e');
-        check_told(f, &seen, is(&seen, UNIT_OUTCOME_SIGNAL, SIGTERM, true), "private socket: stop");
+        check_told(f, &seen, is(&seen, UNIT_OUTCOME_SIGNAL, SIGTERM, true), "silent bus: stop");
+        check(f, unit_manager_ref_generation(f->manager) == 0, "silent bus: nothing came of it");
         seen_done(&seen);
-        check(f, wait_load_state(f, other, "not-found"), "private socket: forgotten after discard");
-        (void)unsetenv("DBUS_SYSTEM_BUS_ADDRESS");
         wait_idle(f);
         new_manager(f);
+        (void)wait_referable(f);
+        (void)close(fd);
+}
+
+/* Either is enough. */
+void test_one_way(Fixture *f) {
+        static const struct {
+                const char *what, *private_socket, *bus;
+        } ways[] = {{"private socket", PRIVATE_SOCKET, NO_SOCKET}, {"bus", NO_SOCKET, BUS_SOCKET}};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(ways); i++) {
+                g_autofree char *name = fresh_name(f), *other = fresh_name(f);
+                Seen seen;
+
+                new_manager_at(f, ways[i].private_socket, ways[i].bus);
+                seen_shell(f, &seen, name, "exit 8");
+                (void)wait_for(f, &seen, 'e');
+                check_told(f, &seen,
+                           is(&seen, UNIT_OUTCOME_EXIT_CODE, 8, false) &&
+                               strcmp(seen.trace, "sxe") == 0,
+                           ways[i].what);
+                seen_done(&seen);
+                seen_shell(f, &seen, other, "sleep 1000");
+                (void)wait_for(f, &seen, 's');
+                unit_stop(seen.unit);
+                (void)wait_for(f, &seen, 'e');
+                check_told(f, &seen, is(&seen, UNIT_OUTCOME_SIGNAL, SIGTERM, true), "and stop");
+                seen_done(&seen);
+                check(f, wait_load_state(f, other, "not-found"), "%s: forgotten after discard",
+                      ways[i].what);
+                wait_idle(f);
+        }
+        new_manager(f);
+        (void)wait_referable(f);
 }
 
 static void on_systemd_job(SystemdJob systemd_job, void *userdata) {

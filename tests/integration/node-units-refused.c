@@ -41,7 +41,9 @@ static int on_connection(sd_event_source *source, int fd, uint32_t revents, void
         sd_id128_t id;
         int r = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-        if (r < 0 || fake->bus || sd_bus_new(&fake->bus) < 0)
+        if (r >= 0 && fake->bus) /* once is enough */
+                return close(r);
+        if (r < 0 || sd_bus_new(&fake->bus) < 0)
                 return -EIO;
         if (sd_id128_randomize(&id) < 0 || sd_bus_set_fd(fake->bus, r, r) < 0 ||
             sd_bus_set_server(fake->bus, 1, id) < 0 ||
@@ -84,26 +86,29 @@ static bool fake_owner_changed(FakeBus *fake) {
 }
 
 void test_subscribe_refused(Fixture *f) {
-        g_autofree char *name = fresh_name(f), *address = NULL;
+        g_autofree char *name = fresh_name(f),
+                        *private_socket = g_build_filename(f->directory, "private", NULL);
         usec_t end = clock_monotonic() + PATIENCE;
         FakeBus fake;
         Seen seen;
 
         check(f, fake_open(&fake, f), "subscribe refused: a bus of our own");
-        address = g_strconcat("unix:path=", fake.path, NULL);
-        (void)setenv("DBUS_SYSTEM_BUS_ADDRESS", address, 1);
         wait_idle(f);
-        new_manager(f);
-        (void)unsetenv("DBUS_SYSTEM_BUS_ADDRESS");
+        new_manager_at(f, private_socket, fake.path);
         seen_adopt(f, &seen, name, NONCE_A);
         while (fake.reads == 0 && clock_monotonic() < end)
                 (void)sd_event_run(f->event, 50 * USEC_PER_MSEC);
         check(f, fake.reads == 1, "subscribe refused: a read is under way");
         fake.refuses = true;
         check(f, fake_owner_changed(&fake), "subscribe refused: PID 1 is back");
+        check(f, wait_connected(f, false), "subscribe refused: the bus is given up");
+        (void)symlink(PRIVATE_SOCKET, private_socket);
         (void)wait_for(f, &seen, 'a');
         check(f, strcmp(seen.trace, "a") == 0,
               "subscribe refused: the unit is read again elsewhere");
         seen_done(&seen);
         fake_close(&fake);
+        (void)g_unlink(private_socket);
+        new_manager(f);
+        (void)wait_referable(f);
 }

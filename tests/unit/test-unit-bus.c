@@ -1,5 +1,5 @@
-/* Units against a PID 1 of the test's own, on a bus of its own: answers that the real one gives
- * rarely, or at no time that a test could choose. */
+/* Units against a PID 1 of the test's own, on a private socket and a bus of its own: answers that
+ * the real one gives rarely, or at no time that a test could choose. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <glib.h>
@@ -26,6 +26,7 @@ typedef struct Answers {
         bool slow_state;          /* SystemState is not told */
         const char *system_state; /* SystemState */
         const char *active, *result, *nonce;
+        bool slow_stop; /* StopUnit is not answered */
         uint32_t main_pid;
         int32_t code, status;
         bool with_job, begun;
@@ -33,14 +34,29 @@ typedef struct Answers {
 
 static char *directory;
 static sd_event *loop;
-static int listening = -1;
-static sd_bus *server; /* the bus and PID 1 in one */
 static Answers answers;
 static unsigned starts, stops, reads;
-static sd_bus_message *asked; /* SystemState, while it is not told */
+static unsigned referring_starts, references; /* RefUnit, less UnrefUnit */
+static sd_bus_message *asked;                 /* SystemState, while it is not told */
 static UnitManager *manager;
 static Unit *unit;
 static char told[8];
+
+/* ---- the ways to PID 1 ---- */
+
+/* Where PID 1 can be asked; on the bus, the bus and PID 1 in one. */
+typedef struct Way {
+        const char *name; /* of the socket in the directory */
+        int listening;
+        sd_event_source *source;
+        sd_bus *server;
+        bool silent;    /* takes connections, and says nothing */
+        unsigned calls; /* of Manager's methods but Subscribe, and reads */
+} Way;
+
+static Way private_socket = {.name = "private", .listening = -1},
+           system_bus = {.name = "bus", .listening = -1};
+static Way *used = &private_socket; /* by what the test says in PID 1's name */
 
 /* ---- PID 1 ---- */
 
@@ -92,7 +108,7 @@ static void reply_properties(sd_bus_message *call) {
         cr_assert_geq(append_property(reply, "ExecMainStatus", "i", answers.status), 0);
         cr_assert_geq(append_invocation(reply), 0);
         cr_assert_geq(sd_bus_message_close_container(reply), 0);
-        cr_assert_geq(sd_bus_send(server, reply, NULL), 0);
+        cr_assert_geq(sd_bus_send(sd_bus_message_get_bus(call), reply, NULL), 0);
 }
 
 static void reply_or_refuse(sd_bus_message *call, const char *error, const char *types,
@@ -120,19 +136,28 @@ static void reply_get(sd_bus_message *call) {
                 (void)sd_bus_reply_method_return(call, "v", "s", answers.system_state);
 }
 
-static int on_call(sd_bus_message *call, void *userdata, sd_bus_error *error) {
-        (void)userdata;
-        (void)error;
-        if (sd_bus_message_is_method_call(call, NULL, "Hello"))
-                reply_or_refuse(call, NULL, "s", ":1.1");
-        else if (sd_bus_message_is_method_call(call, NULL, "GetNameOwner"))
-                reply_or_refuse(call, NULL, "s", PID1);
-        else if (sd_bus_message_is_method_call(call, NULL, "StartTransientUnit")) {
-                starts++;
-                reply_or_refuse(call, answers.start, "o", START_JOB);
-        } else if (sd_bus_message_is_method_call(call, NULL, "StopUnit")) {
+static void reply_start(sd_bus_message *call) {
+        const char *property = NULL;
+
+        starts++;
+        cr_assert_geq(sd_bus_message_skip(call, "ss"), 0);
+        cr_assert_gt(sd_bus_message_enter_container(call, 'a', "(sv)"), 0);
+        while (sd_bus_message_enter_container(call, 'r', "sv") > 0) {
+                cr_assert_gt(sd_bus_message_read(call, "s", &property), 0);
+                referring_starts += g_str_equal(property, "AddRef");
+                cr_assert_geq(sd_bus_message_skip(call, "v"), 0);
+                cr_assert_geq(sd_bus_message_exit_container(call), 0);
+        }
+        reply_or_refuse(call, answers.start, "o", START_JOB);
+}
+
+static void reply_unit_method(sd_bus_message *call) {
+        if (sd_bus_message_is_method_call(call, NULL, "StartTransientUnit"))
+                reply_start(call);
+        else if (sd_bus_message_is_method_call(call, NULL, "StopUnit")) {
                 stops++;
-                reply_or_refuse(call, answers.stop, "o", "/org/freedesktop/systemd1/job/8");
+                if (!answers.slow_stop)
+                        reply_or_refuse(call, answers.stop, "o", "/org/freedesktop/systemd1/job/8");
         } else if (sd_bus_message_is_method_call(call, NULL, "GetAll")) {
                 reads++;
                 if (answers.get_all)
@@ -143,18 +168,40 @@ static int on_call(sd_bus_message *call, void *userdata, sd_bus_error *error) {
                 reply_get(call);
         else if (sd_bus_message_is_method_call(call, NULL, NULL))
                 reply_or_refuse(call, NULL, NULL, NULL);
+}
+
+static int on_call(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        Way *way = userdata;
+
+        (void)error;
+        if (sd_bus_message_is_method_call(call, NULL, "Hello"))
+                reply_or_refuse(call, NULL, "s", ":1.1");
+        else if (sd_bus_message_is_method_call(call, NULL, "GetNameOwner"))
+                reply_or_refuse(call, NULL, "s", PID1);
+        else if (sd_bus_message_is_method_call(call, NULL, "AddMatch") ||
+                 sd_bus_message_is_method_call(call, NULL, "Subscribe"))
+                reply_or_refuse(call, NULL, NULL, NULL);
+        else if (sd_bus_message_is_method_call(call, NULL, "RefUnit"))
+                references++;
+        else if (sd_bus_message_is_method_call(call, NULL, "UnrefUnit"))
+                references--;
+        else if (sd_bus_message_is_method_call(call, NULL, NULL)) {
+                way->calls++;
+                reply_unit_method(call);
+        }
         return 1;
 }
 
 static void job_removed_of(const char *name, const char *word) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *signal = NULL;
 
-        cr_assert_geq(sd_bus_message_new_signal(server, &signal, "/org/freedesktop/systemd1",
+        cr_assert_geq(sd_bus_message_new_signal(used->server, &signal, "/org/freedesktop/systemd1",
                                                 "org.freedesktop.systemd1.Manager", "JobRemoved"),
                       0);
         cr_assert_geq(sd_bus_message_append(signal, "uoss", 7, START_JOB, name, word), 0);
-        cr_assert_geq(sd_bus_message_set_sender(signal, PID1), 0);
-        cr_assert_geq(sd_bus_send(server, signal, NULL), 0);
+        if (used == &system_bus)
+                cr_assert_geq(sd_bus_message_set_sender(signal, PID1), 0);
+        cr_assert_geq(sd_bus_send(used->server, signal, NULL), 0);
 }
 
 static void job_removed(const char *word) {
@@ -165,19 +212,53 @@ static int on_connection(sd_event_source *source, int fd, uint32_t revents, void
         int connection = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         sd_id128_t id =
             SD_ID128_MAKE(01, 02, 03, 04, 05, 06, 07, 08, 09, 0a, 0b, 0c, 0d, 0e, 0f, 10);
+        Way *way = userdata;
 
         (void)source;
         (void)revents;
-        (void)userdata;
         cr_assert_geq(connection, 0);
-        cr_assert_null(server, "one connection is enough");
-        cr_assert_geq(sd_bus_new(&server), 0);
-        cr_assert_geq(sd_bus_set_fd(server, connection, connection), 0);
-        cr_assert_geq(sd_bus_set_server(server, true, id), 0);
-        cr_assert_geq(sd_bus_set_anonymous(server, true), 0);
-        cr_assert_geq(sd_bus_add_filter(server, NULL, on_call, NULL), 0);
-        cr_assert_geq(sd_bus_start(server), 0);
-        return sd_bus_attach_event(server, loop, 0);
+        cr_assert_null(way->server, "one connection is enough");
+        cr_assert_geq(sd_bus_new(&way->server), 0);
+        cr_assert_geq(sd_bus_set_fd(way->server, connection, connection), 0);
+        cr_assert_geq(sd_bus_set_server(way->server, true, id), 0);
+        cr_assert_geq(sd_bus_set_anonymous(way->server, true), 0);
+        cr_assert_geq(sd_bus_add_filter(way->server, NULL, on_call, way), 0);
+        cr_assert_geq(sd_bus_start(way->server), 0);
+        return way->silent ? 0 : sd_bus_attach_event(way->server, loop, 0);
+}
+
+static char *way_path(const Way *way) {
+        return g_build_filename(directory, way->name, NULL);
+}
+
+static void way_open(Way *way) {
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        g_autofree char *path = way_path(way);
+
+        (void)g_strlcpy(address.sun_path, path, sizeof address.sun_path);
+        way->listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        cr_assert_eq(bind(way->listening, (struct sockaddr *)&address, sizeof address), 0);
+        cr_assert_eq(listen(way->listening, 1), 0);
+        cr_assert_geq(
+            sd_event_add_io(loop, &way->source, way->listening, EPOLLIN, on_connection, way), 0);
+}
+
+/* The connection alone, which may come back. */
+static void way_cut(Way *way) {
+        if (way->server)
+                (void)sd_bus_detach_event(way->server);
+        way->server = sd_bus_close_unref(way->server);
+}
+
+static void way_close(Way *way) {
+        g_autofree char *path = way_path(way);
+
+        way_cut(way);
+        way->source = sd_event_source_disable_unref(way->source);
+        if (way->listening >= 0)
+                (void)close(way->listening);
+        way->listening = -1;
+        (void)g_unlink(path);
 }
 
 /* ---- the unit ---- */
@@ -224,37 +305,46 @@ static bool is_stopped(void) {
         return stops > 0;
 }
 
-static void setup(void) {
-        struct sockaddr_un address = {.sun_family = AF_UNIX};
-        g_autofree char *variable = NULL;
+static void new_manager(void) {
+        g_autofree char *private_path = way_path(&private_socket),
+                        *bus_path = way_path(&system_bus),
+                        *private_address = g_strconcat("unix:path=", private_path, NULL),
+                        *bus_address = g_strconcat("unix:path=", bus_path, NULL);
 
+        cr_assert_eq(unit_manager_new_at(loop, private_address, bus_address, &manager), 0);
+        await(is_connected, "a connection");
+}
+
+static bool is_referable(void) {
+        return unit_manager_ref_generation(manager) != 0;
+}
+
+static void setup_ways(void) {
         directory = g_dir_make_tmp("unit-bus-XXXXXX", NULL);
-        (void)g_snprintf(address.sun_path, sizeof address.sun_path, "%s/bus", directory);
-        variable = g_strconcat("unix:path=", address.sun_path, NULL);
-        g_setenv("DBUS_SYSTEM_BUS_ADDRESS", variable, TRUE);
         cr_assert_geq(sd_event_new(&loop), 0);
-        listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        cr_assert_eq(bind(listening, (struct sockaddr *)&address, sizeof address), 0);
-        cr_assert_eq(listen(listening, 1), 0);
-        cr_assert_geq(sd_event_add_io(loop, NULL, listening, EPOLLIN, on_connection, NULL), 0);
+        way_open(&private_socket);
+        way_open(&system_bus);
         answers = (Answers){.active = "activating",
                             .result = "success",
                             .nonce = NONCE,
                             .main_pid = 5,
                             .with_job = true,
                             .system_state = "running"};
-        cr_assert_eq(unit_manager_new(loop, &manager), 0);
-        await(is_connected, "a connection");
+}
+
+static void setup(void) {
+        setup_ways();
+        new_manager();
+        await(is_referable, "a connection to the bus");
 }
 
 static void teardown(void) {
         unit = unit_free(unit);
         manager = unit_manager_free(manager);
         asked = sd_bus_message_unref(asked);
-        server = sd_bus_close_unref(server);
+        way_close(&private_socket);
+        way_close(&system_bus);
         loop = sd_event_unref(loop);
-        (void)close(listening);
-        (void)g_unlink(getenv("DBUS_SYSTEM_BUS_ADDRESS") + strlen("unix:path="));
         (void)g_rmdir(directory);
         g_free(directory);
 }
@@ -271,6 +361,14 @@ static void start_unit(void) {
 
         cr_assert_eq(unit_start(manager, &spec, on_unit, NULL, &unit), 0);
         await(is_started, "it is asked for");
+}
+
+static bool is_referred_to(void) {
+        return references == 1;
+}
+
+static bool is_not_referred_to(void) {
+        return references == 0;
 }
 
 /* The main process has ended, as PID 1 shows it. */
@@ -474,6 +572,121 @@ Test(unit_bus, a_scope_that_nobody_knows_the_place_of) {
 
 Test(unit_bus, a_scope_whose_connection_is_lost_before_it_is_there) {
         start_scope();
-        server = sd_bus_close_unref(server);
+        way_cut(&private_socket);
         expect_scope_fails("the connection to the service manager was lost");
+}
+
+/* ---- the ways ---- */
+
+TestSuite(unit_ways, .init = setup_ways, .fini = teardown);
+
+static bool has_moved(void) {
+        return private_socket.calls > 0;
+}
+
+static void end_unit(void) {
+        main_process_ends("success", CLD_EXITED, 0);
+        job_removed("done");
+        expect_end("sxe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE, "");
+}
+
+static void end_unit_by_owner(void) {
+        main_process_ends("signal", CLD_KILLED, SIGTERM);
+        job_removed("canceled");
+        expect_end("sxe", UNIT_OUTCOME_SIGNAL, UNIT_STOP_OWNER, "signal");
+}
+
+Test(unit_ways, the_private_socket_is_asked_and_references_are_on_the_bus) {
+        new_manager();
+        await(is_referable, "a connection to the bus");
+        start_unit();
+        await(is_referred_to, "a reference");
+        cr_expect_eq(referring_starts, 0);
+        end_unit();
+        cr_expect_eq(system_bus.calls, 0);
+        unit = unit_free(unit);
+        await(is_not_referred_to, "no reference");
+}
+
+/* Whoever keeps dbus-daemon busy keeps nothing else from going on. */
+Test(unit_ways, a_bus_that_says_nothing_delays_nothing) {
+        system_bus.silent = true;
+        new_manager();
+        start_unit();
+        answers.slow_stop = true;
+        unit_stop(unit);
+        await(is_stopped, "a stop");
+        end_unit_by_owner();
+        cr_expect_not(is_referable());
+}
+
+Test(unit_ways, what_is_said_on_the_bus_meanwhile_does_not_count) {
+        unsigned before;
+
+        new_manager();
+        await(is_referable, "a connection to the bus");
+        start_unit();
+        run_for(50 * USEC_PER_MSEC);
+        before = reads;
+        used = &system_bus;
+        job_removed("done");
+        run_for(200 * USEC_PER_MSEC);
+        cr_expect_eq(reads, before);
+        used = &private_socket;
+        end_unit();
+}
+
+Test(unit_ways, a_bus_that_was_gone_is_told_the_references_again) {
+        new_manager();
+        await(is_referable, "a connection to the bus");
+        start_unit();
+        await(is_referred_to, "a reference");
+        references = 0;
+        way_cut(&system_bus);
+        await(is_referred_to, "a reference again");
+        end_unit();
+}
+
+/* PID 1 executes itself anew. */
+Test(unit_ways, a_private_socket_that_comes_back_is_waited_for) {
+        new_manager();
+        await(is_referable, "a connection to the bus");
+        start_unit();
+        answers.slow_stop = true;
+        unit_stop(unit);
+        await(is_stopped, "a stop");
+        way_close(&private_socket);
+        run_for(500 * USEC_PER_MSEC);
+        cr_expect_not(is_connected());
+        way_open(&private_socket);
+        stops = 0;
+        await(is_stopped, "the stop again");
+        cr_expect_eq(system_bus.calls, 0);
+        end_unit_by_owner();
+}
+
+Test(unit_ways, the_bus_is_asked_while_there_is_no_private_socket) {
+        way_close(&private_socket);
+        used = &system_bus;
+        new_manager();
+        start_unit();
+        cr_expect_eq(referring_starts, 1);
+        end_unit();
+        cr_expect_eq(references, 0); /* taken by the start */
+        cr_expect_eq(private_socket.calls, 0);
+}
+
+/* With what the bus has not answered. */
+Test(unit_ways, the_bus_is_left_when_there_is_a_private_socket) {
+        way_close(&private_socket);
+        new_manager();
+        start_unit();
+        answers.slow_stop = true;
+        unit_stop(unit);
+        await(is_stopped, "a stop");
+        way_open(&private_socket);
+        stops = 0;
+        await(is_stopped, "the stop again");
+        cr_expect(has_moved());
+        end_unit_by_owner();
 }
