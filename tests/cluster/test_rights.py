@@ -2,11 +2,12 @@
 
 import json
 import re
+import subprocess
 import time
 
 import history
 from cluster_test import ClusterTest, assert_no_crash, new_fleet
-from fleet import TOOLS, job, job_file
+from fleet import DEADLINE, TAKEOVER, TOOLS, job, job_file
 from testbed import wait_until
 
 SECRET = "jobkeeper:hush-2c81"
@@ -93,6 +94,33 @@ class WithoutAuth(RightsTest):
         node.run(*inside, "touch", "/run/jobkeeper/x", "/var/lib/jobkeeper/x")
         node.run("rm", "/run/jobkeeper/x", "/var/lib/jobkeeper/x")
         self.assertEqual(node.property("jobkeeperd", "LimitCORE"), "0")
+
+
+class BusyBus(RightsTest):
+    """What any local user does to dbus-daemon."""
+
+    alone = True
+
+    def flood(self, node, seconds):
+        flood = node.popen(*NOBODY, f"{TOOLS}/flood-bus", "--seconds", str(seconds), "signals", stdout=subprocess.PIPE)
+        self.addCleanup(flood.communicate, timeout=seconds + 60)
+        self.addCleanup(flood.terminate)
+        self.assertEqual(flood.stdout.readline(), "ready\n")
+        question = ("timeout", str(DEADLINE), "busctl", "call", "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetId")
+        wait_until(lambda: node.run(*question, check=False).returncode == 124, 20, "dbus-daemon answers nobody in time")
+
+    def test_it_does_not_keep_a_run_from_being_stopped_before_its_lock_moves(self):
+        fleet = self.begin(nodes=2, files={"held.yaml": job_file(job("held", every="2s", seconds=60, start_deadline="10s"))})
+        run = fleet.wait_running("held")
+        self.flood(fleet.nodes[run.node], TAKEOVER + 10)
+        cut = time.monotonic()
+        fleet.nodes[run.node].cut()
+        following = fleet.wait_run(lambda other: other.run != run.run, TAKEOVER, "a run elsewhere")
+        run = next(other for other in fleet.runs() if other.run == run.run)
+        self.assertNotEqual(following.node, run.node)
+        self.assertLess(run.end, cut + DEADLINE + 0.1, "the run was dead at the deadline")
+        self.assertLess(run.end, following.start, "the run was dead before the next began")
+        self.assert_exclusive()
 
 
 class WithAuth(RightsTest):
