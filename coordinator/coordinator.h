@@ -45,7 +45,7 @@ typedef struct CoordinatorOptions {
 } CoordinatorOptions;
 
 /* Reads the configuration and the jobs, connects to everything. Return: 0, -EBADMSG when the
- * configuration is wrong (logged), or negative errno. */
+ * configuration is wrong and -ENOKEY when the secret is (logged), or negative errno. */
 int coordinator_new(sd_event *event, const CoordinatorOptions *options,
                     Coordinator **ret_coordinator);
 Coordinator *coordinator_free(Coordinator *coordinator);

@@ -6,12 +6,14 @@
 #include "ranks.h"
 #include "registration.h"
 #include "requests.h"
+#include "status-line.h"
 #include "surface.h"
 #include "tree.h"
 
 struct Face {
         View view;
         Surface *surface;
+        StatusLine *line;
 };
 
 static const char *face_fault(const void *userdata) {
@@ -85,8 +87,8 @@ int face_new(Coordinator *coordinator, Face **ret_face) {
             .calls = &face_calls,
             .userdata = coordinator,
         };
-        r = surface_new(&face->view, &face->surface);
-        if (r < 0)
+        if ((r = surface_new(&face->view, &face->surface)) < 0 ||
+            (r = status_line_new(&face->view, &face->line)) < 0)
                 return r;
         *ret_face = g_steal_pointer(&face);
         return 0;
@@ -95,6 +97,7 @@ int face_new(Coordinator *coordinator, Face **ret_face) {
 Face *face_free(Face *face) {
         if (!face)
                 return NULL;
+        status_line_free(face->line);
         surface_free(face->surface);
         g_free(face);
         return NULL;

@@ -58,6 +58,8 @@ static void failed_start_clear(FailedStart *start) {
 static const char *failed_start_why(const FailedStart *start) {
         if (start->fault == -EBADMSG)
                 return "the configuration has errors";
+        if (start->fault == -ENOKEY)
+                return "the secret for ZooKeeper is missing or badly formed";
         return start->fault == -EBUSY ? "another jobkeeperd does not end"
                                       : g_strerror(-start->fault);
 }
@@ -231,7 +233,8 @@ static bool failed_start_inherits(FailedStart *start) {
         /* Another process sees to what runs, unless it hangs: then the file is not renewed. */
         if (start->fault == -EBUSY)
                 return found && start->stop_at < clock_boottime();
-        return start->fault == -EBADMSG || start->stop_at < clock_boottime() + NEXT_ATTEMPT;
+        return start->fault == -EBADMSG || start->fault == -ENOKEY ||
+               start->stop_at < clock_boottime() + NEXT_ATTEMPT;
 }
 
 static int failed_start_begin(FailedStart *start) {

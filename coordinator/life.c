@@ -1,8 +1,6 @@
 /* See life.h. */
 #include "life.h"
 
-#include <systemd/sd-daemon.h>
-
 #include "clock-watch.h"
 #include "command-locks.h"
 #include "ending.h"
@@ -52,15 +50,12 @@ static void life_sweep_queues(Coordinator *coordinator) {
 
 static void life_begin(Coordinator *coordinator) {
         const LogAbout about = {.message_id = MESSAGE_SESSION_CONNECTED};
-        g_autofree char *summary = NULL;
         Zk *zk = session_zk(coordinator->session);
 
         log_info(&about,
                  "connected to ZooKeeper at %s as node \"%s\", session 0x%" G_GINT64_MODIFIER "x",
                  zk ? zk_server(zk) : "?", coordinator->config->node_name,
                  session_id(coordinator->session));
-        summary = jobset_summary(coordinator->jobset);
-        (void)sd_notifyf(0, "STATUS=Connected to ZooKeeper, %s", summary);
         left_queues_begin(coordinator->left.queues, coordinator->node->attached);
         remains_begin(coordinator->left.remains);
         leftovers_end(coordinator->left.leftovers, LEFTOVERS_UNCLAIMED, false,
@@ -137,7 +132,6 @@ static void life_forget(Coordinator *coordinator) {
         log_warning(
             &about,
             "the ZooKeeper session is lost, and all locks with it; connecting with a new session");
-        (void)sd_notify(0, "STATUS=Not connected to ZooKeeper");
         coordinator->node->attached = false;
         registration_set_skewed(coordinator->registration, false);
         registration_set_busy(coordinator->registration, MEMBER_FREE);
@@ -188,9 +182,7 @@ static void life_phase(Coordinator *coordinator, SessionPhaseEvent event) {
         coordinator->node->session_phase = step.phase;
         switch (step.action) {
         case SESSION_PHASE_NOTHING:
-                return;
         case SESSION_PHASE_WAIT:
-                (void)sd_notify(0, "STATUS=Stopping runs left by the previous daemon process");
                 return;
         case SESSION_PHASE_PREPARE:
                 tree_start(coordinator->tree);
@@ -237,8 +229,6 @@ static void life_faulty(Coordinator *coordinator) {
 
         log_warning(&about, "%s; no jobs are run until this is resolved, retrying",
                     session_fault(coordinator->session));
-        (void)sd_notifyf(0, "STATUS=Not connected to ZooKeeper: %s",
-                         session_fault(coordinator->session));
 }
 
 void life_on_session(Session *session, SessionEvent event, void *userdata) {

@@ -160,7 +160,6 @@ static int run(const CoordinatorOptions *options, int fault) {
         r = add_signals(event, coordinator);
         if (r < 0)
                 return r;
-        (void)sd_notify(0, "STATUS=Connecting to ZooKeeper"); /* READY is the surface's to say */
         return sd_event_loop(event);
 }
 
@@ -181,7 +180,7 @@ int main(int argc, char **argv) {
         if (r >= 0)
                 return r;
         r = run(&options, 0);
-        if (r == -EBADMSG)
+        if (r == -EBADMSG || r == -ENOKEY)
                 return EX_CONFIG; /* the service manager does not try again */
         if (r < 0)
                 log_error(NULL, "failed: %s", strerror(-r));

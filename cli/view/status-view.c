@@ -91,8 +91,8 @@ char *status_head(const json_t *status, double now) {
                      now);
         head_warnings(text, json_object_get(status, "warnings"));
         if (json_is_false(json_object_get(status, "complete")))
-                g_string_append(text, "jobs     as far as this node knows: ZooKeeper was not "
-                                      "asked, or did not answer\n");
+                g_string_append(text, "jobs     as far as this node knows by itself, without what "
+                                      "stands in ZooKeeper\n");
         return g_string_free(g_steal_pointer(&text), FALSE);
 }
 

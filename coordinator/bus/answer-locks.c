@@ -5,6 +5,7 @@
 
 #include "bus-interface.h"
 #include "lock-look.h"
+#include "status-report.h"
 
 #define LOOKS_MAX 2
 
@@ -114,10 +115,10 @@ int lock_looks_ask(LockLooks *looks, sd_bus_message *message, sd_bus_error *erro
         fault = *resource ? lock_look_fault(resource) : NULL;
         if (fault)
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, fault);
-        if (session_state(session) != SESSION_CONNECTED)
-                return sd_bus_error_setf(error, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session%s%s",
-                                         *session_fault(session) ? ": " : "",
-                                         session_fault(session));
+        if (session_state(session) != SESSION_CONNECTED) {
+                fault = status_unusable(looks->owner->view);
+                return sd_bus_error_set(error, BUS_ERROR_NOT_CONNECTED, fault);
+        }
         look = g_new0(Look, 1);
         look->looks = looks;
         look->answer = answer_new(looks->owner, message, NULL);

@@ -22,10 +22,15 @@ static int answer_no_such_job(sd_bus_error *error, const char *job) {
 }
 
 static int answer_not_connected(const View *view, sd_bus_error *error) {
-        const char *fault = session_fault(view->node->session);
+        g_autofree char *sentence = status_unusable(view);
 
-        return sd_bus_error_setf(error, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session%s%s",
-                                 *fault ? ": " : "", fault);
+        return sd_bus_error_set(error, BUS_ERROR_NOT_CONNECTED, sentence);
+}
+
+static void answer_unusable(Answer *answer) {
+        g_autofree char *sentence = status_unusable(answer_view(answer));
+
+        answer_error(answer, BUS_ERROR_NOT_CONNECTED, "%s", sentence);
 }
 
 /* ---- history ---- */
@@ -41,6 +46,10 @@ static void history_on_done(Answer *answer) {
                 answer_error(answer, BUS_ERROR_NO_SUCH_JOB,
                              "there is no job \"%s\" on this node, and no history of one",
                              answer->job);
+                return;
+        }
+        if (answer->broken && *status_fault(answer_view(answer))) {
+                answer_unusable(answer);
                 return;
         }
         if (answer->broken) {

@@ -17,11 +17,21 @@ static const char *session_word(const Session *session) {
         return "connecting";
 }
 
-/* The one thing, if any, that keeps this node from claiming. */
-static const char *session_fault_word(const View *view) {
+const char *status_fault(const View *view) {
         const char *fault = session_fault(view->node->session);
 
         return *fault ? fault : view->calls->fault(view->userdata);
+}
+
+char *status_unusable(const View *view) {
+        const Session *session = view->node->session;
+        const char *fault = status_fault(view);
+
+        if (session_state(session) != SESSION_CONNECTED)
+                return g_strdup_printf("no ZooKeeper session%s%s",
+                                       *session_fault(session) ? ": " : "", session_fault(session));
+        return *fault ? g_strdup_printf("this node cannot work with ZooKeeper: %s", fault)
+                      : g_strdup("this node has only just connected to ZooKeeper: try again");
 }
 
 char *status_silence(const Node *node) {
@@ -40,7 +50,7 @@ static json_t *session_to_json(const View *view, bool privileged) {
         Zk *zk = session_zk(session);
         usec_t now = clock_boottime(), until = session_held_until(session);
         g_autofree char *silence = status_silence(view->node);
-        const char *fault = session_fault_word(view);
+        const char *fault = status_fault(view);
 
         json_object_set_new(object, "state", json_string(session_word(session)));
         if (privileged) {

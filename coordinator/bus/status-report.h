@@ -7,6 +7,12 @@
 #include "run-record.h"
 #include "view.h"
 
+/* Return: the one thing, if any, that keeps this node from claiming; a sentence, borrowed, or "".
+ */
+const char *status_fault(const View *view);
+/* Why a question that only ZooKeeper can answer is not answered. Return: newly allocated (g_free).
+ */
+char *status_unusable(const View *view);
 /* Return: NULL, or newly allocated (g_free), that ZooKeeper has been silent for longer than it ever
  * is in health. */
 char *status_silence(const Node *node);

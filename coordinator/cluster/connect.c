@@ -19,7 +19,7 @@ static void connect_log(int priority, const char *message, void *userdata) {
                 log_debug(NULL, "zookeeper: %s", message);
 }
 
-/* Return: 0 with the secret for `auth: digest`, NULL where none is asked for; -EBADMSG when it
+/* Return: 0 with the secret for `auth: digest`, NULL where none is asked for; -ENOKEY when it
  * cannot be had, which is logged. */
 static int connect_take_secret(const DaemonConfig *config, char **ret_secret) {
         g_autofree char *credential = NULL, *fault = NULL;
@@ -30,7 +30,7 @@ static int connect_take_secret(const DaemonConfig *config, char **ret_secret) {
         if (secret_read(credential ? credential : SECRET_STORED_PATH, ret_secret, &fault) >= 0)
                 return 0;
         log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s", fault);
-        return -EBADMSG;
+        return -ENOKEY;
 }
 
 /* Return: 0, or -EBADMSG where no session could be held by these figures. */

@@ -5,7 +5,7 @@
 #include "node.h"
 
 /* The node is given the session. `config_path` is for the log. Return: 0 with a session that
- * connects from the loop; -EBADMSG when the configuration or the secret is wrong, which is logged:
- * trying again will not mend that; or another negative errno. */
+ * connects from the loop; -EBADMSG when the configuration is wrong, -ENOKEY when the secret is,
+ * which is logged: trying again will not mend that; or another negative errno. */
 int connect_session(Node *node, const char *config_path, SessionEventFunc func, void *userdata,
                     Session **ret_session);

@@ -165,15 +165,25 @@ static void tree_on_rights(const ZkReply *reply, void *userdata) {
         tree_answered(tree);
 }
 
+/* What may be wrong where we are refused. */
+static char *tree_refusal(const DaemonConfig *config) {
+        return g_strdup_printf(
+            "%s: no permission to create nodes there; %s", config->root,
+            config->auth == DAEMON_AUTH_NONE
+                ? "if it was made by machines with a secret, this one needs \"auth: digest\" and "
+                  "the "
+                  "same secret"
+                : "the secret of this machine may not be the one that it was made with: "
+                  "/etc/credstore/jobkeeper.zookeeper-auth");
+}
+
 static void tree_on_created(const ZkReply *reply, void *userdata) {
         TreeCall *item = userdata;
         Tree *tree = item->tree;
 
         item->call = NULL;
         if (reply->code == ZK_NO_AUTH)
-                tree_set_fault(tree, MESSAGE_FOREIGN_DATA,
-                               g_strdup_printf("%s: no permission to create nodes there",
-                                               tree->node->config->root));
+                tree_set_fault(tree, MESSAGE_FOREIGN_DATA, tree_refusal(tree->node->config));
         if (reply->code != ZK_OK && reply->code != ZK_NODE_EXISTS)
                 tree->failed = true;
         tree_answered(tree);

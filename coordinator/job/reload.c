@@ -90,7 +90,7 @@ static void reload_is_done(Reload *reload) {
         /* Also what left the files earlier, beside a broken one that could have had it. */
         inventory_withdraw_removed(reload->inventory);
         reload->done(reload->userdata);
-        (void)sd_notifyf(0, "READY=1\nSTATUS=%s", summary);
+        (void)sd_notify(0, "READY=1");
 }
 
 /* One of the jobs that there were before: until its turn it is what it was. */
@@ -130,7 +130,7 @@ static void reload_on_files(int r, GPtrArray *files, Diagnostics *diagnostics, v
                 log_error(&about,
                           "the job files could not be read (%s): the definitions in force stay",
                           g_strerror(-r));
-                (void)sd_notify(0, "READY=1\nSTATUS=The job files cannot be read");
+                (void)sd_notify(0, "READY=1");
                 return;
         }
         reload_take_all(reload);

@@ -30,6 +30,7 @@ struct JobSet {
         GHashTable *by_name; /* job name -> Entry; owns nothing */
         char **errors, **warnings;
         unsigned error_count;
+        int fault;           /* negative errno: the directories could not be read the last time */
         GPtrArray *refused;  /* the names of the files that have errors */
         GPtrArray *unloaded; /* of those, the ones that always had; NULL-terminated */
         GHashTable *known;   /* a set: names of the files there are that were good once */
@@ -245,6 +246,7 @@ void jobset_take(JobSet *set, int r, GPtrArray *files, Diagnostics *diagnostics,
         _cleanup_(jobset_freep) JobSet *merged = NULL;
         JobSet swap;
 
+        set->fault = r;
         if (r < 0) {
                 jobset_set_found(set, diagnostics);
                 return;
@@ -299,6 +301,11 @@ char *jobset_summary(const JobSet *set) {
         guint named = MIN(refused, REFUSED_NAMED_MAX);
 
         g_string_append_printf(text, "%u %s", jobs, jobs == 1 ? "job" : "jobs");
+        if (set->fault < 0) {
+                g_string_append_printf(text, "; the job files cannot be read (%s)",
+                                       g_strerror(-set->fault));
+                return g_string_free(text, FALSE);
+        }
         if (refused > 0)
                 g_string_append_printf(text, ", %u %s refused", refused,
                                        refused == 1 ? "file" : "files");

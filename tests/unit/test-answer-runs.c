@@ -5,6 +5,7 @@
 #include "bus-fixture.h"
 #include "paths.h"
 #include "run-record.h"
+#include "tree.h"
 
 #define ROOT "/jobkeeper"
 #define RUNS ROOT "/jobs/a/runs"
@@ -216,6 +217,28 @@ Test(answer_runs, why_there_is_no_session_is_said) {
         ask("History", "su", "a", 0U);
         expect_said(BUS_ERROR_NOT_CONNECTED ": no ZooKeeper session: ");
         cr_expect(g_str_has_suffix(said, session_fault(coordinator->session)), "%s", said);
+}
+
+static ServerWay refuse_creates(const ZkCall *call) {
+        return call->request == REQUEST_CREATE ? SERVER_REFUSE : SERVER_ANSWER;
+}
+
+static bool is_refused(void) {
+        return *tree_fault(coordinator->tree);
+}
+
+/* There is a session, and it is of no use. */
+Test(answer_runs, that_zookeeper_refuses_this_node_is_said) {
+        begin();
+        server.way = refuse_creates;
+        server.refusal = ZK_NO_AUTH;
+        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
+        await(is_refused, "a fault");
+        ask_root("Run", "a");
+        expect_said(BUS_ERROR_NOT_CONNECTED
+                    ": this node cannot work with ZooKeeper: /jobkeeper: no "
+                    "permission to create nodes there; if it was made by");
 }
 
 /* ---- next ---- */

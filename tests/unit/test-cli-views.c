@@ -181,12 +181,13 @@ Test(status, nodes_that_are_away_and_what_was_not_read_are_said) {
         g_autofree char *head = status_head(status, NOW);
         Table *table = status_table(status, NOW, utc);
 
-        cr_assert_str_eq(head, "node     n1, jobkeeperd 0.1.0\n"
-                               "session  connected: ZooKeeper has not answered for 7 s\n"
-                               "clock    +0.002s against ZooKeeper's\n"
-                               "members  n1 (this), n2 (away for 2min), n3 (away)\n"
-                               "jobs     as far as this node knows: ZooKeeper was not asked, or "
-                               "did not answer\n");
+        cr_assert_str_eq(
+            head,
+            "node     n1, jobkeeperd 0.1.0\n"
+            "session  connected: ZooKeeper has not answered for 7 s\n"
+            "clock    +0.002s against ZooKeeper's\n"
+            "members  n1 (this), n2 (away for 2min), n3 (away)\n"
+            "jobs     as far as this node knows by itself, without what stands in ZooKeeper\n");
         assert_row(table, 0, "a|unread|manual|-|||");
         table_free(table);
         json_decref(status);

@@ -216,6 +216,19 @@ Test(failed_start, what_does_not_end_is_killed_at_the_deadline) {
         cr_expect_eq(alive->len, 0);
 }
 
+/* Nor does the service manager try again without the secret; and the configuration is not to blame.
+ */
+Test(failed_start, a_missing_secret_is_called_that) {
+        g_autoptr(GHashTable) ended = NULL;
+
+        (void)write_session(NEAR, FAR);
+        cr_assert_eq(failed_start(loop, root, -ENOKEY), -ENOKEY);
+        ended = ended_units_load(root);
+        cr_expect_str_eq(g_hash_table_lookup(ended, RUN_UNIT),
+                         "jobkeeperd could not be started (the secret for ZooKeeper is missing or "
+                         "badly formed)");
+}
+
 Test(failed_start, by_hand_it_ends_nothing) {
         g_unsetenv("NOTIFY_SOCKET");
         cr_assert_eq(failed_start(loop, root, -EBADMSG), -EBADMSG);

@@ -10,6 +10,10 @@
 #include "daemon-fixture.h"
 #include "inventory.h"
 #include "job-table.h"
+#include "leftovers.h"
+
+static int notify_fd = -1;
+static GString *notified;
 
 TestSuite(reload, .init = setup, .fini = teardown);
 
@@ -26,69 +30,81 @@ static int listen_to_notify(void) {
         return fd;
 }
 
-static int notify_fd = -1;
-static GString *notified;
-
-/* Return: whether the reload has been declared over. */
-static bool is_ready(void) {
+static void hear(void) {
         char buffer[4096];
         ssize_t n;
 
         while ((n = recv(notify_fd, buffer, sizeof buffer, 0)) > 0)
                 g_string_append_printf(notified, "%.*s\n", (int)n, buffer);
-        return strstr(notified->str, "READY=1") != NULL;
 }
 
-/* Reloads. Return: all that was notified, newly allocated. */
-static char *reload_heard(void) {
+static const char *wanted_line;
+
+/* Return: whether the reload has been declared over, and the line is the one that is wanted. */
+static bool is_over(void) {
+        const char *last = NULL;
+
+        hear();
+        last = g_strrstr(notified->str, "STATUS=");
+        return strstr(notified->str, "READY=1") && (!last || g_str_has_prefix(last, wanted_line));
+}
+
+static bool is_at_work(void) {
+        return node_is_ready(coordinator->node) && !leftovers_busy(coordinator->left.leftovers);
+}
+
+static void begin_notified(void) {
+        notify_fd = listen_to_notify();
         notified = g_string_new(NULL);
+        open_daemon();
+        await(is_at_work, "it is at work");
+        turn();
+        hear();
+}
+
+static void end_notified(void) {
+        close_daemon();
+        (void)g_string_free(notified, TRUE);
+        (void)close(notify_fd);
+}
+
+/* Reloads, until this is the line of `systemctl status`. */
+static void expect_reload(const char *line) {
+        (void)g_string_truncate(notified, 0);
+        wanted_line = line;
         coordinator_reload(coordinator);
-        await(is_ready, "the files have been read");
-        return g_string_free(g_steal_pointer(&notified), FALSE);
+        await(is_over, line);
+        cr_expect_not_null(strstr(notified->str, "RELOADING=1\n"), "%s", notified->str);
 }
 
 Test(reload, refused_files_are_counted_and_named) {
-        g_autofree char *good = NULL, *bad = NULL;
-
         write_job("    exec: /bin/true\n");
-        open_daemon();
-        notify_fd = listen_to_notify();
-        good = reload_heard();
-        cr_expect_not_null(strstr(good, "RELOADING=1\n"), "%s", good);
-        cr_expect_not_null(strstr(good, "READY=1\nSTATUS=1 job\n"), "%s", good);
+        begin_notified();
+        expect_reload("STATUS=Connected to ZooKeeper, 1 job\n");
         tree_write(root, "etc/jobkeeper/jobs.d/x.yaml", "jobs: {x: {exec: 5, usr: a}}\n");
         tree_write(root, "etc/jobkeeper/jobs.d/y.yaml", "jobs: [\n");
-        bad = reload_heard();
-        cr_expect_not_null(
-            strstr(bad,
-                   "READY=1\nSTATUS=1 job, 2 files refused (3 errors): x.yaml (its jobs are not "
-                   "loaded), y.yaml (its jobs are not loaded)\n"),
-            "%s", bad);
-        close_daemon();
-        (void)close(notify_fd);
+        expect_reload("STATUS=Connected to ZooKeeper, 1 job, 2 files refused (3 errors): x.yaml "
+                      "(its jobs are not loaded), y.yaml (its jobs are not loaded)\n");
+        end_notified();
 }
 
 /* A directory that cannot be read hides what it has: nothing is taken for gone. */
 Test(reload, files_that_cannot_be_read_leave_all_as_it_is) {
-        g_autofree char *heard = NULL, *again = NULL, *directory = NULL;
+        g_autofree char *directory = NULL;
 
         write_job("    exec: /bin/true\n");
-        open_daemon();
-        notify_fd = listen_to_notify();
+        begin_notified();
         directory = tree_path(root, "etc/jobkeeper/jobs.d");
         tree_remove(directory);
         tree_write(root, "etc/jobkeeper/jobs.d", "a file\n");
-        heard = reload_heard();
-        cr_expect_not_null(strstr(heard, "READY=1\nSTATUS=The job files cannot be read\n"), "%s",
-                           heard);
+        expect_reload("STATUS=Connected to ZooKeeper, 1 job; the job files cannot be read (Not a "
+                      "directory)\n");
         cr_expect(inventory_has(coordinator->inventory, "a"));
         cr_expect_not_null(job_table_find(coordinator->jobs, "a"));
         tree_delete(root, "etc/jobkeeper/jobs.d");
-        again = reload_heard();
-        cr_expect_not_null(strstr(again, "READY=1\nSTATUS=0 jobs\n"), "%s", again);
+        expect_reload("STATUS=Connected to ZooKeeper, 0 jobs\n");
         cr_expect_null(job_table_find(coordinator->jobs, "a"));
-        close_daemon();
-        (void)close(notify_fd);
+        end_notified();
 }
 
 Test(reload, a_daemon_does_not_begin_without_its_files) {
