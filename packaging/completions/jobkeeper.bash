@@ -43,16 +43,27 @@ _jobkeeper_offer_files() { # ACTION TYPED
 }
 
 _jobkeeper() {
-        local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} i words=
+        local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command= first=1 named=0 i words=
 
         COMPREPLY=()
-        if ((COMP_CWORD == 1)); then
-                _jobkeeper_offer "$word" status history run next verify lock locks help --help --version
+        # Options may stand before the command.
+        while ((first < COMP_CWORD)) && [[ ${COMP_WORDS[first]} == -* ]]; do
+                ((first++))
+        done
+        if ((first == COMP_CWORD)); then
+                _jobkeeper_offer "$word" status history run next verify lock locks help --json --help --version
                 return
+        fi
+        command=${COMP_WORDS[first]}
+        # "--on-loss=stop" is three words to bash.
+        if [[ $word == = ]]; then
+                word=
+        elif [[ $before == = ]]; then
+                before=${COMP_WORDS[COMP_CWORD - 2]}
         fi
         if [[ $command == lock ]]; then
                 # What follows the -- is completed as a command line of its own.
-                for ((i = 2; i < COMP_CWORD; i++)); do
+                for ((i = first + 1; i < COMP_CWORD; i++)); do
                         [[ ${COMP_WORDS[i]} == -- ]] || continue
                         if declare -F _command_offset >/dev/null; then
                                 _command_offset $((i + 1))
@@ -104,12 +115,26 @@ _jobkeeper() {
         locks) words='--tree --json --config --help' ;;
         help) words='status history run next verify lock locks' ;;
         esac
-        if [[ $word == -* || $command == help ]]; then
+        if [[ $word == -* ]]; then
                 _jobkeeper_offer "$word" $words
                 return
         fi
+        # Most commands take one name.
+        for ((i = first + 1; i < COMP_CWORD; i++)); do
+                case ${COMP_WORDS[i]} in
+                -n | --lines | -z | --timezone | -c | --config | -t | --timeout | --slots | --naming | --on-loss | -a | --also)
+                        [[ $command == lock && ${COMP_WORDS[i]} == -n ]] && continue
+                        [[ ${COMP_WORDS[i + 1]} == = ]] && ((i++))
+                        ((i++))
+                        ;;
+                -*) ;;
+                *) ((named++)) ;;
+                esac
+        done
+        ((named == 0)) || [[ $command == verify ]] || return
         case $command in
         history | run | next) _jobkeeper_offer_jobs "$word" ;;
+        help) _jobkeeper_offer "$word" $words ;;
         verify) _jobkeeper_offer_files -f "$word" ;;
         lock | locks) _jobkeeper_offer_resources "$word" ;;
         esac
