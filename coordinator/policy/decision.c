@@ -115,11 +115,13 @@ static void decide_stale(const DecisionInput *input, Decision *decision, int64_t
         }
         if (input->catch_up == JOB_CATCH_UP_NONE || fresh_pending) {
                 skip_range(input, decision, 0, newest,
-                           fresh_pending ? "missed: superseded by a newer tick"
-                                         : "missed: no node could start it");
+                           fresh_pending
+                               ? "missed: no node started it in time, and a newer tick came"
+                               : "missed: no node could start it");
                 return;
         }
-        skip_range(input, decision, 0, newest - 1, "missed: superseded by a newer tick");
+        skip_range(input, decision, 0, newest - 1,
+                   "missed: no node started it in time, and a newer tick came");
         if (decision->n_skips < DECISION_SKIPS_MAX)
                 want(input, decision, newest);
 }

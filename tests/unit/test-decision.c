@@ -6,7 +6,7 @@
 #include "placement.h"
 
 #define OVERLAP "overlap: the previous run was still under way"
-#define NEWER "missed: superseded by a newer tick"
+#define NEWER "missed: no node started it in time, and a newer tick came"
 #define NOBODY "missed: no node could start it"
 #define EXPIRED "missed: the start deadline passed"
 
