@@ -190,10 +190,7 @@ int cmd_lock(int argc, char **argv) {
             {"on-loss", 0, 0, G_OPTION_ARG_FILENAME, &arguments.on_loss,
              "What happens to the command when the lock is lost (stop)", "stop|continue"},
             {"naming", 0, 0, G_OPTION_ARG_FILENAME, &arguments.naming,
-             "Share the lock with programs that use curator-rw, curator-mutex, kazoo or "
-             "single-node "
-             "(curator-rw)",
-             "NAMING"},
+             "curator-rw (default), curator-mutex, kazoo, single-node", "NAMING"},
             {"quiet", 'q', 0, G_OPTION_ARG_NONE, &arguments.quiet,
              "Do not print messages about waiting", NULL},
             {"verbose", 'v', 0, G_OPTION_ARG_NONE, &arguments.verbose,
@@ -201,8 +198,7 @@ int cmd_lock(int argc, char **argv) {
             {"standalone", 0, 0, G_OPTION_ARG_NONE, &arguments.standalone,
              "Do not use the daemon; hold the lock in a session of its own", NULL},
             {"config", 'c', 0, G_OPTION_ARG_FILENAME, &arguments.config_path,
-             "Take ZooKeeper's address from this daemon configuration; implies --standalone",
-             "FILE"},
+             "Take ZooKeeper's address from FILE; implies --standalone", "FILE"},
             {0},
         };
         g_auto(GStrv) rest = NULL;

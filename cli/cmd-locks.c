@@ -153,7 +153,7 @@ int cmd_locks(int argc, char **argv) {
         static const OptionsUse use = {
             "locks", "[RESOURCE]",
             "Shows who holds a resource's lock and who waits for it; without a name, of all "
-            "resources. A job's own lock is called job:NAME.",
+            "resources.\nA job's own lock is called job:NAME.",
             NULL};
         LocksArguments arguments = {0};
         const GOptionEntry entries[] = {

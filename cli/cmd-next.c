@@ -12,6 +12,7 @@
 #include "exit-code.h"
 #include "job-files.h"
 #include "name.h"
+#include "nearest.h"
 #include "next-view.h"
 #include "options.h"
 #include "output.h"
@@ -104,6 +105,42 @@ static int expression_read(const NextOptions *options, const char *text, Schedul
         return r;
 }
 
+/* Return: newly allocated, " (did you mean ...?)" of the jobs in the job files; "" where none is
+ * called nearly so. */
+static char *next_nearest_job(const char *text) {
+        g_auto(GStrv) directories = job_directories("");
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+        g_autoptr(GPtrArray) names = g_ptr_array_new_null_terminated(0, NULL, TRUE), files = NULL;
+        const char *nearest;
+
+        if (job_files_load((const char *const *)directories, diagnostics, &files) < 0)
+                return g_strdup("");
+        for (guint i = 0; i < files->len; i++) {
+                const JobFile *file = files->pdata[i];
+
+                for (guint j = 0; j < file->jobs->len; j++)
+                        g_ptr_array_add(names, ((JobSpec *)file->jobs->pdata[j])->name);
+        }
+        nearest = nearest_name(text, (const char *const *)names->pdata);
+        return nearest ? g_strdup_printf(" (did you mean \"%s\"?)", nearest) : g_strdup("");
+}
+
+/* Says what is wrong with the expression, whose text the message may have before it. */
+static void next_complain(const char *text, const char *message) {
+        g_autofree char *prefix = g_strdup_printf("calendar expression \"%.80s\": ", text);
+        const char *why = message ? message : "not a calendar expression";
+
+        if (g_str_has_prefix(why, prefix))
+                why += strlen(prefix);
+        if (name_is_valid(text)) {
+                g_autofree char *nearest = next_nearest_job(text);
+
+                complain("there is no job \"%s\"%s, nor is it a calendar expression: %s", text,
+                         nearest, why);
+        } else
+                complain("\"%s\": %s", text, why);
+}
+
 static int next_of_expression(const NextOptions *options, const char *text) {
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
         g_autofree char *message = NULL;
@@ -111,11 +148,7 @@ static int next_of_expression(const NextOptions *options, const char *text) {
         if (expression_read(options, text, &schedule, &message) >= 0)
                 return next_show(
                     options, next_compute(schedule, NULL, now_seconds(), (unsigned)options->count));
-        if (name_is_valid(text))
-                complain("there is no job \"%s\", and as a calendar expression: %s", text,
-                         message ? message : "not valid");
-        else
-                complain("\"%s\": %s", text, message ? message : "not a calendar expression");
+        next_complain(text, message);
         return EXIT_CODE_FAILED;
 }
 

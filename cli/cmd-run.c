@@ -56,7 +56,9 @@ static int run_request(const char *job, gboolean wait, gboolean json) {
                 return bus_answer_report(&answer);
         run = json_text(answer.json, "run");
         if (wait && !json)
-                complain("run %s of %s was requested; waiting until it has ended", run, job);
+                complain("run %s of %s was requested; waiting until it has ended (Ctrl-C ends the "
+                         "waiting, not the run)",
+                         run, job);
         if (wait)
                 return run_wait(job, run, json);
         if (json)

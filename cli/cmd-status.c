@@ -6,6 +6,10 @@
 #include "options.h"
 #include "output.h"
 #include "status-view.h"
+#include "table-layout.h"
+
+/* As wide as what each line of the head begins with. */
+#define HEAD_INDENT 9
 
 static void print_text(char *text) {
         g_autofree char *shown = printable(text);
@@ -18,8 +22,9 @@ static void status_print(const json_t *status) {
         g_autoptr(GTimeZone) zone = g_time_zone_new_local();
         double now = (double)clock_realtime() / (double)USEC_PER_SEC;
         _cleanup_(table_freep) Table *table = status_table(status, now, zone);
+        g_autofree char *head = status_head(status, now);
 
-        print_text(status_head(status, now));
+        print_text(text_wrap_hanging(head, terminal_width(stdout), HEAD_INDENT));
         (void)putchar('\n');
         if (table->rows->len == 0)
                 (void)puts("No jobs.");

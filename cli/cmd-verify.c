@@ -259,11 +259,12 @@ int cmd_verify(int argc, char **argv) {
         static const OptionsUse use = {
             "verify",
             "[FILE…]",
-            "Checks job files (or the daemon's configuration, where FILE is called jobkeeper.yaml) "
-            "without running anything.\nWith no FILE: this machine's daemon configuration and all "
-            "its job directories. A FILE of \"-\" is a job file on standard input.",
-            "Errors go to standard error as FILE:LINE:COLUMN: error: MESSAGE, and the exit status "
-            "is then 1.\nWarnings do not change the exit status.",
+            "Checks job files (or the daemon's configuration, where FILE is called "
+            "jobkeeper.yaml)\nwithout running anything. With no FILE: this machine's daemon "
+            "configuration and all its\njob directories. A FILE of \"-\" is a job file on standard "
+            "input.",
+            "Errors go to standard error as FILE:LINE:COLUMN: error: MESSAGE, and the exit status\n"
+            "is then 1. Warnings do not change the exit status.",
         };
         g_autofree char *config_path = NULL, *root = NULL;
         _cleanup_(verify_report_freep) VerifyReport *report = verify_report_new();

@@ -82,9 +82,10 @@ static void check_auth(const DaemonConfig *config, const YamlNode *root, Diagnos
 
         if (config->auth == DAEMON_AUTH_NONE || yaml_node_get(zookeeper, "servers"))
                 return;
-        diagnostics_add(diagnostics, &yaml_node_get(zookeeper, "auth")->mark,
-                        "\"auth\" needs \"servers\": whoever listens there is given the secret, so "
-                        "the default does not apply");
+        diagnostics_add(
+            diagnostics, &yaml_node_get(zookeeper, "auth")->mark,
+            "\"auth\" needs \"servers\": the secret is sent to whoever listens at their "
+            "addresses, so none are assumed");
 }
 
 /* Return: whether one of the znodes is the other or stands below it. */

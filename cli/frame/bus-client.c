@@ -89,7 +89,8 @@ static void answer_error(BusAnswer *answer, const sd_bus_error *error, const cha
                 break;
         case BUS_DENIED:
                 answer_no(answer, outcome,
-                          g_strdup_printf("not allowed to call %s: try as root", method));
+                          g_strdup_printf(
+                              "not allowed to ask jobkeeperd for this (%s): try as root", method));
                 break;
         default:
                 answer_no(answer, outcome, g_strdup(error->message ? error->message : error->name));

@@ -26,6 +26,7 @@ struct LockAsking {
         GPtrArray *looks; /* sd_bus_slot of Locks() */
         unsigned n_looks; /* those that were not answered yet */
         json_t *told;     /* their answers so far */
+        sd_bus_slot *why; /* of Locks(), asked once: can the daemon get at locks at all? */
         LockNotice *notice;
         sd_event_source *give_up, *retry;
         usec_t give_up_at, absent_since; /* CLOCK_MONOTONIC; 0: it is there */
@@ -38,13 +39,25 @@ static void lock_asking_fail(LockAsking *asking, int status) {
 
 /* ---- while we wait ---- */
 
+/* A daemon without a session waits as we do, and takes locks when it has one again. */
+static int lock_asking_on_why(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        if (lock_reply_outcome(reply) == BUS_NOT_CONNECTED)
+                complain("jobkeeperd cannot use ZooKeeper at present, and waits for it: %s",
+                         lock_reply_error(reply));
+        return 0;
+}
+
 static void lock_asking_say_waiting(void *userdata) {
         LockAsking *asking = userdata;
+        const LockWish *wish = asking->task->wishes->pdata[0];
 
-        if (asking->absent_since)
+        if (asking->absent_since) {
                 complain("waiting for jobkeeperd");
-        else
-                complain("waiting for the lock %s", asking->task->label);
+                return;
+        }
+        complain("waiting for the lock %s", asking->task->label);
+        (void)lock_call(asking->bus, &asking->why, "Locks", LOCK_CALL_TIMEOUT, lock_asking_on_why,
+                        asking, "s", wish->name);
 }
 
 static int lock_asking_on_locks(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
@@ -86,6 +99,7 @@ void lock_asking_end(LockAsking *asking) {
         asking->retry = sd_event_source_disable_unref(asking->retry);
         g_ptr_array_set_size(asking->looks, 0);
         asking->n_looks = 0;
+        asking->why = sd_bus_slot_unref(asking->why);
         asking->call = sd_bus_slot_unref(asking->call);
 }
 

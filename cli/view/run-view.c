@@ -91,6 +91,16 @@ static char *run_took(const json_t *run, double now) {
         return isnan(ended) ? g_strdup("") : span_to_text(fmax(ended - started, 0));
 }
 
+/* A manual run has no tick; one that never began is told by when it was settled. */
+static char *run_when(const json_t *run, GTimeZone *zone) {
+        double ended = json_number(run, "ended", NAN);
+        g_autofree char *time = isnan(ended) ? NULL : time_to_text(ended, zone);
+
+        if (!isnan(json_number(run, "tick", NAN)) || !isnan(run_begun(run)) || !time)
+                return run_tick(run, zone);
+        return g_strdup_printf("manual, settled %s", time);
+}
+
 Table *run_table(const json_t *runs, double now, GTimeZone *zone) {
         static const char *const headings[] = {"TICK", "RUN",    "NODE", "STARTED",
                                                "TOOK", "RESULT", "WHY",  NULL};
@@ -103,7 +113,7 @@ Table *run_table(const json_t *runs, double now, GTimeZone *zone) {
         json_array_foreach(runs, index, run) {
                 double started = run_begun(run);
 
-                table_add(table, run_tick(run, zone), g_strdup(json_text(run, "run")),
+                table_add(table, run_when(run, zone), g_strdup(json_text(run, "run")),
                           g_strdup(json_text(run, "node")),
                           isnan(started) ? g_strdup("") : time_with_age(started, now, zone),
                           run_took(run, now), run_result(run), g_strdup(run_why(run)), NULL);

@@ -71,6 +71,26 @@ char *text_wrap(const char *text, guint width) {
         return g_string_free(out, FALSE);
 }
 
+char *text_wrap_hanging(const char *text, guint width, guint indent) {
+        g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+        g_autofree char *margin = g_strnfill(indent, ' ');
+        GString *out = g_string_new(NULL);
+
+        for (char **line = lines; *line; line++) {
+                size_t head = MIN(strlen(*line), indent);
+                g_autofree char *rest = width > 2 * indent && text_width(*line) > width
+                                            ? text_wrap(*line + head, width - indent)
+                                            : g_strdup(*line + head);
+                g_auto(GStrv) parts = g_strsplit(rest, "\n", -1);
+
+                g_string_append_printf(out, "%s%.*s", line > lines ? "\n" : "", (int)head, *line);
+                for (char **part = parts; *part; part++)
+                        g_string_append_printf(out, "%s%s%s", part > parts ? "\n" : "",
+                                               part > parts ? margin : "", *part);
+        }
+        return g_string_free(out, FALSE);
+}
+
 char *text_in_brief(const char *text) {
         const char *open = strrchr(text, '(');
         size_t length = strlen(text);

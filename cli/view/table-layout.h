@@ -12,6 +12,10 @@ guint text_width(const char *text);
  * "-./_:,", and where it has none, anywhere. */
 char *text_wrap(const char *text, guint width);
 
+/* Return: newly allocated (g_free), lines of text, each wrapped to that width (0: left as it is),
+ * with what does not fit on a first line `indent` places from the left. */
+char *text_wrap_hanging(const char *text, guint width, guint indent);
+
 /* Return: newly allocated (g_free), what a cell such as "07:42:00 (in 3h 2min)" says in brief: what
  * stands in its parentheses; the whole text where it has none. */
 char *text_in_brief(const char *text);

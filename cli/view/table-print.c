@@ -3,7 +3,8 @@
  * Without a terminal every column is as wide as its cells: whatever reads that wants one line a
  * row. On a terminal the first of these that fits is taken: the cells as they are; with the
  * sentences of the last column below their rows; with brief times besides; with the widest columns
- * wrapped; and at last each row as a block of "HEADING  cell" lines. A name that is wrapped is
+ * wrapped; and at last each row as a block of "HEADING  cell" lines, or, of a tree, as its branch
+ * with the other cells below it. A name that is wrapped is
  * whole all the same. libsmartcols draws the columns and shows control characters as \x escapes, so
  * no cell can write to the terminal what it likes.
  */
@@ -111,8 +112,21 @@ static Layout layout_choose(const Table *table, guint width) {
         room = (layout.count - 1) * SEPARATOR_WIDTH;
         room = width > room ? width - room : 0;
         layout.wrapped = true;
-        layout.blocks = layout_level(layout.widths, layout.count, room) < LEVEL_MIN && !tree;
+        layout.blocks = layout_level(layout.widths, layout.count, room) < LEVEL_MIN;
         return layout;
+}
+
+/* Prints a sentence below the row that it is about. */
+static void note_print(const char *text, guint width, FILE *out) {
+        g_autofree char *wrapped =
+            text_wrap(text, width > NOTE_INDENT + LEVEL_MIN ? width - NOTE_INDENT : LEVEL_MIN);
+        g_auto(GStrv) lines = g_strsplit(wrapped, "\n", -1);
+
+        for (char **line = lines; *text && *line; line++) {
+                g_autofree char *shown = printable(*line);
+
+                (void)fprintf(out, "%*s%s\n", NOTE_INDENT, "", shown);
+        }
 }
 
 /* ---- a block a row ---- */
@@ -146,6 +160,43 @@ static void blocks_print(const Table *table, const Layout *layout, guint width, 
                 if (i > 0)
                         (void)fputc('\n', out);
                 block_print(table, &whole, g_ptr_array_index(table->rows, i), width, out);
+        }
+}
+
+/* ---- a tree that has no room for columns ---- */
+
+/* Return: newly allocated, all cells of the row but the first. */
+static char *branch_note(const Table *table, char **row) {
+        g_autoptr(GString) note = g_string_new(NULL);
+
+        for (guint i = 1; table->headings[i]; i++) {
+                g_autofree char *text = cell_text(table, &(Layout){0}, row, i);
+
+                g_string_append_printf(note, "%s%s", *text && note->len > 0 ? ", " : "", text);
+        }
+        return g_string_free(g_steal_pointer(&note), FALSE);
+}
+
+static void branches_print(const Table *table, guint width, FILE *out) {
+        for (guint i = 0; i < table->rows->len; i++) {
+                char **row = g_ptr_array_index(table->rows, i);
+                bool nested = g_hash_table_contains(table->nested, row);
+                bool last =
+                    i + 1 == table->rows->len ||
+                    !g_hash_table_contains(table->nested, g_ptr_array_index(table->rows, i + 1));
+                const char *branch = !nested ? "" : last ? "`-" : "|-";
+                g_autofree char *name = cell_text(table, &(Layout){0}, row, 0);
+                g_autofree char *wrapped =
+                    text_wrap(name, width > LEVEL_MIN ? width - 2 : LEVEL_MIN);
+                g_auto(GStrv) lines = g_strsplit(wrapped, "\n", -1);
+                g_autofree char *note = branch_note(table, row);
+
+                for (char **line = lines; *line; line++) {
+                        g_autofree char *shown = printable(*line);
+
+                        (void)fprintf(out, "%s%s\n", line == lines ? branch : "  ", shown);
+                }
+                note_print(note, width, out);
         }
 }
 
@@ -205,32 +256,21 @@ static int columns_fill(const Table *table, const Layout *layout, struct libscol
         return r;
 }
 
-static void note_print(const Table *table, char **row, guint width, FILE *out) {
-        guint last = g_strv_length((char **)table->headings) - 1;
-        g_autofree char *text = cell_text(table, &(Layout){0}, row, last);
-        g_autofree char *wrapped =
-            text_wrap(text, width > NOTE_INDENT + LEVEL_MIN ? width - NOTE_INDENT : LEVEL_MIN);
-        g_auto(GStrv) lines = g_strsplit(wrapped, "\n", -1);
-
-        for (char **line = lines; *text && *line; line++) {
-                g_autofree char *shown = printable(*line);
-
-                (void)fprintf(out, "%*s%s\n", NOTE_INDENT, "", shown);
-        }
-}
-
 /* Prints line by line, each with its note. */
 static int columns_print_with_notes(const Table *table, struct libscols_table *scols, guint width,
                                     FILE *out) {
+        guint last = g_strv_length((char **)table->headings) - 1;
+
         for (guint i = 0; i < table->rows->len; i++) {
                 struct libscols_line *line = scols_table_get_line(scols, i);
-                g_autofree char *text = NULL; /* from malloc(), as GLib's */
+                g_autofree char *text = NULL /* from malloc(), as GLib's */, *note = NULL;
                 int r = scols_table_print_range_to_string(scols, line, line, &text);
 
                 if (r < 0)
                         return r;
                 (void)fprintf(out, "%s\n", g_strchomp(text));
-                note_print(table, g_ptr_array_index(table->rows, i), width, out);
+                note = cell_text(table, &(Layout){0}, g_ptr_array_index(table->rows, i), last);
+                note_print(note, width, out);
         }
         return 0;
 }
@@ -264,18 +304,26 @@ int table_print_to_width(const Table *table, FILE *out, guint width, bool colour
         layout = layout_choose(table, width);
         if (!layout.blocks)
                 return columns_print(table, &layout, width, colours, out);
-        blocks_print(table, &layout, width, out);
+        if (g_hash_table_size(table->nested) > 0)
+                branches_print(table, width, out);
+        else
+                blocks_print(table, &layout, width, out);
         return 0;
+}
+
+guint terminal_width(FILE *out) {
+        struct winsize size = {0};
+
+        if (!isatty(fileno(out)) || ioctl(fileno(out), TIOCGWINSZ, &size) < 0)
+                return 0;
+        return size.ws_col;
 }
 
 int table_print(const Table *table, FILE *out) {
         const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
-        struct winsize size = {0};
         bool terminal = isatty(fileno(out));
 
-        if (terminal && ioctl(fileno(out), TIOCGWINSZ, &size) < 0)
-                size.ws_col = 0;
-        return table_print_to_width(table, out, size.ws_col,
+        return table_print_to_width(table, out, terminal_width(out),
                                     terminal && !(no_colour && *no_colour) && term &&
                                         strcmp(term, "dumb") != 0);
 }

@@ -44,6 +44,9 @@ void table_nest(Table *table);
  * Return: 0 or negative errno. */
 int table_print(const Table *table, FILE *out);
 
+/* Return: how many columns the terminal behind `out` has; 0: it is none, or does not know. */
+guint terminal_width(FILE *out);
+
 /* The same for a terminal of that width; 0: for none. */
 int table_print_to_width(const Table *table, FILE *out, guint width, bool colours);
 

@@ -31,6 +31,8 @@ char *time_to_text(double epoch, GTimeZone *zone) {
 char *span_to_text(double seconds) {
         if (!(seconds >= 0))
                 return g_strdup("-");
+        if (seconds == 0)
+                return g_strdup("0s"); /* also where whole seconds are shown */
         if (seconds < 1)
                 return g_strdup_printf("%.0fms", floor(seconds * 1000));
         if (seconds < 10)

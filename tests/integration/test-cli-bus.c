@@ -162,7 +162,7 @@ static int on_acquire(sd_bus_message *call, void *userdata, sd_bus_error *error)
                 r = sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS, "this cannot be meant");
         else if (strcmp(name, "roots") == 0)
                 r = sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED, "Policy.");
-        else if (strcmp(name, "slow") == 0)
+        else if (strcmp(name, "slow") == 0 || strcmp(name, "offline") == 0)
                 r = 1; /* never answered */
         else if (strcmp(name, "stopping") == 0 && (*(unsigned *)userdata)++ == 0)
                 r = sd_bus_error_set(error, BUS_ERROR_STOPPING, "just now");
@@ -450,6 +450,21 @@ Test(cli_bus, a_try_that_takes_its_time_does_not_say_that_it_waits) {
                "--", "true");
 }
 
+Test(cli_bus, who_waits_for_a_daemon_without_zookeeper_is_told_so) {
+        static const char said[] =
+            "jobkeeper: waiting for the lock offline\n"
+            "jobkeeper: jobkeeperd cannot use ZooKeeper at present, and waits for it: There is no "
+            "ZooKeeper session.\n";
+        _cleanup_(cli_run_freep) CliRun *run =
+            cli_start((const char *const[]){"lock", "offline", "--", "true", NULL}, NULL);
+        _cleanup_(cli_run_freep) CliRun *busy =
+            cli_start((const char *const[]){"lock", "slow", "--", "true", NULL}, NULL);
+
+        cr_expect(cli_wait_for_err(run, said, 20 * USEC_PER_SEC));
+        cr_expect(
+            cli_wait_for_err(busy, "jobkeeper: waiting for the lock slow\n", 20 * USEC_PER_SEC));
+}
+
 Test(cli_bus, a_daemon_that_is_stopping_is_asked_again) {
         EXPECT(0, "mine\n", "", "lock", "stopping", "--", "echo", "mine");
 }
@@ -561,8 +576,9 @@ Test(cli_bus, run_asks_and_returns) {
 
 Test(cli_bus, run_wait_outlives_a_daemon_that_is_restarted_and_ends_as_the_run_did) {
         EXPECT(0, "run r1 of good on n2: succeeded after 2.0s\n",
-               "jobkeeper: run r1 of good was requested; waiting until it has ended\n", "run",
-               "good", "--wait");
+               "jobkeeper: run r1 of good was requested; waiting until it has ended "
+               "(Ctrl-C ends the waiting, not the run)\n",
+               "run", "good", "--wait");
         EXPECT(1, "run r1 of bad on n2: failed (exit 4) after 2.0s\n", NULL, "run", "-w", "bad");
 }
 
@@ -570,7 +586,8 @@ Test(cli_bus, errors_have_one_line_and_a_status_each) {
         EXPECT(1, "", "jobkeeper: There is no job \"no-such-job\".\n", "history", "no-such-job");
         EXPECT(1, "", "jobkeeper: No node can run it.\n", "run", "nobody");
         EXPECT(69, "", "jobkeeper: There is no ZooKeeper session.\n", "run", "offline");
-        EXPECT(1, "", "jobkeeper: not allowed to call Run: try as root\n", "run", "secret");
+        EXPECT(1, "", "jobkeeper: not allowed to ask jobkeeperd for this (Run): try as root\n",
+               "run", "secret");
         EXPECT(1, "", NULL, "history", "garbage");
 }
 
@@ -587,6 +604,11 @@ Test(cli_no_daemon, next_needs_none_for_an_expression) {
         EXPECT(0, NULL, "", "next", "Mon..Fri 02:30", "--timezone", "Europe/Berlin");
         EXPECT(0, NULL, "", "next", "daily");
         EXPECT(0, NULL, "", "next", "every 15min");
+        EXPECT(
+            1, "",
+            "jobkeeper: \"0 2 * * *\": this is cron's form; here it is \"*-*-* 02:00\". Its times "
+            "are UTC where no \"timezone\" is set; cron's are local\n",
+            "next", "0 2 * * *");
         EXPECT(1, "", NULL, "next", "every so often");
         EXPECT(64, "", NULL, "next", "daily", "--timezone", "Mars/Olympus");
 }
@@ -618,6 +640,20 @@ Test(cli_no_daemon, usage_errors_are_64) {
         EXPECT(64, "", NULL, "lock", "db", "true");
         EXPECT(64, "", NULL, "lock", "DB", "--", "true");
         EXPECT(64, "", NULL, "lock", "--timeout", "soon", "db", "--", "true");
+}
+
+Test(cli_no_daemon, help_is_for_a_terminal_of_100_columns) {
+        static const char *const commands[] = {"status", "history", "run",  "next",
+                                               "verify", "lock",    "locks"};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(commands); i++) {
+                _cleanup_(cli_run_freep) CliRun *run = cli_run(NULL, "help", commands[i]);
+                g_autofree char *out = cli_out(run);
+                g_auto(GStrv) lines = g_strsplit(out, "\n", -1);
+
+                for (char **line = lines; *line; line++)
+                        cr_expect_leq(strlen(*line), 100U, "%s", *line);
+        }
 }
 
 Test(cli_no_daemon, help_is_everywhere) {

@@ -34,7 +34,8 @@ static void assert_span(double seconds, const char *expected) {
 }
 
 Test(time_text, spans_have_two_units) {
-        assert_span(0, "0ms");
+        assert_span(0, "0s");
+        assert_span(0.0009, "0ms");
         assert_span(0.0129, "12ms");
         assert_span(4.19, "4.1s");
         assert_span(59.9, "59s");
@@ -280,6 +281,24 @@ static void assert_run(const char *text, const char *sentence, int status) {
         cr_assert_str_eq(got, sentence);
         cr_assert_eq(run_exit(run), status);
         json_decref(run);
+}
+
+/* What was only settled is told by that time. */
+Test(history, a_manual_run_that_never_began_has_a_time_all_the_same) {
+        g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
+        json_t *runs = quoted_json(
+            "[{'run': 'm1', 'tick': null, 'state': 'skipped', 'ended': 1763699750, 'why': 'no "
+            "lock'},"
+            " {'run': 'm2', 'tick': null, 'node': 'n1', 'state': 'succeeded', 'started': "
+            "1763699750,"
+            " 'ended': 1763699751},"
+            " {'run': '1-1', 'tick': 1763699700, 'state': 'skipped', 'ended': 1763699750}]");
+        _cleanup_(table_freep) Table *table = run_table(runs, NOW, utc);
+
+        assert_row(table, 0, "manual, settled 2025-11-21 04:35:50|m1||||skipped|no lock");
+        cr_expect_str_eq(((char **)table->rows->pdata[1])[0], "manual");
+        cr_expect_str_eq(((char **)table->rows->pdata[2])[0], "2025-11-21 04:35:00");
+        json_decref(runs);
 }
 
 Test(run, sentence_and_exit_status) {

@@ -106,8 +106,8 @@ static const struct {
     {"zookeeper: {auth: kerberos}", "f:1:19: error: \"auth\" must be \"digest\", not \"kerberos\""},
     {"zookeeper: {auth: [digest]}", "f:1:19: error: \"auth\" must be \"digest\", not a list"},
     {"zookeeper: {auth: digest}",
-     "f:1:19: error: \"auth\" needs \"servers\": whoever listens there "
-     "is given the secret, so the default does not apply"},
+     "f:1:19: error: \"auth\" needs \"servers\": the secret is sent to whoever listens at their "
+     "addresses, so none are assumed"},
     {"zookeeper: {tls: {ca: /x}}", "f:1:18: error: \"tls\" is not supported yet"},
     {"zookeeper: {tls: yes}", "f:1:18: error: \"tls\" must be a mapping, not \"yes\""},
     {"node: n1", "f:1:7: error: \"node\" must be a mapping, not \"n1\""},

@@ -154,6 +154,23 @@ Test(table, wrapping_loses_nothing) {
         }
 }
 
+/* The head of `jobkeeper status`. */
+Test(table, lines_are_wrapped_below_their_beginning) {
+        static const char head[] = "node     n1, jobkeeperd 0.1.0\n"
+                                   "warning  ZooKeeper at 10.0.0.1:2181 is used without auth\n";
+        g_autofree char *narrow = text_wrap_hanging(head, 40, 9),
+                        *none = text_wrap_hanging(head, 0, 9),
+                        *tiny = text_wrap_hanging(head, 12, 9);
+
+        cr_expect_str_eq(narrow,
+                         "node     n1, jobkeeperd 0.1.0\n"
+                         "warning  ZooKeeper at 10.0.0.1:2181 is\n"
+                         "         used without auth\n",
+                         "%s", narrow);
+        cr_expect_str_eq(none, head);
+        cr_expect_str_eq(tiny, head, "the terminal folds it");
+}
+
 Test(table, in_brief) {
         static const char *const cells[][2] = {{"07:42:00 (in 3h 2min)", "in 3h 2min"},
                                                {"never", "never"},
@@ -169,6 +186,31 @@ Test(table, in_brief) {
 }
 
 static const char *const tree_headings[] = {"RESOURCE", "STATE", "WHO", NULL};
+
+Test(table, a_tree_without_room_for_columns_breaks_no_word) {
+        static const char *const five[] = {"RESOURCE", "STATE", "MODE", "AGE", "WHO", NULL};
+        Table *table = table_new(five, 1);
+
+        table_add(table, g_strdup("orders-db"), NULL);
+        table_add(table, g_strdup("n1"), g_strdup("holds"), g_strdup("exclusive"),
+                  g_strdup("2min 5s"), g_strdup("job orders-backup, tick 2026-11-22 02:30:00"),
+                  NULL);
+        table_nest(table);
+        table_add(table, g_strdup("n2"), g_strdup("waits (1 before)"), g_strdup("shared"),
+                  g_strdup(""), g_strdup("sh (pid 7)"), NULL);
+        table_nest(table);
+        table_add(table, g_strdup("reports"), g_strdup("unreadable"), NULL);
+        expect(table, 40,
+               "orders-db\n"
+               "|-n1\n"
+               "    holds, exclusive, 2min 5s, job\n"
+               "    orders-backup, tick 2026-11-22\n"
+               "    02:30:00\n"
+               "`-n2\n"
+               "    waits (1 before), shared, sh (pid 7)\n"
+               "reports\n"
+               "    unreadable\n");
+}
 
 Test(table, a_tree_keeps_its_branches) {
         for (guint width = 0; width <= 90; width += 30) {
