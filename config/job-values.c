@@ -266,7 +266,7 @@ static void add_match(GPtrArray *matches, const Mark *mark, const char *label, c
 
         if (fault)
                 diagnostics_add(diagnostics, mark, "label \"%s\" %s", label, fault);
-        if (!label && strpbrk(pattern, " \t,"))
+        if (!label && !strchr(pattern, '[') && strpbrk(pattern, " \t,"))
                 diagnostics_warn(diagnostics, mark,
                                  "the pattern \"%s\" matches no node, because no node's name has a "
                                  "space or a comma: write a list with a comma between two names, "

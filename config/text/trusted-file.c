@@ -89,19 +89,28 @@ static char *stat_fault(const struct stat *st, size_t size_max) {
         return NULL;
 }
 
+/* Return: whether root may do this (of a mode of its owner's) by the mode alone. */
+static bool mode_lets_root(const struct stat *st, mode_t owner) {
+        mode_t needed = is_ours(st) ? owner : owner >> 6;
+
+        return (st->st_mode & needed) == needed;
+}
+
 char *trusted_file_closed(const char *path, int error) {
         g_autofree char *directory = g_path_get_dirname(path);
         struct stat st;
 
         if (error != EACCES)
                 return g_strdup("");
-        if (stat(path, &st) < 0) {
-                if (stat(directory, &st) < 0)
-                        return g_strdup("");
-                return g_strdup_printf(" (mode %04o of the directory %s; " NO_RIGHTS ")",
-                                       (unsigned)st.st_mode & 07777, directory);
-        }
-        return g_strdup_printf(" (mode %04o; " NO_RIGHTS ")", (unsigned)st.st_mode & 07777);
+        if (stat(path, &st) == 0)
+                return mode_lets_root(&st, S_ISDIR(st.st_mode) ? S_IRUSR | S_IXUSR : S_IRUSR)
+                           ? g_strdup("")
+                           : g_strdup_printf(" (mode %04o; " NO_RIGHTS ")",
+                                             (unsigned)st.st_mode & 07777);
+        if (stat(directory, &st) < 0 || mode_lets_root(&st, S_IXUSR))
+                return g_strdup("");
+        return g_strdup_printf(" (mode %04o of the directory %s; " NO_RIGHTS ")",
+                               (unsigned)st.st_mode & 07777, directory);
 }
 
 /* Reads to the end of the file. Return: 0; -EFBIG when it grew past size_max; negative errno. */

@@ -632,6 +632,7 @@ Test(job_file, a_forgotten_comma_between_nodes_is_told_of) {
         expect_warnings("jobs: {a: {exec: /bin/true, nodes: [n1 n2]}}\n", list);
         expect_warnings("jobs: {a: {exec: /bin/true, nodes: \"n1, n2\"}}\n", text);
         expect_warnings("jobs: {a: {exec: /bin/true, nodes: {role: \"a b\"}}}\n", "");
+        expect_warnings("jobs: {a: {exec: /bin/true, nodes: \"web-[1,2]\"}}\n", "");
 }
 
 Test(job_file, a_command_line_of_several_lines_is_one_command) {

@@ -209,9 +209,12 @@ Test(job_files, one_that_its_owner_may_not_read) {
 
 Test(job_files, why_a_path_is_closed) {
         g_autofree char *path = tree_path(root, "etc/jobkeeper/jobs.d/a.yaml"), *other = NULL;
-        g_autofree char *closed = NULL;
+        g_autofree char *closed = NULL, *others = NULL;
 
         tree_write(root, "etc/jobkeeper/jobs.d/a.yaml", JOB("a"));
+        cr_assert_eq(chmod(path, 0600), 0);
+        others = trusted_file_closed(path, EACCES);
+        cr_expect_str_eq(others, "", "it is not for who asks, but root could");
         cr_assert_eq(chmod(path, 0), 0);
         closed = trusted_file_closed(path, EACCES);
         other = trusted_file_closed(path, EIO);
