@@ -192,10 +192,19 @@ Test(answer_runs, what_others_settled_is_as_they_say) {
         expect_said("\"state\":\"unknown\"");
 }
 
+static unsigned strange_paths;
+
+static ServerWay count_strange_paths(const ZkCall *call) {
+        strange_paths += strstr(call->path, "..") != NULL;
+        return SERVER_ANSWER;
+}
+
 Test(answer_runs, history_of_what_is_no_name_is_of_no_job) {
         begin();
+        server.way = count_strange_paths;
         ask("History", "su", "../a", 0U);
         expect_said(BUS_ERROR_NO_SUCH_JOB ": there is no job \"../a\" on this node");
+        cr_expect_eq(strange_paths, 0U, "it is no part of a path");
 }
 
 Test(answer_runs, history_needs_a_session) {

@@ -147,6 +147,18 @@ Test(members, who_comes_and_goes_is_told_once_each) {
         end();
 }
 
+/* Whatever the list says, and when. */
+Test(members, who_goes_is_known_by_its_own_node) {
+        begin();
+        say(N2, "");
+        await_names("n1 n2");
+        server.broken = NODES;
+        server_delete(N2);
+        cr_expect_str_eq(left, "n2 ");
+        expect_names("n1");
+        end();
+}
+
 /* The watch told of nobody: it was lost with the connection to a server. */
 Test(members, who_is_not_listed_any_more_left) {
         begin();

@@ -109,6 +109,17 @@ Test(registration, another_machines_name_is_not_taken) {
         cr_expect_str_empty(registration_fault(coordinator->registration));
 }
 
+/* It is tried again in its time, whoever misses it. */
+Test(registration, what_is_refused_is_not_asked_for_by_who_misses_it) {
+        unsigned before;
+
+        begin_beside(OTHER);
+        await(is_refused, "it is refused");
+        before = n_requests;
+        registration_missing(coordinator->registration);
+        cr_expect_eq(n_requests, before);
+}
+
 Test(registration, what_cannot_be_read_is_not_replaced) {
         begin_beside("][");
         await(is_refused, "it is refused");
@@ -244,6 +255,18 @@ Test(registration, what_is_said_of_us_is_written_again_when_the_answer_is_lost) 
         say_unfit("why");
         await(says_why, "it says so");
         cr_expect_eq(n_lost, 2U);
+}
+
+Test(registration, what_is_the_same_is_not_written_again) {
+        int32_t version;
+
+        begin();
+        say_unfit("why");
+        await(says_why, "it says so");
+        version = server_node(PATH)->stat.version;
+        say_unfit("why");
+        serve_for(REGISTRATION_PUBLISH_PERIOD + USEC_PER_SEC / 5);
+        cr_expect_eq(server_node(PATH)->stat.version, version);
 }
 
 static bool is_kept(void) {
