@@ -113,8 +113,8 @@ class Resources(ClusterTest):
         node.systemctl("stop", "jobkeeperd")
         said = refusal(None)
         self.assertIn(f"there is no secret at /run/credentials/jobkeeperd.service/zookeeper-auth: put USER:PASSWORD into {SECRET}", said)
-        self.assertTrue(refusal("").endswith("is empty"))
-        self.assertTrue(refusal(f"{PASSWORD}\\n").endswith("is not one line of the form USER:PASSWORD"))
+        self.assertIn(f"is empty (systemd's copy of {SECRET}: mend that", refusal(""))
+        self.assertIn("is not one line of the form USER:PASSWORD (systemd's copy of", refusal(f"{PASSWORD}\\n"))
 
     def test_another_number_of_slots_comes_with_the_definition(self):
         """It stands in the directory too, which would refuse whoever means another one."""
