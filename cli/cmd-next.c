@@ -49,6 +49,10 @@ static void next_print(const NextOptions *options, const json_t *next) {
         else
                 (void)puts(*schedule ? "There are no further ticks."
                                      : "The job has no schedule: it runs only when requested.");
+        if (json_is_true(json_object_get(next, "drifted")))
+                (void)puts(
+                    "\nThis is by this node's job file, which is not what the cluster runs the "
+                    "job by (drifted): another node has these ticks otherwise.");
 }
 
 /* Shows what we computed ourselves. Takes the reference. */

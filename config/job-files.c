@@ -159,10 +159,12 @@ static GHashTable *find_duplicates(const GPtrArray *files, Diagnostics *diagnost
                                 g_hash_table_insert(first, spec->name, spec);
                                 continue;
                         }
-                        diagnostics_add(
-                            diagnostics, &spec->mark,
-                            "job \"%s\" is also defined at %s:%u:%u: neither takes effect",
-                            spec->name, other->mark.file, other->mark.line, other->mark.column);
+                        diagnostics_add(diagnostics, &spec->mark,
+                                        "job \"%s\" is also defined at %s:%u:%u: neither of the "
+                                        "two takes effect, what "
+                                        "was in force before stays",
+                                        spec->name, other->mark.file, other->mark.line,
+                                        other->mark.column);
                         g_hash_table_add(duplicates, other->name);
                 }
         }

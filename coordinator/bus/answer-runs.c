@@ -156,6 +156,8 @@ static bool next_on_step(void *userdata) {
         json_object_set_new(object, "job", json_string(answer->job));
         json_object_set_new(object, "schedule", text ? json_string(text) : json_null());
         json_object_set(object, "ticks", answer->ticks);
+        if (status_is_drifted(answer_view(answer), answer->job))
+                json_object_set_new(object, "drifted", json_true());
         answer_reply(answer, object);
         return false;
 }
@@ -225,6 +227,16 @@ static int request_ask_for_caller(Answer *answer) {
             request_on_caller, answer, "s", sd_bus_message_get_sender(answer->message));
 }
 
+/* Of the nodes' reasons, this one's is at hand. */
+static int run_no_candidate(const View *view, const char *job, sd_bus_error *error) {
+        const char *why = "";
+        bool unfit = view->calls->job_state(view->userdata, job, &why) == JOB_UNFIT && *why;
+
+        return sd_bus_error_setf(error, BUS_ERROR_NO_CANDIDATE,
+                                 "no node of the cluster can run job \"%s\" at present%s%s", job,
+                                 unfit ? "; this one: " : "", unfit ? why : "");
+}
+
 int answer_run(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
         const View *view = owner->view;
         const JobSpec *spec;
@@ -240,9 +252,7 @@ int answer_run(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
         if (!node_is_ready(view->node) || session_state(view->node->session) != SESSION_CONNECTED)
                 return answer_not_connected(view, error);
         if (!view->calls->has_candidate(view->userdata, spec))
-                return sd_bus_error_setf(error, BUS_ERROR_NO_CANDIDATE,
-                                         "no node of the cluster can run job \"%s\" at present",
-                                         job);
+                return run_no_candidate(view, job, error);
         answer = answer_new(owner, message, NULL);
         answer->job = g_strdup(job);
         if (request_ask_for_caller(answer) < 0)

@@ -187,7 +187,9 @@ static json_t *open_entry_to_json(const View *view, const char *job, const Ledge
         return run_record_to_json(record);
 }
 
-/* What runs here is known without a ledger. */
+/* What runs here is known without a ledger. What has ended and could not be written yet does not
+ * run.
+ */
 static json_t *own_runs_to_json(const View *view, const char *job) {
         g_autoptr(GPtrArray) runs = runs_list(view->runs);
         json_t *array = json_array();
@@ -196,13 +198,34 @@ static json_t *own_runs_to_json(const View *view, const char *job) {
                 const RunRecord *record = ((const Run *)runs->pdata[i])->record;
                 _cleanup_(run_record_freep) RunRecord *copy = NULL;
 
-                if (!g_str_equal(record->job, job))
+                if (!g_str_equal(record->job, job) || run_state_is_final(record->state))
                         continue;
                 copy = run_record_copy(record);
                 status_refine(view, copy);
                 json_array_append_new(array, run_record_to_json(copy));
         }
         return array;
+}
+
+/* Of that, the newest: what is not known of others' runs without a ledger is left out. */
+static json_t *own_result_to_json(const View *view, const char *job) {
+        g_autoptr(GPtrArray) runs = runs_list(view->runs);
+        const RunRecord *newest = NULL;
+
+        for (guint i = 0; i < runs->len; i++) {
+                const RunRecord *record = ((const Run *)runs->pdata[i])->record;
+
+                if (g_str_equal(record->job, job) && run_state_is_final(record->state) &&
+                    (!newest || record->ended > newest->ended))
+                        newest = record;
+        }
+        return newest ? run_record_to_json(newest) : json_null();
+}
+
+static json_t *last_to_json(const View *view, const char *job, const Ledger *ledger) {
+        if (!ledger)
+                return own_result_to_json(view, job);
+        return ledger->last ? run_record_to_json(ledger->last) : json_null();
 }
 
 static json_t *running_to_json(const View *view, const char *job, const Ledger *ledger) {
@@ -232,9 +255,34 @@ static const char *job_state_word(const View *view, const char *job, const Ledge
         /* What was just read is newer than what the job remembers. */
         if (ledger && (state == JOB_RUNNING || (state == JOB_UNREAD && !**ret_why)))
                 state = JOB_IDLE;
+        /* It ran when ZooKeeper last answered, and not here. */
+        if (!ledger && !runs && state == JOB_RUNNING) {
+                *ret_why = **ret_why ? *ret_why : "it was running when ZooKeeper last answered";
+                state = JOB_UNREAD;
+        }
         if (runs && (state == JOB_IDLE || state == JOB_NO_NODE || state == JOB_UNREAD))
                 state = JOB_RUNNING;
         return words[state];
+}
+
+bool status_is_drifted(const View *view, const char *job) {
+        const char *why;
+
+        return view->calls->job(view->userdata, job) &&
+               view->calls->job_state(view->userdata, job, &why) == JOB_DRIFTED;
+}
+
+/* Return: whether a tick is to come by the schedule in force: that of our file where it is not
+ * drifted, else that of the ledger, where it can be had. */
+static bool job_next_tick(const JobSpec *spec, const Ledger *ledger, bool drifted,
+                          int64_t *ret_next) {
+        int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
+        _cleanup_(schedule_freep) Schedule *in_force = NULL;
+
+        if (!drifted)
+                return spec->schedule && schedule_next(spec->schedule, now, ret_next);
+        return ledger && ledger_schedule(ledger, &in_force) >= 0 && in_force &&
+               schedule_next(in_force, now, ret_next);
 }
 
 json_t *status_report_job(const View *view, const char *name, const Ledger *ledger) {
@@ -248,10 +296,9 @@ json_t *status_report_job(const View *view, const char *name, const Ledger *ledg
 
         if (!spec)
                 return NULL;
-        has_next = spec->schedule &&
-                   schedule_next(spec->schedule, (int64_t)(clock_realtime() / USEC_PER_SEC), &next);
         running = running_to_json(view, name, ledger);
         word = job_state_word(view, name, ledger, json_array_size(running) > 0, &why);
+        has_next = job_next_tick(spec, ledger, status_is_drifted(view, name), &next);
         object = json_object();
         json_object_set_new(object, "job", json_string(name));
         json_object_set_new(object, "description",
@@ -265,8 +312,6 @@ json_t *status_report_job(const View *view, const char *name, const Ledger *ledg
                                          job_spec_matches_node(spec, view->node->config->node_name,
                                                                view->node->config->labels)));
         json_object_set_new(object, "running", running);
-        json_object_set_new(object, "last",
-                            ledger && ledger->last ? run_record_to_json(ledger->last)
-                                                   : json_null());
+        json_object_set_new(object, "last", last_to_json(view, name, ledger));
         return object;
 }

@@ -27,5 +27,8 @@ json_t *status_report_head(const View *view, bool privileged, const char *const 
  * node does not have the job (any more). */
 json_t *status_report_job(const View *view, const char *name, const Ledger *ledger);
 
+/* Return: whether the cluster runs the job by another definition than ours. */
+bool status_is_drifted(const View *view, const char *job);
+
 /* A record that says "claimed" is one of ours that runs: then it says so, and since when. */
 void status_refine(const View *view, RunRecord *record);

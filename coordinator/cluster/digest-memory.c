@@ -55,7 +55,11 @@ static void take_result(DigestMemory *memory) {
                 (void)g_thread_join(g_steal_pointer(&memory->write.thread));
         g_clear_pointer(&memory->write.text, g_free);
         if (memory->write.error && !memory->failed)
-                log_warning(NULL, "cannot remember the jobs' digests: %s",
+                log_warning(NULL,
+                            "cannot remember which definitions this node has put in force: %s; "
+                            "should it be "
+                            "restarted before that works again, it may take its job files for "
+                            "changed, and put them in force over newer ones of other nodes",
                             memory->write.error->message);
         memory->failed = memory->write.error != NULL;
         memory->changed |= memory->failed;

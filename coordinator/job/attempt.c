@@ -8,6 +8,7 @@
 #include "json-line.h"
 #include "paths.h"
 #include "resource.h"
+#include "unit-spec.h"
 
 #define ATTEMPT_CLAIMS_MAX 5
 #define ATTEMPT_SAMPLE_AGE_MAX (1 * USEC_PER_SEC)
@@ -24,6 +25,7 @@ struct Attempt {
         LockSet *locks;
         bool held;
         char *fault;
+        char *waits_for; /* for people */
 
         Claim *claim;
         char *claim_key; /* as long as it is under way */
@@ -46,6 +48,7 @@ Attempt *attempt_free(Attempt *attempt) {
         job_spec_free(attempt->spec);
         g_free(attempt->run);
         g_free(attempt->fault);
+        g_free(attempt->waits_for);
         g_free(attempt);
         return NULL;
 }
@@ -86,6 +89,21 @@ bool attempt_holds_locks(const Attempt *attempt) {
 
 const char *attempt_fault(const Attempt *attempt) {
         return attempt->fault;
+}
+
+const char *attempt_waits_for(Attempt *attempt) {
+        size_t before = 0;
+        const char *resource =
+            attempt->locks && !attempt->held ? lock_set_waiting_for(attempt->locks, &before) : "";
+        g_autofree char *tick = attempt->tick ? tick_to_rfc3339(attempt->tick) : NULL;
+
+        if (!*resource)
+                return "";
+        g_free(attempt->waits_for);
+        attempt->waits_for = g_strdup_printf("%s%s waits for the lock %s (%zu before it)",
+                                             tick ? "its tick " : "its run by hand",
+                                             tick ? tick : "", resource, before);
+        return attempt->waits_for;
 }
 
 static void attempt_let_go(Attempt *attempt) {

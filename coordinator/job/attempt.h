@@ -59,6 +59,9 @@ const JobSpec *attempt_spec(const Attempt *attempt);
 /* The definition is another that waits alike: what is claimed and run is of this one. */
 void attempt_take_spec(Attempt *attempt, const JobSpec *spec);
 bool attempt_holds_locks(const Attempt *attempt);
+/* Return: which lock it waits for, a sentence, or "" where it waits for none; borrowed until it is
+ * asked again. */
+const char *attempt_waits_for(Attempt *attempt);
 /* Return: why the locks cannot be had, a sentence, borrowed. */
 const char *attempt_fault(const Attempt *attempt);
 

@@ -296,7 +296,7 @@ static void in_force_resume(InForce *in_force, Ledger *ledger) {
                      in_force_version(in_force), in_force_on_resumed, in_force,
                      &in_force->resume_call);
         log_info(&about,
-                 "another node no longer has the job, but this node does: it stays in force");
+                 "the job was about to be withdrawn, but this node has it: it stays in force");
 }
 
 /* What a version before this one, or a long time ago, left of it is put right with the next write.

@@ -44,6 +44,10 @@ int64_t job_work_queued_tick(const JobWork *work) {
         return tick && attempt_is_for(work->attempt, tick, NULL) ? tick : 0;
 }
 
+const char *job_work_waits_for(const JobWork *work) {
+        return job_phase_is_in_queues(work->phase) ? attempt_waits_for(work->attempt) : "";
+}
+
 bool job_work_is_queued_for(const JobWork *work, const ManualRun *run) {
         return job_phase_is_in_queues(work->phase) && attempt_is_for(work->attempt, 0, run);
 }

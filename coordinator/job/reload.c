@@ -1,6 +1,7 @@
 /* See reload.h. */
 #include "reload.h"
 
+#include <string.h>
 #include <systemd/sd-daemon.h>
 
 #include "daemon-file.h"
@@ -8,6 +9,9 @@
 #include "log.h"
 #include "message-id.h"
 #include "sweep.h"
+
+/* How many jobs that went a line names. */
+#define RELOAD_GONE_NAMED_MAX 10
 
 struct Reload {
         const Node *node; /* weak, as the next two */
@@ -20,6 +24,7 @@ struct Reload {
         JobLoader *loader;
         Sweep *
             sweep; /* of jobs whose definition may be another now, or gone: the inventory's names */
+        GPtrArray *gone; /* names of jobs that the files had, for people */
 };
 
 Reload *reload_free(Reload *reload) {
@@ -27,6 +32,7 @@ Reload *reload_free(Reload *reload) {
                 return NULL;
         job_loader_free(reload->loader);
         sweep_free(reload->sweep);
+        g_clear_pointer(&reload->gone, g_ptr_array_unref);
         g_strfreev(reload->directories);
         g_free(reload->config_path);
         g_free(reload);
@@ -79,6 +85,26 @@ static void reload_add_new(Reload *reload) {
 
 /* ---- reading the files again ---- */
 
+static gint reload_compare_names(gconstpointer a, gconstpointer b) {
+        return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void reload_tell_gone(Reload *reload) {
+        g_autoptr(GString) text = g_string_new(NULL);
+        guint named = MIN(reload->gone->len, RELOAD_GONE_NAMED_MAX);
+
+        g_ptr_array_sort(reload->gone, reload_compare_names);
+        for (guint i = 0; i < named; i++)
+                g_string_append_printf(text, "%s%s", i > 0 ? ", " : "",
+                                       (const char *)reload->gone->pdata[i]);
+        if (reload->gone->len > named)
+                g_string_append_printf(text, " and %u more", reload->gone->len - named);
+        if (named > 0)
+                log_warning(&(LogAbout){.message_id = MESSAGE_RELOADED},
+                            "no longer in this node's job files: %s", text->str);
+        g_ptr_array_set_size(reload->gone, 0);
+}
+
 /* Every job is as the set says. */
 static void reload_is_done(Reload *reload) {
         const LogAbout about = {.message_id = MESSAGE_RELOADED};
@@ -86,6 +112,7 @@ static void reload_is_done(Reload *reload) {
 
         log_write(*jobset_errors(reload->jobset) ? LOG_WARNING : LOG_INFO, &about, "reloaded: %s",
                   summary);
+        reload_tell_gone(reload);
         inventory_publish(reload->inventory);
         /* Also what left the files earlier, beside a broken one that could have had it. */
         inventory_withdraw_removed(reload->inventory);
@@ -102,8 +129,10 @@ static void reload_on_turn(void *item, unsigned what, void *userdata) {
                 return;
         if (spec)
                 inventory_replace(reload->inventory, spec);
-        else
+        else {
+                g_ptr_array_add(reload->gone, g_strdup(item));
                 inventory_remove(reload->inventory, item);
+        }
         if (sweep_length(reload->sweep) == 0)
                 reload_is_done(reload);
 }
@@ -183,6 +212,7 @@ int reload_new(const ReloadParts *parts, ReloadFunc done, void *userdata, Reload
         reload->userdata = userdata;
         reload->config_path = g_strdup(parts->config_path);
         reload->directories = job_directories(parts->prefix);
+        reload->gone = g_ptr_array_new_with_free_func(g_free);
         if ((r = sweep_new(event, reload_on_turn, reload, &reload->sweep)) < 0 ||
             (r = job_loader_new(event, reload_on_files, reload, &reload->loader)) < 0)
                 return r;

@@ -361,12 +361,24 @@ static const char *scheduled_job_why_not(const ScheduledJob *job, const char *un
                 return block;
         if (gate_waits_for_place(job->parts->gate, job->name))
                 return "max-runs is reached on this node";
-        return no_node ? "no node of the cluster can run it at present" : "";
+        if (no_node)
+                return "no node of the cluster can run it at present";
+        return job_work_waits_for(job->work);
+}
+
+/* What the others know of us may be older, for example right after a reload. */
+static bool scheduled_job_runs_here(const ScheduledJob *job, const char *unfit) {
+        const Node *node = job->parts->node;
+        const DaemonConfig *config = node->config;
+
+        return !unfit && !clock_skew_exceeds(&node->skew, config->max_skew) &&
+               job_spec_matches_node(scheduled_job_spec(job), config->node_name, config->labels);
 }
 
 ScheduledJobState scheduled_job_state(const ScheduledJob *job, const char **ret_why) {
         const char *unfit = ranks_unfit(job->parts->ranks, job->name);
-        bool no_node = job_decision_has_no_node(job->decision, scheduled_job_spec(job));
+        bool no_node = job_decision_has_no_node(job->decision, scheduled_job_spec(job)) &&
+                       !scheduled_job_runs_here(job, unfit);
         const Ledger *ledger = job_ledger_known(job->ledger);
 
         *ret_why = scheduled_job_why_not(job, unfit, no_node);

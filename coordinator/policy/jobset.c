@@ -295,6 +295,14 @@ const char *const *jobset_unloaded(const JobSet *set) {
         return (const char *const *)set->unloaded->pdata;
 }
 
+/* A job in two good files: the name of the one in which it was found to be so. */
+static void add_place_of_error(GString *text, const char *error) {
+        g_auto(GStrv) parts = g_strsplit(error, ":", 2);
+        g_autofree char *name = g_path_get_basename(parts[0]);
+
+        g_string_append_printf(text, ": %s", name);
+}
+
 char *jobset_summary(const JobSet *set) {
         GString *text = g_string_new(NULL);
         guint jobs = jobset_size(set), refused = set->refused->len;
@@ -320,5 +328,7 @@ char *jobset_summary(const JobSet *set) {
                                            : "");
         if (refused > named)
                 g_string_append_printf(text, " and %u more", refused - named);
+        if (refused == 0 && set->error_count > 0)
+                add_place_of_error(text, set->errors[0]);
         return g_string_free(text, FALSE);
 }

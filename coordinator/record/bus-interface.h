@@ -41,7 +41,8 @@
  *     Also of a job that has left the files, for as long as its records stand.
  *
  * Next(s job, u count) → s
- *     {"job": "orders-backup", "schedule": "..." | null, "ticks": [TICK...]}
+ *     {"job": "orders-backup", "schedule": "..." | null, "ticks": [TICK...],
+ *      "drifted": true}     only where the cluster runs it by another definition than these ticks
  *
  * Run(s job) → s
  *     {"job": "orders-backup", "run": "ID"}

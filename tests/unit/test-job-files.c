@@ -339,9 +339,11 @@ Test(job_files, a_name_in_two_files_is_no_job) {
         {
                 g_autoptr(GPtrArray) files = load(
                     "ROOT/usr/lib/jobkeeper/jobs.d/b.yaml:3:3: error: job \"x\" is also defined at "
-                    "ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: neither takes "
-                    "effect\nROOT/usr/lib/jobkeeper/jobs.d/c.yaml:2:3: error: job \"x\" is also "
-                    "defined at ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: neither takes effect");
+                    "ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: neither of the two takes "
+                    "effect, what was in force before "
+                    "stays\nROOT/usr/lib/jobkeeper/jobs.d/c.yaml:2:3: error: job \"x\" is also "
+                    "defined at ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: neither of the two takes "
+                    "effect, what was in force before stays");
                 g_autofree char *text = show(files);
 
                 cr_expect_str_eq(

@@ -127,7 +127,8 @@ Test(jobset, a_broken_override_keeps_what_the_name_had) {
 Test(jobset, rivals_keep_what_was_in_force) {
         static const char error[] =
             "ROOT/etc/jobkeeper/jobs.d/b.yaml:2:3: error: job \"x\" is also defined at "
-            "ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: neither takes effect";
+            "ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: neither of the two takes effect, what was in "
+            "force before stays";
 
         write_jobs(ETC "a.yaml", "x=1 a=1");
         expect("a=1 x=1", "");
@@ -143,7 +144,8 @@ Test(jobset, rivals_from_the_beginning_are_no_jobs) {
         write_jobs(ETC "a.yaml", "x=1 a=1");
         write_jobs(ETC "b.yaml", "x=2");
         expect("a=1", "ROOT/etc/jobkeeper/jobs.d/b.yaml:2:3: error: job \"x\" is also defined at "
-                      "ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: neither takes effect");
+                      "ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: neither of the two takes effect, what "
+                      "was in force before stays");
 }
 
 /* The definition in force comes from a file that is broken now; another file cannot take its name
@@ -354,7 +356,7 @@ Test(jobset, a_summary_counts_and_names_what_was_refused) {
 
                 tree_write(root, name, "");
         }
-        expect_summary("1 job, 1 error");
+        expect_summary("1 job, 1 error: good2.yaml");
 }
 
 static void expect_unloaded(const char *wanted) {

@@ -10,6 +10,7 @@
 #include "daemon-fixture.h"
 #include "inventory.h"
 #include "job-table.h"
+#include "journal.h"
 #include "leftovers.h"
 
 static int notify_fd = -1;
@@ -105,6 +106,27 @@ Test(reload, files_that_cannot_be_read_leave_all_as_it_is) {
         expect_reload("STATUS=Connected to ZooKeeper, 0 jobs\n");
         cr_expect_null(job_table_find(coordinator->jobs, "a"));
         end_notified();
+}
+
+/* An emptied file, a directory that was renamed: what went is named, as far as that can be read. */
+Test(reload, jobs_that_went_are_named) {
+        g_autoptr(GString) text = g_string_new("jobs:\n");
+
+        for (unsigned i = 10; i < 22; i++)
+                g_string_append_printf(text, "  j%u: {exec: /bin/true}\n", i);
+        tree_write(root, "etc/jobkeeper/jobs.d/many.yaml", text->str);
+        write_job("    exec: /bin/true\n");
+        open_daemon();
+        reload();
+        cr_expect_not(journal_has("warning: no longer in this node's job files"));
+        tree_delete(root, "etc/jobkeeper/jobs.d/a.yaml");
+        reload();
+        cr_expect(journal_has("warning: no longer in this node's job files: a"));
+        tree_write(root, "etc/jobkeeper/jobs.d/many.yaml", "");
+        reload();
+        cr_expect(
+            journal_has("warning: no longer in this node's job files: j10, j11, j12, j13, j14, "
+                        "j15, j16, j17, j18, j19 and 2 more"));
 }
 
 Test(reload, a_daemon_does_not_begin_without_its_files) {

@@ -5,10 +5,12 @@
 #include "daemon-fixture.h"
 #include "fitness.h"
 #include "job-table.h"
+#include "journal.h"
 #include "ledger-cache.h"
 #include "placement.h"
 #include "ranks.h"
 #include "runs.h"
+#include "unit-spec.h"
 #include "withdrawal.h"
 
 #define LEDGER_PATH "/jobkeeper/jobs/a"
@@ -134,6 +136,50 @@ static void free_the_resource(void) {
         g_autofree ZkOpResult *results = NULL;
 
         cr_assert_eq(server_transact(&op, 1, 0, &results), ZK_OK);
+}
+
+/* Return: what people are told that the job waits for. */
+static const char *why_waiting(void) {
+        const char *why = NULL;
+
+        (void)scheduled_job_state(job_table_find(coordinator->jobs, "a"), &why);
+        return why;
+}
+
+Test(scheduled_job, what_a_tick_waits_for_is_said) {
+        int64_t tick = tick_that_waits();
+        g_autofree char *text = tick_to_rfc3339(tick),
+                        *wanted =
+                            g_strdup_printf("its tick %s waits for the lock r (1 before it)", text);
+
+        await(is_waiting, "it waits");
+        serve_for(100 * USEC_PER_MSEC);
+        cr_expect_str_eq(why_waiting(), wanted);
+        free_the_resource();
+        await(has_started, "it runs");
+        cr_expect_str_eq(why_waiting(), "");
+}
+
+/* The others do not know yet that we have it again; we do. */
+Test(scheduled_job, a_job_whose_file_is_put_back_lacks_no_node) {
+        const char *why = NULL;
+
+        write_job("    every: 300d\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_idle, "idle");
+        tree_delete(root, "etc/jobkeeper/jobs.d/a.yaml");
+        reload();
+        serve_for(300 * USEC_PER_MSEC);
+        write_job("    every: 300d\n    exec: [/bin/true]\n");
+        reload();
+        for (unsigned i = 0; i < 100; i++) {
+                cr_assert_neq(scheduled_job_state(job_table_find(coordinator->jobs, "a"), &why),
+                              JOB_NO_NODE, "turn %u: %s", i, why);
+                turn();
+        }
+        cr_expect(
+            journal_has("the job was about to be withdrawn, but this node has it: it stays in "
+                        "force"));
 }
 
 /* A tick whose start deadline has passed while it waits. */

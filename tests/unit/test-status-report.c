@@ -354,6 +354,30 @@ Test(status_report, what_runs_here_is_shown_without_zookeeper) {
         json_decref(object);
 }
 
+static bool both_have_ended(void) {
+        return services_alive() == 0 && runs_count(coordinator->runs) == 2 &&
+               runs_count_results(coordinator->runs) == 2;
+}
+
+/* What has ended does not run, also where that cannot be written. */
+Test(status_report, a_result_that_is_not_written_yet_is_the_last_run) {
+        json_t *object = NULL, *job = NULL;
+
+        write_job_named("b", "    every: 1s\n    exec: [/bin/true]\n");
+        write_job("    every: 1s\n    exec: [/bin/true]\n");
+        open_daemon_on_bus();
+        await(both_run, "both run");
+        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
+        await(both_have_ended, "both were stopped");
+        object = status();
+        job = job_of(object, "a");
+        expect_text(json_object_get(job, "running"), "[]");
+        cr_expect_str_neq(string_of(job, "state"), "running");
+        cr_expect_str_eq(string_of(json_object_get(job, "last"), "state"), "interrupted");
+        cr_expect_str_eq(string_of(json_object_get(job, "last"), "node"), "n1");
+        json_decref(object);
+}
+
 /* ---- a job's state, by a view of the test's own ---- */
 
 static ScheduledJobState state;
@@ -403,7 +427,8 @@ Test(status_report, what_was_just_read_is_newer_than_what_is_remembered) {
             {JOB_UNREAD, "", CLAIMED, "running"},
             {JOB_IDLE, "", NONE, "idle"},
             {JOB_IDLE, "", CLAIMED, "running"},
-            {JOB_RUNNING, "", NONE, "running"},
+            {JOB_RUNNING, "", NONE,
+             "unread"}, /* elsewhere, and nobody knows whether it still does */
             {JOB_RUNNING, "", EMPTY, "idle"},
             {JOB_NO_NODE, "x", EMPTY, "no-node"},
             {JOB_NO_NODE, "x", CLAIMED, "running"},
@@ -427,10 +452,39 @@ Test(status_report, what_was_just_read_is_newer_than_what_is_remembered) {
                 job = status_report_job(&view, "a", ledgers[cases[i].read]);
                 cr_expect_str_eq(string_of(job, "state"), cases[i].word, "case %zu: %s", i,
                                  string_of(job, "state"));
-                cr_expect_str_eq(string_of(job, "why"), cases[i].why);
+                if (cases[i].state != JOB_RUNNING || cases[i].read != NONE)
+                        cr_expect_str_eq(string_of(job, "why"), cases[i].why);
+                else
+                        cr_expect_str_eq(string_of(job, "why"),
+                                         "it was running when ZooKeeper last answered");
                 cr_expect(json_is_false(json_object_get(job, "fit")));
                 json_decref(job);
         }
+}
+
+/* By our file the ticks are others, which never come. */
+Test(status_report, where_it_is_drifted_the_next_tick_is_that_in_force) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        json_t *job = NULL;
+        View view;
+
+        begin();
+        view = own_view();
+        cr_assert_eq(ledger_decode(server_data(JOB), strlen(server_data(JOB)), &ledger), 0);
+        g_free(ledger->schedule);
+        ledger->schedule = g_strdup("2099-01-01 12:00:00 UTC");
+        state = JOB_DRIFTED;
+        why = "";
+        job = status_report_job(&view, "a", ledger);
+        expect_text(json_object_get(job, "next"), "4070952000");
+        json_decref(job);
+        job = status_report_job(&view, "a", NULL);
+        expect_text(json_object_get(job, "next"), "null");
+        json_decref(job);
+        state = JOB_IDLE;
+        job = status_report_job(&view, "a", ledger);
+        cr_expect_lt(json_integer_value(json_object_get(job, "next")), 4070952000);
+        json_decref(job);
 }
 
 Test(status_report, a_job_that_left_meanwhile_is_not_shown) {
