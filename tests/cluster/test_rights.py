@@ -146,7 +146,8 @@ class WithAuth(RightsTest):
         fleet = self.begin(nodes=1, secret=SECRET, files=JOBS, start=False)
         self.shell("create /jobkeeper", "create /jobkeeper/jobs", "create /jobkeeper/locks")
         fleet.nodes["n1"].systemctl("start", "jobkeeperd")
-        fault = wait_until(lambda: fleet.status("n1").get("session", {}).get("fault"), 20, "it says why nothing is run")
+        fault = wait_until(lambda: "can be changed by" in (said := fleet.status("n1").get("session", {}).get("fault", "")) and said, 20,
+                           "it says why nothing is run")  # it looks at the tree once nothing is left of a process before it
         self.assertIn('can be changed by world:anyone, although "auth" is set', fault)
         self.assertEqual(fleet.runs(), [])
         commands = re.findall(r'"((?:addauth|setAcl)[^"]*)"', fault)
