@@ -36,29 +36,29 @@
 
 /* ---- this node among the others ---- */
 
-static const char *gate_held_back(void *userdata) {
+static const char *coordinator_held_back(void *userdata) {
         return leftovers_busy(((const Coordinator *)userdata)->left.leftovers);
 }
 
-static bool gate_is_cleaning(void *userdata) {
+static bool coordinator_is_cleaning(void *userdata) {
         const Coordinator *coordinator = userdata;
 
         return leftovers_left(coordinator->left.leftovers) || runs_have_lost(coordinator->runs);
 }
 
-static unsigned gate_on_runs(void *userdata) {
+static unsigned coordinator_count_runs(void *userdata) {
         return runs_count(((const Coordinator *)userdata)->runs);
 }
 
-static void gate_on_open(void *userdata) {
+static void coordinator_on_gate_open(void *userdata) {
         job_table_sweep(((Coordinator *)userdata)->jobs, JOB_SWEEP_CONSIDER);
 }
 
-static void gate_on_given(const char *name, void *userdata) {
+static void coordinator_on_place_given(const char *name, void *userdata) {
         job_table_hurry(((Coordinator *)userdata)->jobs, name);
 }
 
-static void gate_on_busy(MemberBusy busy, void *userdata) {
+static void coordinator_on_busy(MemberBusy busy, void *userdata) {
         Coordinator *coordinator = userdata;
 
         registration_set_busy(coordinator->registration, busy);
@@ -67,18 +67,18 @@ static void gate_on_busy(MemberBusy busy, void *userdata) {
 
 static Gate *new_gate(Coordinator *coordinator) {
         static const GateEvents events = {
-            .held_back = gate_held_back,
-            .is_cleaning = gate_is_cleaning,
-            .runs = gate_on_runs,
-            .open = gate_on_open,
-            .given = gate_on_given,
-            .tell = gate_on_busy,
+            .held_back = coordinator_held_back,
+            .is_cleaning = coordinator_is_cleaning,
+            .runs = coordinator_count_runs,
+            .open = coordinator_on_gate_open,
+            .given = coordinator_on_place_given,
+            .tell = coordinator_on_busy,
         };
 
         return gate_new(coordinator->node, &events, coordinator);
 }
 
-static void fitness_on_verdicts(const char *const *jobs, void *userdata) {
+static void coordinator_on_verdicts(const char *const *jobs, void *userdata) {
         inventory_judge(jobs, ((Coordinator *)userdata)->inventory);
 }
 
@@ -86,7 +86,7 @@ static int open_cluster(Coordinator *coordinator) {
         Node *node = coordinator->node;
         int r;
 
-        r = fitness_new(node->event, fitness_on_verdicts, coordinator, &coordinator->fitness);
+        r = fitness_new(node->event, coordinator_on_verdicts, coordinator, &coordinator->fitness);
         if (r < 0)
                 return r;
         coordinator->tree = tree_new(node, life_on_tree_done, coordinator);
@@ -103,7 +103,7 @@ static int open_cluster(Coordinator *coordinator) {
 
 /* ---- runs, and what others left ---- */
 
-static void housekeeping_measure_clock(void *userdata) {
+static void coordinator_measure_clock(void *userdata) {
         clock_watch_measure(((Coordinator *)userdata)->clock);
 }
 
@@ -118,7 +118,7 @@ static void open_store(Coordinator *coordinator) {
                                    .ledgers = store->ledgers};
         store->housekeeping =
             housekeeping_new(coordinator->node, coordinator->members, coordinator->jobset,
-                             housekeeping_measure_clock, coordinator);
+                             coordinator_measure_clock, coordinator);
 }
 
 static void queues_on_jobs(GPtrArray *specs, void *userdata) {
@@ -178,7 +178,7 @@ static void open_runs(Coordinator *coordinator) {
 /* ---- the jobs of our files ---- */
 
 /* A claim of a job that was removed may be on its way. */
-static void reload_on_done(void *userdata) {
+static void coordinator_on_reloaded(void *userdata) {
         Coordinator *coordinator = userdata;
 
         if (node_is_ready(coordinator->node))
@@ -233,7 +233,7 @@ static int open_jobs(Coordinator *coordinator, const CoordinatorOptions *options
         if (r < 0)
                 return r;
         coordinator->inventory = parts.inventory = new_inventory(coordinator);
-        return reload_new(&parts, reload_on_done, coordinator, &coordinator->reload);
+        return reload_new(&parts, coordinator_on_reloaded, coordinator, &coordinator->reload);
 }
 
 /* ---- what people ask for ---- */
@@ -249,11 +249,11 @@ static Requests *new_requests(Coordinator *coordinator) {
         return requests_new(&parts, &job_table_requests_events, coordinator->jobs);
 }
 
-static void locks_on_over(void *userdata) {
+static void coordinator_on_lock_over(void *userdata) {
         ending_look(((Coordinator *)userdata)->ending);
 }
 
-static const char *locks_unreachable(const void *userdata) {
+static const char *coordinator_unreachable(const void *userdata) {
         const Coordinator *coordinator = userdata;
         const char *fault = tree_fault(coordinator->tree);
 
@@ -261,20 +261,20 @@ static const char *locks_unreachable(const void *userdata) {
 }
 
 static const CommandLocksEvents command_locks_events = {
-    .over = locks_on_over,
-    .unreachable = locks_unreachable,
+    .over = coordinator_on_lock_over,
+    .unreachable = coordinator_unreachable,
 };
 
-static void ending_on_reset_jobs(void *userdata) {
+static void coordinator_reset_jobs(void *userdata) {
         job_table_for_all(((Coordinator *)userdata)->jobs, scheduled_job_reset);
 }
 
-static bool ending_is_faulty(const void *userdata) {
-        return *locks_unreachable(userdata);
+static bool coordinator_is_faulty(const void *userdata) {
+        return *coordinator_unreachable(userdata);
 }
 
 static Ending *new_ending(Coordinator *coordinator) {
-        static const EndingEvents events = {ending_on_reset_jobs, ending_is_faulty};
+        static const EndingEvents events = {coordinator_reset_jobs, coordinator_is_faulty};
         const EndingParts parts = {
             .node = coordinator->node,
             .units = coordinator->units,

@@ -6,8 +6,9 @@
  * level-triggered: a ScheduledJob asks "what is to be done now?" (decision.h) after every event
  * that may change the answer, and asking once too often does no harm.
  *
- * coordinator.c makes the parts and puts them together (parts.h), life.c says what follows from
- * what in the life of a session, ending.c how it all ends.
+ * coordinator.c makes the parts and puts them together (parts.h has them all, the picture the main
+ * ones), life.c says what follows from what in the life of a session, ending.c how it all ends,
+ * failed-start.c what becomes of runs where it cannot begin.
  */
 // clang-format off
 /*

@@ -41,7 +41,7 @@ void unit_stop(Unit *unit);
 void unit_kill(Unit *unit);
 
 /* After ENDED and once the result is safe elsewhere: lets PID 1 forget the unit (StopUnit,
- * ResetFailed). Nothing is reported. */
+ * ResetFailedUnit). Nothing is reported. */
 void unit_discard(Unit *unit);
 
 /* Stops watching; the unit itself is left as it is. No callback afterwards. */

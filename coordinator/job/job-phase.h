@@ -1,5 +1,5 @@
 /* What a job is about, as one table of states × events. One thing is under way at a time. Pure:
- * scheduled-job.c asks the table what follows and does it.
+ * job-work.c asks the table what follows and does it.
  *
  * Rank 0 asks for the locks and reads the ledger in one flight, because it will most likely run; so
  * the two answers come in either order, and only when both are there it is decided. The others read

@@ -25,13 +25,13 @@ SESSION_TIMEOUT = 30000 if LONG else 7000
 SESSION_TIMEOUT_MAX = 20 * TICK  # of those who are to live through an election
 HEARTBEAT = TICK // 2
 REPEATS = 2 if LONG else 3  # more of the long ones do not fit into the time that run.py gives a test
-MARGIN = 700  # lock/deadline.h
+MARGIN = 700  # lock/session/deadline.h
 SLACK = 500  # scheduling of the probe on a busy machine, ms
 LIMIT = (2 * SESSION_TIMEOUT + 20 * TICK) / 1000 + 20  # s, for a hand-over by expiry
 
 
 def lease(session_timeout):
-    """lock/deadline.h: how long after the last good heartbeat was sent the locks are ours."""
+    """lock/session/deadline.h: how long after the last good heartbeat was sent the locks are ours."""
     return session_timeout - (SYNC_LIMIT + 1) * TICK - HEARTBEAT - session_timeout / 100 - MARGIN
 
 
