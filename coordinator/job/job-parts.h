@@ -1,5 +1,5 @@
-/* What a job uses of the daemon: the parts below it, all weak. A job's work and its ledger take them
- * as they are; what is below these is given of them what it needs. */
+/* What a job uses of the daemon: the parts below it, all weak. A job's work and its ledger take
+ * them as they are; what is below these is given of them what it needs. */
 #pragma once
 
 #include "clock-watch.h"

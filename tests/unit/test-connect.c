@@ -50,7 +50,7 @@ static int connect_now(void) {
 Test(connect, the_node_has_the_session) {
         cr_assert_eq(connect_now(), 0);
         cr_expect_eq(node->session, session);
-        cr_expect(journal_has("info: session timeout 30s"), "the sum is said");
+        cr_expect(journal_has("(session-timeout 30s - "), "the sum is said");
         session_say(session, LOG_WARNING, "the servers' tick is longer");
         cr_expect(journal_has("warning: the servers' tick is longer"));
         cr_expect_eq(journal_count(MESSAGE_SESSION_WARNING), 1);
@@ -64,8 +64,8 @@ Test(connect, a_timeout_in_which_no_run_could_be_stopped_is_refused) {
         cr_assert_eq(connect_now(), -EBADMSG);
         cr_expect_null(session);
         cr_expect(journal_has(
-            "error: /etc/jobkeeper/jobkeeper.yaml: the session timeout is too short: runs could "
-            "not be stopped in time"));
+            "error: /etc/jobkeeper/jobkeeper.yaml: runs could not be stopped in time before the "
+            "locks are given up"));
 }
 
 Test(connect, a_secret_that_is_asked_for_and_not_there_is_refused) {
