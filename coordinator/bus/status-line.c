@@ -1,5 +1,5 @@
-/* See status-line.h. It is looked at after whatever the loop has done, so that no part has to know
- * that there is such a line. */
+/* See status-line.h. It is looked at after whatever the loop has done, once nothing more is to be
+ * done, so that no part has to know that there is such a line, and none waits for it. */
 #include "status-line.h"
 
 #include <systemd/sd-daemon.h>
@@ -63,6 +63,8 @@ int status_line_new(const View *view, StatusLine **ret_line) {
 
         line->view = view;
         r = sd_event_add_post(view->node->event, &line->post, status_line_on_turn, line);
+        if (r >= 0)
+                r = sd_event_source_set_priority(line->post, SD_EVENT_PRIORITY_IDLE);
         if (r < 0)
                 return r;
         (void)status_line_on_turn(NULL, line);

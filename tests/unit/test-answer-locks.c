@@ -159,16 +159,26 @@ static void ask_for_all(sd_bus *caller, unsigned times) {
                 ask_as(caller, BUS_NAME, "Locks", "s", "");
 }
 
-static bool all_three_are_told(void) {
-        return n_said == 3;
+static bool is_next_told(void) {
+        return n_said == 1;
 }
 
-/* Two are under way, and one waits. */
-Test(answer_locks, who_waits_when_the_session_ends_is_told) {
+static bool all_three_are_told(void) {
+        return n_said == 4;
+}
+
+/* Two are under way, and one waits: what was asked after them has its answer. */
+static void begin_with_three_looks(void) {
         begin();
         server.way = keep_looks;
         ask_for_all(bus, 3);
+        ask("Next", "su", "a", 1U);
+        await(is_next_told, "all questions have come");
         await(are_two_under_way, "two looks");
+}
+
+Test(answer_locks, who_waits_when_the_session_ends_is_told) {
+        begin_with_three_looks();
         port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
         await(all_three_are_told, "all are told");
         expect_said(BUS_ERROR_NOT_CONNECTED
@@ -177,10 +187,7 @@ Test(answer_locks, who_waits_when_the_session_ends_is_told) {
 }
 
 Test(answer_locks, who_waits_when_the_daemon_ends_is_told) {
-        begin();
-        server.way = keep_looks;
-        ask_for_all(bus, 3);
-        await(are_two_under_way, "two looks");
+        begin_with_three_looks();
         close_daemon();
         await(all_three_are_told, "all are told");
         expect_said("jobkeeperd is stopping");
