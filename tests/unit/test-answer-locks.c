@@ -164,6 +164,10 @@ static bool is_next_told(void) {
 }
 
 static bool all_three_are_told(void) {
+        return n_said == 3;
+}
+
+static bool all_four_are_told(void) {
         return n_said == 4;
 }
 
@@ -180,7 +184,7 @@ static void begin_with_three_looks(void) {
 Test(answer_locks, who_waits_when_the_session_ends_is_told) {
         begin_with_three_looks();
         port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
-        await(all_three_are_told, "all are told");
+        await(all_four_are_told, "all are told");
         expect_said(BUS_ERROR_NOT_CONNECTED
                     ": the locks cannot be read: the connection to ZooKeeper is lost");
         cr_expect_eq(looks, 2U);
@@ -189,7 +193,7 @@ Test(answer_locks, who_waits_when_the_session_ends_is_told) {
 Test(answer_locks, who_waits_when_the_daemon_ends_is_told) {
         begin_with_three_looks();
         close_daemon();
-        await(all_three_are_told, "all are told");
+        await(all_four_are_told, "all are told");
         expect_said("jobkeeperd is stopping");
 }
 
