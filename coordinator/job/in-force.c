@@ -27,6 +27,7 @@ struct InForce {
         char *remember; /* the memory of what is being put in force */
         ZkCall *resume_call;
         int error;
+        char *unsure; /* a digest that we sent, and of which nobody said whether it was written */
 };
 
 InForce *in_force_new(const InForceParts *parts, const char *job) {
@@ -50,6 +51,7 @@ InForce *in_force_free(InForce *in_force) {
         registration_set_drifted(in_force->parts.registration, in_force->job, false);
         g_free(in_force->job);
         g_free(in_force->path);
+        g_free(in_force->unsure);
         g_free(in_force);
         return NULL;
 }
@@ -161,6 +163,8 @@ void in_force_written(InForce *in_force, LedgerWriteOutcome outcome) {
         if (in_force->remember && outcome == LEDGER_WRITE_DONE)
                 digest_memory_set(in_force->parts.digests, in_force->job, in_force->remember);
         g_clear_pointer(&in_force->remember, g_free);
+        if (outcome == LEDGER_WRITE_DONE || outcome == LEDGER_WRITE_AGAIN)
+                g_clear_pointer(&in_force->unsure, g_free);
 }
 
 static InForceVerdict in_force_begun(InForce *in_force, int r) {
@@ -217,6 +221,8 @@ static InForceVerdict in_force_adopt(InForce *in_force, const JobSpec *spec, con
         ledger_adopt_digest(next, digest, in_force_now());
         in_force_put(in_force, spec, next, digest);
         in_force_change_slots(in_force, spec);
+        g_free(in_force->unsure);
+        in_force->unsure = g_strdup(digest);
         return in_force_begun(
             in_force,
             ledger_writer_set(in_force->parts.writer, next,
@@ -265,6 +271,8 @@ static bool in_force_is_ours_to_change(const InForce *in_force, const JobSpec *s
 
         if (*in_force_ledger(in_force)->digest == '\0')
                 return true;
+        if (g_strcmp0(in_force->unsure, in_force_ledger(in_force)->digest) == 0)
+                return true; /* it was written, by us */
         if (remembered)
                 return !in_force_remembers(remembered, own);
         return members_list(in_force->parts.members)->len == 1 ||

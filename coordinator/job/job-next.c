@@ -60,10 +60,11 @@ JobNext job_next(const JobOutlook *outlook) {
                 return job_next_by_decision(outlook);
         if (!outlook->clock_known)
                 return job_next_without_clock(outlook);
+        if (job_next_is_long_wait(
+                outlook)) /* its place in the line is not given up for a request */
+                return (JobNext){.what = JOB_NEXT_GO_ON};
         if (job_next_has_manual(outlook))
                 return job_next_manual(outlook);
-        if (job_next_is_long_wait(outlook))
-                return (JobNext){.what = JOB_NEXT_GO_ON};
         if (outlook->lower_ranks > 0)
                 return (JobNext){.what = JOB_NEXT_LATER, .delay = outlook->lower_ranks};
         return job_next_by_decision(outlook);

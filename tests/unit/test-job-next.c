@@ -133,6 +133,9 @@ Test(job_next, a_long_wait_is_neither_too_old_nor_too_late) {
         outlook.lower_ranks = USEC_PER_SEC;
         outlook.spec = &patient;
         expect_next(outlook, JOB_NEXT_GO_ON);
+        outlook.manual = &manual; /* it has no later turn, and a run by hand has */
+        expect_next(outlook, JOB_NEXT_GO_ON);
+        outlook.manual = NULL;
         outlook.ledger = claimed;
         expect_next(outlook, JOB_NEXT_LATER);
         outlook.ledger = decided;

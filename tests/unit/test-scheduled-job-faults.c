@@ -124,3 +124,38 @@ Test(scheduled_job_faults, a_skip_repairs_the_layout) {
         await(is_skipped, "it is said that nobody could run it");
         cr_expect_not_null(server_node("/jobkeeper/control"));
 }
+
+static unsigned lost;
+
+/* What puts another definition in force is done, and its answer lost. */
+static ServerWay lose_definition(const ZkCall *call) {
+        if (!call_has(call, ZK_OP_SET, LEDGER_PATH) || call_has(call, ZK_OP_CREATE, "/runs/") ||
+            call_has(call, ZK_OP_SET, "/runs/"))
+                return SERVER_ANSWER;
+        lost++;
+        return SERVER_LOSE_ANSWER;
+}
+
+static bool is_lost(void) {
+        return lost > 0;
+}
+
+static bool is_taken_back(void) {
+        return strstr(server_data(LEDGER_PATH), "2099") != NULL;
+}
+
+/* Whoever sent it knows that it may be written, and that it was no other node's. */
+Test(scheduled_job_faults, a_definition_that_is_taken_back_before_it_is_known_to_be_written) {
+        write_job("    schedule: \"2099-01-01\"\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_idle, "idle");
+        server.way = lose_definition;
+        write_job("    schedule: \"2098-01-01\"\n    exec: [/bin/true]\n");
+        reload();
+        await(is_lost, "the loss");
+        server.way = NULL;
+        write_job("    schedule: \"2099-01-01\"\n    exec: [/bin/true]\n");
+        reload();
+        await(is_taken_back, "the former definition in force");
+        await(is_idle, "idle");
+}
