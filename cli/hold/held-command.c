@@ -6,6 +6,7 @@
 #include "bus-interface.h"
 #include "cgroup.h"
 #include "exit-code.h"
+#include "lease-way.h"
 #include "lock-call.h"
 #include "output.h"
 #include "run-view.h"
@@ -35,6 +36,7 @@ typedef enum HeldPhase {
 struct HeldCommand {
         sd_event *event;
         sd_bus *bus;
+        LeaseWay *way; /* to the daemon, for leases */
         const LockTask *task;
         HeldCommandFunc func;
         void *userdata;
@@ -191,6 +193,8 @@ static int held_command_on_lease(sd_bus_message *reply, void *userdata, sd_bus_e
         json_t *answer = lock_reply_json(reply);
 
         command->lease = sd_bus_slot_unref(command->lease);
+        if (!answer && lock_reply_is_missing(reply))
+                lease_way_is_lost(command->way);
         if (answer && command->phase < HELD_STOPS)
                 (void)held_command_take_lease(command, answer);
         else if (!answer && lock_reply_outcome(reply) == BUS_NO_SUCH_LOCK)
@@ -210,10 +214,16 @@ static usec_t held_command_lease_period(const HeldCommand *command) {
 static int held_command_on_lease_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         HeldCommand *command = userdata;
         int r = sd_event_source_set_time_relative(source, held_command_lease_period(command));
+        sd_bus *bus;
 
         /* A late answer is better than none: it is not asked over before it came. */
-        if (command->there && !command->lease)
-                (void)lock_call(command->bus, &command->lease, "LockLease", LOCK_CALL_TIMEOUT,
+        if (command->lease)
+                return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        bus = lease_way_bus(command->way);
+        if (!bus && command->there)
+                bus = command->bus;
+        if (bus)
+                (void)lock_call(bus, &command->lease, "LockLease", LOCK_CALL_TIMEOUT,
                                 held_command_on_lease, command, "s", command->id);
         return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
@@ -367,6 +377,7 @@ int held_command_new(sd_event *event, sd_bus *bus, const LockTask *task, const j
                 return r;
         command->event = sd_event_ref(event);
         command->bus = sd_bus_ref(bus);
+        command->way = lease_way_new(event, LEASE_ADDRESS);
         command->task = task;
         command->func = func;
         command->userdata = userdata;
@@ -390,6 +401,7 @@ HeldCommand *held_command_free(HeldCommand *command) {
         sd_event_source_disable_unref(command->leave_timer);
         sd_bus_slot_unref(command->call);
         sd_bus_slot_unref(command->lease);
+        lease_way_free(command->way);
         sd_bus_unref(command->bus);
         sd_event_unref(command->event);
         g_free(command->id);

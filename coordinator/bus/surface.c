@@ -3,7 +3,8 @@
  * Two connections, two names. What everybody may ask comes in on one, after all other work of the
  * loop: however much is asked there, it delays only itself. What only root may ask, leases above
  * all, comes in on the other, to which the bus lets nobody else send anything. Root asks everything
- * there. A command of an older version, which knows one name alone, is served on that as before. */
+ * there. Leases have one more way in, without a bus (lease-door.h). A command of an older version,
+ * which knows one name alone, is served on that as before. */
 #include "surface.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@
 #include "bus-door.h"
 #include "bus-interface.h"
 #include "command-lock-call.h"
+#include "lease-door.h"
 #include "log.h"
 #include "status-board.h"
 #include "timer.h"
@@ -42,6 +44,7 @@ struct Surface {
         const View *view; /* weak */
         Entrance entrances[SIDE_MAX];
         SessionListener *listener;
+        LeaseDoor *leases; /* NULL: there it is asked on the bus */
         sd_event_source *patience;
         bool ready; /* said */
 };
@@ -241,6 +244,12 @@ int surface_new(const View *view, Surface **ret_surface) {
         surface->view = view;
         for (Side side = 0; side < SIDE_MAX; side++)
                 entrance_open(surface, side);
+        r = lease_door_new(view->node, view->locks, &surface->leases);
+        if (r < 0)
+                log_warning(NULL,
+                            "no socket for the leases of locks (%s): they are asked for on the "
+                            "bus, which other users can keep busy",
+                            g_strerror(-r));
         r = session_listen(view->node->session, surface_on_session, surface, &surface->listener);
         if (r >= 0 && !surface->ready)
                 r = timer_in(view->node->event, &surface->patience, READY_PATIENCE,
@@ -255,6 +264,7 @@ Surface *surface_free(Surface *surface) {
         if (!surface)
                 return NULL;
         session_unlisten(surface->listener);
+        lease_door_free(surface->leases);
         for (Side side = 0; side < SIDE_MAX; side++)
                 entrance_close(&surface->entrances[side]);
 

@@ -108,6 +108,19 @@ int command_locks_lease(CommandLocks *locks, sd_bus_message *message, sd_bus_err
         return r < 0 ? r : call_answer(message, command_lock_lease(lock));
 }
 
+int command_locks_lease_by_id(CommandLocks *locks, sd_bus_message *message, sd_bus_error *error) {
+        const CommandLock *lock = NULL;
+        const char *id = NULL;
+        int r = sd_bus_message_read(message, "s", &id);
+
+        if (r < 0)
+                return r;
+        lock = command_locks_find(locks, id);
+        if (!lock)
+                return sd_bus_error_set(error, BUS_ERROR_NO_SUCH_LOCK, "there is no such lock");
+        return call_answer(message, command_lock_lease(lock));
+}
+
 int command_locks_release(CommandLocks *locks, sd_bus_message *message, sd_bus_error *error) {
         CommandLock *lock = NULL;
         int r = call_read_and_find(locks, message, error, &lock);

@@ -123,6 +123,9 @@
 #define BUS_NAME_ROOT "org.jobkeeper.Root1"
 #define BUS_PATH "/org/jobkeeper/Manager1"
 #define BUS_INTERFACE "org.jobkeeper.Manager1"
+/* In the daemon's runtime directory: the same object, with LockLease() alone, for root, without a
+ * bus in between. */
+#define LEASE_SOCKET "leases"
 #define BUS_ERROR_NO_SUCH_JOB "org.jobkeeper.Error.NoSuchJob"
 #define BUS_ERROR_NOT_CONNECTED "org.jobkeeper.Error.NotConnected"
 #define BUS_ERROR_NO_CANDIDATE "org.jobkeeper.Error.NoCandidate"

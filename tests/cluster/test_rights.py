@@ -122,6 +122,16 @@ class BusyBus(RightsTest):
         self.assertLess(run.end, following.start, "the run was dead before the next began")
         self.assert_exclusive()
 
+    def test_it_does_not_end_what_runs_under_a_lock(self):
+        """Its lease is renewed on root's own socket."""
+        node = self.begin(nodes=1, files=JOBS).nodes["n1"]
+        command = node.popen("jobkeeper", "lock", "kept", "--", "sh", "-c", f"echo begun; sleep {TAKEOVER}; echo ended", stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+        self.assertEqual(command.stdout.readline(), "begun\n")
+        self.flood(node, TAKEOVER)
+        said, complaints = command.communicate(timeout=TAKEOVER + 60)
+        self.assertEqual((said, command.returncode), ("ended\n", 0), complaints)
+
 
 class WithAuth(RightsTest):
     alone = True

@@ -1,0 +1,52 @@
+/* See lease-way.h. */
+#include "lease-way.h"
+
+#include <glib.h>
+#include <stdbool.h>
+
+struct LeaseWay {
+        sd_event *event;
+        char *address;
+        sd_bus *bus;
+        bool lost; /* to be made anew, but not from inside its own dispatching */
+};
+
+LeaseWay *lease_way_new(sd_event *event, const char *address) {
+        LeaseWay *way = g_new0(LeaseWay, 1);
+
+        way->event = sd_event_ref(event);
+        way->address = g_strdup(address);
+        return way;
+}
+
+LeaseWay *lease_way_free(LeaseWay *way) {
+        if (!way)
+                return NULL;
+        sd_bus_close_unref(way->bus);
+        sd_event_unref(way->event);
+        g_free(way->address);
+        g_free(way);
+        return NULL;
+}
+
+static int lease_way_open(LeaseWay *way) {
+        int r = sd_bus_new(&way->bus);
+
+        if (r < 0 || (r = sd_bus_set_address(way->bus, way->address)) < 0 ||
+            (r = sd_bus_start(way->bus)) < 0)
+                return r;
+        return sd_bus_attach_event(way->bus, way->event, SD_EVENT_PRIORITY_NORMAL);
+}
+
+sd_bus *lease_way_bus(LeaseWay *way) {
+        if (way->lost || (way->bus && sd_bus_is_open(way->bus) <= 0))
+                way->bus = sd_bus_close_unref(way->bus);
+        way->lost = false;
+        if (!way->bus && lease_way_open(way) < 0)
+                way->bus = sd_bus_close_unref(way->bus);
+        return way->bus;
+}
+
+void lease_way_is_lost(LeaseWay *way) {
+        way->lost = true;
+}

@@ -1,0 +1,121 @@
+/* The socket on which root renews the leases of locks, from both of its ends (lease-door.h,
+ * lease-way.h), in a whole daemon: it needs no bus, and gives nothing else away. */
+#include "lease-door.h"
+
+#include <sys/stat.h>
+
+#include "bus-fixture.h"
+#include "lease-way.h"
+#include "lock-call.h"
+#include "lock-caller.h"
+
+static Caller *caller;
+static LeaseWay *way;
+static sd_bus_slot *slot;
+static char *path;
+
+static bool answered;
+static char *fault; /* the error's name; NULL: it is none */
+static json_t *lease;
+
+static LeaseWay *way_new(void) {
+        g_autofree char *address = g_strdup_printf("unix:path=%s", path);
+
+        return lease_way_new(event, address);
+}
+
+static void setup_door(void) {
+        setup_bus();
+        write_job("    every: 1h\n    exec: [/bin/true]\n");
+        open_daemon_on_bus();
+        caller = caller_new();
+        path = g_build_filename(coordinator->node->runtime_dir, LEASE_SOCKET, NULL);
+        way = way_new();
+}
+
+static void teardown_door(void) {
+        slot = sd_bus_slot_unref(slot);
+        way = lease_way_free(way);
+        caller = caller_free(caller);
+        g_clear_pointer(&path, g_free);
+        g_clear_pointer(&fault, g_free);
+        json_decref(lease);
+        lease = NULL;
+        teardown_bus();
+}
+
+TestSuite(lease_door, .init = setup_door, .fini = teardown_door);
+
+static int on_reply(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        const sd_bus_error *said_error = sd_bus_message_get_error(reply);
+
+        (void)userdata;
+        (void)error;
+        json_decref(lease);
+        lease = lock_reply_json(reply);
+        g_free(fault);
+        fault = said_error ? g_strdup(said_error->name) : NULL;
+        answered = true;
+        return 0;
+}
+
+static bool is_answered(void) {
+        return answered;
+}
+
+static void ask_here(const char *method, const char *id) {
+        answered = false;
+        cr_assert_geq(lock_call(lease_way_bus(way), &slot, method, LOCK_CALL_TIMEOUT, on_reply,
+                                NULL, "s", id),
+                      0);
+        await(is_answered, "an answer");
+}
+
+static const char *state_said(void) {
+        const char *state = json_string_value(json_object_get(lease, "state"));
+
+        return state ? state : "(none)";
+}
+
+Test(lease_door, a_lease_is_renewed_without_a_bus) {
+        g_autofree char *id = g_strdup(caller_hold(caller, "db"));
+
+        ask_here("LockLease", id);
+        cr_expect_str_eq(state_said(), "held");
+        cr_expect_gt(json_integer_value(json_object_get(lease, "stop_at")), clock_boottime());
+        bus_end();
+        ask_here("LockLease", id);
+        cr_expect_str_eq(json_string_value(json_object_get(lease, "id")), id);
+        bus_begin();
+}
+
+Test(lease_door, nothing_else_is_asked_here) {
+        g_autofree char *id = g_strdup(caller_hold(caller, "db"));
+
+        ask_here("ReleaseLock", id);
+        cr_expect_str_eq(fault, SD_BUS_ERROR_UNKNOWN_METHOD);
+        ask_here("LockLease", "0000000000000000");
+        cr_expect_str_eq(fault, BUS_ERROR_NO_SUCH_LOCK);
+        expect_queue("db", 1);
+}
+
+Test(lease_door, it_is_roots_alone) {
+        struct stat status;
+
+        cr_assert_eq(stat(path, &status), 0);
+        cr_expect(S_ISSOCK(status.st_mode));
+        cr_expect_eq(status.st_mode & 0777, 0600U);
+}
+
+/* A daemon that was killed leaves its socket behind. */
+Test(lease_door, it_comes_back_with_the_next_daemon) {
+        ask_here("LockLease", "0000000000000000");
+        close_daemon();
+        cr_expect_eq(access(path, F_OK), 0);
+        lease_way_is_lost(way);
+        cr_expect_null(lease_way_bus(way), "nobody listens");
+        open_daemon_again();
+        await_daemon_on_bus();
+        ask_here("LockLease", "0000000000000000");
+        cr_expect_str_eq(fault, BUS_ERROR_NO_SUCH_LOCK);
+}
