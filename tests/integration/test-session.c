@@ -190,7 +190,7 @@ Test(session, timeout_without_room_is_a_fault_and_no_session) {
         peer_prepare(&peer);
         peer_start(&peer, zookeeper_shared(), USEC_PER_SEC);
         cr_assert(peer_await(&peer, SESSION_EVENT_FAULT));
-        cr_assert_not_null(strstr(session_fault(peer.session), "session timeout 1s"), "%s",
+        cr_assert_not_null(strstr(session_fault(peer.session), "(session-timeout 1s - "), "%s",
                            session_fault(peer.session));
         loop_for(peer.event, 2 * USEC_PER_SEC);
         cr_assert_eq(peer.n_events, 1);
