@@ -82,7 +82,8 @@ Test(lease_door, a_lease_is_renewed_without_a_bus) {
 
         ask_here("LockLease", id);
         cr_expect_str_eq(state_said(), "held");
-        cr_expect_gt(json_integer_value(json_object_get(lease, "stop_at")), clock_boottime());
+        cr_expect_gt((usec_t)json_integer_value(json_object_get(lease, "stop_at")),
+                     clock_boottime());
         bus_end();
         ask_here("LockLease", id);
         cr_expect_str_eq(json_string_value(json_object_get(lease, "id")), id);
