@@ -2,7 +2,11 @@
  * lease-way.h), in a whole daemon: it needs no bus, and gives nothing else away. */
 #include "lease-door.h"
 
+#include <errno.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "bus-fixture.h"
 #include "lease-way.h"
@@ -119,4 +123,58 @@ Test(lease_door, it_comes_back_with_the_next_daemon) {
         await_daemon_on_bus();
         ask_here("LockLease", "0000000000000000");
         cr_expect_str_eq(fault, BUS_ERROR_NO_SUCH_LOCK);
+}
+
+static unsigned descriptors(void) {
+        g_autoptr(GDir) directory = g_dir_open("/proc/self/fd", 0, NULL);
+        unsigned n = 0;
+
+        while (g_dir_read_name(directory))
+                n++;
+        return n;
+}
+
+static unsigned wanted_descriptors;
+
+static bool is_closed(void) {
+        return descriptors() <= wanted_descriptors;
+}
+
+Test(lease_door, who_leaves_is_forgotten) {
+        wanted_descriptors = descriptors();
+        ask_here("LockLease", "0000000000000000");
+        slot = sd_bus_slot_unref(slot);
+        way = lease_way_free(way);
+        await(is_closed, "both ends are closed");
+}
+
+/* Where it cannot be, leases are asked for on the bus. */
+Test(lease_door, a_directory_that_cannot_have_it_is_told) {
+        g_autofree char *long_name = g_strnfill(200, 'x');
+        LeaseDoor *door = NULL;
+
+        cr_expect_eq(lease_door_new(&(Node){.event = event, .runtime_dir = long_name}, NULL, &door),
+                     -ENAMETOOLONG);
+        cr_expect_eq(
+            lease_door_new(&(Node){.event = event, .runtime_dir = (char *)"/nowhere"}, NULL, &door),
+            -ENOENT);
+        cr_expect_null(door);
+}
+
+/* Whatever somebody makes of the socket's mode. */
+Test(lease_door, who_is_not_of_our_user_is_not_heard) {
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        char byte;
+
+        cr_assert_geq(fd, 0);
+        g_strlcpy(address.sun_path, path, sizeof(address.sun_path));
+        cr_assert_eq(
+            chmod(root, 0755) | chmod(coordinator->node->runtime_dir, 0755) | chmod(path, 0666), 0);
+        cr_assert_eq(seteuid(65534), 0, "this test needs root");
+        cr_assert_eq(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+        cr_assert_eq(seteuid(0), 0);
+        serve_for(100 * USEC_PER_MSEC);
+        cr_expect_eq(recv(fd, &byte, 1, MSG_DONTWAIT), 0, "it is closed");
+        (void)close(fd);
 }
