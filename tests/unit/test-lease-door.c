@@ -146,6 +146,10 @@ Test(lease_door, who_leaves_is_forgotten) {
         slot = sd_bus_slot_unref(slot);
         way = lease_way_free(way);
         await(is_closed, "both ends are closed");
+        serve_for(10 * USEC_PER_MSEC); /* and nothing comes of it later */
+        way = way_new();
+        ask_here("LockLease", "0000000000000000");
+        cr_expect_str_eq(fault, BUS_ERROR_NO_SUCH_LOCK);
 }
 
 /* Where it cannot be, leases are asked for on the bus. */
