@@ -171,6 +171,12 @@ static bool job_table_is_undecided(const char *job, void *userdata) {
         return ranks_is_undecided(((const JobTable *)userdata)->parts.ranks, job);
 }
 
+static bool job_table_stands_for(const char *name, const char *id, void *userdata) {
+        const ScheduledJob *job = job_table_find(userdata, name);
+
+        return job && scheduled_job_stands_for(job, id);
+}
+
 static void job_table_take(const char *name, const char *id, const char *who, usec_t not_after,
                            void *userdata) {
         ScheduledJob *job = job_table_find(userdata, name);
@@ -182,5 +188,6 @@ static void job_table_take(const char *name, const char *id, const char *who, us
 const RequestsEvents job_table_requests_events = {
     .rank = job_table_rank,
     .is_undecided = job_table_is_undecided,
+    .stands_for = job_table_stands_for,
     .take = job_table_take,
 };

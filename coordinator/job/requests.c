@@ -11,6 +11,7 @@
 #include "paths.h"
 #include "placement.h"
 #include "run-record.h"
+#include "run.h"
 #include "timer.h"
 
 #define RETRY_DELAY (1 * USEC_PER_SEC)
@@ -26,6 +27,7 @@ typedef struct Pending {
         ZkCall *call;
         sd_event_source *turn;
         bool listed;
+        bool taken; /* by us, to run it */
 } Pending;
 
 struct Requests {
@@ -33,7 +35,7 @@ struct Requests {
         const RequestsEvents *events;
         void *userdata;
         char *path;
-        GHashTable *ours;    /* id → who asked this process for it, as the bus says */
+        GHashTable *ours;    /* run_key() → who asked this process for it, as the bus says */
         GHashTable *pending; /* id → Pending */
         ZkCall *call;
         ZkWatch *watch;
@@ -152,9 +154,13 @@ static void pending_on_turn(void *userdata) {
         Pending *pending = userdata;
         Requests *requests = pending->requests;
 
-        if (pending_rank(pending) < PLACEMENT_RANKS)
+        if (!pending->taken && pending_rank(pending) < PLACEMENT_RANKS) {
+                pending->taken = true;
+                pending_wait_until_over(pending); /* a tick may stand before it for as long */
                 requests->events->take(pending->job, pending->id, pending->who, pending->not_after,
                                        requests->userdata);
+        } else if (requests->events->stands_for(pending->job, pending->id, requests->userdata))
+                pending_wait_until_over(pending);
         else if (clock_realtime() > pending->not_after && gate_is_open(requests->parts.gate))
                 pending_expire_by_a_known_clock(pending);
         else
@@ -186,8 +192,10 @@ static void pending_wait_until_over(Pending *pending) {
 /* Return: newly allocated, who asked, as far as we can vouch for it: whom the bus named to
  * ourselves; for others' requests the node that they name, which nobody but a node can have written
  * where there is "auth". */
-static char *requests_asked_by(const Requests *requests, const char *id, const json_t *object) {
-        const char *who = g_hash_table_lookup(requests->ours, id);
+static char *requests_asked_by(const Requests *requests, const Pending *pending,
+                               const json_t *object) {
+        g_autofree char *key = run_key(pending->job, pending->id);
+        const char *who = g_hash_table_lookup(requests->ours, key);
         const char *node = json_string_value(json_object_get(object, "node"));
 
         if (who)
@@ -208,7 +216,7 @@ static bool pending_take(Pending *pending, const char *data, size_t size) {
 
         if (good) {
                 pending->job = g_strdup(job);
-                pending->who = requests_asked_by(pending->requests, pending->id, object);
+                pending->who = requests_asked_by(pending->requests, pending, object);
                 pending->not_after = (usec_t)(json_number_value(not_after) * (double)USEC_PER_SEC);
         }
         json_decref(object);
@@ -323,18 +331,21 @@ static void request_call_on_reply(const ZkReply *reply, void *userdata) {
 }
 
 /* Nobody waits for one as old as that. */
-static gboolean request_is_over(gpointer id, gpointer who, gpointer userdata) {
+static gboolean request_is_over(gpointer key, gpointer who, gpointer userdata) {
         const usec_t *now = userdata;
-        usec_t made = (usec_t)g_ascii_strtoull(id, NULL, 10) * USEC_PER_SEC;
+        const char *id = strrchr(key, '/');
+        usec_t made = (usec_t)g_ascii_strtoull(id ? id + 1 : "", NULL, 10) * USEC_PER_SEC;
 
         (void)who;
         return usec_add(made, 2 * REQUEST_LIFETIME) < *now;
 }
 
-static void requests_remember(Requests *requests, const char *id, const char *who, usec_t now) {
+/* For this job alone: whoever may write there can make a request of the same id for another. */
+static void requests_remember(Requests *requests, const char *job, const char *id, const char *who,
+                              usec_t now) {
         g_hash_table_foreach_remove(requests->ours, request_is_over, &now);
         if (*who)
-                g_hash_table_insert(requests->ours, g_strdup(id), g_strdup(who));
+                g_hash_table_insert(requests->ours, run_key(job, id), g_strdup(who));
 }
 
 int requests_submit(Requests *requests, const char *job, const char *who, RequestWrittenFunc func,
@@ -363,7 +374,7 @@ int requests_submit(Requests *requests, const char *job, const char *who, Reques
                 request_call_free(call);
                 return r;
         }
-        requests_remember(requests, call->run, who, now);
+        requests_remember(requests, job, call->run, who, now);
         about = (LogAbout){.job = job, .run = call->run};
         log_info(&about, "a run is requested by %s", *who ? who : "somebody unknown to the bus");
         *ret_call = call;

@@ -22,6 +22,8 @@ typedef struct RequestsEvents {
         uint32_t (*rank)(const char *job, void *userdata);
         /* Return: whether it is not known yet if we can. */
         bool (*is_undecided)(const char *job, void *userdata);
+        /* Return: whether what we took stands in the queues for its locks. */
+        bool (*stands_for)(const char *job, const char *id, void *userdata);
         /* It is ours to run. */
         void (*take)(const char *job, const char *id, const char *who, usec_t not_after,
                      void *userdata);

@@ -347,6 +347,12 @@ void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, u
         scheduled_job_consider(job);
 }
 
+bool scheduled_job_stands_for(const ScheduledJob *job, const char *id) {
+        const ManualRun *first = manual_runs_first(job->manual);
+
+        return first && strcmp(first->id, id) == 0 && job_work_is_queued_for(job->work, first);
+}
+
 /* ---- for people ---- */
 
 /* Return: what keeps it, a sentence or "". */

@@ -1,6 +1,7 @@
 /* Requests for a run, in a whole daemon (daemon-fixture.h): whom the record names as the one who
  * asked. */
 #include "daemon-fixture.h"
+#include "job-table.h"
 #include "journal.h"
 #include "requests.h"
 #include "run-record.h"
@@ -45,6 +46,18 @@ static char *request_by_hand(const char *members) {
         return run;
 }
 
+/* Its time is over in a second. */
+static void request_soon_over(char **ret_run) {
+        int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
+        g_autofree char *path = NULL, *data = NULL;
+
+        *ret_run = g_strdup_printf("%" G_GINT64_FORMAT "-m0badcafe", now);
+        path = g_strconcat("/jobkeeper/requests/", *ret_run, NULL);
+        data = g_strdup_printf("{\"job\":\"a\",\"not_after\":%" G_GINT64_FORMAT "}", now + 1);
+        server_create(path, data, 0);
+        server_fire_parent(path);
+}
+
 Test(requests, what_somebody_else_wrote_says_nothing_of_a_user) {
         g_autofree char *run = NULL;
 
@@ -83,6 +96,87 @@ Test(requests, whom_the_bus_named_is_named) {
         expect_who(written, "uid 1017");
         request_call_free(call);
         g_clear_pointer(&written, g_free);
+}
+
+static char kept_path[100];
+
+static ServerWay keep_requests(const ZkCall *call) {
+        if (!g_str_has_prefix(call->path, "/jobkeeper/requests/"))
+                return SERVER_ANSWER;
+        g_strlcpy(kept_path, call->path, sizeof(kept_path));
+        return SERVER_LOSE;
+}
+
+static bool is_request_kept(void) {
+        return *kept_path;
+}
+
+static void requests_ignore(int error, const char *run, void *userdata) {
+        (void)error;
+        (void)run;
+        (void)userdata;
+}
+
+static bool is_recorded(void) {
+        g_autofree char *path = g_strconcat(JOB "/runs/", written, NULL);
+
+        return strstr(server_data(path), "\"who\"") != NULL;
+}
+
+/* Somebody makes it anew, for another job, before it is read. */
+Test(requests, whom_the_bus_named_asked_for_that_job_alone) {
+        g_autofree char *path = NULL, *data = NULL, *record = NULL;
+        RequestCall *call = NULL;
+
+        begin();
+        server.way = keep_requests;
+        cr_assert_eq(
+            requests_submit(coordinator->requests, "b", "uid 0", requests_ignore, NULL, &call), 0);
+        await(is_request_kept, "the request");
+        path = g_strdup(kept_path);
+        request_call_free(call);
+        server.way = NULL;
+        data = g_strdup_printf("{\"job\":\"a\",\"not_after\":%" G_GINT64_FORMAT ",\"node\":\"n2\"}",
+                               (int64_t)(clock_realtime() / USEC_PER_SEC) + 60);
+        server_create(path, data, 0);
+        server_fire_parent(path);
+        written = g_path_get_basename(path);
+        await(is_recorded, "a run");
+        record = g_strconcat(JOB "/runs/", written, NULL);
+        cr_expect(strstr(server_data(record), "node n2 (not verified)"), "%s", server_data(record));
+        g_clear_pointer(&written, g_free);
+}
+
+#define HOLDER "/jobkeeper/locks/r/_c_00000000-0000-0000-0000-000000000000-__WRIT__0000000000"
+
+static bool is_waiting(void) {
+        const char *why;
+
+        return scheduled_job_state(job_table_find(coordinator->jobs, "a"), &why) == JOB_WAITING;
+}
+
+static bool is_request_gone(void) {
+        return server_count("/jobkeeper/requests") == 0;
+}
+
+/* The tick's place is not given up for it. */
+Test(requests, one_beside_a_tick_that_waits_without_end_is_over_in_time) {
+        g_autofree char *run = NULL, *path = NULL;
+
+        server_create("/jobkeeper", "", 0);
+        server_create("/jobkeeper/locks", "", 0);
+        server_create("/jobkeeper/locks/r", "", 0);
+        server_create(HOLDER, "", 99);
+        write_job("    every: 1s\n    exec: [/bin/true]\n    locks: {r: exclusive}\n"
+                  "    lock-wait: infinity\n    start-deadline: 5s\n");
+        open_daemon();
+        await(is_waiting, "a tick that waits");
+        request_soon_over(&run);
+        await(is_request_gone, "an answer");
+        path = g_strconcat(JOB "/runs/", run, NULL);
+        cr_expect(strstr(server_data(path), "no node could start it in time"), "%s",
+                  server_data(path));
+        cr_expect_eq(server_count("/jobkeeper/locks/r"), 2U, "the tick still waits");
 }
 
 /* ---- what is no request ---- */
