@@ -293,3 +293,11 @@ Test(lock_look, the_names_of_resources_and_of_jobs_locks_can_be_looked_at) {
                                  "%s", fault);
         }
 }
+
+Test(lock_look, a_name_of_millions_is_not_repeated) {
+        g_autofree char *name = g_strnfill(1 << 20, '/'), *fault = lock_look_fault(name);
+
+        cr_assert_not_null(fault);
+        cr_expect_lt(strlen(fault), 400U);
+        cr_expect(strstr(fault, "//…\""), "%s", fault);
+}
