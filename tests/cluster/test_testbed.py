@@ -2,9 +2,11 @@
 
 import glob
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from testbed import Testbed, remove_leftovers, wait_until
@@ -74,6 +76,16 @@ class TestTestbed(unittest.TestCase):
         self.assertTrue(remains(name))
         remove_leftovers()
         self.assertEqual(remains(name), [])
+
+    def test_what_another_user_puts_in_its_place_is_let_alone(self):
+        trap, target = "/tmp/jobkeeper-testbed-trap0000", tempfile.mkdtemp()
+        self.addCleanup(os.rmdir, target)
+        self.addCleanup(shutil.rmtree, trap, ignore_errors=True)
+        subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c",
+                        f"mkdir {trap} && touch {trap}/lock && ln -s {target} {trap}/cgroup"], check=True)
+        remove_leftovers()
+        self.assertEqual(sorted(os.listdir(trap)), ["cgroup", "lock"])
+        self.assertFalse(os.path.ismount(target))
 
     def test_sigterm_cleans_up(self):
         with subprocess.Popen([f"{HERE}/run-in-node", "/bin/sleep", "100"], stderr=subprocess.PIPE, text=True) as harness:

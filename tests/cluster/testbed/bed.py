@@ -15,6 +15,7 @@ import os
 import shlex
 import shutil
 import signal
+import stat
 import tempfile
 
 from . import cgroup
@@ -164,13 +165,22 @@ def _remove_leftovers(kept):
     count = 0
     for name in sorted(os.listdir(BASE)):
         directory = f"{BASE}/{name}"
-        if not name.startswith(PREFIX) or (label := _kept_label(directory)) and kept not in (True, label):
+        if not name.startswith(PREFIX) or not _is_roots(directory) or (label := _kept_label(directory)) and kept not in (True, label):
             continue
         with contextlib.suppress(BlockingIOError, FileNotFoundError), open(f"{directory}/lock", "r+", encoding="ascii") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             remove(directory)
             count += 1
     return count
+
+
+def _is_roots(directory):
+    """Whether root made it: everybody may put something of such a name there, and have root mount and delete things in its place."""
+    try:
+        status = os.lstat(directory)
+    except FileNotFoundError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == 0 and not status.st_mode & 0o022
 
 
 def _kept_label(directory):
