@@ -348,6 +348,13 @@ static InForceVerdict in_force_check_zones(InForce *in_force, const JobSpec *spe
         return in_force_adopt_zones(in_force, spec);
 }
 
+bool in_force_is(const InForce *in_force, const JobSpec *spec) {
+        g_autofree char *own = job_spec_digest(spec, in_force->parts.node->config);
+        const Ledger *ledger = in_force_ledger(in_force);
+
+        return ledger && strcmp(own, ledger->digest) == 0;
+}
+
 InForceVerdict in_force_check(InForce *in_force, const JobSpec *spec, bool may_change) {
         g_autofree char *own = job_spec_digest(spec, in_force->parts.node->config);
 

@@ -45,6 +45,8 @@ void in_force_changed(InForce *in_force);
 bool in_force_is_unchecked(const InForce *in_force);
 bool in_force_is_drifted(const InForce *in_force);
 
+/* Return: whether the ledger as last seen has that definition in force. */
+bool in_force_is(const InForce *in_force, const JobSpec *spec);
 /* The ledger was just read. `may_change`: our clock is good. */
 InForceVerdict in_force_check(InForce *in_force, const JobSpec *spec, bool may_change);
 /* There is no ledger: makes it, with our definition. Return: as ledger_writer_make(). */

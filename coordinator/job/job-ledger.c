@@ -93,6 +93,10 @@ bool job_ledger_is_drifted(const JobLedger *ledger) {
         return in_force_is_drifted(ledger->in_force);
 }
 
+bool job_ledger_is_ours(const JobLedger *ledger) {
+        return in_force_is(ledger->in_force, ledger->spec);
+}
+
 /* ---- what is known ---- */
 
 const Ledger *job_ledger_known(const JobLedger *ledger) {

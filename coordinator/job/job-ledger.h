@@ -58,5 +58,8 @@ bool job_ledger_is_watching(const JobLedger *ledger);
 /* Return: whether it was not looked at yet if our definition is the one in force. */
 bool job_ledger_is_unchecked(const JobLedger *ledger);
 bool job_ledger_is_drifted(const JobLedger *ledger);
+/* Return: whether what is known of it has our definition in force. Others may have put it there
+ * that we do not go by: a settle reads it, too. */
+bool job_ledger_is_ours(const JobLedger *ledger);
 /* Return: why it cannot be used, a sentence, borrowed, or NULL. */
 const char *job_ledger_fault(const JobLedger *ledger);

@@ -247,7 +247,10 @@ static void job_work_claim(JobWork *work) {
 }
 
 void job_work_go_on(JobWork *work) {
-        if (work->phase == JOB_PHASE_HOLDING) {
+        if (work->phase == JOB_PHASE_HOLDING && !job_ledger_is_ours(work->ledger)) {
+                (void)job_work_step(work, JOB_EVENT_LEDGER_CHANGED);
+                job_work_send_read(work, false);
+        } else if (work->phase == JOB_PHASE_HOLDING) {
                 job_work_claim(work);
         } else if (!job_ledger_is_watching(work->ledger)) {
                 (void)job_work_step(work, JOB_EVENT_WATCH);

@@ -1,6 +1,7 @@
 /* The work of a job where something comes between, in a whole daemon (daemon-fixture.h): a run of
  * another node in the way, locks that go or cannot be had, claims that are stale, reads and writes
  * that fail. */
+#include "clock-watch.h"
 #include "daemon-fixture.h"
 #include "job-table.h"
 #include "ledger.h"
@@ -361,6 +362,44 @@ Test(job_work, a_job_without_locks_claims_as_soon_as_its_ledger_is_read) {
         open_daemon();
         await(has_started, "a start");
         cr_expect_eq(server_count(OWN_LOCK), 0);
+}
+
+static ServerWay keep_probes(const ZkCall *call) {
+        return call->request == REQUEST_SET && strcmp(call->path, ROOT "/open/n1") == 0
+                   ? SERVER_KEEP
+                   : SERVER_ANSWER;
+}
+
+static bool is_drifted(void) {
+        const char *text;
+
+        return scheduled_job_state(job(), &text) == JOB_DRIFTED;
+}
+
+/* What holds its locks waits for the clock, and a settle finds another definition meanwhile. */
+Test(job_work, a_ledger_that_was_not_checked_is_no_ground_for_a_claim) {
+        g_autoptr(GDateTime) when = g_date_time_new_from_unix_utc(now() + 2);
+        g_autofree char *text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S"),
+                        *keys = g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true]\n"
+                                                "    lock: none\n",
+                                                text);
+        Ledger *ledger = NULL;
+
+        write_job(keys);
+        open_daemon();
+        await(is_idle, "idle");
+        server.way = keep_probes;
+        clock_watch_reset(coordinator->clock);
+        await(is_kept, "a look at the clock");
+        ledger = ledger_there();
+        ledger_adopt_digest(ledger, "another", now() - 60);
+        write_ledger(ledger);
+        ledger_cache_set(coordinator->store.ledgers, "a", ledger,
+                         server_node(JOB_PATH)->stat.version);
+        server.way = NULL;
+        server_release();
+        await(is_drifted, "it is read again");
+        cr_expect_eq(started->len, 0);
 }
 
 /* ---- reads and writes that fail ---- */
