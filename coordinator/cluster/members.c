@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "listing.h"
 #include "log.h"
 #include "message-id.h"
 #include "name.h"
@@ -19,18 +20,15 @@ struct Members {
         Registration *registration; /* weak */
         const MembersEvents *events;
         void *userdata;
-        char *path;
+        Listing *listing;
         GHashTable *peers; /* node → Peer, ourselves included */
         Ranking *ranking;  /* of `sorted` */
         GPtrArray *sorted; /* Member, borrowed from the peers; NULL: to be made anew */
         GHashTable *away;  /* node → when it left (usec_t), whatever session we had then */
-        bool listed, announced;
+        bool announced;
         bool everything_changed;  /* to be told with the timer, */
         GHashTable *changed_jobs; /* or these jobs */
-        usec_t listed_at;         /* CLOCK_MONOTONIC: asked for */
-        sd_event_source *changed_timer, *list_timer, *retry;
-        ZkCall *list_call;
-        ZkWatch *list_watch;
+        sd_event_source *changed_timer, *retry;
 };
 
 typedef struct Peer {
@@ -41,10 +39,9 @@ typedef struct Peer {
         char *node;
         ZkCall *call;
         ZkWatch *watch;
-        bool listed; /* seen in the listing at hand */
 } Peer;
 
-static void members_read_list(Members *members);
+static const ListingEvents members_listing_events;
 
 static void peer_free(void *data) {
         Peer *peer = data;
@@ -67,7 +64,11 @@ Members *members_new(const Node *node, Tree *tree, Registration *registration,
         members->registration = registration;
         members->events = events;
         members->userdata = userdata;
-        members->path = path_nodes(node->config->root);
+        members->listing = listing_new(node,
+                                       &(ListingOptions){.path = path_nodes(node->config->root),
+                                                         .period = MEMBERS_LIST_PERIOD,
+                                                         .max = MEMBERS_MAX},
+                                       &members_listing_events, members);
         members->peers = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, peer_free);
         members->away = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         members->ranking = ranking_new(node->config->node_name);
@@ -85,17 +86,15 @@ static void members_unsort(Members *members) {
 void members_reset(Members *members) {
         g_autoptr(GPtrArray) nobody = g_ptr_array_new();
 
-        members->list_call = zk_call_free(members->list_call);
-        members->list_watch = zk_watch_free(members->list_watch);
+        listing_reset(members->listing);
         members->retry = sd_event_source_disable_unref(members->retry);
         members->changed_timer = sd_event_source_disable_unref(members->changed_timer);
-        members->list_timer = sd_event_source_disable_unref(members->list_timer);
         members->everything_changed = false;
         g_hash_table_remove_all(members->changed_jobs);
         members_unsort(members);
         ranking_set_members(members->ranking, nobody);
         g_hash_table_remove_all(members->peers);
-        members->listed = members->announced = false;
+        members->announced = false;
 }
 
 Members *members_free(Members *members) {
@@ -106,7 +105,7 @@ Members *members_free(Members *members) {
         g_hash_table_unref(members->changed_jobs);
         g_hash_table_unref(members->away);
         ranking_free(members->ranking);
-        g_free(members->path);
+        listing_free(members->listing);
         g_free(members);
         return NULL;
 }
@@ -265,7 +264,8 @@ static void peer_on_event(ZkWatchEvent event, const char *path, void *userdata) 
                 peer_read(peer);
 }
 
-static void members_add(Members *members, const char *node) {
+static void members_on_present(const char *node, void *userdata) {
+        Members *members = userdata;
         Peer *peer = g_hash_table_lookup(members->peers, node);
 
         if (!peer) {
@@ -275,86 +275,44 @@ static void members_add(Members *members, const char *node) {
                 peer->path = path_node(members->node->config->root, node);
                 g_hash_table_insert(members->peers, peer->node, peer);
         }
-        peer->listed = true;
         if (!peer->watch && !peer->call)
                 peer_read(peer);
 }
 
-/* Whoever is not listed any more left. */
-static void members_remove_unlisted(Members *members) {
-        g_autoptr(GPtrArray) left = g_ptr_array_new();
-        GHashTableIter iterator;
-        gpointer value;
+static void members_on_gone(const char *node, void *userdata) {
+        const Members *members = userdata;
+        Peer *peer = g_hash_table_lookup(members->peers, node);
 
-        g_hash_table_iter_init(&iterator, members->peers);
-        while (g_hash_table_iter_next(&iterator, NULL, &value))
-                if (!((const Peer *)value)->listed)
-                        g_ptr_array_add(left, value);
-        for (guint i = 0; i < left->len; i++)
-                peer_leave(left->pdata[i]);
+        if (peer) /* else its own watch told already */
+                peer_leave(peer);
 }
 
-static void members_on_listed(const ZkReply *reply, void *userdata) {
+static void members_on_listed(void *userdata) {
         Members *members = userdata;
-        GHashTableIter iterator;
-        gpointer value;
 
-        members->list_call = NULL;
-        if (reply->code != ZK_OK) {
-                members->list_watch = zk_watch_free(members->list_watch);
-                if (reply->code == ZK_NO_NODE)
-                        tree_repair(members->tree);
-                members_retry_later(members);
-                return;
-        }
-        g_hash_table_iter_init(&iterator, members->peers);
-        while (g_hash_table_iter_next(&iterator, NULL, &value))
-                ((Peer *)value)->listed = false;
-        for (size_t i = 0; i < reply->n_children && i < MEMBERS_MAX; i++)
-                if (name_is_valid(reply->children[i]))
-                        members_add(members, reply->children[i]);
-        members->listed = true;
-        members_remove_unlisted(members);
         members_known(members);
         if (members->announced && !members_contains(members, members->node->config->node_name))
                 registration_missing(members->registration);
 }
 
-static void members_on_list_timer(void *userdata) {
+static void members_on_list_failed(ZkCode code, void *userdata) {
         Members *members = userdata;
 
-        if (members_port(members))
-                members_read_list(members);
+        if (code == ZK_NO_NODE)
+                tree_repair(members->tree);
+        members_retry_later(members);
 }
 
-/* A node came or went; who went is known already. */
-static void members_on_list_event(ZkWatchEvent event, const char *path, void *userdata) {
-        Members *members = userdata;
-        usec_t at = usec_add(members->listed_at, MEMBERS_LIST_PERIOD);
-
-        members->list_watch = zk_watch_free(members->list_watch);
-        if (members->list_timer ||
-            (clock_monotonic() < at &&
-             timer_at(members->node->event, &members->list_timer, CLOCK_MONOTONIC, at,
-                      members_on_list_timer, members) >= 0))
-                return;
-        if (members_port(members))
-                members_read_list(members);
-}
-
-static void members_read_list(Members *members) {
-        members->list_call = zk_call_free(members->list_call);
-        members->list_watch = zk_watch_free(members->list_watch);
-        members->list_timer = sd_event_source_disable_unref(members->list_timer);
-        members->listed_at = clock_monotonic();
-        (void)zk_get_children(members_port(members), members->path, members_on_listed, members,
-                              &members->list_call, members_on_list_event, members,
-                              &members->list_watch);
-}
+static const ListingEvents members_listing_events = {
+    .present = members_on_present,
+    .gone = members_on_gone,
+    .complete = members_on_listed,
+    .failed = members_on_list_failed,
+};
 
 void members_start(Members *members) {
         members_reset(members);
-        members_read_list(members);
+        listing_read(members->listing);
 }
 
 void members_resume(Members *members) {
@@ -362,8 +320,7 @@ void members_resume(Members *members) {
         gpointer value;
 
         /* A watch whose request failed was not set, so whatever was on its way is asked again. */
-        if (!members->list_call && !members->list_watch && !members->list_timer)
-                members_read_list(members);
+        listing_resume(members->listing);
         g_hash_table_iter_init(&iterator, members->peers);
         while (g_hash_table_iter_next(&iterator, NULL, &value)) {
                 Peer *peer = value;
@@ -408,5 +365,5 @@ GHashTable *members_away(const Members *members) {
 }
 
 bool members_registered(const Members *members) {
-        return registration_is_done(members->registration) && members->listed;
+        return registration_is_done(members->registration) && listing_is_known(members->listing);
 }

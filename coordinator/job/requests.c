@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "json-line.h"
+#include "listing.h"
 #include "log.h"
 #include "message-id.h"
 #include "name.h"
@@ -26,7 +27,6 @@ typedef struct Pending {
         usec_t not_after;
         ZkCall *call;
         sd_event_source *turn;
-        bool listed;
         bool taken; /* by us, to run it */
 } Pending;
 
@@ -34,11 +34,9 @@ struct Requests {
         RequestsParts parts; /* weak */
         const RequestsEvents *events;
         void *userdata;
-        char *path;
+        Listing *listing;
         GHashTable *ours;    /* run_key() → who asked this process for it, as the bus says */
         GHashTable *pending; /* id → Pending */
-        ZkCall *call;
-        ZkWatch *watch;
         sd_event_source *retry;
 };
 
@@ -49,7 +47,7 @@ struct RequestCall {
         ZkCall *call;
 };
 
-static void requests_list(Requests *requests);
+static const ListingEvents requests_listing_events;
 static void pending_wait_until_over(Pending *pending);
 
 static void pending_free(void *data) {
@@ -70,15 +68,17 @@ Requests *requests_new(const RequestsParts *parts, const RequestsEvents *events,
         requests->parts = *parts;
         requests->events = events;
         requests->userdata = userdata;
-        requests->path = path_requests(parts->node->config->root);
+        requests->listing = listing_new(
+            parts->node,
+            &(ListingOptions){.path = path_requests(parts->node->config->root), .max = UINT_MAX},
+            &requests_listing_events, requests);
         requests->pending = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, pending_free);
         requests->ours = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         return requests;
 }
 
 void requests_reset(Requests *requests) {
-        requests->call = zk_call_free(requests->call);
-        requests->watch = zk_watch_free(requests->watch);
+        listing_reset(requests->listing);
         requests->retry = sd_event_source_disable_unref(requests->retry);
         g_hash_table_remove_all(requests->pending);
 }
@@ -89,7 +89,7 @@ Requests *requests_free(Requests *requests) {
         requests_reset(requests);
         g_hash_table_unref(requests->pending);
         g_hash_table_unref(requests->ours);
-        g_free(requests->path);
+        listing_free(requests->listing);
         g_free(requests);
         return NULL;
 }
@@ -100,7 +100,7 @@ static void requests_on_retry(void *userdata) {
         Requests *requests = userdata;
 
         if (session_zk(requests->parts.node->session))
-                requests_list(requests);
+                listing_read(requests->listing);
 }
 
 /* An answer was lost: everything is listed, and what is not known is read, again. */
@@ -247,63 +247,41 @@ static void pending_on_reply(const ZkReply *reply, void *userdata) {
                 pending_take_turn_in(pending, rank * config->takeover_delay);
 }
 
-static void requests_add(Requests *requests, const char *id) {
-        Pending *pending = g_hash_table_lookup(requests->pending, id);
-
-        if (!pending) {
-                pending = g_new0(Pending, 1);
-                pending->requests = requests;
-                pending->id = g_strdup(id);
-                pending->path = path_request(requests->parts.node->config->root, id);
-                g_hash_table_insert(requests->pending, pending->id, pending);
-                (void)zk_get(session_zk(requests->parts.node->session), pending->path,
-                             pending_on_reply, pending, &pending->call, NULL, NULL, NULL);
-        }
-        pending->listed = true;
-}
-
-static void requests_on_listed(const ZkReply *reply, void *userdata) {
+static void requests_on_present(const char *id, void *userdata) {
         Requests *requests = userdata;
-        GHashTableIter iterator;
-        gpointer value;
+        Pending *pending;
 
-        requests->call = NULL;
-        if (reply->code != ZK_OK) {
-                requests->watch = zk_watch_free(requests->watch);
-                requests_retry_later(requests);
+        if (g_hash_table_contains(requests->pending, id))
                 return;
-        }
-        g_hash_table_iter_init(&iterator, requests->pending);
-        while (g_hash_table_iter_next(&iterator, NULL, &value))
-                ((Pending *)value)->listed = false;
-        for (size_t i = 0; i < reply->n_children; i++)
-                if (name_is_valid(reply->children[i]))
-                        requests_add(requests, reply->children[i]);
-        g_hash_table_iter_init(&iterator, requests->pending);
-        while (g_hash_table_iter_next(&iterator, NULL, &value))
-                if (!((Pending *)value)->listed)
-                        g_hash_table_iter_remove(&iterator);
+        pending = g_new0(Pending, 1);
+        pending->requests = requests;
+        pending->id = g_strdup(id);
+        pending->path = path_request(requests->parts.node->config->root, id);
+        g_hash_table_insert(requests->pending, pending->id, pending);
+        (void)zk_get(session_zk(requests->parts.node->session), pending->path, pending_on_reply,
+                     pending, &pending->call, NULL, NULL, NULL);
 }
 
-static void requests_on_changed(ZkWatchEvent event, const char *path, void *userdata) {
-        Requests *requests = userdata;
+static void requests_on_gone(const char *id, void *userdata) {
+        const Requests *requests = userdata;
 
-        requests->watch = zk_watch_free(requests->watch);
-        if (session_zk(requests->parts.node->session))
-                requests_list(requests);
+        g_hash_table_remove(requests->pending, id);
 }
 
-static void requests_list(Requests *requests) {
-        requests->call = zk_call_free(requests->call);
-        requests->watch = zk_watch_free(requests->watch);
-        (void)zk_get_children(session_zk(requests->parts.node->session), requests->path,
-                              requests_on_listed, requests, &requests->call, requests_on_changed,
-                              requests, &requests->watch);
+static void requests_on_list_failed(ZkCode code, void *userdata) {
+        (void)code;
+        requests_retry_later(userdata);
 }
+
+static const ListingEvents requests_listing_events = {
+    .present = requests_on_present,
+    .gone = requests_on_gone,
+    .failed = requests_on_list_failed,
+};
 
 void requests_start(Requests *requests) {
-        if (!requests->call && !requests->watch && session_zk(requests->parts.node->session))
-                requests_list(requests);
+        if (session_zk(requests->parts.node->session))
+                listing_resume(requests->listing);
 }
 
 /* ---- making one ---- */
