@@ -159,9 +159,8 @@ static void pending_on_turn(void *userdata) {
                 pending_wait_until_over(pending); /* a tick may stand before it for as long */
                 requests->events->take(pending->job, pending->id, pending->who, pending->not_after,
                                        requests->userdata);
-        } else if (requests->events->stands_for(pending->job, pending->id, requests->userdata))
-                pending_wait_until_over(pending);
-        else if (clock_realtime() > pending->not_after && gate_is_open(requests->parts.gate))
+        } else if (clock_realtime() > pending->not_after && gate_is_open(requests->parts.gate) &&
+                   !requests->events->stands_for(pending->job, pending->id, requests->userdata))
                 pending_expire_by_a_known_clock(pending);
         else
                 pending_wait_until_over(pending);
