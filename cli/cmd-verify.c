@@ -16,7 +16,9 @@
 
 #include "daemon-file.h"
 #include "exit-code.h"
+#include "job-files.h"
 #include "job-fitness.h"
+#include "job-room.h"
 #include "jobset.h"
 #include "options.h"
 #include "output.h"
@@ -34,6 +36,7 @@ typedef struct Verify {
         gboolean json;
         gboolean verbose;
         VerifyReport *report;
+        JobRoom room;         /* for what is good */
         DaemonConfig *config; /* the defaults where the file is broken */
         int config_error;     /* why it is, until the first job was judged without it; or 0 */
         Diagnostics *unheard; /* what is wrong with it */
@@ -137,6 +140,8 @@ static void verify_loaded_file(Verify *verify, const JobFile *file) {
                                    verify->report->found);
         if (!file->good || diagnostics_count(verify->report->found) > before)
                 return;
+        if (!job_room_take(&verify->room, file, file->jobs->len, 0, verify->report->found))
+                return;
         verify->report->files++;
         verify->report->jobs += file->jobs->len;
         for (guint i = 0; !verify->root[0] && i < file->jobs->len; i++)
@@ -221,6 +226,7 @@ static bool is_daemon_config(const char *path) {
 
 static void verify_files(Verify *verify, char **files) {
         for (char **file = files; *file; file++) {
+                verify->room.left = JOBS_MAX; /* each is judged for itself */
                 if (g_str_equal(*file, "-"))
                         verify_stdin(verify);
                 else if (is_daemon_config(*file))
@@ -269,7 +275,7 @@ int cmd_verify(int argc, char **argv) {
         g_autofree char *config_path = NULL, *root = NULL;
         _cleanup_(verify_report_freep) VerifyReport *report = verify_report_new();
         _cleanup_(diagnostics_freep) Diagnostics *unheard = diagnostics_new();
-        Verify verify_state = {.report = report, .unheard = unheard};
+        Verify verify_state = {.report = report, .unheard = unheard, .room = {JOBS_MAX}};
         const GOptionEntry entries[] = {
             {"config", 'c', 0, G_OPTION_ARG_FILENAME, &config_path,
              "Check jobs against this daemon configuration", "FILE"},

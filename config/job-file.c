@@ -33,7 +33,7 @@ JobFile *job_file_free(JobFile *file) {
         return NULL;
 }
 
-static JobFile *job_file_new(const char *path) {
+JobFile *job_file_new_refused(const char *path) {
         JobFile *file = g_new0(JobFile, 1);
 
         file->path = g_strdup(path);
@@ -197,7 +197,7 @@ static void read_root(const YamlNode *root, GPtrArray *jobs, Diagnostics *diagno
 
 int job_file_parse(const char *file, const char *text, size_t size, Diagnostics *diagnostics,
                    JobFile **ret_file) {
-        _cleanup_(job_file_freep) JobFile *result = job_file_new(file);
+        _cleanup_(job_file_freep) JobFile *result = job_file_new_refused(file);
         _cleanup_(yaml_node_freep) YamlNode *root = NULL;
         Mark mark = {g_intern_string(file), 0, 0};
         g_autofree char *whole = g_strndup(text, MIN(size, JOB_FILE_SIZE_MAX));
@@ -234,7 +234,7 @@ int job_file_load(const char *path, Diagnostics *diagnostics, JobFile **ret_file
                 return job_file_parse(path, text, size, diagnostics, ret_file);
         if (r == -ENOENT)
                 diagnostics_add(diagnostics, &mark, "does not exist");
-        *ret_file = job_file_new(path);
+        *ret_file = job_file_new_refused(path);
         (*ret_file)->good = r == TRUSTED_FILE_MASKED;
         return 0;
 }

@@ -23,6 +23,9 @@ typedef struct JobFile {
 JobFile *job_file_free(JobFile *file);
 DEFINE_CLEANUP(JobFile, job_file_free);
 
+/* Return: a file that was refused without being read. */
+JobFile *job_file_new_refused(const char *path);
+
 /* Loads one file by path, ownership check included (`verify FILE`). Return: 0 with *ret_file also
  * when it has errors. */
 int job_file_load(const char *path, Diagnostics *diagnostics, JobFile **ret_file);

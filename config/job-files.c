@@ -115,26 +115,35 @@ static void file_free(gpointer data) {
         job_file_free(data);
 }
 
+/* Return: the file at `path`, which is not read, because there are too many before it. Of those it
+ * is the first that is reported. */
+static JobFile *refuse_unread(const char *path, bool first, Diagnostics *diagnostics) {
+        if (first) {
+                const Mark mark = {g_intern_string(path), 0, 0};
+
+                diagnostics_add(diagnostics, &mark,
+                                "is refused, and so are all that follow: there are more than %d "
+                                "job files",
+                                JOB_FILES_MAX);
+        }
+        return job_file_new_refused(path);
+}
+
 /* Loads the collected files in the order of their names. Return: 0 or negative errno. */
 static int load_paths(GHashTable *paths, Diagnostics *diagnostics, GPtrArray *files) {
         g_autoptr(GList) names = g_list_sort(g_hash_table_get_keys(paths), compare_names);
 
         for (const GList *name = names; name; name = name->next) {
                 const char *path = g_hash_table_lookup(paths, name->data);
-                Mark mark = {g_intern_string(path), 0, 0};
-                JobFile *file;
-                int r;
+                JobFile *file = NULL;
+                int r = 0;
 
                 if (is_hidden(path))
                         continue;
-                if (files->len >= JOB_FILES_MAX) {
-                        diagnostics_add(diagnostics, &mark,
-                                        "is ignored, and so are all that follow: there are more "
-                                        "than %d job files",
-                                        JOB_FILES_MAX);
-                        break;
-                }
-                r = job_file_load(path, diagnostics, &file);
+                if (files->len >= JOB_FILES_MAX)
+                        file = refuse_unread(path, files->len == JOB_FILES_MAX, diagnostics);
+                else
+                        r = job_file_load(path, diagnostics, &file);
                 if (r < 0)
                         return r;
                 g_ptr_array_add(files, file);
@@ -183,26 +192,6 @@ static void set_duplicates_aside(JobFile *file, GHashTable *names) {
         }
 }
 
-/* Drops the jobs beyond JOBS_MAX, in the order of the files. */
-static void limit_jobs(const GPtrArray *files, Diagnostics *diagnostics) {
-        guint room = JOBS_MAX;
-
-        for (guint i = 0; i < files->len; i++) {
-                JobFile *file = files->pdata[i];
-
-                if (file->jobs->len > room) {
-                        const JobSpec *spec = file->jobs->pdata[room];
-
-                        diagnostics_add(diagnostics, &spec->mark,
-                                        "job \"%s\" is ignored, and so are all that follow: there "
-                                        "are more than %d jobs",
-                                        spec->name, JOBS_MAX);
-                        g_ptr_array_set_size(file->jobs, (int)room);
-                }
-                room -= file->jobs->len;
-        }
-}
-
 int job_files_load(const char *const *directories, Diagnostics *diagnostics,
                    GPtrArray **ret_files) {
         g_autoptr(GHashTable) paths =
@@ -222,7 +211,6 @@ int job_files_load(const char *const *directories, Diagnostics *diagnostics,
         duplicates = find_duplicates(files, diagnostics);
         for (guint i = 0; i < files->len; i++)
                 set_duplicates_aside(files->pdata[i], duplicates);
-        limit_jobs(files, diagnostics);
         *ret_files = g_steal_pointer(&files);
         return 0;
 }

@@ -5,7 +5,9 @@
  * dot count. A file that is not root's (or ours, when we are not root), or is writable by group or
  * others, is refused, and so is one that a link leads to which others could have made. Where others
  * could have changed a directory, or its parent, nothing is loaded at all: what is missing there
- * would be as much their doing as what is there. A missing directory is no error.
+ * would be as much their doing as what is there. A missing directory is no error. Of more than
+ * JOB_FILES_MAX files those that come last by name are refused without being read. How many jobs
+ * there may be is judged where it is known which are in force (policy/jobset.h).
  */
 #pragma once
 
@@ -13,7 +15,7 @@
 #include "job-file.h"
 
 #define JOB_FILES_MAX 4096
-#define JOBS_MAX 10000
+#define JOBS_MAX 10000 /* in force at a time */
 
 /* The directories of a real system, highest precedence first, NULL-terminated, all below `prefix`
  * ("" for the system itself). g_strfreev. */

@@ -9,6 +9,10 @@
  *   3. the jobs of the good files.
  *
  * So whatever was in force stays so until somebody's files say clearly what shall come after it.
+ *
+ * Room for jobs is given out in the same spirit. What was in force of a file is set aside for it
+ * before any file gets more, so that no new file takes the room of an old one, whatever its name. A
+ * file that does not find room is refused like one with an error. What is refused takes no room.
  */
 #include "jobset.h"
 
@@ -16,6 +20,7 @@
 #include <string.h>
 
 #include "duration.h"
+#include "job-room.h"
 
 /* How many of the refused files a summary names. */
 #define REFUSED_NAMED_MAX 5
@@ -134,14 +139,31 @@ static void keep_entry(JobSet *set, Entry *old, const DaemonConfig *config) {
                 old->spec = NULL;
 }
 
-static void keep_entries_of_bad_file(JobSet *set, const JobSet *old, const JobFile *file,
-                                     const DaemonConfig *config) {
-        for (guint i = 0; i < old->entries->len; i++) {
-                Entry *entry = old->entries->pdata[i];
+/* Return: newly allocated, the entries by the file they came from: its name -> GPtrArray of Entry.
+ * Borrows both. */
+static GHashTable *jobset_by_file(const JobSet *set) {
+        GHashTable *files =
+            g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)g_ptr_array_unref);
 
-                if (g_str_equal(entry->file, file->name))
-                        keep_entry(set, entry, config);
+        for (guint i = 0; i < set->entries->len; i++) {
+                Entry *entry = set->entries->pdata[i];
+                GPtrArray *entries = g_hash_table_lookup(files, entry->file);
+
+                if (!entries) {
+                        entries = g_ptr_array_new();
+                        g_hash_table_insert(files, entry->file, entries);
+                }
+                g_ptr_array_add(entries, entry);
         }
+        return files;
+}
+
+static void keep_entries_of_bad_file(JobSet *set, GHashTable *old_files, const JobFile *file,
+                                     const DaemonConfig *config) {
+        const GPtrArray *entries = g_hash_table_lookup(old_files, file->name);
+
+        for (guint i = 0; entries && i < entries->len; i++)
+                keep_entry(set, entries->pdata[i], config);
 }
 
 static void keep_entries_of_duplicates(JobSet *set, const JobSet *old, const JobFile *file,
@@ -201,8 +223,8 @@ static void jobset_note_unloaded(JobSet *set, const char *file) {
         g_ptr_array_insert(set->unloaded, (int)set->unloaded->len - 1, (gpointer)file);
 }
 
-static void jobset_refuse_file(JobSet *set, const JobSet *old, const JobFile *file,
-                               const DaemonConfig *config) {
+static void jobset_refuse_file(JobSet *set, const JobSet *old, GHashTable *old_files,
+                               const JobFile *file, const DaemonConfig *config) {
         char *name = g_strdup(file->name);
 
         g_ptr_array_add(set->refused, name);
@@ -210,12 +232,59 @@ static void jobset_refuse_file(JobSet *set, const JobSet *old, const JobFile *fi
                 g_hash_table_add(set->known, g_strdup(name));
         else
                 jobset_note_unloaded(set, name);
-        keep_entries_of_bad_file(set, old, file, config);
+        keep_entries_of_bad_file(set, old_files, file, config);
+}
+
+/* Return: how many of the file's jobs would become entries. */
+static guint jobset_wanted(const JobSet *set, const JobFile *file) {
+        guint wanted = 0;
+
+        for (guint i = 0; i < file->jobs->len; i++)
+                wanted += !jobset_find(set, ((const JobSpec *)file->jobs->pdata[i])->name);
+        return wanted;
+}
+
+/* Return: for how many of the file's jobs room is set aside: as many as are in force of it and have
+ * not been kept yet, but no more than it has. */
+static guint jobset_aside(GHashTable *old_files, const JobFile *file, guint wanted) {
+        const GPtrArray *entries = g_hash_table_lookup(old_files, file->name);
+        guint aside = 0;
+
+        for (guint i = 0; entries && i < entries->len; i++)
+                aside += ((const Entry *)entries->pdata[i])->spec != NULL;
+        return MIN(aside, wanted);
+}
+
+/* Refuses the good files that there is no room for. */
+static void jobset_limit(JobSet *set, const JobSet *old, GHashTable *old_files,
+                         const GPtrArray *files, const DaemonConfig *config,
+                         Diagnostics *diagnostics) {
+        g_autofree guint *wanted = g_new0(guint, files->len), *aside = g_new0(guint, files->len);
+        JobRoom room = {JOBS_MAX - set->entries->len};
+
+        for (guint i = 0; i < files->len; i++) {
+                const JobFile *file = files->pdata[i];
+
+                if (!file->good)
+                        continue;
+                wanted[i] = jobset_wanted(set, file);
+                aside[i] = jobset_aside(old_files, file, wanted[i]);
+                room.left -= aside[i];
+        }
+        for (guint i = 0; i < files->len; i++) {
+                JobFile *file = files->pdata[i];
+
+                if (!file->good || job_room_take(&room, file, wanted[i], aside[i], diagnostics))
+                        continue;
+                file->good = false;
+                jobset_refuse_file(set, old, old_files, file, config);
+        }
 }
 
 /* Makes the new set of the files and of what is left of the old one. */
 static JobSet *jobset_merge(const JobSet *old, const GPtrArray *files, const DaemonConfig *config,
                             Diagnostics *diagnostics) {
+        g_autoptr(GHashTable) old_files = jobset_by_file(old);
         JobSet *set = jobset_new();
 
         for (guint i = 0; i < files->len; i++) {
@@ -224,18 +293,19 @@ static JobSet *jobset_merge(const JobSet *old, const GPtrArray *files, const Dae
 
                 jobset_check_file(file, config, diagnostics);
                 file->good &= diagnostics_count(diagnostics) == before;
-                if (file->good)
-                        g_hash_table_add(set->known, g_strdup(file->name));
-                else
-                        jobset_refuse_file(set, old, file, config);
+                if (!file->good)
+                        jobset_refuse_file(set, old, old_files, file, config);
         }
         for (guint i = 0; i < files->len; i++)
                 keep_entries_of_duplicates(set, old, files->pdata[i], config);
+        jobset_limit(set, old, old_files, files, config, diagnostics);
         for (guint i = 0; i < files->len; i++) {
                 const JobFile *file = files->pdata[i];
 
-                if (file->good)
-                        add_entries_of_good_file(set, file, diagnostics);
+                if (!file->good)
+                        continue;
+                g_hash_table_add(set->known, g_strdup(file->name));
+                add_entries_of_good_file(set, file, diagnostics);
         }
         g_ptr_array_sort(set->entries, compare_entries);
         return set;

@@ -5,6 +5,9 @@
  * one it last had. The deadline sum (stop-timeout + kill-slack must fit the fence budget) is
  * checked here because it needs the daemon's configuration and the job's.
  *
+ * There are at most JOBS_MAX jobs. A file that would pass the limit is refused as a whole; what is
+ * in force keeps its room, and is never displaced by a file that comes before it by name.
+ *
  * What a file last had is not kept over a restart: of one that has had errors since the first load
  * there are no jobs, and people are told which file that is.
  */

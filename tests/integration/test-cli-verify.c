@@ -209,6 +209,26 @@ Test(cli_verify, without_files_it_judges_the_whole_system) {
                "--root", ".");
 }
 
+/* As at a daemon's start: files find room in the order of their names. One that is named is judged
+ * for itself. */
+Test(cli_verify, a_file_with_which_there_are_too_many_jobs_is_an_error) {
+        g_autoptr(GString) text = g_string_new("jobs:\n");
+
+        for (unsigned i = 0; i < 9999; i++)
+                g_string_append_printf(text, " j%u: {exec: /bin/true}\n", i);
+        make_directory("etc");
+        make_directory("etc/jobkeeper");
+        make_directory("etc/jobkeeper/jobs.d");
+        make_file("etc/jobkeeper/jobs.d/a.yaml", text->str);
+        make_file("etc/jobkeeper/jobs.d/b.yaml", good);
+        EXPECT(1, "",
+               "./etc/jobkeeper/jobs.d/b.yaml: error: is refused as a whole: with the 2 jobs in it "
+               "there would be more than 10000 jobs\n",
+               "--root", ".");
+        EXPECT(0, "10001 jobs in 2 files are good\n", "", "etc/jobkeeper/jobs.d/a.yaml",
+               "etc/jobkeeper/jobs.d/b.yaml");
+}
+
 Test(cli_verify, a_job_must_fit_the_configuration_that_is_named) {
         _cleanup_(cli_run_freep) CliRun *run = NULL;
         g_autofree char *err = NULL;

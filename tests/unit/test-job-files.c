@@ -363,28 +363,6 @@ Test(job_files, a_masked_file_makes_no_duplicates) {
         expect("ROOT/etc/jobkeeper/jobs.d/a.yaml: x", "");
 }
 
-Test(job_files, too_many_jobs) {
-        guint jobs = 0;
-
-        for (unsigned file = 0; file < 5; file++) {
-                g_autofree char *name = g_strdup_printf("etc/jobkeeper/jobs.d/%u.yaml", file);
-                g_autoptr(GString) text = g_string_new("jobs:\n");
-
-                for (unsigned job = 0; job < 2001; job++)
-                        g_string_append_printf(text, "  j%u-%u: {exec: /bin/true}\n", file, job);
-                tree_write(root, name, text->str);
-        }
-        {
-                g_autoptr(GPtrArray) files =
-                    load("ROOT/etc/jobkeeper/jobs.d/4.yaml:1998:3: error: job \"j4-1996\" is "
-                         "ignored, and so are all that follow: there are more than 10000 jobs");
-
-                for (guint i = 0; i < files->len; i++)
-                        jobs += ((const JobFile *)files->pdata[i])->jobs->len;
-        }
-        cr_expect_eq(jobs, JOBS_MAX);
-}
-
 Test(job_files, a_directory_that_is_none) {
         _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
         g_auto(GStrv) directories = job_directories(root);

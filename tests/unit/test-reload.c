@@ -9,6 +9,7 @@
 
 #include "daemon-fixture.h"
 #include "inventory.h"
+#include "job-files.h"
 #include "job-table.h"
 #include "journal.h"
 #include "leftovers.h"
@@ -86,6 +87,21 @@ Test(reload, refused_files_are_counted_and_named) {
         tree_write(root, "etc/jobkeeper/jobs.d/y.yaml", "jobs: [\n");
         expect_reload("STATUS=Connected to ZooKeeper, 1 job, 2 files refused (3 errors): x.yaml "
                       "(its jobs are not loaded), y.yaml (its jobs are not loaded)\n");
+        end_notified();
+}
+
+/* Beside which there would be too many; it comes first by name. */
+Test(reload, a_file_with_too_many_jobs_displaces_nobody) {
+        g_autoptr(GString) text = g_string_new("jobs:\n");
+
+        write_job("    exec: /bin/true\n");
+        begin_notified();
+        for (unsigned i = 0; i < JOBS_MAX; i++)
+                g_string_append_printf(text, " j%u: {exec: /a}\n", i);
+        tree_write(root, "etc/jobkeeper/jobs.d/00-many.yaml", text->str);
+        expect_reload("STATUS=Connected to ZooKeeper, 1 job, 1 file refused (1 error): "
+                      "00-many.yaml (its jobs are not loaded)\n");
+        cr_expect_not_null(job_table_find(coordinator->jobs, "a"));
         end_notified();
 }
 
