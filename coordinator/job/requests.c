@@ -250,7 +250,7 @@ static void requests_on_present(const char *id, void *userdata) {
         Requests *requests = userdata;
         Pending *pending;
 
-        if (g_hash_table_contains(requests->pending, id))
+        if (!run_id_is_of_request(id) || g_hash_table_contains(requests->pending, id))
                 return;
         pending = g_new0(Pending, 1);
         pending->requests = requests;

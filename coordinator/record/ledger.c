@@ -108,7 +108,7 @@ char *ledger_encode(const Ledger *ledger) {
 static int entry_from_json(const json_t *object, LedgerEntry **ret_entry) {
         LedgerEntry *entry = g_new0(LedgerEntry, 1);
 
-        if (!field_table_from_json(entry_fields, object, entry) || !name_is_valid(entry->run) ||
+        if (!field_table_from_json(entry_fields, object, entry) || !run_id_is_valid(entry->run) ||
             (entry->node && !name_is_valid(entry->node)) || entry->state == RUN_RUNNING ||
             (entry->to && (!entry->tick || entry->to < entry->tick))) {
                 ledger_entry_free(entry);

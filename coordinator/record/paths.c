@@ -71,22 +71,35 @@ char *path_request(const char *root, const char *id) {
 int open_name_split(const char *name, char **ret_job, char **ret_run) {
         g_auto(GStrv) parts = g_strsplit(name, ":", 2);
 
-        if (!parts[0] || !parts[1] || !name_is_valid(parts[0]) || !name_is_valid(parts[1]))
+        if (!parts[0] || !parts[1] || !name_is_valid(parts[0]) || !run_id_is_valid(parts[1]))
                 return -EINVAL;
         *ret_job = g_strdup(parts[0]);
         *ret_run = g_strdup(parts[1]);
         return 0;
 }
 
-bool run_id_is_valid(const char *id) {
-        size_t epoch = strspn(id, "0123456789");
-        const char *rest = id + epoch + 1;
+/* Return: whether it is "EPOCH-" and something; *ret_rest is that, borrowed. */
+static bool run_id_split(const char *id, const char **ret_rest) {
+        size_t epoch = id && name_is_valid(id) ? strspn(id, "0123456789") : 0;
 
-        if (epoch == 0 || id[epoch] != '-')
+        if (epoch == 0 || id[epoch] != '-' || !id[epoch + 1])
                 return false;
-        if (*rest == 'm')
-                return rest[1] && strspn(rest + 1, "0123456789abcdef") == strlen(rest + 1);
-        return *rest && strspn(rest, "0123456789") == strlen(rest);
+        *ret_rest = id + epoch + 1;
+        return true;
+}
+
+bool run_id_is_of_request(const char *id) {
+        const char *rest;
+
+        return run_id_split(id, &rest) && *rest == 'm' && rest[1] &&
+               strspn(rest + 1, "0123456789abcdef") == strlen(rest + 1);
+}
+
+bool run_id_is_valid(const char *id) {
+        const char *rest;
+
+        return run_id_is_of_request(id) ||
+               (run_id_split(id, &rest) && strspn(rest, "0123456789") == strlen(rest));
 }
 
 char *run_id_for_tick(int64_t tick, unsigned attempt) {

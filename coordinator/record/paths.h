@@ -37,8 +37,12 @@ char *path_request(const char *root, const char *id);
 /* Takes the name of an open entry apart. Return: 0, or -EINVAL. */
 int open_name_split(const char *name, char **ret_job, char **ret_run);
 
-/* Return: whether it can be one: "EPOCH-ATTEMPT" or "EPOCH-mHEX". */
+/* Return: whether it can be one: "EPOCH-ATTEMPT" or "EPOCH-mHEX", and no longer than a name may be.
+ * No other is taken from ZooKeeper: with "b-EPOCH-1" a run of job "a" would have the unit of a run
+ * of job "a-b". NULL is none. */
 bool run_id_is_valid(const char *id);
+/* Return: whether it can be a manual run's: "EPOCH-mHEX". */
+bool run_id_is_of_request(const char *id);
 char *run_id_for_tick(int64_t tick, unsigned attempt);
 char *run_id_for_skip(int64_t tick);
 /* A manual run's id: the second it was asked for, and chance. Sorted by name, runs are sorted by

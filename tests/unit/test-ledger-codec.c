@@ -173,6 +173,7 @@ Test(ledger_codec, broken_entries_are_refused) {
             "{'run':'10-1','state':'running','tick':10}",
             "{'run':'10-1','state':'ready','tick':10}",
             "{'run':'../x','state':'claimed','tick':10}",
+            "{'run':'b-10-1','state':'claimed','tick':10}",
             "{'run':10,'state':'claimed','tick':10}",
             "{'run':'10-1','state':'claimed','tick':-10}",
             "{'run':'10-1','state':'claimed','tick':9223372036854775807}",

@@ -73,9 +73,10 @@ Test(paths, open_names_are_taken_apart) {
 }
 
 Test(paths, other_open_names_are_refused) {
-        static const char *const names[] = {"",     "a",      ":",     "a:",     ":1-1",
-                                            "A:1",  "a:1:2",  "a:../", "a/b:1",  "a b:1-1",
-                                            "a::1", ".a:1-1", "a:-1",  "a:1-1 ", "\xff:1"};
+        static const char *const names[] = {"",           "a",      ":",        "a:",     ":1-1",
+                                            "A:1",        "a:1:2",  "a:../",    "a/b:1",  "a b:1-1",
+                                            "a::1",       ".a:1-1", "a:-1",     "a:1-1 ", "\xff:1",
+                                            "a:b-1000-1", "a:1000", "a:1000-x1"};
 
         for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
                 char *job = NULL, *run = NULL;
@@ -89,6 +90,29 @@ Test(paths, run_ids) {
         expect_text(run_id_for_tick(1763700000, 1), "1763700000-1");
         expect_text(run_id_for_tick(INT64_MAX, UINT32_MAX), "9223372036854775807-4294967295");
         expect_text(run_id_for_skip(1763700000), "1763700000-0");
+}
+
+/* With any other a run's unit could have the name of another job's: "a" and "b-1000-1", "a-b" and
+ * "1000-1". */
+Test(paths, what_is_no_run_id) {
+        static const char *const names[] = {"b-1000-1", "1000",     "1000-",   "-1",      "1000-m",
+                                            "1000-1-1", "1000-m-1", "1000-mg", "1000-1m", "a",
+                                            "",         "1000-1\n", "1000-M0", "../1-1"};
+        g_autofree char *digits = g_strnfill(NAME_LENGTH_MAX, '1'),
+                        *longer = g_strdup_printf("%s-1", digits);
+
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+                cr_expect_not(run_id_is_valid(names[i]), "%s", names[i]);
+                cr_expect_not(run_id_is_of_request(names[i]), "%s", names[i]);
+        }
+        cr_expect_not(run_id_is_valid(NULL));
+        cr_expect_not(run_id_is_valid(longer), "it would be no name of a znode of ours");
+}
+
+Test(paths, ids_of_requests_are_told_from_ids_of_ticks) {
+        cr_expect(run_id_is_of_request("1000-m00ff") && run_id_is_valid("1000-m00ff"));
+        cr_expect(run_id_is_valid("1000-1") && !run_id_is_of_request("1000-1"));
+        cr_expect(run_id_is_valid("1000-0"), "a skipped tick");
 }
 
 Test(paths, ids_of_requests_differ_and_sort_by_time) {

@@ -236,6 +236,22 @@ Test(requests, what_has_no_name_of_a_request_is_not_read) {
         cr_expect_eq(journal_count(MESSAGE_FOREIGN_DATA), 0U);
 }
 
+/* The id becomes the run's: a tick's would stand in that tick's place, and with another the run's
+ * unit would be that of another job. */
+Test(requests, what_cannot_be_the_id_of_a_request_is_not_taken) {
+        static const char good[] = "{\"job\":\"a\",\"not_after\":2000000000}";
+
+        begin();
+        server_write(REQUESTS "/b-1000000000-1", good);
+        server_write(REQUESTS "/1000000000-1", good);
+        server_write(REQUESTS "/latest", good);
+        request("a", 60);
+        await(has_started, "the next is one");
+        serve_for(USEC_PER_SEC / 10);
+        cr_expect_eq(started->len, 1U);
+        cr_expect_eq(server_count(REQUESTS), 3U);
+}
+
 /* ---- answers that are lost ---- */
 
 Test(requests, one_that_could_not_be_read_is_read_again) {

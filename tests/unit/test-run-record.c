@@ -245,6 +245,14 @@ Test(run_record, names_that_cannot_be_a_znode_are_refused) {
         expect_text_refused("{\"run\":\"1-1\",\"job\":\"\",\"state\":\"failed\"}");
 }
 
+/* The unit of a run "b-1-1" of job "a" would be that of the run "1-1" of job "a-b". */
+Test(run_record, what_is_no_run_id_is_refused) {
+        expect_text_refused("{\"run\":\"b-1-1\",\"job\":\"a\",\"state\":\"failed\"}");
+        expect_text_refused("{\"run\":\"b-1-1\",\"job\":\"a\",\"state\":\"claimed\","
+                            "\"unit\":\"jobkeeper-a-b-1-1.service\"}");
+        expect_text_refused("{\"run\":\"latest\",\"job\":\"a\",\"state\":\"failed\"}");
+}
+
 Test(run_record, what_no_node_of_ours_would_have_written_is_refused) {
         static const char *const members[] = {
             "\"node\":\"$(reboot)\"",   "\"node\":\"\"",
