@@ -5,8 +5,16 @@
  *
  * A reload after a mass edit changes thousands of digests, so the file is not written with each: it
  * follows DIGEST_MEMORY_DELAY after the first change that is not in it yet, with all that came
- * meanwhile, and when the memory is freed. Nothing has to be in the file before anything else
- * happens, because a crash only ever leaves a memory that is behind the ledger:
+ * meanwhile, and when the memory is freed.
+ *
+ * One thing has to be in the file before anything else happens: which digest is about to be sent to
+ * the ledger, and on which version of it. Otherwise a process that dies before it hears that it was
+ * written leaves nobody who knows whose it was; where the file was changed back by then, our own
+ * file would be what it was when we last agreed, and every node drifted from what none of them has.
+ * Whoever sends waits for that, DIGEST_MEMORY_AWAITED_DELAY and the disk's time; where the file
+ * cannot be written, nobody waits.
+ *
+ * For the rest a crash only ever leaves a memory that is behind the ledger:
  *
  *   - An older digest is remembered. Where the ledger still has ours we agree with it, and the
  *     memory is put right. Where another node changed the ledger in that moment, we take our file
@@ -20,14 +28,21 @@
 #pragma once
 
 #include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <systemd/sd-event.h>
 
 #include "cleanup.h"
 #include "clock.h"
 
 typedef struct DigestMemory DigestMemory;
+typedef struct DigestWait DigestWait;
 
 #define DIGEST_MEMORY_DELAY (500 * USEC_PER_MSEC)
+/* Where somebody waits for it: the second for each job in it, so that a mass edit is not all
+ * writing. */
+#define DIGEST_MEMORY_AWAITED_DELAY (20 * USEC_PER_MSEC)
+#define DIGEST_MEMORY_JOB_DELAY 20
 /* When the file could not be written. */
 #define DIGEST_MEMORY_RETRY_DELAY (30 * USEC_PER_SEC)
 
@@ -38,7 +53,34 @@ DEFINE_CLEANUP(DigestMemory, digest_memory_free);
 
 /* Return: the remembered digest, or NULL. Borrowed until the next change. */
 const char *digest_memory_get(const DigestMemory *memory, const char *job);
-/* Remembers (NULL: forgets), at once in this process and soon in the file. */
+/* Remembers (NULL: forgets), at once in this process and soon in the file. What was sent before is
+ * settled by that, and forgotten. */
 void digest_memory_set(DigestMemory *memory, const char *job, const char *digest);
-/* Return: the remembered jobs' names; g_ptr_array_unref(), names are copies. */
+
+/* What is sent to the ledger of a job, and not known to be written. */
+typedef struct DigestSent {
+        const char *digest;
+        int32_t version; /* of the ledger that it was decided on; -1: there was none */
+} DigestSent;
+
+/* Return: whether there is such a digest. It is borrowed until the next change. */
+bool digest_memory_get_sent(const DigestMemory *memory, const char *job, DigestSent *ret_sent);
+/* It is about to be sent. Return: whether it may be now: that stands in the file, or cannot. */
+bool digest_memory_set_sent(DigestMemory *memory, const char *job, const char *digest,
+                            int32_t version);
+/* It is known not to have been written. */
+void digest_memory_forget_sent(DigestMemory *memory, const char *job);
+
+/* From the loop, and only of some in one turn. */
+typedef void (*DigestWaitFunc)(void *userdata);
+
+/* Calls it once all that is remembered now stands in the file, or cannot. */
+DigestWait *digest_memory_wait(DigestMemory *memory, DigestWaitFunc func, void *userdata);
+/* Nobody waits any more. The memory may be freed only after it. */
+DigestWait *digest_wait_free(DigestWait *wait);
+/* Return: how many wait. */
+unsigned digest_memory_waits(const DigestMemory *memory);
+
+/* Return: the jobs' names of which anything is remembered; g_ptr_array_unref(), names are copies.
+ */
 GPtrArray *digest_memory_jobs(const DigestMemory *memory);

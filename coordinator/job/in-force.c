@@ -23,24 +23,30 @@ typedef enum Standing {
 struct InForce {
         InForceParts parts;
         char *job, *path;
+        InForceFunc remembered;
+        void *userdata;
         Standing standing;
-        char *remember; /* the memory of what is being put in force */
+        DigestWait *wait; /* for what is about to be sent to be remembered */
+        char *remember;   /* the memory of what is being put in force */
         ZkCall *resume_call;
         int error;
-        char *unsure; /* a digest that we sent, and of which nobody said whether it was written */
 };
 
-InForce *in_force_new(const InForceParts *parts, const char *job) {
+InForce *in_force_new(const InForceParts *parts, const char *job, InForceFunc remembered,
+                      void *userdata) {
         InForce *in_force = g_new0(InForce, 1);
 
         in_force->parts = *parts;
         in_force->job = g_strdup(job);
         in_force->path = path_job(parts->node->config->root, job);
+        in_force->remembered = remembered;
+        in_force->userdata = userdata;
         return in_force;
 }
 
 void in_force_reset(InForce *in_force) {
         in_force->resume_call = zk_call_free(in_force->resume_call);
+        in_force->wait = digest_wait_free(in_force->wait);
         g_clear_pointer(&in_force->remember, g_free);
 }
 
@@ -51,7 +57,6 @@ InForce *in_force_free(InForce *in_force) {
         registration_set_drifted(in_force->parts.registration, in_force->job, false);
         g_free(in_force->job);
         g_free(in_force->path);
-        g_free(in_force->unsure);
         g_free(in_force);
         return NULL;
 }
@@ -139,6 +144,46 @@ static bool in_force_remembers(const char *remembered, const char *digest) {
                (remembered[length] == '\0' || remembered[length] == ' ');
 }
 
+static void in_force_on_remembered(void *userdata) {
+        InForce *in_force = userdata;
+
+        in_force->wait = digest_wait_free(in_force->wait);
+        in_force->remembered(in_force->userdata);
+}
+
+/* Return: whether it may be sent now: whoever comes after this process will know that it was ours.
+ * Otherwise that is told. `version`: of the ledger that it is decided on. */
+static bool in_force_may_send(InForce *in_force, const char *digest, int32_t version) {
+        DigestMemory *digests = in_force->parts.digests;
+
+        if (digest_memory_set_sent(digests, in_force->job, digest, version))
+                return true;
+        if (!in_force->wait)
+                in_force->wait = digest_memory_wait(digests, in_force_on_remembered, in_force);
+        return false;
+}
+
+/* The ledger has what we sent, and our definition is another by now: that was once the one in force
+ * here, so our own has changed since. */
+static void in_force_recognise_what_was_sent(InForce *in_force) {
+        DigestMemory *digests = in_force->parts.digests;
+        DigestSent sent;
+
+        if (digest_memory_get_sent(digests, in_force->job, &sent) &&
+            strcmp(sent.digest, in_force_ledger(in_force)->digest) == 0)
+                digest_memory_set(digests, in_force->job, in_force_ledger(in_force)->digest);
+}
+
+/* The ledger has another node's. What we sent on an older version of it was not written. */
+static void in_force_forget_what_was_sent(InForce *in_force) {
+        DigestMemory *digests = in_force->parts.digests;
+        DigestSent sent;
+
+        if (digest_memory_get_sent(digests, in_force->job, &sent) &&
+            sent.version < in_force_version(in_force))
+                digest_memory_forget_sent(digests, in_force->job);
+}
+
 /* ---- putting it in force ---- */
 
 static void in_force_put(InForce *in_force, const JobSpec *spec, Ledger *ledger,
@@ -149,27 +194,28 @@ static void in_force_put(InForce *in_force, const JobSpec *spec, Ledger *ledger,
         in_force->remember = in_force_memory_of(spec, ledger, digest);
 }
 
-int in_force_make_ledger(InForce *in_force, const JobSpec *spec) {
-        g_autofree char *digest = job_spec_digest(spec, in_force->parts.node->config);
-        Ledger *ledger = ledger_new(in_force_now(), digest);
-
-        if (in_force_is_unchecked(in_force))
-                in_force->standing = STANDING_OURS;
-        in_force_put(in_force, spec, ledger, digest);
-        return ledger_writer_make(in_force->parts.writer, ledger);
-}
-
 void in_force_written(InForce *in_force, LedgerWriteOutcome outcome) {
         if (in_force->remember && outcome == LEDGER_WRITE_DONE)
                 digest_memory_set(in_force->parts.digests, in_force->job, in_force->remember);
         g_clear_pointer(&in_force->remember, g_free);
-        if (outcome == LEDGER_WRITE_DONE || outcome == LEDGER_WRITE_AGAIN)
-                g_clear_pointer(&in_force->unsure, g_free);
 }
 
 static InForceVerdict in_force_begun(InForce *in_force, int r) {
         in_force->error = r;
         return r < 0 ? IN_FORCE_FAILED : IN_FORCE_WRITES;
+}
+
+InForceVerdict in_force_make_ledger(InForce *in_force, const JobSpec *spec) {
+        g_autofree char *digest = job_spec_digest(spec, in_force->parts.node->config);
+        Ledger *ledger;
+
+        if (!in_force_may_send(in_force, digest, -1))
+                return IN_FORCE_REMEMBERS;
+        ledger = ledger_new(in_force_now(), digest);
+        if (in_force_is_unchecked(in_force))
+                in_force->standing = STANDING_OURS;
+        in_force_put(in_force, spec, ledger, digest);
+        return in_force_begun(in_force, ledger_writer_make(in_force->parts.writer, ledger));
 }
 
 /* How many slots a resource has stands in its directory, and whoever means another number is
@@ -217,12 +263,12 @@ static InForceVerdict in_force_adopt(InForce *in_force, const JobSpec *spec, con
         /* Of a job that was withdrawn for good nothing is owed. */
         if (*in_force_ledger(in_force)->digest && in_force_skips_what_is_owed(in_force, &verdict))
                 return verdict;
+        if (!in_force_may_send(in_force, digest, in_force_version(in_force)))
+                return IN_FORCE_REMEMBERS;
         next = ledger_copy(in_force_ledger(in_force));
         ledger_adopt_digest(next, digest, in_force_now());
         in_force_put(in_force, spec, next, digest);
         in_force_change_slots(in_force, spec);
-        g_free(in_force->unsure);
-        in_force->unsure = g_strdup(digest);
         return in_force_begun(
             in_force,
             ledger_writer_set(in_force->parts.writer, next,
@@ -271,8 +317,6 @@ static bool in_force_is_ours_to_change(const InForce *in_force, const JobSpec *s
 
         if (*in_force_ledger(in_force)->digest == '\0')
                 return true;
-        if (g_strcmp0(in_force->unsure, in_force_ledger(in_force)->digest) == 0)
-                return true; /* it was written, by us */
         if (remembered)
                 return !in_force_remembers(remembered, own);
         return members_list(in_force->parts.members)->len == 1 ||
@@ -360,10 +404,13 @@ InForceVerdict in_force_check(InForce *in_force, const JobSpec *spec, bool may_c
 
         if (strcmp(own, in_force_ledger(in_force)->digest) == 0)
                 return in_force_check_zones(in_force, spec, may_change);
-        if (!in_force_is_ours_to_change(in_force, spec, own))
+        in_force_recognise_what_was_sent(in_force);
+        if (!in_force_is_ours_to_change(in_force, spec, own)) {
+                in_force_forget_what_was_sent(in_force);
                 return in_force_drift(
                     in_force,
                     "this node's definition differs from the one in force in the cluster");
+        }
         if (!may_change)
                 return IN_FORCE_NEEDS_CLOCK;
         in_force_agree(in_force);

@@ -1,7 +1,8 @@
 /* Which definition of a job is in force: ours, or another that stands in the ledger.
  *
  * Only a node whose own file changed since it last agreed with the ledger puts its definition there
- * (digest-memory.h); likewise its time zone data (zones.h). Any other node that differs is drifted:
+ * (digest-memory.h), and not before it remembers that it is about to; likewise its time zone data
+ * (zones.h). Any other node that differs is drifted:
  * it claims and skips nothing of the job until they agree, and says so to people and to the other
  * nodes. */
 #pragma once
@@ -28,12 +29,17 @@ typedef enum InForceVerdict {
         IN_FORCE_OURS,
         IN_FORCE_DRIFTED,
         IN_FORCE_NEEDS_CLOCK, /* it is to be changed, by a clock that is known to be good */
+        IN_FORCE_REMEMBERS,   /* it is to be changed, once that is remembered: it is told */
         IN_FORCE_WRITES,      /* it is being changed */
         IN_FORCE_FAILED,      /* it could not be: in_force_error() */
 } InForceVerdict;
 
+/* From the loop, after IN_FORCE_REMEMBERS: the ledger is to be read again. */
+typedef void (*InForceFunc)(void *userdata);
+
 /* The parts are copied. */
-InForce *in_force_new(const InForceParts *parts, const char *job);
+InForce *in_force_new(const InForceParts *parts, const char *job, InForceFunc remembered,
+                      void *userdata);
 InForce *in_force_free(InForce *in_force);
 DEFINE_CLEANUP(InForce, in_force_free);
 
@@ -49,8 +55,8 @@ bool in_force_is_drifted(const InForce *in_force);
 bool in_force_is(const InForce *in_force, const JobSpec *spec);
 /* The ledger was just read. `may_change`: our clock is good. */
 InForceVerdict in_force_check(InForce *in_force, const JobSpec *spec, bool may_change);
-/* There is no ledger: makes it, with our definition. Return: as ledger_writer_make(). */
-int in_force_make_ledger(InForce *in_force, const JobSpec *spec);
+/* There is no ledger: makes it, with our definition. */
+InForceVerdict in_force_make_ledger(InForce *in_force, const JobSpec *spec);
 /* What was begun is done (`outcome`), or not. */
 void in_force_written(InForce *in_force, LedgerWriteOutcome outcome);
 int in_force_error(const InForce *in_force);

@@ -21,6 +21,7 @@ struct JobLedger {
 
 static void job_ledger_on_cursor(LedgerCursorEvent event, void *userdata);
 static void job_ledger_on_written(LedgerWriteOutcome outcome, const char *refused, void *userdata);
+static void job_ledger_on_remembered(void *userdata);
 
 JobLedger *job_ledger_new(const JobParts *parts, const JobSpec *spec, const JobLedgerEvents *events,
                           void *userdata) {
@@ -41,7 +42,7 @@ JobLedger *job_ledger_new(const JobParts *parts, const JobSpec *spec, const JobL
         ledger->cursor = ledger_cursor_new(&cursor, spec->name, job_ledger_on_cursor, ledger);
         ledger->writer = ledger_writer_new(&writer, spec->name, job_ledger_on_written, ledger);
         in_force.writer = ledger->writer;
-        ledger->in_force = in_force_new(&in_force, spec->name);
+        ledger->in_force = in_force_new(&in_force, spec->name, job_ledger_on_remembered, ledger);
         return ledger;
 }
 
@@ -169,10 +170,15 @@ static void job_ledger_writes(JobLedger *ledger, int error) {
                 job_ledger_on_written(ledger_writer_outcome(error), NULL, ledger);
 }
 
-static void job_ledger_on_read(JobLedger *ledger) {
-        bool may_change = clock_watch_is_good(ledger->clock);
+/* Meanwhile it may be considered for anything else. */
+static void job_ledger_on_remembered(void *userdata) {
+        JobLedger *ledger = userdata;
 
-        switch (in_force_check(ledger->in_force, ledger->spec, may_change)) {
+        ledger->events->changed(ledger->userdata);
+}
+
+static void job_ledger_follow(JobLedger *ledger, InForceVerdict verdict) {
+        switch (verdict) {
         case IN_FORCE_OURS:
                 ledger->events->read(ledger->userdata);
                 return;
@@ -182,12 +188,29 @@ static void job_ledger_on_read(JobLedger *ledger) {
         case IN_FORCE_NEEDS_CLOCK:
                 job_ledger_wait_for_clock(ledger);
                 return;
+        case IN_FORCE_REMEMBERS:
+                job_ledger_forget(ledger);
+                job_ledger_over(ledger, USEC_INFINITY);
+                return;
         case IN_FORCE_WRITES:
                 job_ledger_writes(ledger, 0);
                 return;
         case IN_FORCE_FAILED:
                 job_ledger_writes(ledger, in_force_error(ledger->in_force));
         }
+}
+
+static void job_ledger_on_read(JobLedger *ledger) {
+        bool may_change = clock_watch_is_good(ledger->clock);
+
+        job_ledger_follow(ledger, in_force_check(ledger->in_force, ledger->spec, may_change));
+}
+
+static void job_ledger_on_absent(JobLedger *ledger) {
+        if (clock_watch_is_good(ledger->clock))
+                job_ledger_follow(ledger, in_force_make_ledger(ledger->in_force, ledger->spec));
+        else
+                job_ledger_wait_for_clock(ledger);
 }
 
 static void job_ledger_on_cursor(LedgerCursorEvent event, void *userdata) {
@@ -198,11 +221,7 @@ static void job_ledger_on_cursor(LedgerCursorEvent event, void *userdata) {
                 job_ledger_on_read(ledger);
                 return;
         case LEDGER_CURSOR_ABSENT:
-                if (clock_watch_is_good(ledger->clock))
-                        job_ledger_writes(ledger,
-                                          in_force_make_ledger(ledger->in_force, ledger->spec));
-                else
-                        job_ledger_wait_for_clock(ledger);
+                job_ledger_on_absent(ledger);
                 return;
         case LEDGER_CURSOR_UNREADABLE:
                 job_ledger_over(ledger, JOB_LEDGER_FAULT_DELAY);

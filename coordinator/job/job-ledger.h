@@ -12,7 +12,8 @@ typedef struct JobLedger JobLedger;
 typedef struct JobLedgerEvents {
         /* It was read, and our definition is in force. */
         void (*read)(void *userdata);
-        /* Somebody wrote it since it was read with a watch, or the watch is lost. */
+        /* Somebody wrote it since it was read with a watch, or the watch is lost; or what kept us
+         * from writing it is over. */
         void (*changed)(void *userdata);
         /* It is being written before anything else: over() follows. */
         void (*writes)(void *userdata);

@@ -151,6 +151,131 @@ Test(digest_memory, a_write_that_failed_is_not_forgotten) {
         scene_clear(&scene);
 }
 
+/* ---- what was sent ---- */
+
+static unsigned n_told;
+
+static void on_told(void *userdata) {
+        n_told++;
+        if (userdata)
+                *(DigestWait **)userdata = digest_wait_free(*(DigestWait **)userdata);
+}
+
+static void await_told(Scene *scene, unsigned n) {
+        usec_t end = clock_monotonic() + PATIENCE;
+
+        while (n_told < n && clock_monotonic() < end)
+                cr_assert(sd_event_run(scene->event, 50 * USEC_PER_MSEC) >= 0);
+        cr_assert_eq(n_told, n);
+        n_told = 0;
+}
+
+static void expect_sent(const DigestMemory *memory, const char *job, const char *digest,
+                        int32_t version) {
+        DigestSent sent = {.digest = "(none)"};
+
+        (void)digest_memory_get_sent(memory, job, &sent);
+        cr_expect_str_eq(sent.digest, digest);
+        cr_expect_eq(sent.version, version);
+}
+
+Test(digest_memory, what_is_sent_is_in_the_file_before) {
+        DigestMemory *other;
+        DigestWait *wait;
+        Scene scene;
+
+        scene_init(&scene);
+        digest_memory_set(scene.memory, "a", "d1");
+        cr_expect_not(digest_memory_set_sent(scene.memory, "a", "d2", 7));
+        cr_expect_not(digest_memory_set_sent(scene.memory, "new", "d3", -1));
+        cr_expect_not(digest_memory_set_sent(scene.memory, "a", "d2", 8), "not yet");
+        wait = digest_memory_wait(scene.memory, on_told, &wait);
+        await_told(&scene, 1);
+        cr_expect_null(wait);
+        cr_expect_eq(writes(&scene), 1);
+        cr_expect(digest_memory_set_sent(scene.memory, "a", "d2", 9));
+        other = digest_memory_new(scene.event, scene.directory);
+        cr_expect_str_eq(digest_memory_get(other, "a"), "d1");
+        expect_sent(other, "a", "d2", 8);
+        cr_expect_null(digest_memory_get(other, "new"));
+        expect_sent(other, "new", "d3", -1);
+        cr_expect(digest_memory_set_sent(other, "a", "d2", 10), "it is there from before");
+        digest_memory_free(other);
+        scene_clear(&scene);
+}
+
+Test(digest_memory, what_was_sent_is_forgotten_once_it_is_settled) {
+        g_autoptr(GPtrArray) jobs = NULL;
+        Scene scene;
+
+        scene_init(&scene);
+        digest_memory_set(scene.memory, "a", "d1");
+        (void)digest_memory_set_sent(scene.memory, "a", "d2", 7);
+        (void)digest_memory_set_sent(scene.memory, "b", "d3", -1);
+        (void)digest_memory_set_sent(scene.memory, "c", "d4", -1);
+        jobs = digest_memory_jobs(scene.memory);
+        cr_expect_eq(jobs->len, 3, "each once");
+        digest_memory_set(scene.memory, "a", "d1");
+        digest_memory_forget_sent(scene.memory, "b");
+        digest_memory_set(scene.memory, "c", NULL);
+        scene.memory = digest_memory_free(scene.memory);
+        scene.memory = digest_memory_new(scene.event, scene.directory);
+        expect_sent(scene.memory, "a", "(none)", 0);
+        expect_sent(scene.memory, "b", "(none)", 0);
+        g_ptr_array_unref(jobs);
+        jobs = digest_memory_jobs(scene.memory);
+        cr_expect_eq(jobs->len, 1);
+        scene_clear(&scene);
+}
+
+/* However many they are, the loop turns in between. */
+Test(digest_memory, all_who_wait_are_told_and_not_at_once) {
+        enum { WAITS = 1000 };
+        DigestWait *waits[WAITS];
+        unsigned most = 0;
+        usec_t end;
+        Scene scene;
+
+        scene_init(&scene);
+        for (unsigned i = 0; i < WAITS; i++) {
+                g_autofree char *job = g_strdup_printf("job-%u", i);
+
+                (void)digest_memory_set_sent(scene.memory, job, "d1", 0);
+                waits[i] = digest_memory_wait(scene.memory, on_told, &waits[i]);
+        }
+        waits[7] = digest_wait_free(waits[7]);
+        end = clock_monotonic() + PATIENCE;
+        while (n_told < WAITS - 1 && clock_monotonic() < end) {
+                unsigned before = n_told;
+
+                cr_assert(sd_event_run(scene.event, 50 * USEC_PER_MSEC) >= 0);
+                most = MAX(most, n_told - before);
+        }
+        cr_expect_eq(n_told, WAITS - 1);
+        cr_expect_leq(most, 64);
+        cr_expect_eq(writes(&scene), 1);
+        n_told = 0;
+        scene_clear(&scene);
+}
+
+/* Nobody waits for a disk that takes nothing. */
+Test(digest_memory, who_waits_is_told_where_it_cannot_be_written) {
+        DigestWait *wait, *later;
+        Scene scene;
+
+        scene_init(&scene);
+        cr_assert_eq(g_rmdir(scene.directory), 0);
+        cr_expect_not(digest_memory_set_sent(scene.memory, "a", "d1", 0));
+        wait = digest_memory_wait(scene.memory, on_told, &wait);
+        await_told(&scene, 1);
+        cr_expect(digest_memory_set_sent(scene.memory, "a", "d1", 0));
+        cr_expect(digest_memory_set_sent(scene.memory, "b", "d1", 0));
+        later = digest_memory_wait(scene.memory, on_told, &later);
+        await_told(&scene, 1);
+        cr_assert_eq(g_mkdir(scene.directory, 0700), 0);
+        scene_clear(&scene);
+}
+
 /* ---- a slow disk ---- */
 
 static pthread_t loop_thread;

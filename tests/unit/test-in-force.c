@@ -15,7 +15,7 @@ static InForce *in_force;
 static LedgerWriter *writer;
 static JobSpec *spec;
 static char *own; /* its digest */
-static unsigned n_told;
+static unsigned n_told, n_remembered;
 static LedgerWriteOutcome outcome;
 
 static bool is_ready(void) {
@@ -26,6 +26,10 @@ static void on_over(LedgerWriteOutcome told, const char *refused, void *userdata
         n_told++;
         outcome = told;
         in_force_written(in_force, told);
+}
+
+static void on_remembered(void *userdata) {
+        n_remembered++;
 }
 
 static void setup_in_force(void) {
@@ -48,7 +52,7 @@ static void setup_in_force(void) {
                                .registration = coordinator->registration,
                                .members = coordinator->members,
                                .writer = writer};
-        in_force = in_force_new(&parts, "b");
+        in_force = in_force_new(&parts, "b", on_remembered, NULL);
         spec = job_spec_ref(jobset_find(coordinator->jobset, "a"));
         own = job_spec_digest(spec, coordinator->config);
         ledger_cache_add(coordinator->store.ledgers, "b");
@@ -98,6 +102,19 @@ static Ledger *there(void) {
         return ledger;
 }
 
+static bool is_remembered(void) {
+        return n_remembered > 0;
+}
+
+/* It is changed, and that was remembered first. */
+static void expect_writes(void) {
+        cr_assert_eq(in_force_check(in_force, spec, true), IN_FORCE_REMEMBERS);
+        await(is_remembered, "it is remembered");
+        cr_expect_eq(n_remembered, 1);
+        n_remembered = 0;
+        cr_assert_eq(in_force_check(in_force, spec, true), IN_FORCE_WRITES);
+}
+
 static int64_t now(void) {
         return (int64_t)(clock_realtime() / USEC_PER_SEC);
 }
@@ -116,7 +133,9 @@ Test(in_force, a_ledger_is_made_with_our_definition) {
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
 
         cr_expect(in_force_is_unchecked(in_force));
-        cr_assert_eq(in_force_make_ledger(in_force, spec), 0);
+        cr_assert_eq(in_force_make_ledger(in_force, spec), IN_FORCE_REMEMBERS);
+        await(is_remembered, "it is remembered");
+        cr_assert_eq(in_force_make_ledger(in_force, spec), IN_FORCE_WRITES);
         cr_expect_not(in_force_is_unchecked(in_force), "what is written last needs no look");
         cr_expect_null(digest_memory_get(coordinator->digests, "b"), "not before it stands there");
         expect_outcome(LEDGER_WRITE_DONE);
@@ -167,7 +186,7 @@ Test(in_force, our_own_change_is_put_in_force_by_a_good_clock) {
         know("other", "every 300d", now());
         cr_expect_eq(in_force_check(in_force, spec, false), IN_FORCE_NEEDS_CLOCK);
         cr_expect(in_force_is_unchecked(in_force));
-        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_WRITES);
+        expect_writes();
         expect_outcome(LEDGER_WRITE_DONE);
         ledger = there();
         cr_expect_str_eq(ledger->digest, own);
@@ -182,7 +201,7 @@ Test(in_force, what_could_not_be_put_in_force_is_not_remembered) {
         know("other", "every 300d", now());
         data = g_strdup(server_data(PATH));
         server_set(server_node(PATH), data); /* somebody was quicker */
-        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_WRITES);
+        expect_writes();
         expect_outcome(LEDGER_WRITE_AGAIN);
         cr_expect_str_eq(digest_memory_get(coordinator->digests, "b"), "older");
         cr_expect_null(known());
@@ -212,7 +231,7 @@ Test(in_force, what_was_withdrawn_for_good_is_taken_by_whoever_has_it) {
 
         digest_memory_set(coordinator->digests, "b", own);
         know("", "every 10s", now() - 100);
-        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_WRITES);
+        expect_writes();
         expect_outcome(LEDGER_WRITE_DONE);
         ledger = there();
         cr_expect_str_eq(ledger->digest, own);
@@ -251,7 +270,7 @@ Test(in_force, what_another_node_lost_stays_in_force) {
 /* Without a memory only the one node of a cluster may change it. */
 Test(in_force, without_a_memory_it_is_ours_where_nobody_else_is) {
         know("other", "every 300d", now());
-        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_WRITES);
+        expect_writes();
         expect_outcome(LEDGER_WRITE_DONE);
 }
 
@@ -269,9 +288,64 @@ Test(in_force, and_another_ones_where_somebody_who_may_run_it_agrees) {
 Test(in_force, where_it_cannot_be_written_that_is_told) {
         digest_memory_set(coordinator->digests, "b", "older");
         know("other", "every 300d", now());
+        cr_assert_eq(in_force_check(in_force, spec, true), IN_FORCE_REMEMBERS);
+        await(is_remembered, "it is remembered");
         coordinator->node->session_phase = 0;
         cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_FAILED);
         cr_expect_eq(ledger_writer_outcome(in_force_error(in_force)), LEDGER_WRITE_CLOSED);
         cr_expect_null(known());
         cr_expect_null(in_force_free(NULL));
+}
+
+/* ---- what was sent, and nobody said whether it was written ---- */
+
+/* What this node sent once, on that version of the ledger. */
+static void remember_sent(const char *remembered, const char *digest, int32_t version) {
+        digest_memory_set(coordinator->digests, "b", remembered);
+        (void)digest_memory_set_sent(coordinator->digests, "b", digest, version);
+}
+
+static bool remembers_sent(void) {
+        DigestSent sent;
+
+        return digest_memory_get_sent(coordinator->digests, "b", &sent);
+}
+
+/* Our file is what it was before we sent it. */
+Test(in_force, what_we_sent_and_took_back_is_ours_to_change) {
+        DigestSent sent;
+
+        remember_sent(own, "sent", 0);
+        know("sent", "every 300d", now());
+        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_REMEMBERS);
+        cr_expect_str_eq(digest_memory_get(coordinator->digests, "b"), "sent");
+        cr_assert(digest_memory_get_sent(coordinator->digests, "b", &sent));
+        cr_expect_str_eq(sent.digest, own);
+        cr_expect_eq(sent.version, server_node(PATH)->stat.version);
+        await(is_remembered, "it is remembered");
+        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_WRITES);
+        expect_outcome(LEDGER_WRITE_DONE);
+        cr_expect_str_eq(digest_memory_get(coordinator->digests, "b"), own);
+        cr_expect_not(remembers_sent());
+}
+
+Test(in_force, what_we_sent_and_have_is_settled) {
+        remember_sent("older", own, 0);
+        know(own, "every 10s", now());
+        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_OURS);
+        cr_expect_not(remembers_sent());
+}
+
+/* It may still come, until somebody wrote something else. Another node may send the same one day.
+ */
+Test(in_force, what_we_sent_is_forgotten_once_it_cannot_come_any_more) {
+        know("other", "every 300d", now());
+        remember_sent(own, "sent", server_node(PATH)->stat.version);
+        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_DRIFTED);
+        cr_expect(remembers_sent());
+        know("other", "every 300d", now());
+        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_DRIFTED);
+        cr_expect_not(remembers_sent());
+        know("sent", "every 300d", now());
+        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_DRIFTED);
 }

@@ -4,6 +4,7 @@
  * out of all proportion: this machine may be busy, and the sanitizers are slow.
  */
 #include "daemon-fixture.h"
+#include "digest-memory.h"
 #include "fitness.h"
 #include "gate.h"
 #include "job-files.h"
@@ -100,13 +101,17 @@ static void run_for(usec_t span) {
                 one_turn();
 }
 
+static bool is_settled(void) {
+        return is_quiet() && all_are_looked_at() && digest_memory_waits(coordinator->digests) == 0;
+}
+
 static void settle_down(void) {
         usec_t until = clock_monotonic() + 60 * USEC_PER_SEC;
 
         do
                 run_for(USEC_PER_SEC / 10);
-        while (!(is_quiet() && all_are_looked_at()) && clock_monotonic() < until);
-        cr_assert(is_quiet() && all_are_looked_at());
+        while (!is_settled() && clock_monotonic() < until);
+        cr_assert(is_settled());
         run_for(USEC_PER_SEC / 10);
 }
 

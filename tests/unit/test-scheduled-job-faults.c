@@ -159,3 +159,65 @@ Test(scheduled_job_faults, a_definition_that_is_taken_back_before_it_is_known_to
         await(is_taken_back, "the former definition in force");
         await(is_idle, "idle");
 }
+
+static char *digests_now(void) {
+        g_autofree char *path = tree_path(root, "state/digests.json");
+        char *text = NULL;
+
+        (void)g_file_get_contents(path, &text, NULL, NULL);
+        return text;
+}
+
+/* The process dies: what is not on the disk by then is forgotten. */
+static void die(void) {
+        g_autofree char *digests = digests_now();
+
+        close_daemon();
+        if (digests)
+                tree_write(root, "state/digests.json", digests);
+        else
+                tree_delete(root, "state/digests.json");
+        server_forget_watches();
+}
+
+/* ... also whoever comes after it. */
+Test(scheduled_job_faults, a_definition_that_is_taken_back_while_nobody_was_there) {
+        write_job("    schedule: \"2099-01-01\"\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_idle, "idle");
+        serve_for(USEC_PER_SEC); /* it remembers that */
+        server.way = lose_definition;
+        write_job("    schedule: \"2098-01-01\"\n    exec: [/bin/true]\n");
+        reload();
+        await(is_lost, "the loss");
+        die();
+        server.way = NULL;
+        write_job("    schedule: \"2099-01-01\"\n    exec: [/bin/true]\n");
+        open_daemon_again();
+        await(is_taken_back, "the former definition in force");
+        await(is_idle, "idle");
+}
+
+static ServerWay lose_new_ledgers(const ZkCall *call) {
+        if (!call_has(call, ZK_OP_CREATE, LEDGER_PATH))
+                return SERVER_ANSWER;
+        lost++;
+        return SERVER_LOSE_ANSWER;
+}
+
+/* Another node is there that cannot run the job, and does not say whether it has it. */
+Test(scheduled_job_faults, a_new_ledger_whose_definition_is_taken_back_while_nobody_was_there) {
+        server_create("/jobkeeper", "", 0);
+        server_create("/jobkeeper/nodes", "", 0);
+        server_create("/jobkeeper/nodes/another", "{\"machine\":\"m\",\"boot\":\"b\"}", 99);
+        server.way = lose_new_ledgers;
+        write_job("    schedule: \"2098-01-01\"\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_lost, "the loss");
+        die();
+        server.way = NULL;
+        write_job("    schedule: \"2099-01-01\"\n    exec: [/bin/true]\n");
+        open_daemon_again();
+        await(is_taken_back, "the later definition in force");
+        await(is_idle, "idle");
+}
