@@ -1,8 +1,11 @@
 /* See lease-way.h. */
 #include "lease-way.h"
 
+#include <errno.h>
 #include <glib.h>
-#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 struct LeaseWay {
         sd_event *event;
@@ -10,6 +13,18 @@ struct LeaseWay {
         sd_bus *bus;
         bool lost; /* to be made anew, but not from inside its own dispatching */
 };
+
+bool lease_way_is_served(const char *path) {
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+        if (fd < 0 ||
+            g_strlcpy(address.sun_path, path, sizeof(address.sun_path)) >= sizeof(address.sun_path))
+                return false;
+        /* A queue that is full is somebody's. */
+        return connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 ||
+               errno == EAGAIN;
+}
 
 LeaseWay *lease_way_new(sd_event *event, const char *address) {
         LeaseWay *way = g_new0(LeaseWay, 1);

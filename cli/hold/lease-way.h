@@ -3,13 +3,20 @@
  * version, the bus has to do. */
 #pragma once
 
+#include <stdbool.h>
 #include <systemd/sd-bus.h>
 
+#include "bus-interface.h"
 #include "cleanup.h"
 
-#define LEASE_ADDRESS "unix:path=/run/jobkeeper/leases"
+#define LEASE_PATH "/run/jobkeeper/" LEASE_SOCKET
+#define LEASE_ADDRESS "unix:path=" LEASE_PATH
 
 typedef struct LeaseWay LeaseWay;
+
+/* Return: whether a daemon listens at the socket of this path: false too where we may not ask,
+ * because we are not root. Nobody else can make it look otherwise. */
+bool lease_way_is_served(const char *path);
 
 /* `address` is a D-Bus address. */
 LeaseWay *lease_way_new(sd_event *event, const char *address);

@@ -6,11 +6,13 @@
 #include "bus-interface.h"
 #include "exit-code.h"
 #include "json-line.h"
+#include "lease-way.h"
 #include "lock-call.h"
 #include "lock-notice.h"
 #include "options.h"
 #include "output.h"
 #include "run-view.h"
+#include "timer.h"
 
 #define RETRY_DELAY (500 * USEC_PER_MSEC)
 /* So long does one who waits, wait for a daemon to come back. */
@@ -108,13 +110,13 @@ void lock_asking_daemon(LockAsking *asking, bool there, bool known) {
         asking->asked = asking->asked || known;
 }
 
-static int lock_asking_on_give_up(sd_event_source *source, uint64_t usec, void *userdata) {
+static void lock_asking_on_give_up(void *userdata) {
         LockAsking *asking = userdata;
 
         if (!asking->task->quiet)
-                complain("the lock %s was not free in time", asking->task->label);
+                complain("jobkeeperd did not answer in time: the lock %s is not held",
+                         asking->task->label);
         lock_asking_fail(asking, EXIT_CODE_NOT_HELD);
-        return 0;
 }
 
 /* ---- asking ---- */
@@ -136,11 +138,19 @@ static void lock_asking_not_held(LockAsking *asking, const json_t *answer) {
         lock_asking_fail(asking, EXIT_CODE_NOT_HELD);
 }
 
-static void lock_asking_ask(LockAsking *asking);
+static void lock_asking_ask(void *userdata);
 
-static int lock_asking_on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
-        lock_asking_ask(userdata);
-        return 0;
+/* Nobody takes our question. The lock is held without the daemon only where there is none. */
+static void lock_asking_unheard(LockAsking *asking) {
+        if (!lease_way_is_served(LEASE_PATH)) {
+                asking->funcs->on_absent("jobkeeperd does not run on this machine",
+                                         asking->userdata);
+                return;
+        }
+        complain("jobkeeperd runs on this machine, but cannot be asked on the system bus "
+                 "(journalctl -u dbus -u jobkeeperd): the lock %s is not held",
+                 asking->task->label);
+        lock_asking_fail(asking, EXIT_CODE_UNAVAILABLE);
 }
 
 /* No daemon has our question at present. */
@@ -150,24 +160,24 @@ static void lock_asking_retry(LockAsking *asking) {
         if (asking->absent_since == 0)
                 asking->absent_since = now;
         if (usec_sub(now, asking->absent_since) > DAEMON_PATIENCE) {
-                asking->funcs->on_absent(asking->userdata);
+                lock_asking_unheard(asking);
                 return;
         }
-        asking->retry = sd_event_source_disable_unref(asking->retry);
-        (void)sd_event_add_time_relative(asking->event, &asking->retry, CLOCK_MONOTONIC,
-                                         RETRY_DELAY, USEC_PER_MSEC, lock_asking_on_retry, asking);
+        (void)timer_in(asking->event, &asking->retry, RETRY_DELAY, lock_asking_ask, asking);
 }
 
 static void lock_asking_refused(LockAsking *asking, sd_bus_message *reply) {
         BusOutcome outcome = lock_reply_outcome(reply);
-        bool old = sd_bus_message_is_method_error(reply, SD_BUS_ERROR_UNKNOWN_METHOD);
+        const LockAskingFuncs *funcs = asking->funcs;
 
-        if (!asking->asked && outcome == BUS_DENIED && !asking->task->quiet)
-                complain("jobkeeperd holds locks for root only: this process holds the lock %s "
-                         "itself, and stops less when it is lost (see jobkeeper(1))",
-                         asking->task->label);
-        if (!asking->asked && (outcome == BUS_NO_DAEMON || outcome == BUS_DENIED || old)) {
-                asking->funcs->on_absent(asking->userdata);
+        if (!asking->asked && outcome == BUS_DENIED) {
+                funcs->on_absent("jobkeeperd holds locks for root only", asking->userdata);
+        } else if (!asking->asked &&
+                   sd_bus_message_is_method_error(reply, SD_BUS_ERROR_UNKNOWN_METHOD)) {
+                funcs->on_absent("jobkeeperd on this machine is too old to hold locks",
+                                 asking->userdata);
+        } else if (!asking->asked && outcome == BUS_NO_DAEMON && !lease_way_is_served(LEASE_PATH)) {
+                lock_asking_unheard(asking);
         } else if (lock_reply_is_missing(reply) || outcome == BUS_STOPPING) {
                 lock_asking_retry(asking);
         } else if (sd_bus_message_is_method_error(reply, SD_BUS_ERROR_INVALID_ARGS)) {
@@ -229,55 +239,30 @@ static char *lock_asking_request(const LockAsking *asking) {
         return json_line_dump(request);
 }
 
-static void lock_asking_ask(LockAsking *asking) {
+static void lock_asking_ask(void *userdata) {
+        LockAsking *asking = userdata;
         g_autofree char *request = lock_asking_request(asking);
 
         if (lock_call(asking->bus, &asking->call, "AcquireLock", USEC_INFINITY,
-                      lock_asking_on_acquired, asking, "s", request) >= 0)
-                return;
-        if (asking->asked)
-                lock_asking_fail(asking, EXIT_CODE_UNAVAILABLE);
-        else
-                asking->funcs->on_absent(asking->userdata);
+                      lock_asking_on_acquired, asking, "s", request) < 0)
+                lock_asking_unheard(asking);
 }
 
-/* The daemon will have our child moved by its number, which must mean the same process to it as to
- * us: in a container with a bus from outside it does not. The bus knows our number outside. */
-static int lock_asking_on_own_pid(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
-        LockAsking *asking = userdata;
-        uint32_t pid = 0;
-
-        if (!sd_bus_message_is_method_error(reply, NULL) &&
-            sd_bus_message_read(reply, "u", &pid) >= 0 && (pid_t)pid == getpid())
-                lock_asking_ask(asking);
-        else
-                asking->funcs->on_absent(asking->userdata);
-        return 0;
-}
-
-int lock_asking_begin(LockAsking *asking) {
-        const char *name = NULL;
-        int r = sd_bus_get_unique_name(asking->bus, &name);
-
-        if (r < 0)
-                return r;
-        return sd_bus_call_method_async(asking->bus, &asking->call, "org.freedesktop.DBus",
-                                        "/org/freedesktop/DBus", "org.freedesktop.DBus",
-                                        "GetConnectionUnixProcessID", lock_asking_on_own_pid,
-                                        asking, "s", name);
+void lock_asking_begin(LockAsking *asking) {
+        lock_asking_ask(asking);
 }
 
 /* The daemon keeps to the time limit, and its answer tells why the lock was not had; this is for a
  * daemon that does not answer. A try is as long as the daemon's own patience with its connection.
  */
 static int lock_asking_limit(LockAsking *asking) {
+        usec_t from = asking->task->timeout ? asking->give_up_at : clock_monotonic();
         usec_t slack = (asking->task->timeout ? 1 : 10) * USEC_PER_SEC;
 
         if (asking->give_up_at == USEC_INFINITY)
                 return 0;
-        return sd_event_add_time(asking->event, &asking->give_up, CLOCK_MONOTONIC,
-                                 usec_add(asking->give_up_at, slack), USEC_PER_MSEC,
-                                 lock_asking_on_give_up, asking);
+        return timer_at(asking->event, &asking->give_up, CLOCK_MONOTONIC, usec_add(from, slack),
+                        lock_asking_on_give_up, asking);
 }
 
 static void lock_asking_free_slot(void *slot) {

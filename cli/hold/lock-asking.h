@@ -16,18 +16,18 @@ typedef struct LockAskingFuncs {
         void (*on_held)(const json_t *answer, void *userdata);
         /* It is not to be had; people were told. `status` is the exit status. */
         void (*on_failed)(int status, void *userdata);
-        /* There is no daemon that we could ask. */
-        void (*on_absent)(void *userdata);
+        /* There is no daemon that holds it for us: `why`. */
+        void (*on_absent)(const char *why, void *userdata);
 } LockAskingFuncs;
 
-/* `give_up_at` is on CLOCK_MONOTONIC; the task must outlive it. Return: 0 or negative errno. */
+/* The bus was reached (bus-reach.h). `give_up_at` is on CLOCK_MONOTONIC; the task must outlive it.
+ * Return: 0 or negative errno. */
 int lock_asking_new(sd_event *event, sd_bus *bus, const LockTask *task, usec_t give_up_at,
                     const LockAskingFuncs *funcs, void *userdata, LockAsking **ret_asking);
 LockAsking *lock_asking_free(LockAsking *asking);
 DEFINE_CLEANUP(LockAsking, lock_asking_free);
 
-/* Asks, if the daemon sees the same processes as we do. Return: 0 or negative errno. */
-int lock_asking_begin(LockAsking *asking);
+void lock_asking_begin(LockAsking *asking);
 
 /* It is over: nothing is said or asked any more. */
 void lock_asking_end(LockAsking *asking);

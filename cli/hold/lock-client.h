@@ -5,6 +5,7 @@
 
 #include "lock-task.h"
 
-/* Return: false when there is no daemon to ask, or it does not let us: nothing has happened, and
- * what is left of the time limit stands in the task. True otherwise, with the exit status. */
+/* Return: false when there is no daemon to ask, or it does not let us, which people were told:
+ * nothing has happened, and what is left of the time limit stands in the task. True otherwise, with
+ * the exit status. */
 bool lock_client_run(LockTask *task, int *ret_status);

@@ -3,6 +3,7 @@
 
 #include "locks-view.h"
 #include "output.h"
+#include "timer.h"
 
 /* Longer than this without the lock, and people wonder what it is doing. */
 #define NOTE_AFTER USEC_PER_SEC
@@ -11,6 +12,7 @@
 #define ASK_PERIOD (3 * USEC_PER_SEC)
 
 struct LockNotice {
+        sd_event *event; /* weak: outlives us */
         LockNoticeFuncs funcs;
         void *userdata;
         GTimeZone *zone;
@@ -18,21 +20,17 @@ struct LockNotice {
         sd_event_source *note, *ask;
 };
 
-static int lock_notice_on_note(sd_event_source *source, uint64_t usec, void *userdata) {
-        LockNotice *notice = userdata;
+static void lock_notice_on_note(void *userdata) {
+        const LockNotice *notice = userdata;
 
         notice->funcs.say(notice->userdata);
-        return 0;
 }
 
-static int lock_notice_on_ask(sd_event_source *source, uint64_t usec, void *userdata) {
+static void lock_notice_on_ask(void *userdata) {
         LockNotice *notice = userdata;
-        int r = sd_event_source_set_time_relative(source, ASK_PERIOD);
 
-        if (r >= 0)
-                r = sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        (void)timer_in(notice->event, &notice->ask, ASK_PERIOD, lock_notice_on_ask, notice);
         notice->funcs.ask(notice->userdata);
-        return r;
 }
 
 int lock_notice_new(sd_event *event, const LockTask *task, const LockNoticeFuncs *funcs,
@@ -40,16 +38,15 @@ int lock_notice_new(sd_event *event, const LockTask *task, const LockNoticeFuncs
         _cleanup_(lock_notice_freep) LockNotice *notice = g_new0(LockNotice, 1);
         int r = 0;
 
+        notice->event = event;
         notice->funcs = *funcs;
         notice->userdata = userdata;
         notice->zone = g_time_zone_new_local();
         notice->told = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         if (!task->quiet && task->timeout > 0) /* a try does not wait, so it does not say so */
-                r = sd_event_add_time_relative(event, &notice->note, CLOCK_MONOTONIC, NOTE_AFTER,
-                                               USEC_PER_MSEC, lock_notice_on_note, notice);
+                r = timer_in(event, &notice->note, NOTE_AFTER, lock_notice_on_note, notice);
         if (r >= 0 && task->verbose)
-                r = sd_event_add_time_relative(event, &notice->ask, CLOCK_MONOTONIC, ASK_FIRST,
-                                               USEC_PER_MSEC, lock_notice_on_ask, notice);
+                r = timer_in(event, &notice->ask, ASK_FIRST, lock_notice_on_ask, notice);
         if (r >= 0)
                 *ret_notice = g_steal_pointer(&notice);
         return r;

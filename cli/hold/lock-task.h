@@ -6,6 +6,9 @@
 #include "contender.h"
 #include "daemon-config.h"
 
+/* A try waits for no lock, but connecting takes its time: as much as trying three servers may. */
+#define LOCK_TRY_CONNECT_MAX (5 * USEC_PER_SEC)
+
 /* One resource that was asked for. */
 typedef struct LockWish {
         char *name;

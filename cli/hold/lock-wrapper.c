@@ -22,9 +22,6 @@
 #include "output.h"
 #include "paths.h"
 
-/* A try waits for no lock, but connecting takes its time: as much as trying three servers may. */
-#define TRY_CONNECT_MAX (5 * USEC_PER_SEC)
-
 typedef struct LockWrapper {
         const LockTask *task;
         const DaemonConfig *config;
@@ -295,7 +292,7 @@ static int wrapper_on_give_up(sd_event_source *source, uint64_t usec, void *user
 
 static int wrapper_timers(LockWrapper *wrapper) {
         static const LockNoticeFuncs funcs = {wrapper_say_waiting, wrapper_ask_who_holds};
-        usec_t timeout = wrapper->task->timeout ? wrapper->task->timeout : TRY_CONNECT_MAX;
+        usec_t timeout = wrapper->task->timeout ? wrapper->task->timeout : LOCK_TRY_CONNECT_MAX;
         int r = lock_notice_new(wrapper->event, wrapper->task, &funcs, wrapper, &wrapper->notice);
 
         wrapper->give_up_at = usec_add(clock_monotonic(), timeout);

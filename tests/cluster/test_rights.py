@@ -133,6 +133,28 @@ class BusyBus(RightsTest):
         self.assertEqual((said, command.returncode), ("ended\n", 0), complaints)
 
 
+    def test_it_does_not_make_a_lock_weaker_without_a_word(self):
+        """A bus that lets nobody in hides the daemon from nobody: the command runs in a scope of its own, or not at all."""
+        node = self.begin(nodes=1, files=JOBS).nodes["n1"]
+        floods = [node.popen(*NOBODY, f"{TOOLS}/flood-bus", "--seconds", "30", "connections", stdout=subprocess.PIPE) for _ in range(2)]
+        for flood in floods:
+            self.addCleanup(flood.communicate, timeout=60)
+            self.assertEqual(flood.stdout.readline(), "ready\n")
+        question = ("timeout", "2", "busctl", "call", "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetId")
+        wait_until(lambda: node.run(*question, check=False).returncode != 0, 20, "dbus-daemon lets nobody in")
+        lock = ("jobkeeper", "lock", "--timeout", "4s", "db", "--", "cat", "/proc/self/cgroup")
+        for _ in range(2):
+            result = node.run(*lock, check=False)
+            if result.returncode == 0:
+                self.assertIn("/jobkeeper-lock-", result.stdout, result.stderr)
+            else:
+                self.assertEqual((result.returncode, result.stdout), (75, ""), result.stderr)
+                self.assertRegex(result.stderr, "cannot be asked: the system bus does not let this command in|jobkeeperd did not answer in time")
+        for flood in floods:
+            flood.wait(60)
+        self.assertIn("/jobkeeper-lock-", wait_until(lambda: node.run(*lock, check=False).stdout, 20, "the bus lets people in again"))
+
+
 class WithAuth(RightsTest):
     alone = True
 

@@ -50,6 +50,14 @@ static void teardown_door(void) {
 
 TestSuite(lease_door, .init = setup_door, .fini = teardown_door);
 
+Test(lease_door, shows_whoever_may_that_a_daemon_is_there) {
+        cr_expect(lease_way_is_served(path));
+        close_daemon();
+        cr_expect(g_file_test(path, G_FILE_TEST_EXISTS), "this shows nothing");
+        cr_expect_not(lease_way_is_served(path));
+        cr_expect_not(lease_way_is_served("/nonexistent/leases"));
+}
+
 static int on_reply(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         const sd_bus_error *said_error = sd_bus_message_get_error(reply);
 
