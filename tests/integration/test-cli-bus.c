@@ -708,16 +708,14 @@ Test(cli_no_bus, a_bus_that_refuses_does_not_take_the_daemon_away) {
                "lock", "-t", "100ms", "db", "--", "echo", "never");
 }
 
-static char *listen_as_bus(int *ret_fd) {
-        char *path = g_build_filename(directory, "bus", NULL);
+static int listen_as_bus(void) {
+        g_autofree char *path = g_build_filename(directory, "bus", NULL);
 
-        *ret_fd = listen_at(path);
-        return path;
+        return listen_at(path);
 }
 
 Test(cli_no_bus, nor_does_a_bus_that_says_nothing) {
-        int bus = -1;
-        g_autofree char *path = listen_as_bus(&bus);
+        int bus = listen_as_bus();
 
         EXPECT(75, "", NOT_LET_IN("no answer"), "lock", "-q", "-t", "1500ms", "db", "--", "echo",
                "never");
@@ -727,8 +725,7 @@ Test(cli_no_bus, nor_does_a_bus_that_says_nothing) {
 }
 
 Test(cli_no_bus, nor_keeps_that_a_command_from_being_interrupted) {
-        int bus = -1;
-        g_autofree char *path = listen_as_bus(&bus);
+        int bus = listen_as_bus();
         _cleanup_(cli_run_freep) CliRun *run =
             cli_start((const char *const[]){"lock", "db", "--", "echo", "never", NULL}, NULL);
 
@@ -740,8 +737,8 @@ Test(cli_no_bus, nor_keeps_that_a_command_from_being_interrupted) {
 }
 
 Test(cli_no_bus, nor_does_a_bus_at_which_too_many_wait_to_be_let_in) {
-        int bus = -1, waiting[3];
-        g_autofree char *path = listen_as_bus(&bus);
+        int bus = listen_as_bus(), waiting[3];
+        g_autofree char *path = g_build_filename(directory, "bus", NULL);
         struct sockaddr_un where = {.sun_family = AF_UNIX};
         size_t n = 0;
 
