@@ -398,11 +398,10 @@ JobAction job_work_consider(JobWork *work) {
 
 bool job_work_replace(JobWork *work, const JobSpec *spec) {
         const JobSpec *before = job_ledger_spec(work->ledger);
-        bool equal = job_spec_equal(before, spec);
-        bool alike = equal || job_spec_waits_alike(before, spec);
+        bool alike = job_spec_waits_alike(before, spec);
 
-        /* What waits will run the new one; what is claimed was. */
-        if (alike && work->attempt && (equal || work->phase != JOB_PHASE_CLAIMING))
+        /* What waits will run the new one; what is claimed runs as it was. */
+        if (alike && work->attempt && work->phase != JOB_PHASE_CLAIMING)
                 attempt_take_spec(work->attempt, spec);
         job_ledger_take_spec(work->ledger, spec);
         if (alike)

@@ -13,6 +13,7 @@
 #define JOB_PATH ROOT "/jobs/a"
 #define RUNS_PATH JOB_PATH "/runs"
 #define OWN_LOCK ROOT "/locks/job:a"
+#define BLOCKER OWN_LOCK "/_c_00000000-0000-0000-0000-000000000000-__WRIT__0000000000"
 #define EVERY_SECOND "    every: 1s\n    exec: [/bin/true]\n"
 
 TestSuite(job_work, .init = setup, .fini = teardown);
@@ -198,6 +199,39 @@ Test(job_work, what_was_written_on_something_out_of_date_is_written_again) {
         cr_expect(is_overlap_recorded());
 }
 
+static unsigned refusals;
+
+static ServerWay keep_refusals(const ZkCall *call) {
+        bool is_one = call_has(call, ZK_OP_DELETE, "/requests/");
+
+        refusals += is_one;
+        return is_one ? SERVER_KEEP : SERVER_ANSWER;
+}
+
+static bool is_kept(void) {
+        return g_queue_get_length(&server.kept) > 0;
+}
+
+static bool has_refused(void) {
+        return refusals > 0;
+}
+
+/* A write that is on its way is answered before anything else begins, whatever is read again. */
+Test(job_work, what_is_being_written_is_answered_though_the_definition_changes) {
+        run_elsewhere("    exec: [/bin/true]\n");
+        server.way = keep_refusals;
+        ask();
+        await(has_refused, "a refusal");
+        write_job("    exec: [/bin/true]\n    locks: {r: exclusive}\n");
+        reload();
+        serve_for(300 * USEC_PER_MSEC);
+        cr_expect_eq(refusals, 1, "nothing is written beside it");
+        server_release();
+        await(is_nothing_asked, "it is refused");
+        serve_for(300 * USEC_PER_MSEC);
+        cr_expect_eq(refusals, 1, "%u", refusals);
+}
+
 /* ---- locks ---- */
 
 static bool has_lock_fault(void) {
@@ -231,10 +265,6 @@ Test(job_work, locks_that_cannot_be_had_are_said_and_what_is_missed_for_them) {
         }
         cr_expect(has_started());
         cr_expect_str_eq(why(), "");
-}
-
-static bool is_kept(void) {
-        return g_queue_get_length(&server.kept) > 0;
 }
 
 static ServerWay keep_reads(const ZkCall *call) {
@@ -306,6 +336,16 @@ static void hold_a_claim(const char *keys) {
         server.way = NULL;
 }
 
+/* It was claimed as it was; what comes next is run as it is now. */
+Test(job_work, what_is_claimed_runs_as_it_was_when_it_was_claimed) {
+        hold_a_claim("    every: 1s\n    exec: [/bin/true, before]\n");
+        write_job("    every: 1s\n    exec: [/bin/true, after]\n");
+        reload();
+        server_release();
+        await(has_started, "a start");
+        cr_expect_str_eq(started->pdata[0], "/bin/true before");
+}
+
 /* Somebody wrote the ledger meanwhile. */
 Test(job_work, a_stale_claim_is_made_again_with_the_same_locks) {
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
@@ -368,6 +408,52 @@ static ServerWay keep_probes(const ZkCall *call) {
         return call->request == REQUEST_SET && strcmp(call->path, ROOT "/open/n1") == 0
                    ? SERVER_KEEP
                    : SERVER_ANSWER;
+}
+
+/* Return: who stands in the job's own queue and is not `other`, newly allocated; or NULL. */
+static char *contender_but(const char *other) {
+        GHashTableIter iterator;
+        gpointer path;
+
+        g_hash_table_iter_init(&iterator, server.nodes);
+        while (g_hash_table_iter_next(&iterator, &path, NULL))
+                if (g_str_has_prefix(path, OWN_LOCK "/") && strcmp(path, other) != 0)
+                        return g_strdup(path);
+        return NULL;
+}
+
+static char *ours_before;
+
+static bool is_in_queue(void) {
+        g_free(ours_before);
+        ours_before = contender_but(BLOCKER);
+        return ours_before && is_waiting();
+}
+
+/* Whoever has waited for long would have to go behind all who came since. */
+Test(job_work, locks_that_are_held_are_kept_while_the_clock_is_measured) {
+        server_create(ROOT, "", 0);
+        server_create(ROOT "/locks", "", 0);
+        server_create(OWN_LOCK, "", 0);
+        server_create(BLOCKER, "", 99);
+        write_job("    every: 1h\n    exec: [/bin/true]\n    start-deadline: 1h\n");
+        open_daemon();
+        await(is_idle, "idle");
+        ask();
+        await(is_in_queue, "it waits");
+        serve_for(1200 * USEC_PER_MSEC); /* what its own writes said of the clock is old by then */
+        clock_watch_reset(coordinator->clock);
+        server.way = keep_probes;
+        server_delete(BLOCKER);
+        await(is_kept, "a look at the clock");
+        serve_for(300 * USEC_PER_MSEC);
+        cr_expect_not_null(server_node(ours_before));
+        cr_expect_eq(started->len, 0);
+        server.way = NULL;
+        server_release();
+        await(has_started, "a start");
+        cr_expect_not_null(server_node(ours_before));
+        g_clear_pointer(&ours_before, g_free);
 }
 
 static bool is_drifted(void) {

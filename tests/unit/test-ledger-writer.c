@@ -324,6 +324,37 @@ Test(ledger_writer, or_by_ours_where_that_is_not_known) {
         expect_known("mark 110");
 }
 
+/* The schedule in force is one of local time. */
+static void write_ledger_in_berlin(const char *zones) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(100, 0, "");
+        _cleanup_(schedule_freep) Schedule *local = NULL;
+        g_autofree char *data = NULL;
+
+        cr_assert_eq(schedule_from_string("*-*-* *:*:00/10 Europe/Berlin", &local), 0);
+        ledger_set_schedule(ledger, local);
+        ledger_set_zones(ledger, local, (int64_t)(clock_realtime() / USEC_PER_SEC));
+        if (zones) {
+                g_free(ledger->zones);
+                ledger->zones = g_strdup(zones);
+        }
+        data = ledger_encode(ledger);
+        server_set(server_node(JOB), data);
+        know();
+}
+
+/* Nor by ours where the ledger's is of other time zone data: the ticks between would be others. */
+Test(ledger_writer, nor_does_the_mark_move_by_zones_that_are_not_in_force) {
+        put_record(110, RUN_SUCCEEDED);
+        write_ledger_in_berlin("Europe/Berlin +0\n");
+        cr_assert_eq(ledger_writer_repair(writer, "110-1", 110, spec), 0);
+        expect_outcome(LEDGER_WRITE_DONE);
+        expect_known("mark 100 | 110 succeeded 110-1");
+        write_ledger_in_berlin(NULL);
+        cr_assert_eq(ledger_writer_repair(writer, "110-1", 110, spec), 0);
+        expect_outcome(LEDGER_WRITE_DONE);
+        expect_known("mark 110");
+}
+
 static unsigned n_kept;
 
 static ServerWay count_kept(const ZkCall *call) {

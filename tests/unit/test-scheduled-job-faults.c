@@ -70,7 +70,10 @@ Test(scheduled_job_faults, a_claim_that_may_have_been_done_is_looked_for) {
         reload();
         serve_for(2 * USEC_PER_SEC); /* the reload itself looks once */
         call = g_steal_pointer(&server.held);
+        cr_assert_not_null(ledger_cache_get(coordinator->store.ledgers, "a", NULL));
         port_reply(call, (ZkReply){.code = ZK_CLOSED});
+        cr_expect_null(ledger_cache_get(coordinator->store.ledgers, "a", NULL),
+                       "what it was before the claim is nothing to go by");
         g_clear_pointer(&server.results, g_free);
         cr_assert_eq(runs_count_claims(coordinator->runs), 0);
         await(is_known, "it is found");
