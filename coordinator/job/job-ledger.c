@@ -4,10 +4,6 @@
 #include "in-force.h"
 #include "ledger-cursor.h"
 
-#define JOB_LEDGER_RETRY_DELAY (1 * USEC_PER_SEC)
-#define JOB_LEDGER_FAULT_DELAY (30 * USEC_PER_SEC)
-#define JOB_LEDGER_CLOCK_DELAY (100 * USEC_PER_MSEC)
-
 struct JobLedger {
         ClockWatch *clock; /* weak */
         JobSpec *spec;
@@ -126,7 +122,7 @@ static void job_ledger_on_written(LedgerWriteOutcome outcome, const char *refuse
         static const usec_t delays[] = {
             [LEDGER_WRITE_DONE] = 0,
             [LEDGER_WRITE_AGAIN] = 0,
-            [LEDGER_WRITE_FAILED] = JOB_LEDGER_RETRY_DELAY,
+            [LEDGER_WRITE_FAILED] = JOB_RETRY_DELAY,
             [LEDGER_WRITE_CLOSED] = USEC_INFINITY,
         };
         JobLedger *ledger = userdata;
@@ -160,7 +156,7 @@ void job_ledger_look_for_records(JobLedger *ledger) {
 static void job_ledger_wait_for_clock(JobLedger *ledger) {
         clock_watch_measure(ledger->clock);
         job_ledger_forget(ledger);
-        job_ledger_over(ledger, JOB_LEDGER_CLOCK_DELAY);
+        job_ledger_over(ledger, JOB_CLOCK_DELAY);
 }
 
 /* A write was begun before anything else, or (`error`) could not be. */
@@ -183,7 +179,7 @@ static void job_ledger_follow(JobLedger *ledger, InForceVerdict verdict) {
                 ledger->events->read(ledger->userdata);
                 return;
         case IN_FORCE_DRIFTED: /* the others may come round to our definition */
-                job_ledger_over(ledger, JOB_LEDGER_FAULT_DELAY);
+                job_ledger_over(ledger, JOB_FAULT_DELAY);
                 return;
         case IN_FORCE_NEEDS_CLOCK:
                 job_ledger_wait_for_clock(ledger);
@@ -224,10 +220,10 @@ static void job_ledger_on_cursor(LedgerCursorEvent event, void *userdata) {
                 job_ledger_on_absent(ledger);
                 return;
         case LEDGER_CURSOR_UNREADABLE:
-                job_ledger_over(ledger, JOB_LEDGER_FAULT_DELAY);
+                job_ledger_over(ledger, JOB_FAULT_DELAY);
                 return;
         case LEDGER_CURSOR_FAILED:
-                job_ledger_over(ledger, JOB_LEDGER_RETRY_DELAY);
+                job_ledger_over(ledger, JOB_RETRY_DELAY);
                 return;
         case LEDGER_CURSOR_CLOSED:
                 job_ledger_over(ledger, USEC_INFINITY);

@@ -16,6 +16,12 @@
 #include "runs.h"
 #include "tree.h"
 
+/* When it is tried again: what failed and may be well at once, what people have to see to or others
+ * have to come round to, and what waits for our clock to be compared with the server's. */
+#define JOB_RETRY_DELAY (1 * USEC_PER_SEC)
+#define JOB_FAULT_DELAY (30 * USEC_PER_SEC)
+#define JOB_CLOCK_DELAY (100 * USEC_PER_MSEC)
+
 typedef struct JobParts JobParts;
 
 struct JobParts {

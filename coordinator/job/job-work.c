@@ -8,9 +8,6 @@
 #include "log.h"
 #include "message-id.h"
 
-#define JOB_WORK_RETRY_DELAY (1 * USEC_PER_SEC)
-#define JOB_WORK_FAULT_DELAY (30 * USEC_PER_SEC)
-
 struct JobWork {
         const JobParts *parts; /* weak */
         const JobWorkEvents *events;
@@ -127,7 +124,7 @@ static void job_work_asked(JobWork *work, int r) {
         if (r < 0)
                 job_work_end(work);
         if (r < 0 && r != -ENOTCONN)
-                job_work_retry_in(work, JOB_WORK_RETRY_DELAY);
+                job_work_retry_in(work, JOB_RETRY_DELAY);
 }
 
 void job_work_refuse(JobWork *work, const ManualRun *run, const char *why) {
@@ -227,7 +224,7 @@ void job_work_queue(JobWork *work, int64_t tick, const ManualRun *run) {
                                        : JOB_EVENT_QUEUE_FREE);
         if (attempt_new(&parts, job_ledger_spec(work->ledger), tick, run, job_work_on_attempt, work,
                         &work->attempt) < 0)
-                job_work_end_and_retry(work, JOB_WORK_RETRY_DELAY);
+                job_work_end_and_retry(work, JOB_RETRY_DELAY);
         else
                 job_work_send_read(work, false);
 }
@@ -243,7 +240,7 @@ static void job_work_claim(JobWork *work) {
         }
         if (r == -EBUSY)
                 gate_refused(work->parts->gate);
-        job_work_end_and_retry(work, JOB_WORK_RETRY_DELAY);
+        job_work_end_and_retry(work, JOB_RETRY_DELAY);
 }
 
 void job_work_go_on(JobWork *work) {
@@ -284,7 +281,7 @@ static void job_work_on_faulty_locks(JobWork *work) {
                 log_error(&about, "its locks cannot be had: %s", fault);
         g_free(work->lock_fault);
         work->lock_fault = g_strdup(fault);
-        job_work_end_and_retry(work, JOB_WORK_FAULT_DELAY);
+        job_work_end_and_retry(work, JOB_FAULT_DELAY);
 }
 
 static void job_work_on_won(JobWork *work) {
@@ -304,7 +301,7 @@ static void job_work_on_taken(JobWork *work) {
 
 static void job_work_on_stale(JobWork *work) {
         if (!attempt_may_claim_again(work->attempt, job_ledger_spec(work->ledger)))
-                job_work_end_and_retry(work, JOB_WORK_RETRY_DELAY);
+                job_work_end_and_retry(work, JOB_RETRY_DELAY);
         else if (attempt_holds_locks(work->attempt))
                 job_work_happen(work, JOB_EVENT_CLAIM_STALE);
         else
@@ -314,7 +311,7 @@ static void job_work_on_stale(JobWork *work) {
 /* The claim may have been done after all: whatever stands open under our name is looked at. */
 static void job_work_on_claim_over(JobWork *work) {
         job_ledger_forget(work->ledger);
-        job_work_end_and_retry(work, JOB_WORK_RETRY_DELAY);
+        job_work_end_and_retry(work, JOB_RETRY_DELAY);
         recovery_check(work->parts->recovery);
 }
 
@@ -333,7 +330,7 @@ static void job_work_on_attempt(AttemptEvent event, void *userdata) {
                 job_work_on_faulty_locks(work);
                 return;
         case ATTEMPT_LOST:
-                job_work_end_and_retry(work, JOB_WORK_RETRY_DELAY);
+                job_work_end_and_retry(work, JOB_RETRY_DELAY);
                 return;
         case ATTEMPT_WON:
                 job_work_on_won(work);
@@ -353,8 +350,7 @@ static void job_work_on_waiters(int error, const GPtrArray *found, void *userdat
         JobWork *work = userdata;
 
         if (error < 0 || !job_ledger_known(work->ledger))
-                job_work_end_and_retry(work,
-                                       error < 0 ? JOB_WORK_RETRY_DELAY : JOB_WORK_FAULT_DELAY);
+                job_work_end_and_retry(work, error < 0 ? JOB_RETRY_DELAY : JOB_FAULT_DELAY);
         else
                 work->events->found(found, work->userdata);
 }
@@ -362,7 +358,7 @@ static void job_work_on_waiters(int error, const GPtrArray *found, void *userdat
 void job_work_look(JobWork *work) {
         job_work_begin_phase(work, JOB_EVENT_LOOK);
         if (waited_for_look(work->waited_for, job_ledger_spec(work->ledger)) < 0)
-                job_work_end_and_retry(work, JOB_WORK_RETRY_DELAY);
+                job_work_end_and_retry(work, JOB_RETRY_DELAY);
 }
 
 /* ---- what happens ---- */

@@ -7,7 +7,6 @@
 #include "placement.h"
 #include "timer.h"
 
-#define SCHEDULED_JOB_CLOCK_DELAY (100 * USEC_PER_MSEC)
 #define SCHEDULED_JOB_OTHERS_DELAY (30 * USEC_PER_SEC)
 
 struct ScheduledJob {
@@ -106,7 +105,7 @@ static void scheduled_job_measure_clock(ScheduledJob *job) {
         if (job_work_phase(job->work) != JOB_PHASE_HOLDING ||
             !members_registered(job->parts->members))
                 job_work_end(job->work);
-        scheduled_job_retry_in(SCHEDULED_JOB_CLOCK_DELAY, job);
+        scheduled_job_retry_in(JOB_CLOCK_DELAY, job);
 }
 
 /* Waits until the ledger changes (a watch), or the run in our way has stood there for too long. */
