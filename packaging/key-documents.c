@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <glib.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,8 +21,11 @@
 #include "name.h"
 
 #define SCHEMA_DIALECT "http://json-schema.org/draft-07/schema#"
-#define DURATION_PATTERN "^ *([0-9]+(\\.[0-9]+)? *[A-Za-z\\u00b5\\u03bc]* *)+$|^infinity$"
-#define NO_TIME_PATTERN "^ *(0+(\\.0+)? *[A-Za-z\\u00b5\\u03bc]* *)+$"
+#define BLANKS_PATTERN "[" DURATION_WHITESPACE "]*"
+#define NUMBER_PATTERN "(?:[0-9]+(?:\\.[0-9]+)?|\\.[0-9]+)(?![0-9.])"
+#define ZERO_PATTERN "(?:0+(?:\\.0+)?|\\.0+)(?![0-9.])"
+/* So many decimals are more than any unit has that a person would write a default in. */
+#define DECIMALS_MAX 9
 #define NAME_PATTERN "^[a-z0-9][a-z0-9._-]*$"
 
 typedef struct Document {
@@ -74,20 +78,121 @@ static json_t *integer_schema(const Key *key) {
         return schema;
 }
 
-/* Durations are texts of systemd's form, or whole seconds. Their range is the parser's to check,
- * but where there is to be none. */
-static void add_duration(json_t *forms, const Key *key) {
-        bool none = (key->flags & KEY_DEFAULT_ONLY) && g_str_equal(key->fallback, "0");
+/* Return: newly allocated, a pattern for the names of the units of this length (0: of any), which
+ * may be missing where it is a second. */
+static char *units_pattern(usec_t length) {
+        GString *text = g_string_new("(?:");
 
-        if (none) {
-                json_array_append_new(
-                    forms, json_pack("{s:s, s:s}", "type", "string", "pattern", NO_TIME_PATTERN));
-                json_array_append_new(forms, json_pack("{s:i}", "const", 0));
-                return;
+        for (const DurationUnit *unit = duration_units(); unit->name; unit++)
+                if (length == 0 || unit->length == length)
+                        g_string_append_printf(text, "%s|", unit->name);
+        if (length == 0 || length == USEC_PER_SEC)
+                g_string_append_c(text, ')'); /* after its last "|": nothing */
+        else
+                text->str[text->len - 1] = ')';
+        return g_string_free(text, FALSE);
+}
+
+/* Return: whether an earlier unit has the same length. */
+static bool unit_is_a_synonym(const DurationUnit *unit) {
+        for (const DurationUnit *earlier = duration_units(); earlier != unit; earlier++)
+                if (earlier->length == unit->length)
+                        return true;
+        return false;
+}
+
+/* Return: newly allocated, a pattern for the number that makes `duration` with that unit; NULL
+ * where no number of a few decimals does. The parser says which does. */
+static char *number_pattern(usec_t duration, const DurationUnit *unit) {
+        g_autoptr(GString) decimals = g_string_new(NULL);
+        usec_t rest = duration % unit->length, parsed = 0;
+        g_autofree char *whole = g_strdup_printf("%" PRIu64, duration / unit->length),
+                        *written = NULL;
+
+        for (unsigned i = 0; i < DECIMALS_MAX && rest > 0; i++) {
+                g_string_append_printf(decimals, "%" PRIu64, rest * 10 / unit->length);
+                rest = rest * 10 % unit->length;
         }
-        json_array_append_new(
-            forms, json_pack("{s:s, s:s}", "type", "string", "pattern", DURATION_PATTERN));
-        json_array_append_new(forms, json_pack("{s:s, s:i}", "type", "integer", "minimum", 0));
+        written = g_strdup_printf("%s.%s0%s", whole, decimals->str, unit->name);
+        if (duration_parse(written, &parsed) < 0 || parsed != duration)
+                return NULL;
+        if (decimals->len == 0)
+                return g_strdup_printf("0*%s(?:\\.0+)?", whole);
+        return g_strdup_printf("0*%s\\.%s0*", g_str_equal(whole, "0") ? "" : whole, decimals->str);
+}
+
+/* Return: newly allocated, a pattern for the ways to write this one duration: one number and a
+ * unit, to the letter. A sum of several is any: it is the parser's to add them up. */
+static char *one_duration_pattern(usec_t duration) {
+        g_autofree char *any = units_pattern(0);
+        GString *text = g_string_new("^" BLANKS_PATTERN "(?:");
+
+        if (duration == 0) {
+                g_string_append_printf(
+                    text, "(?:" ZERO_PATTERN BLANKS_PATTERN "%s" BLANKS_PATTERN ")+)$", any);
+                return g_string_free(text, FALSE);
+        }
+        for (const DurationUnit *unit = duration_units(); unit->name; unit++) {
+                g_autofree char *number = number_pattern(duration, unit),
+                                *names = units_pattern(unit->length);
+
+                if (number && !unit_is_a_synonym(unit))
+                        g_string_append_printf(
+                            text, "%s(?![0-9.])" BLANKS_PATTERN "%s" BLANKS_PATTERN "|", number,
+                            names);
+        }
+        g_string_append_printf(
+            text, "(?:" NUMBER_PATTERN BLANKS_PATTERN "%s" BLANKS_PATTERN "){2,})$", any);
+        return g_string_free(text, FALSE);
+}
+
+/* Return: newly allocated, a pattern for durations. */
+static char *duration_pattern(const Key *key) {
+        g_autofree char *any = units_pattern(0);
+
+        return g_strdup_printf(
+            "^" BLANKS_PATTERN "(?:" NUMBER_PATTERN BLANKS_PATTERN "%s" BLANKS_PATTERN ")+$%s", any,
+            key->max == USEC_INFINITY ? "|^" BLANKS_PATTERN "infinity" BLANKS_PATTERN "$" : "");
+}
+
+/* Return: the schema of a duration that is written as whole seconds. */
+static json_t *seconds_schema(const Key *key) {
+        json_t *schema = json_pack("{s:s, s:I}", "type", "integer", "minimum",
+                                   (json_int_t)((key->min + USEC_PER_SEC - 1) / USEC_PER_SEC));
+
+        if (key->max != USEC_INFINITY)
+                json_object_set_new(schema, "maximum",
+                                    json_integer((json_int_t)(key->max / USEC_PER_SEC)));
+        return schema;
+}
+
+/* Durations are texts of systemd's form, or whole seconds. The range of a text is the parser's to
+ * check, but where there is only one. */
+static void add_duration(json_t *forms, const Key *key) {
+        const bool one = key->flags & KEY_DEFAULT_ONLY;
+        g_autofree char *pattern = NULL;
+        usec_t only = 0;
+
+        if (one && duration_parse(key->fallback, &only) < 0)
+                g_assert_not_reached();
+        pattern = one ? one_duration_pattern(only) : duration_pattern(key);
+        json_array_append_new(forms, json_pack("{s:s, s:s}", "type", "string", "pattern", pattern));
+        if (!one)
+                json_array_append_new(forms, seconds_schema(key));
+        else if (only % USEC_PER_SEC == 0)
+                json_array_append_new(
+                    forms, json_pack("{s:I}", "const", (json_int_t)(only / USEC_PER_SEC)));
+}
+
+static void add_switch(json_t *forms, const Key *key) {
+        const bool only = (key->flags & KEY_DEFAULT_ONLY) && key->fallback,
+                   yes = !only || g_str_equal(key->fallback, "yes"),
+                   no = !only || g_str_equal(key->fallback, "no");
+
+        if (yes)
+                json_array_append_new(forms, json_pack("{s:[b,s]}", "enum", true, "yes"));
+        if (no)
+                json_array_append_new(forms, json_pack("{s:[b,s]}", "enum", false, "no"));
 }
 
 /* Values that are reserved for later are none. */
@@ -129,10 +234,8 @@ static json_t *key_schema(const Key *key, unsigned without) {
                 json_array_append_new(forms, text_schema(key));
         if (key->forms & KEY_INTEGER)
                 json_array_append_new(forms, integer_schema(key));
-        if (key->forms & KEY_SWITCH) {
-                json_array_append_new(forms, type_schema("boolean"));
-                json_array_append_new(forms, json_pack("{s:[s,s]}", "enum", "yes", "no"));
-        }
+        if (key->forms & KEY_SWITCH)
+                add_switch(forms, key);
         if (key->forms & KEY_DURATION)
                 add_duration(forms, key);
         if (key->forms & KEY_CHOICE)

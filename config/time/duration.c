@@ -8,15 +8,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define WHITESPACE " \t\n\r"
-
-typedef struct Unit {
-        const char *name;
-        usec_t length;
-} Unit;
-
 /* systemd.time(7): a month is 30.44 days and a year 365.25, in whole seconds. */
-static const Unit units[] = {
+static const DurationUnit units[] = {
     {"seconds", USEC_PER_SEC},
     {"minutes", USEC_PER_MINUTE},
     {"second", USEC_PER_SEC},
@@ -47,12 +40,17 @@ static const Unit units[] = {
     {"w", 7 * USEC_PER_DAY},
     {"M", 2629800 * USEC_PER_SEC},
     {"y", 31557600 * USEC_PER_SEC},
+    {NULL, 0},
 };
+
+const DurationUnit *duration_units(void) {
+        return units;
+}
 
 /* Return: the length of the unit at *text, which is then skipped; a second where none stands there.
  */
 static usec_t take_unit(const char **text) {
-        for (size_t i = 0; i < G_N_ELEMENTS(units); i++) {
+        for (size_t i = 0; units[i].name; i++) {
                 if (!g_str_has_prefix(*text, units[i].name))
                         continue;
                 *text += strlen(units[i].name);
@@ -93,7 +91,7 @@ static int take_term(const char **text, usec_t *sum) {
         if (whole + fraction == 0)
                 return -EINVAL;
 
-        *text += strspn(*text, WHITESPACE);
+        *text += strspn(*text, DURATION_WHITESPACE);
         unit = take_unit(text);
         if (!add_product(sum, amount, unit))
                 return -ERANGE;
@@ -122,14 +120,14 @@ int duration_parse(const char *text, usec_t *ret) {
 
                 if (r < 0)
                         return r;
-                rest += strspn(rest, WHITESPACE);
+                rest += strspn(rest, DURATION_WHITESPACE);
         }
         *ret = sum;
         return 0;
 }
 
 char *duration_to_string(usec_t duration) {
-        static const Unit shown[] = {
+        static const DurationUnit shown[] = {
             {"d", USEC_PER_DAY}, {"h", USEC_PER_HOUR},  {"min", USEC_PER_MINUTE},
             {"s", USEC_PER_SEC}, {"ms", USEC_PER_MSEC}, {"us", 1},
         };
