@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "listing.h"
-#include "log.h"
-#include "message-id.h"
 #include "name.h"
 #include "paths.h"
+#include "remarks.h"
 #include "timer.h"
 
 #define RETRY_DELAY (2 * USEC_PER_SEC)
@@ -21,6 +20,7 @@ struct Members {
         const MembersEvents *events;
         void *userdata;
         Listing *listing;
+        Remarks *remarks;
         GHashTable *peers; /* node → Peer, ourselves included */
         Ranking *ranking;  /* of `sorted` */
         GPtrArray *sorted; /* Member, borrowed from the peers; NULL: to be made anew */
@@ -58,14 +58,16 @@ static void peer_free(void *data) {
 Members *members_new(const Node *node, Tree *tree, Registration *registration,
                      const MembersEvents *events, void *userdata) {
         Members *members = g_new0(Members, 1);
+        g_autofree char *path = path_nodes(node->config->root);
 
         members->node = node;
         members->tree = tree;
         members->registration = registration;
         members->events = events;
         members->userdata = userdata;
+        members->remarks = remarks_new(path);
         members->listing = listing_new(node,
-                                       &(ListingOptions){.path = path_nodes(node->config->root),
+                                       &(ListingOptions){.path = g_steal_pointer(&path),
                                                          .period = MEMBERS_LIST_PERIOD,
                                                          .max = MEMBERS_MAX},
                                        &members_listing_events, members);
@@ -106,6 +108,7 @@ Members *members_free(Members *members) {
         g_hash_table_unref(members->away);
         ranking_free(members->ranking);
         listing_free(members->listing);
+        remarks_free(members->remarks);
         g_free(members);
         return NULL;
 }
@@ -218,8 +221,7 @@ static void peer_on_data(Peer *peer, const ZkReply *reply) {
         if (peer->member && g_strcmp0(peer->data, reply->data) == 0)
                 return; /* what it said last */
         if (member_decode(peer->node, reply->data, reply->data_size, &member) < 0) {
-                log_warning(&(LogAbout){.message_id = MESSAGE_FOREIGN_DATA},
-                            "%s: not a record of jobkeeper, ignored", peer->path);
+                remarks_foreign(peer->members->remarks, peer->path, "record");
                 return;
         }
         member->owner = reply->stat.ephemeral_owner;

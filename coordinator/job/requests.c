@@ -11,11 +11,14 @@
 #include "name.h"
 #include "paths.h"
 #include "placement.h"
+#include "read-window.h"
+#include "remarks.h"
 #include "run-record.h"
 #include "run.h"
 #include "timer.h"
 
 #define RETRY_DELAY (1 * USEC_PER_SEC)
+#define LIST_PERIOD (100 * USEC_PER_MSEC)
 /* After a request's time is over: for its candidates to refuse it first. */
 #define EXPIRY_SLACK (5 * USEC_PER_SEC)
 
@@ -25,7 +28,7 @@ typedef struct Pending {
         char *id, *path;
         char *job, *who;
         usec_t not_after;
-        ZkCall *call;
+        WindowedRead *read;
         sd_event_source *turn;
         bool taken; /* by us, to run it */
 } Pending;
@@ -35,6 +38,8 @@ struct Requests {
         const RequestsEvents *events;
         void *userdata;
         Listing *listing;
+        ReadWindow *window;
+        Remarks *remarks;
         GHashTable *ours;    /* run_key() → who asked this process for it, as the bus says */
         GHashTable *pending; /* id → Pending */
         sd_event_source *retry;
@@ -53,7 +58,7 @@ static void pending_wait_until_over(Pending *pending);
 static void pending_free(void *data) {
         Pending *pending = data;
 
-        zk_call_free(pending->call);
+        windowed_read_free(pending->read);
         sd_event_source_disable_unref(pending->turn);
         g_free(pending->id);
         g_free(pending->path);
@@ -62,16 +67,26 @@ static void pending_free(void *data) {
         g_free(pending);
 }
 
+static Zk *requests_port(void *userdata) {
+        const Requests *requests = userdata;
+
+        return session_zk(requests->parts.node->session);
+}
+
 Requests *requests_new(const RequestsParts *parts, const RequestsEvents *events, void *userdata) {
         Requests *requests = g_new0(Requests, 1);
+        g_autofree char *path = path_requests(parts->node->config->root);
 
         requests->parts = *parts;
         requests->events = events;
         requests->userdata = userdata;
-        requests->listing = listing_new(
-            parts->node,
-            &(ListingOptions){.path = path_requests(parts->node->config->root), .max = UINT_MAX},
-            &requests_listing_events, requests);
+        requests->remarks = remarks_new(path);
+        requests->listing =
+            listing_new(parts->node,
+                        &(ListingOptions){
+                            .path = g_steal_pointer(&path), .period = LIST_PERIOD, .max = UINT_MAX},
+                        &requests_listing_events, requests);
+        requests->window = read_window_new(requests_port, requests);
         requests->pending = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, pending_free);
         requests->ours = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         return requests;
@@ -81,6 +96,7 @@ void requests_reset(Requests *requests) {
         listing_reset(requests->listing);
         requests->retry = sd_event_source_disable_unref(requests->retry);
         g_hash_table_remove_all(requests->pending);
+        read_window_lost(requests->window);
 }
 
 Requests *requests_free(Requests *requests) {
@@ -90,6 +106,8 @@ Requests *requests_free(Requests *requests) {
         g_hash_table_unref(requests->pending);
         g_hash_table_unref(requests->ours);
         listing_free(requests->listing);
+        read_window_free(requests->window);
+        remarks_free(requests->remarks);
         g_free(requests);
         return NULL;
 }
@@ -227,7 +245,7 @@ static void pending_on_reply(const ZkReply *reply, void *userdata) {
         const DaemonConfig *config = pending->requests->parts.node->config;
         uint32_t rank;
 
-        pending->call = NULL;
+        pending->read = windowed_read_free(pending->read);
         if (reply->code != ZK_OK) {
                 if (reply->code != ZK_NO_NODE)
                         requests_retry_later(pending->requests);
@@ -235,8 +253,7 @@ static void pending_on_reply(const ZkReply *reply, void *userdata) {
                 return;
         }
         if (!pending_take(pending, reply->data, reply->data_size)) {
-                log_warning(&(LogAbout){.message_id = MESSAGE_FOREIGN_DATA},
-                            "%s: not a request of jobkeeper, ignored", pending->path);
+                remarks_foreign(pending->requests->remarks, pending->path, "request");
                 return;
         }
         rank = pending_rank(pending);
@@ -257,8 +274,12 @@ static void requests_on_present(const char *id, void *userdata) {
         pending->id = g_strdup(id);
         pending->path = path_request(requests->parts.node->config->root, id);
         g_hash_table_insert(requests->pending, pending->id, pending);
-        (void)zk_get(session_zk(requests->parts.node->session), pending->path, pending_on_reply,
-                     pending, &pending->call, NULL, NULL, NULL);
+        pending->read =
+            read_window_add(requests->window, READ_DATA, pending->path, pending_on_reply, pending);
+        if (!pending->read) {
+                g_hash_table_remove(requests->pending, id);
+                requests_retry_later(requests);
+        }
 }
 
 static void requests_on_gone(const char *id, void *userdata) {

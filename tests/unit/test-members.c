@@ -305,6 +305,27 @@ Test(members, what_is_no_record_is_said_and_no_member) {
         end();
 }
 
+static unsigned rubbish;
+
+/* Another writes there again and again. */
+static bool is_written_over(void) {
+        g_autofree char *text = g_strdup_printf("][%u", rubbish++);
+
+        server_write(N2, text);
+        return server.reads > 200;
+}
+
+Test(members, what_is_no_record_is_said_once_however_often_it_is_written) {
+        unsigned before;
+
+        begin();
+        before = journal_count(MESSAGE_FOREIGN_DATA);
+        await(is_written_over, "it was read again and again");
+        /* By the daemon's own members, and by ours. */
+        cr_expect_eq(journal_count(MESSAGE_FOREIGN_DATA) - before, 2U);
+        end();
+}
+
 Test(members, a_node_of_no_name_is_not_read) {
         begin();
         server_write(NODES "/a b", "x");

@@ -3,6 +3,8 @@
 #include "daemon-fixture.h"
 #include "job-table.h"
 #include "journal.h"
+#include "read-window.h"
+#include "remarks.h"
 #include "requests.h"
 #include "run-record.h"
 
@@ -224,6 +226,46 @@ Test(requests, what_is_no_request_is_said_and_left_alone) {
                               "/1000000000-m0: not a request of jobkeeper, ignored"));
         cr_expect_eq(server_count(REQUESTS), (unsigned)G_N_ELEMENTS(texts));
         cr_expect_eq(started->len, 0U);
+        request("a", 60);
+        await(has_started, "the next is one");
+}
+
+#define MANY 500
+
+static unsigned reading, most_reading, read_already; /* requests */
+
+/* Keeps the answers of reads of requests back. */
+static ServerWay keep_reads_of_requests(const ZkCall *call) {
+        if (call->request != REQUEST_GET || !g_str_has_prefix(call->path, REQUESTS "/"))
+                return SERVER_ANSWER;
+        reading++;
+        most_reading = MAX(most_reading, reading);
+        return SERVER_KEEP;
+}
+
+static bool are_all_read(void) {
+        if (reading == 0)
+                return read_already == MANY;
+        read_already += reading;
+        reading = 0;
+        server_release();
+        return false;
+}
+
+/* Anybody who reaches the server can put any number of them there. */
+Test(requests, very_many_are_read_a_few_at_a_time_and_few_are_named) {
+        begin();
+        for (unsigned i = 0; i < MANY; i++) {
+                g_autofree char *path = g_strdup_printf(REQUESTS "/1000000000-m%04x", i);
+
+                server_create(path, "][", 0);
+        }
+        server.way = keep_reads_of_requests;
+        server_fire_parent(REQUESTS "/1000000000-m0000");
+        await(are_all_read, "all are read");
+        server.way = NULL;
+        cr_expect_eq(most_reading, (unsigned)READ_WINDOW_SIZE);
+        cr_expect_eq(journal_count(MESSAGE_FOREIGN_DATA), REMARKS_MAX + 1U);
         request("a", 60);
         await(has_started, "the next is one");
 }

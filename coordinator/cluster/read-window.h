@@ -1,6 +1,6 @@
-/* Reads for people's questions, at most so many at a time: whatever is asked, a heartbeat waits
- * behind no more than these. First come, first served. A read that nobody waits for any more keeps
- * its place until the server has answered it. */
+/* Reads of which there can be any number (people's questions, what anybody put into a directory),
+ * at most so many at a time: a heartbeat waits behind no more than these. First come, first served.
+ * A read that nobody waits for any more keeps its place until the server has answered it. */
 #pragma once
 
 #include <glib.h>
