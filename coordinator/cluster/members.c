@@ -236,6 +236,8 @@ static void peer_on_reply(const ZkReply *reply, void *userdata) {
 
         peer->call = NULL;
         if (reply->code == ZK_OK) {
+                if (strcmp(peer->node, members->node->config->node_name) == 0)
+                        registration_seen(members->registration, reply->data, reply->data_size);
                 peer_on_data(peer, reply);
         } else {
                 peer->watch = zk_watch_free(peer->watch);

@@ -7,6 +7,7 @@
 #include "member.h"
 #include "message-id.h"
 #include "paths.h"
+#include "remarks.h"
 #include "session-file.h"
 #include "timer.h"
 
@@ -30,6 +31,11 @@ struct Registration {
         char *fault;
         ZkCall *register_call, *publish_call;
         sd_event_source *publish_timer, *retry;
+        struct {
+                usec_t at; /* CLOCK_MONOTONIC: the last */
+                sd_event_source *timer;
+                Remarks *remarks;
+        } correction; /* of what somebody else has written over it */
 };
 
 static void registration_register(Registration *registration);
@@ -60,6 +66,7 @@ Registration *registration_new(Node *node, Tree *tree, RegistrationFunc register
         registration->userdata = userdata;
         registration->former = session_left(node);
         registration->path = path_node(config->root, config->node_name);
+        registration->correction.remarks = remarks_new(registration->path);
         registration->self = member_new(config->node_name);
         registration->self->machine = g_strdup(node->machine_id);
         registration->self->boot = g_strdup(node->boot_id);
@@ -74,6 +81,8 @@ void registration_reset(Registration *registration) {
         registration->register_call = zk_call_free(registration->register_call);
         registration->publish_call = zk_call_free(registration->publish_call);
         registration->publish_timer = sd_event_source_disable_unref(registration->publish_timer);
+        registration->correction.timer =
+            sd_event_source_disable_unref(registration->correction.timer);
         registration->retry = sd_event_source_disable_unref(registration->retry);
         g_clear_pointer(&registration->written, g_free);
         registration->registered = false;
@@ -84,6 +93,7 @@ Registration *registration_free(Registration *registration) {
                 return NULL;
         registration_reset(registration);
         member_free(registration->self);
+        remarks_free(registration->correction.remarks);
         g_free(registration->path);
         g_free(registration->fault);
         g_free(registration);
@@ -309,6 +319,35 @@ void registration_publish(Registration *registration) {
         if (!registration->publish_timer)
                 (void)timer_at(registration->node->event, &registration->publish_timer,
                                CLOCK_MONOTONIC, at, registration_on_publish, registration);
+}
+
+static void registration_on_correct(void *userdata) {
+        Registration *registration = userdata;
+
+        registration->correction.at = clock_monotonic();
+        registration_publish(registration);
+}
+
+/* Requests are answered in their order: while none of our own is on its way, nothing newer than
+ * what stands there was written by us. */
+void registration_seen(Registration *registration, const char *data, size_t size) {
+        const char *ours = registration->written;
+        usec_t at = registration->correction.at
+                        ? usec_add(registration->correction.at, REGISTRATION_CORRECT_PERIOD)
+                        : 0;
+
+        if (!registration->registered || registration->publish_call || !ours ||
+            (strlen(ours) == size && memcmp(ours, data, size) == 0))
+                return;
+        g_clear_pointer(&registration->written, g_free); /* so that it is written in any case */
+        if (remarks_judge(registration->correction.remarks, registration->path,
+                          clock_monotonic()) == REMARK_PATH)
+                log_warning(&(LogAbout){.message_id = MESSAGE_FOREIGN_DATA},
+                            "%s: somebody else has written over what this node says of itself; it "
+                            "is written again",
+                            registration->path);
+        (void)timer_at(registration->node->event, &registration->correction.timer, CLOCK_MONOTONIC,
+                       at, registration_on_correct, registration);
 }
 
 void registration_set_unfit(Registration *registration, const char *job, const char *why) {

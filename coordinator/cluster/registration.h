@@ -9,7 +9,9 @@
  * own says so by staying.
  *
  * It is written at most once in REGISTRATION_PUBLISH_PERIOD, with all that changed meanwhile:
- * everybody reads it each time.
+ * everybody reads it each time. What somebody else writes over it is corrected, at most once in
+ * REGISTRATION_CORRECT_PERIOD where nothing of ours changes: whoever insists has the last word for
+ * most of the time, but makes no storm of writes that everybody reads.
  */
 #pragma once
 
@@ -18,6 +20,7 @@
 #include "tree.h"
 
 #define REGISTRATION_PUBLISH_PERIOD (1 * USEC_PER_SEC)
+#define REGISTRATION_CORRECT_PERIOD (30 * USEC_PER_SEC)
 
 typedef struct Registration Registration;
 /* Our node stands there; again, when somebody had deleted it. */
@@ -36,6 +39,8 @@ void registration_reset(Registration *registration);
 void registration_resume(Registration *registration);
 /* Somebody saw that our node is not there: registers again, unless that is known. */
 void registration_missing(Registration *registration);
+/* Somebody read our node: this stood in it. */
+void registration_seen(Registration *registration, const char *data, size_t size);
 bool registration_is_done(const Registration *registration);
 /* Why we cannot register, a sentence; "" otherwise. */
 const char *registration_fault(const Registration *registration);

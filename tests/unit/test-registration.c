@@ -387,3 +387,68 @@ Test(registration, much_that_changes_is_written_once) {
         await(says_all, "it says all");
         cr_expect_leq(server_node(PATH)->stat.version - version, 2);
 }
+
+/* ---- others who write there ---- */
+
+static char *ours;
+
+static bool is_corrected(void) {
+        return g_str_equal(server_data(PATH), ours);
+}
+
+static void begin_with_what_is_ours(void) {
+        begin();
+        serve_for(REGISTRATION_PUBLISH_PERIOD + USEC_PER_SEC / 5); /* it has said all of itself */
+        ours = g_strdup(server_data(PATH));
+        cr_assert_eq(journal_count(MESSAGE_FOREIGN_DATA), 0U);
+}
+
+Test(registration, what_others_write_over_it_is_corrected) {
+        begin_with_what_is_ours();
+        server_write(PATH, OTHER);
+        await(is_corrected, "it is corrected");
+        cr_expect(journal_has("warning: " PATH ": somebody else has written over what this node "
+                              "says of itself; it is written again"));
+        g_free(ours);
+}
+
+Test(registration, so_is_what_is_no_record) {
+        begin_with_what_is_ours();
+        server_write(PATH, "");
+        await(is_corrected, "it is corrected");
+        g_free(ours);
+}
+
+/* Nobody wins that, and everybody reads each word of it. */
+Test(registration, who_insists_is_not_contradicted_at_once_and_named_once) {
+        unsigned corrected = 0;
+
+        begin_with_what_is_ours();
+        server_write(PATH, OTHER);
+        await(is_corrected, "it is corrected");
+        for (unsigned i = 0; i < 15; i++) {
+                server_write(PATH, OTHER);
+                serve_for(USEC_PER_SEC / 10);
+                corrected += is_corrected();
+        }
+        cr_expect_eq(corrected, 0U);
+        cr_expect_eq(journal_count(MESSAGE_FOREIGN_DATA), 1U);
+        /* What changes of ours is written as ever. */
+        say_unfit("why");
+        await(says_why, "it says so");
+        g_free(ours);
+}
+
+/* While a word of ours is on its way, an older one is read: that is no other's. */
+Test(registration, what_we_said_before_is_not_taken_for_somebody_elses) {
+        begin_with_what_is_ours();
+        one_is_lost(REQUEST_SET, SERVER_KEEP);
+        say_unfit("why");
+        await(is_kept, "it is on its way");
+        server_write(PATH, ours);
+        serve_for(USEC_PER_SEC / 10);
+        server_release();
+        await(says_why, "it says so");
+        cr_expect_eq(journal_count(MESSAGE_FOREIGN_DATA), 0U);
+        g_free(ours);
+}
