@@ -213,6 +213,11 @@ const char *scope_fault(const Scope *scope) {
         return scope->fault ? scope->fault : "";
 }
 
+bool scope_is_populated(const Scope *scope) {
+        return scope->cgroup &&
+               cgroup_is_populated(unit_manager_cgroup_root(scope->manager), scope->cgroup);
+}
+
 Scope *scope_free(Scope *scope) {
         if (!scope)
                 return NULL;

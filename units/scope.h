@@ -46,6 +46,8 @@ void scope_kill(Scope *scope);
 /* Return: its cgroup, as in a unit's ControlGroup property; NULL before STARTED. Borrowed. */
 const char *scope_cgroup(const Scope *scope);
 const char *scope_fault(const Scope *scope);
+/* Return: whether a process lives in it now; true where that cannot be told. */
+bool scope_is_populated(const Scope *scope);
 
 /* Stops watching; the scope itself is left as it is. No callback afterwards. */
 Scope *scope_free(Scope *scope);

@@ -88,7 +88,7 @@ int command_locks_attach(CommandLocks *locks, sd_bus_message *message, sd_bus_er
                 return r;
         if (!command_lock_is_held(lock))
                 return sd_bus_error_set(error, BUS_ERROR_NO_SUCH_LOCK, "the lock is not held");
-        if (command_lock_has_scope(lock) || pid <= 1 || pid > INT32_MAX)
+        if (pid <= 1 || pid > INT32_MAX || !command_lock_may_attach(lock, (pid_t)pid))
                 return call_bad_request(error, "the process cannot be moved");
         command_caller_keep(command_lock_caller(lock), COMMAND_CALL_ATTACH, message);
         r = command_lock_attach(lock, (pid_t)pid);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bus-interface.h"
+#include "cgroup.h"
 #include "lock.h"
 #include "log.h"
 #include "message-id.h"
@@ -89,10 +90,6 @@ bool command_lock_is_held(const CommandLock *lock) {
         return lock->state == COMMAND_LOCK_HELD;
 }
 
-bool command_lock_has_scope(const CommandLock *lock) {
-        return lock->scope;
-}
-
 static Session *command_lock_session(const CommandLock *lock) {
         return lock->setting->node->session;
 }
@@ -150,20 +147,35 @@ static void command_lock_answer_not_held(CommandLock *lock, const char *state, c
 
 /* ---- the end ---- */
 
-static void command_lock_on_started(CommandLock *lock) {
-        json_t *object;
+/* Return: whether it is written down. If not, it is ended, and may be free. */
+static bool command_lock_write_scope(CommandLock *lock) {
+        if (command_lock_remember(lock))
+                return true;
+        command_caller_refuse(lock->caller, COMMAND_CALL_ATTACH, BUS_ERROR_FAILED, NOT_WRITTEN);
+        command_lock_end(lock, true, NOT_WRITTEN);
+        return false;
+}
 
-        lock->record.cgroup = g_strdup(scope_cgroup(lock->scope));
-        if (!command_lock_remember(lock)) {
-                command_caller_refuse(lock->caller, COMMAND_CALL_ATTACH, BUS_ERROR_FAILED,
-                                      NOT_WRITTEN);
-                command_lock_end(lock, true, NOT_WRITTEN);
-                return;
-        }
-        object = json_object();
+static void command_lock_answer_attached(const CommandLock *lock) {
+        json_t *object = json_object();
+
         json_object_set_new(object, "scope", json_string(lock->record.scope));
         json_object_set_new(object, "cgroup", json_string(lock->record.cgroup));
         command_caller_answer(lock->caller, COMMAND_CALL_ATTACH, object);
+}
+
+static void command_lock_on_started(CommandLock *lock) {
+        g_free(lock->record.cgroup);
+        lock->record.cgroup = g_strdup(scope_cgroup(lock->scope));
+        if (command_lock_write_scope(lock))
+                command_lock_answer_attached(lock);
+}
+
+static void command_lock_forget_scope(CommandLock *lock) {
+        lock->scope = scope_free(lock->scope);
+        g_clear_pointer(&lock->record.scope, g_free);
+        g_clear_pointer(&lock->record.cgroup, g_free);
+        lock->record.pid = 0;
 }
 
 static void command_lock_on_scope(Scope *scope, ScopeEvent event, void *userdata) {
@@ -175,9 +187,7 @@ static void command_lock_on_scope(Scope *scope, ScopeEvent event, void *userdata
         }
         command_caller_refuse(lock->caller, COMMAND_CALL_ATTACH, BUS_ERROR_FAILED,
                               scope_fault(scope));
-        lock->scope = scope_free(lock->scope);
-        g_clear_pointer(&lock->record.scope, g_free);
-        g_clear_pointer(&lock->record.cgroup, g_free);
+        command_lock_forget_scope(lock);
         if (lock->state == COMMAND_LOCK_ENDING)
                 command_lock_release(lock);
         else
@@ -261,28 +271,51 @@ void command_lock_bus_is_lost(CommandLock *lock) {
 
 /* ---- the scope ---- */
 
-int command_lock_attach(CommandLock *lock, pid_t pid) {
+bool command_lock_may_attach(const CommandLock *lock, pid_t pid) {
+        return !lock->scope || lock->record.pid == pid;
+}
+
+static int command_lock_start_scope(CommandLock *lock) {
         const DaemonConfig *config = lock->setting->node->config;
         g_autofree char *description = g_strdup_printf("jobkeeper lock %s", lock->record.label);
         ScopeSpec spec = {
             .description = description,
+            .name = lock->record.scope,
             .slice = UNIT_SLICE,
-            .pid = pid,
+            .pid = lock->record.pid,
             .stop_timeout = usec_sub(config->fence_budget, config->kill_slack),
         };
 
-        g_free(lock->record.scope);
-        lock->record.scope = g_strdup_printf("jobkeeper-lock-%s.scope", lock->record.id);
-        spec.name = lock->record.scope;
         return scope_start(lock->setting->units, &spec, command_lock_on_scope, lock, &lock->scope);
 }
 
+/* It is written down before the process is moved: a process of ours that is killed meanwhile leaves
+ * to the next one where to look. */
+int command_lock_attach(CommandLock *lock, pid_t pid) {
+        LockRecord *record = &lock->record;
+
+        if (lock->scope) {
+                if (scope_cgroup(lock->scope))
+                        command_lock_answer_attached(lock);
+                return 0; /* otherwise that comes when the process has moved */
+        }
+        record->pid = pid;
+        g_free(record->scope);
+        record->scope = g_strdup_printf("jobkeeper-lock-%s.scope", record->id);
+        g_free(record->cgroup);
+        record->cgroup = cgroup_path_of_unit(UNIT_SLICE, record->scope);
+        return command_lock_write_scope(lock) ? command_lock_start_scope(lock) : 0;
+}
+
+/* In one where nobody is, the process had not been moved, or the command has ended. */
 static void command_lock_adopt_scope(CommandLock *lock) {
         const LockRecord *record = &lock->record;
 
         if (record->scope && record->cgroup)
                 (void)scope_adopt(lock->setting->units, record->scope, record->cgroup,
                                   command_lock_on_scope, lock, &lock->scope);
+        if (lock->scope && !scope_is_populated(lock->scope))
+                command_lock_forget_scope(lock);
 }
 
 /* ---- the queue ---- */
@@ -412,7 +445,7 @@ CommandLock *command_lock_recall(const CommandLockSetting *setting, const LockRe
 }
 
 void command_lock_end_again(CommandLock *lock) {
-        if (lock->record.ending)
+        if (lock->record.ending && lock->state == COMMAND_LOCK_HELD)
                 command_lock_end(lock, lock->record.session_over,
                                  "it was ending when jobkeeperd was restarted");
 }

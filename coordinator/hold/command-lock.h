@@ -48,14 +48,16 @@ CommandCaller *command_lock_caller(const CommandLock *lock);
 bool command_lock_is_queued(const CommandLock *lock);
 /* Return: whether it is held, and not about to end. */
 bool command_lock_is_held(const CommandLock *lock);
-bool command_lock_has_scope(const CommandLock *lock);
 
 /* ---- what its caller asks; each may end it ---- */
 
 /* Begins to wait for it; the caller's acquiring call is answered when that is decided. */
 void command_lock_acquire(CommandLock *lock);
-/* Moves the process into the lock's scope, and answers the attaching call. Return: 0 or negative
- * errno. */
+/* Return: whether this process may be moved: none was yet, or it is the same, whose caller asks
+ * again because the answer did not reach it. */
+bool command_lock_may_attach(const CommandLock *lock, pid_t pid);
+/* Moves the process into the lock's scope, unless it is there, and answers the attaching call.
+ * Return: 0 or negative errno. */
 int command_lock_attach(CommandLock *lock, pid_t pid);
 /* Return: a new reference, until when it is certain. */
 json_t *command_lock_lease(const CommandLock *lock);

@@ -3,6 +3,7 @@
 #include "command-locks.h"
 
 #include "lock.h"
+#include "timer.h"
 
 struct CommandLocks {
         CommandLockSetting setting; /* of every lock */
@@ -12,6 +13,7 @@ struct CommandLocks {
         GPtrArray *swept;  /* directories where a process before us queued */
         GPtrArray *left;   /* directories where contenders that we have given up may still stand */
         char *path;        /* of the file */
+        sd_event_source *again; /* ends those that were ending before */
 };
 
 /* The table may change while we go through it. */
@@ -74,7 +76,11 @@ static void command_locks_recall(CommandLocks *locks) {
                 if (record->paths && *record->paths && !command_locks_find(locks, record->id))
                         command_locks_insert(locks, command_lock_recall(&locks->setting, record));
         }
-        command_locks_for_all(locks, command_lock_end_again);
+}
+
+/* From the loop, since one of which nothing is left is over at once. */
+static void command_locks_end_again(void *userdata) {
+        command_locks_for_all(userdata, command_lock_end_again);
 }
 
 /* ---- what a lock tells ---- */
@@ -122,12 +128,14 @@ CommandLocks *command_locks_new(const Node *node, UnitManager *units,
         locks->left = g_ptr_array_new_with_free_func(g_free);
         locks->path = g_build_filename(node->runtime_dir, LOCK_MEMORY_FILE, NULL);
         command_locks_recall(locks);
+        (void)timer_in(node->event, &locks->again, 0, command_locks_end_again, locks);
         return locks;
 }
 
 CommandLocks *command_locks_free(CommandLocks *locks) {
         if (!locks)
                 return NULL;
+        sd_event_source_disable_unref(locks->again);
         g_hash_table_unref(locks->locks);
         g_ptr_array_unref(locks->swept);
         g_ptr_array_unref(locks->left);

@@ -15,6 +15,7 @@ static const Field record_fields[] = {
     MEMBER(FIELD_PATHS, "paths", paths),
     MEMBER(FIELD_STRING, "scope", scope),
     MEMBER(FIELD_STRING, "cgroup", cgroup),
+    {"pid", FIELD_INT, offsetof(LockRecord, pid), .low = 2, .high = INT32_MAX},
     MEMBER(FIELD_STRING, "label", label),
     {"token", FIELD_TICK, offsetof(LockRecord, token), .low = INT64_MIN, .high = INT64_MAX},
     MEMBER(FIELD_BOOL, "go-on", go_on),

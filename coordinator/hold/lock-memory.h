@@ -13,7 +13,8 @@
 typedef struct LockRecord {
         char *id;
         char *label;          /* the resources' names, for messages */
-        char *scope, *cgroup; /* once a process is attached */
+        char *scope, *cgroup; /* from the moment on when a process is to be attached */
+        int pid;              /* that process; 0 where there is none */
         char **directories;   /* of its resources */
         char **paths;         /* of its contenders, once held */
         int64_t token;

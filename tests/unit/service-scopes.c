@@ -4,12 +4,14 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "cgroup.h"
 #include "service-manager.h"
 
 static GPtrArray *scopes; /* of ServiceScope, in the order in which they were asked for */
 
 struct Scope {
         ServiceScope *service; /* NULL: there is none of that name */
+        bool starting;         /* PID 1 has not moved the process */
         ScopeFunc func;
         void *userdata;
         unsigned events; /* bits of ScopeEvent still to be told */
@@ -86,6 +88,8 @@ static void scope_tell(Scope *scope, ScopeEvent event) {
 }
 
 void service_scope_begin(ServiceScope *service) {
+        if (service->scope)
+                service->scope->starting = false;
         scope_tell(service->scope, SCOPE_EVENT_STARTED);
 }
 
@@ -115,10 +119,13 @@ int scope_start(UnitManager *manager, const ScopeSpec *spec, ScopeFunc func, voi
         (void)manager;
         service->description = g_strdup(spec->description);
         service->slice = g_strdup(spec->slice);
+        g_free(service->cgroup);
+        service->cgroup = cgroup_path_of_unit(spec->slice, spec->name);
         service->pid = spec->pid;
         service->stop_timeout = spec->stop_timeout;
         service->alive = !service_manager.refuses;
         *ret_scope = scope_new(service, func, userdata);
+        (*ret_scope)->starting = true;
         if (service_manager.refuses)
                 scope_tell(*ret_scope, SCOPE_EVENT_FAILED);
         else if (!service_manager.hold_starts)
@@ -159,7 +166,11 @@ void scope_kill(Scope *scope) {
 }
 
 const char *scope_cgroup(const Scope *scope) {
-        return scope->service ? scope->service->cgroup : NULL;
+        return scope->service && !scope->starting ? scope->service->cgroup : NULL;
+}
+
+bool scope_is_populated(const Scope *scope) {
+        return scope->service && scope->service->alive;
 }
 
 const char *scope_fault(const Scope *scope) {

@@ -240,16 +240,36 @@ Test(command_lock, what_cannot_be_written_down_is_not_held) {
         expect_queue("db", 0);
 }
 
-/* The next process would not find what it has to end: it is ended by this one. */
-Test(command_lock, a_scope_that_cannot_be_written_down_is_ended) {
+/* The next process would not find what it has to end: none is made. */
+Test(command_lock, a_scope_that_cannot_be_written_down_is_not_made) {
+        const char *id = caller_hold(first, "db");
+        g_autofree char *told = g_strdup_printf("LockLost %s " NOT_WRITTEN " 1", id);
+
+        spoil_memory();
+        expect_error(caller_ask(first, "AttachLock", "su", id, 4711U), BUS_ERROR_FAILED,
+                     NOT_WRITTEN);
+        expect_signal(first, told);
+        cr_expect_null(service_scope_newest());
+        expect_queue("db", 0);
+}
+
+static bool a_scope_is_asked_for(void) {
+        return service_scope_newest();
+}
+
+/* As above: it is ended by this one. */
+Test(command_lock, a_scope_that_cannot_be_written_down_any_more_is_ended) {
         const char *id = caller_hold(first, "db");
         Question *attaches = NULL;
         ServiceScope *scope = NULL;
         g_autofree char *told = g_strdup_printf("LockLost %s " NOT_WRITTEN " 1", id);
 
-        spoil_memory();
         service_manager.deaf = true;
+        service_manager.hold_starts = true;
         attaches = caller_ask(first, "AttachLock", "su", id, 4711U);
+        await(a_scope_is_asked_for, "the process is to be moved");
+        spoil_memory();
+        service_scope_begin(service_scope_newest());
         expect_error(attaches, BUS_ERROR_FAILED, NOT_WRITTEN);
         expect_signal(first, told);
         scope = service_scope_newest();
