@@ -12,12 +12,21 @@
  */
 #include "lock-barrier.h"
 
-int barrier_send(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call) {
-        const ZkOp check = {.type = ZK_OP_CHECK, .path = path, .version = -1};
+static void barrier_on_reply(const ZkReply *reply, void *userdata) {
+        Barrier *barrier = userdata;
 
-        return zk_multi(zk, &check, 1, func, userdata, ret_call);
+        barrier->call = NULL;
+        barrier->passed = reply->code != ZK_UNKNOWN && reply->code != ZK_CLOSED;
 }
 
-bool barrier_is_done(const ZkReply *reply) {
-        return reply->code != ZK_UNKNOWN && reply->code != ZK_CLOSED;
+int barrier_send(Barrier *barrier, Zk *zk, const char *path) {
+        const ZkOp check = {.type = ZK_OP_CHECK, .path = path, .version = -1};
+
+        barrier_cancel(barrier);
+        barrier->passed = false;
+        return zk_multi(zk, &check, 1, barrier_on_reply, barrier, &barrier->call);
+}
+
+void barrier_cancel(Barrier *barrier) {
+        barrier->call = zk_call_free(barrier->call);
 }

@@ -3,8 +3,13 @@
 
 #include "zk.h"
 
-/* Sends what makes the answers to later requests of this connection current. Return: as zk_multi().
- */
-int barrier_send(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call);
-/* Return: whether that answer is one: what follows it is current. */
-bool barrier_is_done(const ZkReply *reply);
+/* Part of whoever reads so, and stays where it is. */
+typedef struct Barrier {
+        ZkCall *call;
+        bool passed; /* its answer came: what was asked after it is current */
+} Barrier;
+
+/* Sends what makes the answers to later requests of this connection current, in the place of one
+ * that is still on its way. Return: as zk_multi(). */
+int barrier_send(Barrier *barrier, Zk *zk, const char *path);
+void barrier_cancel(Barrier *barrier);

@@ -46,8 +46,8 @@ typedef struct Removal {
         sd_event_source *retry;
         unsigned failures;
         bool refused; /* that was said */
-        ZkCall *call, *barrier;
-        bool current; /* the answer to `barrier` came: what was asked after it is current */
+        ZkCall *call;
+        Barrier barrier;
 
         char *path; /* what to delete; NULL: search `directory` */
         RemovalCheck check;
@@ -108,7 +108,7 @@ static Removal *removal_free(Removal *removal) {
         removal->listener = session_unlisten(removal->listener);
         removal->retry = sd_event_source_disable_unref(removal->retry);
         removal->call = zk_call_free(removal->call);
-        removal->barrier = zk_call_free(removal->barrier);
+        barrier_cancel(&removal->barrier);
         g_free(removal->path);
         g_free(removal->directory);
         g_free(removal->uuid);
@@ -254,8 +254,9 @@ static bool removal_fits_single(const Removal *removal, const ZkReply *reply) {
 static void removal_on_single_checked(const ZkReply *reply, void *userdata) {
         Removal *removal = userdata;
         /* Without the barrier another server answered, which may not show it yet. */
-        bool known = removal->current && (reply->code == ZK_OK || reply->code == ZK_NO_NODE ||
-                                          reply->code == ZK_NO_AUTH);
+        bool known =
+            removal->barrier.passed &&
+            (reply->code == ZK_OK || reply->code == ZK_NO_NODE || reply->code == ZK_NO_AUTH);
 
         removal->call = NULL;
         if (reply->code == ZK_CLOSED)
@@ -298,7 +299,7 @@ static void removal_on_searched(const ZkReply *reply, void *userdata) {
         if (reply->code == ZK_CLOSED)
                 return;
         /* Without the barrier another server answered, which may not show it yet. */
-        if (!removal->current || (reply->code != ZK_OK && reply->code != ZK_NO_NODE)) {
+        if (!removal->barrier.passed || (reply->code != ZK_OK && reply->code != ZK_NO_NODE)) {
                 removal_not_done(removal, reply->code);
                 return;
         }
@@ -317,22 +318,13 @@ static void removal_on_searched(const ZkReply *reply, void *userdata) {
         removal_free(removal);
 }
 
-static void removal_on_barrier(const ZkReply *reply, void *userdata) {
-        Removal *removal = userdata;
-
-        removal->barrier = NULL;
-        removal->current = barrier_is_done(reply);
-}
-
 static int removal_send_check(Removal *removal, Zk *zk) {
         int r;
 
         if (removal->check != CHECK_SINGLE)
                 return zk_exists(zk, removal->path, removal_on_checked, removal, &removal->call,
                                  NULL, NULL, NULL);
-        removal->current = false;
-        removal->barrier = zk_call_free(removal->barrier);
-        r = barrier_send(zk, removal->path, removal_on_barrier, removal, &removal->barrier);
+        r = barrier_send(&removal->barrier, zk, removal->path);
         if (r < 0)
                 return r;
         return zk_get(zk, removal->path, removal_on_single_checked, removal, &removal->call, NULL,
@@ -358,9 +350,7 @@ static int removal_send_delete(Removal *removal, Zk *zk) {
 static int removal_send_search(Removal *removal, Zk *zk) {
         int r;
 
-        removal->current = false;
-        removal->barrier = zk_call_free(removal->barrier);
-        r = barrier_send(zk, removal->directory, removal_on_barrier, removal, &removal->barrier);
+        r = barrier_send(&removal->barrier, zk, removal->directory);
         if (r < 0)
                 return r;
         return zk_get_children(zk, removal->directory, removal_on_searched, removal, &removal->call,

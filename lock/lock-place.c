@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lock-barrier.h"
 #include "lock-data.h"
 
 Sight *sight_new(Place *place, const char *name, int64_t sequence) {
@@ -53,7 +52,7 @@ void place_cancel(Place *place) {
         place->create = zk_call_free(place->create);
         place->list = zk_call_free(place->list);
         place->making.call = zk_call_free(place->making.call);
-        place->barrier = zk_call_free(place->barrier);
+        barrier_cancel(&place->barrier);
         place->step = zk_call_free(place->step);
         place->read = zk_call_free(place->read);
         place->children = zk_watch_free(place->children);
@@ -155,17 +154,4 @@ void place_check(Place *place, int r) {
         if (r < 0 && r != -ENOTCONN)
                 outcome_fail(place->outcome, "cannot queue at %s: %s", place->node.directory,
                              g_strerror(-r));
-}
-
-static void place_on_barrier(const ZkReply *reply, void *userdata) {
-        Place *place = userdata;
-
-        place->barrier = NULL;
-        place->current = barrier_is_done(reply);
-}
-
-int place_send_barrier(Place *place, Zk *zk, const char *path) {
-        place->current = false;
-        place->barrier = zk_call_free(place->barrier);
-        return barrier_send(zk, path, place_on_barrier, place, &place->barrier);
 }

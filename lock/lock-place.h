@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "lock-barrier.h"
 #include "lock-live.h"
 #include "lock-outcome.h"
 
@@ -99,13 +100,13 @@ struct Place {
         PlaceSlots slots;
         PlaceView view;
 
-        ZkCall *create, *list, *barrier;
+        ZkCall *create, *list;
+        Barrier barrier;   /* before a list that is to be current */
         ZkCall *step;      /* down from exclusive to shared */
         ZkCall *read;      /* of the directory's data, or its declaration; a single node's own */
         ZkWatch *children; /* of the directory */
         sd_event_source *poll;
         ZkCode created; /* the answer to `create` */
-        bool current;   /* the answer to `barrier` came: what was asked after it is current */
         bool read_lost; /* ask again once connected */
         bool waited;    /* somebody was before us: others may be behind */
         bool first;     /* nobody kept us waiting when our contender was made */
@@ -140,8 +141,6 @@ void place_stall(Place *place);
 /* Turns what a request could not be sent for into a fault, but for the end of the session, which is
  * about to be told. */
 void place_check(Place *place, int r);
-/* Sends a barrier, after which `current` is set. Return: 0 or negative errno. */
-int place_send_barrier(Place *place, Zk *zk, const char *path);
 
 static inline Zk *place_zk(const Place *place) {
         return session_zk(place->outcome->session);

@@ -145,7 +145,7 @@ static void place_on_searched(const ZkReply *reply, void *userdata) {
                 return;
         /* The connection broke between the two: another server answered, which may be behind and
          * show neither what we made nor what others deleted. */
-        if (!place->current && reply->code != ZK_CLOSED) {
+        if (!place->barrier.passed && reply->code != ZK_CLOSED) {
                 place_stall(place);
                 return;
         }
@@ -166,7 +166,7 @@ static int place_search(Place *place) {
         place->state = PLACE_SEARCHING;
         place->read_lost = false;
         place->list = zk_call_free(place->list);
-        r = place_send_barrier(place, zk, place->node.directory);
+        r = barrier_send(&place->barrier, zk, place->node.directory);
         if (r >= 0 && place->kind == CONTENDER_SLOT)
                 r = place_ask_slots(place, zk);
         if (r >= 0)

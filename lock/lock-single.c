@@ -201,7 +201,7 @@ static void single_on_searched(const ZkReply *reply, void *userdata) {
         place->read = NULL;
         if (place->outcome->over || reply->code == ZK_CLOSED)
                 return;
-        if (!place->current || reply->code == ZK_UNKNOWN)
+        if (!place->barrier.passed || reply->code == ZK_UNKNOWN)
                 place_stall(place); /* another server answered, which may be behind */
         else if (reply->code == ZK_OK)
                 single_found(place, reply);
@@ -225,7 +225,7 @@ static int single_search(Place *place) {
         if (!zk)
                 return -ENOTCONN;
         place->state = PLACE_SEARCHING;
-        r = place_send_barrier(place, zk, path);
+        r = barrier_send(&place->barrier, zk, path);
         if (r < 0)
                 return r;
         place->read = zk_call_free(place->read);
