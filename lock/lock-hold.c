@@ -19,8 +19,15 @@ static void place_is_down(Place *place) {
         g_free(place->node.path);
         place->node.path = g_strconcat(place->node.directory, "/", twin, NULL);
         place->kind = CONTENDER_READER;
+        place_happen(place, PLACE_EVENT_STEPPED);
         place_watch_self(place);
         place->outcome->funcs->down(place->outcome->userdata);
+}
+
+/* It is exclusive still, or down already: the next try tells. */
+static void place_lose_step(Place *place) {
+        place_happen(place, PLACE_EVENT_STEP_LOST);
+        outcome_stall(place->outcome);
 }
 
 static void place_on_stepped(const ZkReply *reply, void *userdata) {
@@ -33,8 +40,7 @@ static void place_on_stepped(const ZkReply *reply, void *userdata) {
         if (reply->code == ZK_OK || created == ZK_NODE_EXISTS)
                 place_is_down(place);
         else if (reply->code == ZK_UNKNOWN)
-                outcome_stall(
-                    place->outcome); /* exclusive still, or down already: the next try tells */
+                place_lose_step(place);
         else
                 outcome_lose(place->outcome, "cannot step down at %s: %s", place->node.path,
                              zk_code_to_string(reply->code));
@@ -52,10 +58,10 @@ void place_step_down(Place *place) {
         };
         int r;
 
-        place->stepping = true;
+        place_happen(place, PLACE_EVENT_STEP);
         place->view.self = sight_free(place->view.self); /* its deletion is our own doing */
         r = zk_multi(place_zk(place), ops, G_N_ELEMENTS(ops), place_on_stepped, place,
                      &place->step);
         if (r < 0 && r != -ENOTCONN)
-                outcome_stall(place->outcome);
+                place_lose_step(place);
 }

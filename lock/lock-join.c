@@ -120,7 +120,7 @@ static void place_join(Place *place, const ZkReply *reply) {
             (place->kind == CONTENDER_SLOT && !place_slots_agree(place, queue->len == 1)))
                 return;
         place_note_ahead(place, queue, self);
-        place->state = PLACE_WAITING;
+        place_happen(place, PLACE_EVENT_WAIT);
         outcome->failures = 0;
         place->first = place->first || (place->view.ahead->len <= place_allowance(place) &&
                                         reply->stat.pzxid == place->node.czxid);

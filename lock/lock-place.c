@@ -83,12 +83,21 @@ Place *place_free(Place *place) {
         return NULL;
 }
 
+void place_happen(Place *place, PlaceEvent event) {
+        PlaceState state = place_state_after(place->state, event);
+
+        if (state == PLACE_IMPOSSIBLE)
+                g_error("%s: %s while %s: impossible", place->node.directory,
+                        place_event_to_string(event), place_state_to_string(place->state));
+        place->state = state;
+}
+
 void place_release(Place *place) {
         place_cancel(place);
         if (place->outcome->session && (place->node.path || place->node.unsure))
                 place->recipe->erase(place);
         place_forget_contender(place);
-        place->state = PLACE_IDLE;
+        place_happen(place, PLACE_EVENT_RELEASE);
 }
 
 void place_identify(Place *place, const ZkStat *stat) {
@@ -124,7 +133,7 @@ void place_forget_contender(Place *place) {
 }
 
 void place_hold(Place *place) {
-        place->state = PLACE_HELD;
+        place_happen(place, PLACE_EVENT_HOLD);
         place->children = zk_watch_free(place->children);
         place->poll = sd_event_source_disable_unref(place->poll);
         place->slots.watch = zk_watch_free(place->slots.watch);
@@ -143,7 +152,7 @@ size_t place_allowance(const Place *place) {
 }
 
 void place_stall(Place *place) {
-        place->state = PLACE_STALLED;
+        place_happen(place, PLACE_EVENT_STALL);
         if (place->outcome->try_only)
                 outcome_announce(place->outcome, LOCK_EVENT_TIMEOUT);
         else

@@ -9,6 +9,7 @@
 #include "lock-barrier.h"
 #include "lock-live.h"
 #include "lock-outcome.h"
+#include "place-state.h"
 
 typedef struct Place Place;
 
@@ -32,15 +33,6 @@ typedef struct Sight {
 
 Sight *sight_new(Place *place, const char *name, int64_t sequence);
 Sight *sight_free(Sight *sight);
-
-typedef enum PlaceState {
-        PLACE_IDLE,      /* not begun */
-        PLACE_QUEUEING,  /* the creation is on its way */
-        PLACE_SEARCHING, /* what became of our contender is being asked */
-        PLACE_STALLED,   /* either was lost: search once connected */
-        PLACE_WAITING,
-        PLACE_HELD,
-} PlaceState;
 
 /* How one resource is taken: in a queue (lock-queue.h), or by a single node (lock-single.h). What
  * the parts of a recipe find, they report by it. */
@@ -93,9 +85,9 @@ struct Place {
         const PlaceRecipe *recipe;
         char *resource; /* the name that it was asked by, or the last component of the directory */
         ContenderKind kind;
-        PlaceState state;
-        LiveNode node; /* our contender */
-        int64_t token; /* see lock-token.c; a twin changes it not */
+        PlaceState state; /* written by place_happen() alone */
+        LiveNode node;    /* our contender */
+        int64_t token;    /* see lock-token.c; a twin changes it not */
         PlaceMaking making;
         PlaceSlots slots;
         PlaceView view;
@@ -111,7 +103,6 @@ struct Place {
         bool waited;    /* somebody was before us: others may be behind */
         bool first;     /* nobody kept us waiting when our contender was made */
         bool used_up;   /* the directory's numbers are: begin it anew when it is empty */
-        bool stepping;  /* down from exclusive to shared */
 };
 
 Place *place_new(Outcome *outcome, const PlaceRecipe *recipe, const char *directory,
@@ -124,6 +115,8 @@ void place_leave(Place *place);
 /* Cancels, and deletes the contender for certain. */
 void place_release(Place *place);
 
+/* Goes on to the state that follows; aborts where that event cannot come. */
+void place_happen(Place *place, PlaceEvent event);
 /* Our contender is the node of that stat. */
 void place_identify(Place *place, const ZkStat *stat);
 /* The contender is made: what the answer tells of it. */

@@ -34,7 +34,7 @@ static void place_erase(const Place *place) {
         const Departure departure = place_departure(place);
         Session *session = place->outcome->session;
 
-        if (place->node.unsure || place->stepping) /* of its name */
+        if (place->node.unsure || place_state_steps(place->state)) /* of its name */
                 contender_search_and_delete(session, place->node.directory, place->node.uuid);
         else if (place->node.czxid != 0)
                 contender_delete(session, &departure);
@@ -121,7 +121,7 @@ static int place_queue(Place *place) {
 
         if (!zk)
                 return -ENOTCONN;
-        place->state = PLACE_QUEUEING;
+        place_happen(place, PLACE_EVENT_QUEUE);
         place->created = ZK_CLOSED;
         r = place->making.attempts > 0 ? place_make_directory(place, zk) : 0;
         if (r >= 0)
@@ -163,7 +163,7 @@ static int place_search(Place *place) {
 
         if (!zk)
                 return -ENOTCONN;
-        place->state = PLACE_SEARCHING;
+        place_happen(place, PLACE_EVENT_SEARCH);
         place->read_lost = false;
         place->list = zk_call_free(place->list);
         r = barrier_send(&place->barrier, zk, place->node.directory);
@@ -187,7 +187,7 @@ static void place_retry(Place *place) {
                 place_check(place, place_ask_slots(place, place_zk(place)));
         place->view.mark_wanted = place->view.mark_wanted || place->read_lost;
         place->read_lost = false;
-        if (place->stepping && place->kind == CONTENDER_WRITER && !place->step)
+        if (place->state == PLACE_STEP_LOST)
                 place_step_down(place);
         place_retry_sights(place);
 }

@@ -167,7 +167,7 @@ static void set_watch(void *userdata) {
                 bool waits = place->state == PLACE_WAITING && place->node.path &&
                              set->outcome.options.strategy == LOCK_STRATEGY_PREDECESSOR;
 
-                if ((place->state == PLACE_HELD || waits) && !place->view.self && !place->stepping)
+                if ((place->state == PLACE_HELD || waits) && !place->view.self)
                         place_watch_self(place);
         }
 }
@@ -377,7 +377,7 @@ int lock_set_enter(LockSet *set, LockMode mode) {
         for (guint i = 0; i < set->places->len && mode == LOCK_EXCLUSIVE; i++) {
                 const Place *place = set->places->pdata[i];
 
-                if (place->kind == CONTENDER_READER || place->stepping)
+                if (place->kind == CONTENDER_READER || place_state_steps(place->state))
                         return -EDEADLK;
         }
         set->entries++;
@@ -395,7 +395,7 @@ static int set_check_downgrade(const LockSet *set) {
         for (guint i = 0; i < set->places->len; i++) {
                 const Place *place = set->places->pdata[i];
 
-                if (place->stepping)
+                if (place_state_steps(place->state))
                         return -EINPROGRESS;
                 if (place->node.naming != LOCK_NAMING_CURATOR_RW || place->kind == CONTENDER_SLOT)
                         return -EINVAL;

@@ -27,7 +27,7 @@ static char *single_path(const Place *place) {
 }
 
 static void single_is_taken(Place *place) {
-        place->state = PLACE_WAITING;
+        place_happen(place, PLACE_EVENT_WAIT);
         place->view.before = 1;
         place->outcome->failures = 0;
         if (place->outcome->try_only || place->outcome->adopting)
@@ -76,7 +76,7 @@ static void single_on_confirmed(const ZkReply *reply, void *userdata) {
 }
 
 static void single_confirm(Place *place) {
-        place->state = PLACE_SEARCHING;
+        place_happen(place, PLACE_EVENT_SEARCH);
         place_check(place,
                     zk_get_children(place_zk(place), place->node.directory, single_on_confirmed,
                                     place, &place->list, NULL, NULL, NULL));
@@ -121,7 +121,7 @@ static int single_begin(Place *place) {
 
         if (!zk)
                 return -ENOTCONN;
-        place->state = PLACE_QUEUEING;
+        place_happen(place, PLACE_EVENT_QUEUE);
         r = place->making.attempts > 0 ? place_make_directory(place, zk) : 0;
         if (r < 0)
                 return r;
@@ -224,7 +224,7 @@ static int single_search(Place *place) {
 
         if (!zk)
                 return -ENOTCONN;
-        place->state = PLACE_SEARCHING;
+        place_happen(place, PLACE_EVENT_SEARCH);
         r = barrier_send(&place->barrier, zk, path);
         if (r < 0)
                 return r;

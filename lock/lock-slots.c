@@ -115,7 +115,7 @@ static void place_on_slots_changed(ZkWatchEvent event, const char *path, void *u
         Zk *zk = place_zk(place);
 
         place->slots.watch = zk_watch_free(place->slots.watch);
-        if (place->outcome->over || place->state == PLACE_HELD || !zk)
+        if (place->outcome->over || place_state_is_held(place->state) || !zk)
                 return;
         place_check(place, place_ask_slots(place, zk));
 }

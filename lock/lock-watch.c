@@ -43,7 +43,7 @@ static void sight_ask(Sight *sight, bool watch) {
         sight->state = r < 0 ? SIGHT_STALLED : SIGHT_ASKED;
         if (r == -ENOTCONN || r >= 0)
                 return; /* without a session, the end of it is about to be told */
-        if (place->state == PLACE_HELD)
+        if (place_state_is_held(place->state))
                 outcome_stall(place->outcome);
         else
                 outcome_fail(place->outcome, "cannot watch %s/%s: %s", place->node.directory,
@@ -197,17 +197,18 @@ static void sight_on_event(ZkWatchEvent event, const char *path, void *userdata)
 /* It carries our name; is it ours? */
 static void sight_on_self_present(Place *place, const ZkReply *reply) {
         if (reply->stat.ephemeral_owner != session_id(place->outcome->session) ||
-            (place->node.czxid != 0 && !place->stepping &&
+            (place->node.czxid != 0 && place->state != PLACE_STEPPED &&
              reply->stat.czxid != place->node.czxid)) {
                 outcome_announce(place->outcome, LOCK_EVENT_LOST);
                 return;
         }
-        if (place->stepping)
-                place->node.czxid = reply->stat.czxid;
-        else
+        if (place->state == PLACE_STEPPED) {
+                place->node.czxid = reply->stat.czxid; /* of the twin, which has our token */
+                place_happen(place, PLACE_EVENT_SEEN);
+        } else {
                 place_identify(place, &reply->stat);
+        }
         place->view.seen_on = zk_connections(place_zk(place));
-        place->stepping = false;
         place_note_data(place, reply);
         place->recipe->look(place, false);
 }
@@ -231,7 +232,7 @@ static void sight_on_trouble(Sight *sight, ZkCode code) {
         sight->state = SIGHT_STALLED;
         if (code == ZK_CLOSED)
                 return;
-        if (code == ZK_UNKNOWN || place->state == PLACE_HELD)
+        if (code == ZK_UNKNOWN || place_state_is_held(place->state))
                 outcome_stall(place->outcome);
         else
                 outcome_fail(place->outcome, "cannot watch %s/%s: %s", place->node.directory,
