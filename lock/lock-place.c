@@ -51,7 +51,7 @@ void place_cancel(Place *place) {
                 place->node.unsure = true;
         place->create = zk_call_free(place->create);
         place->list = zk_call_free(place->list);
-        place->making.call = zk_call_free(place->making.call);
+        making_cancel(&place->making);
         barrier_cancel(&place->barrier);
         place->step = zk_call_free(place->step);
         place->read = zk_call_free(place->read);
@@ -163,4 +163,21 @@ void place_check(Place *place, int r) {
         if (r < 0 && r != -ENOTCONN)
                 outcome_fail(place->outcome, "cannot queue at %s: %s", place->node.directory,
                              g_strerror(-r));
+}
+
+int place_make_directory(Place *place, Zk *zk) {
+        g_autofree char *data =
+            place->kind == CONTENDER_SLOT ? data_slots(place->slots.number) : g_strdup("");
+
+        return making_send(&place->making, zk, place->node.directory, data,
+                           place->outcome->options.persistent);
+}
+
+void place_on_directory_missing(Place *place, int (*again)(Place *place)) {
+        const char *fault = making_on_missing(&place->making);
+
+        if (fault)
+                outcome_fail(place->outcome, "cannot make %s: %s", place->node.directory, fault);
+        else
+                place_check(place, again(place));
 }

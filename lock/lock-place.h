@@ -8,6 +8,7 @@
 
 #include "lock-barrier.h"
 #include "lock-live.h"
+#include "lock-make.h"
 #include "lock-outcome.h"
 #include "place-state.h"
 
@@ -48,14 +49,6 @@ typedef struct PlaceRecipe {
         void (*erase)(const Place *place); /* deletes the contender, for certain */
 } PlaceRecipe;
 
-/* The directory, where a creation found none (lock-make.h). */
-typedef struct PlaceMaking {
-        ZkCall *call;
-        ZkCode made;        /* its answer */
-        unsigned attempts;  /* creations that found no directory */
-        bool no_containers; /* the server does not know them */
-} PlaceMaking;
-
 /* How many may hold it (lock-slots.h). */
 typedef struct PlaceSlots {
         unsigned number;   /* 0 while that is not known (adoption) */
@@ -88,7 +81,7 @@ struct Place {
         PlaceState state; /* written by place_happen() alone */
         LiveNode node;    /* our contender */
         int64_t token;    /* see lock-token.c; a twin changes it not */
-        PlaceMaking making;
+        Making making;    /* of the directory */
         PlaceSlots slots;
         PlaceView view;
 
@@ -134,6 +127,13 @@ void place_stall(Place *place);
 /* Turns what a request could not be sent for into a fault, but for the end of the session, which is
  * about to be told. */
 void place_check(Place *place, int r);
+
+/* Sends the creation of the directory, where a creation in it found none. Return: 0, negative
+ * errno. */
+int place_make_directory(Place *place, Zk *zk);
+/* A creation found no directory: calls `again`, which sends what makes it in the same flight as the
+ * creation, unless that was tried too often. */
+void place_on_directory_missing(Place *place, int (*again)(Place *place));
 
 static inline Zk *place_zk(const Place *place) {
         return session_zk(place->outcome->session);

@@ -12,7 +12,6 @@
 #include "lock-delete.h"
 #include "lock-hold.h"
 #include "lock-join.h"
-#include "lock-make.h"
 #include "lock-relist.h"
 #include "lock-slots.h"
 #include "lock-watch.h"
@@ -123,7 +122,7 @@ static int place_queue(Place *place) {
                 return -ENOTCONN;
         place_happen(place, PLACE_EVENT_QUEUE);
         place->created = ZK_CLOSED;
-        r = place->making.attempts > 0 ? place_make_directory(place, zk) : 0;
+        r = place_make_directory(place, zk);
         if (r >= 0)
                 r = zk_create(zk, path, place->outcome->options.payload,
                               ZK_CREATE_EPHEMERAL | ZK_CREATE_SEQUENTIAL, place_on_created, place,

@@ -16,7 +16,6 @@
 
 #include "lock-data.h"
 #include "lock-delete.h"
-#include "lock-make.h"
 #include "lock-watch.h"
 
 static int single_begin(Place *place);
@@ -122,7 +121,7 @@ static int single_begin(Place *place) {
         if (!zk)
                 return -ENOTCONN;
         place_happen(place, PLACE_EVENT_QUEUE);
-        r = place->making.attempts > 0 ? place_make_directory(place, zk) : 0;
+        r = place_make_directory(place, zk);
         if (r < 0)
                 return r;
         return zk_create(zk, path, data, ZK_CREATE_EPHEMERAL, single_on_created, place,
