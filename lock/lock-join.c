@@ -161,7 +161,7 @@ static void place_wait(Place *place) {
 }
 
 void place_look(Place *place, bool present) {
-        if (place->state != PLACE_WAITING || place->outcome->over || place->list)
+        if (place->state != PLACE_WAITING || place->outcome->over || place->flight.read)
                 return;
         /* There may be fewer slots by now. */
         if (place->kind == CONTENDER_SLOT && (place->read || place->read_lost))

@@ -47,12 +47,12 @@ Place *place_new(Outcome *outcome, const PlaceRecipe *recipe, const char *direct
 }
 
 void place_cancel(Place *place) {
-        if (place->create)
+        if (place->flight.create)
                 place->node.unsure = true;
-        place->create = zk_call_free(place->create);
-        place->list = zk_call_free(place->list);
+        place->flight.create = zk_call_free(place->flight.create);
+        place->flight.read = zk_call_free(place->flight.read);
+        barrier_cancel(&place->flight.barrier);
         making_cancel(&place->making);
-        barrier_cancel(&place->barrier);
         place->step = zk_call_free(place->step);
         place->read = zk_call_free(place->read);
         place->children = zk_watch_free(place->children);
@@ -109,6 +109,12 @@ void place_identify(Place *place, const ZkStat *stat) {
 }
 
 void place_note_created(Place *place, const ZkReply *reply) {
+        place->flight.create = NULL;
+        place->flight.created = reply->code;
+        if (reply->code == ZK_UNKNOWN)
+                place->node.unsure = true;
+        if (reply->code != ZK_OK)
+                return;
         g_free(place->node.path); /* of a node that somebody deleted before it was confirmed */
         place->node.path = g_strdup(reply->path);
         place_identify(place, &reply->stat);

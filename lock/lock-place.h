@@ -73,6 +73,15 @@ typedef struct PlaceView {
         unsigned seen_on; /* the connection on which our own contender was seen last */
 } PlaceView;
 
+/* What is on its way to get in, and to see who else is there: a creation and a list, a barrier and
+ * a list, or a list. At a single node, in place of the list, its data. */
+typedef struct PlaceFlight {
+        ZkCall *create;
+        ZkCode created; /* its answer */
+        Barrier barrier;
+        ZkCall *read;
+} PlaceFlight;
+
 struct Place {
         Outcome *outcome; /* weak: its set's */
         const PlaceRecipe *recipe;
@@ -81,17 +90,15 @@ struct Place {
         PlaceState state; /* written by place_happen() alone */
         LiveNode node;    /* our contender */
         int64_t token;    /* see lock-token.c; a twin changes it not */
-        Making making;    /* of the directory */
+        PlaceFlight flight;
+        Making making; /* of the directory */
         PlaceSlots slots;
         PlaceView view;
 
-        ZkCall *create, *list;
-        Barrier barrier;   /* before a list that is to be current */
         ZkCall *step;      /* down from exclusive to shared */
-        ZkCall *read;      /* of the directory's data, or its declaration; a single node's own */
+        ZkCall *read;      /* of the directory's data, or its declaration; */
         ZkWatch *children; /* of the directory */
         sd_event_source *poll;
-        ZkCode created; /* the answer to `create` */
         bool read_lost; /* ask again once connected */
         bool waited;    /* somebody was before us: others may be behind */
         bool first;     /* nobody kept us waiting when our contender was made */
@@ -112,7 +119,7 @@ void place_release(Place *place);
 void place_happen(Place *place, PlaceEvent event);
 /* Our contender is the node of that stat. */
 void place_identify(Place *place, const ZkStat *stat);
-/* The contender is made: what the answer tells of it. */
+/* The creation of the contender was answered. */
 void place_note_created(Place *place, const ZkReply *reply);
 /* Our own contender was read; tells a revocation. */
 void place_note_data(Place *place, const ZkReply *reply);

@@ -44,14 +44,7 @@ static void place_erase(const Place *place) {
 /* Create and list */
 
 static void place_on_created(const ZkReply *reply, void *userdata) {
-        Place *place = userdata;
-
-        place->create = NULL;
-        place->created = reply->code;
-        if (reply->code == ZK_UNKNOWN)
-                place->node.unsure = true;
-        if (reply->code == ZK_OK)
-                place_note_created(place, reply);
+        place_note_created(userdata, reply);
 }
 
 /* Our contender is the lowest with our uuid. More than one are the work of a creation that was
@@ -91,7 +84,7 @@ static void place_on_listed(const ZkReply *reply, void *userdata) {
         place_list_came(place, reply);
         if (place->outcome->over)
                 return;
-        switch (place->created) {
+        switch (place->flight.created) {
         case ZK_OK:
                 if (place->node.unsure && reply->code == ZK_OK)
                         place_recognise_own(place, reply);
@@ -107,7 +100,7 @@ static void place_on_listed(const ZkReply *reply, void *userdata) {
                 break;
         default:
                 outcome_fail(place->outcome, "cannot create a contender in %s: %s",
-                             place->node.directory, zk_code_to_string(place->created));
+                             place->node.directory, zk_code_to_string(place->flight.created));
         }
 }
 
@@ -121,12 +114,12 @@ static int place_queue(Place *place) {
         if (!zk)
                 return -ENOTCONN;
         place_happen(place, PLACE_EVENT_QUEUE);
-        place->created = ZK_CLOSED;
+        place->flight.created = ZK_CLOSED;
         r = place_make_directory(place, zk);
         if (r >= 0)
                 r = zk_create(zk, path, place->outcome->options.payload,
                               ZK_CREATE_EPHEMERAL | ZK_CREATE_SEQUENTIAL, place_on_created, place,
-                              &place->create);
+                              &place->flight.create);
         if (r >= 0 && place->kind == CONTENDER_SLOT)
                 r = place_ask_slots(place, zk);
         if (r >= 0)
@@ -144,7 +137,7 @@ static void place_on_searched(const ZkReply *reply, void *userdata) {
                 return;
         /* The connection broke between the two: another server answered, which may be behind and
          * show neither what we made nor what others deleted. */
-        if (!place->barrier.passed && reply->code != ZK_CLOSED) {
+        if (!place->flight.barrier.passed && reply->code != ZK_CLOSED) {
                 place_stall(place);
                 return;
         }
@@ -164,8 +157,8 @@ static int place_search(Place *place) {
                 return -ENOTCONN;
         place_happen(place, PLACE_EVENT_SEARCH);
         place->read_lost = false;
-        place->list = zk_call_free(place->list);
-        r = barrier_send(&place->barrier, zk, place->node.directory);
+        place->flight.read = zk_call_free(place->flight.read);
+        r = barrier_send(&place->flight.barrier, zk, place->node.directory);
         if (r >= 0 && place->kind == CONTENDER_SLOT)
                 r = place_ask_slots(place, zk);
         if (r >= 0)

@@ -28,13 +28,13 @@ int place_send_list(Place *place, Zk *zk, ZkReplyFunc func) {
         bool watch = place_lists_with_watch(place);
 
         place->children = zk_watch_free(place->children);
-        return zk_get_children(zk, place->node.directory, func, place, &place->list,
+        return zk_get_children(zk, place->node.directory, func, place, &place->flight.read,
                                watch ? place_on_children : NULL, place,
                                watch ? &place->children : NULL);
 }
 
 void place_list_came(Place *place, const ZkReply *reply) {
-        place->list = NULL;
+        place->flight.read = NULL;
         if (reply->code != ZK_OK)
                 place->children = zk_watch_free(place->children); /* was not set */
 }
@@ -50,7 +50,7 @@ static void place_on_relisted(const ZkReply *reply, void *userdata) {
 static void place_relist(Place *place) {
         Zk *zk = place_zk(place);
 
-        if (!place->list && zk)
+        if (!place->flight.read && zk)
                 place_check(place, place_send_list(place, zk, place_on_relisted));
 }
 

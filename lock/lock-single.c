@@ -41,7 +41,7 @@ static void single_is_taken(Place *place) {
 static void single_on_confirmed(const ZkReply *reply, void *userdata) {
         Place *place = userdata;
 
-        place->list = NULL;
+        place->flight.read = NULL;
         if (place->outcome->over || reply->code == ZK_CLOSED)
                 return;
         if (reply->code == ZK_UNKNOWN) {
@@ -78,17 +78,13 @@ static void single_confirm(Place *place) {
         place_happen(place, PLACE_EVENT_SEARCH);
         place_check(place,
                     zk_get_children(place_zk(place), place->node.directory, single_on_confirmed,
-                                    place, &place->list, NULL, NULL, NULL));
+                                    place, &place->flight.read, NULL, NULL, NULL));
 }
 
 static void single_on_created(const ZkReply *reply, void *userdata) {
         Place *place = userdata;
 
-        place->create = NULL;
-        if (reply->code == ZK_UNKNOWN)
-                place->node.unsure = true;
-        if (reply->code == ZK_OK)
-                place_note_created(place, reply);
+        place_note_created(place, reply);
         if (place->outcome->over)
                 return;
         switch (reply->code) {
@@ -125,7 +121,7 @@ static int single_begin(Place *place) {
         if (r < 0)
                 return r;
         return zk_create(zk, path, data, ZK_CREATE_EPHEMERAL, single_on_created, place,
-                         &place->create);
+                         &place->flight.create);
 }
 
 /* Waiting: the directory is watched, and when nobody is in it any more, we try. */
@@ -134,7 +130,7 @@ static void single_on_directory_changed(ZkWatchEvent event, const char *path, vo
         Place *place = userdata;
 
         place->children = zk_watch_free(place->children);
-        if (!place->outcome->over && place->state == PLACE_WAITING && !place->list)
+        if (!place->outcome->over && place->state == PLACE_WAITING && !place->flight.read)
                 place_check(place, single_begin(place));
 }
 
@@ -142,7 +138,7 @@ static void single_on_listed(const ZkReply *reply, void *userdata) {
         Place *place = userdata;
         bool taken = reply->code == ZK_OK && g_strv_contains(reply->children, SINGLE_NODE_NAME);
 
-        place->list = NULL;
+        place->flight.read = NULL;
         if (reply->code != ZK_OK)
                 place->children = zk_watch_free(place->children);
         if (place->outcome->over || reply->code == ZK_CLOSED || (taken && place->children))
@@ -161,8 +157,8 @@ static void single_on_listed(const ZkReply *reply, void *userdata) {
 static void single_await(Place *place) {
         place->children = zk_watch_free(place->children);
         place_check(place, zk_get_children(place_zk(place), place->node.directory, single_on_listed,
-                                           place, &place->list, single_on_directory_changed, place,
-                                           &place->children));
+                                           place, &place->flight.read, single_on_directory_changed,
+                                           place, &place->children));
 }
 
 /* Searching: whose is the node that stands there? */
@@ -197,10 +193,10 @@ static void single_found(Place *place, const ZkReply *reply) {
 static void single_on_searched(const ZkReply *reply, void *userdata) {
         Place *place = userdata;
 
-        place->read = NULL;
+        place->flight.read = NULL;
         if (place->outcome->over || reply->code == ZK_CLOSED)
                 return;
-        if (!place->barrier.passed || reply->code == ZK_UNKNOWN)
+        if (!place->flight.barrier.passed || reply->code == ZK_UNKNOWN)
                 place_stall(place); /* another server answered, which may be behind */
         else if (reply->code == ZK_OK)
                 single_found(place, reply);
@@ -224,11 +220,11 @@ static int single_search(Place *place) {
         if (!zk)
                 return -ENOTCONN;
         place_happen(place, PLACE_EVENT_SEARCH);
-        r = barrier_send(&place->barrier, zk, path);
+        r = barrier_send(&place->flight.barrier, zk, path);
         if (r < 0)
                 return r;
-        place->read = zk_call_free(place->read);
-        return zk_get(zk, path, single_on_searched, place, &place->read, NULL, NULL, NULL);
+        place->flight.read = zk_call_free(place->flight.read);
+        return zk_get(zk, path, single_on_searched, place, &place->flight.read, NULL, NULL, NULL);
 }
 
 static int single_start(Place *place) {
