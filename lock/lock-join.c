@@ -164,7 +164,7 @@ void place_look(Place *place, bool present) {
         if (place->state != PLACE_WAITING || place->outcome->over || place->flight.read)
                 return;
         /* There may be fewer slots by now. */
-        if (place->kind == CONTENDER_SLOT && (place->read || place->read_lost))
+        if (place->kind == CONTENDER_SLOT && place_awaits_slots(place))
                 return;
         if (place->view.ahead->len > place_allowance(place)) {
                 place_wait(place);

@@ -54,7 +54,8 @@ void place_cancel(Place *place) {
         barrier_cancel(&place->flight.barrier);
         making_cancel(&place->making);
         place->step = zk_call_free(place->step);
-        place->read = zk_call_free(place->read);
+        place->slots.call = zk_call_free(place->slots.call);
+        place->view.mark.call = zk_call_free(place->view.mark.call);
         place->children = zk_watch_free(place->children);
         place->slots.watch = zk_watch_free(place->slots.watch);
         place->poll = sd_event_source_disable_unref(place->poll);
@@ -143,7 +144,8 @@ void place_hold(Place *place) {
         place->children = zk_watch_free(place->children);
         place->poll = sd_event_source_disable_unref(place->poll);
         place->slots.watch = zk_watch_free(place->slots.watch);
-        place->read = zk_call_free(place->read);
+        place->slots.call = zk_call_free(place->slots.call);
+        place->view.mark.call = zk_call_free(place->view.mark.call);
         if (!place->view.self)
                 outcome_watch_later(place->outcome);
         place->outcome->funcs->held(place->outcome->userdata);

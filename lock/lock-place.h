@@ -49,8 +49,10 @@ typedef struct PlaceRecipe {
         void (*erase)(const Place *place); /* deletes the contender, for certain */
 } PlaceRecipe;
 
-/* How many may hold it (lock-slots.h). */
+/* How many may hold it (lock-slots.c). */
 typedef struct PlaceSlots {
+        ZkCall *call;      /* asks for the directory's, or declares ours */
+        bool lost;         /* the answer was: ask again once connected */
         unsigned number;   /* 0 while that is not known (adoption) */
         unsigned replaced; /* the number that we wrote ours over, until nobody counts with it */
         ZkCode code;       /* the directory's answer */
@@ -58,6 +60,13 @@ typedef struct PlaceSlots {
         unsigned said; /* by the directory; 0: it says nothing of slots */
         ZkWatch *watch;
 } PlaceSlots;
+
+/* The directory's mark, up to which everybody is through (lock-watch.c). */
+typedef struct PlaceMark {
+        ZkCall *call;
+        bool wanted; /* somebody is gone of whom it may tell more */
+        bool lost;   /* the answer was: wanted once connected */
+} PlaceMark;
 
 /* Who is before us (lock-watch.h). */
 typedef struct PlaceView {
@@ -69,7 +78,7 @@ typedef struct PlaceView {
         size_t before;    /* how many there were when the place was given up, for messages */
         bool by_list;     /* somebody ahead cannot be watched */
         bool look_twice;  /* a writer ahead may leave a twin: search before taking the lock */
-        bool mark_wanted; /* somebody is gone of whom the directory's mark may tell more */
+        PlaceMark mark;
         unsigned seen_on; /* the connection on which our own contender was seen last */
 } PlaceView;
 
@@ -96,13 +105,11 @@ struct Place {
         PlaceView view;
 
         ZkCall *step;      /* down from exclusive to shared */
-        ZkCall *read;      /* of the directory's data, or its declaration; */
         ZkWatch *children; /* of the directory */
         sd_event_source *poll;
-        bool read_lost; /* ask again once connected */
-        bool waited;    /* somebody was before us: others may be behind */
-        bool first;     /* nobody kept us waiting when our contender was made */
-        bool used_up;   /* the directory's numbers are: begin it anew when it is empty */
+        bool waited;  /* somebody was before us: others may be behind */
+        bool first;   /* nobody kept us waiting when our contender was made */
+        bool used_up; /* the directory's numbers are: begin it anew when it is empty */
 };
 
 Place *place_new(Outcome *outcome, const PlaceRecipe *recipe, const char *directory,

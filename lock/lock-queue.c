@@ -156,7 +156,7 @@ static int place_search(Place *place) {
         if (!zk)
                 return -ENOTCONN;
         place_happen(place, PLACE_EVENT_SEARCH);
-        place->read_lost = false;
+        place_drop_lost_mark(place);
         place->flight.read = zk_call_free(place->flight.read);
         r = barrier_send(&place->flight.barrier, zk, place->node.directory);
         if (r >= 0 && place->kind == CONTENDER_SLOT)
@@ -175,10 +175,7 @@ static void place_retry(Place *place) {
                 place_check(place, place_search(place));
                 return;
         }
-        if (place->read_lost && place->state == PLACE_WAITING && place->kind == CONTENDER_SLOT)
-                place_check(place, place_ask_slots(place, place_zk(place)));
-        place->view.mark_wanted = place->view.mark_wanted || place->read_lost;
-        place->read_lost = false;
+        place_retry_slots(place);
         if (place->state == PLACE_STEP_LOST)
                 place_step_down(place);
         place_retry_sights(place);

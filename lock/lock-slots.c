@@ -13,7 +13,7 @@ static void place_on_slots_changed(ZkWatchEvent event, const char *path, void *u
 static void place_on_slots_declared(const ZkReply *reply, void *userdata) {
         Place *place = userdata;
 
-        place->read = NULL;
+        place->slots.call = NULL;
         if (place->outcome->over || reply->code == ZK_CLOSED)
                 return;
         if (reply->code == ZK_UNKNOWN)
@@ -28,11 +28,11 @@ static void place_on_slots_declared(const ZkReply *reply, void *userdata) {
 static void place_declare_slots(Place *place, unsigned slots) {
         g_autofree char *data = data_slots(slots);
 
-        place->read = zk_call_free(place->read);
+        place->slots.call = zk_call_free(place->slots.call);
         place->slots.watch = zk_watch_free(place->slots.watch); /* our own write is no news */
         place_check(place,
                     zk_set(place_zk(place), place->node.directory, data, place->slots.version,
-                           place_on_slots_declared, place, &place->read));
+                           place_on_slots_declared, place, &place->slots.call));
 }
 
 /* Return: whether the answer is there to be looked at; else it was asked for again. */
@@ -52,7 +52,7 @@ static bool place_knows_slots(Place *place) {
 bool place_slots_agree(Place *place, bool alone) {
         if (place->outcome->adopting)
                 return true; /* who is adopted was let in before */
-        if (place->waited && place->read)
+        if (place->waited && place->slots.call)
                 return true; /* it changed since; the answer is looked at by itself */
         if (!place_knows_slots(place))
                 return false;
@@ -81,7 +81,7 @@ bool place_slots_agree(Place *place, bool alone) {
 static void place_on_slots(const ZkReply *reply, void *userdata) {
         Place *place = userdata;
 
-        place->read = NULL;
+        place->slots.call = NULL;
         if (place->outcome->over || reply->code == ZK_CLOSED)
                 return;
         if (reply->code != ZK_OK)
@@ -93,7 +93,7 @@ static void place_on_slots(const ZkReply *reply, void *userdata) {
         if (place->state != PLACE_WAITING)
                 return;
         if (reply->code == ZK_UNKNOWN) {
-                place->read_lost = true;
+                place->slots.lost = true;
                 outcome_stall(place->outcome);
                 return;
         }
@@ -103,10 +103,11 @@ static void place_on_slots(const ZkReply *reply, void *userdata) {
 }
 
 int place_ask_slots(Place *place, Zk *zk) {
-        place->read = zk_call_free(place->read);
+        place->slots.lost = false;
+        place->slots.call = zk_call_free(place->slots.call);
         place->slots.watch = zk_watch_free(place->slots.watch);
         place->slots.code = ZK_CLOSED;
-        return zk_get(zk, place->node.directory, place_on_slots, place, &place->read,
+        return zk_get(zk, place->node.directory, place_on_slots, place, &place->slots.call,
                       place_on_slots_changed, place, &place->slots.watch);
 }
 
@@ -118,4 +119,16 @@ static void place_on_slots_changed(ZkWatchEvent event, const char *path, void *u
         if (place->outcome->over || place_state_is_held(place->state) || !zk)
                 return;
         place_check(place, place_ask_slots(place, zk));
+}
+
+bool place_awaits_slots(const Place *place) {
+        return place->slots.call || place->slots.lost;
+}
+
+void place_retry_slots(Place *place) {
+        if (!place->slots.lost)
+                return;
+        place->slots.lost = false;
+        if (place->state == PLACE_WAITING)
+                place_check(place, place_ask_slots(place, place_zk(place)));
 }

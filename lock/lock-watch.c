@@ -113,11 +113,11 @@ static void place_on_mark(const ZkReply *reply, void *userdata) {
         Place *place = userdata;
         int64_t served;
 
-        place->read = NULL;
+        place->view.mark.call = NULL;
         if (place->outcome->over || place->state != PLACE_WAITING || reply->code == ZK_CLOSED)
                 return;
         if (reply->code == ZK_UNKNOWN) {
-                place->read_lost = true;
+                place->view.mark.lost = true;
                 outcome_stall(place->outcome);
                 return;
         }
@@ -128,11 +128,11 @@ static void place_on_mark(const ZkReply *reply, void *userdata) {
 
 /* Asks for the mark, unless there is no point in it. Return: whether it is on its way. */
 static bool place_ask_mark(Place *place) {
-        if (!place->view.mark_wanted || place->kind == CONTENDER_SLOT)
+        if (!place->view.mark.wanted || place->kind == CONTENDER_SLOT)
                 return false;
-        place->view.mark_wanted = false;
-        return zk_get(place_zk(place), place->node.directory, place_on_mark, place, &place->read,
-                      NULL, NULL, NULL) >= 0;
+        place->view.mark.wanted = false;
+        return zk_get(place_zk(place), place->node.directory, place_on_mark, place,
+                      &place->view.mark.call, NULL, NULL, NULL) >= 0;
 }
 
 static void place_ask_ahead(Place *place) {
@@ -149,7 +149,7 @@ static void place_ask_ahead(Place *place) {
 }
 
 void place_watch_ahead(Place *place) {
-        if (place->read || place->read_lost || place_awaits_any(place))
+        if (place->view.mark.call || place->view.mark.lost || place_awaits_any(place))
                 return; /* what the answer says comes first */
         if (place_watches_nearest(place))
                 place->view.doubt = 0;
@@ -167,7 +167,7 @@ static void sight_gone(Sight *sight, bool by_event) {
                 return;
         }
         if (by_event)
-                place->view.mark_wanted = true;
+                place->view.mark.wanted = true;
         else
                 place->view.doubt = MAX(DOUBT_MIN, place->view.doubt);
         if (g_ptr_array_find(place->view.ahead, sight, &index))
@@ -268,7 +268,13 @@ static void sight_on_reply(const ZkReply *reply, void *userdata) {
         }
 }
 
+void place_drop_lost_mark(Place *place) {
+        place->view.mark.lost = false;
+}
+
 void place_retry_sights(Place *place) {
+        place->view.mark.wanted = place->view.mark.wanted || place->view.mark.lost;
+        place->view.mark.lost = false;
         if (place->view.self && place->view.self->state == SIGHT_STALLED)
                 sight_ask(place->view.self, true);
         for (guint i = 0; i < place->view.ahead->len; i++) {

@@ -10,5 +10,7 @@ void place_watch_self(Place *place);
 bool place_self_stands(Place *place);
 /* Sees to it that the nearest ahead are watched. */
 void place_watch_ahead(Place *place);
+/* All is listed anew: a mark whose answer was lost is of no use. */
+void place_drop_lost_mark(Place *place);
 /* Connected again: what was lost is asked again. */
 void place_retry_sights(Place *place);
