@@ -65,7 +65,7 @@ static void place_note_ahead(Place *place, const GArray *queue, size_t self) {
         const Contender *contenders = (const Contender *)(const void *)queue->data;
 
         g_ptr_array_set_size(place->view.ahead, 0);
-        place->view.look_twice = false;
+        place->queue.twins = false;
         for (size_t i = 0; i < self; i++) {
                 if (!contender_is_in_the_way(place->kind, &contenders[i]))
                         continue;
@@ -73,15 +73,13 @@ static void place_note_ahead(Place *place, const GArray *queue, size_t self) {
                                 sight_new(place, contenders[i].name, contenders[i].sequence));
                 /* A reader's turn comes all the same: twins are readers. */
                 if (place->kind == CONTENDER_WRITER && contenders[i].may_leave_twin)
-                        place->view.look_twice = true;
+                        place->queue.twins = true;
         }
 }
 
-static bool place_is_used_up(Place *place) {
-        if (place->node.sequence >= 0 &&
-            place->node.sequence <= place->outcome->options.sequence_max)
+static bool place_refuses_number(Place *place) {
+        if (!place_is_used_up(place))
                 return false;
-        place->used_up = true;
         outcome_fail(place->outcome,
                      "the sequence numbers of %s are used up (%" PRId64
                      "): it begins anew as soon as nobody is in it",
@@ -95,7 +93,7 @@ static bool place_may_wait(Place *place) {
 
         if (place->view.ahead->len <= place_allowance(place))
                 return true;
-        place->waited = true;
+        place->queue.waited = true;
         if (!outcome->try_only && !outcome->adopting)
                 return true;
         outcome_announce(outcome, outcome->adopting ? LOCK_EVENT_LOST : LOCK_EVENT_TIMEOUT);
@@ -116,14 +114,15 @@ static void place_join(Place *place, const ZkReply *reply) {
                 return;
         }
         place->node.sequence = g_array_index(queue, Contender, self).sequence;
-        if (place_is_used_up(place) ||
+        if (place_refuses_number(place) ||
             (place->kind == CONTENDER_SLOT && !place_slots_agree(place, queue->len == 1)))
                 return;
         place_note_ahead(place, queue, self);
         place_happen(place, PLACE_EVENT_WAIT);
         outcome->failures = 0;
-        place->first = place->first || (place->view.ahead->len <= place_allowance(place) &&
-                                        reply->stat.pzxid == place->node.czxid);
+        place->queue.first =
+            place->queue.first || (place->view.ahead->len <= place_allowance(place) &&
+                                   reply->stat.pzxid == place->node.czxid);
         if (!place_may_wait(place))
                 return;
         place->view.seen_on = zk_connections(place_zk(place));
@@ -154,7 +153,7 @@ void place_on_own_list(Place *place, const ZkReply *reply) {
 }
 
 static void place_wait(Place *place) {
-        if (place->outcome->options.strategy == LOCK_STRATEGY_PREDECESSOR && !place->view.by_list)
+        if (place->relist.strategy == LOCK_STRATEGY_PREDECESSOR)
                 place_watch_ahead(place);
         else
                 place_await_list(place);
@@ -172,7 +171,7 @@ void place_look(Place *place, bool present) {
         }
         /* Not a mere list: events do not bind the servers, and after a reconnection one that is
          * behind would show neither the deletion that we were told of nor the twin. */
-        if (place->view.look_twice) {
+        if (place->queue.twins) {
                 place_check(place, place->recipe->search(place));
                 return;
         }

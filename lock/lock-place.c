@@ -40,6 +40,7 @@ Place *place_new(Outcome *outcome, const PlaceRecipe *recipe, const char *direct
         place->node.naming = naming;
         place->node.directory = g_strdup(directory);
         place->node.uuid = contender_uuid_new(naming, outcome->options.may_downgrade);
+        place->relist.strategy = outcome->options.strategy;
         place->view.ahead = g_ptr_array_new_with_free_func(sight_destroy);
         place->view.gone = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         live_add(outcome->session, &place->node);
@@ -56,9 +57,9 @@ void place_cancel(Place *place) {
         place->step = zk_call_free(place->step);
         place->slots.call = zk_call_free(place->slots.call);
         place->view.mark.call = zk_call_free(place->view.mark.call);
-        place->children = zk_watch_free(place->children);
+        place->relist.children = zk_watch_free(place->relist.children);
         place->slots.watch = zk_watch_free(place->slots.watch);
-        place->poll = sd_event_source_disable_unref(place->poll);
+        place->relist.poll = sd_event_source_disable_unref(place->relist.poll);
         place->view.self = sight_free(place->view.self);
         if (place->view.ahead->len > 0)
                 place->view.before = place->view.ahead->len;
@@ -141,8 +142,8 @@ void place_forget_contender(Place *place) {
 
 void place_hold(Place *place) {
         place_happen(place, PLACE_EVENT_HOLD);
-        place->children = zk_watch_free(place->children);
-        place->poll = sd_event_source_disable_unref(place->poll);
+        place->relist.children = zk_watch_free(place->relist.children);
+        place->relist.poll = sd_event_source_disable_unref(place->relist.poll);
         place->slots.watch = zk_watch_free(place->slots.watch);
         place->slots.call = zk_call_free(place->slots.call);
         place->view.mark.call = zk_call_free(place->view.mark.call);
@@ -157,6 +158,11 @@ size_t place_allowance(const Place *place) {
                 return SIZE_MAX;
         return place->kind == CONTENDER_SLOT && place->slots.number > 0 ? place->slots.number - 1
                                                                         : 0;
+}
+
+bool place_is_used_up(const Place *place) {
+        return place->node.sequence < 0 ||
+               place->node.sequence > place->outcome->options.sequence_max;
 }
 
 void place_stall(Place *place) {

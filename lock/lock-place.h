@@ -76,11 +76,23 @@ typedef struct PlaceView {
         GHashTable *gone; /* names seen deleted: final, whatever an older list still says */
         unsigned doubt;   /* that many beyond those to be watched are to be asked about as well */
         size_t before;    /* how many there were when the place was given up, for messages */
-        bool by_list;     /* somebody ahead cannot be watched */
-        bool look_twice;  /* a writer ahead may leave a twin: search before taking the lock */
         PlaceMark mark;
         unsigned seen_on; /* the connection on which our own contender was seen last */
 } PlaceView;
+
+/* What the lists told of the queue (lock-join.c). */
+typedef struct PlaceQueue {
+        bool waited; /* somebody was before us: others may be behind */
+        bool first;  /* nobody kept us waiting when our contender was made */
+        bool twins;  /* a writer ahead may leave one: search before taking the lock */
+} PlaceQueue;
+
+/* A reason to list again (lock-relist.c; a single node's: lock-single.c). */
+typedef struct PlaceRelist {
+        LockStrategy strategy; /* how we wait by now */
+        ZkWatch *children;     /* of the directory */
+        sd_event_source *poll;
+} PlaceRelist;
 
 /* What is on its way to get in, and to see who else is there: a creation and a list, a barrier and
  * a list, or a list. At a single node, in place of the list, its data. */
@@ -103,13 +115,9 @@ struct Place {
         Making making; /* of the directory */
         PlaceSlots slots;
         PlaceView view;
-
-        ZkCall *step;      /* down from exclusive to shared */
-        ZkWatch *children; /* of the directory */
-        sd_event_source *poll;
-        bool waited;  /* somebody was before us: others may be behind */
-        bool first;   /* nobody kept us waiting when our contender was made */
-        bool used_up; /* the directory's numbers are: begin it anew when it is empty */
+        PlaceQueue queue;
+        PlaceRelist relist;
+        ZkCall *step; /* down from exclusive to shared */
 };
 
 Place *place_new(Outcome *outcome, const PlaceRecipe *recipe, const char *directory,
@@ -134,6 +142,8 @@ void place_note_data(Place *place, const ZkReply *reply);
 void place_forget_contender(Place *place);
 /* Return: how many may be before us when it is our turn. */
 size_t place_allowance(const Place *place);
+/* Return: whether the directory's numbers are used up: it is begun anew when nobody is in it. */
+bool place_is_used_up(const Place *place);
 /* It is ours. */
 void place_hold(Place *place);
 /* What was sent was lost: searches once connected. */

@@ -19,12 +19,12 @@
 /* What others may rely on once our contender is gone. */
 static Departure place_departure(const Place *place) {
         bool served =
-            place->state == PLACE_HELD && place->waited && place->kind == CONTENDER_WRITER;
+            place->state == PLACE_HELD && place->queue.waited && place->kind == CONTENDER_WRITER;
 
         return (Departure){
             .path = place->node.path,
             .served = served ? place->node.sequence : -1,
-            .empty_directory = place->used_up,
+            .empty_directory = place_is_used_up(place),
         };
 }
 

@@ -13,13 +13,13 @@
 static void place_relist(Place *place);
 
 static bool place_lists_with_watch(const Place *place) {
-        return place->outcome->options.strategy == LOCK_STRATEGY_PARENT || place->view.by_list;
+        return place->relist.strategy == LOCK_STRATEGY_PARENT;
 }
 
 static void place_on_children(ZkWatchEvent event, const char *path, void *userdata) {
         Place *place = userdata;
 
-        place->children = zk_watch_free(place->children);
+        place->relist.children = zk_watch_free(place->relist.children);
         if (!place->outcome->over && place->state == PLACE_WAITING)
                 place_relist(place);
 }
@@ -27,16 +27,16 @@ static void place_on_children(ZkWatchEvent event, const char *path, void *userda
 int place_send_list(Place *place, Zk *zk, ZkReplyFunc func) {
         bool watch = place_lists_with_watch(place);
 
-        place->children = zk_watch_free(place->children);
+        place->relist.children = zk_watch_free(place->relist.children);
         return zk_get_children(zk, place->node.directory, func, place, &place->flight.read,
                                watch ? place_on_children : NULL, place,
-                               watch ? &place->children : NULL);
+                               watch ? &place->relist.children : NULL);
 }
 
 void place_list_came(Place *place, const ZkReply *reply) {
         place->flight.read = NULL;
         if (reply->code != ZK_OK)
-                place->children = zk_watch_free(place->children); /* was not set */
+                place->relist.children = zk_watch_free(place->relist.children); /* was not set */
 }
 
 static void place_on_relisted(const ZkReply *reply, void *userdata) {
@@ -57,24 +57,28 @@ static void place_relist(Place *place) {
 static int place_on_poll(sd_event_source *source, uint64_t usec, void *userdata) {
         Place *place = userdata;
 
-        place->poll = sd_event_source_disable_unref(place->poll);
+        place->relist.poll = sd_event_source_disable_unref(place->relist.poll);
         if (!place->outcome->over && place->state == PLACE_WAITING)
                 place_relist(place);
         return 0;
+}
+
+void place_turn_to_lists(Place *place) {
+        place->relist.strategy = LOCK_STRATEGY_PARENT;
 }
 
 void place_await_list(Place *place) {
         int r;
 
         if (place_lists_with_watch(place)) {
-                if (!place->children)
+                if (!place->relist.children)
                         place_relist(place);
                 return;
         }
-        if (place->poll)
+        if (place->relist.poll)
                 return;
-        r = sd_event_add_time_relative(session_event_loop(place->outcome->session), &place->poll,
-                                       CLOCK_MONOTONIC, POLL_PERIOD, USEC_PER_MSEC, place_on_poll,
-                                       place);
+        r = sd_event_add_time_relative(session_event_loop(place->outcome->session),
+                                       &place->relist.poll, CLOCK_MONOTONIC, POLL_PERIOD,
+                                       USEC_PER_MSEC, place_on_poll, place);
         place_check(place, r);
 }

@@ -129,7 +129,7 @@ static int single_begin(Place *place) {
 static void single_on_directory_changed(ZkWatchEvent event, const char *path, void *userdata) {
         Place *place = userdata;
 
-        place->children = zk_watch_free(place->children);
+        place->relist.children = zk_watch_free(place->relist.children);
         if (!place->outcome->over && place->state == PLACE_WAITING && !place->flight.read)
                 place_check(place, single_begin(place));
 }
@@ -140,8 +140,8 @@ static void single_on_listed(const ZkReply *reply, void *userdata) {
 
         place->flight.read = NULL;
         if (reply->code != ZK_OK)
-                place->children = zk_watch_free(place->children);
-        if (place->outcome->over || reply->code == ZK_CLOSED || (taken && place->children))
+                place->relist.children = zk_watch_free(place->relist.children);
+        if (place->outcome->over || reply->code == ZK_CLOSED || (taken && place->relist.children))
                 return;
         if (taken)
                 single_await(place); /* it changed and was taken again meanwhile */
@@ -155,10 +155,10 @@ static void single_on_listed(const ZkReply *reply, void *userdata) {
 }
 
 static void single_await(Place *place) {
-        place->children = zk_watch_free(place->children);
+        place->relist.children = zk_watch_free(place->relist.children);
         place_check(place, zk_get_children(place_zk(place), place->node.directory, single_on_listed,
                                            place, &place->flight.read, single_on_directory_changed,
-                                           place, &place->children));
+                                           place, &place->relist.children));
 }
 
 /* Searching: whose is the node that stands there? */

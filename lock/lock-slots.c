@@ -52,12 +52,12 @@ static bool place_knows_slots(Place *place) {
 bool place_slots_agree(Place *place, bool alone) {
         if (place->outcome->adopting)
                 return true; /* who is adopted was let in before */
-        if (place->waited && place->slots.call)
+        if (place->queue.waited && place->slots.call)
                 return true; /* it changed since; the answer is looked at by itself */
         if (!place_knows_slots(place))
                 return false;
         /* Changed while we wait: it is the directory that counts. */
-        if (place->waited && place->slots.said > 0)
+        if (place->queue.waited && place->slots.said > 0)
                 place->slots.number = place->slots.said;
         if (place->slots.said == place->slots.number && (place->slots.replaced == 0 || alone))
                 return true;

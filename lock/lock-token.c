@@ -35,7 +35,7 @@ static Place *token_late_place(const LockToken *token) {
         for (guint i = 0; i < token->places->len; i++) {
                 Place *place = token->places->pdata[i];
 
-                if (place->node.naming != LOCK_NAMING_SINGLE_NODE && !place->first)
+                if (place->node.naming != LOCK_NAMING_SINGLE_NODE && !place->queue.first)
                         return place;
         }
         return NULL;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lock-data.h"
+#include "lock-relist.h"
 
 #define DOUBT_MIN 2
 #define DOUBT_MAX (1U << 20)
@@ -243,7 +244,7 @@ static void sight_on_trouble(Sight *sight, ZkCode code) {
 static void sight_on_unreadable(Sight *sight) {
         Place *place = sight->place;
 
-        place->view.by_list = true;
+        place_turn_to_lists(place);
         sight->state = SIGHT_UNASKED;
         place->recipe->look(place, false);
 }
