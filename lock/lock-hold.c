@@ -35,7 +35,7 @@ static void place_on_stepped(const ZkReply *reply, void *userdata) {
         ZkCode created = reply->n_results > 0 ? reply->results[0].code : reply->code;
 
         place->step = NULL;
-        if (place->outcome->over || reply->code == ZK_CLOSED)
+        if (outcome_is_over(place->outcome) || reply->code == ZK_CLOSED)
                 return;
         if (reply->code == ZK_OK || created == ZK_NODE_EXISTS)
                 place_is_down(place);

@@ -89,15 +89,10 @@ static bool place_refuses_number(Place *place) {
 
 /* Return: whether it is our turn, or we are one who waits; else the set is over. */
 static bool place_may_wait(Place *place) {
-        Outcome *outcome = place->outcome;
-
         if (place->view.ahead->len <= place_allowance(place))
                 return true;
         place->queue.waited = true;
-        if (!outcome->try_only && !outcome->adopting)
-                return true;
-        outcome_announce(outcome, outcome->adopting ? LOCK_EVENT_LOST : LOCK_EVENT_TIMEOUT);
-        return false;
+        return outcome_may_wait(place->outcome);
 }
 
 /* The list holds our contender and everybody before it. */
@@ -160,7 +155,7 @@ static void place_wait(Place *place) {
 }
 
 void place_look(Place *place, bool present) {
-        if (place->state != PLACE_WAITING || place->outcome->over || place->flight.read)
+        if (place->state != PLACE_WAITING || outcome_is_over(place->outcome) || place->flight.read)
                 return;
         /* There may be fewer slots by now. */
         if (place->kind == CONTENDER_SLOT && place_awaits_slots(place))

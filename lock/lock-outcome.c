@@ -28,7 +28,7 @@ static bool outcome_take(Outcome *outcome, LockEvent *ret_event) {
                 LockEvent event = delivery_order[i];
 
                 if (!(outcome->pending & (1U << event)) ||
-                    (!event_is_final(event) && !outcome->held))
+                    (!event_is_final(event) && !outcome_is_held(outcome)))
                         continue;
                 outcome->pending = event_is_final(event) ? 0 : outcome->pending & ~(1U << event);
                 *ret_event = event;
@@ -41,7 +41,7 @@ static int outcome_on_deliver(sd_event_source *source, void *userdata) {
         Outcome *outcome = userdata;
         LockEvent event;
 
-        if (outcome->held && outcome_held_until(outcome) <= clock_boottime())
+        if (outcome_is_held(outcome) && outcome_held_until(outcome) <= clock_boottime())
                 return 0;
         if (!outcome_take(outcome, &event))
                 return 0;
@@ -61,8 +61,10 @@ int outcome_init(Outcome *outcome, Session *session, usec_t wait, const OutcomeF
         sd_event *event = session_event_loop(session);
         int r;
 
-        *outcome = (Outcome){
-            .session = session, .funcs = funcs, .userdata = userdata, .try_only = wait == 0};
+        *outcome = (Outcome){.session = session,
+                             .funcs = funcs,
+                             .userdata = userdata,
+                             .aim = wait == 0 ? OUTCOME_TRY : OUTCOME_WAIT};
         r = sd_event_add_defer(event, &outcome->deliver, outcome_on_deliver, outcome);
         if (r >= 0)
                 r = sd_event_source_set_enabled(outcome->deliver, SD_EVENT_OFF);
@@ -88,33 +90,40 @@ void outcome_clear(Outcome *outcome) {
 }
 
 usec_t outcome_held_until(const Outcome *outcome) {
-        return outcome->held && outcome->session ? session_held_until(outcome->session) : 0;
+        return outcome_is_held(outcome) && outcome->session ? session_held_until(outcome->session)
+                                                            : 0;
 }
 
 void outcome_announce(Outcome *outcome, LockEvent event) {
-        if (outcome->over)
+        if (outcome_is_over(outcome))
                 return;
         /* What was held before us may be in use still: its contenders stay until lock_set_free().
          */
-        if (outcome->adopting && event == LOCK_EVENT_FAILED)
+        if (outcome_adopts(outcome) && event == LOCK_EVENT_FAILED)
                 event = LOCK_EVENT_LOST;
         outcome->pending |= 1U << event;
         if (event_is_final(event)) {
-                outcome->held = false;
-                outcome->over = true;
+                outcome->state = OUTCOME_OVER;
                 outcome_disarm(outcome);
         } else if (event == LOCK_EVENT_HELD) {
-                outcome->held = true;
+                outcome->state = OUTCOME_HELD;
                 outcome->timeout = sd_event_source_disable_unref(outcome->timeout);
         }
         (void)sd_event_source_set_enabled(outcome->deliver, SD_EVENT_ONESHOT);
+}
+
+bool outcome_may_wait(Outcome *outcome) {
+        if (outcome->aim != OUTCOME_WAIT)
+                outcome_announce(outcome,
+                                 outcome_adopts(outcome) ? LOCK_EVENT_LOST : LOCK_EVENT_TIMEOUT);
+        return outcome->aim == OUTCOME_WAIT;
 }
 
 static void outcome_end_for(Outcome *outcome, LockEvent event, const char *format,
                             va_list arguments) __attribute__((format(printf, 3, 0)));
 static void outcome_end_for(Outcome *outcome, LockEvent event, const char *format,
                             va_list arguments) {
-        if (outcome->over)
+        if (outcome_is_over(outcome))
                 return;
         outcome->fault = g_strdup_vprintf(format, arguments);
         outcome_announce(outcome, event);
@@ -148,7 +157,7 @@ static int outcome_on_retry(sd_event_source *source, uint64_t usec, void *userda
 void outcome_stall(Outcome *outcome) {
         usec_t then = usec_add(clock_monotonic(), lock_backoff(outcome->failures));
 
-        if (outcome->retry || outcome->over)
+        if (outcome->retry || outcome_is_over(outcome))
                 return;
         outcome->failures++;
         (void)sd_event_add_time(session_event_loop(outcome->session), &outcome->retry,
@@ -164,7 +173,7 @@ static int outcome_on_watch_later(sd_event_source *source, uint64_t usec, void *
 }
 
 void outcome_watch_later(Outcome *outcome) {
-        if (outcome->watch_later || outcome->over)
+        if (outcome->watch_later || outcome_is_over(outcome))
                 return;
         if (sd_event_add_time_relative(session_event_loop(outcome->session), &outcome->watch_later,
                                        CLOCK_MONOTONIC, WATCH_LATER, USEC_PER_MSEC,

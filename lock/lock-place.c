@@ -107,7 +107,7 @@ void place_identify(Place *place, const ZkStat *stat) {
 
         place->node.czxid = stat->czxid;
         place->token =
-            outcome->adopting && outcome->options.fresh_token ? stat->mzxid : stat->czxid;
+            outcome_adopts(outcome) && outcome->options.fresh_token ? stat->mzxid : stat->czxid;
 }
 
 void place_note_created(Place *place, const ZkReply *reply) {
@@ -154,7 +154,7 @@ void place_hold(Place *place) {
 
 size_t place_allowance(const Place *place) {
         /* An adopted slot was held before, and stays so if there are fewer now. */
-        if (place->kind == CONTENDER_SLOT && place->outcome->adopting)
+        if (place->kind == CONTENDER_SLOT && outcome_adopts(place->outcome))
                 return SIZE_MAX;
         return place->kind == CONTENDER_SLOT && place->slots.number > 0 ? place->slots.number - 1
                                                                         : 0;
@@ -167,7 +167,7 @@ bool place_is_used_up(const Place *place) {
 
 void place_stall(Place *place) {
         place_happen(place, PLACE_EVENT_STALL);
-        if (place->outcome->try_only)
+        if (place->outcome->aim == OUTCOME_TRY)
                 outcome_announce(place->outcome, LOCK_EVENT_TIMEOUT);
         else
                 outcome_stall(place->outcome);

@@ -82,7 +82,7 @@ static void place_on_listed(const ZkReply *reply, void *userdata) {
         Place *place = userdata;
 
         place_list_came(place, reply);
-        if (place->outcome->over)
+        if (outcome_is_over(place->outcome))
                 return;
         switch (place->flight.created) {
         case ZK_OK:
@@ -133,7 +133,7 @@ static void place_on_searched(const ZkReply *reply, void *userdata) {
         Place *place = userdata;
 
         place_list_came(place, reply);
-        if (place->outcome->over)
+        if (outcome_is_over(place->outcome))
                 return;
         /* The connection broke between the two: another server answered, which may be behind and
          * show neither what we made nor what others deleted. */
@@ -141,7 +141,7 @@ static void place_on_searched(const ZkReply *reply, void *userdata) {
                 place_stall(place);
                 return;
         }
-        if (reply->code == ZK_OK && !place->outcome->adopting)
+        if (reply->code == ZK_OK && !outcome_adopts(place->outcome))
                 place_recognise_own(place, reply);
         if (place->node.path || (reply->code != ZK_OK && reply->code != ZK_NO_NODE))
                 place_on_own_list(place, reply);
@@ -167,7 +167,7 @@ static int place_search(Place *place) {
 }
 
 static int place_begin(Place *place) {
-        return place->outcome->adopting ? place_search(place) : place_queue(place);
+        return outcome_adopts(place->outcome) ? place_search(place) : place_queue(place);
 }
 
 static void place_retry(Place *place) {

@@ -20,7 +20,7 @@ static void place_on_children(ZkWatchEvent event, const char *path, void *userda
         Place *place = userdata;
 
         place->relist.children = zk_watch_free(place->relist.children);
-        if (!place->outcome->over && place->state == PLACE_WAITING)
+        if (!outcome_is_over(place->outcome) && place->state == PLACE_WAITING)
                 place_relist(place);
 }
 
@@ -43,7 +43,7 @@ static void place_on_relisted(const ZkReply *reply, void *userdata) {
         Place *place = userdata;
 
         place_list_came(place, reply);
-        if (!place->outcome->over)
+        if (!outcome_is_over(place->outcome))
                 place->recipe->listed(place, reply);
 }
 
@@ -58,7 +58,7 @@ static int place_on_poll(sd_event_source *source, uint64_t usec, void *userdata)
         Place *place = userdata;
 
         place->relist.poll = sd_event_source_disable_unref(place->relist.poll);
-        if (!place->outcome->over && place->state == PLACE_WAITING)
+        if (!outcome_is_over(place->outcome) && place->state == PLACE_WAITING)
                 place_relist(place);
         return 0;
 }

@@ -147,20 +147,20 @@ static void set_retry(void *userdata) {
         LockSet *set = userdata;
 
         set->outcome.retry = sd_event_source_disable_unref(set->outcome.retry);
-        for (guint i = 0; i < set->places->len && !set->outcome.over; i++) {
+        for (guint i = 0; i < set->places->len && !outcome_is_over(&set->outcome); i++) {
                 Place *place = set->places->pdata[i];
 
                 place->recipe->retry(place);
         }
-        if (set->n_held == set->places->len && !set->outcome.held && !set->outcome.over &&
-            !set->token.call)
+        if (set->n_held == set->places->len && !outcome_is_held(&set->outcome) &&
+            !outcome_is_over(&set->outcome) && !set->token.call)
                 token_draw(&set->token);
 }
 
 static void set_watch(void *userdata) {
         LockSet *set = userdata;
 
-        for (guint i = 0; i < set->places->len && !set->outcome.over; i++) {
+        for (guint i = 0; i < set->places->len && !outcome_is_over(&set->outcome); i++) {
                 Place *place = set->places->pdata[i];
 
                 /* The other strategies see it in their lists. */
@@ -195,7 +195,7 @@ static void set_on_session_event(Session *session, SessionEvent event, void *use
         if (event == SESSION_EVENT_LOST || event == SESSION_EVENT_CLOSED) {
                 outcome_announce(&set->outcome, LOCK_EVENT_LOST);
                 set_leave_session(set);
-        } else if (event == SESSION_EVENT_RESUMED && !set->outcome.over) {
+        } else if (event == SESSION_EVENT_RESUMED && !outcome_is_over(&set->outcome)) {
                 set_retry(set);
         }
 }
@@ -318,7 +318,7 @@ int lock_set_adopt(Session *session, const char *const *paths, const LockOptions
         r = set_new(session, USEC_INFINITY, func, userdata, &set);
         if (r < 0)
                 return r;
-        set->outcome.adopting = true;
+        set->outcome.aim = OUTCOME_ADOPT;
         set->outcome.options.sequence_max = CONTENDER_SEQUENCE_MAX;
         if (options) {
                 set->outcome.options.payload = g_strdup(options->payload);
@@ -451,13 +451,13 @@ const char *const *lock_set_paths(const LockSet *set) {
 }
 
 int64_t lock_set_fencing_token(const LockSet *set) {
-        return set->outcome.held && (set->places->len == 1 || set->token.drawn != 0)
+        return outcome_is_held(&set->outcome) && (set->places->len == 1 || set->token.drawn != 0)
                    ? token_of(&set->token, NULL)
                    : 0;
 }
 
 int64_t lock_set_fencing_token_of(const LockSet *set, const char *resource) {
-        return set->outcome.held ? token_of(&set->token, resource) : 0;
+        return outcome_is_held(&set->outcome) ? token_of(&set->token, resource) : 0;
 }
 
 bool lock_set_clock_sample(const LockSet *set, usec_t *ret_server, usec_t *ret_sent,

@@ -29,10 +29,7 @@ static void single_is_taken(Place *place) {
         place_happen(place, PLACE_EVENT_WAIT);
         place->view.before = 1;
         place->outcome->failures = 0;
-        if (place->outcome->try_only || place->outcome->adopting)
-                outcome_announce(place->outcome,
-                                 place->outcome->adopting ? LOCK_EVENT_LOST : LOCK_EVENT_TIMEOUT);
-        else
+        if (outcome_may_wait(place->outcome))
                 single_await(place);
 }
 
@@ -42,7 +39,7 @@ static void single_on_confirmed(const ZkReply *reply, void *userdata) {
         Place *place = userdata;
 
         place->flight.read = NULL;
-        if (place->outcome->over || reply->code == ZK_CLOSED)
+        if (outcome_is_over(place->outcome) || reply->code == ZK_CLOSED)
                 return;
         if (reply->code == ZK_UNKNOWN) {
                 place_stall(place);
@@ -85,7 +82,7 @@ static void single_on_created(const ZkReply *reply, void *userdata) {
         Place *place = userdata;
 
         place_note_created(place, reply);
-        if (place->outcome->over)
+        if (outcome_is_over(place->outcome))
                 return;
         switch (reply->code) {
         case ZK_OK:
@@ -130,7 +127,8 @@ static void single_on_directory_changed(ZkWatchEvent event, const char *path, vo
         Place *place = userdata;
 
         place->relist.children = zk_watch_free(place->relist.children);
-        if (!place->outcome->over && place->state == PLACE_WAITING && !place->flight.read)
+        if (!outcome_is_over(place->outcome) && place->state == PLACE_WAITING &&
+            !place->flight.read)
                 place_check(place, single_begin(place));
 }
 
@@ -141,7 +139,8 @@ static void single_on_listed(const ZkReply *reply, void *userdata) {
         place->flight.read = NULL;
         if (reply->code != ZK_OK)
                 place->relist.children = zk_watch_free(place->relist.children);
-        if (place->outcome->over || reply->code == ZK_CLOSED || (taken && place->relist.children))
+        if (outcome_is_over(place->outcome) || reply->code == ZK_CLOSED ||
+            (taken && place->relist.children))
                 return;
         if (taken)
                 single_await(place); /* it changed and was taken again meanwhile */
@@ -174,7 +173,7 @@ static bool single_is_own(const Place *place, const ZkReply *reply) {
                 return reply->stat.czxid == place->node.czxid;
         if (uuid && place->node.uuid[0])
                 return strcmp(uuid, place->node.uuid) == 0;
-        return (place->outcome->adopting || place->node.unsure) &&
+        return (outcome_adopts(place->outcome) || place->node.unsure) &&
                !live_owns_single(session, node->directory, uuid, reply->stat.czxid, node);
 }
 
@@ -194,18 +193,18 @@ static void single_on_searched(const ZkReply *reply, void *userdata) {
         Place *place = userdata;
 
         place->flight.read = NULL;
-        if (place->outcome->over || reply->code == ZK_CLOSED)
+        if (outcome_is_over(place->outcome) || reply->code == ZK_CLOSED)
                 return;
         if (!place->flight.barrier.passed || reply->code == ZK_UNKNOWN)
                 place_stall(place); /* another server answered, which may be behind */
         else if (reply->code == ZK_OK)
                 single_found(place, reply);
-        else if (reply->code == ZK_NO_NODE && place->outcome->adopting)
+        else if (reply->code == ZK_NO_NODE && outcome_adopts(place->outcome))
                 outcome_announce(place->outcome, LOCK_EVENT_LOST);
         else if (reply->code == ZK_NO_NODE) {
                 place_forget_contender(place);
                 place_check(place, single_begin(place));
-        } else if (reply->code == ZK_NO_AUTH && !place->outcome->adopting)
+        } else if (reply->code == ZK_NO_AUTH && !outcome_adopts(place->outcome))
                 single_is_taken(place); /* we may read what we made */
         else
                 outcome_fail(place->outcome, "cannot read " SINGLE_NODE_NAME " in %s: %s",
@@ -228,7 +227,7 @@ static int single_search(Place *place) {
 }
 
 static int single_start(Place *place) {
-        return place->outcome->adopting ? single_search(place) : single_begin(place);
+        return outcome_adopts(place->outcome) ? single_search(place) : single_begin(place);
 }
 
 static void single_retry(Place *place) {

@@ -14,7 +14,7 @@ static void place_on_slots_declared(const ZkReply *reply, void *userdata) {
         Place *place = userdata;
 
         place->slots.call = NULL;
-        if (place->outcome->over || reply->code == ZK_CLOSED)
+        if (outcome_is_over(place->outcome) || reply->code == ZK_CLOSED)
                 return;
         if (reply->code == ZK_UNKNOWN)
                 place_stall(place);
@@ -50,7 +50,7 @@ static bool place_knows_slots(Place *place) {
 }
 
 bool place_slots_agree(Place *place, bool alone) {
-        if (place->outcome->adopting)
+        if (outcome_adopts(place->outcome))
                 return true; /* who is adopted was let in before */
         if (place->queue.waited && place->slots.call)
                 return true; /* it changed since; the answer is looked at by itself */
@@ -82,7 +82,7 @@ static void place_on_slots(const ZkReply *reply, void *userdata) {
         Place *place = userdata;
 
         place->slots.call = NULL;
-        if (place->outcome->over || reply->code == ZK_CLOSED)
+        if (outcome_is_over(place->outcome) || reply->code == ZK_CLOSED)
                 return;
         if (reply->code != ZK_OK)
                 place->slots.watch = zk_watch_free(place->slots.watch);
@@ -116,7 +116,7 @@ static void place_on_slots_changed(ZkWatchEvent event, const char *path, void *u
         Zk *zk = place_zk(place);
 
         place->slots.watch = zk_watch_free(place->slots.watch);
-        if (place->outcome->over || place_state_is_held(place->state) || !zk)
+        if (outcome_is_over(place->outcome) || place_state_is_held(place->state) || !zk)
                 return;
         place_check(place, place_ask_slots(place, zk));
 }

@@ -66,7 +66,7 @@ static void token_on_reread(const ZkReply *reply, void *userdata) {
         LockToken *token = userdata;
 
         token->call = NULL;
-        if (token->outcome->over || reply->code == ZK_CLOSED)
+        if (outcome_is_over(token->outcome) || reply->code == ZK_CLOSED)
                 return;
         if (reply->code == ZK_OK) {
                 place_note_data(token_late_place(token), reply);
@@ -81,7 +81,7 @@ static void token_on_drawn(const ZkReply *reply, void *userdata) {
         Place *late = token_late_place(token);
 
         token->call = NULL;
-        if (token->outcome->over || reply->code == ZK_CLOSED)
+        if (outcome_is_over(token->outcome) || reply->code == ZK_CLOSED)
                 return;
         if (reply->code == ZK_OK) {
                 token->drawn = reply->stat.mzxid;
@@ -104,7 +104,7 @@ static void token_ask(LockToken *token, int32_t version) {
 void token_draw(LockToken *token) {
         const Outcome *outcome = token->outcome;
 
-        if (outcome->options.fresh_token && !outcome->adopting && token_late_place(token)) {
+        if (outcome->options.fresh_token && !outcome_adopts(outcome) && token_late_place(token)) {
                 token_ask(token, 0); /* as it was created */
                 return;
         }

@@ -115,7 +115,8 @@ static void place_on_mark(const ZkReply *reply, void *userdata) {
         int64_t served;
 
         place->view.mark.call = NULL;
-        if (place->outcome->over || place->state != PLACE_WAITING || reply->code == ZK_CLOSED)
+        if (outcome_is_over(place->outcome) || place->state != PLACE_WAITING ||
+            reply->code == ZK_CLOSED)
                 return;
         if (reply->code == ZK_UNKNOWN) {
                 place->view.mark.lost = true;
@@ -181,7 +182,7 @@ static void sight_on_event(ZkWatchEvent event, const char *path, void *userdata)
         Place *place = sight->place;
 
         sight->watch = zk_watch_free(sight->watch);
-        if (place->outcome->over)
+        if (outcome_is_over(place->outcome))
                 return;
         if (event == ZK_WATCH_DELETED) {
                 sight_gone(sight, true);
@@ -253,7 +254,7 @@ static void sight_on_reply(const ZkReply *reply, void *userdata) {
         Sight *sight = userdata;
 
         sight->call = NULL;
-        if (sight->place->outcome->over)
+        if (outcome_is_over(sight->place->outcome))
                 return;
         if (reply->code == ZK_OK) {
                 sight_on_present(sight, reply);
