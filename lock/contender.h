@@ -19,10 +19,10 @@
  * TWINS. Since Curator 5.5 a holder of the exclusive lock may step down to the shared one by making
  * a
  * `__READ__` contender with the *same* number before it deletes its `__WRIT__`. That one comes
- * before all who wait, and they have never seen it. So an exclusive waiter cannot take the deletion
- * of such a `__WRIT__` for his turn; he has to look again. Contenders of ours say in their name
- * that they will leave no twin: the version of their uuid is 8 (RFC 9562, free for such use), where
- * everybody else's random ones have 4.
+ * before all that wait, and they have never seen it. So an exclusive waiter cannot take the
+ * deletion of such a `__WRIT__` for its turn; it has to look again. Contenders of ours say in their
+ * name that they will leave no twin: the version of their uuid is 8 (RFC 9562, free for such use),
+ * where everybody else's random ones have 4.
  */
 #pragma once
 

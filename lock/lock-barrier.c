@@ -5,8 +5,8 @@
  * own clients at once, while what it has just had committed may not be applied there yet, though a
  * follower shows it; and a leader that was cut off goes on answering them for a while. So the
  * remedy here is a write that writes nothing, a multi of one check: it is a transaction like any
- * other, so whoever answers it has applied all before it, with a quorum behind him. Also one that
- * fails is.
+ * other, so the server that answers it has applied all before it, with a quorum behind it. Also one
+ * that fails is.
  *
  * It is asked for only where an answer was lost, or a twin may stand.
  */

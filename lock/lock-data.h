@@ -2,10 +2,10 @@
  *
  * In a queue's directory one of two things:
  *
- * {"served": 17} is the mark: everybody up to number 17 is through and gone. Whoever held the lock
- * exclusively after having waited writes it, in the transaction that deletes his contender: while
- * he held, nobody was before him. So it is never too high. It may be too low, because he who had
- * not waited, died, or is no program of ours writes none; then those in between are asked about
+ * {"served": 17} is the mark: everybody up to number 17 is through and gone. A holder that held the
+ * lock exclusively after having waited writes it, in the transaction that deletes its contender:
+ * while it held, nobody was before it. So it is never too high. It may be too low, because one that
+ * had not waited, died, or is no program of ours writes none; then those in between are asked about
  * one by one. With it the number of requests a handover costs does not grow with the queue: a
  * waiter far back that sees the one two places before it go reads the mark, and knows that there is
  * nobody else.

@@ -12,7 +12,7 @@
  * A server that refuses it (the rights of the directory were changed) is asked again as well, but
  * seldom, and the log says so: only a person can help, or the end of the session.
  *
- * Who leaves after having held the lock, and waited for it, leaves the mark with the same request
+ * A contender that waited for the lock and held it leaves the mark with the same request
  * (lock-data.h). That is a favour to the others, not part of the deletion: when it does not
  * succeed at once, the contender is deleted without it.
  */
@@ -32,7 +32,7 @@
 /* Between tries where the server refuses. */
 #define REFUSED_PAUSE (10 * USEC_PER_SEC)
 
-/* Whom a contender must belong to, to be deleted. */
+/* What a contender must belong to, to be deleted. */
 typedef enum RemovalCheck {
         CHECK_NOTHING, /* we made it */
         CHECK_OURS,    /* to this session */
@@ -62,7 +62,8 @@ typedef struct Removal {
 static void removal_step(Removal *removal);
 static void removal_delete(Removal *removal);
 
-/* All of a session's, kept with it: who asks whether something is still to be deleted. */
+/* All of a session's, kept with it: so that it can be asked whether something is still to be
+ * deleted. */
 #define REMOVALS "lock-removals"
 
 static void removals_destroy(gpointer removals) {

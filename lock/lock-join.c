@@ -11,7 +11,7 @@
 #include "lock-watch.h"
 
 /* Return: whether this contender sees ours, and ours it; else the set has failed. Kinds do not mix:
- * who takes one of several slots does not wait for a reader. */
+ * a contender for one of several slots does not wait for a reader. */
 static bool place_sees(Place *place, const Contender *contender) {
         bool slots = place->kind == CONTENDER_SLOT;
 
@@ -87,7 +87,7 @@ static bool place_refuses_number(Place *place) {
         return true;
 }
 
-/* Return: whether it is our turn, or we are one who waits; else the set is over. */
+/* Return: whether it is our turn, or we may wait; else the set is over. */
 static bool place_may_wait(Place *place) {
         if (place->view.ahead->len <= place_allowance(place))
                 return true;
@@ -170,7 +170,7 @@ void place_look(Place *place, bool present) {
                 place_check(place, place->recipe->search(place));
                 return;
         }
-        /* Who has been deleted behind his back holds nothing, however short the queue before him.
+        /* A contender that somebody has deleted holds nothing, however short the queue before it.
          */
         if (place->node.czxid != 0 && (present || place_self_stands(place)))
                 place_hold(place);

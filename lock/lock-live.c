@@ -43,8 +43,8 @@ bool live_owns(Session *session, const char *path) {
         return false;
 }
 
-/* It is told by its czxid, and by its uuid until that is known. Who does not know whether he made
- * one may have made this one, if that says nothing. */
+/* It is told by its czxid, and by its uuid until that is known. A set that does not know whether
+ * it made one may have made this one, if that says nothing. */
 static bool node_is_single(const LiveNode *node, const char *uuid, int64_t czxid) {
         if (node->czxid != 0)
                 return node->czxid == czxid;

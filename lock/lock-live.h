@@ -6,7 +6,7 @@
 #include "contender.h"
 #include "session.h"
 
-/* A contender, as who made it knows it. */
+/* A contender, as the set that made it knows it. */
 typedef struct LiveNode {
         LockNaming naming;
         char *directory;

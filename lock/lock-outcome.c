@@ -8,7 +8,7 @@
 
 #include "lock-backoff.h"
 
-/* Who waits and holds for less is spared the watch on his own contender. */
+/* What waits and holds for less is spared the watch on its own contender. */
 #define WATCH_LATER (20 * USEC_PER_MSEC)
 
 /* An outcome after which nothing else comes first; what goes on is told in its order. */

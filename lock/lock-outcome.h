@@ -70,8 +70,8 @@ void outcome_lose(Outcome *outcome, const char *format, ...) __attribute__((form
 /* A request was lost: what is stalled is tried again after a pause, or sooner when the session says
  * that it goes on. */
 void outcome_stall(Outcome *outcome);
-/* A little later, our own contenders are to be watched: who holds a lock for a moment is spared the
- * request. */
+/* A little later, our own contenders are to be watched: a hold of a moment is spared the request.
+ */
 void outcome_watch_later(Outcome *outcome);
 /* Our first contender was made: what that tells of the server's clock. */
 void outcome_note_clock(Outcome *outcome, const ZkReply *reply);

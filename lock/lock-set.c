@@ -17,29 +17,29 @@
  * WAITING (lock-watch.c). If all waiters watched the directory, each release would wake everybody
  * to list everything. So each watches only the contender immediately before it (a shared one: the
  * last exclusive one before it): one deletion, one event, one waiter woken. That event need not
- * mean our turn. The one before us may have given up while others before him still wait, or hold.
+ * mean our turn. The one before us may have given up while others before it still wait, or hold.
  * So we remember all that the list showed, and strike out whoever is known to be gone. When nobody
  * is left, the lock is ours: then the DELETED event alone grants it, without asking the server
- * anything. To make that the rule, a waiter watches two deep. When the holder goes, his successor
- * learns it and holds; the next in line learns it too, and asks at leisure about those of whom it
+ * anything. To make that the rule, a waiter watches two deep. When the holder goes, its successor
+ * learns it and holds; the next in line learns it too, and asks at leisure about those of which it
  * is not sure, so that when its turn comes, it knows already that nobody else is before it. Mostly
- * one read tells: who has held the lock exclusively, and waited for it, leaves a mark in the
- * directory as he goes, up to which number everybody is through (lock-data.h). So a handover
+ * one read tells: a contender that has held the lock exclusively, and waited for it, leaves a mark
+ * in the directory as it goes, up to which number everybody is through (lock-data.h). So a handover
  * costs the same number of requests, however long the queue. A deletion is final, because a name
  * with its number and uuid never comes again; so names seen deleted are kept as tombstones, for
  * another server may be behind and still list them.
  *
- * We watch our own contender as well. Somebody may delete it, and who holds nothing must not
- * believe that he does, nor be granted anything by the events of others. The list has shown it, and
- * its watch is set a moment later: whoever is through by then needs none. After a reconnection it
- * is asked for again before a grant by event.
+ * We watch our own contender as well. Somebody may delete it, and a process that holds nothing must
+ * not believe that it does, nor be granted anything by the events of others. The list has shown it,
+ * and its watch is set a moment later: whoever is through by then needs none. After a reconnection
+ * it is asked for again before a grant by event.
  *
  * SLOTS. With N of them the lock is ours when fewer than N are before us, and a waiter watches the
- * nearest N + 1. How many there are is written in the directory, which all who wait watch.
+ * nearest N + 1. How many there are is written in the directory, which all waiters watch.
  *
  * TWINS (contender.h, lock-hold.c). A holder may step down from exclusive to shared: then a
- * reader's contender with his number takes the place of his writer's, before everybody who waits. A
- * writer who waits for one that may do so does not take his deletion for the grant, but looks once
+ * reader's contender with its number takes the place of its writer's, before all that wait. A
+ * writer that waits for one that may do so does not take its deletion for the grant, but looks once
  * more, as after a lost creation. Contenders say in their name whether they may.
  *
  * PROTECTED CREATE. When the connection breaks after the create was sent, the contender exists or
@@ -63,8 +63,8 @@
  *   is a question about time, lock_set_held_until(), and not a flag.
  * - Somebody deletes a contender or the directory: LOST as soon as the watch tells. Until then two
  *   may believe that they hold.
- * - Somebody queues in a way that cannot see us (another naming, or slots): FAILED, naming him,
- *   rather than a lock that is none.
+ * - Somebody queues in a way that cannot see us (another naming, or slots): FAILED, naming that
+ *   contender, rather than a lock that is none.
  * - The numbers wrap at 2^31 in the server. Far before that: FAILED, and the directory is deleted
  *   as soon as nobody is in it, which starts them again.
  * - A holder is paused, for longer than its session lives, and wakes up believing. No lock service
@@ -100,8 +100,8 @@ struct LockSet {
         LockToken token;
 };
 
-/* Contenders are kept where they are: who loses one of several locks is to stop what all of them
- * protect before he lets go. */
+/* Contenders are kept where they are: whoever loses one of several locks is to stop what all of
+ * them protect before the others go. */
 static void set_leave_session(LockSet *set) {
         if (!set->outcome.session)
                 return;

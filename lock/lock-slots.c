@@ -1,8 +1,8 @@
 /* How many may hold a resource at a time, where its contenders are of that kind: what its directory
- * says. All who use it must mean the same number, or one of them would count himself in where
+ * says. All who use it must mean the same number, or one of them would count itself in where
  * another does not: so whoever is alone writes it down, and everybody else compares and watches it.
- * Somebody may come before that is written, and count with the number that was there: so who wrote
- * looks again, and where he is not alone any more, he puts back what he found, and goes.
+ * Somebody may come before that is written, and count with the number that was there: so the one
+ * that wrote looks again, and where it is not alone any more, it puts back what it found, and goes.
  */
 #include "lock-slots.h"
 
@@ -19,7 +19,7 @@ static void place_on_slots_declared(const ZkReply *reply, void *userdata) {
         if (reply->code == ZK_UNKNOWN)
                 place_stall(place);
         else if (reply->code == ZK_OK || reply->code == ZK_BAD_VERSION)
-                place_check(place, place->recipe->search(place)); /* somebody declared them: who? */
+                place_check(place, place->recipe->search(place)); /* declared: by us? */
         else
                 outcome_fail(place->outcome, "cannot write to %s: %s", place->node.directory,
                              zk_code_to_string(reply->code));
@@ -51,7 +51,7 @@ static bool place_knows_slots(Place *place) {
 
 bool place_slots_agree(Place *place, bool alone) {
         if (outcome_adopts(place->outcome))
-                return true; /* who is adopted was let in before */
+                return true; /* what is adopted was let in before */
         if (place->queue.waited && place->slots.call)
                 return true; /* it changed since; the answer is looked at by itself */
         if (!place_knows_slots(place))

@@ -2,17 +2,17 @@
  *
  * zxids grow with everything that the ensemble ever does, so the czxid of the contender is one for
  * nothing. It is given when the contender joins the queue, though, not when it holds. Among those
- * who all take it so, at one resource, that is the same order, as the queue is served in it. It is
- * not for one number over several resources: he who queues for the second when he has the first
- * comes with a number that may be larger than that of somebody who joined the first one's queue
- * meanwhile and holds it after him. Nor is it beside holders who take theirs from what they do
- * while they hold, as jobs do from their claim: who joined the queue before that claim comes after
+ * that all take it so, at one resource, that is the same order, as the queue is served in it. It is
+ * not for one number over several resources: a set that queues for the second when it has the first
+ * comes with a number that may be larger than that of one that joined the first one's queue
+ * meanwhile and holds it after it. Nor is it beside holders that take theirs from what they do
+ * while they hold, as jobs do from their claim: what joined the queue before that claim comes after
  * it with a smaller number.
  *
  * So there are two kinds. Either each resource has a number of its own, its contender's. Or
- * (`fresh_token`) there is one for all, and who waited anywhere draws it when he has everything: he
- * writes to his own contender, which is no news for anybody, and takes the number of that
- * transaction. Who was first everywhere need not: all holders before him had gone when his
+ * (`fresh_token`) there is one for all, and a set that waited anywhere draws it when it has
+ * everything: it writes to its own contender, which is no news for anybody, and takes the number of
+ * that transaction. One that was first everywhere need not: all holders before it had gone when its
  * contenders were made. (That the list shows nobody is not enough for this, as somebody may have
  * gone between the creation and the list; the directory's own stat tells.) The second kind agrees
  * with claims, the first does not, and they do not agree with each other.
@@ -20,9 +20,9 @@
  * Somebody may have written to the contender meanwhile, to ask us to let go. So the draw is for the
  * version that we know, and what is not known yet is read first.
  *
- * Who adopts contenders that were held does not draw again: the number is that of the last write to
- * them. If somebody else wrote to one since, it is larger than it was, but still smaller than what
- * anybody after us draws.
+ * Contenders that are adopted, and were held, draw none again: the number is that of the last write
+ * to them. If somebody else wrote to one since, it is larger than it was, but still smaller than
+ * what anybody after us draws.
  */
 #include "lock-token.h"
 

@@ -1,9 +1,9 @@
 /* Waiting in a queue; the essay in lock-set.c says why it is done so.
  *
- * The nearest two ahead (with N slots, the nearest N + 1) are under watch. Who is farther away is
- * asked about only when there is reason to doubt that he is still there, and then the directory's
+ * The nearest two ahead (with N slots, the nearest N + 1) are under watch. What is farther away is
+ * asked about only when there is reason to doubt that it is still there, and then the directory's
  * mark is read first, which tells of nearly all of them at once. Where it does not, the next one
- * is asked, and if he is gone too, two more, four more and so on.
+ * is asked, and if it is gone too, two more, four more and so on.
  */
 #include "lock-watch.h"
 

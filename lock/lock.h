@@ -26,7 +26,7 @@ typedef struct LockRequest {
                              NULL */
 } LockRequest;
 
-/* How a waiter learns that it is his turn. PREDECESSOR is the one to use; the others exist to be
+/* How a waiter learns that it is its turn. PREDECESSOR is the one to use; the others exist to be
  * compared with it (tests/bench). */
 typedef enum LockStrategy {
         LOCK_STRATEGY_PREDECESSOR, /* a watch on those immediately before */
@@ -37,15 +37,15 @@ typedef enum LockStrategy {
 typedef struct LockOptions {
         const char *parent;  /* the znode under which resources stand, for example /jobkeeper/locks.
                                 Must exist, or its parents are made */
-        const char *payload; /* the contender's data, one line, for people and for whoever asks who
-                                holds: may be NULL */
+        const char *payload; /* the contender's data, one line, for people who ask what holds:
+                                may be NULL */
         usec_t wait; /* overall, CLOCK_MONOTONIC: 0 = try, USEC_INFINITY = as long as it takes */
         bool persistent; /* resources that are made are persistent instead of containers */
         LockStrategy strategy;
-        bool may_downgrade;   /* lock_set_downgrade() will be allowed; costs those who wait a list
+        bool may_downgrade;   /* lock_set_downgrade() will be allowed; costs those that wait a list
                                  of the queue at our release (contender.h, "Twins") */
         bool revocable;       /* wants to hear LOCK_EVENT_REVOKED */
-        bool fresh_token;     /* see lock_set_fencing_token(); one more write for who waited */
+        bool fresh_token;     /* see lock_set_fencing_token(); one more write after a wait */
         int64_t sequence_max; /* refuse larger numbers; 0: CONTENDER_SEQUENCE_MAX */
 } LockOptions;
 
@@ -103,8 +103,8 @@ DEFINE_CLEANUP(LockSet, lock_set_free);
 LockSet *lock_set_forget(LockSet *set);
 DEFINE_CLEANUP(LockSet, lock_set_forget);
 
-/* Steps down from exclusive to shared without letting go in between: nobody who waits for it
- * exclusively gets it, all who wait for it shared do. The set must have been acquired with
+/* Steps down from exclusive to shared without letting go in between: nothing that waits for it
+ * exclusively gets it, all that wait for it shared do. The set must have been acquired with
  * may_downgrade. LOCK_EVENT_DOWNGRADED follows, or LOST, with lock_set_fault() where the server
  * refuses. Return: 0; -ENOLCK when it is not held; -EPERM without may_downgrade; -EINVAL when there
  * is nothing exclusive in it, or something whose naming or slots do not know it; -EBUSY when it was
@@ -145,9 +145,9 @@ const char *lock_set_fault(const LockSet *set);
  * as zk_set(). */
 int lock_revoke(Session *session, const char *path, ZkReplyFunc func, void *userdata);
 
-/* Changes how many slots a resource has (its directory must exist and be in use with slots). Who
- * waits for one hears of it; with fewer, those who hold stay. `func` (may be NULL) gets the answer.
- * Return: 0 once sent; -EINVAL for fewer than 2; negative errno as zk_set(). */
+/* Changes how many slots a resource has (its directory must exist and be in use with slots). Those
+ * that wait for one hear of it; with fewer, those that hold stay. `func` (may be NULL) gets the
+ * answer. Return: 0 once sent; -EINVAL for fewer than 2; negative errno as zk_set(). */
 int lock_change_slots(Session *session, const char *directory, unsigned slots, ZkReplyFunc func,
                       void *userdata);
 
@@ -156,6 +156,6 @@ int lock_change_slots(Session *session, const char *directory, unsigned slots, Z
  * alone. Asynchronous, nothing is reported. */
 int lock_sweep(Session *session, const char *const *directories, const char *const *keep);
 
-/* Return: whether contenders of this session in the directory are still to be deleted: who ends
- * before that leaves them behind, where the session lives on. */
+/* Return: whether contenders of this session in the directory are still to be deleted: a process
+ * that ends before that leaves them behind, where the session lives on. */
 bool lock_is_deleting(Session *session, const char *directory);

@@ -13,7 +13,7 @@
  *                                                          step │    │ step lost
  *                                                             STEP_LOST
  *
- * Not drawn: a release ends each of them in IDLE. Who waits may search again (there may be a twin,
+ * Not drawn: a release ends each of them in IDLE. A waiting place may search again (there may be a twin,
  * other slots), or, at a single node, create again. A second answer of a lost flight may come while
  * the place is stalled already.
  */

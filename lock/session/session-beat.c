@@ -98,8 +98,8 @@ static void beat_on_answer(SessionBeat *beat, const ZkReply *reply, bool write) 
         beat->call = NULL;
         if (zk_state(beat->zk) != ZK_STATE_CONNECTED)
                 return;
-        /* A multi that fails is a transaction, too: who may not read the root still gets his proof.
-         */
+        /* A multi that fails is a transaction, too: also one that may not read the root
+         * is a proof. */
         if (reply->code != ZK_OK && !(write && reply->code == ZK_NO_AUTH)) {
                 beat->doubt = true;
                 return;

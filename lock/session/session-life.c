@@ -29,8 +29,8 @@
 /* Nobody answered for so long: say so. */
 #define SILENCE (3 * USEC_PER_SEC)
 /* The same while there is a session to attach to, at first: with the defaults its runs are stopped
- * 8 s after its last heartbeat, so that several hosts can be tried. Doubled each time, or who needs
- * longer to connect would never get through. */
+ * 8 s after its last heartbeat, so that several hosts can be tried. Doubled each time, or a process
+ * that needs longer to connect would never get through. */
 #define HURRY (1 * USEC_PER_SEC)
 /* Nobody answered for so long: take a fresh handle, and with it a fresh look at the names. */
 #define PATIENCE (30 * USEC_PER_SEC)

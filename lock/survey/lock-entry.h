@@ -28,8 +28,8 @@ LockEntry *lock_entry_free(LockEntry *entry);
 DEFINE_CLEANUP(LockEntry, lock_entry_free);
 
 /* Puts the entries of one resource into the order of its queue, and works out `slots`, `foreign`,
- * `holds` and `before`. `slots`: how many its directory says it has, 0 for a lock. Whoever is of no
- * naming that we know comes last; who can tell where he stands? Pure. */
+ * `holds` and `before`. `slots`: how many its directory says it has, 0 for a lock. What is of no
+ * naming that we know comes last: nothing tells where it stands. Pure. */
 void lock_entries_rank(GPtrArray *entries, unsigned slots);
 
 /* Longer payloads are cut: they are for people. */

@@ -2,7 +2,7 @@
  *
  * Each question is an Ask: the children of the parent, the children of a directory, how many slots
  * that has (only where somebody queues for one), and the data of each contender. An answer may lead
- * to more questions. Whoever vanished between two answers is left out. A question whose answer a
+ * to more questions. What vanished between two answers is left out. A question whose answer a
  * broken connection swallowed goes back to the front of those to be asked, and waits for the
  * session. The survey owns its questions: freed, it takes them back, so no answer outlives it.
  */

@@ -4,16 +4,16 @@
  * is closed; it cannot be made to forget it earlier in a way that works. So freeing a ZkWatch only
  * drops its owner's interest, and what the library points to is another thing, the ZkWatched: one
  * for each path and kind, however many want to know and however often they come and go. (The
- * library takes the same pointer for the same path once.) Whoever waits for an hour in tries of a
- * second leaves one behind, not thousands, until the path changes.
+ * library takes the same pointer for the same path once.) Somebody that waits for an hour in tries
+ * of a second leaves one behind, not thousands, until the path changes.
  *
  * It also tells every registered watch of every change of the connection: those are ignored here,
  * because acting on them would have every waiter of every machine list its queue at the moment a
  * server comes back.
  *
  * Answers and events reach the loop in the order in which the library took them from the server. So
- * an event is for those whose request was answered before it; who asked later is told by a later
- * one.
+ * an event is for those whose request was answered before it; what was asked later is told by a
+ * later one.
  */
 #include <errno.h>
 #include <string.h>
