@@ -76,7 +76,8 @@ static void answer_no(BusAnswer *answer, BusOutcome outcome, char *message) {
         answer->message = message;
 }
 
-static void answer_error(BusAnswer *answer, const sd_bus_error *error, const char *method) {
+static void bus_answer_take_error(BusAnswer *answer, const sd_bus_error *error,
+                                  const char *method) {
         BusOutcome outcome = bus_outcome_from_error(error->name);
 
         switch (outcome) {
@@ -141,7 +142,7 @@ static void bus_ask_message(BusAnswer *answer, sd_bus *bus, sd_bus_message *mess
         if (r >= 0)
                 bus_answer_read(answer, reply);
         else if (sd_bus_error_is_set(&error))
-                answer_error(answer, &error, sd_bus_message_get_member(message));
+                bus_answer_take_error(answer, &error, sd_bus_message_get_member(message));
         else
                 answer_no(answer, BUS_FAILED,
                           g_strdup_printf("the call failed: %s", g_strerror(-r)));

@@ -143,7 +143,7 @@ static char *job_last(const json_t *job, bool known, double now, GTimeZone *zone
         return g_strdup(json_is_object(last) || !known ? "-" : "never");
 }
 
-static char *job_next(const json_t *job, double now, GTimeZone *zone) {
+static char *job_next_words(const json_t *job, double now, GTimeZone *zone) {
         double next = json_number(job, "next", NAN);
 
         if (!isnan(next))
@@ -166,7 +166,7 @@ Table *status_table(const json_t *status, double now, GTimeZone *zone) {
         table_set_notes(table);
         json_array_foreach(json_object_get(status, "jobs"), index, job) {
                 table_add(table, g_strdup(json_text(job, "job")), g_strdup(json_text(job, "state")),
-                          job_next(job, now, zone), job_last(job, known, now, zone),
+                          job_next_words(job, now, zone), job_last(job, known, now, zone),
                           run_result(job_run_shown(job)), job_nodes(job), job_why(job), NULL);
         }
         return table;

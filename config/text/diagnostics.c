@@ -44,7 +44,7 @@ Diagnostics *diagnostics_free(Diagnostics *diagnostics) {
 
 /* Makes `text` fit for a terminal, a log line and JSON: valid UTF-8, one line, no control
  * characters, not endless. */
-static char *printable(const char *text) {
+static char *diagnostic_printable(const char *text) {
         g_autofree char *valid = g_utf8_make_valid(text, -1);
         GString *out = g_string_sized_new(strlen(valid));
 
@@ -79,7 +79,7 @@ static void diagnostics_keep(GPtrArray *kept, const Mark *mark, const char *mess
         guint place = kept->len;
 
         diagnostic->mark = *mark;
-        diagnostic->message = printable(message);
+        diagnostic->message = diagnostic_printable(message);
         while (place > 0) {
                 const Diagnostic *before = g_ptr_array_index(kept, place - 1);
 
@@ -131,7 +131,7 @@ const char *diagnostic_kind_to_string(DiagnosticKind kind) {
 }
 
 static char *diagnostic_to_string(const Diagnostic *diagnostic, DiagnosticKind kind) {
-        g_autofree char *file = printable(diagnostic->mark.file);
+        g_autofree char *file = diagnostic_printable(diagnostic->mark.file);
         const char *word = diagnostic_kind_to_string(kind);
 
         if (diagnostic->mark.line == 0)

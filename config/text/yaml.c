@@ -44,7 +44,7 @@ static Mark loader_mark(const Loader *loader, const yaml_mark_t *mark) {
         return (Mark){loader->file, (unsigned)mark->line + 1, (unsigned)mark->column + 1};
 }
 
-static YamlNode *node_new(const Loader *loader, YamlType type, const yaml_event_t *event) {
+static YamlNode *yaml_node_new(const Loader *loader, YamlType type, const yaml_event_t *event) {
         YamlNode *node = g_new0(YamlNode, 1);
 
         node->type = type;
@@ -149,7 +149,7 @@ static bool check_decoration(const Loader *loader, const Mark *mark, const yaml_
 
 static YamlNode *build_scalar(const Loader *loader, const yaml_event_t *event) {
         const char *value = (const char *)event->data.scalar.value;
-        YamlNode *node = node_new(loader, YAML_SCALAR, event);
+        YamlNode *node = yaml_node_new(loader, YAML_SCALAR, event);
 
         if (!check_decoration(loader, &node->mark, event->data.scalar.anchor,
                               event->data.scalar.tag))
@@ -237,7 +237,7 @@ static bool build_mapping(Loader *loader, YamlNode *mapping, unsigned depth) {
 static YamlNode *build_collection(Loader *loader, const yaml_event_t *event, unsigned depth) {
         bool is_list = event->type == YAML_SEQUENCE_START_EVENT;
         _cleanup_(yaml_node_freep) YamlNode *node =
-            node_new(loader, is_list ? YAML_LIST : YAML_MAPPING, event);
+            yaml_node_new(loader, is_list ? YAML_LIST : YAML_MAPPING, event);
         bool ok;
 
         if (depth > YAML_DEPTH_MAX) {
@@ -257,7 +257,7 @@ static YamlNode *build_collection(Loader *loader, const yaml_event_t *event, uns
 }
 
 static YamlNode *build_alias(const Loader *loader, const yaml_event_t *event) {
-        YamlNode *node = node_new(loader, YAML_BROKEN, event);
+        YamlNode *node = yaml_node_new(loader, YAML_BROKEN, event);
 
         diagnostics_add(loader->diagnostics, &node->mark,
                         "aliases (\"*%s\") are not used here: put a text that begins with \"*\" in "

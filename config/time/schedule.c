@@ -22,19 +22,19 @@
 #define TRANSITIONS_SPAN (INT64_C(2) * 366 * 86400)
 
 /* One expression, or (calendar NULL) one interval. */
-typedef struct Entry {
+typedef struct ScheduleEntry {
         Calendar *calendar;
         Zone *own_zone;   /* the one that the expression names, if it names one */
         const Zone *zone; /* own_zone or the schedule's */
         int64_t every;
-} Entry;
+} ScheduleEntry;
 
 struct Schedule {
         Zone *zone;
         GPtrArray *entries;
 };
 
-static Entry *schedule_entry_free(Entry *entry) {
+static ScheduleEntry *schedule_entry_free(ScheduleEntry *entry) {
         if (!entry)
                 return NULL;
         calendar_free(entry->calendar);
@@ -47,7 +47,7 @@ static void schedule_entry_destroy(gpointer entry) {
         schedule_entry_free(entry);
 }
 
-static bool entry_next(const Entry *entry, int64_t after, int64_t *ret_tick) {
+static bool entry_next(const ScheduleEntry *entry, int64_t after, int64_t *ret_tick) {
         int64_t tick;
 
         after = CLAMP(after, TICK_MIN - 1, SCHEDULE_TICK_MAX);
@@ -63,7 +63,7 @@ static bool entry_next(const Entry *entry, int64_t after, int64_t *ret_tick) {
         return true;
 }
 
-static bool entry_previous(const Entry *entry, int64_t before, int64_t *ret_tick) {
+static bool entry_previous(const ScheduleEntry *entry, int64_t before, int64_t *ret_tick) {
         int64_t tick;
 
         before = CLAMP(before, TICK_MIN, SCHEDULE_TICK_MAX + 1);
@@ -114,7 +114,7 @@ static int check_room(const Schedule *schedule, char **ret_message) {
 }
 
 /* Gives a parsed expression its zone, in which it must elapse at least once. */
-static int entry_set_zone(Entry *entry, const Schedule *schedule, char **ret_message) {
+static int entry_set_zone(ScheduleEntry *entry, const Schedule *schedule, char **ret_message) {
         const char *name = entry->calendar->timezone;
         int64_t tick;
 
@@ -137,7 +137,7 @@ static int entry_set_zone(Entry *entry, const Schedule *schedule, char **ret_mes
 
 int schedule_add_calendar(Schedule *schedule, const char *expression, char **ret_message) {
         g_autofree char *message = NULL;
-        Entry *entry;
+        ScheduleEntry *entry;
         int r;
 
         r = check_room(schedule, ret_message);
@@ -148,7 +148,7 @@ int schedule_add_calendar(Schedule *schedule, const char *expression, char **ret
                                                SCHEDULE_TEXT_MAX);
                 return -E2BIG;
         }
-        entry = g_new0(Entry, 1);
+        entry = g_new0(ScheduleEntry, 1);
         r = calendar_parse(expression, &entry->calendar, &message);
         if (r == 0)
                 r = entry_set_zone(entry, schedule, &message);
@@ -167,7 +167,7 @@ int schedule_add_calendar(Schedule *schedule, const char *expression, char **ret
 }
 
 int schedule_add_every(Schedule *schedule, usec_t interval, char **ret_message) {
-        Entry *entry;
+        ScheduleEntry *entry;
         int r;
 
         r = check_room(schedule, ret_message);
@@ -182,7 +182,7 @@ int schedule_add_every(Schedule *schedule, usec_t interval, char **ret_message) 
                                                SCHEDULE_YEAR_MAX);
                 return -EINVAL;
         }
-        entry = g_new0(Entry, 1);
+        entry = g_new0(ScheduleEntry, 1);
         entry->every = (int64_t)(interval / USEC_PER_SEC);
         g_ptr_array_add(schedule->entries, entry);
         return 0;
@@ -236,7 +236,7 @@ char *schedule_to_string(const Schedule *schedule) {
         GString *text = g_string_new(NULL);
 
         for (guint i = 0; i < schedule->entries->len; i++) {
-                const Entry *entry = schedule->entries->pdata[i];
+                const ScheduleEntry *entry = schedule->entries->pdata[i];
 
                 if (i > 0)
                         g_string_append_c(text, '\n');
@@ -300,7 +300,7 @@ char *schedule_transitions(const Schedule *schedule, int64_t from) {
 
         from = CLAMP(from, TICK_MIN, SCHEDULE_TICK_MAX);
         for (guint i = 0; i < schedule->entries->len; i++) {
-                const Entry *entry = schedule->entries->pdata[i];
+                const ScheduleEntry *entry = schedule->entries->pdata[i];
 
                 if (entry->calendar && !zone_is_utc(entry->zone) &&
                     g_hash_table_add(seen, (gpointer)zone_name(entry->zone)))

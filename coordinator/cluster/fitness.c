@@ -1,8 +1,8 @@
 /* See fitness.h.
  *
- * A Look is the loop's until it is pushed to the pool, a thread's until it is pushed to the queue
- * of those that are done, and the loop's again. The queue and the descriptor that wakes the loop
- * outlive the Fitness as long as a thread is still at it.
+ * A FitnessLook is the loop's until it is pushed to the pool, a thread's until it is pushed to the
+ * queue of those that are done, and the loop's again. The queue and the descriptor that wakes the
+ * loop outlive the Fitness as long as a thread is still at it.
  */
 #include "fitness.h"
 
@@ -15,21 +15,21 @@
 #include "job-fitness.h"
 #include "log.h"
 
-/* Counted; one of the Fitness, one of each Look that is not done. */
+/* Counted; one of the Fitness, one of each FitnessLook that is not done. */
 typedef struct Shared {
         int wakeup;
-        GAsyncQueue *done; /* Look */
+        GAsyncQueue *done; /* FitnessLook */
         gint over;         /* atomic: nobody waits for the answers any more */
 } Shared;
 
-typedef struct Look {
+typedef struct FitnessLook {
         Shared *shared; /* NULL once done */
         guint64 serial;
         char *job;
         char *executable, *user, *group, *directory;
         char *resource_fault; /* known without looking */
         char *why;            /* the answer */
-} Look;
+} FitnessLook;
 
 typedef struct Verdict {
         guint64 serial; /* of the look that counts */
@@ -60,7 +60,7 @@ static void shared_unref(Shared *shared) {
 }
 
 static void look_free(void *data) {
-        Look *look = data;
+        FitnessLook *look = data;
 
         if (look->shared)
                 shared_unref(look->shared);
@@ -83,7 +83,7 @@ static void verdict_free(void *data) {
 
 /* On a thread. What it looks at may hang; nothing else here does. */
 static void look(void *data, void *userdata) {
-        Look *look = data;
+        FitnessLook *look = data;
         Shared *shared;
 
         if (g_atomic_int_get(&look->shared->over)) {
@@ -101,7 +101,7 @@ static void look(void *data, void *userdata) {
 }
 
 /* Return: whether that is news. */
-static bool take_answer(Fitness *fitness, Look *look) {
+static bool take_answer(Fitness *fitness, FitnessLook *look) {
         Verdict *verdict = g_hash_table_lookup(fitness->verdicts, look->job);
 
         if (!verdict || verdict->serial != look->serial)
@@ -118,7 +118,7 @@ static int on_done(sd_event_source *source, int fd, uint32_t revents, void *user
         g_autoptr(GPtrArray) jobs = g_ptr_array_new_null_terminated(0, g_free, TRUE);
         Fitness *fitness = userdata;
         eventfd_t count;
-        Look *look;
+        FitnessLook *look;
 
         (void)eventfd_read(fd, &count);
         while ((look = g_async_queue_try_pop(fitness->shared->done))) {
@@ -171,7 +171,7 @@ Fitness *fitness_free(Fitness *fitness) {
 void fitness_ask(Fitness *fitness, const JobSpec *spec, const DaemonConfig *config) {
         Verdict *verdict = g_hash_table_lookup(fitness->verdicts, spec->name);
         g_autoptr(GError) error = NULL;
-        Look *look = g_new0(Look, 1);
+        FitnessLook *look = g_new0(FitnessLook, 1);
 
         if (!verdict) {
                 verdict = g_new0(Verdict, 1);

@@ -4,22 +4,22 @@
 #include <glib.h>
 #include <stdint.h>
 
-typedef struct Place {
+typedef struct RunPlace {
         char *job;
         usec_t since;
         uint64_t number;   /* who asked first, among those that became due together */
         GSequenceIter *at; /* in the line; NULL: it has a place */
-} Place;
+} RunPlace;
 
 struct Places {
         unsigned max, taken;
         uint64_t asked;
-        GHashTable *all; /* job → Place */
-        GSequence *line; /* of Place */
+        GHashTable *all; /* job → RunPlace */
+        GSequence *line; /* of RunPlace */
 };
 
-static void place_free(void *data) {
-        Place *place = data;
+static void run_place_free(void *data) {
+        RunPlace *place = data;
 
         if (place->at)
                 g_sequence_remove(place->at);
@@ -31,7 +31,7 @@ Places *places_new(unsigned max) {
         Places *places = g_new0(Places, 1);
 
         places->max = max;
-        places->all = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, place_free);
+        places->all = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, run_place_free);
         places->line = g_sequence_new(NULL);
         return places;
 }
@@ -45,8 +45,8 @@ Places *places_free(Places *places) {
         return NULL;
 }
 
-static gint place_compare(gconstpointer a, gconstpointer b, gpointer userdata) {
-        const Place *x = a, *y = b;
+static gint run_place_compare(gconstpointer a, gconstpointer b, gpointer userdata) {
+        const RunPlace *x = a, *y = b;
 
         (void)userdata;
         if (x->since != y->since)
@@ -54,13 +54,13 @@ static gint place_compare(gconstpointer a, gconstpointer b, gpointer userdata) {
         return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static void place_stand_in_line(Places *places, Place *place, usec_t since) {
+static void run_place_stand_in_line(Places *places, RunPlace *place, usec_t since) {
         if (place->at && place->since == since)
                 return;
         if (place->at)
                 g_sequence_remove(place->at);
         place->since = since;
-        place->at = g_sequence_insert_sorted(places->line, place, place_compare, NULL);
+        place->at = g_sequence_insert_sorted(places->line, place, run_place_compare, NULL);
 }
 
 static bool has_room(const Places *places, unsigned runs) {
@@ -68,17 +68,17 @@ static bool has_room(const Places *places, unsigned runs) {
 }
 
 bool places_ask(Places *places, const char *job, usec_t since, unsigned runs) {
-        Place *place = g_hash_table_lookup(places->all, job);
+        RunPlace *place = g_hash_table_lookup(places->all, job);
 
         if (place && !place->at)
                 return true;
         if (!place) {
-                place = g_new0(Place, 1);
+                place = g_new0(RunPlace, 1);
                 place->job = g_strdup(job);
                 place->number = places->asked++;
                 g_hash_table_insert(places->all, place->job, place);
         }
-        place_stand_in_line(places, place, since);
+        run_place_stand_in_line(places, place, since);
         if (!has_room(places, runs) || !g_sequence_iter_is_begin(place->at))
                 return false;
         g_sequence_remove(g_steal_pointer(&place->at));
@@ -88,7 +88,7 @@ bool places_ask(Places *places, const char *job, usec_t since, unsigned runs) {
 
 const char *places_next(Places *places, unsigned runs) {
         GSequenceIter *first = g_sequence_get_begin_iter(places->line);
-        Place *place;
+        RunPlace *place;
 
         if (g_sequence_iter_is_end(first) || !has_room(places, runs))
                 return NULL;
@@ -99,7 +99,7 @@ const char *places_next(Places *places, unsigned runs) {
 }
 
 bool places_leave(Places *places, const char *job) {
-        const Place *place = g_hash_table_lookup(places->all, job);
+        const RunPlace *place = g_hash_table_lookup(places->all, job);
         bool had = place && !place->at;
 
         places->taken -= had;
@@ -108,13 +108,13 @@ bool places_leave(Places *places, const char *job) {
 }
 
 bool places_has(const Places *places, const char *job) {
-        const Place *place = g_hash_table_lookup(places->all, job);
+        const RunPlace *place = g_hash_table_lookup(places->all, job);
 
         return place && !place->at;
 }
 
 bool places_waits(const Places *places, const char *job) {
-        const Place *place = g_hash_table_lookup(places->all, job);
+        const RunPlace *place = g_hash_table_lookup(places->all, job);
 
         return place && place->at;
 }
