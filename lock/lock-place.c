@@ -47,7 +47,8 @@ Place *place_new(Outcome *outcome, const PlaceRecipe *recipe, const char *direct
         return place;
 }
 
-void place_cancel(Place *place) {
+/* Cancels what is on its way; contenders stay where they are. */
+static void place_cancel(Place *place) {
         if (place->flight.create)
                 place->node.unsure = true;
         place->flight.create = zk_call_free(place->flight.create);

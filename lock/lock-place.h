@@ -123,8 +123,6 @@ struct Place {
 Place *place_new(Outcome *outcome, const PlaceRecipe *recipe, const char *directory,
                  const char *resource, LockNaming naming, ContenderKind kind);
 Place *place_free(Place *place);
-/* Cancels what is on its way; contenders stay where they are. */
-void place_cancel(Place *place);
 /* The session is over for it: cancels, and stands in it no more. */
 void place_leave(Place *place);
 /* Cancels, and deletes the contender for certain. */

@@ -15,7 +15,8 @@ struct BusOwner {
         sd_bus_slot *changed, *asked;
 };
 
-bool bus_itself_sent(sd_bus_message *message) {
+/* Return: whether the bus itself sent it. */
+static bool bus_itself_sent(sd_bus_message *message) {
         return g_strcmp0(sd_bus_message_get_sender(message), DBUS_SERVICE) == 0;
 }
 

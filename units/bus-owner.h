@@ -28,6 +28,3 @@ DEFINE_CLEANUP(BusOwner, bus_owner_free);
 
 /* Return: whether the owner of the name sent it. */
 bool bus_owner_sent(const BusOwner *owner, sd_bus_message *message);
-
-/* Return: whether the bus itself sent it. */
-bool bus_itself_sent(sd_bus_message *message);

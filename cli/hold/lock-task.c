@@ -61,7 +61,8 @@ char **lock_task_environment(const LockTask *task, int64_t token) {
         return g_environ_setenv(environment, "JOBKEEPER_RESOURCE", task->label, TRUE);
 }
 
-char *lock_task_user(void) {
+/* Return: newly allocated (g_free), who types: the user's name, or the one that sudo remembers. */
+static char *lock_task_user(void) {
         const char *user = g_getenv("SUDO_USER");
 
         return g_utf8_make_valid(user && *user ? user : g_get_user_name(), -1);

@@ -46,6 +46,3 @@ char **lock_task_environment(const LockTask *task, int64_t token);
  * nobody's business. Return: newly allocated (g_free), one line of JSON {node, command, pid, user}.
  * `node` may be NULL. */
 char *lock_task_payload(const LockTask *task, const char *node);
-
-/* Return: newly allocated (g_free), who types: the user's name, or the one that sudo remembers. */
-char *lock_task_user(void);

@@ -9,7 +9,9 @@
 /* More holders than this are counted, not named, in a sentence. */
 #define NAMED_MAX 3
 
-char *locks_who(const json_t *entry, GTimeZone *zone) {
+/* Return: newly allocated (g_free), who one is, in words: "job orders-backup, tick 2026-11-21
+ * 02:30:00", "sleep (pid 12, root)", or what else stands there. */
+static char *locks_who(const json_t *entry, GTimeZone *zone) {
         const char *job = json_text(entry, "job"), *command = json_text(entry, "command");
         const char *user = json_text(entry, "user"), *payload = json_text(entry, "payload");
         double tick = json_number(entry, "tick", NAN), pid = json_number(entry, "pid", NAN);

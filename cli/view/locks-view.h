@@ -13,10 +13,6 @@
  * it. */
 Table *locks_table(const json_t *report, bool tree, double now, GTimeZone *zone);
 
-/* Return: newly allocated (g_free), who one is, in words: "job orders-backup, tick 2026-11-21
- * 02:30:00", "sleep (pid 12, root)", or what else stands there. */
-char *locks_who(const json_t *entry, GTimeZone *zone);
-
 /* Return: newly allocated (g_free), for each resource that somebody holds a line "db is held by n1:
  * sleep (pid 12, root) since 02:30:00, 2 wait for it"; "" when nobody holds any. Does not change
  * unless somebody comes or goes. */

@@ -27,16 +27,19 @@ static const char *run_state_shown(const json_t *run) {
         return strcmp(state, "claimed") == 0 ? "in progress" : state;
 }
 
-double run_begun(const json_t *run) {
-        double claimed = json_number(run, "claimed", NAN);
-
-        return json_number(run, "started", run_is_open(run) ? claimed : NAN);
-}
-
-bool run_is_open(const json_t *run) {
+/* Return: whether it is under way: it runs here, or another node has claimed it. */
+static bool run_is_open(const json_t *run) {
         const char *state = json_text(run, "state");
 
         return strcmp(state, "running") == 0 || strcmp(state, "claimed") == 0;
+}
+
+/* Return: when it began, epoch seconds; of one that is under way elsewhere when it was claimed.
+ * NAN: not known. */
+static double run_begun(const json_t *run) {
+        double claimed = json_number(run, "claimed", NAN);
+
+        return json_number(run, "started", run_is_open(run) ? claimed : NAN);
 }
 
 char *run_result(const json_t *run) {
@@ -65,7 +68,9 @@ const char *run_why(const json_t *run) {
         return why;
 }
 
-char *run_tick(const json_t *run, GTimeZone *zone) {
+/* Return: newly allocated (g_free), the run's tick: a time, "manual", or "FIRST to LAST (N ticks)".
+ */
+static char *run_tick(const json_t *run, GTimeZone *zone) {
         double tick = json_number(run, "tick", NAN), to = json_number(run, "to", NAN);
         g_autofree char *first = NULL;
         g_autofree char *last = NULL;

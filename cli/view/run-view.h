@@ -12,12 +12,6 @@
 const char *json_text(const json_t *object, const char *member);
 double json_number(const json_t *object, const char *member, double otherwise);
 
-/* Return: whether it is under way: it runs here, or another node has claimed it. */
-bool run_is_open(const json_t *run);
-/* Return: when it began, epoch seconds; of one that is under way elsewhere when it was claimed.
- * NAN: not known. */
-double run_begun(const json_t *run);
-
 /* Return: newly allocated (g_free), the state with what explains it: "failed (exit 3)", "failed
  * (SIGKILL)", "succeeded". */
 char *run_result(const json_t *run);
@@ -25,10 +19,6 @@ char *run_result(const json_t *run);
 /* Return: why it has this state, as far as run_result() does not say so already; else "". Borrowed
  * from `run`. */
 const char *run_why(const json_t *run);
-
-/* Return: newly allocated (g_free), the run's tick: a time, "manual", or "FIRST to LAST (N ticks)".
- */
-char *run_tick(const json_t *run, GTimeZone *zone);
 
 /* Return: the history as a table. */
 Table *run_table(const json_t *runs, double now, GTimeZone *zone);

@@ -51,14 +51,16 @@ int job_table_new(const JobParts *parts, JobTable **ret_table) {
         return 0;
 }
 
-void job_table_add(JobTable *table, const JobSpec *spec) {
+/* A job of a new name: it begins at one of the next turns. */
+static void job_table_add(JobTable *table, const JobSpec *spec) {
         ScheduledJob *job = scheduled_job_new(&table->parts, spec);
 
         g_hash_table_insert(table->jobs, (char *)scheduled_job_name(job), job);
         sweep_add(table->sweep, job, JOB_SWEEP_BEGIN);
 }
 
-void job_table_replace(JobTable *table, const JobSpec *spec) {
+/* Another definition of it took effect, or the same one, in other memory. */
+static void job_table_replace(JobTable *table, const JobSpec *spec) {
         ScheduledJob *job = job_table_find(table, spec->name);
         bool equal = job_spec_equal(scheduled_job_spec(job), spec);
 
@@ -67,7 +69,7 @@ void job_table_replace(JobTable *table, const JobSpec *spec) {
                 sweep_add(table->sweep, job, JOB_SWEEP_BEGIN);
 }
 
-void job_table_remove(JobTable *table, const char *name) {
+static void job_table_remove(JobTable *table, const char *name) {
         sweep_remove(table->sweep, job_table_find(table, name));
         g_hash_table_remove(table->jobs, name);
 }

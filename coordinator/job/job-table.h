@@ -22,11 +22,6 @@ int job_table_new(const JobParts *parts, JobTable **ret_table);
 JobTable *job_table_free(JobTable *table);
 DEFINE_CLEANUP(JobTable, job_table_free);
 
-/* A job of a new name: it begins at one of the next turns. */
-void job_table_add(JobTable *table, const JobSpec *spec);
-/* Another definition of it took effect, or the same one, in other memory. */
-void job_table_replace(JobTable *table, const JobSpec *spec);
-void job_table_remove(JobTable *table, const char *name);
 /* Return: the job, or NULL. */
 ScheduledJob *job_table_find(const JobTable *table, const char *name);
 /* scheduled_job_hurry() and scheduled_job_waited_for(); nothing where there is none of this name.

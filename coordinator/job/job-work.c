@@ -103,7 +103,8 @@ void job_work_end_and_retry(JobWork *work, usec_t delay) {
         job_work_retry_in(work, delay);
 }
 
-void job_work_cancel(JobWork *work) {
+/* Drops whatever is under way; locks are let go of. */
+static void job_work_cancel(JobWork *work) {
         job_work_begin_phase(work, JOB_EVENT_END);
         job_ledger_cancel(work->ledger);
         work->again = false;

@@ -33,8 +33,6 @@ JobWork *job_work_new(const JobParts *parts, const JobSpec *spec, const JobWorkE
 JobWork *job_work_free(JobWork *work);
 DEFINE_CLEANUP(JobWork, job_work_free);
 
-/* Drops whatever is under way; locks are let go of. */
-void job_work_cancel(JobWork *work);
 /* The session is gone, and with it what was known. */
 void job_work_reset(JobWork *work);
 

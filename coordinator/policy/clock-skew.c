@@ -17,7 +17,8 @@ void clock_skew_sample(ClockSkew *skew, usec_t server, usec_t sent, usec_t recei
         skew->offset = (int64_t)received - (int64_t)boottime;
 }
 
-bool clock_skew_was_stepped(const ClockSkew *skew, usec_t realtime, usec_t boottime) {
+/* Return: whether our clock was set since the measurement, which then says nothing any more. */
+static bool clock_skew_was_stepped(const ClockSkew *skew, usec_t realtime, usec_t boottime) {
         int64_t offset = (int64_t)realtime - (int64_t)boottime;
 
         return skew->measured && llabs(offset - skew->offset) >= (int64_t)CLOCK_SKEW_STEP_MIN;
