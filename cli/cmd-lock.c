@@ -2,12 +2,10 @@
  * lock-wrapper.c (we do). */
 #include "cmd-lock.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "exit-code.h"
-#include "key.h"
 #include "lock-arguments.h"
 #include "lock-client.h"
 #include "lock-resource.h"

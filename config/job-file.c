@@ -8,7 +8,6 @@
 #include "job-file.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "foreign-file.h"
 #include "job-keys.h"

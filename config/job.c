@@ -2,7 +2,6 @@
 #include "job.h"
 
 #include <fnmatch.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "daemon-keys.h"

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 

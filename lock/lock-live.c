@@ -2,6 +2,7 @@
  * or waits with. */
 #include "lock-live.h"
 
+#include <glib.h>
 #include <string.h>
 
 #define LIVE_NODES "lock-nodes"

@@ -1,8 +1,6 @@
 /* The contenders that live LockSets of a session have, or may have. See lock-live.c. */
 #pragma once
 
-#include <glib.h>
-
 #include "contender.h"
 #include "session.h"
 

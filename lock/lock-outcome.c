@@ -6,6 +6,8 @@
  */
 #include "lock-outcome.h"
 
+#include <glib.h>
+
 #include "lock-backoff.h"
 
 /* What waits and holds for less is spared the watch on its own contender. */

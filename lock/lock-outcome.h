@@ -2,8 +2,6 @@
  * others report. See lock-outcome.c. */
 #pragma once
 
-#include <glib.h>
-
 #include "lock.h"
 
 /* What follows from that is its owner's. */

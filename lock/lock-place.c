@@ -2,7 +2,6 @@
 #include "lock-place.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "lock-data.h"
 

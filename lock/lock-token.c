@@ -26,8 +26,9 @@
  */
 #include "lock-token.h"
 
-#include <errno.h>
 #include <string.h>
+
+#include "lock-place.h"
 
 /* A single node's is made when it is held. Return: a place whose contender may have been made
  * before somebody else held it; NULL when there is none. */

@@ -1,7 +1,7 @@
 /* The fencing token of what is held. See lock-token.c. */
 #pragma once
 
-#include "lock-place.h"
+#include "lock-outcome.h"
 
 typedef struct LockToken {
         Outcome *outcome;        /* weak: its set's */

@@ -1,7 +1,6 @@
 /* See bus-owner.h. */
 #include "bus-owner.h"
 
-#include <errno.h>
 #include <glib.h>
 
 #define DBUS_SERVICE "org.freedesktop.DBus"

@@ -11,7 +11,6 @@
  */
 #include "systemd-link.h"
 
-#include <errno.h>
 #include <glib.h>
 
 #include "bus-call.h"

@@ -1,7 +1,6 @@
 /* See bus-client.h. */
 #include "bus-client.h"
 
-#include <errno.h>
 #include <glib.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>

@@ -1,9 +1,6 @@
 /* See lock-asking.h. */
 #include "lock-asking.h"
 
-#include <string.h>
-
-#include "bus-interface.h"
 #include "exit-code.h"
 #include "json-line.h"
 #include "lease-way.h"

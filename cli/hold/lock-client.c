@@ -2,8 +2,6 @@
  * Only while there is no lock yet does a daemon that stays away mean that we go on without one. */
 #include "lock-client.h"
 
-#include <errno.h>
-
 #include "bus-interface.h"
 #include "bus-owner.h"
 #include "bus-reach.h"

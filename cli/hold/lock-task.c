@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "json-line.h"
-#include "lock-arguments.h"
 #include "resource.h"
 
 const int lock_task_signals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, 0};

@@ -3,7 +3,6 @@
 #include "yaml-hint.h"
 
 #include <glib.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "cron-hint.h"

@@ -2,7 +2,6 @@
  * so that "0-59/5", "*" with a step of 5 and the twelve numbers one by one come out the same. */
 #include "cron.h"
 
-#include <errno.h>
 #include <glib.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -15,8 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "schedule-years.h"
-
 #define ZONEINFO "/usr/share/zoneinfo/"
 #define ZONE_NAME_MAX 64
 #define TZIF_MAGIC "TZif"

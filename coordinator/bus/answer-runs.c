@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "bus-interface.h"
-#include "json-line.h"
 #include "name.h"
 #include "paths.h"
 #include "status-report.h"

@@ -2,7 +2,6 @@
 #include "command-lock.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "bus-interface.h"
 #include "cgroup.h"

@@ -2,7 +2,6 @@
 #include "lock-report.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "json-line.h"
 

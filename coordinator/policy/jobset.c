@@ -16,7 +16,6 @@
  */
 #include "jobset.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "duration.h"

@@ -2,7 +2,6 @@
 #include "placement.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "text-hash.h"

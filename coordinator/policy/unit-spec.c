@@ -3,7 +3,6 @@
 
 #include <glib.h>
 #include <inttypes.h>
-#include <string.h>
 
 char *tick_to_rfc3339(int64_t tick) {
         g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(tick);

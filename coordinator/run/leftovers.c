@@ -1,8 +1,6 @@
 /* See leftovers.h. */
 #include "leftovers.h"
 
-#include <string.h>
-
 #include "clearing.h"
 #include "log.h"
 #include "message-id.h"

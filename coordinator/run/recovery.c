@@ -1,8 +1,6 @@
 /* See recovery.h. */
 #include "recovery.h"
 
-#include <string.h>
-
 #include "clearing.h"
 #include "damaged.h"
 #include "log.h"

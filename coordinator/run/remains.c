@@ -1,8 +1,6 @@
 /* See remains.h. */
 #include "remains.h"
 
-#include <string.h>
-
 #include "open-run.h"
 #include "paths.h"
 #include "timer.h"

@@ -1,9 +1,7 @@
 /* See run.h. */
 #include "run.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "ended-units.h"
 #include "log.h"

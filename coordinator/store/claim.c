@@ -2,7 +2,6 @@
 #include "claim.h"
 
 #include <errno.h>
-#include <string.h>
 #include <systemd/sd-id128.h>
 
 #include "flight.h"

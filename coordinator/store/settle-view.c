@@ -1,7 +1,6 @@
 /* See settle-view.h. */
 #include "settle-view.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "damaged.h"

@@ -21,6 +21,7 @@
 #include <glib.h>
 #include <time.h>
 
+#include "deadline.h"
 #include "session-timer.h"
 
 /* Where the ticks of the rule are so short that a server could not answer in time. */

@@ -1,7 +1,6 @@
 /* The question for the servers' tick. See session-probe.c. */
 #pragma once
 
-#include "deadline.h"
 #include "zk.h"
 
 /* `least_timeout`: the least session timeout that the server grants; 0 when it did not say. */
