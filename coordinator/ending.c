@@ -1,8 +1,6 @@
 /* See ending.h. */
 #include "ending.h"
 
-#include <systemd/sd-daemon.h>
-
 #include "log.h"
 #include "message-id.h"
 #include "timer.h"
@@ -146,7 +144,7 @@ void ending_stop(Ending *ending) {
                 return;
         ending_phase(ending, PROCESS_PHASE_STOP);
         log_info(&about, "stopping: runs (%u) are stopped first", runs_count(parts->runs));
-        (void)sd_notify(0, "STOPPING=1\nSTATUS=Ending runs");
+        notify_say(parts->node->notify, "STOPPING=1\nSTATUS=Ending runs");
         gate_refused(parts->gate);
         runs_stop_all(parts->runs, "the daemon was stopped");
         leftovers_end(parts->leftovers, LEFTOVERS_ALL, false, "the daemon was stopped");

@@ -10,13 +10,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <systemd/sd-daemon.h>
 
 #include "clearing.h"
 #include "ended-units.h"
 #include "lock-memory.h"
 #include "log.h"
 #include "message-id.h"
+#include "notify.h"
 #include "session-file.h"
 #include "unit-spec.h"
 
@@ -31,6 +31,7 @@
 
 typedef struct FailedStart {
         sd_event *event;
+        Notify *notify;
         const char *runtime_dir;
         UnitManager *units;
         Clearing *clearing;
@@ -53,6 +54,7 @@ static void failed_start_clear(FailedStart *start) {
         clearing_free(start->clearing);
         unit_manager_free(start->units);
         g_hash_table_unref(start->going_on);
+        notify_free(start->notify);
 }
 
 static const char *failed_start_why(const FailedStart *start) {
@@ -89,8 +91,9 @@ static void failed_start_found(const char *unit, void *userdata) {
 
 /* To people and to PID 1, whose patience with a start is ours as well. */
 static void failed_start_tell(FailedStart *start, const char *doing) {
-        (void)sd_notifyf(0, "EXTEND_TIMEOUT_USEC=%" G_GUINT64_FORMAT "\nSTATUS=Failed (%s): %s",
-                         EXTEND_TIMEOUT, failed_start_why(start), doing);
+        notify_say(start->notify,
+                   "EXTEND_TIMEOUT_USEC=%" G_GUINT64_FORMAT "\nSTATUS=Failed (%s): %s",
+                   EXTEND_TIMEOUT, failed_start_why(start), doing);
 }
 
 static void failed_start_tell_waiting(FailedStart *start) {
@@ -259,6 +262,7 @@ int failed_start(sd_event *event, const char *runtime_dir, int fault) {
 
         if (!failed_start_inherits(&start))
                 return fault;
+        start.notify = notify_new(event);
         start.going_on = scopes_going_on(runtime_dir);
         if (failed_start_begin(&start) >= 0)
                 fault = sd_event_loop(event);

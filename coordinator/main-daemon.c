@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "failed-start.h"
 #include "log.h"
 #include "message-id.h"
+#include "notify.h"
 #include "process-lock.h"
 
 /* How long a start waits for a process that is just ending. Systemd waits for that itself, but for
@@ -106,7 +106,7 @@ static bool is_service(void) {
         return getenv("NOTIFY_SOCKET");
 }
 
-static void tell_other(pid_t holder) {
+static void tell_other(Notify *notify, pid_t holder) {
         const LogAbout about = {.message_id = MESSAGE_ANOTHER_DAEMON};
         g_autofree char *which = holder ? g_strdup_printf(" (process %d)", (int)holder) : NULL;
 
@@ -114,18 +114,18 @@ static void tell_other(pid_t holder) {
                   "jobkeeperd runs on this machine already%s: see \"systemctl status jobkeeperd\". "
                   "This one ends, and has disturbed nothing",
                   which ? which : "");
-        (void)sd_notifyf(0, "STATUS=Failed: jobkeeperd runs on this machine already%s",
-                         which ? which : "");
+        notify_say(notify, "STATUS=Failed: jobkeeperd runs on this machine already%s",
+                   which ? which : "");
 }
 
 /* Return: a descriptor that is the lock, or a negative errno, which people were told of. By hand
  * nobody waits: that is somebody who did not know that it runs. */
-static int lock_machine(sd_event *event, const char *runtime_dir) {
+static int lock_machine(sd_event *event, Notify *notify, const char *runtime_dir) {
         pid_t holder = 0;
         int r = process_lock_take(event, runtime_dir, is_service() ? LOCK_PATIENCE : 0, &holder);
 
         if (r == -EBUSY)
-                tell_other(holder);
+                tell_other(notify, holder);
         else if (r < 0)
                 log_error(NULL, "cannot lock %s/" PROCESS_LOCK_FILE ": %s%s", runtime_dir,
                           strerror(-r),
@@ -140,14 +140,17 @@ static int lock_machine(sd_event *event, const char *runtime_dir) {
 static int run(const CoordinatorOptions *options, int fault) {
         _cleanup_close_ int lock = -1;
         _cleanup_(sd_event_unrefp) sd_event *event = NULL;
+        _cleanup_(notify_freep) Notify *notify = NULL;
         _cleanup_(coordinator_freep) Coordinator *coordinator = NULL;
         _cleanup_(face_freep) Face *face = NULL;
         int r;
 
-        if ((r = block_signals()) < 0 || (r = sd_event_default(&event)) < 0 ||
-            (r = sd_event_set_watchdog(event, true)) < 0)
+        if ((r = block_signals()) < 0 || (r = sd_event_default(&event)) < 0)
                 return r;
-        lock = lock_machine(event, options->runtime_dir);
+        notify = notify_new(event);
+        if ((r = notify_watchdog(notify)) < 0)
+                return r;
+        lock = lock_machine(event, notify, options->runtime_dir);
         if (lock < 0)
                 return failed_start(event, options->runtime_dir, lock) < 0 ? EXIT_FAILURE : 0;
         r = fault < 0 ? fault : coordinator_new(event, options, &coordinator);

@@ -2,8 +2,6 @@
  * done, so that no part has to know that there is such a line, and none waits for it. */
 #include "status-line.h"
 
-#include <systemd/sd-daemon.h>
-
 #include "status-report.h"
 
 struct StatusLine {
@@ -51,7 +49,7 @@ static int status_line_on_turn(sd_event_source *source, void *userdata) {
         text = status_line_text(line->view);
         if (g_strcmp0(text, line->told) == 0)
                 return 0;
-        (void)sd_notifyf(0, "STATUS=%s", text);
+        notify_say(line->view->node->notify, "STATUS=%s", text);
         g_free(line->told);
         line->told = g_steal_pointer(&text);
         return 0;

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <systemd/sd-bus.h>
-#include <systemd/sd-daemon.h>
 
 #include "answer-locks.h"
 #include "answer-runs.h"
@@ -169,7 +168,7 @@ static const sd_bus_vtable vtable[] = {
 static void surface_say_ready(Surface *surface) {
         surface->patience = sd_event_source_disable_unref(surface->patience);
         if (!surface->ready)
-                (void)sd_notify(0, "READY=1");
+                notify_say(surface->view->node->notify, "READY=1");
         surface->ready = true;
 }
 

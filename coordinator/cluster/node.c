@@ -8,6 +8,7 @@ Node *node_new(sd_event *event, const char *runtime_dir, const char *state_dir) 
         Node *node = g_new0(Node, 1);
 
         node->event = sd_event_ref(event);
+        node->notify = notify_new(event);
         node->runtime_dir = g_strdup(runtime_dir);
         node->state_dir = g_strdup(state_dir);
         node->started = clock_realtime();
@@ -19,6 +20,7 @@ Node *node_free(Node *node) {
                 return NULL;
         g_free(node->runtime_dir);
         g_free(node->state_dir);
+        notify_free(node->notify);
         sd_event_unref(node->event);
         g_free(node);
         return NULL;

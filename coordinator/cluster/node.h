@@ -12,6 +12,7 @@
 #include "clock-skew.h"
 #include "daemon-config.h"
 #include "daemon-phase.h"
+#include "notify.h"
 #include "session.h"
 
 typedef struct Node Node;
@@ -19,6 +20,7 @@ typedef void (*NodeSkewFunc)(bool skewed, void *userdata);
 
 struct Node {
         sd_event *event;
+        Notify *notify;
         const DaemonConfig *config; /* borrowed */
         Session *session;           /* borrowed; NULL until it is opened */
         char machine_id[33], boot_id[33];

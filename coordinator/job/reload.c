@@ -2,7 +2,6 @@
 #include "reload.h"
 
 #include <string.h>
-#include <systemd/sd-daemon.h>
 
 #include "daemon-file.h"
 #include "job-loader.h"
@@ -117,7 +116,7 @@ static void reload_is_done(Reload *reload) {
         /* Also what left the files earlier, beside a broken one that could have had it. */
         inventory_withdraw_removed(reload->inventory);
         reload->done(reload->userdata);
-        (void)sd_notify(0, "READY=1");
+        notify_say(reload->node->notify, "READY=1");
 }
 
 /* One of the jobs that there were before: until its turn it is what it was. */
@@ -159,7 +158,7 @@ static void reload_on_files(int r, GPtrArray *files, Diagnostics *diagnostics, v
                 log_error(&about,
                           "the job files could not be read (%s): the definitions in force stay",
                           g_strerror(-r));
-                (void)sd_notify(0, "READY=1");
+                notify_say(reload->node->notify, "READY=1");
                 return;
         }
         reload_take_all(reload);
@@ -170,7 +169,8 @@ void reload_again(Reload *reload) {
 
         if (node_is_ending(reload->node))
                 return;
-        (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" G_GUINT64_FORMAT, clock_monotonic());
+        notify_say(reload->node->notify, "RELOADING=1\nMONOTONIC_USEC=%" G_GUINT64_FORMAT,
+                   clock_monotonic());
         reload_check_config(reload);
         r = job_loader_start(reload->loader, (const char *const *)reload->directories);
         if (r < 0)
