@@ -14,14 +14,18 @@ typedef struct Selector {
         GArray *matching;    /* guint: indices of members */
 } Selector;
 
+typedef struct RankAnswer {
+        uint32_t rank;
+        bool nobody; /* can run it */
+} RankAnswer;
+
 typedef struct RankEntry {
         JobSpec *spec; /* a reference, so that another definition is never at the same address */
         Selector *selector;
-        unsigned generation;
-        bool unfit, nobody;
-        uint32_t rank;
-        bool acted, acted_nobody; /* what ranking_act() said last */
-        uint32_t acted_rank;
+        unsigned generation; /* the answer is for these members, 0: there is none, */
+        bool unfit;          /* and for us being so */
+        RankAnswer answer;
+        RankAnswer *acted; /* what ranking_act() said last; NULL: nothing yet */
 } RankEntry;
 
 struct Ranking {
@@ -52,6 +56,7 @@ static void rank_entry_free(void *data) {
 
         selector_drop(entry->selector);
         job_spec_free(entry->spec);
+        g_free(entry->acted);
         g_free(entry);
 }
 
@@ -139,8 +144,8 @@ static bool is_candidate(const Ranking *ranking, const Member *member, const Job
                !member_is_unfit(member, spec->name);
 }
 
-static uint32_t rank_among(const Ranking *ranking, const Selector *selector, const JobSpec *spec,
-                           bool unfit, const char *key, bool *ret_nobody) {
+static RankAnswer rank_among(const Ranking *ranking, const Selector *selector, const JobSpec *spec,
+                             bool unfit, const char *key) {
         const uint64_t hash = placement_key(key), own = placement_score_of(hash, ranking->self);
         bool found = false, nobody = true;
         uint32_t rank = 0;
@@ -163,8 +168,7 @@ static uint32_t rank_among(const Ranking *ranking, const Selector *selector, con
                 found |= order == 0;
                 rank += before;
         }
-        *ret_nobody = nobody;
-        return found ? rank : PLACEMENT_NONE;
+        return (RankAnswer){found ? rank : PLACEMENT_NONE, nobody};
 }
 
 uint32_t ranking_among_all(const Ranking *ranking, const char *key) {
@@ -200,15 +204,15 @@ static RankEntry *find_entry(Ranking *ranking, const JobSpec *spec) {
         return entry;
 }
 
-static const RankEntry *ask(Ranking *ranking, const JobSpec *spec, bool unfit) {
+static RankEntry *ask(Ranking *ranking, const JobSpec *spec, bool unfit) {
         RankEntry *entry = find_entry(ranking, spec);
 
         if (entry->generation == ranking->generation && entry->unfit == unfit)
                 return entry;
         selector_match(ranking, entry->selector, spec);
-        entry->rank = rank_among(ranking, entry->selector, spec, unfit, spec->name, &entry->nobody);
-        if (entry->nobody)
-                entry->rank = ranking_among_all(ranking, spec->name);
+        entry->answer = rank_among(ranking, entry->selector, spec, unfit, spec->name);
+        if (entry->answer.nobody)
+                entry->answer.rank = ranking_among_all(ranking, spec->name);
         entry->unfit = unfit;
         entry->generation = ranking->generation;
         ranking->computed++;
@@ -218,33 +222,32 @@ static const RankEntry *ask(Ranking *ranking, const JobSpec *spec, bool unfit) {
 uint32_t ranking_rank(Ranking *ranking, const JobSpec *spec, bool unfit, bool *ret_nobody) {
         const RankEntry *entry = ask(ranking, spec, unfit);
 
-        *ret_nobody = entry->nobody;
-        return entry->rank;
+        *ret_nobody = entry->answer.nobody;
+        return entry->answer.rank;
 }
 
 uint32_t ranking_act(Ranking *ranking, const JobSpec *spec, bool unfit, bool *ret_nobody) {
-        uint32_t rank = ranking_rank(ranking, spec, unfit, ret_nobody);
-        RankEntry *entry = find_entry(ranking, spec);
+        RankEntry *entry = ask(ranking, spec, unfit);
 
-        entry->acted = true;
-        entry->acted_rank = rank;
-        entry->acted_nobody = *ret_nobody;
-        return rank;
+        if (!entry->acted)
+                entry->acted = g_new0(RankAnswer, 1);
+        *entry->acted = entry->answer;
+        *ret_nobody = entry->answer.nobody;
+        return entry->answer.rank;
 }
 
 bool ranking_has_changed(Ranking *ranking, const JobSpec *spec, bool unfit) {
         const RankEntry *entry = ask(ranking, spec, unfit);
 
-        return !entry->acted || entry->acted_rank != entry->rank ||
-               entry->acted_nobody != entry->nobody;
+        return !entry->acted || entry->acted->rank != entry->answer.rank ||
+               entry->acted->nobody != entry->answer.nobody;
 }
 
 uint32_t ranking_of_key(Ranking *ranking, const JobSpec *spec, bool unfit, const char *key) {
         RankEntry *entry = find_entry(ranking, spec);
-        bool nobody;
 
         selector_match(ranking, entry->selector, spec);
-        return rank_among(ranking, entry->selector, spec, unfit, key, &nobody);
+        return rank_among(ranking, entry->selector, spec, unfit, key).rank;
 }
 
 GPtrArray *ranking_candidates(Ranking *ranking, const JobSpec *spec, bool unfit) {

@@ -1,12 +1,15 @@
 /* See recovery.h. */
 #include "recovery.h"
 
+#include <stdlib.h>
+
 #include "clearing.h"
 #include "damaged.h"
 #include "log.h"
 #include "message-id.h"
 #include "open-run.h"
 #include "paths.h"
+#include "recovery-phase.h"
 #include "timer.h"
 #include "unit-spec.h"
 
@@ -19,19 +22,19 @@ struct Recovery {
         const RecoveryEvents *events;
         void *userdata;
         char *path;
-        bool attached, done;
+        RecoveryPhase phase;
+        bool attached; /* what a look finds has locks that live */
+        bool told;     /* recovered(), since recovery_start() */
         ZkCall *sync_call, *call;
-        bool synced;
         GPtrArray *reads; /* OpenRun */
         unsigned pending;
-        bool failed, again;
         GHashTable *doubts; /* a set: units that live and whose records cannot be read */
         GHashTable *found;  /* those of the look under way */
-        GHashTable *told;   /* a set: entries that people were told of */
+        GHashTable *named;  /* a set: entries that people were told of */
         sd_event_source *retry;
 };
 
-static void recovery_list_open(Recovery *recovery);
+static void recovery_on_event(Recovery *recovery, RecoveryEvent event);
 
 Recovery *recovery_new(const Node *node, const UnitManager *units, Runs *runs,
                        const RecoveryEvents *events, void *userdata) {
@@ -46,7 +49,7 @@ Recovery *recovery_new(const Node *node, const UnitManager *units, Runs *runs,
         recovery->reads = g_ptr_array_new_with_free_func(open_run_free);
         recovery->doubts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         recovery->found = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        recovery->told = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        recovery->named = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         return recovery;
 }
 
@@ -56,13 +59,12 @@ static void recovery_cancel(Recovery *recovery) {
         g_ptr_array_set_size(recovery->reads, 0);
         g_hash_table_remove_all(recovery->found);
         recovery->pending = 0;
-        recovery->failed = recovery->again = false;
         recovery->retry = sd_event_source_disable_unref(recovery->retry);
 }
 
 void recovery_reset(Recovery *recovery) {
-        recovery_cancel(recovery);
-        recovery->done = recovery->attached = false;
+        recovery_on_event(recovery, RECOVERY_EVENT_NO_SESSION);
+        recovery->told = recovery->attached = false;
         g_hash_table_remove_all(recovery->doubts);
 }
 
@@ -73,20 +75,20 @@ Recovery *recovery_free(Recovery *recovery) {
         g_ptr_array_unref(recovery->reads);
         g_hash_table_unref(recovery->doubts);
         g_hash_table_unref(recovery->found);
-        g_hash_table_unref(recovery->told);
+        g_hash_table_unref(recovery->named);
         g_free(recovery->path);
         g_free(recovery);
         return NULL;
 }
 
-static void recovery_on_retry(void *userdata) {
-        recovery_list_open(userdata);
+static void recovery_on_time(void *userdata) {
+        recovery_on_event(userdata, RECOVERY_EVENT_TIME);
 }
 
-static void recovery_retry_later(Recovery *recovery) {
+static void recovery_pause(Recovery *recovery) {
         recovery_cancel(recovery);
         (void)timer_in(recovery->node->event, &recovery->retry, RECOVERY_RETRY_DELAY,
-                       recovery_on_retry, recovery);
+                       recovery_on_time, recovery);
 }
 
 /* The look is complete: what it found is what there is. */
@@ -98,22 +100,13 @@ static void recovery_take_doubts(Recovery *recovery) {
         g_hash_table_remove_all(before);
 }
 
+/* One more answer of the look was dealt with, or it had none to wait for. */
 static void recovery_answered(Recovery *recovery) {
         if (recovery->pending > 0 && --recovery->pending > 0)
                 return;
-        if (recovery->failed || (recovery->done && recovery->again)) {
-                recovery_retry_later(recovery);
-                return;
-        }
-        recovery_take_doubts(recovery);
-        if (!recovery->done) {
-                recovery->done = true;
-                recovery->events->recovered(recovery->userdata);
-        }
-        if (g_hash_table_size(recovery->doubts) > 0)
-                recovery_retry_later(recovery);
-        else
-                recovery->events->undoubted(recovery->userdata);
+        recovery_on_event(recovery, g_hash_table_size(recovery->found) > 0
+                                        ? RECOVERY_EVENT_ANSWERED_DOUBT
+                                        : RECOVERY_EVENT_ANSWERED);
 }
 
 bool recovery_doubts(const Recovery *recovery, const char *unit) {
@@ -132,12 +125,12 @@ static void recovery_tell_doubt(Recovery *recovery, const OpenRun *open) {
             .message_id = MESSAGE_FOREIGN_DATA, .job = open->job, .run = open->run};
         g_autofree char *key = run_key(open->job, open->run);
 
-        if (!g_hash_table_contains(recovery->told, key))
+        if (!g_hash_table_contains(recovery->named, key))
                 log_warning(&about,
                             "%s/%s:%s: is open, but its record cannot be read; its unit continues, "
                             "and its locks are kept",
                             recovery->path, open->job, open->run);
-        g_hash_table_add(recovery->told, g_steal_pointer(&key));
+        g_hash_table_add(recovery->named, g_steal_pointer(&key));
 }
 
 /* There is no record, or none that we can read. */
@@ -161,7 +154,7 @@ static void recovery_on_record(OpenRun *open, ZkCode code, RunRecord *record, in
         Recovery *recovery = userdata;
 
         if (code != ZK_OK && code != ZK_NO_NODE)
-                recovery->failed = true;
+                recovery_on_event(recovery, RECOVERY_EVENT_ANSWER_LOST);
         else if (!record)
                 recovery_without_record(recovery, open, code == ZK_NO_NODE);
         else if (record->state == RUN_CLAIMED && !recovery_is_known(recovery, open))
@@ -174,21 +167,28 @@ static void recovery_on_synced(const ZkReply *reply, void *userdata) {
         Recovery *recovery = userdata;
 
         recovery->sync_call = NULL;
-        recovery->synced = reply->code == ZK_OK;
+        if (reply->code != ZK_OK)
+                recovery_on_event(recovery, RECOVERY_EVENT_ANSWER_LOST);
 }
 
 static void recovery_on_listed(const ZkReply *reply, void *userdata) {
         Recovery *recovery = userdata;
 
         recovery->call = NULL;
-        recovery->failed = !recovery->synced || (reply->code != ZK_OK && reply->code != ZK_NO_NODE);
+        if (reply->code != ZK_OK && reply->code != ZK_NO_NODE)
+                recovery_on_event(recovery, RECOVERY_EVENT_ANSWER_LOST);
         for (size_t i = 0; i < reply->n_children; i++) {
                 OpenRun *open =
                     open_run_new(recovery->node, reply->children[i], recovery_on_record, recovery);
                 if (!open)
                         continue;
-                if (recovery_is_known(recovery, open) || open_run_read(open) < 0) {
+                if (recovery_is_known(recovery, open)) {
                         open_run_free(open);
+                        continue;
+                }
+                if (open_run_read(open) < 0) {
+                        open_run_free(open);
+                        recovery_on_event(recovery, RECOVERY_EVENT_ANSWER_LOST);
                         continue;
                 }
                 g_ptr_array_add(recovery->reads, open);
@@ -198,32 +198,72 @@ static void recovery_on_listed(const ZkReply *reply, void *userdata) {
                 recovery_answered(recovery);
 }
 
-static void recovery_list_open(Recovery *recovery) {
+static void recovery_look(Recovery *recovery) {
         Zk *zk = session_zk(recovery->node->session);
 
         recovery_cancel(recovery);
-        if (!zk)
-                return; /* begun again with the next session */
+        if (!zk) { /* begun again with the next session */
+                recovery_on_event(recovery, RECOVERY_EVENT_NO_SESSION);
+                return;
+        }
         /* What the process before us did last may be news to the server that we are connected to.
          */
-        recovery->synced = false;
         if (zk_sync(zk, recovery->path, recovery_on_synced, recovery, &recovery->sync_call) < 0 ||
             zk_get_children(zk, recovery->path, recovery_on_listed, recovery, &recovery->call, NULL,
-                            NULL, NULL) < 0)
-                recovery_retry_later(recovery);
+                            NULL, NULL) < 0) {
+                recovery_on_event(recovery, RECOVERY_EVENT_ANSWER_LOST);
+                recovery_answered(recovery);
+        }
+}
+
+/* What it found is what there is, and what will be found after it was claimed in this session. */
+static void recovery_take(Recovery *recovery, bool doubt) {
+        recovery_take_doubts(recovery);
+        if (doubt)
+                recovery_pause(recovery);
+        else
+                recovery->attached = true;
+        if (!recovery->told) {
+                recovery->told = true;
+                recovery->events->recovered(recovery->userdata);
+        }
+        if (!doubt)
+                recovery->events->undoubted(recovery->userdata);
+}
+
+static void recovery_on_event(Recovery *recovery, RecoveryEvent event) {
+        RecoveryStep step = recovery_phase_step(recovery->phase, event);
+
+        recovery->phase = step.phase;
+        switch (step.action) {
+        case RECOVERY_ACTION_NONE:
+                return;
+        case RECOVERY_ACTION_CANCEL:
+                recovery_cancel(recovery);
+                return;
+        case RECOVERY_ACTION_LOOK:
+                recovery_look(recovery);
+                return;
+        case RECOVERY_ACTION_PAUSE:
+                recovery_pause(recovery);
+                return;
+        case RECOVERY_ACTION_TAKE:
+        case RECOVERY_ACTION_TAKE_DOUBT:
+                recovery_take(recovery, step.action == RECOVERY_ACTION_TAKE_DOUBT);
+                return;
+        case RECOVERY_ACTION_IMPOSSIBLE:
+                log_error(NULL, "recovery: event \"%s\" in phase \"%s\" cannot happen",
+                          recovery_event_to_string(event), recovery_phase_to_string(step.phase));
+                abort();
+        }
 }
 
 void recovery_start(Recovery *recovery, bool attached) {
         recovery_reset(recovery);
         recovery->attached = attached;
-        recovery_list_open(recovery);
+        recovery_on_event(recovery, RECOVERY_EVENT_REGISTERED);
 }
 
 void recovery_check(Recovery *recovery) {
-        /* What we would find now is ours in this session: its locks live. */
-        recovery->attached = true;
-        if (recovery->call || recovery->pending > 0)
-                recovery->again = true; /* this look may have come too early */
-        else if (recovery->done && !recovery->retry)
-                recovery_retry_later(recovery);
+        recovery_on_event(recovery, RECOVERY_EVENT_CLAIM_LOST);
 }

@@ -3,7 +3,8 @@
  * found again by its unit's name and settled, never started: claimed without a unit is unknown.
  *
  * One without a record that we can read goes on as long as its unit does, and keeps whatever locks
- * we have; after that it is settled as unknown. */
+ * we have; after that it is settled as unknown. Where a look stands is a table of its own
+ * (policy/recovery-phase.h). */
 #pragma once
 
 #include "node.h"
@@ -28,6 +29,6 @@ void recovery_start(Recovery *recovery, bool attached);
 /* Return: whether that unit lives though the record of its run cannot be read, so that nothing is
  * known of its locks; NULL: whether there is any such unit. */
 bool recovery_doubts(const Recovery *recovery, const char *unit);
-/* Looks again, now that a claim's answer was lost. */
+/* A claim's answer was lost: looks again, whatever look is under way. */
 void recovery_check(Recovery *recovery);
 void recovery_reset(Recovery *recovery);
