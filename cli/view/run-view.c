@@ -53,7 +53,7 @@ char *run_result(const json_t *run) {
                             : g_strdup_printf("%s (signal %.0f)", state, signal);
         }
         if (status > 0)
-                return g_strdup_printf("%s (exit %.0f)", state, status);
+                return g_strdup_printf("%s (exit status %.0f)", state, status);
         return g_strdup(state);
 }
 

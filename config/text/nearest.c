@@ -37,7 +37,7 @@ const char *nearest_name(const char *word, const char *const *names) {
         if (length > WORD_LENGTH_MAX)
                 return NULL;
         least = (length + 2) / 3 + 1; /* one more than we take for a slip of the finger */
-        for (; *names; names++) {
+        for (; names && *names; names++) {
                 size_t d;
 
                 if (strlen(*names) > WORD_LENGTH_MAX)

@@ -536,7 +536,7 @@ Test(cli_bus, status_is_a_head_a_table_and_the_errors) {
         cr_assert(table, "%s", out);
         cr_expect(strstr(table, "STATE  NEXT"), "%s", out);
         cr_expect(strstr(table, "\norders-backup  idle   2100-01-01 00:00:00 (in "), "%s", out);
-        cr_expect(strstr(table, " failed (exit 3)  n2\n"), "%s", out);
+        cr_expect(strstr(table, " failed (exit status 3)  n2\n"), "%s", out);
         cr_expect(strstr(out, "a.yaml:1:2: error: ?[31mred\n"), "%s", out);
 }
 
@@ -588,7 +588,8 @@ Test(cli_bus, run_wait_outlives_a_daemon_that_is_restarted_and_ends_as_the_run_d
                "jobkeeper: run r1 of good was requested; waiting until it has ended "
                "(Ctrl-C ends the waiting, not the run)\n",
                "run", "good", "--wait");
-        EXPECT(1, "run r1 of bad on n2: failed (exit 4) after 2.0s\n", NULL, "run", "-w", "bad");
+        EXPECT(1, "run r1 of bad on n2: failed (exit status 4) after 2.0s\n", NULL, "run", "-w",
+               "bad");
 }
 
 Test(cli_bus, errors_have_one_line_and_a_status_each) {
@@ -619,6 +620,10 @@ Test(cli_no_daemon, next_needs_none_for_an_expression) {
             "are UTC where no \"timezone\" is set; cron's are local\n",
             "next", "0 2 * * *");
         EXPECT(1, "", NULL, "next", "every so often");
+        EXPECT(1, "",
+               "jobkeeper: there is no job \"helo\", nor is it a calendar expression: \"helo\" is "
+               "no weekday, date, time or word such as \"daily\"\n",
+               "next", "helo");
         EXPECT(64, "", NULL, "next", "daily", "--timezone", "Mars/Olympus");
 }
 

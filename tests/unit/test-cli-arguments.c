@@ -175,7 +175,7 @@ Test(output, control_characters_do_not_reach_the_terminal) {
 }
 
 Test(table, colours_by_the_first_word) {
-        cr_assert_str_eq(table_colour("failed (exit 3)"), "red");
+        cr_assert_str_eq(table_colour("failed (exit status 3)"), "red");
         cr_assert_str_eq(table_colour("succeeded"), "green");
         cr_assert_null(table_colour("fail"));
         cr_assert_null(table_colour(""));

@@ -148,7 +148,7 @@ Test(status, rows) {
         cr_assert_eq(table->rows->len, 3);
         assert_row(table, 0,
                    "backup|idle|07:42:00 (in 3h 2min)|04:35:50 (4min 10s "
-                   "ago)|failed (exit 3)|n2|");
+                   "ago)|failed (exit status 3)|n2|");
         assert_row(table, 1, "report|running|05:40:00 (in 1h)|04:39:00 (1min ago)|running|n1, n2|");
         assert_row(table, 2, "manual|unfit|manual|never|||the user 'x' is unknown");
         table_free(table);
@@ -166,7 +166,7 @@ Test(status, a_run_under_way_is_shown_with_its_age_and_the_result_before_it) {
 
         assert_row(table, 0,
                    "a|running|manual|04:38:00 (2min ago)|in progress|n2|the run before: failed "
-                   "(exit 3)");
+                   "(exit status 3)");
         table_free(table);
         json_decref(status);
 }
@@ -307,13 +307,13 @@ Test(run, sentence_and_exit_status) {
                    "run a of backup on n1: succeeded after 2.5s", 0);
         assert_run("{'run': 'a', 'job': 'backup', 'node': 'n1', 'state': 'failed', 'exit': 3, "
                    "'started': 1, 'ended': 61}",
-                   "run a of backup on n1: failed (exit 3) after 1min", 1);
+                   "run a of backup on n1: failed (exit status 3) after 1min", 1);
         assert_run("{'run': 'a', 'job': 'backup', 'node': 'n1', 'state': 'timed-out', 'signal': "
                    "99, 'why': 'timeout'}",
                    "run a of backup on n1: timed-out (signal 99)", 1);
         assert_run("{'run': 'a', 'job': 'backup', 'node': 'n1', 'state': 'failed', 'exit': 1, "
                    "'why': 'oom-kill'}",
-                   "run a of backup on n1: failed (exit 1): oom-kill", 1);
+                   "run a of backup on n1: failed (exit status 1): oom-kill", 1);
         assert_run("{'run': 'a', 'job': 'backup', 'state': 'skipped', 'why': 'no node took it'}",
                    "run a of backup: skipped: no node took it", 1);
         assert_run("{}", "run  of : ", 1);
