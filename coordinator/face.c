@@ -80,6 +80,7 @@ int face_new(Coordinator *coordinator, Face **ret_face) {
             .node = coordinator->node,
             .jobset = coordinator->jobset,
             .tree = coordinator->tree,
+            .digests = coordinator->digests,
             .members = coordinator->members,
             .runs = coordinator->runs,
             .locks = coordinator->command_locks,

@@ -136,10 +136,21 @@ static json_t *away_to_json(const View *view, const char *const *nodes) {
         return array;
 }
 
+/* What does not keep anything from running yet. */
+static json_t *warnings_to_json(const View *view) {
+        const char *const warnings[] = {tree_warning(view->tree),
+                                        digest_memory_fault(view->digests)};
+        json_t *array = json_array();
+
+        for (size_t i = 0; i < G_N_ELEMENTS(warnings); i++)
+                if (*warnings[i])
+                        json_array_append_new(array, json_string(warnings[i]));
+        return array;
+}
+
 json_t *status_report_head(const View *view, bool privileged, const char *const *nodes,
                            bool complete) {
-        json_t *object = json_object(), *errors = json_array(), *unloaded = json_array(),
-               *warnings = json_array();
+        json_t *object = json_object(), *errors = json_array(), *unloaded = json_array();
 
         json_object_set_new(object, "node", json_string(view->node->config->node_name));
         json_object_set_new(object, "version", json_string(JOBKEEPER_VERSION));
@@ -155,9 +166,7 @@ json_t *status_report_head(const View *view, bool privileged, const char *const 
         for (const char *const *file = jobset_unloaded(view->jobset); *file; file++)
                 json_array_append_new(unloaded, json_string(*file));
         json_object_set_new(object, "unloaded", unloaded);
-        if (*tree_warning(view->tree))
-                json_array_append_new(warnings, json_string(tree_warning(view->tree)));
-        json_object_set_new(object, "warnings", warnings);
+        json_object_set_new(object, "warnings", warnings_to_json(view));
         return object;
 }
 

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "command-locks.h"
+#include "digest-memory.h"
 #include "job-state.h"
 #include "jobset.h"
 #include "members.h"
@@ -42,6 +43,7 @@ typedef struct View {
         const Node *node;
         const JobSet *jobset;
         const Tree *tree;
+        const DigestMemory *digests;
         Members *members;
         const Runs *runs;
         CommandLocks *locks;

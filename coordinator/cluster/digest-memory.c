@@ -35,7 +35,7 @@ struct DigestMemory {
         json_t *digests;        /* job → digest */
         GHashTable *sent;       /* job → Sent */
         uint64_t changes, kept; /* there were so many; so many are in the file */
-        bool failed;            /* the last write, and that was said */
+        char *fault;            /* of the last write, which was told; NULL: it did not fail */
         Write write;
         GQueue waits; /* of DigestWait, in the order of their changes */
         sd_event_source *timer, *written, *told;
@@ -124,6 +124,20 @@ static void take_text(DigestMemory *memory) {
         memory->write.changes = memory->changes;
 }
 
+static void take_fault(DigestMemory *memory) {
+        g_autofree char *before = g_steal_pointer(&memory->fault);
+
+        if (!memory->write.error)
+                return;
+        memory->fault = g_strdup_printf(
+            "cannot remember which definitions this node has put in force: %s; should it be "
+            "restarted before that works again, it may take its job files for changed, and put "
+            "them in force over newer ones of other nodes",
+            memory->write.error->message);
+        if (!before)
+                log_warning(NULL, "%s", memory->fault);
+}
+
 /* The write is over, or the thread is waited for. */
 static void take_result(DigestMemory *memory) {
         if (memory->write.thread)
@@ -131,14 +145,7 @@ static void take_result(DigestMemory *memory) {
         if (memory->write.text && !memory->write.error)
                 memory->kept = memory->write.changes;
         g_clear_pointer(&memory->write.text, g_free);
-        if (memory->write.error && !memory->failed)
-                log_warning(NULL,
-                            "cannot remember which definitions this node has put in force: %s; "
-                            "should it be "
-                            "restarted before that works again, it may take its job files for "
-                            "changed, and put them in force over newer ones of other nodes",
-                            memory->write.error->message);
-        memory->failed = memory->write.error != NULL;
+        take_fault(memory);
         g_clear_error(&memory->write.error);
 }
 
@@ -149,7 +156,7 @@ static bool digest_memory_is_behind(const DigestMemory *memory) {
 }
 
 static usec_t digest_memory_delay(const DigestMemory *memory) {
-        if (memory->failed)
+        if (memory->fault)
                 return DIGEST_MEMORY_RETRY_DELAY;
         if (memory->waits.length == 0)
                 return DIGEST_MEMORY_DELAY;
@@ -185,7 +192,7 @@ static void digest_memory_write_soon(DigestMemory *memory) {
 static bool digest_memory_may_tell(const DigestMemory *memory) {
         const DigestWait *first = memory->waits.head ? memory->waits.head->data : NULL;
 
-        return first && (memory->failed || first->change <= memory->kept);
+        return first && (memory->fault || first->change <= memory->kept);
 }
 
 static void digest_memory_tell_soon(DigestMemory *memory) {
@@ -237,6 +244,10 @@ DigestWait *digest_wait_free(DigestWait *wait) {
         return NULL;
 }
 
+const char *digest_memory_fault(const DigestMemory *memory) {
+        return memory->fault ? memory->fault : "";
+}
+
 unsigned digest_memory_waits(const DigestMemory *memory) {
         return memory->waits.length;
 }
@@ -284,6 +295,7 @@ DigestMemory *digest_memory_free(DigestMemory *memory) {
         json_decref(memory->digests);
         g_hash_table_unref(memory->sent);
         g_free(memory->path);
+        g_free(memory->fault);
         sd_event_unref(memory->event);
         g_free(memory);
         return NULL;
@@ -325,11 +337,11 @@ bool digest_memory_set_sent(DigestMemory *memory, const char *job, const char *d
 
         if (sent && strcmp(sent->digest, digest) == 0) {
                 sent->version = version; /* an older one in the file says the same */
-                return memory->failed || sent->change <= memory->kept;
+                return memory->fault || sent->change <= memory->kept;
         }
         digest_memory_change(memory);
         digest_memory_take_sent(memory, job, digest, version);
-        return memory->failed;
+        return memory->fault;
 }
 
 void digest_memory_forget_sent(DigestMemory *memory, const char *job) {

@@ -78,6 +78,10 @@ typedef void (*DigestWaitFunc)(void *userdata);
 DigestWait *digest_memory_wait(DigestMemory *memory, DigestWaitFunc func, void *userdata);
 /* Nobody waits any more. The memory may be freed only after it. */
 DigestWait *digest_wait_free(DigestWait *wait);
+/* Return: what cannot be written and what follows from that, a sentence; "" when the last write did
+ * not fail. Borrowed until the next write. */
+const char *digest_memory_fault(const DigestMemory *memory);
+
 /* Return: how many wait. */
 unsigned digest_memory_waits(const DigestMemory *memory);
 

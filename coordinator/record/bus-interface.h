@@ -32,7 +32,7 @@
  *                "why": "",                      or a sentence
  *                "fit": true,                    this node may run it
  *                "running": [RUN...], "last": RUN | null}],
- *      "warnings": ["a sentence"],               what is set up so that it can be abused
+ *      "warnings": ["a sentence"],               what does not keep jobs from running yet
  *      "errors": ["FILE:LINE:COL: error: ..."],
  *      "unloaded": [names of job files that have had errors since the daemon was started]}
  *

@@ -143,7 +143,9 @@ Test(digest_memory, a_write_that_failed_is_not_forgotten) {
         cr_assert_eq(g_rmdir(scene.directory), 0);
         digest_memory_set(scene.memory, "a", "d1");
         cr_assert_gt(sd_event_run(scene.event, PATIENCE), 0); /* the first try */
+        cr_expect_str_eq(digest_memory_fault(scene.memory), "");
         cr_assert_gt(sd_event_run(scene.event, PATIENCE), 0); /* which failed */
+        cr_expect_not_null(strstr(digest_memory_fault(scene.memory), "No such file"));
         cr_expect_str_eq(digest_memory_get(scene.memory, "a"), "d1");
         cr_assert_eq(g_mkdir(scene.directory, 0700), 0);
         scene.memory = digest_memory_free(scene.memory);

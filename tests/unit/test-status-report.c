@@ -2,8 +2,11 @@
  * those that are away, what is wrong with the files, and each job. */
 #include "status-report.h"
 
+#include <glib/gstdio.h>
+
 #include "bus-fixture.h"
 #include "clock-watch.h"
+#include "digest-memory.h"
 #include "members.h"
 #include "tree.h"
 
@@ -250,6 +253,34 @@ Test(status_report, an_open_tree_is_warned_of) {
         cr_expect_str_eq(json_string_value(json_array_get(json_object_get(object, "warnings"), 0)),
                          tree_warning(coordinator->tree));
         json_decref(object);
+}
+
+static const char *memory_fault(void) {
+        return digest_memory_fault(coordinator->digests);
+}
+
+static bool memory_is_at_fault(void) {
+        return *memory_fault();
+}
+
+/* A directory of that name stands in the way, whoever asks. */
+Test(status_report, a_memory_that_cannot_be_written_is_warned_of) {
+        g_autofree char *file = tree_path(root, "state/digests.json");
+        json_t *object = NULL;
+
+        (void)g_mkdir_with_parents(file, 0700);
+        begin();
+        await(memory_is_at_fault, "the memory cannot be written");
+        object = status();
+        cr_assert_eq(json_array_size(json_object_get(object, "warnings")), 1U);
+        cr_expect_str_eq(json_string_value(json_array_get(json_object_get(object, "warnings"), 0)),
+                         memory_fault());
+        cr_expect(g_str_has_prefix(memory_fault(),
+                                   "cannot remember which definitions this node has put in "
+                                   "force: "),
+                  "%s", memory_fault());
+        json_decref(object);
+        cr_assert_eq(g_rmdir(file), 0);
 }
 
 /* ---- jobs ---- */
