@@ -21,8 +21,8 @@ struct Reload {
         char *config_path;
         char **directories;
         JobLoader *loader;
-        Sweep *
-            sweep; /* of jobs whose definition may be another now, or gone: the inventory's names */
+        Sweep *sweep;    /* of jobs whose definition may be another now, gone or new: names, the
+                            inventory's or the job set's */
         GPtrArray *gone; /* names of jobs that the files had, for people */
 };
 
@@ -74,14 +74,6 @@ static void reload_log_faults(const Reload *reload) {
                 log_warning(&(LogAbout){.message_id = MESSAGE_CONFIG_WARNING}, "%s", *warning);
 }
 
-static void reload_add_new(Reload *reload) {
-        for (guint i = 0; i < jobset_size(reload->jobset); i++) {
-                const JobSpec *spec = jobset_get(reload->jobset, i);
-                if (!inventory_has(reload->inventory, spec->name))
-                        inventory_add(reload->inventory, spec);
-        }
-}
-
 /* ---- reading the files again ---- */
 
 static gint reload_compare_names(gconstpointer a, gconstpointer b) {
@@ -119,15 +111,17 @@ static void reload_is_done(Reload *reload) {
         notify_say(reload->node->notify, "READY=1");
 }
 
-/* One of the jobs that there were before: until its turn it is what it was. */
+/* Until its turn a job is what it was, and a new one is none. */
 static void reload_on_turn(void *item, unsigned what, void *userdata) {
         Reload *reload = userdata;
         const JobSpec *spec = jobset_find(reload->jobset, item);
 
         if (node_is_ending(reload->node))
                 return;
-        if (spec)
+        if (spec && inventory_has(reload->inventory, item))
                 inventory_replace(reload->inventory, spec);
+        else if (spec)
+                inventory_add(reload->inventory, spec);
         else {
                 g_ptr_array_add(reload->gone, g_strdup(item));
                 inventory_remove(reload->inventory, item);
@@ -141,7 +135,12 @@ static void reload_take_all(Reload *reload) {
 
         for (guint i = 0; i < names->len; i++)
                 sweep_add(reload->sweep, names->pdata[i], 0);
-        reload_add_new(reload);
+        for (guint i = 0; i < jobset_size(reload->jobset); i++) {
+                const JobSpec *spec = jobset_get(reload->jobset, i);
+
+                if (!inventory_has(reload->inventory, spec->name))
+                        sweep_add(reload->sweep, spec->name, 0);
+        }
         if (sweep_length(reload->sweep) == 0)
                 reload_is_done(reload);
 }
@@ -152,6 +151,8 @@ static void reload_on_files(int r, GPtrArray *files, Diagnostics *diagnostics, v
 
         if (node_is_ending(reload->node))
                 return;
+        if (r >= 0) /* names of the set that is going; whatever waits comes in again */
+                sweep_clear(reload->sweep);
         jobset_take(reload->jobset, r, files, diagnostics, reload->node->config);
         reload_log_faults(reload);
         if (r < 0) {
@@ -196,7 +197,8 @@ int reload_begin(Reload *reload) {
                 log_error(NULL, "the job files could not be read: %s", g_strerror(-r));
                 return r;
         }
-        reload_add_new(reload);
+        for (guint i = 0; i < jobset_size(reload->jobset); i++)
+                inventory_add(reload->inventory, jobset_get(reload->jobset, i));
         return 0;
 }
 

@@ -145,6 +145,33 @@ Test(reload, jobs_that_went_are_named) {
                         "j15, j16, j17, j18, j19 and 2 more"));
 }
 
+static void write_many(unsigned from, unsigned to) {
+        g_autoptr(GString) text = g_string_new("jobs:\n");
+
+        for (unsigned i = from; i < to; i++)
+                g_string_append_printf(text, "  j%u: {exec: /bin/true}\n", i);
+        tree_write(root, "etc/jobkeeper/jobs.d/many.yaml", text->str);
+}
+
+static bool are_some_new(void) {
+        return job_table_size(coordinator->jobs) > 1;
+}
+
+/* The definitions that the first one was about to take are gone. */
+Test(reload, another_one_in_the_middle_of_one) {
+        write_job("    exec: /bin/true\n");
+        open_daemon();
+        write_many(0, 2000);
+        coordinator_reload(coordinator);
+        await(are_some_new, "the first new jobs");
+        cr_assert_lt(job_table_size(coordinator->jobs), 2001U);
+        write_many(1000, 3000);
+        reload();
+        cr_expect_eq(job_table_size(coordinator->jobs), 2001U);
+        cr_expect_null(job_table_find(coordinator->jobs, "j999"));
+        cr_expect_not_null(job_table_find(coordinator->jobs, "j2999"));
+}
+
 Test(reload, a_daemon_does_not_begin_without_its_files) {
         g_autofree char *config = tree_path(root, "jobkeeper.yaml"),
                         *runtime = g_build_filename(root, "run", NULL),

@@ -3,6 +3,8 @@
  * computations are counted. How long the longest turn took is printed, and decides only where it is
  * out of all proportion: this machine may be busy, and the sanitizers are slow.
  */
+#include <unistd.h>
+
 #include "daemon-fixture.h"
 #include "digest-memory.h"
 #include "fitness.h"
@@ -32,6 +34,7 @@ static void write_jobs(unsigned n) {
         for (unsigned i = 0; i < JOBS;) {
                 g_autoptr(GString) yaml = g_string_new("jobs:\n");
                 g_autofree char *name = g_strdup_printf("etc/jobkeeper/jobs.d/f%02u.yaml", file++);
+                g_autofree char *path = tree_path(root, name);
 
                 for (unsigned in_file = 0; in_file < 1000 && i < n; in_file++, i++)
                         g_string_append_printf(yaml,
@@ -42,7 +45,7 @@ static void write_jobs(unsigned n) {
                                                i, i % 24, i % 60);
                 if (yaml->len > strlen("jobs:\n"))
                         tree_write(root, name, yaml->str);
-                else
+                else if (access(path, F_OK) == 0)
                         tree_delete(root, name);
                 if (i >= n && file * 1000 >= JOBS)
                         break;
@@ -238,6 +241,24 @@ Test(scale, nine_tenths_of_the_jobs_are_removed) {
         cr_expect_lt(strlen(record), 1000, "%s", record);
         cr_expect_leq(registration_encoded(coordinator->registration) - encoded, 5);
         cr_expect_not_null(strstr(record, "\"unfit\":{}"), "%s", record);
+}
+
+Test(scale, nine_thousand_jobs_are_new) {
+        unsigned before, most = 0;
+
+        begin(JOBS / 10, 1);
+        longest = 0;
+        write_jobs(JOBS);
+        coordinator_reload(coordinator);
+        do {
+                before = job_table_size(coordinator->jobs);
+                one_turn();
+                most = MAX(most, job_table_size(coordinator->jobs) - before);
+        } while (coordinator_is_reloading(coordinator));
+        cr_expect_eq(job_table_size(coordinator->jobs), JOBS);
+        cr_expect_leq(most, SWEEP_TURN_ITEMS, "%u", most);
+        settle_down();
+        expect_short_turns("nine thousand jobs are new");
 }
 
 static bool is_waiting_to_claim(void) {
