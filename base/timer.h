@@ -22,3 +22,6 @@ int timer_in(sd_event *event, sd_event_source **slot, usec_t delay, TimerFunc fu
  * CLOCK_REALTIME the timer goes with the clock when that is set. */
 int timer_at(sd_event *event, sd_event_source **slot, clockid_t clock, usec_t at, TimerFunc func,
              void *userdata);
+/* The same on one of the next turns of the loop, behind everything that is due already. (A deferred
+ * source that is enabled again stands before all that became due since it was made.) */
+int timer_next_turn(sd_event *event, sd_event_source **slot, TimerFunc func, void *userdata);

@@ -199,7 +199,7 @@ static Inventory *new_inventory(Coordinator *coordinator) {
         return inventory_new(&parts, &job_table_inventory_events, coordinator->jobs);
 }
 
-static int open_table(Coordinator *coordinator) {
+static JobTable *new_jobs(const Coordinator *coordinator) {
         const JobParts parts = {
             .node = coordinator->node,
             .tree = coordinator->tree,
@@ -216,7 +216,7 @@ static int open_table(Coordinator *coordinator) {
             .leftovers = coordinator->left.leftovers,
         };
 
-        return job_table_new(&parts, &coordinator->jobs);
+        return job_table_new(&parts);
 }
 
 static int open_jobs(Coordinator *coordinator, const CoordinatorOptions *options) {
@@ -225,13 +225,10 @@ static int open_jobs(Coordinator *coordinator, const CoordinatorOptions *options
                              .jobset = coordinator->jobset,
                              .config_path = options->config_path,
                              .prefix = options->prefix};
-        int r;
 
         coordinator->digests = digest_memory_new(node->event, node->state_dir);
         coordinator->withdrawals = withdrawals_new(node, coordinator->digests, coordinator->clock);
-        r = open_table(coordinator);
-        if (r < 0)
-                return r;
+        coordinator->jobs = new_jobs(coordinator);
         coordinator->inventory = parts.inventory = new_inventory(coordinator);
         return reload_new(&parts, coordinator_on_reloaded, coordinator, &coordinator->reload);
 }

@@ -1,7 +1,10 @@
 /* See sweep.h. */
 #include "sweep.h"
 
+#include <errno.h>
 #include <glib.h>
+
+#include "timer.h"
 
 typedef struct SweepItem {
         void *item;
@@ -9,9 +12,10 @@ typedef struct SweepItem {
 } SweepItem;
 
 struct Sweep {
-        sd_event_source *source; /* enabled while something waits */
-        GQueue queue;            /* SweepItem, the longest waiting first */
-        GHashTable *waiting;     /* item → its link in the queue */
+        sd_event *event;
+        sd_event_source *turn; /* while something waits */
+        GQueue queue;          /* SweepItem, the longest waiting first */
+        GHashTable *waiting;   /* item → its link in the queue */
         unsigned longest_turn;
         SweepFunc func;
         void *userdata;
@@ -26,7 +30,15 @@ static void sweep_take_first(Sweep *sweep) {
         sweep->func(taken.item, taken.what, sweep->userdata);
 }
 
-static int sweep_on_turn(sd_event_source *source, void *userdata) {
+static void sweep_on_turn(void *userdata);
+
+static void sweep_arm(Sweep *sweep) {
+        if (!sweep->turn && sweep->queue.length > 0 &&
+            timer_next_turn(sweep->event, &sweep->turn, sweep_on_turn, sweep) < 0)
+                (void)sd_event_exit(sweep->event, -ENOMEM);
+}
+
+static void sweep_on_turn(void *userdata) {
         Sweep *sweep = userdata;
         usec_t until = usec_add(clock_monotonic(), SWEEP_TURN_TIME);
         unsigned taken = 0;
@@ -39,30 +51,25 @@ static int sweep_on_turn(sd_event_source *source, void *userdata) {
                 sweep_take_first(sweep);
         }
         sweep->longest_turn = MAX(sweep->longest_turn, taken);
-        return sd_event_source_set_enabled(source,
-                                           sweep->queue.length > 0 ? SD_EVENT_ON : SD_EVENT_OFF);
+        sweep_arm(sweep);
 }
 
-int sweep_new(sd_event *event, SweepFunc func, void *userdata, Sweep **ret_sweep) {
-        _cleanup_(sweep_freep) Sweep *sweep = g_new0(Sweep, 1);
-        int r;
+Sweep *sweep_new(sd_event *event, SweepFunc func, void *userdata) {
+        Sweep *sweep = g_new0(Sweep, 1);
 
+        sweep->event = sd_event_ref(event);
         g_queue_init(&sweep->queue);
         sweep->waiting = g_hash_table_new(NULL, NULL);
         sweep->func = func;
         sweep->userdata = userdata;
-        if ((r = sd_event_add_defer(event, &sweep->source, sweep_on_turn, sweep)) < 0 ||
-            (r = sd_event_source_set_enabled(sweep->source, SD_EVENT_OFF)) < 0 ||
-            (r = sd_event_source_set_exit_on_failure(sweep->source, true)) < 0)
-                return r;
-        *ret_sweep = g_steal_pointer(&sweep);
-        return 0;
+        return sweep;
 }
 
 Sweep *sweep_free(Sweep *sweep) {
         if (!sweep)
                 return NULL;
-        sd_event_source_disable_unref(sweep->source);
+        sd_event_source_disable_unref(sweep->turn);
+        sd_event_unref(sweep->event);
         g_queue_clear_full(&sweep->queue, g_free);
         g_hash_table_unref(sweep->waiting);
         g_free(sweep);
@@ -81,8 +88,7 @@ void sweep_add(Sweep *sweep, void *item, unsigned what) {
         *added = (SweepItem){item, what};
         g_queue_push_tail(&sweep->queue, added);
         g_hash_table_insert(sweep->waiting, item, sweep->queue.tail);
-        if (sweep->queue.length == 1)
-                (void)sd_event_source_set_enabled(sweep->source, SD_EVENT_ON);
+        sweep_arm(sweep);
 }
 
 void sweep_remove(Sweep *sweep, const void *item) {

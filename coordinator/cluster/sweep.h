@@ -21,8 +21,7 @@ typedef struct Sweep Sweep;
 /* `what` are all the bits that the item was added with since its last turn. */
 typedef void (*SweepFunc)(void *item, unsigned what, void *userdata);
 
-/* Return: 0 or negative errno. */
-int sweep_new(sd_event *event, SweepFunc func, void *userdata, Sweep **ret_sweep);
+Sweep *sweep_new(sd_event *event, SweepFunc func, void *userdata);
 /* What still waits is forgotten. */
 Sweep *sweep_free(Sweep *sweep);
 DEFINE_CLEANUP(Sweep, sweep_free);

@@ -38,17 +38,13 @@ static void job_table_on_turn(void *item, unsigned what, void *userdata) {
                 scheduled_job_consider(job);
 }
 
-int job_table_new(const JobParts *parts, JobTable **ret_table) {
-        _cleanup_(job_table_freep) JobTable *table = g_new0(JobTable, 1);
-        int r;
+JobTable *job_table_new(const JobParts *parts) {
+        JobTable *table = g_new0(JobTable, 1);
 
         table->parts = *parts;
         table->jobs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, job_table_drop);
-        r = sweep_new(parts->node->event, job_table_on_turn, table, &table->sweep);
-        if (r < 0)
-                return r;
-        *ret_table = g_steal_pointer(&table);
-        return 0;
+        table->sweep = sweep_new(parts->node->event, job_table_on_turn, table);
+        return table;
 }
 
 /* A job of a new name: it begins at one of the next turns. */

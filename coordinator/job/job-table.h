@@ -17,8 +17,8 @@ typedef enum JobSweep {
         JOB_SWEEP_CONSIDER = 1 << 2, /* scheduled_job_consider() */
 } JobSweep;
 
-/* The parts are copied, and live longer than the table. Return: 0 or negative errno. */
-int job_table_new(const JobParts *parts, JobTable **ret_table);
+/* The parts are copied, and live longer than the table. */
+JobTable *job_table_new(const JobParts *parts);
 JobTable *job_table_free(JobTable *table);
 DEFINE_CLEANUP(JobTable, job_table_free);
 

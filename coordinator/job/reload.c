@@ -215,8 +215,9 @@ int reload_new(const ReloadParts *parts, ReloadFunc done, void *userdata, Reload
         reload->config_path = g_strdup(parts->config_path);
         reload->directories = job_directories(parts->prefix);
         reload->gone = g_ptr_array_new_with_free_func(g_free);
-        if ((r = sweep_new(event, reload_on_turn, reload, &reload->sweep)) < 0 ||
-            (r = job_loader_new(event, reload_on_files, reload, &reload->loader)) < 0)
+        reload->sweep = sweep_new(event, reload_on_turn, reload);
+        r = job_loader_new(event, reload_on_files, reload, &reload->loader);
+        if (r < 0)
                 return r;
         *ret_reload = g_steal_pointer(&reload);
         return 0;

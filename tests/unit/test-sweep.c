@@ -1,6 +1,9 @@
 /* Work on many things in turns of the loop: each once, in their order, never too many at once. */
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <glib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include "sweep.h"
 
@@ -19,7 +22,7 @@ static void on_item(void *item, unsigned what, void *userdata) {
 
 static void begin(void) {
         cr_assert_geq(sd_event_new(&event), 0);
-        cr_assert_eq(sweep_new(event, on_item, &sweep, &sweep), 0);
+        sweep = sweep_new(event, on_item, &sweep);
         taken = g_array_new(FALSE, FALSE, sizeof(unsigned));
 }
 
@@ -103,4 +106,34 @@ Test(sweep, what_goes_is_not_taken) {
         add(5, 1);
         cr_expect(one_turn());
         cr_expect_eq(taken->len, 3);
+}
+
+static int on_readable(sd_event_source *source, int fd, uint32_t events, void *userdata) {
+        guint *left = userdata;
+
+        (void)fd;
+        (void)events;
+        *left = sweep_length(sweep);
+        return sd_event_source_set_enabled(source, SD_EVENT_OFF);
+}
+
+/* A heartbeat, say: it is served in between, not after everything. */
+Test(sweep, what_else_is_due_is_not_held_up) {
+        sd_event_source *source = NULL;
+        guint left = 0;
+        int fds[2];
+
+        cr_assert_eq(pipe2(fds, O_CLOEXEC), 0);
+        cr_assert_geq(sd_event_add_io(event, &source, fds[0], EPOLLIN, on_readable, &left), 0);
+        for (unsigned i = 1; i <= 10 * SWEEP_TURN_ITEMS; i++)
+                add(i, 3);
+        cr_expect(one_turn());
+        cr_assert_eq(write(fds[1], "", 1), 1);
+        while (one_turn())
+                ;
+        cr_expect_geq(left, 7 * SWEEP_TURN_ITEMS, "it waited for %u of them",
+                      10 * SWEEP_TURN_ITEMS - left);
+        sd_event_source_unref(source);
+        (void)close(fds[0]);
+        (void)close(fds[1]);
 }

@@ -1,5 +1,9 @@
 /* timer.c: one-shot timers in slots. */
 #include <criterion/criterion.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include "timer.h"
 
@@ -65,6 +69,47 @@ Test(timer, setting_it_again_cancels_the_one_before) {
                      0);
         cr_assert_eq(sd_event_loop(waiter.event), 0);
         cr_expect_eq(waiter.fired, 1);
+        waiter_done(&waiter);
+}
+
+static int on_readable(sd_event_source *source, int fd, uint32_t events, void *userdata) {
+        Waiter *waiter = userdata;
+
+        (void)fd;
+        (void)events;
+        waiter->again = waiter->fired;
+        return sd_event_source_set_enabled(source, SD_EVENT_OFF);
+}
+
+static void waiter_on_next_turn(void *userdata) {
+        Waiter *waiter = userdata;
+
+        waiter->empty = !waiter->slot;
+        if (++waiter->fired < 10)
+                cr_assert_eq(
+                    timer_next_turn(waiter->event, &waiter->slot, waiter_on_next_turn, waiter), 0);
+}
+
+Test(timer, the_next_turn_is_behind_what_is_due) {
+        Waiter waiter = waiter_new();
+        sd_event_source *source = NULL;
+        int fds[2];
+
+        waiter.again = UINT_MAX;
+        cr_assert_eq(pipe2(fds, O_CLOEXEC), 0);
+        cr_assert_geq(sd_event_add_io(waiter.event, &source, fds[0], EPOLLIN, on_readable, &waiter),
+                      0);
+        cr_assert_eq(timer_next_turn(waiter.event, &waiter.slot, waiter_on_next_turn, &waiter), 0);
+        cr_expect_eq(waiter.fired, 0, "never at once");
+        cr_assert_eq(write(fds[1], "", 1), 1);
+        while (sd_event_run(waiter.event, 0) > 0)
+                ;
+        cr_expect_eq(waiter.fired, 10);
+        cr_expect(waiter.empty);
+        cr_expect_leq(waiter.again, 2, "%u turns came first", waiter.again);
+        sd_event_source_unref(source);
+        (void)close(fds[0]);
+        (void)close(fds[1]);
         waiter_done(&waiter);
 }
 
