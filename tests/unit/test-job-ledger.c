@@ -1,0 +1,297 @@
+/* A job's ledger by itself, on top of a whole daemon (daemon-fixture.h): what its owner hears of a
+ * read and of a write, and when it is to be looked at again. */
+#include "job-ledger.h"
+
+#include "daemon-fixture.h"
+#include "diagnostics.h"
+#include "job-file.h"
+#include "ledger-fixture.h"
+
+#define ROOT "/jobkeeper"
+#define PATH ROOT "/jobs/b" /* of no job of this node, so that nobody else has to do with it */
+#define REQUEST ROOT "/requests/1000000000-m0badcafe"
+
+static JobLedger *ledger;
+static JobParts parts;
+static JobFile *file;
+static const JobSpec *spec, *other;
+static GString *heard;
+
+/* ---- what the owner hears ---- */
+
+static void hear(const char *word) {
+        g_string_append_printf(heard, "%s%s", heard->len ? " " : "", word);
+}
+
+static void on_read(void *userdata) {
+        hear("read");
+}
+
+static void on_changed(void *userdata) {
+        hear("changed");
+}
+
+static void on_writes(void *userdata) {
+        hear("writes");
+}
+
+static void on_over(usec_t delay, void *userdata) {
+        g_autofree char *word =
+            delay == USEC_INFINITY
+                ? g_strdup("over")
+                : g_strdup_printf("over:%" G_GUINT64_FORMAT, (guint64)(delay / USEC_PER_MSEC));
+
+        hear(word);
+}
+
+static void on_refused(const char *request, void *userdata) {
+        g_autofree char *word = g_strconcat("refused:", request, NULL);
+
+        hear(word);
+}
+
+static bool has_heard(void) {
+        return heard->len > 0;
+}
+
+static void expect_heard(const char *expected) {
+        await(has_heard, expected);
+        cr_expect_str_eq(heard->str, expected);
+        g_string_truncate(heard, 0);
+}
+
+static void expect_silence(void) {
+        serve_for(100 * USEC_PER_MSEC);
+        cr_expect_str_eq(heard->str, "");
+}
+
+/* ---- the scene ---- */
+
+static bool is_ready(void) {
+        return node_is_ready(coordinator->node) && server_node(ROOT "/jobs/a/runs") &&
+               clock_watch_is_good(coordinator->clock);
+}
+
+static void define(void) {
+        const char *text = "jobs: {b: {exec: [/bin/true]}, other: {exec: [/bin/false]}}";
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+
+        cr_assert_eq(job_file_parse("f", text, strlen(text), diagnostics, &file), 0);
+        spec = file->jobs->pdata[0];
+        other = file->jobs->pdata[1];
+}
+
+static void setup_ledger(void) {
+        static const JobLedgerEvents events = {.read = on_read,
+                                               .changed = on_changed,
+                                               .writes = on_writes,
+                                               .over = on_over,
+                                               .refused = on_refused};
+
+        setup();
+        heard = g_string_new(NULL);
+        write_job("    exec: [/bin/true]\n    nodes: [another]\n");
+        open_daemon();
+        await(is_ready, "ready");
+        serve_for(100 * USEC_PER_MSEC);
+        parts = (JobParts){.node = coordinator->node,
+                           .tree = coordinator->tree,
+                           .ledgers = coordinator->store.ledgers,
+                           .digests = coordinator->digests,
+                           .registration = coordinator->registration,
+                           .members = coordinator->members,
+                           .clock = coordinator->clock,
+                           .pruner = coordinator->store.pruner,
+                           .runs = coordinator->runs,
+                           .recovery = coordinator->left.recovery};
+        define();
+        ledger = job_ledger_new(&parts, spec, &events, NULL);
+}
+
+static void teardown_ledger(void) {
+        ledger = job_ledger_free(ledger);
+        file = job_file_free(file);
+        g_string_free(heard, TRUE);
+        teardown();
+}
+
+TestSuite(job_ledger, .init = setup_ledger, .fini = teardown_ledger);
+
+static void put(const char *digest) {
+        _cleanup_(ledger_freep) Ledger *there = ledger_new(1000, digest);
+        g_autofree char *data = ledger_encode(there);
+
+        server_write(PATH, data);
+        if (!server_node(PATH "/runs"))
+                server_create(PATH "/runs", "", 0);
+}
+
+static void put_ours(void) {
+        g_autofree char *digest = job_spec_digest(spec, coordinator->config);
+
+        put(digest);
+}
+
+static void read_ours(bool watch) {
+        put_ours();
+        cr_assert_eq(job_ledger_read(ledger, watch), 0);
+        expect_heard("read");
+}
+
+/* ---- reading ---- */
+
+Test(job_ledger, one_with_our_definition_is_read) {
+        cr_expect(job_ledger_is_unchecked(ledger));
+        cr_expect_null(job_ledger_known(ledger));
+        read_ours(false);
+        cr_expect_not_null(job_ledger_known(ledger));
+        cr_expect(job_ledger_is_ours(ledger));
+        cr_expect_not(job_ledger_is_unchecked(ledger) || job_ledger_is_drifted(ledger));
+        cr_expect_not(job_ledger_is_watching(ledger));
+        job_ledger_forget(ledger);
+        cr_expect_null(job_ledger_known(ledger));
+        cr_expect_null(job_ledger_free(NULL));
+}
+
+Test(job_ledger, one_that_is_watched_tells_of_a_change_once) {
+        read_ours(true);
+        cr_expect(job_ledger_is_watching(ledger));
+        put("other");
+        expect_heard("changed");
+        cr_expect_not(job_ledger_is_watching(ledger));
+        put_ours();
+        expect_silence();
+}
+
+/* That is remembered first. */
+Test(job_ledger, one_that_is_missing_is_made) {
+        cr_assert_eq(job_ledger_read(ledger, false), 0);
+        expect_heard("over");
+        expect_heard("changed");
+        cr_expect_null(server_node(PATH));
+        cr_assert_eq(job_ledger_read(ledger, false), 0);
+        expect_heard("writes over:0");
+        cr_expect_not_null(server_node(PATH));
+        cr_expect(job_ledger_is_ours(ledger));
+}
+
+Test(job_ledger, one_with_another_definition_is_looked_at_now_and_then) {
+        g_autofree char *own = job_spec_digest(spec, coordinator->config);
+
+        digest_memory_set(coordinator->digests, "b", own);
+        put("other");
+        cr_assert_eq(job_ledger_read(ledger, false), 0);
+        expect_heard("over:30000");
+        cr_expect(job_ledger_is_drifted(ledger));
+        cr_expect_not(job_ledger_is_ours(ledger));
+        read_ours(false);
+        cr_expect_not(job_ledger_is_drifted(ledger));
+        job_ledger_definition_changed(ledger);
+        cr_expect(job_ledger_is_unchecked(ledger));
+}
+
+static ServerWay keep_looks(const ZkCall *call) {
+        return call->request == REQUEST_SET && strcmp(call->path, ROOT "/open/n1") == 0
+                   ? SERVER_KEEP
+                   : SERVER_ANSWER;
+}
+
+/* ... by one that is good, which is begun to be found out. */
+Test(job_ledger, nothing_is_made_by_a_clock_that_is_not_known) {
+        server.way = keep_looks;
+        clock_watch_reset(coordinator->clock);
+        cr_assert_eq(job_ledger_read(ledger, false), 0);
+        expect_heard("over:100");
+        serve_for(50 * USEC_PER_MSEC);
+        cr_expect_eq(g_queue_get_length(&server.kept), 1);
+        digest_memory_set(coordinator->digests, "b", "older");
+        put("other");
+        cr_assert_eq(job_ledger_read(ledger, false), 0);
+        expect_heard("over:100");
+        cr_expect_null(job_ledger_known(ledger), "it is read again");
+}
+
+Test(job_ledger, one_that_is_none_is_said) {
+        put_ours();
+        server_write(PATH, "][");
+        cr_assert_eq(job_ledger_read(ledger, false), 0);
+        expect_heard("over:30000");
+        cr_expect_not_null(strstr(job_ledger_fault(ledger), "not a ledger"));
+        read_ours(false);
+        cr_expect_null(job_ledger_fault(ledger));
+}
+
+static ServerWay refuse_ours(const ZkCall *call) {
+        return strcmp(call->path, PATH) == 0 ? SERVER_REFUSE : SERVER_ANSWER;
+}
+
+Test(job_ledger, a_read_that_fails_is_done_later_or_with_the_next_session) {
+        server.way = refuse_ours;
+        server.refusal = ZK_FAULT;
+        cr_assert_eq(job_ledger_read(ledger, false), 0);
+        expect_heard("over:1000");
+        server.refusal = ZK_CLOSED;
+        cr_assert_eq(job_ledger_read(ledger, false), 0);
+        expect_heard("over");
+        coordinator->node->session_phase = 0;
+        cr_expect_eq(job_ledger_read(ledger, false), -ENOTCONN);
+        expect_silence();
+}
+
+Test(job_ledger, nobody_hears_of_what_was_stopped) {
+        put_ours();
+        cr_assert_eq(job_ledger_read(ledger, false), 0);
+        job_ledger_stop_reading(ledger);
+        expect_silence();
+        read_ours(true);
+        job_ledger_cancel(ledger);
+        cr_expect_not(job_ledger_is_watching(ledger));
+        put("other");
+        expect_silence();
+        cr_expect_not_null(job_ledger_known(ledger));
+        job_ledger_reset(ledger);
+        cr_expect_null(job_ledger_known(ledger));
+}
+
+/* ---- writing ---- */
+
+Test(job_ledger, a_request_that_is_refused_is_told_before_that_is_over) {
+        read_ours(false);
+        server_create(REQUEST, "{}", 0);
+        cr_assert_eq(job_ledger_refuse(ledger, "1000000000-m0badcafe", "me", "too late"), 0);
+        expect_heard("refused:1000000000-m0badcafe over:0");
+        cr_expect_null(server_node(REQUEST));
+}
+
+Test(job_ledger, what_is_skipped_is_in_the_ledger) {
+        DecisionSkip skip = {.from = 2000, .to = 2000, .count = 1, .why = "missed: for a test"};
+
+        read_ours(false);
+        cr_assert_eq(job_ledger_skip(ledger, &skip, 1), 0);
+        expect_heard("over:0");
+        cr_expect(ledger_is_decided(job_ledger_known(ledger), 2000));
+        cr_expect_not_null(strstr(server_data(PATH "/runs/2000-0"), "for a test"));
+}
+
+/* Another write comes in between, or the session goes. */
+Test(job_ledger, a_write_that_was_not_done_is_decided_again_later_or_not_in_this_session) {
+        DecisionSkip skip = {.from = 2000, .to = 2000, .count = 1, .why = "missed: for a test"};
+
+        read_ours(false);
+        put_ours();
+        cr_assert_eq(job_ledger_skip(ledger, &skip, 1), 0);
+        expect_heard("over:0");
+        cr_expect_null(job_ledger_known(ledger));
+        read_ours(false);
+        server.way = refuse_ours;
+        server_delete(ROOT "/control");
+        cr_assert_eq(job_ledger_skip(ledger, &skip, 1), 0);
+        expect_heard("over:1000");
+}
+
+Test(job_ledger, another_definition_is_taken_as_it_is) {
+        cr_expect_eq(job_ledger_spec(ledger), spec);
+        job_ledger_take_spec(ledger, other);
+        cr_expect_eq(job_ledger_spec(ledger), other);
+        cr_expect(job_ledger_is_unchecked(ledger));
+}

@@ -1,0 +1,285 @@
+/* Withdrawals by themselves, on top of a whole daemon (daemon-fixture.h): what the ledger says of a
+ * job that this node has no more, how long others may answer, and how many are under way at a time.
+ */
+#include "withdrawal.h"
+
+#include "daemon-fixture.h"
+#include "ledger-fixture.h"
+
+#define ROOT "/jobkeeper"
+#define PATH ROOT "/jobs/b"
+
+static Withdrawals *withdrawals;
+
+static bool is_ready(void) {
+        return node_is_ready(coordinator->node) && server_node(ROOT "/jobs/a/runs") &&
+               clock_watch_is_good(coordinator->clock);
+}
+
+static void setup_withdrawals(void) {
+        setup();
+        write_job("    exec: [/bin/true]\n    nodes: [another]\n");
+        open_daemon();
+        await(is_ready, "ready");
+        serve_for(100 * USEC_PER_MSEC);
+        withdrawals = withdrawals_new(coordinator->node, coordinator->digests, coordinator->clock);
+}
+
+static void teardown_withdrawals(void) {
+        withdrawals = withdrawals_free(withdrawals);
+        teardown();
+}
+
+TestSuite(withdrawal, .init = setup_withdrawals, .fini = teardown_withdrawals);
+
+static int64_t now(void) {
+        return (int64_t)(clock_realtime() / USEC_PER_SEC);
+}
+
+/* A job that this node had, with a ledger. */
+static void put_job(const char *job, const char *schedule, int64_t from) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(from, "digest");
+        g_autofree char *path = g_strconcat(ROOT "/jobs/", job, NULL),
+                        *runs = g_strconcat(path, "/runs", NULL), *data = NULL;
+
+        g_free(ledger->schedule);
+        ledger->schedule = g_strdup(schedule);
+        data = ledger_encode(ledger);
+        server_write(path, data);
+        server_create(runs, "", 0);
+        digest_memory_set(coordinator->digests, job, "digest");
+}
+
+static Ledger *there(void) {
+        Ledger *ledger = NULL;
+
+        cr_assert_eq(ledger_decode(server_data(PATH), strlen(server_data(PATH)), &ledger), 0);
+        return ledger;
+}
+
+static bool is_said(void) {
+        _cleanup_(ledger_freep) Ledger *ledger = there();
+
+        return ledger->withdrawn != 0;
+}
+
+static bool is_over(void) {
+        return withdrawals_size(withdrawals) == 0;
+}
+
+/* Nobody has to be waited for. */
+static void have_no_patience(void) {
+        coordinator->config->session_timeout = coordinator->config->tick_time =
+            coordinator->config->takeover_delay = 0;
+}
+
+/* Whoever has the job says so. */
+static void answer(void) {
+        _cleanup_(ledger_freep) Ledger *ledger = there();
+        g_autofree char *data = NULL;
+
+        ledger_resume(ledger);
+        data = ledger_encode(ledger);
+        server_write(PATH, data);
+}
+
+static const char *remembered(void) {
+        return digest_memory_get(coordinator->digests, "b");
+}
+
+static bool is_remembered_as_lost(void) {
+        return g_strcmp0(remembered(), "") == 0;
+}
+
+/* ---- the two steps ---- */
+
+/* Its definition stays in force meanwhile; whoever comes after this process goes on with it. */
+Test(withdrawal, first_the_ledger_says_that_a_node_has_lost_it) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        put_job("b", NULL, 1000);
+        withdrawals_add(withdrawals, "b");
+        cr_expect_eq(withdrawals_size(withdrawals), 1);
+        await(is_said, "it is said");
+        await(is_remembered_as_lost, "it is waited for others");
+        ledger = there();
+        cr_expect_str_eq(ledger->digest, "digest");
+        cr_expect(ledger->withdrawn >= now() - 2 && ledger->withdrawn <= now());
+        cr_expect_eq(withdrawals_size(withdrawals), 1);
+}
+
+Test(withdrawal, then_where_nobody_has_it_what_it_owes_is_skipped) {
+        int64_t tick = now() / 10 * 10;
+        g_autofree char *record = g_strdup_printf(PATH "/runs/%" G_GINT64_FORMAT "-0", tick);
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        have_no_patience();
+        put_job("b", "every 10s", tick - 1);
+        withdrawals_add(withdrawals, "b");
+        await(is_over, "it is over");
+        ledger = there();
+        cr_expect_str_eq(ledger->digest, "");
+        cr_expect_eq(ledger->withdrawn, 0);
+        cr_expect_not_null(strstr(server_data(record), "its definition was removed"));
+        cr_expect_null(remembered());
+}
+
+Test(withdrawal, where_somebody_has_it_nothing_else_follows) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        have_no_patience();
+        coordinator->config->tick_time = USEC_PER_SEC; /* long enough to answer */
+        put_job("b", NULL, 1000);
+        withdrawals_add(withdrawals, "b");
+        await(is_said, "it is said");
+        answer();
+        await(is_over, "it is over");
+        ledger = there();
+        cr_expect_str_eq(ledger->digest, "digest");
+        cr_expect_eq(ledger->withdrawn, 0);
+        cr_expect_null(remembered());
+}
+
+/* ---- where it is not needed ---- */
+
+Test(withdrawal, of_what_has_no_ledger_nothing_is_said) {
+        digest_memory_set(coordinator->digests, "b", "digest");
+        withdrawals_add(withdrawals, "b");
+        await(is_over, "it is over");
+        cr_expect_null(remembered());
+        cr_expect_null(server_node(PATH));
+}
+
+Test(withdrawal, what_another_node_withdrew_for_good_is_withdrawn) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        g_autofree char *data = NULL;
+        int32_t version;
+
+        put_job("b", NULL, 1000);
+        ledger = there();
+        ledger_adopt_digest(ledger, "", 2000);
+        data = ledger_encode(ledger);
+        server_write(PATH, data);
+        version = server_node(PATH)->stat.version;
+        withdrawals_add(withdrawals, "b");
+        await(is_over, "it is over");
+        cr_expect_eq(server_node(PATH)->stat.version, version);
+        cr_expect_null(remembered());
+}
+
+Test(withdrawal, a_job_that_is_there_again_is_not_withdrawn) {
+        put_job("b", NULL, 1000);
+        withdrawals_add(withdrawals, "b");
+        withdrawals_remove(withdrawals, "b");
+        cr_expect_eq(withdrawals_size(withdrawals), 0);
+        serve_for(200 * USEC_PER_MSEC);
+        cr_expect_not(is_said());
+        cr_expect_str_eq(remembered(), "digest");
+}
+
+Test(withdrawal, without_a_session_none_begins_and_with_its_end_all_are_over) {
+        put_job("b", NULL, 1000);
+        withdrawals_add(withdrawals, "b");
+        withdrawals_reset(withdrawals);
+        cr_expect_eq(withdrawals_size(withdrawals), 0);
+        coordinator->node->session_phase = 0;
+        withdrawals_add(withdrawals, "b");
+        cr_expect_eq(withdrawals_size(withdrawals), 0);
+        cr_expect_str_eq(remembered(), "digest");
+}
+
+/* ---- what goes wrong ---- */
+
+static unsigned writes;
+
+static ServerWay lose_first_write(const ZkCall *call) {
+        if (call->request != REQUEST_SET || strcmp(call->path, PATH) != 0)
+                return SERVER_ANSWER;
+        return ++writes == 1 ? SERVER_LOSE : SERVER_ANSWER;
+}
+
+Test(withdrawal, a_write_that_may_be_lost_is_looked_for_and_done_again) {
+        put_job("b", NULL, 1000);
+        server.way = lose_first_write;
+        withdrawals_add(withdrawals, "b");
+        await(is_said, "it is said");
+        cr_expect_eq(writes, 2);
+}
+
+static ServerWay refuse_writes(const ZkCall *call) {
+        if (call->request != REQUEST_SET || strcmp(call->path, PATH) != 0)
+                return SERVER_ANSWER;
+        writes++;
+        return SERVER_REFUSE;
+}
+
+/* The next reload, or the next process, tries again. */
+Test(withdrawal, one_that_cannot_be_written_is_over_and_still_remembered) {
+        put_job("b", NULL, 1000);
+        server.way = refuse_writes;
+        server.refusal = ZK_NO_AUTH;
+        withdrawals_add(withdrawals, "b");
+        await(is_over, "it is over");
+        cr_expect_eq(writes, 1);
+        cr_expect_str_eq(remembered(), "digest");
+}
+
+static ServerWay keep_looks(const ZkCall *call) {
+        return call->request == REQUEST_SET && strcmp(call->path, ROOT "/open/n1") == 0
+                   ? SERVER_KEEP
+                   : SERVER_ANSWER;
+}
+
+static bool is_kept(void) {
+        return g_queue_get_length(&server.kept) > 0;
+}
+
+Test(withdrawal, nothing_is_dated_by_a_clock_that_is_not_known) {
+        put_job("b", NULL, 1000);
+        server.way = keep_looks;
+        clock_watch_reset(coordinator->clock);
+        withdrawals_add(withdrawals, "b");
+        await(is_kept, "a look at the clock");
+        serve_for(200 * USEC_PER_MSEC);
+        cr_expect_not(is_said());
+        server.way = NULL;
+        server_release();
+        await(is_said, "it is said");
+}
+
+/* ---- many ---- */
+
+#define MANY (WITHDRAWALS_BUSY_MAX + 36)
+
+static unsigned reads;
+
+static ServerWay keep_reads(const ZkCall *call) {
+        bool is_one = call->request == REQUEST_GET && strstr(call->path, "/jobs/many-");
+
+        reads += is_one;
+        return is_one ? SERVER_KEEP : SERVER_ANSWER;
+}
+
+/* Whoever asks for it twice does not make it two. */
+static void add_many(void) {
+        for (unsigned i = 0; i < 2 * MANY; i++) {
+                g_autofree char *job = g_strdup_printf("many-%u", i % MANY);
+
+                withdrawals_add(withdrawals, job);
+        }
+}
+
+Test(withdrawal, some_are_under_way_and_the_others_wait) {
+        server.way = keep_reads;
+        add_many();
+        serve_for(100 * USEC_PER_MSEC);
+        cr_expect_eq(withdrawals_size(withdrawals), MANY);
+        cr_expect_eq(reads, WITHDRAWALS_BUSY_MAX);
+        withdrawals_remove(withdrawals, "many-0");  /* one that is under way */
+        withdrawals_remove(withdrawals, "many-99"); /* one that is not */
+        serve_for(100 * USEC_PER_MSEC);
+        cr_expect_eq(reads, WITHDRAWALS_BUSY_MAX + 1);
+        server.way = NULL;
+        server_release();
+        await(is_over, "all are over");
+}
