@@ -1,7 +1,11 @@
 /* See name.h. */
 #include "name.h"
 
+#include <glib.h>
 #include <string.h>
+
+/* Longer than any name of ours, so that whoever mistyped one sees it whole. */
+#define SHOWN_MAX 200
 
 static bool name_char_is_valid(char c) {
         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
@@ -10,7 +14,7 @@ static bool name_char_is_valid(char c) {
 const char *name_fault(const char *name) {
         if (!name || !*name)
                 return "is empty";
-        if (strlen(name) > NAME_LENGTH_MAX)
+        if (strnlen(name, NAME_LENGTH_MAX + 1) > NAME_LENGTH_MAX)
                 return "is longer than 100 bytes";
         for (const char *c = name; *c; c++)
                 if (!name_char_is_valid(*c))
@@ -26,4 +30,14 @@ bool name_is_valid(const char *name) {
 
 bool name_is_of_job_lock(const char *name) {
         return name && strncmp(name, NAME_OF_JOB_LOCK_PREFIX, strlen(NAME_OF_JOB_LOCK_PREFIX)) == 0;
+}
+
+char *name_shown(const char *text) {
+        size_t length = strnlen(text, SHOWN_MAX + 1), shown = MIN(length, SHOWN_MAX);
+        g_autofree char *start = NULL;
+
+        while (length > SHOWN_MAX && shown > 0 && ((unsigned char)text[shown] & 0xc0) == 0x80)
+                shown--; /* not through a character */
+        start = g_utf8_make_valid(text, (gssize)shown);
+        return g_strconcat(start, length > SHOWN_MAX ? "…" : "", NULL);
 }

@@ -17,3 +17,7 @@ const char *name_fault(const char *name);
 #define NAME_OF_JOB_LOCK_PREFIX "job:"
 /* Return: whether `name` is meant as such a one (NAME may be wrong). NULL is not. */
 bool name_is_of_job_lock(const char *name);
+
+/* What was given as a name, as a message repeats it: whoever asks may send millions of bytes.
+ * Return: newly allocated (g_free), its beginning in valid UTF-8, with "…" where more follows. */
+char *name_shown(const char *text);

@@ -16,8 +16,10 @@
 #define WAIT_SLACK (15 * USEC_PER_SEC)
 
 static int answer_no_such_job(sd_bus_error *error, const char *job) {
+        g_autofree char *shown = name_shown(job);
+
         return sd_bus_error_setf(error, BUS_ERROR_NO_SUCH_JOB,
-                                 "there is no job \"%s\" on this node", job);
+                                 "there is no job \"%s\" on this node", shown);
 }
 
 static int answer_not_connected(const View *view, sd_bus_error *error) {
@@ -170,7 +172,7 @@ int answer_next(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
 
         if (r < 0)
                 return r;
-        if (!jobset_find(view->jobset, job))
+        if (!name_is_valid(job) || !jobset_find(view->jobset, job))
                 return answer_no_such_job(error, job);
         answer = answer_new(owner, message, NULL);
         answer_is_patient(answer);
@@ -245,7 +247,7 @@ int answer_run(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
 
         if (r < 0)
                 return r;
-        spec = jobset_find(view->jobset, job);
+        spec = name_is_valid(job) ? jobset_find(view->jobset, job) : NULL;
         if (!spec)
                 return answer_no_such_job(error, job);
         if (!node_is_ready(view->node) || session_state(view->node->session) != SESSION_CONNECTED)
@@ -319,6 +321,13 @@ static void wait_look(Answer *answer) {
                 wait_look_later(answer); /* there will be a session again */
 }
 
+static int wait_no_such_run(sd_bus_error *error, const char *run) {
+        g_autofree char *shown = name_shown(run);
+
+        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "the run \"%s\" %s", shown,
+                                 name_fault(run));
+}
+
 int answer_wait_run(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
         const char *job, *run;
         Answer *answer;
@@ -326,11 +335,10 @@ int answer_wait_run(Answers *owner, sd_bus_message *message, sd_bus_error *error
 
         if (r < 0)
                 return r;
-        if (!owner->view->calls->job(owner->view->userdata, job))
+        if (!name_is_valid(job) || !owner->view->calls->job(owner->view->userdata, job))
                 return answer_no_such_job(error, job);
         if (!name_is_valid(run))
-                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS, "the run \"%s\" %s", run,
-                                         name_fault(run));
+                return wait_no_such_run(error, run);
         answer = answer_new(owner, message, wait_on_done);
         answer_is_patient(answer);
         answer->job = g_strdup(job);

@@ -9,9 +9,6 @@
 #include "name.h"
 #include "paths.h"
 
-/* So much of a name that is none is repeated, in bytes: whoever asks may send millions. */
-#define SHOWN_NAME_MAX 200
-
 struct LockLook {
         char *asked;
         bool privileged;
@@ -46,13 +43,11 @@ static bool is_resource(const char *name) {
 char *lock_look_fault(const char *resource) {
         const char *fault = resource_fault(resource);
         g_autofree char *shown = NULL;
-        glong length = g_utf8_strlen(resource, SHOWN_NAME_MAX);
 
         if (!fault)
                 return NULL;
-        shown = g_utf8_substring(resource, 0, length);
-        return g_strdup_printf("the resource name \"%s%s\" %s", shown,
-                               strlen(shown) < strlen(resource) ? "…" : "", fault);
+        shown = name_shown(resource);
+        return g_strdup_printf("the resource name \"%s\" %s", shown, fault);
 }
 
 static void take_all(GPtrArray *all, const GPtrArray *more) {

@@ -23,12 +23,12 @@ static LockMode lock_mode(JobLockMode mode) {
 
 char *resource_refusal(const char *name) {
         const char *fault = name_fault(name);
+        g_autofree char *shown = name_shown(name ? name : "");
 
         if (name_is_of_job_lock(name))
                 return g_strdup_printf("\"%s\" is a job's own lock, which only its runs take",
-                                       name);
-        return fault ? g_strdup_printf("the resource name \"%s\" %s", name ? name : "", fault)
-                     : NULL;
+                                       shown);
+        return fault ? g_strdup_printf("the resource name \"%s\" %s", shown, fault) : NULL;
 }
 
 /* What a resource that is not declared is like. */

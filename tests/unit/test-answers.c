@@ -348,3 +348,28 @@ Test(answers, the_history_of_a_job_that_left_the_files_can_be_read) {
         ask("History", "su", "never", 0U);
         expect_said(BUS_ERROR_NO_SUCH_JOB);
 }
+
+/* ---- names that are none ---- */
+
+static void expect_short_refusal(void) {
+        await(is_said, "an answer");
+        cr_assert_lt(strlen(said), 400U, "%zu", strlen(said));
+        cr_expect_not_null(strstr(said, "aa…\""), "%s", said);
+}
+
+Test(answers, a_name_of_millions_is_not_repeated) {
+        static const struct {
+                const char *method, *types;
+        } questions[] = {{"History", "su"}, {"Next", "su"}, {"Run", "s"}, {"Locks", "s"}};
+        g_autofree char *name = g_strnfill(4 << 20, 'a');
+
+        begin();
+        for (size_t i = 0; i < G_N_ELEMENTS(questions); i++) {
+                ask(questions[i].method, questions[i].types, name, 1U);
+                expect_short_refusal();
+        }
+        ask("WaitRun", "ss", name, "10-1");
+        expect_short_refusal();
+        ask("WaitRun", "ss", "a", name);
+        expect_short_refusal();
+}

@@ -70,3 +70,25 @@ Test(name, of_a_jobs_lock) {
         cr_expect_not(name_is_of_job_lock("a-job:a"));
         cr_expect_not(name_is_of_job_lock(NULL));
 }
+
+Test(name, what_is_shown_of_one_is_bounded) {
+        g_autofree char *millions = g_strnfill(1 << 20, '/'), *shown = name_shown(millions),
+                        *whole = g_strnfill(200, '/'), *same = name_shown(whole);
+
+        cr_expect_eq(strlen(shown), 200 + strlen("…"));
+        cr_expect(g_str_has_suffix(shown, "//…"), "%s", shown);
+        cr_expect_str_eq(same, whole);
+}
+
+Test(name, no_character_is_cut_through) {
+        g_autoptr(GString) text = g_string_new("a");
+        g_autofree char *shown = NULL, *broken = NULL;
+
+        for (unsigned i = 0; i < 100; i++)
+                (void)g_string_append(text, "ü");
+        shown = name_shown(text->str);
+        cr_expect(g_utf8_validate(shown, -1, NULL));
+        cr_expect(g_str_has_suffix(shown, "üü…"), "%s", shown);
+        broken = name_shown("a\xff");
+        cr_expect_str_eq(broken, "a\xef\xbf\xbd");
+}
