@@ -12,6 +12,7 @@
 #include "options.h"
 #include "output.h"
 #include "run-view.h"
+#include "timer.h"
 
 /* As long as trying three servers may take. */
 #define LOOK_MAX (5 * USEC_PER_SEC)
@@ -30,6 +31,7 @@ typedef struct OwnLook {
         Session *session;
         LockLook *look;
         json_t *report;
+        sd_event_source *late;
 } OwnLook;
 
 static void own_look_on_report(LockLook *look, int error, json_t *report, void *userdata) {
@@ -55,21 +57,20 @@ static void own_look_on_session(Session *session, SessionEvent event, void *user
                 session_close(session);
 }
 
-static int own_look_on_late(sd_event_source *source, uint64_t usec, void *userdata) {
-        OwnLook *own = userdata;
+static void own_look_on_late(void *userdata) {
+        const OwnLook *own = userdata;
         const char *fault = session_fault(own->session);
 
         complain("ZooKeeper at %s cannot be reached%s%s", own->config->servers, *fault ? ": " : "",
                  fault);
-        return sd_event_exit(own->event, 0);
+        (void)sd_event_exit(own->event, 0);
 }
 
 static int look_and_wait(OwnLook *own) {
         int r = sd_event_new(&own->event);
 
         if (r >= 0)
-                r = sd_event_add_time_relative(own->event, NULL, CLOCK_MONOTONIC, LOOK_MAX,
-                                               USEC_PER_MSEC, own_look_on_late, own);
+                r = timer_in(own->event, &own->late, LOOK_MAX, own_look_on_late, own);
         if (r >= 0)
                 r = lock_session_new(own->event, own->config, own_look_on_session, own,
                                      &own->session);
@@ -88,6 +89,7 @@ static int look_for_ourselves(const char *config_path, const char *resource, jso
         r = look_and_wait(&own);
         lock_look_free(own.look);
         session_free(own.session);
+        sd_event_source_disable_unref(own.late);
         sd_event_unref(own.event);
         if (r == -EACCES)
                 return EXIT_CODE_CONFIGURATION;

@@ -18,6 +18,7 @@
 #include "message-id.h"
 #include "notify.h"
 #include "session-file.h"
+#include "timer.h"
 #include "unit-spec.h"
 
 #define LOOK_PERIOD (1 * USEC_PER_SEC)
@@ -44,7 +45,7 @@ typedef struct FailedStart {
         sd_event_source *look, *deadline, *terminate, *interrupt;
 } FailedStart;
 
-static void failed_start_look(FailedStart *start);
+static void failed_start_look(void *userdata);
 
 static void failed_start_clear(FailedStart *start) {
         sd_event_source_disable_unref(start->look);
@@ -110,17 +111,10 @@ static void failed_start_tell_waiting(FailedStart *start) {
         start->told = true;
 }
 
-static int failed_start_on_look(sd_event_source *source, uint64_t usec, void *userdata) {
-        failed_start_look(userdata);
-        return 0;
-}
-
 static void failed_start_arm(FailedStart *start, sd_event_source **source, usec_t at,
-                             sd_event_time_handler_t func) {
-        int r;
+                             TimerFunc func) {
+        int r = timer_at(start->event, source, CLOCK_BOOTTIME, at, func, start);
 
-        *source = sd_event_source_disable_unref(*source);
-        r = sd_event_add_time(start->event, source, CLOCK_BOOTTIME, at, USEC_PER_MSEC, func, start);
         if (r < 0)
                 (void)sd_event_exit(start->event, r);
 }
@@ -137,10 +131,11 @@ static void failed_start_on_gone(void *userdata) {
         }
         failed_start_tell_waiting(start);
         failed_start_arm(start, &start->look, MIN(now + LOOK_PERIOD, MAX(start->stop_at, now)),
-                         failed_start_on_look);
+                         failed_start_look);
 }
 
-static void failed_start_look(FailedStart *start) {
+static void failed_start_look(void *userdata) {
+        FailedStart *start = userdata;
         static const char *const patterns[] = {RUN_UNIT_PATTERN, LOCK_SCOPE_PATTERN, NULL};
         const ClearingOptions options = {
             .patterns = patterns,
@@ -156,7 +151,7 @@ static void failed_start_look(FailedStart *start) {
         if (clock_boottime() >= start->stop_at) {
                 failed_start_tell(start, "stopping runs left by the previous daemon process");
                 failed_start_arm(start, &start->look, clock_boottime() + LATE_LOOK_PERIOD,
-                                 failed_start_on_look);
+                                 failed_start_look);
         }
         r = start->clearing ? 0 : clearing_new(start->units, &options, &start->clearing);
         if (r < 0)
@@ -166,14 +161,13 @@ static void failed_start_look(FailedStart *start) {
 }
 
 /* Others may have their locks from now on. */
-static int failed_start_on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
+static void failed_start_on_deadline(void *userdata) {
         FailedStart *start = userdata;
 
         start->stop_at = 0;
         failed_start_look(start);
         if (start->clearing)
                 clearing_kill(start->clearing);
-        return 0;
 }
 
 /* ---- being asked to end ---- */

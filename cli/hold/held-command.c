@@ -10,6 +10,7 @@
 #include "lock-call.h"
 #include "output.h"
 #include "run-view.h"
+#include "timer.h"
 
 /* The daemon is asked so often, and so many times before D - K: a late answer, of its own or of
  * ZooKeeper's, must not cost a lock that it still has. */
@@ -54,18 +55,16 @@ struct HeldCommand {
 
 /* ---- the end ---- */
 
-static int held_command_on_leave(sd_event_source *source, uint64_t usec, void *userdata) {
-        HeldCommand *command = userdata;
+static void held_command_on_leave(void *userdata) {
+        const HeldCommand *command = userdata;
 
         command->func(command->status, command->userdata);
-        return 0;
 }
 
 /* Tells the owner, from the loop. `after` 0: at once. */
 static void held_command_leave(HeldCommand *command, usec_t after) {
-        command->leave_timer = sd_event_source_disable_unref(command->leave_timer);
-        if (sd_event_add_time_relative(command->event, &command->leave_timer, CLOCK_MONOTONIC,
-                                       after, USEC_PER_MSEC, held_command_on_leave, command) < 0)
+        if (timer_in(command->event, &command->leave_timer, after, held_command_on_leave, command) <
+            0)
                 (void)sd_event_exit(command->event, 0);
 }
 
@@ -134,19 +133,17 @@ static void held_command_lost(HeldCommand *command, const char *why) {
         command->phase = HELD_RUNS_ON;
 }
 
-static int held_command_on_stop_time(sd_event_source *source, uint64_t usec, void *userdata) {
+static void held_command_on_stop_time(void *userdata) {
         HeldCommand *command = userdata;
 
         if (command->phase < HELD_STOPS)
                 held_command_stop(command, SIGTERM,
                                   command->there ? "jobkeeperd cannot keep the lock"
                                                  : "jobkeeperd is not there");
-        return 0;
 }
 
-static int held_command_on_kill_time(sd_event_source *source, uint64_t usec, void *userdata) {
+static void held_command_on_kill_time(void *userdata) {
         held_command_lost(userdata, "the lock can no longer be guaranteed");
-        return 0;
 }
 
 void held_command_take_signal(HeldCommand *command, sd_bus_message *message) {
@@ -167,13 +164,6 @@ void held_command_take_signal(HeldCommand *command, sd_bus_message *message) {
 
 /* ---- the lease ---- */
 
-static int held_command_arm(HeldCommand *command, sd_event_source **timer, usec_t at,
-                            sd_event_time_handler_t func) {
-        *timer = sd_event_source_disable_unref(*timer);
-        return sd_event_add_time(command->event, timer, CLOCK_BOOTTIME, at, USEC_PER_MSEC, func,
-                                 command);
-}
-
 /* Return: whether the answer has a lease that leaves time to do anything. */
 static bool held_command_take_lease(HeldCommand *command, const json_t *answer) {
         usec_t held_until = (usec_t)json_integer_value(json_object_get(answer, "held_until"));
@@ -182,10 +172,10 @@ static bool held_command_take_lease(HeldCommand *command, const json_t *answer) 
         if (stop_at <= clock_boottime() || held_until <= stop_at)
                 return false;
         command->stop_at = stop_at;
-        return held_command_arm(command, &command->stop_timer, stop_at + STOP_SLACK,
-                                held_command_on_stop_time) >= 0 &&
-               held_command_arm(command, &command->kill_timer, held_until,
-                                held_command_on_kill_time) >= 0;
+        return timer_at(command->event, &command->stop_timer, CLOCK_BOOTTIME, stop_at + STOP_SLACK,
+                        held_command_on_stop_time, command) >= 0 &&
+               timer_at(command->event, &command->kill_timer, CLOCK_BOOTTIME, held_until,
+                        held_command_on_kill_time, command) >= 0;
 }
 
 static int held_command_on_lease(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
@@ -211,21 +201,21 @@ static usec_t held_command_lease_period(const HeldCommand *command) {
         return CLAMP(left / LEASE_TIMES, LEASE_PERIOD_MIN, LEASE_PERIOD);
 }
 
-static int held_command_on_lease_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+static void held_command_on_lease_timer(void *userdata) {
         HeldCommand *command = userdata;
-        int r = sd_event_source_set_time_relative(source, held_command_lease_period(command));
         sd_bus *bus;
 
+        (void)timer_in(command->event, &command->lease_timer, held_command_lease_period(command),
+                       held_command_on_lease_timer, command);
         /* A late answer is better than none: it is not asked over before it came. */
         if (command->lease)
-                return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+                return;
         bus = lease_way_bus(command->way);
         if (!bus && command->there)
                 bus = command->bus;
         if (bus)
                 (void)lock_call(bus, &command->lease, "LockLease", LOCK_CALL_TIMEOUT,
                                 held_command_on_lease, command, "s", command->id);
-        return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
 /* ---- the command ---- */
@@ -293,10 +283,9 @@ static void held_command_attach(HeldCommand *command) {
                         (uint32_t)command_process_pid(command->process));
 }
 
-static int held_command_on_not_attached(sd_event_source *source, uint64_t usec, void *userdata) {
+static void held_command_on_not_attached(void *userdata) {
         complain("moving the command to a scope of its own timed out");
         held_command_finish(userdata, EXIT_CODE_UNAVAILABLE, true);
-        return 0;
 }
 
 static int held_command_prepare(HeldCommand *command) {
@@ -305,13 +294,12 @@ static int held_command_prepare(HeldCommand *command) {
                                         command->task->inheritance, &command->process);
 
         if (r >= 0)
-                r = sd_event_add_time_relative(command->event, &command->lease_timer,
-                                               CLOCK_MONOTONIC, held_command_lease_period(command),
-                                               USEC_PER_MSEC, held_command_on_lease_timer, command);
+                r = timer_in(command->event, &command->lease_timer,
+                             held_command_lease_period(command), held_command_on_lease_timer,
+                             command);
         if (r >= 0)
-                r = sd_event_add_time_relative(command->event, &command->attach_timer,
-                                               CLOCK_MONOTONIC, ATTACH_PATIENCE, USEC_PER_MSEC,
-                                               held_command_on_not_attached, command);
+                r = timer_in(command->event, &command->attach_timer, ATTACH_PATIENCE,
+                             held_command_on_not_attached, command);
         return r;
 }
 

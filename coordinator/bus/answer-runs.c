@@ -8,6 +8,7 @@
 #include "name.h"
 #include "paths.h"
 #include "status-report.h"
+#include "timer.h"
 
 #define HISTORY_LIMIT_MAX 1000
 #define NEXT_COUNT_MAX 1000
@@ -265,18 +266,15 @@ int answer_run(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
 
 static void wait_look(Answer *answer);
 
-static int wait_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+static void wait_on_timer(void *userdata) {
         wait_look(userdata);
-        return 0;
 }
 
 /* Looks again soon. A watch would be one more thing to lose; a person waits, and four reads a
  * second are nothing. */
 static void wait_look_later(Answer *answer) {
-        answer->timer = sd_event_source_disable_unref(answer->timer);
-        (void)sd_event_add_time_relative(answer_view(answer)->node->event, &answer->timer,
-                                         CLOCK_MONOTONIC, WAIT_POLL, USEC_PER_MSEC, wait_on_timer,
-                                         answer);
+        (void)timer_in(answer_view(answer)->node->event, &answer->timer, WAIT_POLL, wait_on_timer,
+                       answer);
 }
 
 /* Nobody took the request, and nobody could even say so. */

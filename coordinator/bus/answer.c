@@ -6,6 +6,7 @@
 #include "bus-interface.h"
 #include "json-line.h"
 #include "run-record.h"
+#include "timer.h"
 
 struct AnswerRead {
         Answer *answer; /* weak: owns us */
@@ -116,12 +117,11 @@ static void answer_over(Answer *answer) {
         g_hash_table_remove(answer->owner->set, answer);
 }
 
-static int answer_on_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
+static void answer_on_timeout(void *userdata) {
         Answer *answer = userdata;
 
         answer_error(answer, BUS_ERROR_NOT_CONNECTED, "ZooKeeper did not answer in time%s",
                      answer->request ? ": the run may still take place" : "");
-        return 0;
 }
 
 static void answer_on_presence(BusOwner *presence, const char *before, const char *now,
@@ -139,9 +139,8 @@ Answer *answer_new(Answers *owner, sd_bus_message *message, AnswerFunc done) {
         answer->reads = g_ptr_array_new_with_free_func(answer_read_free);
         answer->records = g_ptr_array_new_with_free_func(record_destroy);
         g_hash_table_add(owner->set, answer);
-        (void)sd_event_add_time_relative(owner->view->node->event, &answer->timeout,
-                                         CLOCK_MONOTONIC, ANSWER_TIMEOUT, USEC_PER_MSEC,
-                                         answer_on_timeout, answer);
+        (void)timer_in(owner->view->node->event, &answer->timeout, ANSWER_TIMEOUT,
+                       answer_on_timeout, answer);
         /* Not by sd_bus_track, which asks the bus and waits for what it says. */
         (void)bus_owner_new(sd_bus_message_get_bus(message), sd_bus_message_get_sender(message),
                             answer_on_presence, answer, &answer->presence);

@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "log.h"
+#include "timer.h"
 
 #define RECONNECT_DELAY (2 * USEC_PER_SEC)
 
@@ -20,7 +21,7 @@ struct BusDoor {
         bool complained; /* that the name was refused */
 };
 
-static void door_connect(BusDoor *door);
+static void door_connect(void *userdata);
 
 static void door_disconnect(BusDoor *door) {
         if (door->bus)
@@ -31,18 +32,8 @@ static void door_disconnect(BusDoor *door) {
         door->bus = sd_bus_close_unref(door->bus);
 }
 
-static int door_on_reconnect(sd_event_source *source, uint64_t usec, void *userdata) {
-        BusDoor *door = userdata;
-
-        door->reconnect = sd_event_source_disable_unref(door->reconnect);
-        door_connect(door);
-        return 0;
-}
-
 static void door_reconnect_later(BusDoor *door) {
-        door->reconnect = sd_event_source_disable_unref(door->reconnect);
-        (void)sd_event_add_time_relative(door->event, &door->reconnect, CLOCK_MONOTONIC,
-                                         RECONNECT_DELAY, USEC_PER_MSEC, door_on_reconnect, door);
+        (void)timer_in(door->event, &door->reconnect, RECONNECT_DELAY, door_connect, door);
 }
 
 static int door_on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -100,7 +91,8 @@ static int door_serve(BusDoor *door) {
                                          door);
 }
 
-static void door_connect(BusDoor *door) {
+static void door_connect(void *userdata) {
+        BusDoor *door = userdata;
         int r;
 
         door_disconnect(door);

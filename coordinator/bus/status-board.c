@@ -6,6 +6,7 @@
 #include "json-line.h"
 #include "paths.h"
 #include "status-report.h"
+#include "timer.h"
 
 /* Reads of ours under way: the window is for other questions, too. */
 #define BOARD_READS_MAX 32
@@ -59,21 +60,17 @@ static void board_ledger_free(void *ledger) {
 
 static void board_begin(StatusBoard *board);
 
-static void board_arm(StatusBoard *board, usec_t delay, sd_event_time_handler_t func) {
-        board->timer = sd_event_source_disable_unref(board->timer);
-        (void)sd_event_add_time_relative(board->owner->view->node->event, &board->timer,
-                                         CLOCK_MONOTONIC, delay, USEC_PER_MSEC, func, board);
+static void board_arm(StatusBoard *board, usec_t delay, TimerFunc func) {
+        (void)timer_in(board->owner->view->node->event, &board->timer, delay, func, board);
 }
 
 /* ---- sending ---- */
 
-static int board_on_pause(sd_event_source *source, uint64_t usec, void *userdata) {
+static void board_on_pause(void *userdata) {
         StatusBoard *board = userdata;
 
-        board->timer = sd_event_source_disable_unref(board->timer);
         if (board->next->len > 0)
                 board_begin(board);
-        return 0;
 }
 
 static void board_over(StatusBoard *board) {
@@ -92,21 +89,20 @@ static void board_over(StatusBoard *board) {
                 board_arm(board, usec_sub(board->not_before, now), board_on_pause);
 }
 
-static int board_on_send(sd_event_source *source, uint64_t usec, void *userdata) {
+static void board_on_send(void *userdata) {
         StatusBoard *board = userdata;
         uint64_t queued = 0;
         Answer *answer = NULL;
 
         if (board->now->len == 0) {
                 board_over(board);
-                return 0;
+                return;
         }
         answer = board->now->pdata[0];
         (void)sd_bus_get_n_queued_write(sd_bus_message_get_bus(answer->message), &queued);
         if (queued == 0)
                 answer_reply_text(answer, board->text->str); /* which forgets it */
         board_arm(board, queued ? BOARD_SEND_DELAY : 0, board_on_send);
-        return 0;
 }
 
 /* ---- writing ---- */
@@ -155,12 +151,11 @@ static void board_begin_writing(StatusBoard *board) {
 
 /* ---- reading ---- */
 
-static int board_on_silence(sd_event_source *source, uint64_t usec, void *userdata) {
+static void board_on_silence(void *userdata) {
         StatusBoard *board = userdata;
 
         board->complete = false;
         board_begin_writing(board);
-        return 0;
 }
 
 static void board_feed(StatusBoard *board);

@@ -10,6 +10,7 @@
 #include "log.h"
 #include "message-id.h"
 #include "paths.h"
+#include "timer.h"
 #include "zk-ops.h"
 
 #define FIRST_LOOK (10 * USEC_PER_MINUTE)
@@ -246,18 +247,18 @@ void housekeeping_look(Housekeeping *housekeeping) {
                               housekeeping, &housekeeping->call, NULL, NULL, NULL);
 }
 
-static int housekeeping_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
-        (void)usec;
-        housekeeping_look(userdata);
-        return sd_event_source_set_time_relative(source, LOOK_PERIOD);
+static void housekeeping_on_timer(void *userdata) {
+        Housekeeping *housekeeping = userdata;
+
+        (void)timer_in(housekeeping->node->event, &housekeeping->timer, LOOK_PERIOD,
+                       housekeeping_on_timer, housekeeping);
+        housekeeping_look(housekeeping);
 }
 
 void housekeeping_start(Housekeeping *housekeeping) {
         housekeeping_reset(housekeeping);
-        if (sd_event_add_time_relative(housekeeping->node->event, &housekeeping->timer,
-                                       CLOCK_MONOTONIC, FIRST_LOOK, USEC_PER_MINUTE,
-                                       housekeeping_on_timer, housekeeping) >= 0)
-                (void)sd_event_source_set_enabled(housekeeping->timer, SD_EVENT_ON);
+        (void)timer_in(housekeeping->node->event, &housekeeping->timer, FIRST_LOOK,
+                       housekeeping_on_timer, housekeeping);
 }
 
 void housekeeping_reset(Housekeeping *housekeeping) {
