@@ -120,9 +120,10 @@ static JobSpec *read_job(const YamlPair *pair, const YamlNode *defaults, Diagnos
         if (pair->value->type != YAML_MAPPING)
                 return spec;
         if (exec)
-                spec->exec_mark = exec->mark;
-        if (yaml_node_get(pair->value, "stop-timeout") && !spec->stop_timeout_mark.file)
-                spec->stop_timeout = 0; /* it was refused, and so is not the default either */
+                spec->command.mark = exec->mark;
+        if (yaml_node_get(pair->value, "stop-timeout") && !spec->command.stop_timeout_mark.file)
+                spec->command.stop_timeout =
+                    0; /* it was refused, and so is not the default either */
         read_schedule(spec, pair->value, diagnostics);
         job_spec_validate(spec, diagnostics);
         return spec;

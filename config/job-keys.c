@@ -238,7 +238,7 @@ static const Key job_keys[] = {
         .fallback = "infinity",
         .min = USEC_PER_MSEC,
         .max = USEC_INFINITY,
-        KEY_FIELD(JobSpec, timeout),
+        KEY_FIELD(JobSpec, command.timeout),
         .documentation = "How long a run may take.",
     },
     {
@@ -247,8 +247,8 @@ static const Key job_keys[] = {
         .fallback = "5s", /* + kill-slack 2 s leaves 1 s of the fence budget 8 s */
         .min = USEC_PER_MSEC,
         .max = USEC_PER_HOUR,
-        KEY_FIELD(JobSpec, stop_timeout),
-        KEY_MARK_FIELD(JobSpec, stop_timeout_mark),
+        KEY_FIELD(JobSpec, command.stop_timeout),
+        KEY_MARK_FIELD(JobSpec, command.stop_timeout_mark),
         .documentation = "How long to wait between SIGTERM and SIGKILL when a run is stopped.",
     },
     {
@@ -272,14 +272,14 @@ static const Key job_keys[] = {
         .name = "user",
         .forms = KEY_LITERAL,
         .fault = account_fault,
-        KEY_FIELD(JobSpec, user),
+        KEY_FIELD(JobSpec, command.user),
         .documentation = "The user to run the command as; if unset, root.",
     },
     {
         .name = "group",
         .forms = KEY_LITERAL,
         .fault = account_fault,
-        KEY_FIELD(JobSpec, group),
+        KEY_FIELD(JobSpec, command.group),
         .documentation = "The group to run the command as; if unset, that of the user.",
     },
     {
@@ -294,7 +294,7 @@ static const Key job_keys[] = {
         .name = "working-directory",
         .forms = KEY_TEXT,
         .fault = path_fault,
-        KEY_FIELD(JobSpec, working_directory),
+        KEY_FIELD(JobSpec, command.working_directory),
         .documentation = "The working directory of the command; if unset, /.",
     },
     KEY_RESERVED("credentials", KEY_MAPPING, "{}", "Credentials to pass to the command.",
@@ -402,7 +402,7 @@ const KeyTable job_file_table = {"a job file", job_file_keys, job_file_advice};
 JobSpec *job_spec_new(void) {
         JobSpec *spec = g_new0(JobSpec, 1);
 
-        spec->environment = g_new0(char *, 1);
+        spec->command.environment = g_new0(char *, 1);
         spec->resources = job_resources_new();
         spec->nodes = job_node_matches_new();
         key_table_set_defaults(&job_table, spec);

@@ -94,8 +94,8 @@ void job_take_environment(const Key *key, const YamlNode *node, void *target,
                                                 "\"%s\" is not of the form NAME=value", item->text);
                 }
         }
-        g_strfreev(spec->environment);
-        spec->environment = sorted_values(variables);
+        g_strfreev(spec->command.environment);
+        spec->command.environment = sorted_values(variables);
 }
 
 /* The list form: argv to the letter. */
@@ -187,9 +187,9 @@ void job_take_exec(const Key *key, const YamlNode *node, void *target, Diagnosti
                 check_shell_syntax(key, node, diagnostics);
         else
                 check_list_signs(key, node, argv, diagnostics);
-        g_strfreev(spec->argv);
-        spec->argv = g_steal_pointer(&argv);
-        spec->argv_expand = node->type == YAML_SCALAR;
+        g_strfreev(spec->command.argv);
+        spec->command.argv = g_steal_pointer(&argv);
+        spec->command.argv_expand = node->type == YAML_SCALAR;
 }
 
 void job_take_every(const Key *key, const YamlNode *node, void *target, Diagnostics *diagnostics) {

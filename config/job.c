@@ -55,11 +55,11 @@ JobSpec *job_spec_free(JobSpec *spec) {
         g_free(spec->description);
         (void)schedule_free(spec->schedule);
         g_free(spec->timezone);
-        g_strfreev(spec->argv);
-        g_free(spec->user);
-        g_free(spec->group);
-        g_strfreev(spec->environment);
-        g_free(spec->working_directory);
+        g_strfreev(spec->command.argv);
+        g_free(spec->command.user);
+        g_free(spec->command.group);
+        g_strfreev(spec->command.environment);
+        g_free(spec->command.working_directory);
         if (spec->resources)
                 g_ptr_array_unref(spec->resources);
         if (spec->nodes)
@@ -119,11 +119,14 @@ bool job_spec_waits_alike(const JobSpec *a, const JobSpec *b) {
 }
 
 static bool runs_alike(const JobSpec *a, const JobSpec *b) {
-        return job_strings_equal(a->argv, b->argv) && a->argv_expand == b->argv_expand &&
-               g_strcmp0(a->user, b->user) == 0 && g_strcmp0(a->group, b->group) == 0 &&
-               job_strings_equal(a->environment, b->environment) &&
-               g_strcmp0(a->working_directory, b->working_directory) == 0 &&
-               a->timeout == b->timeout && a->stop_timeout == b->stop_timeout;
+        return job_strings_equal(a->command.argv, b->command.argv) &&
+               a->command.argv_expand == b->command.argv_expand &&
+               g_strcmp0(a->command.user, b->command.user) == 0 &&
+               g_strcmp0(a->command.group, b->command.group) == 0 &&
+               job_strings_equal(a->command.environment, b->command.environment) &&
+               g_strcmp0(a->command.working_directory, b->command.working_directory) == 0 &&
+               a->command.timeout == b->command.timeout &&
+               a->command.stop_timeout == b->command.stop_timeout;
 }
 
 bool job_spec_equal(const JobSpec *a, const JobSpec *b) {
@@ -146,10 +149,11 @@ void job_spec_validate(const JobSpec *spec, Diagnostics *diagnostics) {
 
         if (fault)
                 diagnostics_add(diagnostics, &spec->mark, "job name \"%s\" %s", spec->name, fault);
-        if (!spec->argv && !spec->exec_mark.file)
+        if (!spec->command.argv && !spec->command.mark.file)
                 diagnostics_add(diagnostics, &spec->mark, "job \"%s\" has no \"exec\"", spec->name);
-        if (strv_size(spec->argv) + strv_size(spec->environment) >= JOB_COMMAND_SIZE_MAX)
-                diagnostics_add(diagnostics, &spec->exec_mark,
+        if (strv_size(spec->command.argv) + strv_size(spec->command.environment) >=
+            JOB_COMMAND_SIZE_MAX)
+                diagnostics_add(diagnostics, &spec->command.mark,
                                 "the command and its environment have %zu KiB or more",
                                 JOB_COMMAND_SIZE_MAX / 1024);
 }

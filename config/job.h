@@ -32,6 +32,21 @@ typedef struct JobNodeMatch {
         char *pattern;
 } JobNodeMatch;
 
+/* What a run executes, as whom, and for how long. */
+typedef struct JobCommand {
+        char **argv;      /* NULL-terminated, at least one; argv[0] is an absolute path */
+        bool argv_expand; /* exec was a string: the service manager expands ${VARIABLES} in it as in
+                             ExecStart= */
+        Mark mark;        /* of the value of "exec" */
+        char *user;       /* NULL: root */
+        char *group;      /* NULL: the user's */
+        char **environment;      /* NULL-terminated "NAME=value", sorted; never NULL */
+        char *working_directory; /* NULL: / */
+        usec_t timeout;          /* USEC_INFINITY: none */
+        usec_t stop_timeout;
+        Mark stop_timeout_mark;
+} JobCommand;
+
 typedef struct JobSpec {
         unsigned refs; /* beyond the first */
         char *name;
@@ -39,23 +54,13 @@ typedef struct JobSpec {
         char *description;
         Schedule *schedule; /* NULL: manual only */
         char *timezone;     /* never NULL: "UTC" where none is given */
-        char **argv;        /* NULL-terminated, at least one; argv[0] is an absolute path */
-        bool argv_expand; /* exec was a string: the service manager expands ${VARIABLES} in it as in
-                             ExecStart= */
-        Mark exec_mark;
-        char *user;              /* NULL: root */
-        char *group;             /* NULL: the user's */
-        char **environment;      /* NULL-terminated "NAME=value", sorted; never NULL */
-        char *working_directory; /* NULL: / */
+        JobCommand command;
         JobLockMode lock;
         GPtrArray *resources; /* JobResource, sorted by name; never NULL */
         usec_t lock_wait;     /* USEC_INFINITY allowed; 0 is a try */
         bool lock_wait_set;   /* false: the rest of start_deadline */
         JobCatchUp catch_up;
         usec_t start_deadline;
-        usec_t timeout; /* USEC_INFINITY: none */
-        usec_t stop_timeout;
-        Mark stop_timeout_mark;
         GPtrArray *nodes; /* JobNodeMatch; empty: every node */
         unsigned history;
 } JobSpec;

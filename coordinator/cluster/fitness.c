@@ -180,10 +180,10 @@ void fitness_ask(Fitness *fitness, const JobSpec *spec, const DaemonConfig *conf
         verdict->serial = look->serial = ++fitness->serial;
         look->shared = g_atomic_rc_box_acquire(fitness->shared);
         look->job = g_strdup(spec->name);
-        look->executable = g_strdup(spec->argv[0]);
-        look->user = g_strdup(spec->user);
-        look->group = g_strdup(spec->group);
-        look->directory = g_strdup(spec->working_directory);
+        look->executable = g_strdup(spec->command.argv[0]);
+        look->user = g_strdup(spec->command.user);
+        look->group = g_strdup(spec->command.group);
+        look->directory = g_strdup(spec->command.working_directory);
         look->resource_fault = resource_unfit_reason(spec, config);
         if (!g_thread_pool_push(fitness->pool, look, &error)) /* it waits in the pool's queue */
                 log_warning(&(LogAbout){.job = spec->name},

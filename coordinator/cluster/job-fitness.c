@@ -96,8 +96,8 @@ char *machine_unfit_reason(const char *executable, const char *user, const char 
 }
 
 char *job_unfit_reason(const JobSpec *spec, const DaemonConfig *config) {
-        char *reason =
-            machine_unfit_reason(spec->argv[0], spec->user, spec->group, spec->working_directory);
+        char *reason = machine_unfit_reason(spec->command.argv[0], spec->command.user,
+                                            spec->command.group, spec->command.working_directory);
 
         return reason ? reason : resource_unfit_reason(spec, config);
 }

@@ -86,19 +86,20 @@ DeadlineRule deadline_rule_of(const DaemonConfig *config) {
 }
 
 static bool stop_fits(const JobSpec *spec, const DaemonConfig *config) {
-        return usec_add(spec->stop_timeout, config->kill_slack) <= config->fence_budget;
+        return usec_add(spec->command.stop_timeout, config->kill_slack) <= config->fence_budget;
 }
 
 static void refuse_stop(const JobSpec *spec, const DaemonConfig *config, Diagnostics *diagnostics) {
-        bool written = spec->stop_timeout_mark.file;
-        g_autofree char *stop = duration_to_string(spec->stop_timeout);
+        bool written = spec->command.stop_timeout_mark.file;
+        g_autofree char *stop = duration_to_string(spec->command.stop_timeout);
         g_autofree char *slack = duration_to_string(config->kill_slack);
         g_autofree char *budget = duration_to_string(config->fence_budget);
-        g_autofree char *sum = duration_to_string(usec_add(spec->stop_timeout, config->kill_slack));
+        g_autofree char *sum =
+            duration_to_string(usec_add(spec->command.stop_timeout, config->kill_slack));
         g_autofree char *most = duration_to_string(config->fence_budget - config->kill_slack);
 
         diagnostics_add(
-            diagnostics, written ? &spec->stop_timeout_mark : &spec->mark,
+            diagnostics, written ? &spec->command.stop_timeout_mark : &spec->mark,
             "job \"%s\" could not be stopped in time: stop-timeout %s%s + kill-slack "
             "%s = %s, more than the fence-budget %s: set \"stop-timeout\" to %s or less",
             spec->name, stop, written ? "" : " (the default)", slack, sum, budget, most);

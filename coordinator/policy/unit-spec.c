@@ -18,7 +18,7 @@ static char **environment_of(const JobSpec *spec, const RunRecord *record) {
         GPtrArray *list = g_ptr_array_new_null_terminated(0, NULL, TRUE);
         g_autofree char *tick = record->tick ? tick_to_rfc3339(record->tick) : g_strdup("");
 
-        for (char **assignment = spec->environment; *assignment; assignment++)
+        for (char **assignment = spec->command.environment; *assignment; assignment++)
                 add(list, g_strdup(*assignment));
         add(list, g_strconcat("JOBKEEPER_JOB=", record->job, NULL));
         add(list, g_strconcat("JOBKEEPER_RUN_ID=", record->run, NULL));
@@ -54,17 +54,17 @@ void run_unit_spec_init(RunUnitSpec *ret, const JobSpec *spec, const RunRecord *
         ret->spec = (UnitSpec){
             .name = record->unit,
             .description = ret->description,
-            .argv = (const char *const *)spec->argv,
-            .argv_expand = spec->argv_expand,
-            .user = spec->user,
-            .group = spec->group,
+            .argv = (const char *const *)spec->command.argv,
+            .argv_expand = spec->command.argv_expand,
+            .user = spec->command.user,
+            .group = spec->command.group,
             .environment = (const char *const *)ret->environment,
-            .working_directory = spec->working_directory,
+            .working_directory = spec->command.working_directory,
             .log_fields = (const char *const *)ret->log_fields,
             .slice = UNIT_SLICE,
             .nonce = record->nonce,
-            .timeout = spec->timeout,
-            .stop_timeout = spec->stop_timeout,
+            .timeout = spec->command.timeout,
+            .stop_timeout = spec->command.stop_timeout,
         };
 }
 

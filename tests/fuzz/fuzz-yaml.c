@@ -15,8 +15,8 @@ static void check_job(const JobSpec *spec) {
         g_autofree char *digest = job_spec_digest(spec, NULL);
 
         g_assert(name_is_valid(spec->name));
-        g_assert(spec->argv && spec->argv[0] && spec->argv[0][0] == '/');
-        g_assert(spec->environment && spec->timezone);
+        g_assert(spec->command.argv && spec->command.argv[0] && spec->command.argv[0][0] == '/');
+        g_assert(spec->command.environment && spec->timezone);
         g_assert(spec->resources->len <= JOB_RESOURCES_MAX);
         g_assert(spec->history >= 1 && spec->history <= JOB_HISTORY_MAX);
         g_assert(strlen(digest) == 64);

@@ -1,0 +1,349 @@
+/* The keys of a job, one by one: for every key what people are told about a value of a wrong type,
+ * a wrong value, one that is not supported yet, and one too many. */
+#include "job-keys.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "job-file-fixture.h"
+
+/* Every key, each with wrong types, wrong values and values that are not supported yet. */
+static const struct {
+        const char *line;
+        const char *errors;
+} bad_lines[] = {
+    {"description: 5",
+     "f:4:18: error: \"description\" must be a text, not an integer (put it in quotes)"},
+    {"description: [x]", "f:4:18: error: \"description\" must be a text, not a list"},
+    {"description: {a: b}", "f:4:18: error: \"description\" must be a text, not a mapping"},
+    {"description:", "f:4:17: error: \"description\" must be a text, not nothing"},
+    {"description: \"a\\tb\"", "f:4:18: error: \"description\": \"a\\x09b\" may not have line "
+                               "breaks or other control characters"},
+    {"mode: 5",
+     "f:4:11: error: \"mode\" must be \"once\", \"each-node\" or \"service\", not an integer"},
+    {"mode: twice",
+     "f:4:11: error: \"mode\" must be \"once\", \"each-node\" or \"service\", not \"twice\""},
+    {"mode: each-node", "f:4:11: error: \"mode\": \"each-node\" is not supported yet"},
+    {"mode: service", "f:4:11: error: \"mode\": \"service\" is not supported yet"},
+    {"mode: [once]",
+     "f:4:11: error: \"mode\" must be \"once\", \"each-node\" or \"service\", not a list"},
+    {"schedule: 5",
+     "f:4:15: error: \"schedule\" must be a text or a list, not an integer (put it in quotes)"},
+    {"schedule: {a: b}", "f:4:15: error: \"schedule\" must be a text or a list, not a mapping"},
+    {"schedule: [daily, 5]",
+     "f:4:23: error: an entry of \"schedule\" must be a text, not an integer (put it in quotes)"},
+    {"schedule: []",
+     "f:4:15: error: \"schedule\" is empty: omit it for a job that is started only on request"},
+    {"schedule: \"maybe\"", "f:4:15: error: \"schedule\": calendar expression \"maybe\": \"maybe\" "
+                            "is no weekday, date, time or word such as \"daily\""},
+    {"schedule: [daily, maybe, sometimes]",
+     "f:4:23: error: \"schedule\": calendar expression \"maybe\": \"maybe\" is no weekday, date, "
+     "time or word such as \"daily\"\n"
+     "f:4:30: error: \"schedule\": calendar expression \"sometimes\": \"sometimes\" is no weekday, "
+     "date, time or word such as \"daily\""},
+    {"schedule: \"*-02-30 00:00\"",
+     "f:4:15: error: \"schedule\": calendar expression \"*-02-30 00:00\": it never elapses: no "
+     "such moment exists from 1970 to 2199"},
+    {"schedule: daily\nevery: 5min",
+     "f:5:5: error: \"every\" and \"schedule\" cannot be used together"},
+    {"every: maybe",
+     "f:4:12: error: \"every\" must be a duration (\"1h 30min\", or whole seconds), not \"maybe\""},
+    {"every: [5min]",
+     "f:4:12: error: \"every\" must be a duration (\"1h 30min\", or whole seconds), not a list"},
+    {"every: 010",
+     "f:4:12: error: \"every\" must be written in decimal digits without leading zeros, not 010"},
+    {"every: 0x10",
+     "f:4:12: error: \"every\" must be written in decimal digits without leading zeros, not 0x10"},
+    {"every: 0", "f:4:12: error: \"every\" must be from 1s to 366d, not 0"},
+    {"every: 1500ms", "f:4:12: error: \"every\": an interval is whole seconds, at least one"},
+    {"every: -5", "f:4:12: error: \"every\" must be from 1s to 366d, not -5"},
+    {"every: 1.5", "f:4:12: error: \"every\" must be a duration (\"1h 30min\", or whole seconds), "
+                   "not a fraction"},
+    {"every: infinity", "f:4:12: error: \"every\" must be from 1s to 366d, not infinity"},
+    {"every: true",
+     "f:4:12: error: \"every\" must be a duration (\"1h 30min\", or whole seconds), not a boolean"},
+    {"every: \"1e3\"",
+     "f:4:12: error: \"every\" must be a duration (\"1h 30min\", or whole seconds), not \"1e3\""},
+    {"every: 99999999999999999999",
+     "f:4:12: error: \"every\" must be from 1s to 366d, not 99999999999999999999"},
+    {"schedule: 30 2 * * 1-5", "f:4:15: error: \"schedule\": calendar expression \"30 2 * * 1-5\": "
+                               "this is cron's form; here it is \"Mon..Fri *-*-* 02:30\". Its "
+                               "times are UTC where no \"timezone\" is set; cron's are local"},
+    {"schedule: \"@reboot\"", "f:4:15: error: \"schedule\": calendar expression \"@reboot\": this "
+                              "is cron's, and no schedule "
+                              "can say it: for something at each boot, enable a systemd service"},
+    {"nodes: [web, \"web-[0-9\"]",
+     "f:4:18: error: the pattern \"web-[0-9\" has a \"[\" that no \"]\" closes"},
+    {"nodes: {role: \"a\\\\\"}", "f:4:13: error: the pattern \"a\\\" ends with a backslash"},
+    {"timezone: 5",
+     "f:4:15: error: \"timezone\" must be a text, not an integer (put it in quotes)"},
+    {"timezone: Mars/Base", "f:4:15: error: \"timezone\": \"Mars/Base\" is not the name of a time "
+                            "zone (such as \"Europe/Berlin\")"},
+    {"timezone: right/UTC", "f:4:15: error: \"timezone\": \"right/UTC\" is not the name of a time "
+                            "zone (such as \"Europe/Berlin\")"},
+    {"dst: skip", "f:4:10: error: \"dst\" must be a mapping, not \"skip\""},
+    {"dst: {gap: skip}", "f:4:16: error: \"gap\" must be \"shift\", not \"skip\""},
+    {"dst: {overlap: second}", "f:4:20: error: \"overlap\" must be \"first\", not \"second\""},
+    {"dst: {gab: shift}", "f:4:11: error: unknown key \"gab\" (did you mean \"gap\"?)"},
+    {"dst: {gap: 5, overlap: [first]}", "f:4:16: error: \"gap\" must be \"shift\", not an integer\n"
+                                        "f:4:28: error: \"overlap\" must be \"first\", not a list"},
+    {"random-delay: 5s", "f:4:19: error: \"random-delay\" other than 0 is not supported yet"},
+    {"random-delay: no", "f:4:19: error: \"random-delay\" must be a duration (\"1h 30min\", or "
+                         "whole seconds), not \"no\""},
+    {"random-delay: infinity",
+     "f:4:19: error: \"random-delay\" must be from 0 to 1d, not infinity"},
+    {"lock: maybe",
+     "f:4:11: error: \"lock\" must be \"exclusive\", \"shared\" or \"none\", not \"maybe\""},
+    {"lock: yes",
+     "f:4:11: error: \"lock\" must be \"exclusive\", \"shared\" or \"none\", not \"yes\""},
+    {"lock: [shared]",
+     "f:4:11: error: \"lock\" must be \"exclusive\", \"shared\" or \"none\", not a list"},
+    {"slots: 2", "f:4:12: error: \"slots\" other than 1 is not supported yet"},
+    {"slots: 0", "f:4:12: error: \"slots\" must be from 1 to 1000, not 0"},
+    {"slots: \"1\"", "f:4:12: error: \"slots\" must be an integer, not \"1\""},
+    {"slots: 01",
+     "f:4:12: error: \"slots\" must be written in decimal digits without leading zeros, not 01"},
+    {"slots: [1]", "f:4:12: error: \"slots\" must be an integer, not a list"},
+    {"locks: [orders-db]", "f:4:12: error: \"locks\" must be a mapping, not a list"},
+    {"locks: orders-db", "f:4:12: error: \"locks\" must be a mapping, not \"orders-db\""},
+    {"locks: {orders-db: maybe}", "f:4:24: error: \"orders-db\" of \"locks\" must be "
+                                  "\"exclusive\", \"shared\" or a mapping, not \"maybe\""},
+    {"locks: {orders-db: 5}", "f:4:24: error: \"orders-db\" of \"locks\" must be \"exclusive\", "
+                              "\"shared\" or a mapping, not an integer"},
+    {"locks: {orders-db: {mode: shared, slots: 3}}",
+     "f:4:46: error: \"slots\" and \"mode: shared\" cannot be used together"},
+    {"locks: {orders-db: {slots: 0}}", "f:4:32: error: \"slots\" must be from 1 to 1000, not 0"},
+    {"locks: {orders-db: {slots: 1001}}",
+     "f:4:32: error: \"slots\" must be from 1 to 1000, not 1001"},
+    {"locks: {orders-db: {slots: many}}",
+     "f:4:32: error: \"slots\" must be an integer, not \"many\""},
+    {"locks: {orders-db: {slot: 3}}",
+     "f:4:25: error: unknown key \"slot\" (did you mean \"slots\"?)"},
+    {"locks: {orders-db: {mood: shared}}",
+     "f:4:25: error: unknown key \"mood\" (did you mean \"mode\"?)"},
+    {"locks: {orders-db: {mode: none}}",
+     "f:4:31: error: \"mode\" must be \"exclusive\" or \"shared\", not \"none\""},
+    {"locks: {\"job:a\": shared}", "f:4:13: error: resource \"job:a\" is a job's own: the key "
+                                   "\"lock\" says how a job holds that"},
+    {"locks: {Orders: shared}",
+     "f:4:13: error: resource \"Orders\" may only have the characters a-z, 0-9, '.', '_' and '-'"},
+    {"locks: {orders-db: }", "f:4:24: error: \"orders-db\" of \"locks\" must be \"exclusive\", "
+                             "\"shared\" or a mapping, not nothing"},
+    {"lock-wait: maybe", "f:4:16: error: \"lock-wait\" must be a duration (\"1h 30min\", or whole "
+                         "seconds), not \"maybe\""},
+    {"lock-wait: []", "f:4:16: error: \"lock-wait\" must be a duration (\"1h 30min\", or whole "
+                      "seconds), not a list"},
+    {"lock-wait: -1", "f:4:16: error: \"lock-wait\" must be from 0 to infinity, not -1"},
+    {"overlap: queue", "f:4:14: error: \"overlap\": \"queue\" is not supported yet"},
+    {"overlap: replace", "f:4:14: error: \"overlap\": \"replace\" is not supported yet"},
+    {"overlap: allow", "f:4:14: error: \"overlap\": \"allow\" is not supported yet"},
+    {"overlap: maybe", "f:4:14: error: \"overlap\" must be \"skip\", \"queue\", \"replace\" or "
+                       "\"allow\", not \"maybe\""},
+    {"overlap: no", "f:4:14: error: \"overlap\" must be \"skip\", \"queue\", \"replace\" or "
+                    "\"allow\", not \"no\""},
+    {"catch-up: all", "f:4:15: error: \"catch-up\": \"all\" is not supported yet"},
+    {"catch-up: maybe",
+     "f:4:15: error: \"catch-up\" must be \"latest\", \"none\" or \"all\", not \"maybe\""},
+    {"catch-up: 1",
+     "f:4:15: error: \"catch-up\" must be \"latest\", \"none\" or \"all\", not an integer"},
+    {"start-deadline: infinity",
+     "f:4:21: error: \"start-deadline\" must be from 1s to 366d, not infinity"},
+    {"start-deadline: 500ms",
+     "f:4:21: error: \"start-deadline\" must be from 1s to 366d, not 500ms"},
+    {"start-deadline: {a: b}", "f:4:21: error: \"start-deadline\" must be a duration (\"1h "
+                               "30min\", or whole seconds), not a mapping"},
+    {"retries: 3", "f:4:14: error: \"retries\" must be a mapping, not an integer"},
+    {"retries: {attempts: 3}", "f:4:25: error: \"attempts\" other than 1 is not supported yet"},
+    {"retries: {attempts: 0}", "f:4:25: error: \"attempts\" must be from 1 to 100, not 0"},
+    {"retries: {attempts: \"1\"}", "f:4:25: error: \"attempts\" must be an integer, not \"1\""},
+    {"retries: {delay: 20s}", "f:4:22: error: \"delay\" other than 10s is not supported yet"},
+    {"retries: {max-delay: 10min}",
+     "f:4:26: error: \"max-delay\" other than 5min is not supported yet"},
+    {"retries: {delay: maybe}",
+     "f:4:22: error: \"delay\" must be a duration (\"1h 30min\", or whole seconds), not \"maybe\""},
+    {"retires: 5", "f:4:5: error: unknown key \"retires\" (did you mean \"retries\"?)"},
+    {"on-lock-loss: continue",
+     "f:4:19: error: \"on-lock-loss\": \"continue\" is not supported yet"},
+    {"on-lock-loss: no",
+     "f:4:19: error: \"on-lock-loss\" must be \"stop\" or \"continue\", not \"no\""},
+    {"on-owner-lost: rerun", "f:4:20: error: \"on-owner-lost\": \"rerun\" is not supported yet"},
+    {"on-owner-lost: [fail]",
+     "f:4:20: error: \"on-owner-lost\" must be \"fail\" or \"rerun\", not a list"},
+    {"timeout: 0", "f:4:14: error: \"timeout\" must be from 1ms to infinity, not 0"},
+    {"timeout: maybe", "f:4:14: error: \"timeout\" must be a duration (\"1h 30min\", or whole "
+                       "seconds), not \"maybe\""},
+    {"timeout: 00",
+     "f:4:14: error: \"timeout\" must be written in decimal digits without leading zeros, not 00"},
+    {"stop-timeout: infinity",
+     "f:4:19: error: \"stop-timeout\" must be from 1ms to 1h, not infinity"},
+    {"stop-timeout: 0", "f:4:19: error: \"stop-timeout\" must be from 1ms to 1h, not 0"},
+    {"stop-timeout: [1s]", "f:4:19: error: \"stop-timeout\" must be a duration (\"1h 30min\", or "
+                           "whole seconds), not a list"},
+    {"nodes: {Role: worker}",
+     "f:4:13: error: label \"Role\" may only have the characters a-z, 0-9, '.', '_' and '-'"},
+    {"nodes: {role: [a, b]}", "f:4:19: error: \"role\" of \"nodes\" must be a text, not a list"},
+    {"nodes: []", "f:4:12: error: \"nodes\" is empty: omit it for every node"},
+    {"nodes: [a, [b]]", "f:4:16: error: an entry of \"nodes\" must be a text, not a list"},
+    {"nodes: [\"\"]", "f:4:13: error: an empty pattern matches no node"},
+    {"nodes:", "f:4:11: error: \"nodes\" must be a text, a list or a mapping, not nothing"},
+    {"command: /bin/true", "f:4:5: error: unknown key \"command\": here it is \"exec\""},
+    {"cmd: /bin/true", "f:4:5: error: unknown key \"cmd\": here it is \"exec\""},
+    {"cron: 0 2 * * *", "f:4:5: error: unknown key \"cron\": here it is \"schedule\""},
+    {"OnCalendar: daily", "f:4:5: error: unknown key \"OnCalendar\": here it is \"schedule\""},
+    {"env: {A: b}", "f:4:5: error: unknown key \"env\": here it is \"environment\""},
+    {"attempts: 3", "f:4:5: error: unknown key \"attempts\": it stands below \"retries\""},
+    {"retries.delay: 3",
+     "f:4:5: error: unknown key \"retries.delay\": write \"retries:\", and below it \"delay\", "
+     "indented further"},
+    {"exec: \"\"", "f:3:11: error: \"exec\" is empty"},
+    {"exec: []", "f:3:11: error: \"exec\" is empty"},
+    {"exec: 5",
+     "f:3:11: error: \"exec\" must be a text or a list, not an integer (put it in quotes)"},
+    {"exec: {a: b}", "f:3:11: error: \"exec\" must be a text or a list, not a mapping"},
+    {"exec: true",
+     "f:3:11: error: \"exec\" must be a text or a list, not a boolean (put it in quotes)"},
+    {"exec: backup --all",
+     "f:3:11: error: \"exec\" must begin with an absolute path, not \"backup\""},
+    {"exec: -/bin/true", "f:3:11: error: \"exec\" begins with ExecStart='s prefix \"-\", which is "
+                         "not possible for a job"},
+    {"exec: [/bin/true, [x]]", "f:3:23: error: an entry of \"exec\" must be a text, not a list"},
+    {"exec: [+/bin/true]", "f:3:11: error: \"exec\" begins with ExecStart='s prefix \"+\", which "
+                           "is not possible for a job"},
+    {"exec: [/bin/true, ~]", "f:3:23: error: an entry of \"exec\" must be a text, not nothing"},
+    {"exec: '/bin/true \"x'", "f:3:11: error: \"exec\" has a quote (\") that is not closed"},
+    {"user: [a]", "f:4:11: error: \"user\" must be a text, not a list"},
+    {"user: \"\"", "f:4:11: error: \"user\": \"\" is empty"},
+    {"user: \"a b\"", "f:4:11: error: \"user\": \"a b\" is not a name of a user or group"},
+    {"user:", "f:4:10: error: \"user\" must be a text, not nothing"},
+    {"group: {a: b}", "f:4:12: error: \"group\" must be a text, not a mapping"},
+    {"group: -x", "f:4:12: error: \"group\": \"-x\" is not a name of a user or group"},
+    {"environment: PATH=x",
+     "f:4:18: error: \"environment\" must be a list or a mapping, not \"PATH=x\""},
+    {"environment: [PATH]", "f:4:19: error: \"PATH\" is not of the form NAME=value"},
+    {"environment: [A=1, A=2]", "f:4:24: error: environment variable \"A\" is given twice"},
+    {"environment: [{A: 1}]",
+     "f:4:19: error: an entry of \"environment\" must be a text, not a mapping"},
+    {"environment: {A: [1]}", "f:4:22: error: \"A\" of \"environment\" must be a text, not a list"},
+    {"environment: {A: }", "f:4:22: error: \"A\" of \"environment\" must be a text, not nothing"},
+    {"environment: {1A: x}",
+     "f:4:19: error: environment variable \"1A\" must begin with a letter or '_'"},
+    {"environment: {A-B: x}",
+     "f:4:19: error: environment variable \"A-B\" may only have letters, digits and '_'"},
+    {"environment: {JOBKEEPER_JOB: x}",
+     "f:4:19: error: environment variable \"JOBKEEPER_JOB\" is set by jobkeeper itself"},
+    {"environment: {A: \"\\x01\"}",
+     "f:4:19: error: environment variable \"A\" may not have control characters in its value"},
+    {"working-directory: tmp",
+     "f:4:24: error: \"working-directory\": \"tmp\" is not an absolute path"},
+    {"working-directory: /tmp/../etc",
+     "f:4:24: error: \"working-directory\": \"/tmp/../etc\" may not have \".\" or \"..\" in it"},
+    {"working-directory: 5",
+     "f:4:24: error: \"working-directory\" must be a text, not an integer (put it in quotes)"},
+    {"working-directory: [/tmp]",
+     "f:4:24: error: \"working-directory\" must be a text, not a list"},
+    {"credentials: {a: b}", "f:4:18: error: \"credentials\" is not supported yet"},
+    {"credentials: [a]", "f:4:18: error: \"credentials\" must be a mapping, not a list"},
+    {"unit: {MemoryMax: 1G}", "f:4:11: error: \"unit\" is not supported yet"},
+    {"unit: {Environment: [a, b]}", "f:4:11: error: \"unit\" is not supported yet"},
+    {"unit: 5", "f:4:11: error: \"unit\" must be a mapping, not an integer"},
+    {"history: 0", "f:4:14: error: \"history\" must be from 1 to 1000, not 0"},
+    {"history: 1001", "f:4:14: error: \"history\" must be from 1 to 1000, not 1001"},
+    {"history: -1", "f:4:14: error: \"history\" must be from 1 to 1000, not -1"},
+    {"history: \"5\"", "f:4:14: error: \"history\" must be an integer, not \"5\""},
+    {"history: 5s", "f:4:14: error: \"history\" must be an integer, not \"5s\""},
+    {"history: 010",
+     "f:4:14: error: \"history\" must be written in decimal digits without leading zeros, not 010"},
+    {"history: 5.0", "f:4:14: error: \"history\" must be an integer, not a fraction"},
+    {"x-note: hello", "f:4:5: error: unknown key \"x-note\""},
+    {"Exec: /bin/true", "f:4:5: error: unknown key \"Exec\" (did you mean \"exec\"?)"},
+    {"start_deadline: 5s",
+     "f:4:5: error: unknown key \"start_deadline\" (did you mean \"start-deadline\"?)"},
+};
+
+Test(job_keys, bad_lines) {
+        for (size_t i = 0; i < G_N_ELEMENTS(bad_lines); i++) {
+                g_autofree char *text = job_file_with_line(bad_lines[i].line);
+
+                expect_job_file(text, bad_lines[i].errors);
+        }
+}
+
+/* The table above must not forget a key: of each there is a value of a wrong type or form. */
+Test(job_keys, every_key_has_a_bad_line) {
+        for (const Key *key = job_table.keys; key->name; key++) {
+                g_autofree char *prefix = g_strconcat(key->name, ":", NULL);
+                bool found = false;
+
+                for (size_t i = 0; i < G_N_ELEMENTS(bad_lines); i++)
+                        found |= g_str_has_prefix(bad_lines[i].line, prefix) &&
+                                 strstr(bad_lines[i].errors, " must ");
+                cr_expect(found, "%s", key->name);
+        }
+}
+
+/* What is known but not supported yet says so, whatever its key. */
+Test(job_keys, every_later_choice_is_refused) {
+        for (const Key *key = job_table.keys; key->name; key++)
+                for (const KeyChoice *choice = key->choices; choice && choice->name; choice++) {
+                        g_autofree char *line = g_strdup_printf("%s: %s", key->name, choice->name);
+                        g_autofree char *text = job_file_with_line(line);
+                        g_autofree char *error =
+                            g_strdup_printf("f:4:%zu: error: \"%s\": \"%s\" is not supported yet",
+                                            strlen(key->name) + 7, key->name, choice->name);
+
+                        expect_job_file(text, choice->later ? error : "");
+                }
+}
+
+Test(job_keys, every_key_is_documented) {
+        for (const Key *key = job_table.keys; key->name; key++)
+                cr_expect(key->documentation && g_str_has_suffix(key->documentation, "."), "%s",
+                          key->name);
+}
+
+/* Return: a flow list or mapping of `count` entries, each of `format` with its number. */
+static char *entries(unsigned count, char open, const char *format, char close) {
+        GString *text = g_string_new(NULL);
+
+        g_string_append_c(text, open);
+        for (unsigned i = 0; i < count; i++) {
+                g_auto(GStrv) parts = g_strsplit(format, "#", -1);
+                g_autofree char *number = g_strdup_printf("%u", i);
+                g_autofree char *entry = g_strjoinv(number, parts);
+
+                g_string_append_printf(text, "%s%s", i > 0 ? ", " : "", entry);
+        }
+        g_string_append_c(text, close);
+        return g_string_free(text, FALSE);
+}
+
+/* `count` entries are one too many, and one fewer are fine. */
+static void expect_limit(const char *key, unsigned count, char open, const char *format, char close,
+                         const char *error) {
+        g_autofree char *few = entries(count - 1, open, format, close);
+        g_autofree char *many = entries(count, open, format, close);
+        g_autofree char *few_line = g_strdup_printf("%s: %s", key, few);
+        g_autofree char *many_line = g_strdup_printf("%s: %s", key, many);
+        g_autofree char *good = job_file_with_line(few_line);
+        g_autofree char *bad = job_file_with_line(many_line);
+
+        expect_job_file(good, "");
+        expect_job_file(bad, error);
+}
+
+Test(job_keys, limits) {
+        g_autofree char *argument = g_strnfill(JOB_COMMAND_SIZE_MAX, 'x');
+        g_autofree char *line = g_strdup_printf("exec: [/bin/echo, %s]", argument);
+        g_autofree char *text = job_file_with_line(line);
+
+        expect_job_file(text,
+                        "f:3:11: error: the command and its environment have 128 KiB or more");
+        expect_limit("exec", JOB_ARGV_MAX + 1, '[', "/bin/a#", ']',
+                     "f:3:11: error: \"exec\" has more than 256 words");
+        expect_limit("locks", JOB_RESOURCES_MAX + 1, '{', "r#: shared", '}',
+                     "f:4:12: error: \"locks\" names more than 16 resources");
+        expect_limit("nodes", JOB_NODE_MATCHES_MAX + 1, '[', "n#", ']',
+                     "f:4:12: error: \"nodes\" has more than 64 entries");
+        expect_limit("environment", JOB_ENVIRONMENT_MAX + 1, '[', "A#=1", ']',
+                     "f:4:1957: error: environment variable \"A256\" is one variable too many");
+}
