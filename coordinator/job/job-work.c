@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "attempt.h"
+#include "bid.h"
 #include "job-ledger.h"
 #include "log.h"
 #include "message-id.h"
@@ -15,14 +15,14 @@ struct JobWork {
 
         JobLedger *ledger;
         WaitedFor *waited_for;
-        Attempt *attempt; /* while it is in the queues, or claims */
+        Bid *bid; /* while it is in the queues, or claims */
 
         JobPhase phase;
         bool again;       /* to be considered once what is under way is over */
         char *lock_fault; /* why the locks could not be had the last time */
 };
 
-static void job_work_on_attempt(AttemptEvent event, void *userdata);
+static void job_work_on_bid(BidEvent event, void *userdata);
 static void job_work_happen(JobWork *work, JobEvent event);
 
 static const char *job_work_name(const JobWork *work) {
@@ -36,17 +36,17 @@ JobPhase job_work_phase(const JobWork *work) {
 }
 
 int64_t job_work_queued_tick(const JobWork *work) {
-        int64_t tick = job_phase_is_in_queues(work->phase) ? attempt_tick(work->attempt) : 0;
+        int64_t tick = job_phase_is_in_queues(work->phase) ? bid_tick(work->bid) : 0;
 
-        return tick && attempt_is_for(work->attempt, tick, NULL) ? tick : 0;
+        return tick && bid_is_for(work->bid, tick, NULL) ? tick : 0;
 }
 
 const char *job_work_waits_for(const JobWork *work) {
-        return job_phase_is_in_queues(work->phase) ? attempt_waits_for(work->attempt) : "";
+        return job_phase_is_in_queues(work->phase) ? bid_waits_for(work->bid) : "";
 }
 
 bool job_work_is_queued_for(const JobWork *work, const ManualRun *run) {
-        return job_phase_is_in_queues(work->phase) && attempt_is_for(work->attempt, 0, run);
+        return job_phase_is_in_queues(work->phase) && bid_is_for(work->bid, 0, run);
 }
 
 WaitedFor *job_work_waited_for(JobWork *work) {
@@ -82,7 +82,7 @@ static void job_work_begin_phase(JobWork *work, JobEvent event) {
         (void)job_work_step(work, event);
         job_ledger_stop_reading(work->ledger);
         waited_for_stop(work->waited_for);
-        work->attempt = attempt_free(work->attempt);
+        work->bid = bid_free(work->bid);
 }
 
 void job_work_leave_line(JobWork *work) {
@@ -195,7 +195,7 @@ static usec_t job_work_too_late(const JobWork *work, int64_t tick, const ManualR
         if (run)
                 return run->not_after;
         if (tick == waited_for_tick(work->waited_for))
-                return attempt_wait_ends(job_ledger_spec(work->ledger), tick);
+                return bid_wait_ends(job_ledger_spec(work->ledger), tick);
         return usec_add((usec_t)tick * USEC_PER_SEC, job_ledger_spec(work->ledger)->start_deadline);
 }
 
@@ -215,16 +215,16 @@ static bool job_work_has_place(JobWork *work, int64_t tick, const ManualRun *run
 }
 
 void job_work_queue(JobWork *work, int64_t tick, const ManualRun *run) {
-        const AttemptParts parts = {work->parts->node, work->parts->tree, work->parts->ledgers,
-                                    work->parts->runs};
+        const BidParts parts = {work->parts->node, work->parts->tree, work->parts->ledgers,
+                                work->parts->runs};
 
         if (!job_work_has_place(work, tick, run))
                 return;
-        job_work_begin_phase(work, attempt_needs_locks(job_ledger_spec(work->ledger))
+        job_work_begin_phase(work, bid_needs_locks(job_ledger_spec(work->ledger))
                                        ? JOB_EVENT_QUEUE
                                        : JOB_EVENT_QUEUE_FREE);
-        if (attempt_new(&parts, job_ledger_spec(work->ledger), tick, run, job_work_on_attempt, work,
-                        &work->attempt) < 0)
+        if (bid_new(&parts, job_ledger_spec(work->ledger), tick, run, job_work_on_bid, work,
+                    &work->bid) < 0)
                 job_work_end_and_retry(work, JOB_RETRY_DELAY);
         else
                 job_work_send_read(work, false);
@@ -234,7 +234,7 @@ static void job_work_claim(JobWork *work) {
         int r;
 
         (void)job_work_step(work, JOB_EVENT_CLAIM);
-        r = attempt_claim(work->attempt);
+        r = bid_claim(work->bid);
         if (r >= 0) {
                 job_ledger_look_for_records(work->ledger); /* on the way */
                 return;
@@ -258,13 +258,13 @@ void job_work_go_on(JobWork *work) {
 
 /* The locks could not be had in time, and the ledger is read: what they were for is skipped. */
 static void job_work_give_up(JobWork *work) {
-        int64_t tick = attempt_tick(work->attempt);
+        int64_t tick = bid_tick(work->bid);
         DecisionSkip skip = {.from = tick,
                              .to = tick,
                              .count = 1,
                              .why = "lock-wait: its locks were not free in time"};
         _cleanup_(manual_run_freep) ManualRun *run =
-            attempt_manual(work->attempt) ? manual_run_copy(attempt_manual(work->attempt)) : NULL;
+            bid_manual(work->bid) ? manual_run_copy(bid_manual(work->bid)) : NULL;
 
         if (run)
                 job_work_refuse(work, run, skip.why);
@@ -276,7 +276,7 @@ static void job_work_give_up(JobWork *work) {
 
 static void job_work_on_faulty_locks(JobWork *work) {
         const LogAbout about = {.message_id = MESSAGE_FOREIGN_DATA, .job = job_work_name(work)};
-        const char *fault = attempt_fault(work->attempt);
+        const char *fault = bid_fault(work->bid);
 
         if (g_strcmp0(work->lock_fault, fault) != 0)
                 log_error(&about, "its locks cannot be had: %s", fault);
@@ -286,14 +286,14 @@ static void job_work_on_faulty_locks(JobWork *work) {
 }
 
 static void job_work_on_won(JobWork *work) {
-        work->events->manual_gone(attempt_run(work->attempt), work->userdata);
+        work->events->manual_gone(bid_run(work->bid), work->userdata);
         job_work_end_and_retry(work, 0); /* the timer for the next tick */
 }
 
 static void job_work_on_taken(JobWork *work) {
-        g_autofree char *run = g_strdup(attempt_run(work->attempt));
-        _cleanup_(job_spec_freep) JobSpec *spec = job_spec_ref(attempt_spec(work->attempt));
-        int64_t tick = attempt_tick(work->attempt);
+        g_autofree char *run = g_strdup(bid_run(work->bid));
+        _cleanup_(job_spec_freep) JobSpec *spec = job_spec_ref(bid_spec(work->bid));
+        int64_t tick = bid_tick(work->bid);
 
         work->events->manual_gone(run, work->userdata);
         job_work_begin_phase(work, JOB_EVENT_WRITE);
@@ -301,9 +301,9 @@ static void job_work_on_taken(JobWork *work) {
 }
 
 static void job_work_on_stale(JobWork *work) {
-        if (!attempt_may_claim_again(work->attempt, job_ledger_spec(work->ledger)))
+        if (!bid_may_claim_again(work->bid, job_ledger_spec(work->ledger)))
                 job_work_end_and_retry(work, JOB_RETRY_DELAY);
-        else if (attempt_holds_locks(work->attempt))
+        else if (bid_holds_locks(work->bid))
                 job_work_happen(work, JOB_EVENT_CLAIM_STALE);
         else
                 job_work_read(work, false);
@@ -316,33 +316,33 @@ static void job_work_on_claim_over(JobWork *work) {
         recovery_check(work->parts->recovery);
 }
 
-static void job_work_on_attempt(AttemptEvent event, void *userdata) {
+static void job_work_on_bid(BidEvent event, void *userdata) {
         JobWork *work = userdata;
 
         switch (event) {
-        case ATTEMPT_HELD:
+        case BID_HELD:
                 g_clear_pointer(&work->lock_fault, g_free);
                 job_work_happen(work, JOB_EVENT_LOCKS_HELD);
                 return;
-        case ATTEMPT_TIMED_OUT:
+        case BID_TIMED_OUT:
                 job_work_happen(work, JOB_EVENT_LOCKS_LATE);
                 return;
-        case ATTEMPT_FAULTY:
+        case BID_FAULTY:
                 job_work_on_faulty_locks(work);
                 return;
-        case ATTEMPT_LOST:
+        case BID_LOST:
                 job_work_end_and_retry(work, JOB_RETRY_DELAY);
                 return;
-        case ATTEMPT_WON:
+        case BID_WON:
                 job_work_on_won(work);
                 return;
-        case ATTEMPT_TAKEN:
+        case BID_TAKEN:
                 job_work_on_taken(work);
                 return;
-        case ATTEMPT_STALE:
+        case BID_STALE:
                 job_work_on_stale(work);
                 return;
-        case ATTEMPT_OVER:
+        case BID_OVER:
                 job_work_on_claim_over(work);
         }
 }
@@ -398,8 +398,8 @@ bool job_work_replace(JobWork *work, const JobSpec *spec) {
         bool alike = job_spec_waits_alike(before, spec);
 
         /* What waits will run the new one; what is claimed runs as it was. */
-        if (alike && work->attempt && work->phase != JOB_PHASE_CLAIMING)
-                attempt_take_spec(work->attempt, spec);
+        if (alike && work->bid && work->phase != JOB_PHASE_CLAIMING)
+                bid_take_spec(work->bid, spec);
         job_ledger_take_spec(work->ledger, spec);
         if (alike)
                 return true;

@@ -1,7 +1,7 @@
 /* The work of a job: the one thing that is under way, from the reading of its ledger to the claim.
  *
  * Which it is, and what may follow, stands in job-phase.h; what is done about it is done by parts
- * of its own, each with its own waits: a JobLedger reads and writes the ledger; an Attempt queues
+ * of its own, each with its own waits: a JobLedger reads and writes the ledger; a Bid queues
  * for the locks and claims. Each tells the work what became of it, and none knows the others. When
  * something has to be decided, the owner is asked. */
 #pragma once

@@ -5,7 +5,7 @@
  *             what is under way already. Both are pure.
  *   what      JobWork does it, one thing at a time: which, and what may follow, is a table
  *             (job-phase.h).
- *   with what JobLedger reads and writes the job's ledger; an Attempt queues for the locks of one
+ *   with what JobLedger reads and writes the job's ledger; a Bid queues for the locks of one
  *             tick or manual run, and claims.
  *
  * Each tells the one above it what became of it, and none knows that one.

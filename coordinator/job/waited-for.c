@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "attempt.h"
+#include "bid.h"
 
 struct WaitedFor {
         Node *node; /* weak */
@@ -42,12 +42,12 @@ void waited_for_set_tick(WaitedFor *waited, int64_t tick) {
 }
 
 static bool waited_for_is_possible(const JobSpec *spec, int64_t tick) {
-        return clock_realtime() < attempt_wait_ends(spec, tick);
+        return clock_realtime() < bid_wait_ends(spec, tick);
 }
 
 /* Only what would be recorded as missed: what overlaps is so whoever waits. */
 bool waited_for_matters(const JobSpec *spec, const Decision *decision) {
-        if (!spec->lock_wait_set || !attempt_needs_locks(spec))
+        if (!spec->lock_wait_set || !bid_needs_locks(spec))
                 return false;
         for (size_t i = 0; i < decision->n_skips; i++)
                 if (g_str_has_prefix(decision->skips[i].why, "missed") &&

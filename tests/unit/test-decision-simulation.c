@@ -1,7 +1,7 @@
 /* The promises of the ledger, by simulation: nodes with clocks, ranks and delays of their own, that
  * die, come back and lose answers, keep one job on one ledger.
  *
- * What runs on each is the daemon's own: a ScheduledJob with its work, its ledger, its attempts and
+ * What runs on each is the daemon's own: a ScheduledJob with its work, its ledger, its bids and
  * claims, against the small server (small-server.h), whose requests and answers take their time
  * (slow-wire.h). Time is the test's, and what lies beside a job is not under test and stands in
  * place of the library's (simulation/fleet.h): clocks and timers, the locks' queue, members, runs,

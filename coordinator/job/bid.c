@@ -1,0 +1,323 @@
+/* See bid.h. The transaction itself is in claim.c. */
+#include "bid.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "claim.h"
+#include "json-line.h"
+#include "paths.h"
+#include "resource.h"
+#include "unit-spec.h"
+
+#define BID_CLAIMS_MAX 5
+#define BID_SAMPLE_AGE_MAX (1 * USEC_PER_SEC)
+
+struct Bid {
+        BidParts parts;
+        JobSpec *spec;
+        int64_t tick;
+        ManualRun *manual; /* or NULL */
+        char *run;         /* the id of the run that it would make */
+        BidFunc func;
+        void *userdata;
+
+        LockSet *locks;
+        bool held;
+        char *fault;
+        char *waits_for; /* for people */
+
+        Claim *claim;
+        char *claim_key; /* as long as it is under way */
+        unsigned claims; /* how many were stale */
+};
+
+static void bid_end_claim(Bid *bid) {
+        if (bid->claim_key)
+                runs_claim_ends(bid->parts.runs, bid->claim_key);
+        g_clear_pointer(&bid->claim_key, g_free);
+        bid->claim = claim_free(bid->claim);
+}
+
+Bid *bid_free(Bid *bid) {
+        if (!bid)
+                return NULL;
+        lock_set_free(bid->locks);
+        bid_end_claim(bid);
+        manual_run_free(bid->manual);
+        job_spec_free(bid->spec);
+        g_free(bid->run);
+        g_free(bid->fault);
+        g_free(bid->waits_for);
+        g_free(bid);
+        return NULL;
+}
+
+bool bid_is_for(const Bid *bid, int64_t tick, const ManualRun *run) {
+        if (bid->tick != tick || !bid->manual != !run ||
+            (run && strcmp(run->id, bid->manual->id) != 0))
+                return false;
+        return bid->locks || bid->held;
+}
+
+int64_t bid_tick(const Bid *bid) {
+        return bid->tick;
+}
+
+const char *bid_run(const Bid *bid) {
+        return bid->run;
+}
+
+const ManualRun *bid_manual(const Bid *bid) {
+        return bid->manual;
+}
+
+const JobSpec *bid_spec(const Bid *bid) {
+        return bid->spec;
+}
+
+void bid_take_spec(Bid *bid, const JobSpec *spec) {
+        JobSpec *taken = job_spec_ref(spec);
+
+        job_spec_free(bid->spec);
+        bid->spec = taken;
+}
+
+bool bid_holds_locks(const Bid *bid) {
+        return bid->held;
+}
+
+const char *bid_fault(const Bid *bid) {
+        return bid->fault;
+}
+
+const char *bid_waits_for(Bid *bid) {
+        size_t before = 0;
+        const char *resource =
+            bid->locks && !bid->held ? lock_set_waiting_for(bid->locks, &before) : "";
+        g_autofree char *tick = bid->tick ? tick_to_rfc3339(bid->tick) : NULL;
+
+        if (!*resource)
+                return "";
+        g_free(bid->waits_for);
+        bid->waits_for = g_strdup_printf("%s%s waits for the lock %s (%zu before it)",
+                                         tick ? "its tick " : "its run by hand", tick ? tick : "",
+                                         resource, before);
+        return bid->waits_for;
+}
+
+static void bid_let_go(Bid *bid) {
+        bid->locks = lock_set_free(bid->locks);
+        bid->held = false;
+}
+
+/* ---- claiming ---- */
+
+static void bid_won(Bid *bid) {
+        const BidParts *parts = &bid->parts;
+        int32_t version = 0;
+        Ledger *ledger = claim_steal_ledger(bid->claim, &version);
+        RunRecord *record = claim_steal_record(bid->claim);
+
+        ledger_cache_set(parts->ledgers, bid->spec->name, ledger, version);
+        runs_start(parts->runs, bid->spec, record, g_steal_pointer(&bid->locks));
+}
+
+static void bid_on_claim(ClaimOutcome outcome, void *userdata) {
+        static const BidEvent events[] = {[CLAIM_WON] = BID_WON,
+                                          [CLAIM_LOST] = BID_TAKEN,
+                                          [CLAIM_STALE] = BID_STALE,
+                                          [CLAIM_OVER] = BID_OVER};
+        Bid *bid = userdata;
+
+        if (outcome == CLAIM_WON)
+                bid_won(bid);
+        bid_end_claim(bid);
+        bid->func(events[outcome], bid->userdata);
+}
+
+/* Return: whether a run of the job is still being ended here, though the ledger has done with it:
+ * after a lost session the others settle as unknown what we are stopping. */
+static bool bid_is_beside_an_end(const Bid *bid, const Ledger *ledger) {
+        g_autoptr(GPtrArray) runs = runs_list(bid->parts.runs);
+
+        for (guint i = 0; i < runs->len; i++) {
+                const Run *run = runs->pdata[i];
+                if (run->phase < RUN_PHASE_SETTLING &&
+                    strcmp(run->record->job, bid->spec->name) == 0 &&
+                    !ledger_find_run(ledger, run->record->run))
+                        return true;
+        }
+        return false;
+}
+
+static RunRecord *bid_record(const Bid *bid) {
+        RunRecord *record =
+            run_record_for_claim(bid->parts.node, bid->spec->name, bid->run, bid->tick, 1);
+
+        if (bid->manual)
+                record->who = g_strdup(bid->manual->who);
+        return record;
+}
+
+static int bid_send_claim(Bid *bid, const Ledger *ledger, int32_t version) {
+        const BidParts *parts = &bid->parts;
+        _cleanup_(run_record_freep) RunRecord *record = bid_record(bid);
+        _cleanup_(ledger_freep) Ledger *next = ledger_copy(ledger);
+        g_autofree char *request =
+            bid->manual ? path_request(parts->node->config->root, bid->run) : NULL;
+        int r = ledger_claim(next, record);
+
+        if (r == 0)
+                r = claim_start(parts->node, parts->tree, record, next, version,
+                                bid->locks ? lock_set_paths(bid->locks) : NULL, request,
+                                bid_on_claim, bid, &bid->claim);
+        if (r < 0)
+                return r;
+        record = NULL;
+        next = NULL;
+        return 0;
+}
+
+int bid_claim(Bid *bid) {
+        const BidParts *parts = &bid->parts;
+        int32_t version = 0;
+        const Ledger *ledger = ledger_cache_get(parts->ledgers, bid->spec->name, &version);
+        int r = bid_is_beside_an_end(bid, ledger) ? -EBUSY : bid_send_claim(bid, ledger, version);
+
+        if (r < 0)
+                return r;
+        bid->claim_key = run_key(bid->spec->name, bid->run);
+        runs_claim_begins(parts->runs, bid->claim_key);
+        return 0;
+}
+
+bool bid_may_claim_again(Bid *bid, const JobSpec *spec) {
+        /* Locks that another definition asked for are not those of the one in force. */
+        if (++bid->claims >= BID_CLAIMS_MAX || !job_spec_waits_alike(bid->spec, spec))
+                return false;
+        bid_take_spec(bid, spec);
+        return true;
+}
+
+/* ---- queueing ---- */
+
+static void bid_take_clock_sample(const Bid *bid) {
+        usec_t server, sent, received, now = clock_realtime();
+
+        /* It was taken when we began to queue; what has waited since says nothing of now. */
+        if (lock_set_clock_sample(bid->locks, &server, &sent, &received) && received <= now &&
+            now - received <= BID_SAMPLE_AGE_MAX)
+                node_clock_sample_at(bid->parts.node, server, sent, received);
+}
+
+/* The locks are gone. Of a claim that is on its way its own check tells. */
+static void bid_lost(Bid *bid, BidEvent event) {
+        bid_let_go(bid);
+        if (!bid->claim)
+                bid->func(event, bid->userdata);
+}
+
+static void bid_on_locks(LockSet *set, LockEvent event, void *userdata) {
+        Bid *bid = userdata;
+
+        switch (event) {
+        case LOCK_EVENT_HELD:
+                bid_take_clock_sample(bid);
+                bid->held = true;
+                bid->func(BID_HELD, bid->userdata);
+                return;
+        case LOCK_EVENT_TIMEOUT:
+                bid_lost(bid, BID_TIMED_OUT);
+                return;
+        case LOCK_EVENT_LOST:
+                bid_lost(bid, BID_LOST);
+                return;
+        case LOCK_EVENT_FAILED:
+                g_free(bid->fault);
+                bid->fault = g_strdup(lock_set_fault(set));
+                bid_lost(bid, BID_FAULTY);
+                return;
+        case LOCK_EVENT_REVOKED:
+        case LOCK_EVENT_DOWNGRADED:
+                return; /* not asked for */
+        }
+}
+
+bool bid_needs_locks(const JobSpec *spec) {
+        return spec->lock != JOB_LOCK_NONE || spec->resources->len > 0;
+}
+
+static usec_t bid_deadline(const JobSpec *spec, int64_t tick) {
+        return usec_add((usec_t)tick * USEC_PER_SEC, spec->start_deadline);
+}
+
+usec_t bid_wait_ends(const JobSpec *spec, int64_t tick) {
+        return usec_add(bid_deadline(spec, tick), spec->lock_wait);
+}
+
+/* What a process before us waited for has less time left. */
+static usec_t bid_wait(const Bid *bid) {
+        const JobSpec *spec = bid->spec;
+        usec_t now = clock_realtime();
+
+        if (spec->lock_wait_set && (bid->manual || spec->lock_wait == USEC_INFINITY))
+                return spec->lock_wait;
+        if (spec->lock_wait_set)
+                return MIN(spec->lock_wait, usec_sub(bid_wait_ends(spec, bid->tick), now));
+        return usec_sub(bid->manual ? bid->manual->not_after : bid_deadline(spec, bid->tick), now);
+}
+
+/* What stands in the queues says whose it is. */
+static char *bid_payload(const Bid *bid) {
+        json_t *object = json_object();
+
+        json_object_set_new(object, "node", json_string(bid->parts.node->config->node_name));
+        json_object_set_new(object, "job", json_string(bid->spec->name));
+        if (!bid->manual)
+                json_object_set_new(object, "tick", json_integer(bid->tick));
+        return json_line_dump(object);
+}
+
+static int bid_queue(Bid *bid) {
+        const Node *node = bid->parts.node;
+        const JobSpec *spec = bid->spec;
+        g_autofree char *parent = path_locks(node->config->root), *payload = bid_payload(bid),
+                        *own = resource_of_job(spec->name);
+        g_autoptr(GArray) requests = g_array_new(FALSE, TRUE, sizeof(LockRequest));
+        const LockOptions options = {
+            .parent = parent, .payload = payload, .wait = bid_wait(bid), .persistent = true};
+
+        if (spec->lock != JOB_LOCK_NONE) {
+                LockRequest request = {.resource = own,
+                                       .mode = spec->lock == JOB_LOCK_SHARED ? LOCK_SHARED
+                                                                             : LOCK_EXCLUSIVE};
+                g_array_append_val(requests, request);
+        }
+        for (guint i = 0; i < spec->resources->len; i++) {
+                LockRequest request = {0};
+                resource_request_of_job(node->config, spec->resources->pdata[i], &request);
+                g_array_append_val(requests, request);
+        }
+        return lock_set_acquire(node->session, (const LockRequest *)(void *)requests->data,
+                                requests->len, &options, bid_on_locks, bid, &bid->locks);
+}
+
+int bid_new(const BidParts *parts, const JobSpec *spec, int64_t tick, const ManualRun *run,
+            BidFunc func, void *userdata, Bid **ret_bid) {
+        _cleanup_(bid_freep) Bid *bid = g_new0(Bid, 1);
+        int r;
+
+        bid->parts = *parts;
+        bid->spec = job_spec_ref(spec);
+        bid->tick = run ? 0 : tick;
+        bid->manual = run ? manual_run_copy(run) : NULL;
+        bid->run = run ? g_strdup(run->id) : run_id_for_tick(tick, 1);
+        bid->func = func;
+        bid->userdata = userdata;
+        bid->held = !bid_needs_locks(spec);
+        if (!bid->held && (r = bid_queue(bid)) < 0)
+                return r;
+        *ret_bid = g_steal_pointer(&bid);
+        return 0;
+}

@@ -1,0 +1,77 @@
+/* A bid for a tick, or for a manual run: the queueing for its locks, and the claim once they are
+ * held. It is made when queueing begins and freed when it is over, whatever became of it. A reload
+ * that changes nothing of what it waits for does not end it: bid_take_spec().
+ *
+ * It knows neither when nor whether: that is for its owner, who hears of each outcome. */
+#pragma once
+
+#include "ledger-cache.h"
+#include "manual-runs.h"
+#include "node.h"
+#include "runs.h"
+#include "tree.h"
+
+typedef struct Bid Bid;
+
+typedef enum BidEvent {
+        BID_HELD,      /* all locks are */
+        BID_TIMED_OUT, /* they were not free in time; none is left */
+        BID_FAULTY,    /* they cannot be had: bid_fault() */
+        BID_LOST,      /* somebody took them away */
+        /* After bid_claim(): */
+        BID_WON,   /* it runs, with the locks, and the ledger is known as it now is */
+        BID_TAKEN, /* a record of this run stands there already */
+        BID_STALE, /* something is not what we thought: decide again */
+        BID_OVER,  /* nobody can tell whether it was done */
+} BidEvent;
+
+/* From the loop. The bid may be freed in it. */
+typedef void (*BidFunc)(BidEvent event, void *userdata);
+
+/* All weak. */
+typedef struct BidParts {
+        Node *node;
+        Tree *tree;
+        LedgerCache *ledgers;
+        Runs *runs;
+} BidParts;
+
+/* Asks for the locks that `spec` names, for a tick or for a manual run (`run`, copied; then `tick`
+ * is 0). Where it names none, all are held from the beginning, and BID_HELD does not come.
+ * Return: 0; negative errno. The parts are copied. */
+int bid_new(const BidParts *parts, const JobSpec *spec, int64_t tick, const ManualRun *run,
+            BidFunc func, void *userdata, Bid **ret_bid);
+/* Lets go of the locks; of a claim that is on its way nobody hears. */
+Bid *bid_free(Bid *bid);
+DEFINE_CLEANUP(Bid, bid_free);
+
+/* Return: whether it is for this tick, or for this manual run, and has what it waits with: locks
+ * that were lost while a claim was under way are gone. */
+bool bid_is_for(const Bid *bid, int64_t tick, const ManualRun *run);
+/* Return: 0 for a manual run. */
+int64_t bid_tick(const Bid *bid);
+/* Return: the id of the run that it would make, borrowed. */
+const char *bid_run(const Bid *bid);
+/* Return: the manual run, borrowed, or NULL: it is for a tick. */
+const ManualRun *bid_manual(const Bid *bid);
+/* Return: what was asked for, and is claimed and run; borrowed. */
+const JobSpec *bid_spec(const Bid *bid);
+/* The definition is another that waits alike: what is claimed and run is of this one. */
+void bid_take_spec(Bid *bid, const JobSpec *spec);
+bool bid_holds_locks(const Bid *bid);
+/* Return: which lock it waits for, a sentence, or "" where it waits for none; borrowed until it is
+ * asked again. */
+const char *bid_waits_for(Bid *bid);
+/* Return: why the locks cannot be had, a sentence, borrowed. */
+const char *bid_fault(const Bid *bid);
+
+/* The locks are held and the ledger was just read: claims. Return: 0; -EBUSY when a run of the job
+ * is still being ended here; another negative errno. */
+int bid_claim(Bid *bid);
+/* The claim was stale. Return: whether it may be tried again with the same locks, for `spec`. */
+bool bid_may_claim_again(Bid *bid, const JobSpec *spec);
+
+bool bid_needs_locks(const JobSpec *spec);
+/* Return: until when (CLOCK_REALTIME) anybody waits for a tick's locks, of a job that says for how
+ * long: queueing begins before the start deadline. */
+usec_t bid_wait_ends(const JobSpec *spec, int64_t tick);
