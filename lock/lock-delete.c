@@ -28,6 +28,7 @@
 #include "lock-data.h"
 #include "lock-live.h"
 #include "lock.h"
+#include "timer.h"
 
 /* Between tries where the server refuses. */
 #define REFUSED_PAUSE (10 * USEC_PER_SEC)
@@ -118,25 +119,19 @@ static Removal *removal_free(Removal *removal) {
         return NULL;
 }
 
-static int removal_on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
+static void removal_on_retry(void *userdata) {
         Removal *removal = userdata;
 
-        removal->retry = sd_event_source_disable_unref(removal->retry);
         if (session_state(removal->session) == SESSION_CONNECTED)
                 removal_step(removal);
-        return 0;
 }
 
+/* Without a timer the next RESUMED tries again, and the end of the session deletes it at the
+ * latest.
+ */
 static void removal_pause_for(Removal *removal, usec_t pause) {
-        usec_t then = usec_add(clock_monotonic(), pause);
-        int r;
-
-        removal->retry = sd_event_source_disable_unref(removal->retry);
-        r = sd_event_add_time(session_event_loop(removal->session), &removal->retry,
-                              CLOCK_MONOTONIC, then, USEC_PER_MSEC, removal_on_retry, removal);
-        if (r < 0)
-                removal->retry = NULL; /* the next RESUMED tries again, and the end of the session
-                                          deletes it at the latest */
+        (void)timer_in(session_event_loop(removal->session), &removal->retry, pause,
+                       removal_on_retry, removal);
 }
 
 static void removal_pause(Removal *removal) {

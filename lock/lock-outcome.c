@@ -9,6 +9,7 @@
 #include <glib.h>
 
 #include "lock-backoff.h"
+#include "timer.h"
 
 /* What waits and holds for less is spared the watch on its own contender. */
 #define WATCH_LATER (20 * USEC_PER_MSEC)
@@ -53,9 +54,8 @@ static int outcome_on_deliver(sd_event_source *source, void *userdata) {
         return 0;
 }
 
-static int outcome_on_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
+static void outcome_on_timeout(void *userdata) {
         outcome_announce(userdata, LOCK_EVENT_TIMEOUT);
-        return 0;
 }
 
 int outcome_init(Outcome *outcome, Session *session, usec_t wait, const OutcomeFuncs *funcs,
@@ -71,9 +71,7 @@ int outcome_init(Outcome *outcome, Session *session, usec_t wait, const OutcomeF
         if (r >= 0)
                 r = sd_event_source_set_enabled(outcome->deliver, SD_EVENT_OFF);
         if (r >= 0 && wait > 0 && wait < USEC_INFINITY)
-                r = sd_event_add_time(event, &outcome->timeout, CLOCK_MONOTONIC,
-                                      usec_add(clock_monotonic(), wait), USEC_PER_MSEC,
-                                      outcome_on_timeout, outcome);
+                r = timer_in(event, &outcome->timeout, wait, outcome_on_timeout, outcome);
         return r;
 }
 
@@ -147,40 +145,32 @@ void outcome_lose(Outcome *outcome, const char *format, ...) {
         va_end(arguments);
 }
 
-static int outcome_on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
+static void outcome_on_retry(void *userdata) {
         Outcome *outcome = userdata;
 
-        outcome->retry = sd_event_source_disable_unref(outcome->retry);
         if (outcome->session && session_state(outcome->session) == SESSION_CONNECTED)
                 outcome->funcs->retry(outcome->userdata);
-        return 0;
 }
 
 void outcome_stall(Outcome *outcome) {
-        usec_t then = usec_add(clock_monotonic(), lock_backoff(outcome->failures));
-
         if (outcome->retry || outcome_is_over(outcome))
                 return;
-        outcome->failures++;
-        (void)sd_event_add_time(session_event_loop(outcome->session), &outcome->retry,
-                                CLOCK_MONOTONIC, then, USEC_PER_MSEC, outcome_on_retry, outcome);
+        (void)timer_in(session_event_loop(outcome->session), &outcome->retry,
+                       lock_backoff(outcome->failures++), outcome_on_retry, outcome);
 }
 
-static int outcome_on_watch_later(sd_event_source *source, uint64_t usec, void *userdata) {
+static void outcome_on_watch_later(void *userdata) {
         Outcome *outcome = userdata;
 
-        outcome->watch_later = sd_event_source_disable_unref(outcome->watch_later);
         outcome->funcs->watch(outcome->userdata);
-        return 0;
 }
 
 void outcome_watch_later(Outcome *outcome) {
         if (outcome->watch_later || outcome_is_over(outcome))
                 return;
-        if (sd_event_add_time_relative(session_event_loop(outcome->session), &outcome->watch_later,
-                                       CLOCK_MONOTONIC, WATCH_LATER, USEC_PER_MSEC,
-                                       outcome_on_watch_later, outcome) < 0)
-                (void)outcome_on_watch_later(NULL, 0, outcome);
+        if (timer_in(session_event_loop(outcome->session), &outcome->watch_later, WATCH_LATER,
+                     outcome_on_watch_later, outcome) < 0)
+                outcome_on_watch_later(outcome);
 }
 
 void outcome_note_clock(Outcome *outcome, const ZkReply *reply) {

@@ -8,6 +8,8 @@
  */
 #include "lock-relist.h"
 
+#include "timer.h"
+
 #define POLL_PERIOD USEC_PER_SEC
 
 static void place_relist(Place *place);
@@ -54,13 +56,11 @@ static void place_relist(Place *place) {
                 place_check(place, place_send_list(place, zk, place_on_relisted));
 }
 
-static int place_on_poll(sd_event_source *source, uint64_t usec, void *userdata) {
+static void place_on_poll(void *userdata) {
         Place *place = userdata;
 
-        place->relist.poll = sd_event_source_disable_unref(place->relist.poll);
         if (!outcome_is_over(place->outcome) && place->state == PLACE_WAITING)
                 place_relist(place);
-        return 0;
 }
 
 void place_turn_to_lists(Place *place) {
@@ -68,17 +68,13 @@ void place_turn_to_lists(Place *place) {
 }
 
 void place_await_list(Place *place) {
-        int r;
-
         if (place_lists_with_watch(place)) {
                 if (!place->relist.children)
                         place_relist(place);
                 return;
         }
-        if (place->relist.poll)
-                return;
-        r = sd_event_add_time_relative(session_event_loop(place->outcome->session),
-                                       &place->relist.poll, CLOCK_MONOTONIC, POLL_PERIOD,
-                                       USEC_PER_MSEC, place_on_poll, place);
-        place_check(place, r);
+        if (!place->relist.poll)
+                place_check(place,
+                            timer_in(session_event_loop(place->outcome->session),
+                                     &place->relist.poll, POLL_PERIOD, place_on_poll, place));
 }

@@ -34,8 +34,10 @@ struct SystemdLink {
         bool up;
         unsigned generation;
         usec_t backoff;
-        sd_event_source *timer; /* the next attempt, or the end of the current one's patience */
-        sd_bus_slot *slots[4];  /* the matches of the current connection, and Subscribe */
+        /* The next attempt, or the end of the current one's patience. Made with the link, so that
+         * setting it cannot fail: a link without it would never try again. */
+        sd_event_source *timer;
+        sd_bus_slot *slots[4]; /* the matches of the current connection, and Subscribe */
         size_t n_slots;
         BusOwner *pid1; /* NULL on the private socket, where nobody else is */
 };

@@ -18,6 +18,7 @@
 
 #include "cgroup.h"
 #include "systemd-link.h"
+#include "timer.h"
 
 #define SYSTEM_BUS_ADDRESS "unix:path=/run/dbus/system_bus_socket"
 #define PRIVATE_ADDRESS "unix:path=/run/systemd/private"
@@ -32,7 +33,7 @@ struct UnitManager {
         BusQueue *queue;
         SystemdLink *private_socket, *bus;
         SystemdLink *used;         /* weak: one of them, or NULL */
-        sd_event_source *patience; /* enabled while the bus does not count yet */
+        sd_event_source *patience; /* set while the bus does not count yet */
         GHashTable *listeners;     /* a set; weak */
         GHashTable *errands;       /* a set; owned */
 };
@@ -130,41 +131,39 @@ static void manager_use(UnitManager *manager, SystemdLink *link) {
         manager_tell(manager, MANAGER_CONNECTED);
 }
 
-static bool manager_is_patient(const UnitManager *manager) {
-        int enabled = SD_EVENT_OFF;
-
-        (void)sd_event_source_get_enabled(manager->patience, &enabled);
-        return enabled != SD_EVENT_OFF;
-}
-
 static void manager_on_up(SystemdLink *link, void *userdata) {
         UnitManager *manager = userdata;
 
         if (link == manager->private_socket || link == manager->used ||
-            (!manager->used && !manager_is_patient(manager)))
+            (!manager->used && !manager->patience))
                 manager_use(manager, link);
         if (link == manager->bus && link != manager->used)
                 manager_tell(manager, MANAGER_REFERENCES_GONE);
 }
 
-static void manager_on_down(SystemdLink *link, void *userdata) {
-        UnitManager *manager = userdata;
-
-        if (link != manager->used)
-                return;
-        if (link == manager->private_socket) {
-                (void)sd_event_source_set_time_relative(manager->patience, PRIVATE_PATIENCE);
-                (void)sd_event_source_set_enabled(manager->patience, SD_EVENT_ONESHOT);
-        }
-        manager_leave(manager);
-}
-
-static int manager_on_patience(sd_event_source *source, uint64_t usec, void *userdata) {
+static void manager_on_patience(void *userdata) {
         UnitManager *manager = userdata;
 
         if (!manager->used && systemd_link_is_up(manager->bus))
                 manager_use(manager, manager->bus);
-        return 0;
+}
+
+/* The private socket is given time to come (back). Return: 0 or negative errno. */
+static int manager_have_patience(UnitManager *manager) {
+        return timer_in(manager->event, &manager->patience, PRIVATE_PATIENCE, manager_on_patience,
+                        manager);
+}
+
+static void manager_on_down(SystemdLink *link, void *userdata) {
+        UnitManager *manager = userdata;
+        int r;
+
+        if (link != manager->used)
+                return;
+        r = link == manager->private_socket ? manager_have_patience(manager) : 0;
+        manager_leave(manager);
+        if (r < 0)
+                manager_on_patience(manager);
 }
 
 static void manager_on_job_removed(SystemdLink *link, const char *systemd_job, const char *unit,
@@ -197,9 +196,7 @@ int unit_manager_new_at(sd_event *event, const char *private_address, const char
         manager->errands = g_hash_table_new(NULL, NULL);
         if ((r = cgroup_root_find(&manager->cgroup_root)) < 0 ||
             (r = bus_queue_new(event, &manager->queue)) < 0 ||
-            (r = sd_event_add_time_relative(event, &manager->patience, CLOCK_MONOTONIC,
-                                            PRIVATE_PATIENCE, USEC_PER_MSEC, manager_on_patience,
-                                            manager)) < 0 ||
+            (r = manager_have_patience(manager)) < 0 ||
             (r = systemd_link_new(event, private_address, true, &events, manager,
                                   &manager->private_socket)) < 0 ||
             (r = systemd_link_new(event, bus_address, false, &events, manager, &manager->bus)) < 0)

@@ -1,4 +1,6 @@
-/* One-shot timers that may not fail silently. */
+/* One-shot timers on which the deadline rests. Unlike those of base/timer.h they are set anew at
+ * each heartbeat, so they are moved in place, and where one cannot be set the loop ends: a hold of
+ * which nobody is told that it is over would be the worst that can happen. */
 #pragma once
 
 #include <systemd/sd-event.h>
