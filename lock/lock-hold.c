@@ -59,7 +59,7 @@ void place_step_down(Place *place) {
         int r;
 
         place_happen(place, PLACE_EVENT_STEP);
-        place->view.self = sight_free(place->view.self); /* its deletion is our own doing */
+        place->watch.self = sight_free(place->watch.self); /* its deletion is our own doing */
         r = zk_multi(place_zk(place), ops, G_N_ELEMENTS(ops), place_on_stepped, place,
                      &place->step);
         if (r < 0 && r != -ENOTCONN)

@@ -41,7 +41,7 @@ static GArray *place_parse_queue(Place *place, const ZkReply *reply) {
         for (size_t i = 0; i < reply->n_children; i++) {
                 Contender contender;
 
-                if (g_hash_table_contains(place->view.gone, reply->children[i]))
+                if (place_view_is_buried(&place->view, reply->children[i]))
                         continue;
                 contender_parse(reply->children[i], &contender);
                 if (!place_sees(place, &contender))
@@ -64,13 +64,13 @@ static size_t place_find_self(const Place *place, const GArray *queue) {
 static void place_note_ahead(Place *place, const GArray *queue, size_t self) {
         const Contender *contenders = (const Contender *)(const void *)queue->data;
 
-        g_ptr_array_set_size(place->view.ahead, 0);
+        place_view_begin(&place->view);
         place->queue.twins = false;
         for (size_t i = 0; i < self; i++) {
                 if (!contender_is_in_the_way(place->kind, &contenders[i]))
                         continue;
-                g_ptr_array_add(place->view.ahead,
-                                sight_new(place, contenders[i].name, contenders[i].sequence));
+                place_view_add(&place->view,
+                               sight_new(place, contenders[i].name, contenders[i].sequence));
                 /* A reader's turn comes all the same: twins are readers. */
                 if (place->kind == CONTENDER_WRITER && contenders[i].may_leave_twin)
                         place->queue.twins = true;
@@ -89,7 +89,7 @@ static bool place_refuses_number(Place *place) {
 
 /* Return: whether it is our turn, or we may wait; else the set is over. */
 static bool place_may_wait(Place *place) {
-        if (place->view.ahead->len <= place_allowance(place))
+        if (place_view_length(&place->view) <= place_allowance(place))
                 return true;
         place->queue.waited = true;
         return outcome_may_wait(place->outcome);
@@ -116,14 +116,14 @@ static void place_join(Place *place, const ZkReply *reply) {
         place_happen(place, PLACE_EVENT_WAIT);
         outcome->failures = 0;
         place->queue.first =
-            place->queue.first || (place->view.ahead->len <= place_allowance(place) &&
+            place->queue.first || (place_view_length(&place->view) <= place_allowance(place) &&
                                    reply->stat.pzxid == place->node.czxid);
         if (!place_may_wait(place))
                 return;
-        place->view.seen_on = zk_connections(place_zk(place));
-        if (!place->view.self && place->node.czxid == 0)
+        place->watch.seen_on = zk_connections(place_zk(place));
+        if (!place->watch.self && place->node.czxid == 0)
                 place_watch_self(place);
-        else if (!place->view.self)
+        else if (!place->watch.self)
                 outcome_watch_later(outcome);
         place_look(place, true);
 }
@@ -160,7 +160,7 @@ void place_look(Place *place, bool present) {
         /* There may be fewer slots by now. */
         if (place->kind == CONTENDER_SLOT && place_awaits_slots(place))
                 return;
-        if (place->view.ahead->len > place_allowance(place)) {
+        if (place_view_length(&place->view) > place_allowance(place)) {
                 place_wait(place);
                 return;
         }

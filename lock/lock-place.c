@@ -5,29 +5,6 @@
 
 #include "lock-data.h"
 
-Sight *sight_new(Place *place, const char *name, int64_t sequence) {
-        Sight *sight = g_new0(Sight, 1);
-
-        sight->place = place;
-        sight->name = g_strdup(name);
-        sight->sequence = sequence;
-        return sight;
-}
-
-Sight *sight_free(Sight *sight) {
-        if (!sight)
-                return NULL;
-        sight->call = zk_call_free(sight->call);
-        sight->watch = zk_watch_free(sight->watch);
-        g_free(sight->name);
-        g_free(sight);
-        return NULL;
-}
-
-static void sight_destroy(gpointer sight) {
-        sight_free(sight);
-}
-
 Place *place_new(Outcome *outcome, const PlaceRecipe *recipe, const char *directory,
                  const char *resource, LockNaming naming, ContenderKind kind) {
         Place *place = g_new0(Place, 1);
@@ -40,8 +17,7 @@ Place *place_new(Outcome *outcome, const PlaceRecipe *recipe, const char *direct
         place->node.directory = g_strdup(directory);
         place->node.uuid = contender_uuid_new(naming, outcome->options.may_downgrade);
         place->relist.strategy = outcome->options.strategy;
-        place->view.ahead = g_ptr_array_new_with_free_func(sight_destroy);
-        place->view.gone = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        place_view_init(&place->view);
         live_add(outcome->session, &place->node);
         return place;
 }
@@ -56,14 +32,12 @@ static void place_cancel(Place *place) {
         making_cancel(&place->making);
         place->step = zk_call_free(place->step);
         place->slots.call = zk_call_free(place->slots.call);
-        place->view.mark.call = zk_call_free(place->view.mark.call);
+        place->watch.mark.call = zk_call_free(place->watch.mark.call);
         place->relist.children = zk_watch_free(place->relist.children);
         place->slots.watch = zk_watch_free(place->slots.watch);
         place->relist.poll = sd_event_source_disable_unref(place->relist.poll);
-        place->view.self = sight_free(place->view.self);
-        if (place->view.ahead->len > 0)
-                place->view.before = place->view.ahead->len;
-        g_ptr_array_set_size(place->view.ahead, 0);
+        place->watch.self = sight_free(place->watch.self);
+        place_view_give_up(&place->view);
 }
 
 void place_leave(Place *place) {
@@ -75,8 +49,7 @@ Place *place_free(Place *place) {
         if (!place)
                 return NULL;
         place_cancel(place);
-        g_ptr_array_unref(place->view.ahead);
-        g_hash_table_unref(place->view.gone);
+        place_view_done(&place->view);
         g_free(place->node.path);
         g_free(place->node.uuid);
         g_free(place->node.directory);
@@ -146,8 +119,8 @@ void place_hold(Place *place) {
         place->relist.poll = sd_event_source_disable_unref(place->relist.poll);
         place->slots.watch = zk_watch_free(place->slots.watch);
         place->slots.call = zk_call_free(place->slots.call);
-        place->view.mark.call = zk_call_free(place->view.mark.call);
-        if (!place->view.self)
+        place->watch.mark.call = zk_call_free(place->watch.mark.call);
+        if (!place->watch.self)
                 outcome_watch_later(place->outcome);
         place->outcome->funcs->held(place->outcome->userdata);
 }

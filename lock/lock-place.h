@@ -11,29 +11,7 @@
 #include "lock-make.h"
 #include "lock-outcome.h"
 #include "place-state.h"
-
-typedef struct Place Place;
-
-typedef enum SightState {
-        SIGHT_UNASKED,
-        SIGHT_ASKED,   /* a request is on its way */
-        SIGHT_WATCHED, /* it exists, and a watch will tell when it does no more */
-        SIGHT_STALLED, /* the request was lost and with it the watch: ask again once connected */
-} SightState;
-
-/* A node on which we keep an eye: our own contender, or one ahead of us. */
-typedef struct Sight {
-        Place *place; /* weak: owns us */
-        char *name;
-        int64_t sequence;
-        SightState state;
-        bool watching; /* the request on its way sets a watch */
-        ZkCall *call;
-        ZkWatch *watch;
-} Sight;
-
-Sight *sight_new(Place *place, const char *name, int64_t sequence);
-Sight *sight_free(Sight *sight);
+#include "place-view.h"
 
 /* How one resource is taken: in a queue (lock-queue.h), or by a single node (lock-single.h). What
  * the parts of a recipe find, they report by it. */
@@ -68,17 +46,13 @@ typedef struct PlaceMark {
         bool lost;   /* the answer was: wanted once connected */
 } PlaceMark;
 
-/* Who is before us (lock-watch.h). */
-typedef struct PlaceView {
-        Sight *self;      /* our own contender */
-        GPtrArray *ahead; /* of Sight: those before us that matter and are not known to be gone, the
-                             nearest last */
-        GHashTable *gone; /* names seen deleted: final, whatever an older list still says */
-        unsigned doubt;   /* that many beyond those to be watched are to be asked about as well */
-        size_t before;    /* how many there were when the place was given up, for messages */
+/* What we keep an eye on, and how (lock-watch.c). */
+typedef struct PlaceWatch {
+        Sight *self; /* our own contender */
         PlaceMark mark;
+        unsigned doubt;   /* that many beyond those to be watched are to be asked about as well */
         unsigned seen_on; /* the connection on which our own contender was seen last */
-} PlaceView;
+} PlaceWatch;
 
 /* What the lists told of the queue (lock-join.c). */
 typedef struct PlaceQueue {
@@ -115,6 +89,7 @@ struct Place {
         Making making; /* of the directory */
         PlaceSlots slots;
         PlaceView view;
+        PlaceWatch watch;
         PlaceQueue queue;
         PlaceRelist relist;
         ZkCall *step; /* down from exclusive to shared */

@@ -66,7 +66,7 @@ static void place_recognise_own(Place *place, const ZkReply *reply) {
                 g_autofree char *path = g_strconcat(place->node.directory, "/", name, NULL);
 
                 if (i > 0) {
-                        g_hash_table_add(place->view.gone, g_strdup(name));
+                        place_view_bury(&place->view, name);
                         contender_delete(place->outcome->session, &(Departure){path, -1, false});
                 } else if (g_strcmp0(place->node.path, path) != 0) {
                         g_free(place->node.path);

@@ -167,7 +167,7 @@ static void set_watch(void *userdata) {
                 bool waits = place->state == PLACE_WAITING && place->node.path &&
                              set->outcome.options.strategy == LOCK_STRATEGY_PREDECESSOR;
 
-                if ((place->state == PLACE_HELD || waits) && !place->view.self)
+                if ((place->state == PLACE_HELD || waits) && !place->watch.self)
                         place_watch_self(place);
         }
 }
@@ -476,9 +476,7 @@ const char *lock_set_waiting_for(const LockSet *set, size_t *ret_before) {
         const Place *place =
             set->n_held < set->places->len ? set->places->pdata[set->n_held] : NULL;
 
-        *ret_before = !place                       ? 0
-                      : place->view.ahead->len > 0 ? place->view.ahead->len
-                                                   : place->view.before;
+        *ret_before = place ? place_view_told(&place->view) : 0;
         return place ? place->resource : "";
 }
 

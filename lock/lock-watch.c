@@ -52,31 +52,21 @@ static void sight_ask(Sight *sight, bool watch) {
 }
 
 void place_watch_self(Place *place) {
-        if (!place->view.self)
-                place->view.self =
+        if (!place->watch.self)
+                place->watch.self =
                     sight_new(place, strrchr(place->node.path, '/') + 1, place->node.sequence);
-        sight_ask(place->view.self, true);
+        sight_ask(place->watch.self, true);
 }
 
 /* Without a watch, the list that showed it is only just here. Watches that fell due while we were
  * cut off fire in any order when we are back: that of somebody before us perhaps before our own. So
  * what was seen on another connection is asked again. */
 bool place_self_stands(Place *place) {
-        if (place->view.self && place->view.self->state != SIGHT_WATCHED)
+        if (place->watch.self && place->watch.self->state != SIGHT_WATCHED)
                 return false;
-        if (place->view.seen_on == zk_connections(place_zk(place)))
+        if (place->watch.seen_on == zk_connections(place_zk(place)))
                 return true;
         place_watch_self(place);
-        return false;
-}
-
-static bool place_awaits_any(const Place *place) {
-        for (guint i = 0; i < place->view.ahead->len; i++) {
-                SightState state = ((Sight *)place->view.ahead->pdata[i])->state;
-
-                if (state == SIGHT_ASKED || state == SIGHT_STALLED)
-                        return true;
-        }
         return false;
 }
 
@@ -86,75 +76,48 @@ static size_t place_watch_depth(const Place *place) {
         return place_allowance(place) + 2;
 }
 
-static bool place_watches_nearest(const Place *place) {
-        guint n = place->view.ahead->len;
-        size_t depth = place_watch_depth(place);
-
-        for (guint i = 0; i < n && i < depth; i++)
-                if (((Sight *)place->view.ahead->pdata[n - 1 - i])->state != SIGHT_WATCHED)
-                        return false;
-        return true;
-}
-
-static void place_strike_at(Place *place, guint index) {
-        Sight *sight = place->view.ahead->pdata[index];
-
-        g_hash_table_add(place->view.gone, g_strdup(sight->name));
-        g_ptr_array_remove_index(place->view.ahead, index);
-}
-
-/* Everybody ahead with a number up to this one is gone. */
-static void place_strike(Place *place, int64_t sequence) {
-        for (guint i = place->view.ahead->len; i-- > 0;)
-                if (((Sight *)place->view.ahead->pdata[i])->sequence <= sequence)
-                        place_strike_at(place, i);
-}
-
 static void place_on_mark(const ZkReply *reply, void *userdata) {
         Place *place = userdata;
         int64_t served;
 
-        place->view.mark.call = NULL;
+        place->watch.mark.call = NULL;
         if (outcome_is_over(place->outcome) || place->state != PLACE_WAITING ||
             reply->code == ZK_CLOSED)
                 return;
         if (reply->code == ZK_UNKNOWN) {
-                place->view.mark.lost = true;
+                place->watch.mark.lost = true;
                 outcome_stall(place->outcome);
                 return;
         }
         if (reply->code == ZK_OK && data_get_served(reply->data, reply->data_size, &served))
-                place_strike(place, served);
+                place_view_strike_up_to(&place->view, served);
         place->recipe->look(place, false);
 }
 
 /* Asks for the mark, unless there is no point in it. Return: whether it is on its way. */
 static bool place_ask_mark(Place *place) {
-        if (!place->view.mark.wanted || place->kind == CONTENDER_SLOT)
+        if (!place->watch.mark.wanted || place->kind == CONTENDER_SLOT)
                 return false;
-        place->view.mark.wanted = false;
+        place->watch.mark.wanted = false;
         return zk_get(place_zk(place), place->node.directory, place_on_mark, place,
-                      &place->view.mark.call, NULL, NULL, NULL) >= 0;
+                      &place->watch.mark.call, NULL, NULL, NULL) >= 0;
 }
 
 static void place_ask_ahead(Place *place) {
-        size_t depth = place_watch_depth(place), reach = depth + place->view.doubt;
-        guint n = place->view.ahead->len;
+        size_t depth = place_watch_depth(place), reach = depth + place->watch.doubt;
+        Sight *sight;
 
-        for (guint i = 0; i < n && i < reach; i++) {
-                Sight *sight = place->view.ahead->pdata[n - 1 - i];
-
+        for (size_t i = 0; i < reach && (sight = place_view_nearest(&place->view, i)); i++)
                 if (sight->state == SIGHT_UNASKED)
                         sight_ask(sight, i < depth);
-        }
-        place->view.doubt = MIN(2 * place->view.doubt, DOUBT_MAX);
+        place->watch.doubt = MIN(2 * place->watch.doubt, DOUBT_MAX);
 }
 
 void place_watch_ahead(Place *place) {
-        if (place->view.mark.call || place->view.mark.lost || place_awaits_any(place))
+        if (place->watch.mark.call || place->watch.mark.lost || place_view_awaits_any(&place->view))
                 return; /* what the answer says comes first */
-        if (place_watches_nearest(place))
-                place->view.doubt = 0;
+        if (place_view_watches(&place->view, place_watch_depth(place)))
+                place->watch.doubt = 0;
         else if (!place_ask_mark(place))
                 place_ask_ahead(place);
 }
@@ -162,18 +125,16 @@ void place_watch_ahead(Place *place) {
 /* The node is gone, for good: its name never comes again. Frees an ahead sight. */
 static void sight_gone(Sight *sight, bool by_event) {
         Place *place = sight->place;
-        guint index;
 
-        if (sight == place->view.self) {
+        if (sight == place->watch.self) {
                 outcome_announce(place->outcome, LOCK_EVENT_LOST);
                 return;
         }
         if (by_event)
-                place->view.mark.wanted = true;
+                place->watch.mark.wanted = true;
         else
-                place->view.doubt = MAX(DOUBT_MIN, place->view.doubt);
-        if (g_ptr_array_find(place->view.ahead, sight, &index))
-                place_strike_at(place, index);
+                place->watch.doubt = MAX(DOUBT_MIN, place->watch.doubt);
+        place_view_strike(&place->view, sight);
         place->recipe->look(place, false);
 }
 
@@ -190,7 +151,7 @@ static void sight_on_event(ZkWatchEvent event, const char *path, void *userdata)
         }
         /* Somebody wrote to it, which used the watch up. */
         sight->state = SIGHT_UNASKED;
-        if (sight == place->view.self)
+        if (sight == place->watch.self)
                 sight_ask(sight, true);
         else
                 place->recipe->look(place, false);
@@ -210,7 +171,7 @@ static void sight_on_self_present(Place *place, const ZkReply *reply) {
         } else {
                 place_identify(place, &reply->stat);
         }
-        place->view.seen_on = zk_connections(place_zk(place));
+        place->watch.seen_on = zk_connections(place_zk(place));
         place_note_data(place, reply);
         place->recipe->look(place, false);
 }
@@ -220,10 +181,10 @@ static void sight_on_present(Sight *sight, const ZkReply *reply) {
 
         place->outcome->failures = 0;
         sight->state = sight->watching ? SIGHT_WATCHED : SIGHT_UNASKED;
-        if (sight == place->view.self) {
+        if (sight == place->watch.self) {
                 sight_on_self_present(place, reply);
         } else {
-                place->view.doubt = 0;
+                place->watch.doubt = 0;
                 place->recipe->look(place, false);
         }
 }
@@ -263,7 +224,7 @@ static void sight_on_reply(const ZkReply *reply, void *userdata) {
         sight->watch = zk_watch_free(sight->watch);
         if (reply->code == ZK_NO_NODE) {
                 sight_gone(sight, false);
-        } else if (reply->code == ZK_NO_AUTH && sight != sight->place->view.self) {
+        } else if (reply->code == ZK_NO_AUTH && sight != sight->place->watch.self) {
                 sight_on_unreadable(sight);
         } else {
                 sight_on_trouble(sight, reply->code);
@@ -271,19 +232,14 @@ static void sight_on_reply(const ZkReply *reply, void *userdata) {
 }
 
 void place_drop_lost_mark(Place *place) {
-        place->view.mark.lost = false;
+        place->watch.mark.lost = false;
 }
 
 void place_retry_sights(Place *place) {
-        place->view.mark.wanted = place->view.mark.wanted || place->view.mark.lost;
-        place->view.mark.lost = false;
-        if (place->view.self && place->view.self->state == SIGHT_STALLED)
-                sight_ask(place->view.self, true);
-        for (guint i = 0; i < place->view.ahead->len; i++) {
-                Sight *sight = place->view.ahead->pdata[i];
-
-                if (sight->state == SIGHT_STALLED)
-                        sight->state = SIGHT_UNASKED;
-        }
+        place->watch.mark.wanted = place->watch.mark.wanted || place->watch.mark.lost;
+        place->watch.mark.lost = false;
+        if (place->watch.self && place->watch.self->state == SIGHT_STALLED)
+                sight_ask(place->watch.self, true);
+        place_view_forget_stalled(&place->view);
         place->recipe->look(place, false);
 }
