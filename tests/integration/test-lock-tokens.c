@@ -45,7 +45,7 @@ static int64_t token_of(const Holder *holder, const char *resource) {
         return number;
 }
 
-/* What somebody wrote while he held, as a job does with its claim: the number of that. */
+/* What a holder wrote while it held, as a job does with its claim: the number of that. */
 static int64_t write_a_claim(World *world, const char *name) {
         g_autofree char *path = world_path(world, name);
         ZkStat stat;
@@ -176,7 +176,7 @@ Test(lock_tokens, that_of_a_single_node_is_fresh_without_being_drawn) {
         world_close(&world);
 }
 
-/* Who draws writes to the node in which he is asked. */
+/* A set that draws writes to the node in which it is asked. */
 Test(lock_tokens, who_was_asked_to_let_go_while_he_waited_is_told_in_spite_of_the_draw) {
         World world;
 

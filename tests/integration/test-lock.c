@@ -465,7 +465,7 @@ Test(lock, a_contender_that_somebody_deletes_is_lost) {
         cr_assert_eq(holder.events[LOCK_EVENT_LOST], 1);
         cr_assert_eq(lock_set_held_until(holder.set), 0);
         holder_await(&world, &last, LOCK_EVENT_HELD);
-        cr_assert_eq(waiter.total, 1, "who lost his place is granted nothing");
+        cr_assert_eq(waiter.total, 1, "a waiter that lost its place is granted nothing");
         holder_release(&holder);
         holder_release(&waiter);
         holder_release(&last);

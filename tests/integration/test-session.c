@@ -272,7 +272,7 @@ Test(session, listeners_come_and_go) {
         cr_assert_eq(first.last, SESSION_EVENT_CLOSED);
         cr_assert_eq(late.heard, 1);
         cr_assert_eq(leaver.heard, 1);
-        cr_assert_eq(peer.n_events, 1, "the owner knows that he freed it");
+        cr_assert_eq(peer.n_events, 1, "the owner knows that it freed it");
         session_unlisten(first.listener);
         session_unlisten(late.listener);
         peer_clear(&peer);

@@ -1,5 +1,5 @@
 /* Those who ask the daemon on the test's bus (bus-fixture.h) for locks: each has a connection, and
- * so a name, of his own, asks several things at a time, and hears what the daemon tells him alone.
+ * so a name, of its own, asks several things at a time, and hears what the daemon tells it alone.
  */
 #pragma once
 
@@ -18,11 +18,11 @@ typedef struct Question {
 typedef struct Caller {
         sd_bus *bus;
         GPtrArray *questions; /* of Question, in their order */
-        GPtrArray *signals;   /* what the daemon told him alone: "LockLost ID WHY 1" */
+        GPtrArray *signals;   /* what the daemon told it alone: "LockLost ID WHY 1" */
 } Caller;
 
 Caller *caller_new(void);
-/* He leaves the bus. */
+/* It leaves the bus. */
 Caller *caller_free(Caller *caller);
 
 /* Return: borrowed, as long as the caller is there. */
@@ -31,7 +31,7 @@ Question *caller_ask(Caller *caller, const char *method, const char *types, ...)
 const json_t *expect_answer(Question *question);
 /* Waits for the answer, which must be this error in these words. */
 void expect_error(Question *question, const char *error, const char *words);
-/* Waits until the daemon has told him this, and nothing else since. */
+/* Waits until the daemon has told it this, and nothing else since. */
 void expect_signal(Caller *caller, const char *text);
 
 /* Asks for locks; the request has single quotes instead of double ones. */

@@ -61,8 +61,8 @@ struct Zk {
 extern GPtrArray *ports;  /* of Zk, those that are not freed, the newest last */
 extern int connect_error; /* what zk_connect() returns instead, while it is not 0 */
 extern unsigned n_requests;
-/* Nor is the servers' tick asked for, which would be a second port: this is who asked last, and
- * while `port_probe_waits` he is told that the answer is awaited. */
+/* Nor is the servers' tick asked for, which would be a second port: this is the one that asked
+ * last, and while `port_probe_waits` it is told that the answer is awaited. */
 extern SessionProbe *port_probe;
 extern unsigned n_probes;
 extern bool port_probe_waits;

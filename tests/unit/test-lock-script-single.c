@@ -121,9 +121,9 @@ Test(lock_script_single, a_sweep_deletes_an_orphan_that_a_set_of_ours_waits_for)
 
 #define WRITTEN_OVER "__REVOKE__"
 
-/* Who is asked to let go finds other data in his node than he wrote. */
+/* A holder that is asked to let go finds other data in its node than it wrote. */
 
-Test(lock_script_single, who_lets_go_deletes_his_node_whatever_was_written_to_it) {
+Test(lock_script_single, letting_go_deletes_the_node_whatever_was_written_to_it) {
         Script script = {0};
 
         script_open(&script);

@@ -5,7 +5,7 @@
  * next connection; the next server may be as far behind as the protocol allows; sessions expire.
  *
  * At every step no two incompatible holders have been told that they hold. In the end, when the
- * network is well again, everybody has had his lock and nobody has left a contender. */
+ * network is well again, everybody has had its lock and nobody has left a contender. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 
@@ -68,7 +68,7 @@ struct World {
         Holder holders[HOLDERS];
         unsigned grants, steps_down, slots;
         bool meddled;      /* an administrator deletes contenders in this round */
-        bool fresh;        /* everybody draws his token when he holds */
+        bool fresh;        /* everybody draws its token when it holds */
         int64_t newest[2]; /* token of an exclusive holder of a, of b */
 };
 
@@ -649,7 +649,7 @@ static bool is_quiet(const World *world) {
         return g_hash_table_size(world->tree) == G_N_ELEMENTS(directories);
 }
 
-/* No more faults and no newcomers: everybody gets his turn, and the queues are empty in the end. */
+/* No more faults and no newcomers: everybody gets its turn, and the queues are empty in the end. */
 static void heal(World *world) {
         unsigned idle = 0;
 
