@@ -31,6 +31,7 @@ struct UnitManager {
         sd_event *event;
         char *cgroup_root;
         BusQueue *queue;
+        StartWindow *starts;
         SystemdLink *private_socket, *bus;
         SystemdLink *used;         /* weak: one of them, or NULL */
         sd_event_source *patience; /* set while the bus does not count yet */
@@ -40,6 +41,10 @@ struct UnitManager {
 
 sd_event *unit_manager_event(const UnitManager *manager) {
         return manager->event;
+}
+
+StartWindow *unit_manager_starts(const UnitManager *manager) {
+        return manager->starts;
 }
 
 BusQueue *unit_manager_queue(const UnitManager *manager) {
@@ -194,6 +199,7 @@ int unit_manager_new_at(sd_event *event, const char *private_address, const char
         manager->event = sd_event_ref(event);
         manager->listeners = g_hash_table_new(NULL, NULL);
         manager->errands = g_hash_table_new(NULL, NULL);
+        manager->starts = start_window_new(event);
         if ((r = cgroup_root_find(&manager->cgroup_root)) < 0 ||
             (r = bus_queue_new(event, &manager->queue)) < 0 ||
             (r = manager_have_patience(manager)) < 0 ||
@@ -229,6 +235,7 @@ UnitManager *unit_manager_free(UnitManager *manager) {
         systemd_link_free(manager->private_socket);
         systemd_link_free(manager->bus);
         bus_queue_free(manager->queue);
+        start_window_free(manager->starts);
         sd_event_source_disable_unref(manager->patience);
         g_hash_table_unref(manager->listeners);
         g_hash_table_unref(manager->errands);

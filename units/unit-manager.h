@@ -5,6 +5,7 @@
 #pragma once
 
 #include "bus-call.h"
+#include "start-window.h"
 
 typedef struct UnitManager UnitManager;
 
@@ -28,6 +29,7 @@ bool unit_manager_busy(const UnitManager *manager);
 
 sd_event *unit_manager_event(const UnitManager *manager);
 BusQueue *unit_manager_queue(const UnitManager *manager);
+StartWindow *unit_manager_starts(const UnitManager *manager);
 /* bus_call_new() in its queue, with the usual patience, in place of `*call`. */
 void unit_manager_call(const UnitManager *manager, BusCall **call, BusCallBuild build,
                        BusCallFunc func, void *userdata, BusCallFlags flags);

@@ -19,6 +19,7 @@ struct Unit {
         UnitFunc func;
         void *userdata;
         UnitWatch *watch;
+        StartTurn turn; /* until its main process is there */
         BusCall *start;
         sd_event_source *timer; /* asks again */
 };
@@ -26,6 +27,7 @@ struct Unit {
 static void unit_on_event(UnitEvent event, void *userdata) {
         Unit *unit = userdata;
 
+        start_turn_end(&unit->turn); /* whatever it is: it is no longer about to start */
         unit->func(unit, event, unit->userdata); /* may free the unit */
 }
 
@@ -118,7 +120,7 @@ int unit_start(UnitManager *manager, const UnitSpec *spec, UnitFunc func, void *
         if (r < 0)
                 return r;
         unit->spec = unit_spec_copy(spec);
-        unit_send_start(unit);
+        start_turn_take(&unit->turn, unit_manager_starts(manager), unit_send_start, unit);
         *ret_unit = unit;
         return 0;
 }
@@ -147,6 +149,7 @@ static void unit_end(Unit *unit, UnitOrder order) {
         unit_watch_end(unit->watch, order);
         if (!unit_watch_waits(unit->watch) || asked)
                 return;
+        start_turn_end(&unit->turn);
         unit->start = bus_call_free(unit->start);
         unit->timer = sd_event_source_disable_unref(unit->timer);
         unit_watch_never(unit->watch, NOT_STARTED);
@@ -167,6 +170,7 @@ void unit_discard(Unit *unit) {
 Unit *unit_free(Unit *unit) {
         if (!unit)
                 return NULL;
+        start_turn_end(&unit->turn);
         bus_call_free(unit->start);
         sd_event_source_disable_unref(unit->timer);
         unit_watch_free(unit->watch);

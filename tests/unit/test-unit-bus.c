@@ -527,6 +527,42 @@ Test(unit_bus, what_is_no_unit_is_refused) {
 static Scope *scope;
 static unsigned scope_failures;
 
+#define CROWD 100U
+
+static bool has_room_for_no_more(void) {
+        return starts == START_WINDOW_SIZE;
+}
+
+static bool are_the_others_asked_for(void) {
+        return starts == CROWD - 1;
+}
+
+/* PID 1 takes them all at once, and has the work later. */
+Test(unit_bus, only_so_many_are_starting_at_a_time) {
+        static const char *const argv[] = {"/bin/true", NULL};
+        Unit *crowd[CROWD] = {0};
+
+        for (unsigned i = 0; i < CROWD; i++) {
+                g_autofree char *name = g_strdup_printf("jobkeeper-a-17%08u-1.service", i);
+                const UnitSpec spec = {
+                    .name = name, .argv = argv, .nonce = NONCE, .stop_timeout = USEC_PER_SEC};
+
+                cr_assert_eq(unit_start(manager, &spec, on_unit, NULL, &crowd[i]), 0);
+        }
+        await(has_room_for_no_more, "the first are asked for");
+        run_for(200 * USEC_PER_MSEC);
+        cr_expect_eq(starts, START_WINDOW_SIZE);
+        unit_kill(crowd[CROWD - 1]); /* its turn never came */
+        await(has_ended, "it ends without");
+        crowd[CROWD - 1] = unit_free(crowd[CROWD - 1]);
+        cr_expect_eq(starts, START_WINDOW_SIZE);
+        crowd[0] = unit_free(crowd[0]); /* and another one of the last takes its place */
+        answers.begun = true;
+        await(are_the_others_asked_for, "the others follow as they begin");
+        for (unsigned i = 0; i < CROWD; i++)
+                unit_free(crowd[i]);
+}
+
 static void on_scope(Scope *which, ScopeEvent event, void *userdata) {
         (void)which;
         (void)userdata;
