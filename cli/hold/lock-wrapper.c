@@ -1,12 +1,8 @@
 /* See lock-wrapper.h.
  *
- * Three phases, told apart by what exists. While there is no `process` we wait: for a session,
- * then, with a `set`, for the lock; whatever ends the session in this phase just begins the phase
- * again, within the one time limit. With a `process` we hold: signals are forwarded; at D - K
- * (SESSION_EVENT_STOP) the command's group gets SIGTERM and at D SIGKILL, and whatever it then ends
- * with, the status is 75, because it ended for the lock's sake (unless it was told to go on without
- * the lock). Once `finished` we release: contenders are deleted by closing the session, and the
- * loop ends when that is through.
+ * What is done when is in the table of wrapper-phase.h. While we wait, whatever ends the session
+ * just begins the wait again, within the one time limit; contenders are deleted by closing the
+ * session, and the loop ends when that is through.
  *
  * The lock is given back only after the command's own process has ended. What it leaves behind in
  * its group is killed only when the lock is lost: an orderly command may start what outlives it,
@@ -14,6 +10,7 @@
 #include "lock-wrapper.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "exit-code.h"
 #include "lock-notice.h"
@@ -21,6 +18,8 @@
 #include "lock-session.h"
 #include "output.h"
 #include "paths.h"
+#include "timer.h"
+#include "wrapper-phase.h"
 
 typedef struct LockWrapper {
         const LockTask *task;
@@ -35,11 +34,8 @@ typedef struct LockWrapper {
         sd_event_source *give_up_timer;
         usec_t give_up_at; /* CLOCK_MONOTONIC */
         bool complained;   /* has said why it waits */
-        bool stopping;     /* the command was told to end for the lock's sake */
-        bool killed;       /* and killed */
-        bool lost;         /* the command goes on without the lock */
-        bool finished;
-        int status;
+        WrapperPhase phase;
+        int status; /* with which it ends; of a lock that is being released */
 } LockWrapper;
 
 /* Nobody waits any more. */
@@ -49,13 +45,16 @@ static void wrapper_end_wait(LockWrapper *wrapper) {
         wrapper->give_up_timer = sd_event_source_disable_unref(wrapper->give_up_timer);
 }
 
+/* What the event brings: an exit status or a signal's number, and why, for people. */
+static void wrapper_step(LockWrapper *wrapper, WrapperEvent event, int number, const char *why);
+
+/* ---- what follows ---- */
+
 /* Ends it all with this status: releases what we have, then leaves the loop. */
 static void wrapper_finish(LockWrapper *wrapper, int status) {
-        if (wrapper->finished)
-                return;
-        wrapper->finished = true;
         wrapper->status = status;
         wrapper_end_wait(wrapper);
+        wrapper->process = command_process_free(wrapper->process);
         wrapper->set = lock_set_forget(wrapper->set); /* its contenders end with the session */
         if (session_state(wrapper->session) == SESSION_CONNECTING)
                 (void)sd_event_exit(wrapper->event, status);
@@ -63,7 +62,7 @@ static void wrapper_finish(LockWrapper *wrapper, int status) {
                 session_close(wrapper->session);
 }
 
-static void wrapper_not_acquired(LockWrapper *wrapper) {
+static void wrapper_give_up(LockWrapper *wrapper) {
         const char *fault = session_fault(wrapper->session);
 
         if (wrapper->task->quiet) {
@@ -77,60 +76,36 @@ static void wrapper_not_acquired(LockWrapper *wrapper) {
 }
 
 static void wrapper_on_command_ended(CommandProcess *process, int status, void *userdata) {
-        LockWrapper *wrapper = userdata;
-
-        if (wrapper->stopping)
-                command_process_signal(process, SIGKILL); /* what it has left behind */
-        wrapper->process = command_process_free(wrapper->process);
-        wrapper_finish(wrapper, wrapper->stopping ? EXIT_CODE_NOT_HELD : status);
+        wrapper_step(userdata, WRAPPER_EVENT_ENDED, status, NULL);
 }
 
 static void wrapper_start_command(LockWrapper *wrapper) {
         char **argv = wrapper->task->argv;
         g_auto(GStrv) environment =
             lock_task_environment(wrapper->task, lock_set_fencing_token(wrapper->set));
-        int r = command_process_start(wrapper->event, argv, environment, wrapper->task->inheritance,
-                                      wrapper_on_command_ended, wrapper, &wrapper->process);
+        int r;
 
+        wrapper_end_wait(wrapper);
+        r = command_process_start(wrapper->event, argv, environment, wrapper->task->inheritance,
+                                  wrapper_on_command_ended, wrapper, &wrapper->process);
         if (r >= 0)
                 return;
         complain("cannot execute %s: %s", argv[0], g_strerror(-r));
-        wrapper_finish(wrapper, r == -ENOENT ? EXIT_CODE_NOT_FOUND : EXIT_CODE_CANNOT_EXECUTE);
+        wrapper_step(wrapper, WRAPPER_EVENT_REFUSED,
+                     r == -ENOENT ? EXIT_CODE_NOT_FOUND : EXIT_CODE_CANNOT_EXECUTE, NULL);
 }
 
-/* Ends the command because the lock ends. Its end may be told twice, by the lock and by the
- * session. */
-static void wrapper_stop_command(LockWrapper *wrapper, int signal, const char *why) {
-        if (!wrapper->process || wrapper->killed || wrapper->task->go_on)
-                return;
+static void wrapper_signal_command(LockWrapper *wrapper, int signal, const char *why) {
         complain("%s: %s the command", why, signal == SIGKILL ? "killing" : "stopping");
-        wrapper->stopping = true;
-        wrapper->killed = signal == SIGKILL;
         command_process_signal(wrapper->process, signal);
 }
 
-static void wrapper_lost(LockWrapper *wrapper, const char *why) {
-        if (wrapper->process && wrapper->task->go_on && !wrapper->lost)
-                complain("%s: the command continues without the lock %s", why,
-                         wrapper->task->label);
-        wrapper->lost = wrapper->process;
-        wrapper_stop_command(wrapper, SIGKILL, why);
-}
-
-static void wrapper_acquire(LockWrapper *wrapper);
-
-static void wrapper_held(LockWrapper *wrapper) {
+static WrapperEvent wrapper_granted(const LockWrapper *wrapper) {
         usec_t now = clock_boottime();
 
-        /* Granted so late that it would have to be stopped at once: not worth a start. Whoever
-         * waits behind us may be better off; we queue again, now or when there is a session. */
-        if (lock_set_held_until(wrapper->set) <= now || session_stop_at(wrapper->session) <= now) {
-                wrapper->set = lock_set_free(wrapper->set);
-                wrapper_acquire(wrapper);
-                return;
-        }
-        wrapper_end_wait(wrapper);
-        wrapper_start_command(wrapper);
+        if (lock_set_held_until(wrapper->set) <= now || session_stop_at(wrapper->session) <= now)
+                return WRAPPER_EVENT_GRANTED_LATE;
+        return wrapper->task->go_on ? WRAPPER_EVENT_GRANTED_TO_GO_ON : WRAPPER_EVENT_GRANTED;
 }
 
 static void wrapper_on_lock_event(LockSet *set, LockEvent event, void *userdata) {
@@ -138,23 +113,18 @@ static void wrapper_on_lock_event(LockSet *set, LockEvent event, void *userdata)
 
         switch (event) {
         case LOCK_EVENT_HELD:
-                wrapper_held(wrapper);
+                wrapper_step(wrapper, wrapper_granted(wrapper), 0, NULL);
                 return;
         case LOCK_EVENT_TIMEOUT:
-                wrapper_not_acquired(wrapper);
+                wrapper_step(wrapper, WRAPPER_EVENT_TIMEOUT, 0, NULL);
                 return;
         case LOCK_EVENT_LOST:
-                if (wrapper->process) {
-                        wrapper_lost(wrapper, "the lock is lost");
-                        return;
-                }
-                wrapper->set = lock_set_free(wrapper->set);
-                wrapper_acquire(wrapper);
+                wrapper_step(wrapper, WRAPPER_EVENT_LOST, 0, "the lock is lost");
                 return;
         case LOCK_EVENT_FAILED:
                 complain("the lock %s cannot be had: %s", wrapper->task->label,
                          lock_set_fault(set));
-                wrapper_finish(wrapper, EXIT_CODE_UNAVAILABLE);
+                wrapper_step(wrapper, WRAPPER_EVENT_REFUSED, EXIT_CODE_UNAVAILABLE, NULL);
                 return;
         case LOCK_EVENT_REVOKED:
                 if (!wrapper->task->quiet)
@@ -170,14 +140,13 @@ static usec_t wrapper_remaining(const LockWrapper *wrapper) {
 }
 
 /* Queues for the lock if there is a session and we do not stand in the queue yet. */
-static void wrapper_acquire(LockWrapper *wrapper) {
+static void wrapper_queue(LockWrapper *wrapper) {
         g_autofree char *parent = NULL, *payload = NULL;
         LockOptions options = {
             .wait = wrapper_remaining(wrapper), .revocable = true, .fresh_token = true};
         int r = 0;
 
-        if (wrapper->set || wrapper->process || wrapper->finished ||
-            session_state(wrapper->session) != SESSION_CONNECTED)
+        if (wrapper->set || session_state(wrapper->session) != SESSION_CONNECTED)
                 return;
         payload = lock_task_payload(wrapper->task, wrapper->config->node_name);
         options.payload = payload;
@@ -188,11 +157,70 @@ static void wrapper_acquire(LockWrapper *wrapper) {
         if (r >= 0 || r == -ENOTCONN)
                 return;
         complain("cannot queue for the lock %s: %s", wrapper->task->label, g_strerror(-r));
-        wrapper_finish(wrapper, EXIT_CODE_UNAVAILABLE);
+        wrapper_step(wrapper, WRAPPER_EVENT_REFUSED, EXIT_CODE_UNAVAILABLE, NULL);
 }
 
+static void wrapper_queue_anew(LockWrapper *wrapper) {
+        wrapper->survey = lock_survey_free(wrapper->survey);
+        wrapper->set = lock_set_free(wrapper->set);
+        wrapper_queue(wrapper);
+}
+
+static void wrapper_do(LockWrapper *wrapper, WrapperAction action, int number, const char *why) {
+        switch (action) {
+        case WRAPPER_NOTHING:
+                return;
+        case WRAPPER_QUEUE:
+                wrapper_queue(wrapper);
+                return;
+        case WRAPPER_QUEUE_ANEW:
+                wrapper_queue_anew(wrapper);
+                return;
+        case WRAPPER_START:
+                wrapper_start_command(wrapper);
+                return;
+        case WRAPPER_GIVE_UP:
+                wrapper_give_up(wrapper);
+                return;
+        case WRAPPER_FINISH:
+                wrapper_finish(wrapper, number);
+                return;
+        case WRAPPER_FINISH_LOST:
+                command_process_signal(wrapper->process, SIGKILL); /* what it has left behind */
+                wrapper_finish(wrapper, EXIT_CODE_NOT_HELD);
+                return;
+        case WRAPPER_STOP:
+                wrapper_signal_command(wrapper, SIGTERM, why);
+                return;
+        case WRAPPER_KILL:
+                wrapper_signal_command(wrapper, SIGKILL, why);
+                return;
+        case WRAPPER_TELL:
+                complain("%s: the command continues without the lock %s", why,
+                         wrapper->task->label);
+                return;
+        case WRAPPER_FORWARD:
+                command_process_signal(wrapper->process, number);
+                return;
+        case WRAPPER_LEAVE:
+                (void)sd_event_exit(wrapper->event, wrapper->status);
+                return;
+        case WRAPPER_IMPOSSIBLE:
+                abort();
+        }
+}
+
+static void wrapper_step(LockWrapper *wrapper, WrapperEvent event, int number, const char *why) {
+        WrapperStep step = wrapper_phase_step(wrapper->phase, event);
+
+        wrapper->phase = step.phase;
+        wrapper_do(wrapper, step.action, number, why);
+}
+
+/* ---- what happens ---- */
+
 static void wrapper_fault(LockWrapper *wrapper) {
-        if (wrapper->finished || wrapper->task->quiet)
+        if (wrapper->phase == WRAPPER_RELEASING || wrapper->task->quiet)
                 return;
         wrapper->complained = true;
         complain("%s, retrying", session_fault(wrapper->session));
@@ -205,24 +233,22 @@ static void wrapper_on_session_event(Session *session, SessionEvent event, void 
         case SESSION_EVENT_CONNECTED:
         case SESSION_EVENT_ATTACHED:
         case SESSION_EVENT_RESUMED:
-                wrapper_acquire(wrapper);
+                wrapper_step(wrapper, WRAPPER_EVENT_SESSION, 0, NULL);
                 return;
         case SESSION_EVENT_SUSPENDED:
                 return;
         case SESSION_EVENT_STOP:
-                wrapper_stop_command(wrapper, SIGTERM, "ZooKeeper has not answered for too long");
+                wrapper_step(wrapper, WRAPPER_EVENT_STOP, 0,
+                             "ZooKeeper has not answered for too long");
                 return;
         case SESSION_EVENT_LOST:
-                wrapper_lost(wrapper, "the ZooKeeper session is over");
-                wrapper->survey = lock_survey_free(wrapper->survey);
-                if (!wrapper->process)
-                        wrapper->set = lock_set_free(wrapper->set);
+                wrapper_step(wrapper, WRAPPER_EVENT_LOST, 0, "the ZooKeeper session is over");
                 return;
         case SESSION_EVENT_FAULT:
                 wrapper_fault(wrapper);
                 return;
         case SESSION_EVENT_CLOSED:
-                (void)sd_event_exit(wrapper->event, wrapper->status);
+                wrapper_step(wrapper, WRAPPER_EVENT_CLOSED, 0, NULL);
                 return;
         }
 }
@@ -232,13 +258,9 @@ static int wrapper_on_signal(sd_event_source *source, const struct signalfd_sigi
         LockWrapper *wrapper = userdata;
         int signal = (int)info->ssi_signo;
 
-        if (wrapper->process)
-                command_process_signal(wrapper->process, signal);
-        else if (wrapper->finished)
-                (void)sd_event_exit(wrapper->event,
-                                    wrapper->status); /* impatient while we tidy up */
-        else
-                wrapper_finish(wrapper, EXIT_CODE_SIGNAL + signal);
+        /* A command gets it; without one it is what we end with. */
+        wrapper_step(wrapper, WRAPPER_EVENT_SIGNAL,
+                     wrapper->process ? signal : EXIT_CODE_SIGNAL + signal, NULL);
         return 0;
 }
 
@@ -285,9 +307,8 @@ static void wrapper_ask_who_holds(void *userdata) {
 
 /* A LockSet has a time limit of its own, but not a try, which may wait for a server that does not
  * answer, nor the time without a place in the queue. */
-static int wrapper_on_give_up(sd_event_source *source, uint64_t usec, void *userdata) {
-        wrapper_not_acquired(userdata);
-        return 0;
+static void wrapper_on_give_up(void *userdata) {
+        wrapper_step(userdata, WRAPPER_EVENT_TIMEOUT, 0, NULL);
 }
 
 static int wrapper_timers(LockWrapper *wrapper) {
@@ -298,8 +319,8 @@ static int wrapper_timers(LockWrapper *wrapper) {
         wrapper->give_up_at = usec_add(clock_monotonic(), timeout);
         if (r < 0 || wrapper->give_up_at == USEC_INFINITY)
                 return r;
-        return sd_event_add_time(wrapper->event, &wrapper->give_up_timer, CLOCK_MONOTONIC,
-                                 wrapper->give_up_at, USEC_PER_MSEC, wrapper_on_give_up, wrapper);
+        return timer_at(wrapper->event, &wrapper->give_up_timer, CLOCK_MONOTONIC,
+                        wrapper->give_up_at, wrapper_on_give_up, wrapper);
 }
 
 static int wrapper_prepare(LockWrapper *wrapper) {
