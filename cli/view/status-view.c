@@ -82,6 +82,7 @@ static void head_warnings(GString *text, const json_t *warnings) {
 }
 
 char *status_head(const json_t *status, double now) {
+        const char *note = json_text(status, "note");
         g_autoptr(GString) text = g_string_new(NULL);
 
         head_node(text, status, now);
@@ -91,8 +92,10 @@ char *status_head(const json_t *status, double now) {
                      now);
         head_warnings(text, json_object_get(status, "warnings"));
         if (json_is_false(json_object_get(status, "complete")))
-                g_string_append(text, "jobs     as far as this node knows by itself, without what "
-                                      "stands in ZooKeeper\n");
+                g_string_append_printf(text, "jobs     %s\n",
+                                       *note ? note
+                                             : "as far as this node knows by itself, without what "
+                                               "stands in ZooKeeper");
         return g_string_free(g_steal_pointer(&text), FALSE);
 }
 

@@ -2,6 +2,7 @@
 #include "answer.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "bus-interface.h"
 #include "json-line.h"
@@ -161,6 +162,11 @@ const View *answer_view(const Answer *answer) {
 }
 
 void answer_reply_text(Answer *answer, const char *text) {
+        if (strlen(text) > ANSWER_BYTES_MAX) {
+                answer_error(answer, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                             "the answer would be too long: ask for less");
+                return;
+        }
         (void)sd_bus_reply_method_return(answer->message, "s", text);
         answer_over(answer);
 }

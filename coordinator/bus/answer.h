@@ -24,6 +24,9 @@
 /* So long may an answer take that does not wait for a run: shorter than callers wait. */
 #define ANSWER_TIMEOUT (20 * USEC_PER_SEC)
 
+/* The bus takes no longer ones than 32 MB: whoever sends one is thrown out. */
+#define ANSWER_BYTES_MAX ((size_t)16 * 1024 * 1024)
+
 typedef struct Answer Answer;
 typedef struct AnswerRead AnswerRead;
 typedef void (*AnswerReadFunc)(Answer *answer, const char *tag, const ZkReply *reply);

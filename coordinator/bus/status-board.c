@@ -17,6 +17,10 @@
 #define BOARD_PAUSE_MAX (10 * USEC_PER_SEC)
 /* A report for ten thousand jobs has megabytes: the next one is sent when the bus took the last. */
 #define BOARD_SEND_DELAY (10 * USEC_PER_MSEC)
+/* What members say of themselves must leave room for the jobs. */
+#define BOARD_MEMBERS_BYTES (ANSWER_BYTES_MAX / 4)
+/* For the end of the report. */
+#define BOARD_REST_BYTES 1024
 
 typedef enum BoardPhase {
         BOARD_IDLE,    /* nobody asks, or the pause is not over */
@@ -31,7 +35,10 @@ struct StatusBoard {
         GPtrArray *next, *now; /* Answer, weak: wait for the next report, for the one in work */
         GPtrArray *jobs;       /* names */
         guint asked, answered, written;
-        GPtrArray *reads; /* BoardRead */
+        char *member;              /* the last one that was written; NULL: none */
+        bool members_written;      /* all of them */
+        guint no_members, no_jobs; /* so many are left out */
+        GPtrArray *reads;          /* BoardRead */
         GHashTable *ledgers;
         char **nodes;
         GString *text;
@@ -107,37 +114,97 @@ static void board_on_send(void *userdata) {
 
 /* ---- writing ---- */
 
-/* The text so far is the jobs; the head comes first. */
-static void board_add_head(StatusBoard *board) {
+static void board_begin_text(StatusBoard *board) {
         json_t *head = status_report_head(board->owner->view, board->owner->privileged,
-                                          (const char *const *)board->nodes, board->complete);
+                                          (const char *const *)board->nodes);
         g_autofree char *text = json_line_dump(head);
 
         text[strlen(text) - 1] = '\0'; /* the closing brace */
-        (void)g_string_prepend(board->text, ",\"jobs\":[");
-        (void)g_string_prepend(board->text, text);
-        (void)g_string_append(board->text, "]}");
+        (void)g_string_assign(board->text, text);
+        (void)g_string_append(board->text, ",\"members\":[");
+}
+
+/* Takes the reference. Return: whether it has its place in the text, which then ends with it. */
+static bool board_add_item(StatusBoard *board, json_t *item, size_t limit) {
+        g_autofree char *text = json_line_dump(item);
+        bool first = board->text->str[board->text->len - 1] == '[';
+
+        if (board->text->len + strlen(text) + BOARD_REST_BYTES > limit)
+                return false;
+        g_string_append_printf(board->text, "%s%s", first ? "" : ",", text);
+        return true;
+}
+
+/* The next one by name, whoever came or left since the last one. Return: borrowed, or NULL. */
+static const Member *board_next_member(const StatusBoard *board) {
+        const GPtrArray *members = members_list(board->owner->view->members);
+
+        for (guint i = 0; i < members->len; i++) {
+                const Member *member = members->pdata[i];
+
+                if (!board->member || strcmp(member->node, board->member) > 0)
+                        return member;
+        }
+        return NULL;
+}
+
+static void board_write_member(StatusBoard *board) {
+        const Member *member = board_next_member(board);
+        json_t *object = NULL;
+
+        if (!member) {
+                board->members_written = true;
+                (void)g_string_append(board->text, "],\"jobs\":[");
+                return;
+        }
+        object = status_report_member(board->owner->view, member);
+        board->no_members += !board_add_item(board, object, BOARD_MEMBERS_BYTES);
+        g_free(board->member);
+        board->member = g_strdup(member->node);
+}
+
+static void board_write_job(StatusBoard *board) {
+        const char *name = board->jobs->pdata[board->written++];
+        json_t *job =
+            status_report_job(board->owner->view, name, g_hash_table_lookup(board->ledgers, name));
+
+        if (job)
+                board->no_jobs += !board_add_item(board, job, ANSWER_BYTES_MAX);
+}
+
+/* Return: a sentence, or "", newly allocated. */
+static char *board_note(const StatusBoard *board) {
+        if (board->no_members + board->no_jobs == 0)
+                return g_strdup("");
+        return g_strdup_printf("the answer would be too long: %u jobs and %u members are left out",
+                               board->no_jobs, board->no_members);
+}
+
+static void board_end_text(StatusBoard *board) {
+        g_autofree char *note = board_note(board), *text = NULL;
+        json_t *tail = json_object();
+
+        json_object_set_new(tail, "complete", json_boolean(board->complete && !*note));
+        json_object_set_new(tail, "note", json_string(note));
+        text = json_line_dump(tail);
+        g_string_append_printf(board->text, "],%s", text + 1); /* without its opening brace */
 }
 
 static bool board_write(void *userdata) {
         StatusBoard *board = userdata;
-        const char *name = NULL;
-        json_t *job = NULL;
 
-        if (board->written == board->jobs->len) {
+        if (board->text->len == 0)
+                board_begin_text(board);
+        else if (!board->members_written)
+                board_write_member(board);
+        else if (board->written < board->jobs->len)
+                board_write_job(board);
+        else {
                 board->slice = slice_free(board->slice);
-                board_add_head(board);
+                board_end_text(board);
                 board->phase = BOARD_SENDING;
                 board_arm(board, 0, board_on_send);
                 return false;
-        }
-        name = board->jobs->pdata[board->written++];
-        job =
-            status_report_job(board->owner->view, name, g_hash_table_lookup(board->ledgers, name));
-        if (job) {
-                g_autofree char *text = json_line_dump(job);
-
-                g_string_append_printf(board->text, "%s%s", board->text->len ? "," : "", text);
         }
         return true;
 }
@@ -227,6 +294,9 @@ static void board_begin(StatusBoard *board) {
         board->now = next;
         board->begun = clock_monotonic();
         board->asked = board->answered = board->written = 0;
+        board->no_members = board->no_jobs = 0;
+        board->members_written = false;
+        g_clear_pointer(&board->member, g_free);
         g_clear_pointer(&board->nodes, g_strfreev);
         for (guint i = 0; i < jobset_size(view->jobset); i++)
                 g_ptr_array_add(board->jobs, g_strdup(jobset_get(view->jobset, i)->name));
@@ -287,6 +357,7 @@ StatusBoard *status_board_free(StatusBoard *board) {
         g_ptr_array_unref(board->now);
         g_ptr_array_unref(board->jobs);
         g_strfreev(board->nodes);
+        g_free(board->member);
         g_string_free(board->text, TRUE);
         g_free(board);
         return NULL;

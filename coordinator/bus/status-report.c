@@ -1,6 +1,8 @@
 /* See status-report.h. */
 #include "status-report.h"
 
+#include <string.h>
+
 #include "json-line.h"
 #include "tree.h"
 
@@ -80,31 +82,54 @@ static json_t *clock_to_json(const Node *node) {
         return object;
 }
 
-static json_t *status_member_to_json(const View *view, const Member *member) {
+static int name_pointer_compare(const void *a, const void *b) {
+        return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The first `max` of a table's names, in order: an array, or an object of what is said of each. */
+static json_t *first_names(GHashTable *table, guint max, bool said) {
+        json_t *first = said ? json_object() : json_array();
+        guint n = 0;
+        g_autofree gpointer *names = g_hash_table_get_keys_as_array(table, &n);
+
+        qsort(names, n, sizeof *names, name_pointer_compare);
+        for (guint i = 0; i < MIN(n, max); i++)
+                if (said)
+                        json_object_set_new(first, names[i],
+                                            said_to_json(g_hash_table_lookup(table, names[i])));
+                else
+                        json_array_append_new(first, json_string(names[i]));
+        return first;
+}
+
+static json_t *member_counts_to_json(const Member *member) {
         json_t *object = json_object();
 
-        json_object_set_new(object, "node", json_string(member->node));
-        json_object_set_new(object, "labels", member_strings_to_json(member->labels));
-        json_object_set_new(object, "self",
-                            json_boolean(g_str_equal(member->node, view->node->config->node_name)));
-        json_object_set_new(object, "skewed", json_boolean(member->skewed));
-        json_object_set_new(object, "busy", json_string(member_busy_to_string(member->busy)));
-        json_object_set_new(object, "unfit", member_strings_to_json(member->unfit));
-        json_object_set_new(object, "drifted", member_set_to_json(member->drifted));
-        json_object_set_new(object, "absent", member_set_to_json(member->absent));
-        /* Of so many it says no names. */
-        json_object_set_new(object, "unnamed", json_integer(member->numbers->len));
-        json_object_set_new(object, "version", json_string(member->version ? member->version : ""));
+        json_object_set_new(object, "unfit", json_integer(g_hash_table_size(member->unfit)));
+        json_object_set_new(object, "drifted", json_integer(g_hash_table_size(member->drifted)));
+        json_object_set_new(object, "absent", json_integer(g_hash_table_size(member->absent)));
         return object;
 }
 
-static json_t *members_to_json(const View *view) {
-        const GPtrArray *members = members_list(view->members);
-        json_t *array = json_array();
+json_t *status_report_member(const View *view, const Member *member) {
+        bool self = g_str_equal(member->node, view->node->config->node_name);
+        guint max = self ? G_MAXUINT : STATUS_NAMES_MAX;
+        json_t *object = json_object();
 
-        for (guint i = 0; i < members->len; i++)
-                json_array_append_new(array, status_member_to_json(view, members->pdata[i]));
-        return array;
+        json_object_set_new(object, "node", json_string(member->node));
+        json_object_set_new(object, "labels", first_names(member->labels, DAEMON_LABELS_MAX, true));
+        json_object_set_new(object, "self", json_boolean(self));
+        json_object_set_new(object, "skewed", json_boolean(member->skewed));
+        json_object_set_new(object, "busy", json_string(member_busy_to_string(member->busy)));
+        json_object_set_new(object, "unfit", first_names(member->unfit, max, true));
+        json_object_set_new(object, "drifted", first_names(member->drifted, max, false));
+        json_object_set_new(object, "absent", first_names(member->absent, max, false));
+        json_object_set_new(object, "counts", member_counts_to_json(member));
+        /* Of so many it says no names. */
+        json_object_set_new(object, "unnamed", json_integer(member->numbers->len));
+        json_object_set_new(object, "version",
+                            said_to_json(member->version ? member->version : ""));
+        return object;
 }
 
 static void add_away(const View *view, json_t *array, const char *node) {
@@ -130,7 +155,7 @@ static json_t *away_to_json(const View *view, const char *const *nodes) {
         g_hash_table_iter_init(&iterator, members_away(view->members));
         while (g_hash_table_iter_next(&iterator, &node, NULL))
                 add_away(view, array, node);
-        for (; nodes && *nodes; nodes++)
+        for (; nodes && *nodes && json_array_size(array) < STATUS_AWAY_MAX; nodes++)
                 if (!g_hash_table_contains(members_away(view->members), *nodes))
                         add_away(view, array, *nodes);
         return array;
@@ -148,17 +173,14 @@ static json_t *warnings_to_json(const View *view) {
         return array;
 }
 
-json_t *status_report_head(const View *view, bool privileged, const char *const *nodes,
-                           bool complete) {
+json_t *status_report_head(const View *view, bool privileged, const char *const *nodes) {
         json_t *object = json_object(), *errors = json_array(), *unloaded = json_array();
 
         json_object_set_new(object, "node", json_string(view->node->config->node_name));
         json_object_set_new(object, "version", json_string(JOBKEEPER_VERSION));
         json_object_set_new(object, "started", seconds_to_json(view->node->started));
-        json_object_set_new(object, "complete", json_boolean(complete));
         json_object_set_new(object, "session", session_to_json(view, privileged));
         json_object_set_new(object, "clock", clock_to_json(view->node));
-        json_object_set_new(object, "members", members_to_json(view));
         json_object_set_new(object, "away", away_to_json(view, nodes));
         for (const char *const *error = jobset_errors(view->jobset); error && *error; error++)
                 json_array_append_new(errors, json_string(*error));

@@ -17,11 +17,18 @@ char *status_unusable(const View *view);
  * is in health. */
 char *status_silence(const Node *node);
 
-/* Everything but the jobs. `privileged`: also the session's id, of which its password can be told.
- * `nodes`: names of nodes that once ran something, NULL-terminated. `complete`: everything was read
- * now. Return: a new reference. */
-json_t *status_report_head(const View *view, bool privileged, const char *const *nodes,
-                           bool complete);
+/* Of the jobs that another node cannot run so many are named; that node's own status has all. */
+#define STATUS_NAMES_MAX 20
+/* Of nodes that are away. Whoever reaches ZooKeeper can add to them. */
+#define STATUS_AWAY_MAX 1000
+
+/* Everything but the members, the jobs, and whether that is all. `privileged`: also the session's
+ * id, of which its password can be told. `nodes`: names of nodes that once ran something,
+ * NULL-terminated. Return: a new reference. */
+json_t *status_report_head(const View *view, bool privileged, const char *const *nodes);
+
+/* One member. Return: a new reference. */
+json_t *status_report_member(const View *view, const Member *member);
 
 /* One job, with the ledger that was just read, or NULL. Return: a new reference; NULL when this
  * node does not have the job (any more). */

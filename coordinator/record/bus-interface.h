@@ -16,6 +16,8 @@
  * Status() → s
  *     {"node": "n1", "version": "0.1.0", "started": 1763.1,
  *      "complete": true,                         false: only what this node knows, see the fault
+ *                                                and the note
+ *      "note": "",                               or a sentence: what is left out, and why
  *      "session": {"state": "connecting" | "connected" | "suspended",
  *                  "id": "0x10000d4…",           Root1 only
  *                  "server": "127.0.0.1:2181", "timeout": 30.0,
@@ -24,7 +26,10 @@
  *      "clock": {"skew": 0.002 | null, "skewed": false},
  *      "members": [{"node": "n1", "labels": {"role": "worker"}, "self": true, "skewed": false,
  *                   "busy": "" | "max-runs" | "ending" | "stopping",
- *                   "unfit": {"JOB": "why"}, "drifted": ["JOB"], "version": "0.1.0"}],
+ *                   "unfit": {"JOB": "why"}, "drifted": ["JOB"], "absent": ["JOB"],
+ *                                              of another node the first 20, by name
+ *                   "counts": {"unfit": 1, "drifted": 1, "absent": 1},
+ *                   "unnamed": 0, "version": "0.1.0"}],
  *      "away": [{"node": "n3", "since": T | null}],   known, but no member now
  *      "jobs": [{"job": "orders-backup", "description": "",
  *                "schedule": "*-*-* 02:30:00 Europe/Berlin" | null, "next": TICK | null,

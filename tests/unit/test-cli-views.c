@@ -194,6 +194,19 @@ Test(status, nodes_that_are_away_and_what_was_not_read_are_said) {
         json_decref(status);
 }
 
+Test(status, what_is_left_out_is_said) {
+        json_t *status = quoted_json(
+            "{'node': 'n1', 'version': '0.1.0', 'complete': false, 'note': 'the answer would be "
+            "too long: 7 jobs and 0 members are left out', 'session': {'state': 'connected'}, "
+            "'clock': {'skew': 0.002}, 'members': [{'node': 'n1', 'self': true}], 'jobs': []}");
+        g_autofree char *head = status_head(status, NOW);
+
+        cr_expect(g_str_has_suffix(head, "\njobs     the answer would be too long: 7 jobs and 0 "
+                                         "members are left out\n"),
+                  "%s", head);
+        json_decref(status);
+}
+
 Test(status, without_a_connection_nothing_is_said_about_the_past) {
         json_t *status =
             quoted_json("{'session': {'state': 'suspended'}, 'jobs': [{'job': 'a', 'schedule': "

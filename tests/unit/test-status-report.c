@@ -4,9 +4,11 @@
 
 #include <glib/gstdio.h>
 
+#include "answer.h"
 #include "bus-fixture.h"
 #include "clock-watch.h"
 #include "digest-memory.h"
+#include "json-line.h"
 #include "members.h"
 #include "tree.h"
 
@@ -171,11 +173,102 @@ Test(status_report, members_are_shown_as_they_say) {
         object = status();
         members = json_object_get(object, "members");
         expect_text(json_array_get(members, 1),
-                    "{\"absent\":[\"z\"],\"busy\":\"max-runs\",\"drifted\":[\"y\"],\"labels\":{"
+                    "{\"absent\":[\"z\"],\"busy\":\"max-runs\",\"counts\":{\"absent\":1,"
+                    "\"drifted\":1,\"unfit\":1},\"drifted\":[\"y\"],\"labels\":{"
                     "\"role\":\"db\"},\"node\":\"n2\",\"self\":false,\"skewed\":true,\"unfit\":{"
                     "\"x\":\"why\"},\"unnamed\":0,\"version\":\"0.2\"}");
         cr_expect_str_eq(string_of(json_array_get(members, 0), "node"), "n1");
         cr_expect(json_is_true(json_object_get(json_array_get(members, 0), "self")));
+        json_decref(object);
+}
+
+/* A member that cannot run any of `n` jobs. */
+static char *member_unfit_for(unsigned n) {
+        g_autoptr(GString) text = g_string_new("{\"machine\":\"m\",\"boot\":\"b\",\"unfit\":{");
+
+        for (unsigned i = 0; i < n; i++)
+                g_string_append_printf(text, "%s\"j%03u\":\"%0300u\"", i ? "," : "", i, 0U);
+        (void)g_string_append(text, "},\"drifted\":[\"j1\",\"j2\"]}");
+        return g_string_free(g_steal_pointer(&text), FALSE);
+}
+
+Test(status_report, of_what_another_node_cannot_run_the_first_are_named_and_all_counted) {
+        g_autofree char *data = member_unfit_for(200);
+        json_t *object = NULL, *member = NULL, *unfit = NULL;
+
+        begin();
+        server_write(NODES "/n2", data);
+        await(are_two, "it is there");
+        object = status();
+        member = json_array_get(json_object_get(object, "members"), 1);
+        unfit = json_object_get(member, "unfit");
+        cr_expect_eq(json_object_size(unfit), STATUS_NAMES_MAX);
+        cr_expect_eq(json_string_length(json_object_get(unfit, "j000")), SAID_TEXT_MAX);
+        cr_expect_not_null(json_object_get(unfit, "j019"));
+        expect_text(json_object_get(member, "counts"),
+                    "{\"absent\":0,\"drifted\":2,\"unfit\":200}");
+        cr_expect_lt(strlen(said), 12000U, "%zu", strlen(said));
+        json_decref(object);
+}
+
+static bool all_are_unfit(void) {
+        const Member *self = members_list(coordinator->members)->pdata[0];
+
+        return g_hash_table_size(self->unfit) == 30;
+}
+
+Test(status_report, of_what_this_node_cannot_run_all_is_named) {
+        json_t *object = NULL, *member = NULL;
+
+        for (unsigned i = 0; i < 30; i++) {
+                g_autofree char *name = g_strdup_printf("j%02u", i);
+                write_job_named(name, "    every: 1h\n    exec: [/does/not/exist]\n");
+        }
+        begin();
+        await(all_are_unfit, "it is said");
+        object = status();
+        member = json_array_get(json_object_get(object, "members"), 0);
+        cr_expect_eq(json_object_size(json_object_get(member, "unfit")), 30U);
+        json_decref(object);
+}
+
+/* ---- reports that would be too long ---- */
+
+/* Each has had a run of which much can be said. */
+static void write_talkative_jobs(unsigned n) {
+        g_autofree char *why = g_strnfill(60000, 'w');
+
+        for (unsigned i = 0; i < n; i++) {
+                g_autofree char *name = g_strdup_printf("t%03u", i),
+                                *path = g_strconcat("/jobkeeper/jobs/", name, NULL),
+                                *data = g_strdup_printf(
+                                    "{\"v\":1,\"mark\":10,\"from\":10,\"digest\":\"d\",\"open\":[],"
+                                    "\"last\":{\"run\":\"10-1\",\"job\":\"%s\","
+                                    "\"tick\":10,\"state\":\"failed\",\"why\":\"%s\"}}",
+                                    name, why);
+                write_job_named(name, "    exec: [/bin/true]\n");
+                server_create(path, data, 0);
+        }
+}
+
+Test(status_report, what_would_be_too_long_is_cut_and_says_so) {
+        json_t *object = NULL;
+        g_autofree char *note = NULL;
+        size_t shown = 0;
+
+        write_talkative_jobs(300);
+        begin();
+        ask_as(bus, BUS_NAME_ROOT, "Status", NULL);
+        await(is_said, "an answer");
+        cr_assert_lt(strlen(said), ANSWER_BYTES_MAX);
+        object = json_loads(said, 0, NULL);
+        shown = json_array_size(json_object_get(object, "jobs"));
+        cr_assert_gt(shown, 250U);
+        cr_assert_lt(shown, 301U);
+        cr_expect(json_is_false(json_object_get(object, "complete")));
+        note = g_strdup_printf("the answer would be too long: %zu jobs and 0 members are left out",
+                               301 - shown);
+        cr_expect_str_eq(string_of(object, "note"), note);
         json_decref(object);
 }
 
