@@ -200,9 +200,7 @@ static int failed_start_on_signal(sd_event_source *source, const struct signalfd
  */
 static GHashTable *scopes_going_on(const char *runtime_dir) {
         GHashTable *scopes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        g_autofree char *path = g_build_filename(runtime_dir, LOCK_MEMORY_FILE, NULL);
-        g_auto(GStrv) swept = NULL;
-        g_autoptr(GPtrArray) records = lock_memory_load(path, &swept);
+        g_autoptr(GPtrArray) records = lock_memory_load(runtime_dir);
 
         for (guint i = 0; i < records->len; i++) {
                 const LockRecord *record = records->pdata[i];

@@ -26,6 +26,7 @@
 #include "lock-backoff.h"
 #include "lock-barrier.h"
 #include "lock-data.h"
+#include "lock-deleting.h"
 #include "lock-live.h"
 #include "lock.h"
 #include "timer.h"
@@ -63,50 +64,10 @@ typedef struct Removal {
 static void removal_step(Removal *removal);
 static void removal_delete(Removal *removal);
 
-/* All of a session's, kept with it: so that it can be asked whether something is still to be
- * deleted. */
-#define REMOVALS "lock-removals"
-
-static void removals_destroy(gpointer removals) {
-        g_hash_table_unref(removals);
-}
-
-static void removals_add(Removal *removal) {
-        GData **data = session_data(removal->session);
-        GHashTable *removals = g_datalist_get_data(data, REMOVALS);
-
-        if (!removals) {
-                removals = g_hash_table_new(NULL, NULL);
-                g_datalist_set_data_full(data, REMOVALS, removals, removals_destroy);
-        }
-        g_hash_table_add(removals, removal);
-}
-
-static void removals_remove(Removal *removal) {
-        GHashTable *removals = g_datalist_get_data(session_data(removal->session), REMOVALS);
-
-        if (removals)
-                g_hash_table_remove(removals, removal);
-}
-
-bool lock_is_deleting(Session *session, const char *directory) {
-        GHashTable *removals = g_datalist_get_data(session_data(session), REMOVALS);
-        GHashTableIter iterator;
-        gpointer removal;
-
-        if (!removals)
-                return false;
-        g_hash_table_iter_init(&iterator, removals);
-        while (g_hash_table_iter_next(&iterator, &removal, NULL))
-                if (strcmp(((const Removal *)removal)->directory, directory) == 0)
-                        return true;
-        return false;
-}
-
 static Removal *removal_free(Removal *removal) {
         if (!removal)
                 return NULL;
-        removals_remove(removal);
+        deleting_ends(removal->session, removal->directory);
         removal->listener = session_unlisten(removal->listener);
         removal->retry = sd_event_source_disable_unref(removal->retry);
         removal->call = zk_call_free(removal->call);
@@ -186,7 +147,7 @@ static Removal *removal_new(Session *session, char *directory) {
         removal->session = session;
         removal->directory = g_steal_pointer(&owned);
         removal->served = -1;
-        removals_add(removal);
+        deleting_begins(session, removal->directory);
         if (session_listen(session, removal_on_session_event, removal, &removal->listener) < 0)
                 return removal_free(removal);
         return removal;

@@ -106,6 +106,11 @@ void sweep_clear(Sweep *sweep) {
         g_hash_table_remove_all(sweep->waiting);
 }
 
+void sweep_finish(Sweep *sweep) {
+        while (sweep && sweep->queue.length > 0)
+                sweep_take_first(sweep);
+}
+
 unsigned sweep_length(const Sweep *sweep) {
         return sweep->queue.length;
 }

@@ -31,6 +31,8 @@ void sweep_add(Sweep *sweep, void *item, unsigned what);
 /* The item is going: it is not taken any more. NULL sweep: nothing. */
 void sweep_remove(Sweep *sweep, const void *item);
 void sweep_clear(Sweep *sweep);
+/* Has all that waits taken now, where there is no next turn. NULL: nothing. */
+void sweep_finish(Sweep *sweep);
 
 /* Return: how many wait. */
 unsigned sweep_length(const Sweep *sweep);

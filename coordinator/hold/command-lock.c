@@ -30,7 +30,8 @@ struct CommandLock {
         CommandRequest *request; /* NULL where it was recalled */
         CommandCaller *caller;
         CommandLockState state;
-        bool recalled; /* a process before us got it; not found in our session yet */
+        bool recalled;   /* a process before us got it; not found in our session yet */
+        bool remembered; /* something of it was written down */
         LockSet *set;
         Scope *scope;
         sd_event_source *timer; /* queued: gives up; held: the caller's coming back */
@@ -77,6 +78,10 @@ const LockRecord *command_lock_record(const CommandLock *lock) {
         return &lock->record;
 }
 
+bool command_lock_is_remembered(const CommandLock *lock) {
+        return lock->remembered;
+}
+
 CommandCaller *command_lock_caller(const CommandLock *lock) {
         return lock->caller;
 }
@@ -93,8 +98,15 @@ static Session *command_lock_session(const CommandLock *lock) {
         return lock->setting->node->session;
 }
 
-static bool command_lock_remember(const CommandLock *lock) {
-        return lock->setting->events->remember(lock->setting->userdata);
+static bool command_lock_remember(CommandLock *lock) {
+        bool written = lock->setting->events->remember(lock, lock->setting->userdata);
+
+        lock->remembered = lock->remembered || written;
+        return written;
+}
+
+static void command_lock_remember_later(CommandLock *lock) {
+        lock->setting->events->remember_later(lock, lock->setting->userdata);
 }
 
 static bool command_lock_may_queue(const CommandLock *lock) {
@@ -190,13 +202,15 @@ static void command_lock_on_scope(Scope *scope, ScopeEvent event, void *userdata
         if (lock->state == COMMAND_LOCK_ENDING)
                 command_lock_release(lock);
         else
-                (void)command_lock_remember(lock);
+                command_lock_remember_later(lock);
 }
 
 /* Ends it because the lock is lost or to be: the command's scope is stopped or killed, and then the
- * lock is released. May free it. */
+ * lock is released. May free it. Nothing is written here: all of them may end at once, and the last
+ * command is to be stopped as soon as the first. */
 static void command_lock_end(CommandLock *lock, bool at_once, const char *why) {
         const LogAbout about = {.message_id = MESSAGE_COMMAND_LOCK_ENDED};
+        bool known = lock->record.ending;
 
         if (lock->state == COMMAND_LOCK_HELD) {
                 log_warning(&about, "releasing the lock %s of a command: %s", lock->record.label,
@@ -211,11 +225,12 @@ static void command_lock_end(CommandLock *lock, bool at_once, const char *why) {
                 command_lock_release(lock);
                 return;
         }
-        (void)command_lock_remember(lock);
         if (at_once)
                 scope_kill(lock->scope);
         else
                 scope_stop(lock->scope);
+        if (!known)
+                command_lock_remember_later(lock);
 }
 
 void command_lock_give_back(CommandLock *lock) {
@@ -395,7 +410,8 @@ void command_lock_queue(CommandLock *lock) {
 
         if (lock->state != COMMAND_LOCK_QUEUED || lock->set || !command_lock_may_queue(lock))
                 return;
-        if (!command_lock_remember(lock)) { /* where to look for it after a crash */
+        /* Where to look for it after a crash: once, for that stays the same. */
+        if (!lock->remembered && !command_lock_remember(lock)) {
                 command_lock_answer_not_held(lock, "failed", NOT_WRITTEN);
                 return;
         }
@@ -438,6 +454,7 @@ CommandLock *command_lock_recall(const CommandLockSetting *setting, const LockRe
                 lock->record.label = g_strdup(record->id);
         lock->state = COMMAND_LOCK_HELD;
         lock->recalled = !record->session_over;
+        lock->remembered = true;
         command_lock_adopt_scope(lock);
         command_lock_expect_caller(lock);
         return lock;
@@ -465,6 +482,8 @@ void command_lock_session_is_the_same(CommandLock *lock) {
 /* ---- the session ---- */
 
 static void command_lock_end_with_session(CommandLock *lock) {
+        if (!lock->record.session_over)
+                command_lock_remember_later(lock);
         lock->record.session_over = true;
         lock->recalled = false;
         command_lock_end(lock, true, "the ZooKeeper session is over");

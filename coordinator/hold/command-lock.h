@@ -15,9 +15,11 @@
 typedef struct CommandLock CommandLock;
 
 typedef struct CommandLockEvents {
-        /* What it remembers is another now. Return: whether it could be written down: nobody may
-         * begin to rely on what is not. */
-        bool (*remember)(void *userdata);
+        /* What is to be remembered of it is another now. Return: whether it could be written down:
+         * nobody may begin to rely on what is not. */
+        bool (*remember)(const CommandLock *lock, void *userdata);
+        /* The same, on one of the next turns: nobody relies on it. */
+        void (*remember_later)(CommandLock *lock, void *userdata);
         /* It has let go: to be freed, in here. */
         void (*over)(CommandLock *lock, void *userdata);
         /* Why it cannot be queued for, a sentence, where the session has no fault; "" otherwise. */
@@ -44,6 +46,8 @@ DEFINE_CLEANUP(CommandLock, command_lock_free);
 
 /* What is to be remembered of it. */
 const LockRecord *command_lock_record(const CommandLock *lock);
+/* Return: whether something of it was written down. */
+bool command_lock_is_remembered(const CommandLock *lock);
 CommandCaller *command_lock_caller(const CommandLock *lock);
 bool command_lock_is_queued(const CommandLock *lock);
 /* Return: whether it is held, and not about to end. */

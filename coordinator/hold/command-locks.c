@@ -1,8 +1,14 @@
-/* See command-locks.h. The file is rewritten whenever a lock is queued for, held, attached or over.
+/* See command-locks.h.
+ *
+ * A lock is written down before it is queued for, before its caller is told that it is held, and
+ * before its process is moved, each time its own file alone (lock-memory.h). What nobody relies on
+ * (that it ends, that its command has ended) waits for one of the next turns: when the session ends
+ * and all locks with it, all commands are told first.
  */
 #include "command-locks.h"
 
-#include "lock.h"
+#include "past-locks.h"
+#include "sweep.h"
 #include "timer.h"
 
 struct CommandLocks {
@@ -10,9 +16,8 @@ struct CommandLocks {
         const CommandLocksEvents *events;
         void *userdata;
         GHashTable *locks; /* id → CommandLock */
-        GPtrArray *swept;  /* directories where a process before us queued */
-        GPtrArray *left;   /* directories where contenders that we have given up may still stand */
-        char *path;        /* of the file */
+        PastLocks *past;
+        Sweep *unwritten;       /* CommandLock: what is to be remembered of it has changed */
         sd_event_source *again; /* ends those that were ending before */
 };
 
@@ -26,37 +31,19 @@ static void command_locks_for_all(CommandLocks *locks, void (*func)(CommandLock 
 
 /* ---- what is remembered ---- */
 
-static void directories_add(GPtrArray *all, char *const *directories) {
-        for (char *const *directory = directories; directory && *directory; directory++)
-                if (!g_ptr_array_find_with_equal_func(all, *directory, g_str_equal, NULL))
-                        g_ptr_array_add(all, g_strdup(*directory));
+static bool command_locks_on_remember(const CommandLock *lock, void *userdata) {
+        const CommandLocks *locks = userdata;
+
+        sweep_remove(locks->unwritten, lock);
+        return lock_memory_save(locks->setting.node->runtime_dir, command_lock_record(lock));
 }
 
-/* Without a session nothing is known of what is deleted: it is kept for who comes next. */
-static void command_locks_forget_left(CommandLocks *locks) {
-        Session *session = locks->setting.node->session;
-
-        if (!session_zk(session))
-                return;
-        for (guint i = locks->left->len; i > 0; i--)
-                if (!lock_is_deleting(session, locks->left->pdata[i - 1]))
-                        g_ptr_array_remove_index_fast(locks->left, i - 1);
+static void command_locks_on_remember_later(CommandLock *lock, void *userdata) {
+        sweep_add(((const CommandLocks *)userdata)->unwritten, lock, 0);
 }
 
-/* A process that is killed before it could sweep, or before what it gives up is deleted, leaves
- * that to the next. */
-bool command_locks_remember(CommandLocks *locks) {
-        g_autoptr(GPtrArray) records = g_ptr_array_new(), sweep = g_ptr_array_new();
-        GHashTableIter iterator;
-        gpointer lock;
-
-        g_hash_table_iter_init(&iterator, locks->locks);
-        while (g_hash_table_iter_next(&iterator, NULL, &lock))
-                g_ptr_array_add(records, (void *)command_lock_record(lock));
-        command_locks_forget_left(locks);
-        g_ptr_array_extend(sweep, locks->swept, NULL, NULL);
-        g_ptr_array_extend(sweep, locks->left, NULL, NULL);
-        return lock_memory_save(locks->path, records, sweep);
+static void command_locks_on_turn(void *item, unsigned what, void *userdata) {
+        (void)command_locks_on_remember(item, userdata);
 }
 
 static void command_locks_insert(CommandLocks *locks, CommandLock *lock) {
@@ -64,16 +51,13 @@ static void command_locks_insert(CommandLocks *locks, CommandLock *lock) {
 }
 
 static void command_locks_recall(CommandLocks *locks) {
-        g_auto(GStrv) swept = NULL;
-        g_autoptr(GPtrArray) records = lock_memory_load(locks->path, &swept);
+        g_autoptr(GPtrArray) records = lock_memory_take_over(locks->setting.node->runtime_dir);
 
-        directories_add(locks->swept, swept);
-        /* All of them before one of them ends, which writes the file again. */
         for (guint i = 0; i < records->len; i++) {
                 const LockRecord *record = records->pdata[i];
 
-                directories_add(locks->swept, record->directories);
-                if (record->paths && *record->paths && !command_locks_find(locks, record->id))
+                past_locks_recall(locks->past, record);
+                if (lock_record_is_held(record))
                         command_locks_insert(locks, command_lock_recall(&locks->setting, record));
         }
 }
@@ -85,16 +69,13 @@ static void command_locks_end_again(void *userdata) {
 
 /* ---- what a lock tells ---- */
 
-static bool command_locks_on_remember(void *userdata) {
-        return command_locks_remember(userdata);
-}
-
 static void command_locks_on_over(CommandLock *lock, void *userdata) {
         CommandLocks *locks = userdata;
 
-        directories_add(locks->left, command_lock_record(lock)->directories);
+        sweep_remove(locks->unwritten, lock);
+        if (command_lock_is_remembered(lock))
+                past_locks_add(locks->past, command_lock_record(lock));
         g_hash_table_remove(locks->locks, command_lock_record(lock)->id);
-        (void)command_locks_remember(locks);
         locks->events->over(locks->userdata);
 }
 
@@ -110,13 +91,15 @@ static void command_locks_destroy_lock(void *data) {
         command_lock_free(data);
 }
 
+static const CommandLockEvents lock_events = {
+    .remember = command_locks_on_remember,
+    .remember_later = command_locks_on_remember_later,
+    .over = command_locks_on_over,
+    .unreachable = command_locks_unreachable,
+};
+
 CommandLocks *command_locks_new(const Node *node, UnitManager *units,
                                 const CommandLocksEvents *events, void *userdata) {
-        static const CommandLockEvents lock_events = {
-            .remember = command_locks_on_remember,
-            .over = command_locks_on_over,
-            .unreachable = command_locks_unreachable,
-        };
         CommandLocks *locks = g_new0(CommandLocks, 1);
 
         locks->setting = (CommandLockSetting){node, units, &lock_events, locks};
@@ -124,9 +107,8 @@ CommandLocks *command_locks_new(const Node *node, UnitManager *units,
         locks->userdata = userdata;
         locks->locks =
             g_hash_table_new_full(g_str_hash, g_str_equal, NULL, command_locks_destroy_lock);
-        locks->swept = g_ptr_array_new_with_free_func(g_free);
-        locks->left = g_ptr_array_new_with_free_func(g_free);
-        locks->path = g_build_filename(node->runtime_dir, LOCK_MEMORY_FILE, NULL);
+        locks->unwritten = sweep_new(node->event, command_locks_on_turn, locks);
+        locks->past = past_locks_new(node);
         command_locks_recall(locks);
         (void)timer_in(node->event, &locks->again, 0, command_locks_end_again, locks);
         return locks;
@@ -136,10 +118,10 @@ CommandLocks *command_locks_free(CommandLocks *locks) {
         if (!locks)
                 return NULL;
         sd_event_source_disable_unref(locks->again);
+        sweep_finish(locks->unwritten);
+        sweep_free(locks->unwritten);
         g_hash_table_unref(locks->locks);
-        g_ptr_array_unref(locks->swept);
-        g_ptr_array_unref(locks->left);
-        g_free(locks->path);
+        past_locks_free(locks->past);
         g_free(locks);
         return NULL;
 }
@@ -166,10 +148,10 @@ CommandLock *command_locks_add(CommandLocks *locks, CommandRequest *request) {
 /* ---- the session ---- */
 
 void command_locks_session_begins(CommandLocks *locks, bool attached) {
-        if (!attached) { /* what stood there is going, too */
-                g_ptr_array_set_size(locks->swept, 0);
-                g_ptr_array_set_size(locks->left, 0);
-        }
+        /* What is remembered of a lost lock must not be taken for something in this session. */
+        sweep_finish(locks->unwritten);
+        if (!attached) /* what stood there is going, too */
+                past_locks_session_is_another(locks->past);
         command_locks_for_all(locks, attached ? command_lock_session_is_the_same
                                               : command_lock_session_is_another);
 }
@@ -206,12 +188,11 @@ static void command_locks_keep_paths(const LockRecord *record, GPtrArray *keep) 
                 g_ptr_array_add(keep, g_strdup(*path));
 }
 
-void command_locks_keep(const CommandLocks *locks, GPtrArray *directories, GPtrArray *keep) {
+void command_locks_keep(CommandLocks *locks, GPtrArray *directories, GPtrArray *keep) {
         GHashTableIter iterator;
         gpointer lock;
 
-        for (guint i = 0; i < locks->swept->len; i++)
-                g_ptr_array_add(directories, g_strdup(locks->swept->pdata[i]));
+        past_locks_sweep(locks->past, directories);
         g_hash_table_iter_init(&iterator, locks->locks);
         while (g_hash_table_iter_next(&iterator, NULL, &lock))
                 command_locks_keep_paths(command_lock_record(lock), keep);

@@ -39,8 +39,6 @@ unsigned command_locks_count(const CommandLocks *locks);
 CommandLock *command_locks_find(const CommandLocks *locks, const char *id);
 /* One more, which is to be asked for (command_lock_acquire()). Takes the request. Borrowed. */
 CommandLock *command_locks_add(CommandLocks *locks, CommandRequest *request);
-/* Writes down what has to be known after a restart. Return: whether it could. */
-bool command_locks_remember(CommandLocks *locks);
 
 /* The session's life. `attached`: it is that of the process before us. */
 void command_locks_session_begins(CommandLocks *locks, bool attached);
@@ -54,10 +52,10 @@ void command_locks_leave(CommandLocks *locks);
 /* Return: whether none is left that has to be ended before the session is. */
 bool command_locks_idle(const CommandLocks *locks);
 
-/* For the sweep of the session that we are attached to: adds the directories in which contenders of
- * command locks may stand, and those contenders' paths that are to be spared. Both get strings of
- * their own (g_free). */
-void command_locks_keep(const CommandLocks *locks, GPtrArray *directories, GPtrArray *keep);
+/* For the sweep of the session that we are attached to, which begins now: adds the directories in
+ * which contenders of command locks may stand, and those contenders' paths that are to be spared.
+ * Both get strings of their own (g_free). */
+void command_locks_keep(CommandLocks *locks, GPtrArray *directories, GPtrArray *keep);
 
 /* This connection to the bus is gone, and with it those who asked on it. Those who are still
  * connected when it is back are found again; one whose own connection ended, too, stops its command

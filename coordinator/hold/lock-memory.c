@@ -1,9 +1,19 @@
-/* See lock-memory.h. */
+/* See lock-memory.h.
+ *
+ * A file is replaced as a whole by rename, so that whoever is killed leaves what was there before
+ * or what is there now. */
 #include "lock-memory.h"
+
+#include <errno.h>
+#include <glib/gstdio.h>
+#include <string.h>
 
 #include "field.h"
 #include "json-line.h"
 #include "log.h"
+#include "name.h"
+
+#define SUFFIX ".json"
 
 #define MEMBER(kind, key, member)                                                                  \
         { key, kind, offsetof(LockRecord, member) }
@@ -24,15 +34,6 @@ static const Field record_fields[] = {
     {NULL},
 };
 
-typedef struct Swept {
-        char **paths;
-} Swept;
-
-static const Field swept_fields[] = {
-    {"swept", FIELD_PATHS, offsetof(Swept, paths)},
-    {NULL},
-};
-
 void lock_record_copy(const LockRecord *record, LockRecord *ret_copy) {
         *ret_copy = *record;
         field_table_own(record_fields, ret_copy);
@@ -47,50 +48,121 @@ static void lock_record_free(void *data) {
         g_free(data);
 }
 
-static json_t *lock_memory_to_json(const GPtrArray *records, const GPtrArray *swept) {
-        g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
-        g_auto(GStrv) paths = NULL;
-        json_t *file = NULL, *array = json_array();
-
-        for (guint i = 0; i < swept->len; i++)
-                g_strv_builder_add(builder, swept->pdata[i]);
-        paths = g_strv_builder_end(builder);
-        file = field_table_to_json(swept_fields, &(Swept){paths});
-        for (guint i = 0; i < records->len; i++)
-                json_array_append_new(array, field_table_to_json(record_fields, records->pdata[i]));
-        json_object_set_new(file, "locks", array);
-        return file;
+bool lock_record_is_held(const LockRecord *record) {
+        return record->paths && *record->paths;
 }
 
-bool lock_memory_save(const char *path, const GPtrArray *records, const GPtrArray *swept) {
-        g_autofree char *text = json_line_dump(lock_memory_to_json(records, swept));
+/* ---- one file ---- */
+
+static char *memory_path(const char *runtime_dir, const char *id) {
+        g_autofree char *name = g_strconcat(id, SUFFIX, NULL);
+
+        return g_build_filename(runtime_dir, LOCK_MEMORY_DIRECTORY, name, NULL);
+}
+
+static bool memory_write(const char *runtime_dir, const LockRecord *record, GError **error) {
+        g_autofree char *directory = g_build_filename(runtime_dir, LOCK_MEMORY_DIRECTORY, NULL),
+                        *path = memory_path(runtime_dir, record->id),
+                        *text = json_line_dump(field_table_to_json(record_fields, record));
+
+        (void)g_mkdir(directory, 0700); /* it is there, or the error follows */
+        return g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0600,
+                                        error);
+}
+
+bool lock_memory_save(const char *runtime_dir, const LockRecord *record) {
         g_autoptr(GError) error = NULL;
 
-        /* Replaced as a whole by rename. */
-        if (g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0600, &error))
+        if (memory_write(runtime_dir, record, &error))
                 return true;
-        log_warning(NULL, "cannot store the locks held for commands: %s", error->message);
+        log_warning(NULL, "cannot store a lock held for a command: %s", error->message);
         return false;
 }
 
-GPtrArray *lock_memory_load(const char *path, char ***ret_swept) {
-        GPtrArray *records = g_ptr_array_new_with_free_func(lock_record_free);
+void lock_memory_remove(const char *runtime_dir, const char *id) {
+        g_autofree char *path = memory_path(runtime_dir, id);
+
+        (void)g_unlink(path);
+}
+
+/* ---- all of them ---- */
+
+/* Adds what can be read, unless there is one of that id; takes the id. */
+static void memory_read(GPtrArray *records, GHashTable *ids, char *id, const json_t *object) {
+        LockRecord *record = g_new0(LockRecord, 1);
+
+        (void)field_table_from_json(record_fields, object, record);
+        g_free(record->id);
+        record->id = id;
+        if (name_is_valid(id) && g_hash_table_add(ids, id))
+                g_ptr_array_add(records, record);
+        else
+                lock_record_free(record);
+}
+
+static void memory_read_file(GPtrArray *records, GHashTable *ids, const char *directory,
+                             const char *name) {
+        g_autofree char *path = g_build_filename(directory, name, NULL);
         json_t *file = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+
+        memory_read(records, ids, g_strndup(name, strlen(name) - strlen(SUFFIX)), file);
+        json_decref(file);
+}
+
+/* Reads the file of all. Its directories that are to be swept are those of a lock that is over. */
+static void memory_read_old(GPtrArray *records, GHashTable *ids, const char *runtime_dir) {
+        g_autofree char *path = g_build_filename(runtime_dir, LOCK_MEMORY_OF_ALL, NULL);
+        json_t *file = json_load_file(path, JSON_REJECT_DUPLICATES, NULL), *over = json_object();
         const json_t *object = NULL;
-        Swept swept = {0};
         size_t index = 0;
 
-        (void)field_table_from_json(swept_fields, file, &swept);
         json_array_foreach(json_object_get(file, "locks"), index, object) {
-                LockRecord *record = g_new0(LockRecord, 1);
+                const char *id = json_string_value(json_object_get(object, "id"));
 
-                (void)field_table_from_json(record_fields, object, record);
-                if (record->id)
-                        g_ptr_array_add(records, record);
-                else
-                        lock_record_free(record);
+                memory_read(records, ids, g_strdup(id), object);
         }
+        if (json_array_size(json_object_get(file, "swept")) > 0) {
+                json_object_set(over, "directories", json_object_get(file, "swept"));
+                memory_read(records, ids, g_strdup("swept"), over);
+        }
+        json_decref(over);
         json_decref(file);
-        *ret_swept = swept.paths;
+}
+
+/* `tidy`: deletes what was not written to the end. */
+static GPtrArray *memory_load(const char *runtime_dir, bool tidy) {
+        g_autofree char *path = g_build_filename(runtime_dir, LOCK_MEMORY_DIRECTORY, NULL);
+        g_autoptr(GDir) directory = g_dir_open(path, 0, NULL);
+        g_autoptr(GHashTable) ids = g_hash_table_new(g_str_hash, g_str_equal); /* borrowed */
+        GPtrArray *records = g_ptr_array_new_with_free_func(lock_record_free);
+        const char *name;
+
+        while (directory && (name = g_dir_read_name(directory))) {
+                g_autofree char *file = g_build_filename(path, name, NULL);
+
+                if (g_str_has_suffix(name, SUFFIX))
+                        memory_read_file(records, ids, path, name);
+                else if (tidy)
+                        (void)g_unlink(file);
+        }
+        memory_read_old(records, ids, runtime_dir);
+        return records;
+}
+
+GPtrArray *lock_memory_load(const char *runtime_dir) {
+        return memory_load(runtime_dir, false);
+}
+
+GPtrArray *lock_memory_take_over(const char *runtime_dir) {
+        g_autofree char *old = g_build_filename(runtime_dir, LOCK_MEMORY_OF_ALL, NULL);
+        GPtrArray *records = memory_load(runtime_dir, true);
+        bool written = true;
+
+        if (!g_file_test(old, G_FILE_TEST_IS_REGULAR))
+                return records;
+        for (guint i = 0; i < records->len; i++)
+                written = lock_memory_save(runtime_dir, records->pdata[i]) && written;
+        if (written)
+                (void)g_unlink(old);
         return records;
 }

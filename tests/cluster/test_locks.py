@@ -9,6 +9,7 @@ from fleet import DEADLINE, FENCE_BUDGET, SESSION_TIMEOUT, TAKEOVER, TOOLS, job_
 from testbed import wait_until
 
 MARKS = "/history/locks"  # as the nodes see it
+MEMORY = "/run/jobkeeper/command-locks"  # a file for each lock
 
 
 class LockTest(ClusterTest):
@@ -53,6 +54,11 @@ class LockTest(ClusterTest):
 
     def entries(self, node, resource):
         return [entry for found in self.locks(node, resource) for entry in found["entries"]]
+
+    def remembered(self, node):
+        """What a node's daemon remembers of each lock, in files that may go meanwhile."""
+        found = node.run("sh", "-c", f"for file in {MEMORY}/*.json; do cat $file 2>/dev/null && echo; done; true").stdout
+        return [json.loads(line) for line in found.splitlines() if line]
 
     def wait_waiter(self, node, resource="db"):
         """Waits until a node stands in the queue and does not hold."""
@@ -133,10 +139,10 @@ class Calm(LockTest):
             self.assertIn(word, result.stderr)
 
     def test_what_cannot_be_written_down_is_not_held(self):
-        node, path = self.fleet.nodes["n3"], "/run/jobkeeper/command-locks.json"
-        node.run("rm", "-f", path)
-        node.run("mkdir", path)
-        self.addCleanup(node.run, "rmdir", path)
+        node, path = self.fleet.nodes["n3"], MEMORY
+        node.run("rm", "-rf", path)
+        node.run("touch", path)
+        self.addCleanup(node.run, "rm", path)
         result = self.fleet.jobkeeper("n3", "lock", "unwritten", "--", "echo", "never", check=False)
         self.assertEqual((result.returncode, result.stdout), (69, ""))
         self.assertIn("cannot store it", result.stderr)
@@ -313,13 +319,13 @@ class Faults(LockTest):
         self.begin_patient()
         holder = self.lock("n1", "--naming", "single-node", "one", "--", *self.mark("held", 10))
         self.wait_marks("held")
-        node, path = self.fleet.nodes["n1"], "/run/jobkeeper/command-locks.json"
+        node = self.fleet.nodes["n1"]
         node.run("sh", "-c", "systemd-run --quiet --scope --unit jobkeeper-lock-lost -p TimeoutStopSec=4s sh -c 'trap : TERM; while :; do sleep 1; done' "
                  ">/dev/null 2>&1 &")
         cgroup = wait_until(lambda: node.property("jobkeeper-lock-lost.scope", "ControlGroup"), 10, "the scope of the lost one")
-        held = json.loads(node.run("cat", path).stdout)["locks"][0]
+        held = next(lock for lock in self.remembered(node) if lock.get("paths"))
         lost = {**held, "id": "lost", "scope": "jobkeeper-lock-lost.scope", "cgroup": cgroup, "ending": True, "session-over": True}
-        node.run("sh", "-c", 'echo "$1" >"$2"', "sh", json.dumps({"locks": [lost, held]}), path)
+        node.run("sh", "-c", 'echo "$1" >"$2"', "sh", json.dumps(lost), f"{MEMORY}/lost.json")
         self.another_daemon("kill", "-s", "KILL")
         self.assertEqual(len(self.entries("n3", "one")), 1)
         self.assertEqual(holder.wait(20), 0)
@@ -350,12 +356,12 @@ class Faults(LockTest):
         holder, waiter = self.two_nodes(*self.escaping())
         node = self.fleet.nodes["n1"]
         node.run("pkill", "-KILL", "-f", "jobkeeper lock db")
-        wait_until(lambda: json.loads(node.run("cat", "/run/jobkeeper/command-locks.json").stdout)["locks"][0].get("ending"), 5, "it is ending", interval=0.05)
+        wait_until(lambda: any(lock.get("ending") for lock in self.remembered(node)), 5, "it is ending", interval=0.05)
         node.systemctl("kill", "-s", "KILL", "jobkeeperd")
         holder.wait(10)
         self.assert_dead_before_the_lock_moved()
         self.assertEqual(waiter.wait(10), 0)
-        wait_until(lambda: json.loads(node.run("cat", "/run/jobkeeper/command-locks.json").stdout)["locks"] == [], 10, "nothing is remembered")
+        wait_until(lambda: self.remembered(node) == [], 10, "nothing is remembered")
 
     def test_stopping_the_daemon_ends_command_and_lock(self):
         self.begin()

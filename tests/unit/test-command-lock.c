@@ -3,6 +3,7 @@
  * what becomes of it all when he leaves. How it is lost is in test-command-lock-loss.c. */
 #include "bus-fixture.h"
 #include "lock-caller.h"
+#include "lock-memory.h"
 #include "registration.h"
 #include "service-scopes.h"
 #include "unit-spec.h"
@@ -214,10 +215,10 @@ Test(command_lock, a_node_that_may_not_take_part_says_why_there_are_no_locks) {
 
 /* Nothing can be stored in its place. */
 static void spoil_memory(void) {
-        g_autofree char *path = tree_path(root, "run/command-locks.json");
+        g_autofree char *path = tree_path(root, "run/" LOCK_MEMORY_DIRECTORY);
 
-        cr_assert_eq(unlink(path), 0);
-        cr_assert_eq(g_mkdir(path, 0700), 0);
+        tree_remove(path);
+        tree_write(root, "run/" LOCK_MEMORY_DIRECTORY, "");
 }
 
 /* A process that is killed leaves it in the queue; nobody would look for it there. */
@@ -310,7 +311,8 @@ Test(command_lock, a_process_that_cannot_be_moved_does_not_cost_the_lock) {
 Test(command_lock, a_command_that_has_ended_leaves_the_lock_to_its_caller) {
         const char *id = caller_hold(first, "db");
         ServiceScope *scope = attach(first, id);
-        g_autofree char *memory = tree_path(root, "run/command-locks.json"), *left = NULL;
+        g_autofree char *name = g_strdup_printf("run/" LOCK_MEMORY_DIRECTORY "/%s.json", id),
+                        *memory = tree_path(root, name), *left = NULL;
 
         cr_assert(g_file_get_contents(memory, &left, NULL, NULL));
         cr_expect_not_null(strstr(left, scope->cgroup), "%s", left);

@@ -50,14 +50,35 @@ static const char *nothing_is_wrong(const void *userdata) {
 
 static const CommandLocksEvents events = {lock_is_over, nothing_is_wrong};
 
-static json_t *remembered_by(CommandLocks *locks) {
-        g_autofree char *path = g_build_filename(root, "run", LOCK_MEMORY_FILE, NULL);
-        json_t *file;
+static char *memory_path(void) {
+        return g_build_filename(root, "run", LOCK_MEMORY_DIRECTORY, NULL);
+}
 
-        cr_assert(command_locks_remember(locks));
-        file = json_load_file(path, 0, NULL);
-        cr_assert_not_null(file);
-        return file;
+/* Return: what stands in each file of the daemon's memory, by its name; g_hash_table_unref(). */
+static GHashTable *remembered(void) {
+        GHashTable *files = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        g_autofree char *path = memory_path();
+        g_autoptr(GDir) directory = g_dir_open(path, 0, NULL);
+        const char *name;
+
+        while (directory && (name = g_dir_read_name(directory))) {
+                g_autofree char *file = g_build_filename(path, name, NULL);
+                char *text = NULL;
+
+                if (g_file_get_contents(file, &text, NULL, NULL))
+                        g_hash_table_insert(files, g_strdup(name), text);
+        }
+        return files;
+}
+
+/* Return: what is remembered of that one, a new reference. */
+static json_t *remembered_of(const char *lock) {
+        g_autofree char *path = memory_path(), *name = g_strconcat(lock, ".json", NULL),
+                        *file = g_build_filename(path, name, NULL);
+        json_t *object = json_load_file(file, JSON_REJECT_DUPLICATES, NULL);
+
+        cr_assert_not_null(object, "nothing of %s", lock);
+        return object;
 }
 
 static void expect_same(const json_t *lock, const json_t *before, const char *member) {
@@ -66,28 +87,25 @@ static void expect_same(const json_t *lock, const json_t *before, const char *me
         cr_expect_not_null(json_object_get(lock, member), "%s", member);
 }
 
-/* Nothing of a lock is lost however often its daemon is restarted. */
+/* Nothing of a lock is lost however often its daemon is restarted, nor by an upgrade. */
 Test(command_locks, what_is_recalled_is_remembered) {
         static const char *const members[] = {"id",    "label", "directories", "paths",
                                               "token", "go-on", "session-over"};
-        json_t *written = json_loads(HELD, 0, NULL), *file = NULL;
-        const json_t *before = json_array_get(json_object_get(written, "locks"), 0), *lock = NULL;
+        json_t *written = json_loads(HELD, 0, NULL), *lock = NULL;
+        const json_t *before = json_array_get(json_object_get(written, "locks"), 0);
         CommandLocks *locks = NULL;
 
         open_daemon();
-        tree_write(root, "run/" LOCK_MEMORY_FILE, HELD);
+        tree_write(root, "run/" LOCK_MEMORY_OF_ALL, HELD);
         locks = command_locks_new(coordinator->node, coordinator->units, &events, NULL);
-        file = remembered_by(locks);
-        cr_assert_eq(json_array_size(json_object_get(file, "locks")), 1);
-        lock = json_array_get(json_object_get(file, "locks"), 0);
+        cr_expect_eq(command_locks_count(locks), 1);
+        cr_expect_not(command_locks_idle(locks));
+        lock = remembered_of("0123abcd");
         for (size_t i = 0; i < G_N_ELEMENTS(members); i++)
                 expect_same(lock, before, members[i]);
         cr_expect(!json_is_true(json_object_get(lock, "ending")));
-        cr_expect_eq(json_array_size(json_object_get(file, "swept")), 2,
-                     "where a process before us queued");
-        cr_expect_not(command_locks_idle(locks));
         command_locks_free(locks);
-        json_decref(file);
+        json_decref(lock);
         json_decref(written);
         cr_expect_null(command_locks_free(NULL));
 }
@@ -99,7 +117,7 @@ Test(command_locks, what_is_recalled_is_spared_unless_its_session_is_over) {
         CommandLocks *locks = NULL;
 
         open_daemon();
-        tree_write(root, "run/" LOCK_MEMORY_FILE,
+        tree_write(root, "run/" LOCK_MEMORY_OF_ALL,
                    "{\"locks\":[{\"id\":\"01\",\"directories\":[\"/l/a\",\"/l/b\"],"
                    "\"paths\":[\"/l/a/x-1\",\"/l/b/x-2\"]},"
                    "{\"id\":\"02\",\"directories\":[\"/l/b\"],\"paths\":[\"/l/b/x-3\"],"
@@ -113,19 +131,18 @@ Test(command_locks, what_is_recalled_is_spared_unless_its_session_is_over) {
         command_locks_free(locks);
 }
 
-/* Return: what stands in the daemon's file, newly allocated. */
-static char *remembered(void) {
-        g_autofree char *path = g_build_filename(root, "run", LOCK_MEMORY_FILE, NULL);
-        char *text = NULL;
+static bool nothing_is_remembered(void) {
+        g_autoptr(GHashTable) files = remembered();
 
-        cr_assert(g_file_get_contents(path, &text, NULL, NULL));
-        return text;
+        return g_hash_table_size(files) == 0;
 }
 
-static bool nothing_is_remembered(void) {
-        g_autofree char *text = remembered();
+static bool its_end_is_remembered(void) {
+        json_t *lock = remembered_of(id);
+        bool ending = json_is_true(json_object_get(lock, "ending"));
 
-        return strstr(text, "\"locks\":[]");
+        json_decref(lock);
+        return ending;
 }
 
 /* ---- a restart ---- */
@@ -152,10 +169,20 @@ static void restart(void) {
 
 /* It is killed: nobody was told, and what stands in its files is what stood there then. */
 static void crash(void) {
-        g_autofree char *memory = remembered();
+        g_autoptr(GHashTable) files = remembered();
+        g_autofree char *path = memory_path();
+        GHashTableIter iterator;
+        gpointer name, text;
 
         close_daemon();
-        tree_write(root, "run/" LOCK_MEMORY_FILE, memory);
+        tree_remove(path);
+        g_hash_table_iter_init(&iterator, files);
+        while (g_hash_table_iter_next(&iterator, &name, &text)) {
+                g_autofree char *file =
+                    g_build_filename("run", LOCK_MEMORY_DIRECTORY, (char *)name, NULL);
+
+                tree_write(root, file, text);
+        }
 }
 
 static void crash_and_restart(void) {
@@ -280,8 +307,8 @@ Test(command_locks, what_was_ending_before_a_crash_and_has_ended_since_is_given_
         scope = hold(DB);
         service_manager.deaf = true;
         first = caller_free(first);
-        while (scope->stops == 0)
-                turn();
+        await(its_end_is_remembered, "its end is written down");
+        cr_expect_eq(scope->stops, 1);
         crash();
         service_scope_empty(scope);
         open_daemon_again();
@@ -347,6 +374,34 @@ Test(command_locks, what_a_daemon_that_was_killed_waited_for_is_swept) {
         cr_expect_str_eq(first_in_queue("db"), holder);
 }
 
+static ServerWay keep_all(const ZkCall *call);
+
+static ServerWay keep_lists(const ZkCall *call) {
+        return call->request == REQUEST_LIST ? SERVER_KEEP : SERVER_ANSWER;
+}
+
+static bool is_attached(void) {
+        return session_zk(coordinator->session);
+}
+
+/* Nobody deletes it but the one that lives long enough. */
+Test(command_locks, what_no_daemon_came_to_sweep_is_swept_by_the_next) {
+        begin();
+        server_create("/jobkeeper/locks/db", "", 0);
+        server_create("/jobkeeper/locks/db/_c_1-__WRIT__0000000001", "", 0x77);
+        (void)caller_acquire(second, DB);
+        expect_queue("db", 2);
+        server.way = keep_lists;
+        crash_and_restart();
+        await(is_attached, "the session is found again");
+        serve_for(2500 * USEC_PER_MSEC); /* it has looked what is gone */
+        crash();
+        server.way = NULL;
+        open_daemon_again();
+        expect_queue("db", 1);
+        await(nothing_is_remembered, "it is forgotten");
+}
+
 /* ---- what was given back, but is not gone yet ---- */
 
 static ServerWay keep_deletions(const ZkCall *call) {
@@ -375,8 +430,6 @@ static bool is_suspended(void) {
         return session_state(coordinator->session) == SESSION_SUSPENDED;
 }
 
-static ServerWay keep_all(const ZkCall *call);
-
 Test(command_locks, who_waits_while_no_server_answers_is_swept_after_a_restart) {
         begin();
         (void)caller_hold(first, "other");
@@ -397,18 +450,12 @@ Test(command_locks, who_waits_while_no_server_answers_is_swept_after_a_restart) 
         expect_queue("other", 1);
 }
 
-/* The file does not grow with every lock that there ever was. */
+/* They do not grow with every lock that there ever was. */
 Test(command_locks, what_is_gone_is_forgotten) {
-        g_autofree char *text = NULL;
-
         begin();
         (void)expect_answer(caller_ask(first, "ReleaseLock", "s", caller_hold(first, "db")));
         expect_queue("db", 0);
-        serve_for(50 * USEC_PER_MSEC);
-        (void)caller_hold(first, "other");
-        text = remembered();
-        cr_expect_not_null(strstr(text, "/jobkeeper/locks/other"), "%s", text);
-        cr_expect_null(strstr(text, "/jobkeeper/locks/db"), "%s", text);
+        await(nothing_is_remembered, "it is forgotten");
 }
 
 /* ---- who comes back ---- */
@@ -451,7 +498,7 @@ Test(command_locks, what_is_given_back_before_it_is_found_again_is_swept) {
         server.way = NULL;
         server_release();
         expect_queue("db", 0);
-        cr_expect(nothing_is_remembered());
+        await(nothing_is_remembered, "it is forgotten");
 }
 
 Test(command_locks, a_lock_that_is_gone_after_a_restart_is_lost) {
@@ -476,7 +523,7 @@ Test(command_locks, a_lock_that_is_gone_after_a_restart_is_lost) {
         cr_expect_eq(scope->kills, 1);
         service_scope_empty(scope);
         expect_error(comes_back, BUS_ERROR_NO_SUCH_LOCK, "the lock has ended");
-        cr_expect(nothing_is_remembered());
+        await(nothing_is_remembered, "it is forgotten");
 }
 
 /* Return: whether it took the patience to the end, and not much longer. */
@@ -504,7 +551,7 @@ Test(command_locks, what_nobody_comes_back_for_is_ended) {
         expect_queue("db", 1);
         service_scope_empty(scope);
         expect_queue("db", 0);
-        cr_expect(nothing_is_remembered());
+        await(nothing_is_remembered, "it is forgotten");
 }
 
 /* ---- what was ending ---- */
@@ -516,15 +563,15 @@ Test(command_locks, what_was_ending_before_a_restart_ends_after_it) {
         scope = hold("{'resources':[{'resource':'a'},{'resource':'b'}]}");
         service_manager.deaf = true;
         server_delete(first_in_queue("a"));
-        while (scope->kills == 0)
-                turn();
+        await(its_end_is_remembered, "its end is written down");
+        cr_expect_eq(scope->kills, 1);
         crash_and_restart();
         cr_expect_eq(scope->stops, 1);
         expect_lease(caller_ask(first, "AdoptLock", "s", id), "ending");
         expect_queue("b", 1);
         service_scope_empty(scope);
         expect_queue("b", 0);
-        cr_expect(nothing_is_remembered());
+        await(nothing_is_remembered, "it is forgotten");
 }
 
 Test(command_locks, what_was_lost_with_the_session_is_killed_again) {
@@ -589,7 +636,7 @@ Test(command_locks, a_command_that_may_go_on_survives_another_session) {
 Test(command_locks, what_is_remembered_of_nobodys_contender_is_given_up) {
         begin();
         close_daemon();
-        tree_write(root, "run/" LOCK_MEMORY_FILE,
+        tree_write(root, "run/" LOCK_MEMORY_OF_ALL,
                    "{\"locks\":[{\"id\":\"01\",\"paths\":[\"/x/y\"]},{\"id\":\"02\"}]}");
         open_daemon_again();
         await(nothing_is_remembered, "it is forgotten");

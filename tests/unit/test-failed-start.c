@@ -256,9 +256,10 @@ Test(failed_start, where_another_process_has_the_machine_only_what_is_overdue_is
 }
 
 Test(failed_start, commands_go_too_but_those_that_go_on_without_a_lock) {
-        tree_write(root, "command-locks.json",
-                   "{\"locks\": [{\"id\": \"77\", \"scope\": \"" LOCK_SCOPE "\", \"go-on\": true}, "
-                   "{\"id\": \"78\", \"scope\": \"jobkeeper-lock-78.scope\", \"go-on\": false}]}");
+        tree_write(root, "command-locks/77.json",
+                   "{\"id\": \"77\", \"scope\": \"" LOCK_SCOPE "\", \"go-on\": true}");
+        tree_write(root, "command-locks/78.json",
+                   "{\"id\": \"78\", \"scope\": \"jobkeeper-lock-78.scope\", \"go-on\": false}");
         g_ptr_array_add(alive, g_strdup(LOCK_SCOPE));
         g_ptr_array_add(alive, g_strdup("jobkeeper-lock-78.scope"));
         cr_assert_eq(failed_start(loop, root, -EBADMSG), -EBADMSG);

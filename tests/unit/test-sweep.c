@@ -55,6 +55,19 @@ Test(sweep, nothing_waits) {
         sweep_remove(sweep, &sweep);
 }
 
+/* Where there is no next turn. */
+Test(sweep, what_waits_is_done_at_once_at_the_end) {
+        sweep_finish(NULL);
+        for (unsigned i = 1; i <= 3 * SWEEP_TURN_ITEMS; i++)
+                add(i, 3);
+        sweep_finish(sweep);
+        cr_expect_eq(taken->len, 3 * SWEEP_TURN_ITEMS);
+        cr_expect_eq(sweep_length(sweep), 0);
+        (void)one_turn();
+        cr_expect_not(one_turn());
+        cr_expect_eq(taken->len, 3 * SWEEP_TURN_ITEMS);
+}
+
 Test(sweep, each_once_in_order_with_all_that_is_to_be_done) {
         add(1, 1);
         add(2, 1);
