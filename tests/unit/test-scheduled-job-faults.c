@@ -224,3 +224,19 @@ Test(scheduled_job_faults, a_new_ledger_whose_definition_is_taken_back_while_nob
         await(is_taken_back, "the later definition in force");
         await(is_idle, "idle");
 }
+
+static bool is_withdrawn(void) {
+        return strstr(server_data(LEDGER_PATH), "\"withdrawn\":") != NULL;
+}
+
+/* Added again one day, it begins at its re-adding. */
+Test(scheduled_job_faults, a_new_ledger_whose_job_goes_before_it_is_known_to_be_made) {
+        server.way = lose_new_ledgers;
+        write_job("    schedule: \"2098-01-01\"\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_lost, "the loss");
+        server.way = NULL;
+        tree_delete(root, "etc/jobkeeper/jobs.d/a.yaml");
+        reload();
+        await(is_withdrawn, "it is withdrawn");
+}
