@@ -58,7 +58,8 @@ struct Orphans {
         const Node *node;       /* weak */
         Members *members;       /* weak */
         const Settler *settler; /* weak */
-        GHashTable *dead;       /* node → DeadNode */
+        ReadWindow *window;
+        GHashTable *dead; /* node → DeadNode */
         ZkCall *list_call;
         char *path;
 };
@@ -91,6 +92,12 @@ static void dead_node_free(void *data) {
         g_free(dead);
 }
 
+static Zk *orphans_port(void *userdata) {
+        const Orphans *orphans = userdata;
+
+        return session_zk(orphans->node->session);
+}
+
 Orphans *orphans_new(const Node *node, Members *members, const Settler *settler) {
         Orphans *orphans = g_new0(Orphans, 1);
 
@@ -98,6 +105,7 @@ Orphans *orphans_new(const Node *node, Members *members, const Settler *settler)
         orphans->members = members;
         orphans->settler = settler;
         orphans->path = path_open(node->config->root);
+        orphans->window = read_window_new(orphans_port, orphans);
         orphans->dead = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, dead_node_free);
         return orphans;
 }
@@ -105,6 +113,7 @@ Orphans *orphans_new(const Node *node, Members *members, const Settler *settler)
 void orphans_reset(Orphans *orphans) {
         orphans->list_call = zk_call_free(orphans->list_call);
         g_hash_table_remove_all(orphans->dead);
+        read_window_lost(orphans->window);
 }
 
 Orphans *orphans_free(Orphans *orphans) {
@@ -112,6 +121,7 @@ Orphans *orphans_free(Orphans *orphans) {
                 return NULL;
         orphans_reset(orphans);
         g_hash_table_unref(orphans->dead);
+        read_window_free(orphans->window);
         g_free(orphans->path);
         g_free(orphans);
         return NULL;
@@ -254,7 +264,7 @@ static void dead_node_add_orphan(DeadNode *dead, const char *name) {
         orphan->lock_calls = g_ptr_array_new_with_free_func(orphan_lock_free);
         orphan->open = open_run_new(dead->orphans->node, name, orphan_on_record, orphan);
         g_ptr_array_add(dead->found, orphan);
-        if (orphan->open && open_run_read(orphan->open) >= 0)
+        if (orphan->open && open_run_read(orphan->open, dead->orphans->window) >= 0)
                 dead->pending++;
 }
 

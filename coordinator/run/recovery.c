@@ -26,6 +26,7 @@ struct Recovery {
         bool attached; /* what a look finds has locks that live */
         bool told;     /* recovered(), since recovery_start() */
         ZkCall *sync_call, *call;
+        ReadWindow *window;
         GPtrArray *reads; /* OpenRun */
         unsigned pending;
         GHashTable *doubts; /* a set: units that live and whose records cannot be read */
@@ -35,6 +36,12 @@ struct Recovery {
 };
 
 static void recovery_on_event(Recovery *recovery, RecoveryEvent event);
+
+static Zk *recovery_port(void *userdata) {
+        const Recovery *recovery = userdata;
+
+        return session_zk(recovery->node->session);
+}
 
 Recovery *recovery_new(const Node *node, const UnitManager *units, Runs *runs,
                        const RecoveryEvents *events, void *userdata) {
@@ -46,6 +53,7 @@ Recovery *recovery_new(const Node *node, const UnitManager *units, Runs *runs,
         recovery->events = events;
         recovery->userdata = userdata;
         recovery->path = path_open_node(node->config->root, node->config->node_name);
+        recovery->window = read_window_new(recovery_port, recovery);
         recovery->reads = g_ptr_array_new_with_free_func(open_run_free);
         recovery->doubts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         recovery->found = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -64,6 +72,7 @@ static void recovery_cancel(Recovery *recovery) {
 
 void recovery_reset(Recovery *recovery) {
         recovery_on_event(recovery, RECOVERY_EVENT_NO_SESSION);
+        read_window_lost(recovery->window);
         recovery->told = recovery->attached = false;
         g_hash_table_remove_all(recovery->doubts);
 }
@@ -73,6 +82,8 @@ Recovery *recovery_free(Recovery *recovery) {
                 return NULL;
         recovery_cancel(recovery);
         g_ptr_array_unref(recovery->reads);
+        read_window_lost(recovery->window);
+        read_window_free(recovery->window);
         g_hash_table_unref(recovery->doubts);
         g_hash_table_unref(recovery->found);
         g_hash_table_unref(recovery->named);
@@ -186,7 +197,7 @@ static void recovery_on_listed(const ZkReply *reply, void *userdata) {
                         open_run_free(open);
                         continue;
                 }
-                if (open_run_read(open) < 0) {
+                if (open_run_read(open, recovery->window) < 0) {
                         open_run_free(open);
                         recovery_on_event(recovery, RECOVERY_EVENT_ANSWER_LOST);
                         continue;

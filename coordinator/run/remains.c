@@ -99,7 +99,7 @@ static void remains_on_record(OpenRun *open, ZkCode code, RunRecord *record, int
 
 static void remains_read(RemainsLook *look) {
         look->failed = false;
-        if (open_run_read(look->record) < 0)
+        if (open_run_read(look->record, NULL) < 0)
                 remains_retry_later(look);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "node.h"
+#include "read-window.h"
 #include "run-record.h"
 
 typedef struct OpenRun OpenRun;
@@ -15,7 +16,8 @@ struct OpenRun {
         char *job, *run;
         OpenRunFunc func;
         void *userdata;
-        ZkCall *call;
+        ZkCall *call;       /* sent at once, or */
+        WindowedRead *read; /* when its turn comes */
 };
 
 /* `name` is an entry's, "JOB:RUN". Return: NULL when it is not one. */
@@ -25,5 +27,6 @@ void open_run_free(void *data);
 /* Somebody deleted its record, and the ledger may still say that it is under way, and would for
  * ever. Return: newly allocated, what is known of it all the same. `owner`: its node. */
 RunRecord *open_run_record_of_nothing(const OpenRun *open, const char *owner);
-/* Sends the read. Return: 0 or negative errno. */
-int open_run_read(OpenRun *open);
+/* Reads, through the window where there may be any number of them; NULL: at once. Return: 0 or
+ * negative errno. */
+int open_run_read(OpenRun *open, ReadWindow *window);

@@ -2,7 +2,9 @@
  * is left, and not before nothing of them can live. */
 #include "daemon-fixture.h"
 #include "ledger.h"
+#include "orphans.h"
 #include "paths.h"
+#include "read-window.h"
 #include "runs.h"
 
 #define ROOT "/jobkeeper"
@@ -242,4 +244,49 @@ Test(orphans, a_lost_session_only_delays_it) {
         port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
         port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
         await(n2_is_settled, "it is settled");
+}
+
+#define MANY 300
+#define GHOST ROOT "/open/ghost"
+
+static unsigned reading, most_reading, read_already;
+
+/* Keeps the answers of reads of records back. */
+static ServerWay keep_reads_of_records(const ZkCall *call) {
+        if (call->request != REQUEST_GET || !g_str_has_prefix(call->path, JOB_PATH "/runs/"))
+                return SERVER_ANSWER;
+        reading++;
+        most_reading = MAX(most_reading, reading);
+        return SERVER_KEEP;
+}
+
+static bool all_are_read(void) {
+        if (reading > 0) {
+                read_already += reading;
+                reading = 0;
+                server_release();
+        }
+        return read_already >= MANY;
+}
+
+/* Anybody who reaches the server can put any number of entries there, of a node that never was. */
+Test(orphans, very_many_are_read_a_few_at_a_time) {
+        open_daemon();
+        await(is_ready, "ready");
+        server_create(GHOST, "", 0);
+        for (unsigned i = 0; i < MANY; i++) {
+                g_autofree char *entry = g_strdup_printf(GHOST "/a:%u-1", 1000000000 + i),
+                                *record = g_strdup_printf(JOB_PATH "/runs/%u-1", 1000000000 + i),
+                                *data = g_strdup_printf(
+                                    "{\"run\":\"%u-1\",\"job\":\"a\",\"state\":\"failed\"}",
+                                    1000000000 + i);
+
+                server_create(entry, "", 0);
+                server_create(record, data, 0);
+        }
+        server.way = keep_reads_of_records;
+        orphans_node_left(coordinator->left.orphans, "ghost");
+        await(all_are_read, "all are read");
+        cr_expect_eq(most_reading, (unsigned)READ_WINDOW_SIZE);
+        server.way = NULL;
 }

@@ -7,6 +7,7 @@
 #include "daemon-fixture.h"
 #include "journal.h"
 #include "paths.h"
+#include "read-window.h"
 #include "unit-spec.h"
 
 #define OPEN "/jobkeeper/open/n1"
@@ -163,6 +164,49 @@ Test(recovery, what_is_being_claimed_is_not_looked_into) {
         await(is_recovered, "it is told");
         cr_expect_eq(records_read, 0U);
         runs_claim_ends(coordinator->runs, "a:" RUN);
+}
+
+#define MANY 300
+
+static unsigned reading, most_reading, read_already;
+
+/* Keeps the answers of reads of records back. */
+static ServerWay keep_reads_of_records(const ZkCall *call) {
+        if (call->request != REQUEST_GET || !g_str_has_prefix(call->path, RUNS "/"))
+                return SERVER_ANSWER;
+        reading++;
+        most_reading = MAX(most_reading, reading);
+        return SERVER_KEEP;
+}
+
+static bool all_are_read(void) {
+        if (reading > 0) {
+                read_already += reading;
+                reading = 0;
+                server_release();
+        }
+        return is_recovered();
+}
+
+/* Anybody who reaches the server can put any number of entries there. */
+Test(recovery, very_many_are_read_a_few_at_a_time) {
+        server_create(OPEN, "", 0);
+        for (unsigned i = 0; i < MANY; i++) {
+                g_autofree char *entry = g_strdup_printf(OPEN "/a:%u-1", 1000000000 + i),
+                                *record = g_strdup_printf(RUNS "/%u-1", 1000000000 + i),
+                                *data = g_strdup_printf(
+                                    "{\"run\":\"%u-1\",\"job\":\"a\",\"state\":\"failed\"}",
+                                    1000000000 + i);
+
+                server_create(entry, "", 0);
+                server_create(record, data, 0);
+        }
+        server.way = keep_reads_of_records;
+        recovery_start(recovery, true);
+        await(all_are_read, "it is told");
+        server.way = NULL;
+        cr_expect_eq(read_already, (unsigned)MANY);
+        cr_expect_eq(most_reading, (unsigned)READ_WINDOW_SIZE);
 }
 
 /* ---- what cannot be read ---- */
