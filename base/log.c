@@ -11,7 +11,15 @@
 #include <sys/uio.h>
 #include <systemd/sd-journal.h>
 
+#include "log-thread.h"
+
 #define FIELDS_MAX 6
+/* At the end, for what still waits. */
+#define LOG_END_LIMIT (2 * USEC_PER_SEC)
+
+/* A process has one log, as it has one standard error: whoever has a line need not know how it is
+ * sent. NULL: at once. */
+static LogThread *log_thread;
 
 /* Return: whether standard error is the stream that systemd connected to the journal
  * (systemd.exec(5), $JOURNAL_STREAM). */
@@ -30,9 +38,8 @@ static bool stderr_is_journal(void) {
         return *end == '\0' && st.st_dev == device && st.st_ino == inode;
 }
 
-static void send_to_journal(int priority, const LogAbout *about, const char *message) {
-        g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free);
-        struct iovec iov[FIELDS_MAX];
+static GPtrArray *fields_new(int priority, const LogAbout *about, const char *message) {
+        GPtrArray *fields = g_ptr_array_new_with_free_func(g_free);
 
         g_ptr_array_add(fields, about && about->job
                                     ? g_strdup_printf("MESSAGE=%s: %s", about->job, message)
@@ -46,9 +53,45 @@ static void send_to_journal(int priority, const LogAbout *about, const char *mes
                 g_ptr_array_add(fields, g_strdup_printf("JOBKEEPER_RUN=%s", about->run));
         if (about && about->tick)
                 g_ptr_array_add(fields, g_strdup_printf("JOBKEEPER_TICK=%" PRId64, about->tick));
+        return fields;
+}
+
+static GPtrArray *fields_of_lost(unsigned lost) {
+        g_autofree char *message =
+            g_strdup_printf("%u lines of this log were lost: the journal took none", lost);
+
+        return fields_new(LOG_WARNING, NULL, message);
+}
+
+/* Waits while the journal's socket is full. */
+static void fields_send(const GPtrArray *fields) {
+        struct iovec iov[FIELDS_MAX];
+
         for (guint i = 0; i < fields->len; i++)
                 iov[i] = (struct iovec){fields->pdata[i], strlen(fields->pdata[i])};
         (void)sd_journal_sendv(iov, (int)fields->len);
+}
+
+static void send_to_journal(int priority, const LogAbout *about, const char *message) {
+        GPtrArray *fields = fields_new(priority, about, message);
+
+        if (log_thread) {
+                log_thread_push(log_thread, fields);
+                return;
+        }
+        fields_send(fields);
+        g_ptr_array_unref(fields);
+}
+
+void log_begin_thread(void) {
+        if (!log_thread && stderr_is_journal())
+                log_thread = log_thread_new(fields_send, fields_of_lost);
+}
+
+void log_end_thread(void) {
+        if (log_thread)
+                (void)log_thread_end(log_thread, LOG_END_LIMIT);
+        log_thread = NULL;
 }
 
 static void send_to_stderr(int priority, const LogAbout *about, const char *message) {

@@ -24,6 +24,13 @@ typedef struct LogAbout {
 void log_write(int priority, const LogAbout *about, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* From here on a journal that takes no lines holds nobody up (log-thread.h): for a program with an
+ * event loop, before its first line from there and after it has blocked the signals that the loop
+ * wants. */
+void log_begin_thread(void);
+/* Sends what waits, for two seconds at most; lines are then sent at once again. */
+void log_end_thread(void);
+
 #define log_error(about, ...) log_write(LOG_ERR, (about), __VA_ARGS__)
 #define log_warning(about, ...) log_write(LOG_WARNING, (about), __VA_ARGS__)
 #define log_notice(about, ...) log_write(LOG_NOTICE, (about), __VA_ARGS__)

@@ -147,6 +147,7 @@ static int run(const CoordinatorOptions *options, int fault) {
 
         if ((r = block_signals()) < 0 || (r = sd_event_default(&event)) < 0)
                 return r;
+        log_begin_thread();
         notify = notify_new(event);
         if ((r = notify_watchdog(notify)) < 0)
                 return r;
@@ -166,6 +167,16 @@ static int run(const CoordinatorOptions *options, int fault) {
         return sd_event_loop(event);
 }
 
+/* Return: as run(); what is logged is sent. */
+static int run_logged(const CoordinatorOptions *options, int fault) {
+        int r = run(options, fault);
+
+        if (r < 0 && r != -EBADMSG && r != -ENOKEY)
+                log_error(NULL, "failed: %s", strerror(-r));
+        log_end_thread();
+        return r;
+}
+
 int main(int argc, char **argv) {
         CoordinatorOptions options = {
             .config_path = DAEMON_CONFIG_PATH,
@@ -179,13 +190,11 @@ int main(int argc, char **argv) {
         r = parse_arguments(argc, argv, &options);
         if (r == EX_USAGE &&
             is_service()) /* in a drop-in of the service: it leaves nothing behind either */
-                (void)run(&options, -EINVAL);
+                (void)run_logged(&options, -EINVAL);
         if (r >= 0)
                 return r;
-        r = run(&options, 0);
+        r = run_logged(&options, 0);
         if (r == -EBADMSG || r == -ENOKEY)
                 return EX_CONFIG; /* the service manager does not try again */
-        if (r < 0)
-                log_error(NULL, "failed: %s", strerror(-r));
         return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

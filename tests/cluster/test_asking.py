@@ -4,7 +4,7 @@ import json
 import time
 
 from cluster_test import ClusterTest
-from fleet import SESSION_TIMEOUT, job, job_file
+from fleet import SESSION_TIMEOUT, job, job_file, now
 from testbed import wait_until
 
 
@@ -53,6 +53,24 @@ class Asking(ClusterTest):
         shown = self.text("n1", "status")
         self.assertNotIn("no node of the cluster", shown)
         self.assertIn("as far as this node knows", shown)
+
+    def test_a_journal_that_hangs_holds_up_nobody(self):
+        reloads = 30  # lines; the socket of a new machine's journal has room for ten
+        fleet = self.begin(nodes=1, files={"jobs.yaml": job_file(job("often", every="1s", seconds=0.1))})
+        fleet.wait_run(lambda run: run.job == "often", 20, "a first run")
+        node = fleet.nodes["n1"]
+        before = fleet.status("n1")["session"]["id"], node.property("jobkeeperd", "MainPID")
+        node.systemctl("kill", "--signal", "STOP", "systemd-journald")
+        self.addCleanup(node.systemctl, "kill", "--signal", "CONT", "systemd-journald")
+        for _ in range(reloads):
+            node.systemctl("kill", "--signal", "HUP", "jobkeeperd")
+            self.assertEqual(fleet.status("n1")["session"]["state"], "connected")
+        since = now() + SESSION_TIMEOUT
+        fleet.wait_run(lambda run: run.job == "often" and run.start > since, SESSION_TIMEOUT + 10, "runs go on")
+        self.assertEqual((fleet.status("n1")["session"]["id"], node.property("jobkeeperd", "MainPID")), before)
+        node.systemctl("kill", "--signal", "CONT", "systemd-journald")
+        told = wait_until(lambda: node.journal("_SYSTEMD_UNIT=jobkeeperd.service").count("reloaded: "), 20, "the lines are there")
+        self.assertGreater(told, 10)
 
     def test_the_history_of_a_job_that_left_the_files_is_there(self):
         fleet = self.begin(nodes=1, files={"jobs.yaml": job_file(job("leaves"), job("stays"))})
