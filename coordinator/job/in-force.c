@@ -13,6 +13,8 @@
 #include "skip-record.h"
 #include "zones.h"
 
+#define DIFFERS "this node's definition differs from the one in force in the cluster"
+
 /* What we know of our definition. */
 typedef enum Standing {
         STANDING_UNCHECKED,
@@ -399,6 +401,32 @@ bool in_force_is(const InForce *in_force, const JobSpec *spec) {
         return ledger && strcmp(own, ledger->digest) == 0;
 }
 
+static char *in_force_schedule_text(const Schedule *schedule) {
+        g_autofree char *text = schedule ? schedule_to_string(schedule) : g_strdup("");
+
+        return *text ? g_strdup_printf("\"%s\"", g_strdelimit(text, "\n", ',')) : g_strdup("none");
+}
+
+/* In which keys it differs, as far as that can be told: of the definition in force the ledger has
+ * the schedule and a digest of the whole. */
+static InForceVerdict in_force_differ(InForce *in_force, const JobSpec *spec) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        g_autofree char *here = in_force_schedule_text(spec->schedule), *there = NULL, *why = NULL;
+        GString *text = g_string_new(DIFFERS);
+
+        if (ledger_schedule(in_force_ledger(in_force), &schedule) >= 0) {
+                there = in_force_schedule_text(schedule);
+                if (strcmp(here, there) == 0)
+                        g_string_append(text, " in another key than the schedule (mode, dst, lock, "
+                                              "slots or locks)");
+                else
+                        g_string_append_printf(text, ": its schedule is %s, in force is %s", here,
+                                               there);
+        }
+        why = g_string_free(text, FALSE);
+        return in_force_drift(in_force, why);
+}
+
 InForceVerdict in_force_check(InForce *in_force, const JobSpec *spec, bool may_change) {
         g_autofree char *own = job_spec_digest(spec, in_force->parts.node->config);
 
@@ -407,9 +435,7 @@ InForceVerdict in_force_check(InForce *in_force, const JobSpec *spec, bool may_c
         in_force_recognise_what_was_sent(in_force);
         if (!in_force_is_ours_to_change(in_force, spec, own)) {
                 in_force_forget_what_was_sent(in_force);
-                return in_force_drift(
-                    in_force,
-                    "this node's definition differs from the one in force in the cluster");
+                return in_force_differ(in_force, spec);
         }
         if (!may_change)
                 return IN_FORCE_NEEDS_CLOCK;

@@ -219,7 +219,7 @@ static void withdrawal_add_skips(Withdrawal *withdrawal, GArray *ops, GPtrArray 
         size_t n = 0;
 
         if (ledger_schedule(ledger, &schedule) == 0)
-                n = owed_skips(ledger, schedule, now, "its definition was removed while it waited",
+                n = owed_skips(ledger, schedule, now, "its job left the job files while it waited",
                                skips);
         for (size_t i = 0; i < n; i++) {
                 const LedgerEntry *entry = NULL;

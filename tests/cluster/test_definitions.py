@@ -66,7 +66,7 @@ class Definitions(ClusterTest):
         for name in ("n2", "n3"):
             fleet.nodes[name].run("rm", "/etc/jobkeeper/jobs.d/waits.yaml")
             fleet.nodes[name].systemctl("reload", "jobkeeperd")
-        wait_until(lambda: "its definition was removed while it waited" in self.record(tick), PATIENCE, lambda: self.record(tick), interval=1)
+        wait_until(lambda: "its job left the job files while it waited" in self.record(tick), PATIENCE, lambda: self.record(tick), interval=1)
         free()
         added = time.time()
         fleet.write_jobs("waits.yaml", self.waiting_job(every="2s"), nodes=("n2", "n3"))

@@ -5,9 +5,11 @@
 
 #include "daemon-fixture.h"
 #include "digest-memory.h"
+#include "journal.h"
 #include "ledger-fixture.h"
 #include "paths.h"
 
+#define DIFFERS "this node's definition differs from the one in force in the cluster"
 #define ROOT "/jobkeeper"
 #define PATH ROOT "/jobs/b" /* of no job of this node, so that nobody else has to do with it */
 
@@ -172,11 +174,28 @@ Test(in_force, another_ones_change_makes_us_drifted_until_we_agree) {
                 cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_DRIFTED);
         cr_expect(in_force_is_drifted(in_force));
         await(is_said_to_be_drifted, "the others are told");
+        cr_expect(journal_has("b: " DIFFERS ": its schedule is \"every 10s\", in force is "
+                              "\"every 20s\": this node neither starts"));
         know(own, "every 10s", now());
         cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_OURS);
         cr_expect_not(in_force_is_drifted(in_force));
         await(is_said_to_agree, "that, too");
         cr_expect_eq(n_told, 0, "nothing was written");
+}
+
+Test(in_force, a_definition_that_differs_elsewhere_than_in_the_schedule_is_told_so) {
+        digest_memory_set(coordinator->digests, "b", own);
+        know("other", "every 10s", now());
+        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_DRIFTED);
+        cr_expect(journal_has("b: " DIFFERS " in another key than the schedule (mode, dst, lock, "
+                              "slots or locks): this node neither starts"));
+}
+
+Test(in_force, of_a_schedule_in_force_that_is_not_known_nothing_is_told) {
+        digest_memory_set(coordinator->digests, "b", own);
+        know("other", "\x1b[31m never", now());
+        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_DRIFTED);
+        cr_expect(journal_has("b: " DIFFERS ": this node neither starts"));
 }
 
 Test(in_force, our_own_change_is_put_in_force_by_a_good_clock) {

@@ -649,7 +649,7 @@ Test(scheduled_job, a_tick_that_waits_while_its_job_goes_is_skipped) {
         withdraw();
         await(is_withdrawn_for_good, "it is withdrawn");
         skip = skip_of(tick);
-        cr_expect_not_null(strstr(skip, "its definition was removed while it waited"), "%s", skip);
+        cr_expect_not_null(strstr(skip, "its job left the job files while it waited"), "%s", skip);
         /* Added again, it begins now. */
         write_job("    every: 1h\n    exec: [/bin/true]\n");
         coordinator_reload(coordinator);
