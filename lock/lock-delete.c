@@ -6,7 +6,7 @@
  * after every lost request again, and goes with the session, which takes the contender with it.
  *
  * Where the path is not known for certain (a creation whose answer was lost) the directory is
- * searched first for our uuid; a sweep searches it for contenders of this session that nobody owns.
+ * searched first for our uuid; a sweep (lock-sweep.c) has it searched for whatever stands there.
  * A single node has a name that may be another's by now, so it is read before each try.
  *
  * A server that refuses it (the rights of the directory were changed) is asked again as well, but
@@ -57,16 +57,25 @@ typedef struct Removal {
         int64_t served;       /* the mark to leave, or -1 */
         bool empty_directory; /* delete that as well, if nobody is in it */
         char *directory;
-        char *uuid; /* search for it; NULL: a sweep, sparing `keep` */
-        GStrv keep;
+        char *uuid;                  /* search for it; NULL: for whatever stands there */
+        const RemovalEvents *events; /* of the sweep that began it; NULL */
+        void *userdata;
+        bool yielded; /* that was told */
 } Removal;
 
 static void removal_step(Removal *removal);
 static void removal_delete(Removal *removal);
 
+static void removal_yield(Removal *removal) {
+        if (removal->events && !removal->yielded)
+                removal->events->yields(removal->userdata);
+        removal->yielded = true;
+}
+
 static Removal *removal_free(Removal *removal) {
         if (!removal)
                 return NULL;
+        removal_yield(removal);
         deleting_ends(removal->session, removal->directory);
         removal->listener = session_unlisten(removal->listener);
         removal->retry = sd_event_source_disable_unref(removal->retry);
@@ -75,7 +84,8 @@ static Removal *removal_free(Removal *removal) {
         g_free(removal->path);
         g_free(removal->directory);
         g_free(removal->uuid);
-        g_strfreev(removal->keep);
+        if (removal->events)
+                removal->events->over(removal->userdata);
         g_free(removal);
         return NULL;
 }
@@ -117,6 +127,7 @@ static void removal_not_done(Removal *removal, ZkCode code) {
         }
         removal->refused = true;
         removal_pause_for(removal, REFUSED_PAUSE);
+        removal_yield(removal);
 }
 
 static void removal_on_session_event(Session *session, SessionEvent event, void *userdata) {
@@ -226,19 +237,6 @@ static void removal_on_single_checked(const ZkReply *reply, void *userdata) {
                 removal_free(removal); /* not ours (any more) */
 }
 
-/* Return: whether the child `name` is one that this search looks for. */
-static bool removal_wants(const Removal *removal, const char *name, const char *path) {
-        Contender contender;
-
-        contender_parse(name, &contender);
-        if (contender.kind == CONTENDER_FOREIGN &&
-            (removal->uuid || strcmp(name, SINGLE_NODE_NAME) != 0))
-                return false;
-        if (removal->uuid)
-                return strcmp(contender.uuid, removal->uuid) == 0;
-        return !removal->keep || !g_strv_contains((const char *const *)removal->keep, path);
-}
-
 static void removal_begin(Session *session, const char *path, RemovalCheck check) {
         Removal *removal = removal_new(session, g_path_get_dirname(path));
 
@@ -247,6 +245,20 @@ static void removal_begin(Session *session, const char *path, RemovalCheck check
         removal->path = g_strdup(path);
         removal->check = check;
         removal_step(removal);
+}
+
+/* Tells the sweep of it, or deletes it where it carries our uuid. */
+static void removal_on_child(const Removal *removal, const char *name) {
+        g_autofree char *path = g_strconcat(removal->directory, "/", name, NULL);
+        Contender contender;
+
+        contender_parse(name, &contender);
+        if (!removal->uuid &&
+            (contender.kind != CONTENDER_FOREIGN || strcmp(name, SINGLE_NODE_NAME) == 0))
+                removal->events->found(path, removal->userdata);
+        else if (removal->uuid && contender.kind != CONTENDER_FOREIGN &&
+                 strcmp(contender.uuid, removal->uuid) == 0)
+                removal_begin(removal->session, path, CHECK_NOTHING);
 }
 
 static void removal_on_searched(const ZkReply *reply, void *userdata) {
@@ -260,18 +272,8 @@ static void removal_on_searched(const ZkReply *reply, void *userdata) {
                 removal_not_done(removal, reply->code);
                 return;
         }
-        for (size_t i = 0; i < reply->n_children; i++) {
-                g_autofree char *path =
-                    g_strconcat(removal->directory, "/", reply->children[i], NULL);
-
-                if (!removal_wants(removal, reply->children[i], path))
-                        continue;
-                if (strcmp(reply->children[i], SINGLE_NODE_NAME) == 0)
-                        single_delete(removal->session, removal->directory, "", 0);
-                else
-                        removal_begin(removal->session, path,
-                                      removal->uuid ? CHECK_NOTHING : CHECK_ORPHAN);
-        }
+        for (size_t i = 0; i < reply->n_children; i++)
+                removal_on_child(removal, reply->children[i]);
         removal_free(removal);
 }
 
@@ -375,16 +377,40 @@ void contender_search_and_delete(Session *session, const char *directory, const 
         removal_step(removal);
 }
 
-int lock_sweep(Session *session, const char *const *directories, const char *const *keep) {
-        if (!session_zk(session))
-                return -ENOTCONN;
-        for (size_t i = 0; directories[i]; i++) {
-                Removal *removal = removal_new(session, g_strdup(directories[i]));
+/* ---- for a sweep ---- */
 
-                if (!removal)
-                        return -ENOMEM;
-                removal->keep = g_strdupv((char **)keep);
-                removal_step(removal);
+static Removal *removal_new_for(Session *session, char *directory, const RemovalEvents *events,
+                                void *userdata) {
+        Removal *removal = removal_new(session, directory);
+
+        if (removal) {
+                removal->events = events;
+                removal->userdata = userdata;
         }
-        return 0;
+        return removal;
+}
+
+bool orphans_search(Session *session, const char *directory, const RemovalEvents *events,
+                    void *userdata) {
+        Removal *removal = removal_new_for(session, g_strdup(directory), events, userdata);
+
+        if (removal)
+                removal_step(removal);
+        return removal;
+}
+
+bool orphan_delete(Session *session, const char *path, const RemovalEvents *events,
+                   void *userdata) {
+        Removal *removal = removal_new_for(session, g_path_get_dirname(path), events, userdata);
+
+        if (!removal)
+                return false;
+        removal->path = g_strdup(path);
+        removal->check = CHECK_ORPHAN;
+        if (g_str_has_suffix(path, "/" SINGLE_NODE_NAME)) {
+                removal->uuid = g_strdup("");
+                removal->check = CHECK_SINGLE;
+        }
+        removal_step(removal);
+        return true;
 }

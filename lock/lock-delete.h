@@ -11,6 +11,16 @@ typedef struct Departure {
         bool empty_directory; /* delete it too, if nobody is in it */
 } Departure;
 
+/* Of a sweep, which does one thing after another (lock-sweep.c). */
+typedef struct RemovalEvents {
+        /* A contender stands there, whosesoever it is. */
+        void (*found)(const char *path, void *userdata);
+        /* It is done, or tried again only after a while: the next may begin. Told once. */
+        void (*yields)(void *userdata);
+        /* It is over. The last, after `yields`. */
+        void (*over)(void *userdata);
+} RemovalEvents;
+
 void contender_delete(Session *session, const Departure *departure);
 /* Only if it belongs to this session: another's may protect something still. */
 void contender_delete_if_ours(Session *session, const char *path);
@@ -19,3 +29,10 @@ void contender_search_and_delete(Session *session, const char *directory, const 
 /* Deletes the single node of that directory if it is the one of that czxid; 0: if it carries the
  * uuid, or, where there is none ("", or written over), if no live set made it. */
 void single_delete(Session *session, const char *directory, const char *uuid, int64_t czxid);
+
+/* Looks through a directory, and tells what stands there. `events` lives longer than that. Return:
+ * whether it has begun: not without a session. */
+bool orphans_search(Session *session, const char *directory, const RemovalEvents *events,
+                    void *userdata);
+/* Deletes what stands there if it belongs to this session and to no LockSet. Return: as above. */
+bool orphan_delete(Session *session, const char *path, const RemovalEvents *events, void *userdata);

@@ -151,9 +151,13 @@ int lock_revoke(Session *session, const char *path, ZkReplyFunc func, void *user
 int lock_change_slots(Session *session, const char *directory, unsigned slots, ZkReplyFunc func,
                       void *userdata);
 
+/* How many directories, and contenders found in them, a sweep asks of at a time. */
+#define LOCK_SWEEP_UNDER_WAY_MAX 64
+
 /* Deletes contenders of this session that no LockSet owns, in each of the directories (absolute
  * paths): what a process before us left behind while it waited. `keep` are absolute paths to leave
- * alone. Asynchronous, nothing is reported. */
+ * alone. Both are copied. Asynchronous, nothing is reported. Return: 0; -ENOTCONN when there is no
+ * session. */
 int lock_sweep(Session *session, const char *const *directories, const char *const *keep);
 
 /* Return: whether contenders of this session in the directory are still to be deleted: a process

@@ -39,7 +39,8 @@ void left_queues_reset(LeftQueues *queues) {
         queues->waiters = waiters_free(queues->waiters);
 }
 
-static void add_queues_of_job(const LeftQueues *queues, const JobSpec *spec,
+/* `known`: the resources of the jobs before it, which have been added. */
+static void add_queues_of_job(const LeftQueues *queues, const JobSpec *spec, GHashTable *known,
                               GPtrArray *directories) {
         const DaemonConfig *config = queues->node->config;
         g_autofree char *parent = path_locks(config->root), *own = resource_of_job(spec->name);
@@ -47,7 +48,9 @@ static void add_queues_of_job(const LeftQueues *queues, const JobSpec *spec,
         g_ptr_array_add(directories, g_strconcat(parent, "/", own, NULL));
         for (guint i = 0; i < spec->resources->len; i++) {
                 const JobResource *resource = spec->resources->pdata[i];
-                g_ptr_array_add(directories, resource_directory(config, resource->name));
+
+                if (g_hash_table_add(known, resource->name))
+                        g_ptr_array_add(directories, resource_directory(config, resource->name));
         }
 }
 
@@ -55,10 +58,11 @@ static void left_queues_sweep(LeftQueues *queues) {
         g_autoptr(GPtrArray) directories = g_ptr_array_new_with_free_func(g_free),
                              keep = g_ptr_array_new_with_free_func(g_free),
                              specs = g_ptr_array_new();
+        g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal); /* borrowed */
 
         queues->events->jobs(specs, queues->userdata);
         for (guint i = 0; i < specs->len; i++)
-                add_queues_of_job(queues, specs->pdata[i], directories);
+                add_queues_of_job(queues, specs->pdata[i], known, directories);
         queues->events->keep(directories, keep, queues->userdata);
         g_ptr_array_add(directories, NULL);
         g_ptr_array_add(keep, NULL);
