@@ -48,7 +48,8 @@ Member *member_free(Member *member) {
         return NULL;
 }
 
-json_t *member_strings_to_json(GHashTable *strings) {
+/* Return: a new reference: labels or unfit jobs as an object of strings. */
+static json_t *member_strings_to_json(GHashTable *strings) {
         json_t *object = json_object();
         GHashTableIter iterator;
         gpointer name, value;
@@ -59,7 +60,8 @@ json_t *member_strings_to_json(GHashTable *strings) {
         return object;
 }
 
-json_t *member_set_to_json(GHashTable *set) {
+/* Return: a new reference: an array of strings. */
+static json_t *member_set_to_json(GHashTable *set) {
         json_t *array = json_array();
         GHashTableIter iterator;
         gpointer name;

@@ -48,12 +48,6 @@ DEFINE_CLEANUP(Member, member_free);
 /* Return: a word; "" for a free one. */
 const char *member_busy_to_string(MemberBusy busy);
 
-/* Return: a new reference: labels or unfit jobs as an object of strings. */
-json_t *member_strings_to_json(GHashTable *strings);
-
-/* Return: a new reference: an array of strings. */
-json_t *member_set_to_json(GHashTable *set);
-
 /* More jobs than this that left the files are not told: that is a fleet being changed, not one node
  * that differs. */
 #define MEMBER_ABSENT_MAX 64
