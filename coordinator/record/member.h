@@ -11,7 +11,6 @@
 #pragma once
 
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
