@@ -34,15 +34,16 @@ typedef struct OwnLook {
         sd_event_source *late;
 } OwnLook;
 
-static void own_look_on_report(LockLook *look, int error, json_t *report, void *userdata) {
+static void own_look_on_report(LockLook *look, int error, void *userdata) {
         OwnLook *own = userdata;
 
-        own->look = lock_look_free(own->look);
         if (error < 0)
                 complain("the locks cannot be read: %s", error == -ENOTCONN
                                                              ? "the connection to ZooKeeper is lost"
                                                              : g_strerror(-error));
-        own->report = report;
+        else
+                own->report = lock_look_report(look);
+        own->look = lock_look_free(own->look);
         session_close(own->session);
 }
 

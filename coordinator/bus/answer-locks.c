@@ -19,10 +19,14 @@ typedef struct Look {
         Answer *answer;   /* weak; NULL: nobody waits for it any more */
         char *resource;   /* NULL: all of them */
         LockLook *look;   /* NULL: it waits for its turn */
+        GString *text;    /* what was seen, as far as it is written */
+        Slice *slice;     /* writes it */
 } Look;
 
 static void locks_look_free(Look *look) {
         (void)g_queue_remove(&look->looks->queue, look);
+        slice_free(look->slice);
+        (void)g_string_free(look->text, TRUE);
         lock_look_free(look->look);
         g_free(look->resource);
         g_free(look);
@@ -37,20 +41,38 @@ static void look_answer_lost(Answer *answer, int error) {
 
 static void looks_pump(LockLooks *looks);
 
-static void look_on_report(LockLook *lock_look, int error, json_t *report, void *userdata) {
-        Look *look = userdata;
+/* Tells who asked, if somebody still waits, and makes room for the next. */
+static void look_over(Look *look, int error) {
         LockLooks *looks = look->looks;
-        Answer *answer = look->answer;
+
+        if (look->answer && error < 0)
+                look_answer_lost(look->answer, error);
+        else if (look->answer)
+                answer_reply_text(look->answer, look->text->str);
+        locks_look_free(look);
+        looks_pump(looks);
+}
+
+/* All locks can be megabytes. */
+static bool look_on_step(void *userdata) {
+        Look *look = userdata;
+
+        if (look->answer && look->text->len <= ANSWER_BYTES_MAX &&
+            lock_look_write(look->look, look->text))
+                return true;
+        look_over(look, 0);
+        return false;
+}
+
+static void look_on_seen(LockLook *lock_look, int error, void *userdata) {
+        Look *look = userdata;
 
         (void)lock_look;
-        locks_look_free(look);
-        if (!answer)
-                json_decref(report);
-        else if (error < 0)
-                look_answer_lost(answer, error);
-        else
-                answer_reply(answer, report);
-        looks_pump(looks);
+        if (error == 0)
+                error = slice_new(look->looks->owner->view->node->event, look_on_step, look,
+                                  &look->slice);
+        if (error < 0)
+                look_over(look, error);
 }
 
 static int look_begin(Look *look) {
@@ -58,7 +80,7 @@ static int look_begin(Look *look) {
         const Node *node = owner->view->node;
 
         return lock_look_new(node->session, node->config, look->resource, owner->privileged,
-                             look_on_report, look, &look->look);
+                             look_on_seen, look, &look->look);
 }
 
 static void looks_pump(LockLooks *looks) {
@@ -121,6 +143,7 @@ int lock_looks_ask(LockLooks *looks, sd_bus_message *message, sd_bus_error *erro
         }
         look = g_new0(Look, 1);
         look->looks = looks;
+        look->text = g_string_new(NULL);
         look->answer = answer_new(looks->owner, message, NULL);
         answer_on_gone(look->answer, looks_on_gone, looks);
         look->resource = *resource ? g_strdup(resource) : NULL;

@@ -59,6 +59,11 @@ static void history_on_done(Answer *answer) {
                              "the connection to ZooKeeper was lost while reading the history");
                 return;
         }
+        if (answer->read > ANSWER_BYTES_MAX) {
+                answer_error(answer, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                             "the answer would be too long: ask for fewer runs");
+                return;
+        }
         object = json_object();
         runs = json_array();
         g_ptr_array_sort(answer->records, record_newest_first);
@@ -87,6 +92,9 @@ static void history_on_record(Answer *answer, const char *name, const ZkReply *r
                 answer->broken = true;
                 return;
         }
+        answer->read += reply->data_size;
+        if (answer->read > ANSWER_BYTES_MAX)
+                return;
         if (run_record_decode(reply->data, reply->data_size, &record) < 0)
                 record = history_unreadable(answer->job, name);
         record->token = reply->stat.czxid;
@@ -314,6 +322,7 @@ static void wait_look(Answer *answer) {
 
         g_ptr_array_set_size(answer->records, 0);
         g_ptr_array_set_size(answer->reads, 0);
+        answer->read = 0;
         answer->pending = 0;
         if (answer_get(answer, path, answer->run, wait_on_record) < 0)
                 wait_look_later(answer); /* there will be a session again */

@@ -63,6 +63,7 @@ struct Answer {
         AnswerGoneFunc gone;
         void *gone_userdata;
         GPtrArray *records; /* RunRecord */
+        size_t read;        /* bytes of them */
         RequestCall *request;
         json_t *ticks; /* so far, up to `tick` */
         int64_t tick;

@@ -17,11 +17,17 @@ struct LockLook {
         int error;
         LockLookFunc func;
         void *userdata;
+        GPtrArray *entries, *unreadable; /* what was seen; borrowed from the surveys */
+        usec_t seen_at;
+        LockReport *report; /* NULL: it is not written yet */
 };
 
 LockLook *lock_look_free(LockLook *look) {
         if (!look)
                 return NULL;
+        lock_report_free(look->report);
+        g_clear_pointer(&look->entries, g_ptr_array_unref);
+        g_clear_pointer(&look->unreadable, g_ptr_array_unref);
         lock_survey_free(look->below);
         lock_survey_free(look->elsewhere);
         g_free(look->asked);
@@ -56,7 +62,6 @@ static void take_all(GPtrArray *all, const GPtrArray *more) {
 }
 
 static void lock_look_on_survey(LockSurvey *survey, int error, void *userdata) {
-        g_autoptr(GPtrArray) entries = g_ptr_array_new(), unreadable = g_ptr_array_new();
         LockLook *look = userdata;
 
         /* One that was asked for by name is all that there was to see. */
@@ -66,19 +71,25 @@ static void lock_look_on_survey(LockSurvey *survey, int error, void *userdata) {
                 look->error = error;
         if (--look->pending > 0)
                 return;
-        if (look->error < 0) {
-                look->func(look, look->error, NULL, look->userdata);
-                return;
+        look->seen_at = clock_realtime();
+        for (LockSurvey *const *each = (LockSurvey *[]){look->below, look->elsewhere, NULL};
+             *each && look->error == 0; each++) {
+                take_all(look->entries, lock_survey_entries(*each));
+                take_all(look->unreadable, lock_survey_unreadable(*each));
         }
-        for (LockSurvey *const *each = (LockSurvey *[]){look->below, look->elsewhere, NULL}; *each;
-             each++) {
-                take_all(entries, lock_survey_entries(*each));
-                take_all(unreadable, lock_survey_unreadable(*each));
-        }
-        look->func(
-            look, 0,
-            lock_report(entries, unreadable, look->asked, clock_realtime(), look->privileged),
-            look->userdata);
+        look->func(look, look->error, look->userdata);
+}
+
+json_t *lock_look_report(const LockLook *look) {
+        return lock_report(look->entries, look->unreadable, look->asked, look->seen_at,
+                           look->privileged);
+}
+
+bool lock_look_write(LockLook *look, GString *text) {
+        if (!look->report)
+                look->report = lock_report_new(look->entries, look->unreadable, look->asked,
+                                               look->seen_at, look->privileged);
+        return lock_report_write(look->report, text);
 }
 
 static int lock_look_survey(LockLook *look, Session *session, const char *parent,
@@ -138,6 +149,8 @@ int lock_look_new(Session *session, const DaemonConfig *config, const char *reso
         g_autofree char *parent = path_locks(config->root);
         int r = 0;
 
+        look->entries = g_ptr_array_new();
+        look->unreadable = g_ptr_array_new();
         look->asked = g_strdup(resource);
         look->privileged = privileged;
         look->func = func;

@@ -10,9 +10,9 @@
 
 typedef struct LockLook LockLook;
 
-/* `error`: 0 with `report` (lock-report.h; the callee's to free), or negative errno as of a survey
- * and NULL. The look may be freed in it. */
-typedef void (*LockLookFunc)(LockLook *look, int error, json_t *report, void *userdata);
+/* `error`: 0 where there is something to report, or negative errno as of a survey. The look may be
+ * freed in it. */
+typedef void (*LockLookFunc)(LockLook *look, int error, void *userdata);
 
 /* `resource` NULL: all that somebody uses. Return: 0 once sent, then exactly one call of `func`;
  * -ENOTCONN; negative errno. `privileged`: as of lock_report(). */
@@ -20,6 +20,11 @@ int lock_look_new(Session *session, const DaemonConfig *config, const char *reso
                   bool privileged, LockLookFunc func, void *userdata, LockLook **ret_look);
 LockLook *lock_look_free(LockLook *look);
 DEFINE_CLEANUP(LockLook, lock_look_free);
+
+/* What was seen, once `func` was called without an error (lock-report.h): a new reference, or as a
+ * text, of which a little is appended each time. Return: whether there is more. */
+json_t *lock_look_report(const LockLook *look);
+bool lock_look_write(LockLook *look, GString *text);
 
 /* Return: newly allocated (g_free), what is wrong with the name of a resource to look at, or NULL.
  * Those of jobs, "job:NAME", are looked at as any other. */

@@ -78,37 +78,114 @@ static json_t *resource_new(const char *name, unsigned slots) {
         return resource;
 }
 
-/* Nobody can say who holds them, but they are there. */
-static void add_unreadable(json_t *resources, const GPtrArray *unreadable) {
-        for (guint i = 0; unreadable && i < unreadable->len; i++) {
-                json_t *resource = resource_new(unreadable->pdata[i], 1);
+/* ---- piece by piece ---- */
 
-                json_object_set_new(resource, "unreadable", json_true());
-                json_array_append_new(resources, resource);
+struct LockReport {
+        const GPtrArray *entries, *unreadable;
+        char *asked;
+        usec_t now;
+        bool privileged;
+        guint next, next_unreadable;
+        const char *open; /* the resource whose entries are being written; NULL: none */
+        bool seen;        /* what was asked for is there */
+};
+
+LockReport *lock_report_new(const GPtrArray *entries, const GPtrArray *unreadable,
+                            const char *asked, usec_t now, bool privileged) {
+        LockReport *report = g_new0(LockReport, 1);
+
+        report->entries = entries;
+        report->unreadable = unreadable;
+        report->asked = g_strdup(asked);
+        report->now = now;
+        report->privileged = privileged;
+        return report;
+}
+
+LockReport *lock_report_free(LockReport *report) {
+        if (!report)
+                return NULL;
+        g_free(report->asked);
+        g_free(report);
+        return NULL;
+}
+
+/* Takes the reference. */
+static void report_add(GString *text, json_t *object) {
+        g_autofree char *line = json_line_dump(object);
+
+        if (text->str[text->len - 1] != '[')
+                g_string_append_c(text, ',');
+        (void)g_string_append(text, line);
+}
+
+static void report_begin(const LockReport *report, GString *text) {
+        json_t *head = json_object();
+        g_autofree char *line = NULL;
+
+        json_object_set_new(head, "now", seconds_to_json(report->now));
+        line = json_line_dump(head);
+        line[strlen(line) - 1] = '\0'; /* the closing brace */
+        g_string_append_printf(text, "%s,\"resources\":[", line);
+}
+
+/* Its entries follow: they are what such an object has last. */
+static void report_open(LockReport *report, GString *text, const LockEntry *entry) {
+        report_add(text, resource_new(entry->resource, MAX(entry->slots, 1)));
+        (void)g_string_truncate(text, text->len - strlen("]}"));
+        report->open = entry->resource;
+        report->seen = report->seen || g_strcmp0(report->asked, entry->resource) == 0;
+}
+
+static void report_close(LockReport *report, GString *text) {
+        (void)g_string_append(text, "]}");
+        report->open = NULL;
+}
+
+static void report_write_entry(LockReport *report, GString *text) {
+        const LockEntry *entry = report->entries->pdata[report->next++];
+
+        if (report->open && !g_str_equal(report->open, entry->resource))
+                report_close(report, text);
+        if (!report->open)
+                report_open(report, text, entry);
+        report_add(text, lock_entry_to_json(entry, report->privileged));
+}
+
+/* Nobody can say who holds them, but they are there. */
+static void report_write_unreadable(LockReport *report, GString *text) {
+        json_t *resource = resource_new(report->unreadable->pdata[report->next_unreadable++], 1);
+
+        json_object_set_new(resource, "unreadable", json_true());
+        report_add(text, resource);
+}
+
+bool lock_report_write(LockReport *report, GString *text) {
+        if (text->len == 0)
+                report_begin(report, text);
+        else if (report->next < report->entries->len)
+                report_write_entry(report, text);
+        else if (report->open)
+                report_close(report, text);
+        else if (report->asked && !report->seen) {
+                report_add(text, resource_new(report->asked, 1));
+                report->seen = true;
+        } else if (report->unreadable && report->next_unreadable < report->unreadable->len)
+                report_write_unreadable(report, text);
+        else {
+                (void)g_string_append(text, "]}");
+                return false;
         }
+        return true;
 }
 
 json_t *lock_report(const GPtrArray *entries, const GPtrArray *unreadable, const char *asked,
                     usec_t now, bool privileged) {
-        json_t *report = json_object(), *resources = json_array(), *resource = NULL;
-        bool seen = false;
+        _cleanup_(lock_report_freep) LockReport *report =
+            lock_report_new(entries, unreadable, asked, now, privileged);
+        g_autoptr(GString) text = g_string_new(NULL);
 
-        for (guint i = 0; i < entries->len; i++) {
-                const LockEntry *entry = entries->pdata[i];
-                const char *last = json_string_value(json_object_get(resource, "resource"));
-
-                if (g_strcmp0(last, entry->resource) != 0) {
-                        resource = resource_new(entry->resource, MAX(entry->slots, 1));
-                        json_array_append_new(resources, resource);
-                        seen = seen || g_strcmp0(asked, entry->resource) == 0;
-                }
-                json_array_append_new(json_object_get(resource, "entries"),
-                                      lock_entry_to_json(entry, privileged));
-        }
-        if (asked && !seen)
-                json_array_append_new(resources, resource_new(asked, 1));
-        add_unreadable(resources, unreadable);
-        json_object_set_new(report, "now", seconds_to_json(now));
-        json_object_set_new(report, "resources", resources);
-        return report;
+        while (lock_report_write(report, text))
+                ;
+        return json_loadb(text->str, text->len, 0, NULL);
 }

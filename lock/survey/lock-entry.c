@@ -64,18 +64,10 @@ static int rank_compare(const void *a, const void *b) {
         return contender_compare(&x->contender, &y->contender);
 }
 
-/* Return: how many of the first `n` keep that one waiting. */
-static unsigned rank_count_in_the_way(const Rank *ranks, unsigned n, const Rank *rank) {
-        unsigned count = 0;
-
-        for (unsigned i = 0; i < n; i++)
-                if (rank_is_single(&ranks[i]) ||
-                    contender_is_in_the_way(rank->contender.kind, &ranks[i].contender))
-                        count++;
-        return count;
-}
-
-static void rank_judge(const Rank *ranks, unsigned i, unsigned slots) {
+/* `before_readers`: how many of those before it keep a reader waiting. Anybody else waits for all.
+ */
+static void rank_judge(const Rank *ranks, unsigned i, unsigned before_readers, unsigned slots) {
+        bool reads = ranks[i].contender.kind == CONTENDER_READER;
         LockEntry *entry = ranks[i].entry;
 
         if (rank_is_unknown(&ranks[i]))
@@ -83,11 +75,12 @@ static void rank_judge(const Rank *ranks, unsigned i, unsigned slots) {
         entry->slots = entry->slot && slots > 0 ? slots : 1;
         entry->before = i;
         entry->foreign = entry->naming != ranks[0].entry->naming;
-        entry->holds = rank_count_in_the_way(ranks, i, &ranks[i]) < entry->slots;
+        entry->holds = (reads ? before_readers : i) < entry->slots;
 }
 
 void lock_entries_rank(GPtrArray *entries, unsigned slots) {
         g_autofree Rank *ranks = g_new0(Rank, entries->len);
+        unsigned before_readers = 0;
 
         for (guint i = 0; i < entries->len; i++) {
                 ranks[i].entry = entries->pdata[i];
@@ -97,6 +90,8 @@ void lock_entries_rank(GPtrArray *entries, unsigned slots) {
                 qsort(ranks, entries->len, sizeof *ranks, rank_compare);
         for (guint i = 0; i < entries->len; i++) {
                 entries->pdata[i] = ranks[i].entry;
-                rank_judge(ranks, i, slots);
+                rank_judge(ranks, i, before_readers, slots);
+                before_readers += rank_is_single(&ranks[i]) ||
+                                  contender_is_in_the_way(CONTENDER_READER, &ranks[i].contender);
         }
 }

@@ -196,12 +196,12 @@ typedef struct Look {
         json_t *report;
 } Look;
 
-static void on_look(LockLook *look, int error, json_t *report, void *userdata) {
+static void on_look(LockLook *look, int error, void *userdata) {
         Look *ours = userdata;
 
         cr_assert_eq(error, 0, "%d", error);
+        ours->report = lock_look_report(look);
         ours->look = lock_look_free(look);
-        ours->report = report;
 }
 
 static bool has_report(void *userdata) {

@@ -139,6 +139,44 @@ Test(answer_locks, why_there_is_no_session_is_said) {
                     ": no ZooKeeper session: the ZooKeeper server refuses our credentials");
 }
 
+/* ---- looks that see much ---- */
+
+static bool has_answer(void) {
+        return said;
+}
+
+Test(answer_locks, a_long_queue_is_shown_whole_to_all_who_ask) {
+        json_t *answer = NULL;
+
+        begin_with_locks();
+        for (unsigned i = 3; i < 1000; i++) {
+                g_autofree char *path =
+                    g_strdup_printf(DB "/_c_00000000-0000-0000-0000-%012u-__WRIT__%010u", i, i);
+                server_create(path, "", 0x79);
+        }
+        ask("Locks", "s", "");
+        answer = expect_json();
+        cr_expect_eq(json_array_size(json_object_get(resource_said(answer, 0), "entries")), 999U);
+        cr_expect_eq(json_integer_value(json_object_get(entry_said(answer, 998), "before")), 998);
+        json_decref(answer);
+}
+
+/* Somebody put many contenders there that have much to say. */
+Test(answer_locks, an_answer_that_would_be_too_long_is_refused) {
+        g_autofree char *name = g_strnfill(30000, 'n');
+
+        begin();
+        server_create(DB, "", 0);
+        for (unsigned i = 0; i < 600; i++) {
+                g_autofree char *path = g_strdup_printf(DB "/%s-%u", name, i);
+                server_create(path, "", 0x79);
+        }
+        ask("Locks", "s", "db");
+        await(has_answer, "an answer");
+        cr_assert_lt(strlen(said), 400U);
+        expect_said(SD_BUS_ERROR_LIMITS_EXCEEDED);
+}
+
 /* ---- looks that wait ---- */
 
 static unsigned looks;

@@ -118,6 +118,25 @@ Test(answer_runs, history_has_a_thousand_runs_at_most) {
         }
 }
 
+/* Somebody wrote much into them. */
+Test(answer_runs, a_history_that_would_be_too_long_is_refused) {
+        g_autofree char *why = g_strnfill(60000, 'w'),
+                        *more = g_strdup_printf(",\"state\":\"failed\",\"why\":\"%s\"", why);
+
+        begin();
+        for (unsigned i = 0; i < 300; i++) {
+                g_autofree char *run = g_strdup_printf("%u-1", 1000000000 + i);
+                record_is(run, more);
+        }
+        ask("History", "su", "a", 0U);
+        await(is_said, "an answer");
+        cr_assert_lt(strlen(said), 400U);
+        expect_said("the answer would be too long: ask for fewer runs");
+        ask("History", "su", "a", 100U);
+        await(is_said, "an answer");
+        cr_expect_gt(strlen(said), 100 * strlen(why));
+}
+
 Test(answer_runs, history_shows_all_that_stands_in_a_record_but_the_nonce) {
         json_t *answer = NULL, *run = NULL;
 

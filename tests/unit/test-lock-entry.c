@@ -124,3 +124,22 @@ Test(lock_entry, who_steps_down_stands_before_his_twin) {
         check(NAMES(ONE "__READ__0000000001", ONE "__WRIT__0000000001", TWO "__WRIT__0000000002"),
               0, "01 0 holds\n01 1 waits\n02 2 waits\n");
 }
+
+/* Everybody is looked at once: looking at all before each would take minutes here. */
+Test(lock_entry, a_long_queue_is_judged_in_one_pass, .timeout = 30) {
+        enum { WAITERS = 200000 };
+        g_autoptr(GPtrArray) entries = g_ptr_array_new_with_free_func(destroy);
+        const LockEntry *first = NULL, *second = NULL, *last = NULL;
+
+        for (unsigned i = 0; i < WAITERS; i++) {
+                g_autofree char *name = g_strdup_printf(
+                    ONE "__%s__%010u", i < 2 || i == WAITERS - 1 ? "READ" : "WRIT", i);
+                g_ptr_array_add(entries, lock_entry_new("a", "/locks/a", name));
+        }
+        lock_entries_rank(entries, 0);
+        first = entries->pdata[0];
+        second = entries->pdata[1];
+        last = entries->pdata[WAITERS - 1];
+        cr_expect(first->holds && second->holds && !last->holds);
+        cr_expect_eq(last->before, (unsigned)WAITERS - 1);
+}

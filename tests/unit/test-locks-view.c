@@ -103,6 +103,35 @@ Test(lock_report, one_that_cannot_be_looked_into_is_named) {
         json_decref(report);
 }
 
+/* So that nothing waits for a long one. */
+Test(lock_report, is_written_one_contender_at_a_time) {
+        g_autoptr(GPtrArray) entries = g_ptr_array_new_with_free_func(g_free),
+                             unreadable = g_ptr_array_new();
+        _cleanup_(lock_report_freep) LockReport *report = NULL;
+        g_autoptr(GString) text = g_string_new(NULL);
+        json_t *whole = NULL, *written = NULL;
+        unsigned pieces = 1;
+        size_t longest = 0, before = 0;
+
+        for (unsigned i = 0; i < 100; i++)
+                g_ptr_array_add(entries, entry(i < 50 ? "db" : "pool", i == 0, i, "{}"));
+        g_ptr_array_add(unreadable, (void *)"secret");
+        report = lock_report_new(entries, unreadable, "mine", NOW, false);
+        for (bool more = true; more; pieces += more) {
+                before = text->len;
+                more = lock_report_write(report, text);
+                longest = MAX(longest, text->len - before);
+        }
+        cr_expect_gt(pieces, 100U);
+        cr_expect_lt(longest, 400U);
+        whole = lock_report(entries, unreadable, "mine", NOW, false);
+        written = json_loads(text->str, 0, NULL);
+        cr_expect(json_equal(whole, written));
+        cr_expect_eq(json_array_size(json_object_get(written, "resources")), 4U);
+        json_decref(whole);
+        json_decref(written);
+}
+
 Test(lock_report, the_sessions_ids_are_for_root) {
         g_autoptr(GPtrArray) entries = g_ptr_array_new_with_free_func(g_free);
         json_t *report = NULL;
