@@ -53,7 +53,7 @@ static void own_look_on_session(Session *session, SessionEvent event, void *user
         if (event == SESSION_EVENT_CLOSED)
                 (void)sd_event_exit(own->event, 0);
         else if (event == SESSION_EVENT_CONNECTED && !own->look && !own->report &&
-                 lock_look_new(session, own->config, own->resource, geteuid() == 0,
+                 lock_look_new(session, own->config, own->resource, geteuid() == 0, NULL,
                                own_look_on_report, own, &own->look) < 0)
                 session_close(session);
 }

@@ -80,7 +80,7 @@ static int look_begin(Look *look) {
         const Node *node = owner->view->node;
 
         return lock_look_new(node->session, node->config, look->resource, owner->privileged,
-                             look_on_seen, look, &look->look);
+                             owner->budget, look_on_seen, look, &look->look);
 }
 
 static void looks_pump(LockLooks *looks) {

@@ -26,13 +26,26 @@ static Zk *answers_port(void *userdata) {
 
 static void answer_free(void *data);
 
+/* The number of jobs changes with the files. */
+static void answers_fit_budget(const Answers *answers) {
+        guint jobs = jobset_size(answers->view->jobset);
+
+        if (answers->budget)
+                read_budget_set(answers->budget, READS_PER_SECOND + jobs / READS_JOBS_PER_SECOND,
+                                READS_AT_ONCE + jobs);
+}
+
 Answers *answers_new(const View *view, bool privileged) {
         Answers *answers = g_new0(Answers, 1);
 
         answers->view = view;
         answers->privileged = privileged;
         answers->set = g_hash_table_new_full(g_direct_hash, g_direct_equal, answer_free, NULL);
-        answers->window = read_window_new(answers_port, answers);
+        if (!privileged)
+                answers->budget =
+                    read_budget_new(view->node->event, READS_PER_SECOND, READS_AT_ONCE);
+        answers->window = read_window_new_within(answers->budget, answers_port, answers);
+        answers->status_window = read_window_new_within(answers->budget, answers_port, answers);
         return answers;
 }
 
@@ -42,6 +55,8 @@ Answers *answers_free(Answers *answers) {
         answers_drop(answers);
         g_hash_table_unref(answers->set);
         read_window_free(answers->window);
+        read_window_free(answers->status_window);
+        read_budget_free(answers->budget);
         g_free(answers);
         return NULL;
 }
@@ -52,6 +67,7 @@ void answers_drop(Answers *answers) {
 
 void answers_session_lost(Answers *answers) {
         read_window_lost(answers->window);
+        read_window_lost(answers->status_window);
 }
 
 int answers_admit(const Answers *answers, sd_bus_message *message, sd_bus_error *error) {
@@ -60,6 +76,7 @@ int answers_admit(const Answers *answers, sd_bus_message *message, sd_bus_error 
         GHashTableIter iterator;
         gpointer answer;
 
+        answers_fit_budget(answers);
         g_hash_table_iter_init(&iterator, answers->set);
         while (g_hash_table_iter_next(&iterator, &answer, NULL))
                 of_caller += g_strcmp0(sd_bus_message_get_sender(((const Answer *)answer)->message),
@@ -121,8 +138,13 @@ static void answer_over(Answer *answer) {
 static void answer_on_timeout(void *userdata) {
         Answer *answer = userdata;
 
-        answer_error(answer, BUS_ERROR_NOT_CONNECTED, "ZooKeeper did not answer in time%s",
-                     answer->request ? ": the run may still take place" : "");
+        if (read_budget_is_short(answer->owner->budget))
+                answer_error(answer, SD_BUS_ERROR_LIMITS_EXCEEDED,
+                             "more is asked of this node than it reads for everybody at a time, "
+                             "and the answer would take too long: " READS_ADVICE);
+        else
+                answer_error(answer, BUS_ERROR_NOT_CONNECTED, "ZooKeeper did not answer in time%s",
+                             answer->request ? ": the run may still take place" : "");
 }
 
 static void answer_on_presence(BusOwner *presence, const char *before, const char *now,

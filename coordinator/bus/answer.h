@@ -21,6 +21,11 @@
  * allows 512 a connection: command locks have 256 of them. */
 #define ANSWERS_MAX 128
 #define ANSWERS_OF_CALLER_MAX 16
+/* What is read for everybody who asks: so much at once, and so much a second after that. A status
+ * reads of all jobs: with them it grows, so that one every few seconds stays possible. */
+#define READS_AT_ONCE 2000
+#define READS_PER_SECOND 500
+#define READS_JOBS_PER_SECOND 10
 /* So long may an answer take that does not wait for a run: shorter than callers wait. */
 #define ANSWER_TIMEOUT (20 * USEC_PER_SEC)
 
@@ -36,15 +41,18 @@ typedef void (*AnswerGoneFunc)(const Answer *answer, void *userdata);
 
 /* Those that wait on one connection of ours. */
 typedef struct Answers {
-        const View *view; /* weak */
-        bool privileged;  /* only root can ask here */
-        GHashTable *set;  /* Answer; owned */
-        ReadWindow *window;
+        const View *view;   /* weak */
+        bool privileged;    /* only root can ask here */
+        GHashTable *set;    /* Answer; owned */
+        ReadBudget *budget; /* NULL: without bounds */
+        ReadWindow *window, *status_window;
 } Answers;
 
 Answers *answers_new(const View *view, bool privileged);
 Answers *answers_free(Answers *answers);
 DEFINE_CLEANUP(Answers, answers_free);
+/* What is said where there is not enough of that: what to do. */
+#define READS_ADVICE "ask for less, ask again later, or ask as root"
 /* Return: 0; negative with `error` set when the caller, or all together, wait for enough. */
 int answers_admit(const Answers *answers, sd_bus_message *message, sd_bus_error *error);
 /* The connection is gone: nobody waits any more. */

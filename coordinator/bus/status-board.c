@@ -12,6 +12,9 @@
 #define BOARD_READS_MAX 32
 /* So long may ZooKeeper be silent before the report does without it. */
 #define BOARD_PATIENCE (2 * USEC_PER_SEC)
+/* So long may the reading take where others want to read as well: who asks meanwhile waits for the
+ * next report, and must not give up before. */
+#define BOARD_READING_MAX (8 * USEC_PER_SEC)
 /* Where everybody may ask, reports take a fifth of the time. */
 #define BOARD_PAUSE_FACTOR 4
 #define BOARD_PAUSE_MAX (10 * USEC_PER_SEC)
@@ -42,7 +45,7 @@ struct StatusBoard {
         GHashTable *ledgers;
         char **nodes;
         GString *text;
-        bool complete;
+        bool complete, late;      /* `late`: others read so much that not all could be read */
         usec_t begun, not_before; /* CLOCK_MONOTONIC */
         Slice *slice;
         sd_event_source *timer; /* of the phase */
@@ -174,10 +177,16 @@ static void board_write_job(StatusBoard *board) {
 
 /* Return: a sentence, or "", newly allocated. */
 static char *board_note(const StatusBoard *board) {
-        if (board->no_members + board->no_jobs == 0)
-                return g_strdup("");
-        return g_strdup_printf("the answer would be too long: %u jobs and %u members are left out",
-                               board->no_jobs, board->no_members);
+        if (board->no_members + board->no_jobs > 0)
+                return g_strdup_printf(
+                    "the answer would be too long: %u jobs and %u members are left out",
+                    board->no_jobs, board->no_members);
+        if (board->late)
+                return g_strdup_printf(
+                    "%u of %u are shown only as far as this node knows by itself: more is asked "
+                    "of it than it reads for everybody at a time; " READS_ADVICE,
+                    board->jobs->len + 1 - board->answered, board->jobs->len);
+        return g_strdup("");
 }
 
 static void board_end_text(StatusBoard *board) {
@@ -255,10 +264,15 @@ static bool board_read(StatusBoard *board, ReadKind kind, const char *path, cons
 
         item->board = board;
         item->job = job;
-        item->read = read_window_add(board->owner->window, kind, path, board_on_read, item);
+        item->read = read_window_add(board->owner->status_window, kind, path, board_on_read, item);
         g_ptr_array_add(board->reads, item);
         board->asked += item->read != NULL;
         return item->read;
+}
+
+static bool board_is_late(const StatusBoard *board) {
+        return board->answered <= board->jobs->len && read_budget_is_short(board->owner->budget) &&
+               clock_monotonic() > usec_add(board->begun, BOARD_READING_MAX);
 }
 
 /* Keeps some reads under way until all are answered. */
@@ -274,7 +288,8 @@ static void board_feed(StatusBoard *board) {
                 sent = board_read(board, job ? READ_DATA : READ_CHILDREN, path, job);
         }
         board->complete = board->complete && sent;
-        if (!sent || board->answered > board->jobs->len)
+        board->late = board_is_late(board);
+        if (!sent || board->answered > board->jobs->len || board->late)
                 board_begin_writing(board);
         else
                 board_arm(board, BOARD_PATIENCE, board_on_silence);
@@ -295,6 +310,7 @@ static void board_begin(StatusBoard *board) {
         board->begun = clock_monotonic();
         board->asked = board->answered = board->written = 0;
         board->no_members = board->no_jobs = 0;
+        board->late = false;
         board->members_written = false;
         g_clear_pointer(&board->member, g_free);
         g_clear_pointer(&board->nodes, g_strfreev);

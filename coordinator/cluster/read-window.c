@@ -4,6 +4,7 @@
 struct ReadWindow {
         ReadWindowPortFunc port;
         void *userdata;
+        ReadShare *share;
         GQueue waiting, sent; /* WindowedRead */
 };
 
@@ -67,7 +68,8 @@ static int read_send(WindowedRead *item) {
 static void window_pump(ReadWindow *window) {
         const ZkReply closed = {.code = ZK_CLOSED};
 
-        while (window->sent.length < READ_WINDOW_SIZE && window->waiting.length > 0) {
+        while (window->sent.length < READ_WINDOW_SIZE && window->waiting.length > 0 &&
+               read_share_take(window->share)) {
                 WindowedRead *item = window->waiting.head->data;
 
                 if (read_send(item) < 0)
@@ -75,12 +77,27 @@ static void window_pump(ReadWindow *window) {
         }
 }
 
-ReadWindow *read_window_new(ReadWindowPortFunc port, void *userdata) {
+static void window_on_share(void *userdata) {
+        window_pump(userdata);
+}
+
+ReadWindow *read_window_new_within(ReadBudget *budget, ReadWindowPortFunc port, void *userdata) {
         ReadWindow *window = g_new0(ReadWindow, 1);
 
         window->port = port;
         window->userdata = userdata;
+        window->share = read_share_new(budget, window_on_share, window);
         return window;
+}
+
+ReadWindow *read_window_new(ReadWindowPortFunc port, void *userdata) {
+        return read_window_new_within(NULL, port, userdata);
+}
+
+/* Return: whether one more may be sent now, before all that wait. */
+static bool window_has_room(ReadWindow *window) {
+        return window->sent.length < READ_WINDOW_SIZE && window->waiting.length == 0 &&
+               read_share_take(window->share);
 }
 
 WindowedRead *read_window_add(ReadWindow *window, ReadKind kind, const char *path, ZkReplyFunc func,
@@ -93,8 +110,7 @@ WindowedRead *read_window_add(ReadWindow *window, ReadKind kind, const char *pat
         item->func = func;
         item->userdata = userdata;
         item->link.data = item;
-        if (window->port(window->userdata) &&
-            (window->sent.length >= READ_WINDOW_SIZE || read_send(item) >= 0)) {
+        if (window->port(window->userdata) && (!window_has_room(window) || read_send(item) >= 0)) {
                 if (!item->queue)
                         read_move(item, &window->waiting);
                 return item;
@@ -138,6 +154,7 @@ ReadWindow *read_window_free(ReadWindow *window) {
                 read_destroy(item);
         }
         g_assert(window->waiting.length == 0);
+        read_share_free(window->share);
         g_free(window);
         return NULL;
 }

@@ -5,6 +5,7 @@
 
 #include <glib.h>
 
+#include "read-budget.h"
 #include "zk.h"
 
 #define READ_WINDOW_SIZE 64
@@ -21,6 +22,8 @@ typedef enum ReadKind {
 } ReadKind;
 
 ReadWindow *read_window_new(ReadWindowPortFunc port, void *userdata);
+/* The same, whose reads are taken from the budget; NULL: from none. */
+ReadWindow *read_window_new_within(ReadBudget *budget, ReadWindowPortFunc port, void *userdata);
 ReadWindow *read_window_free(ReadWindow *window);
 DEFINE_CLEANUP(ReadWindow, read_window_free);
 

@@ -13,6 +13,7 @@ struct LockLook {
         char *asked;
         bool privileged;
         LockSurvey *below, *elsewhere;
+        ReadShare *below_share, *elsewhere_share;
         unsigned pending;
         int error;
         LockLookFunc func;
@@ -30,6 +31,8 @@ LockLook *lock_look_free(LockLook *look) {
         g_clear_pointer(&look->unreadable, g_ptr_array_unref);
         lock_survey_free(look->below);
         lock_survey_free(look->elsewhere);
+        read_share_free(look->below_share);
+        read_share_free(look->elsewhere_share);
         g_free(look->asked);
         g_free(look);
         return NULL;
@@ -92,11 +95,19 @@ bool lock_look_write(LockLook *look, GString *text) {
         return lock_report_write(look->report, text);
 }
 
+static bool lock_look_pace(void *userdata) {
+        return read_share_take(userdata);
+}
+
+static void lock_look_on_share(void *userdata) {
+        lock_survey_go_on(*(LockSurvey **)userdata);
+}
+
 static int lock_look_survey(LockLook *look, Session *session, const char *parent,
-                            const GArray *places, LockSurvey **ret_survey) {
-        int r =
-            lock_survey_new(session, parent, is_resource, (const LockPlace *)(void *)places->data,
-                            places->len, lock_look_on_survey, look, ret_survey);
+                            const GArray *places, ReadShare *share, LockSurvey **ret_survey) {
+        int r = lock_survey_new_paced(session, parent, is_resource,
+                                      (const LockPlace *)(void *)places->data, places->len,
+                                      lock_look_pace, share, lock_look_on_survey, look, ret_survey);
 
         if (r >= 0)
                 look->pending++;
@@ -129,28 +140,32 @@ static int look_at_one(LockLook *look, Session *session, const DaemonConfig *con
         LockPlace place = {look->asked, declared ? declared->path : NULL};
 
         g_array_append_val(places, place);
-        return lock_look_survey(look, session, parent, places, &look->below);
+        return lock_look_survey(look, session, parent, places, look->below_share, &look->below);
 }
 
 static int look_at_all(LockLook *look, Session *session, const DaemonConfig *config,
                        const char *parent) {
         g_autoptr(GArray) none = g_array_new(FALSE, FALSE, sizeof(LockPlace));
         g_autoptr(GArray) places = places_elsewhere(config);
-        int r = lock_look_survey(look, session, parent, none, &look->below);
+        int r = lock_look_survey(look, session, parent, none, look->below_share, &look->below);
 
         if (r >= 0 && places->len > 0)
-                r = lock_look_survey(look, session, parent, places, &look->elsewhere);
+                r = lock_look_survey(look, session, parent, places, look->elsewhere_share,
+                                     &look->elsewhere);
         return r;
 }
 
 int lock_look_new(Session *session, const DaemonConfig *config, const char *resource,
-                  bool privileged, LockLookFunc func, void *userdata, LockLook **ret_look) {
+                  bool privileged, ReadBudget *budget, LockLookFunc func, void *userdata,
+                  LockLook **ret_look) {
         _cleanup_(lock_look_freep) LockLook *look = g_new0(LockLook, 1);
         g_autofree char *parent = path_locks(config->root);
         int r = 0;
 
         look->entries = g_ptr_array_new();
         look->unreadable = g_ptr_array_new();
+        look->below_share = read_share_new(budget, lock_look_on_share, &look->below);
+        look->elsewhere_share = read_share_new(budget, lock_look_on_share, &look->elsewhere);
         look->asked = g_strdup(resource);
         look->privileged = privileged;
         look->func = func;

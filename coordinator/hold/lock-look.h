@@ -7,6 +7,7 @@
 
 #include "daemon-config.h"
 #include "lock-survey.h"
+#include "read-budget.h"
 
 typedef struct LockLook LockLook;
 
@@ -15,9 +16,11 @@ typedef struct LockLook LockLook;
 typedef void (*LockLookFunc)(LockLook *look, int error, void *userdata);
 
 /* `resource` NULL: all that somebody uses. Return: 0 once sent, then exactly one call of `func`;
- * -ENOTCONN; negative errno. `privileged`: as of lock_report(). */
+ * -ENOTCONN; negative errno. `privileged`: as of lock_report(). `budget`: what its reads are taken
+ * from; NULL: from nothing. */
 int lock_look_new(Session *session, const DaemonConfig *config, const char *resource,
-                  bool privileged, LockLookFunc func, void *userdata, LockLook **ret_look);
+                  bool privileged, ReadBudget *budget, LockLookFunc func, void *userdata,
+                  LockLook **ret_look);
 LockLook *lock_look_free(LockLook *look);
 DEFINE_CLEANUP(LockLook, lock_look_free);
 

@@ -119,7 +119,8 @@
  *     LockRevoked(s id, s "", b false)           somebody asks for it
  *
  * Errors, whose message is a sentence: org.jobkeeper.Error.NoSuchJob, .NotConnected (no ZooKeeper
- * session), .NoCandidate, .NoSuchLock, .Stopping (ask again: another daemon comes), .Failed.
+ * session), .NoCandidate, .NoSuchLock, .Stopping (ask again: another daemon comes), .Failed; and
+ * org.freedesktop.DBus.Error.LimitsExceeded where too much is asked at a time, or would be answered.
  */
 // clang-format on
 #pragma once

@@ -39,6 +39,8 @@ struct LockSurvey {
         SessionListener *listener;
         LockSurveyFunc func;
         void *userdata;
+        LockPaceFunc pace; /* NULL: as fast as may be */
+        void *pace_userdata;
         char *parent;
         LockNameFunc is_name; /* NULL: whatever stands under the parent is a resource */
         GQueue waiting;       /* of Ask */
@@ -119,7 +121,8 @@ static void survey_finish(LockSurvey *survey, int error) {
 /* Sends what may be sent. Return: 0, negative errno. */
 static int survey_pump(LockSurvey *survey) {
         while (survey->sent.length < IN_FLIGHT_MAX && survey->waiting.length > 0 &&
-               session_state(survey->session) != SESSION_SUSPENDED) {
+               session_state(survey->session) != SESSION_SUSPENDED &&
+               (!survey->pace || survey->pace(survey->pace_userdata))) {
                 Ask *ask = g_queue_peek_head(&survey->waiting);
                 int r = ask->send(ask, session_zk(survey->session));
 
@@ -132,7 +135,7 @@ static int survey_pump(LockSurvey *survey) {
         return 0;
 }
 
-static void survey_go_on(LockSurvey *survey) {
+void lock_survey_go_on(LockSurvey *survey) {
         int r = survey_pump(survey);
 
         if (r < 0)
@@ -152,7 +155,7 @@ static bool ask_is_answered(Ask *ask, const ZkReply *reply) {
                 return true;
         if (reply->code == ZK_UNKNOWN && ++survey->lost <= LOST_MAX) {
                 g_queue_push_head(&survey->waiting, ask);
-                survey_go_on(survey);
+                lock_survey_go_on(survey);
                 return false;
         }
         (void)ask_free(ask);
@@ -164,7 +167,7 @@ static void ask_end(Ask *ask) {
         LockSurvey *survey = ask->survey;
 
         (void)ask_free(ask);
-        survey_go_on(survey);
+        lock_survey_go_on(survey);
 }
 
 static void ask_refused(Ask *ask) {
@@ -296,12 +299,13 @@ static void survey_on_session_event(Session *session, SessionEvent event, void *
         if (event == SESSION_EVENT_LOST || event == SESSION_EVENT_CLOSED)
                 survey_finish(survey, -ENOTCONN);
         else if (event == SESSION_EVENT_RESUMED)
-                survey_go_on(survey);
+                lock_survey_go_on(survey);
 }
 
-int lock_survey_new(Session *session, const char *parent, LockNameFunc is_name,
-                    const LockPlace *places, size_t n_places, LockSurveyFunc func, void *userdata,
-                    LockSurvey **ret_survey) {
+int lock_survey_new_paced(Session *session, const char *parent, LockNameFunc is_name,
+                          const LockPlace *places, size_t n_places, LockPaceFunc pace,
+                          void *pace_userdata, LockSurveyFunc func, void *userdata,
+                          LockSurvey **ret_survey) {
         _cleanup_(lock_survey_freep) LockSurvey *survey = NULL;
         int r;
 
@@ -311,6 +315,8 @@ int lock_survey_new(Session *session, const char *parent, LockNameFunc is_name,
         survey->session = session;
         survey->func = func;
         survey->userdata = userdata;
+        survey->pace = pace;
+        survey->pace_userdata = pace_userdata;
         survey->parent = g_strdup(parent);
         survey->is_name = is_name;
         g_queue_init(&survey->waiting);
@@ -330,6 +336,13 @@ int lock_survey_new(Session *session, const char *parent, LockNameFunc is_name,
                 return r;
         *ret_survey = g_steal_pointer(&survey);
         return 0;
+}
+
+int lock_survey_new(Session *session, const char *parent, LockNameFunc is_name,
+                    const LockPlace *places, size_t n_places, LockSurveyFunc func, void *userdata,
+                    LockSurvey **ret_survey) {
+        return lock_survey_new_paced(session, parent, is_name, places, n_places, NULL, NULL, func,
+                                     userdata, ret_survey);
 }
 
 LockSurvey *lock_survey_free(LockSurvey *survey) {

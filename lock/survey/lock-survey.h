@@ -29,6 +29,17 @@ typedef bool (*LockNameFunc)(const char *name);
 int lock_survey_new(Session *session, const char *parent, LockNameFunc is_name,
                     const LockPlace *places, size_t n_places, LockSurveyFunc func, void *userdata,
                     LockSurvey **ret_survey);
+/* Return: whether a question may be sent now; if not, lock_survey_go_on() is to be called once one
+ * may. */
+typedef bool (*LockPaceFunc)(void *userdata);
+
+/* The same, no faster than `pace` says. */
+int lock_survey_new_paced(Session *session, const char *parent, LockNameFunc is_name,
+                          const LockPlace *places, size_t n_places, LockPaceFunc pace,
+                          void *pace_userdata, LockSurveyFunc func, void *userdata,
+                          LockSurvey **ret_survey);
+/* May call `func`. */
+void lock_survey_go_on(LockSurvey *survey);
 LockSurvey *lock_survey_free(LockSurvey *survey);
 DEFINE_CLEANUP(LockSurvey, lock_survey_free);
 

@@ -227,7 +227,7 @@ Test(lock_look, only_names_of_resources_are_told) {
                 holder_await(&world, &bad[i], LOCK_EVENT_HELD);
         }
         cr_assert_eq(lock_look_new(world_session(&world, 0), &(DaemonConfig){.root = root}, NULL,
-                                   true, on_look, &look, &look.look),
+                                   true, NULL, on_look, &look, &look.look),
                      0);
         cr_assert(loop_until(world.event, has_report, &look, WORLD_LIMIT));
         cr_assert_eq(json_array_size(json_object_get(look.report, "resources")), 2);

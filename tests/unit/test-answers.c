@@ -373,3 +373,85 @@ Test(answers, a_name_of_millions_is_not_repeated) {
         ask("WaitRun", "ss", "a", name);
         expect_short_refusal();
 }
+
+/* ---- how much is read for everybody ---- */
+
+#define QUEUE "/jobkeeper/locks/db"
+enum { MUCH = 1000, OFTEN = 4 };
+
+static unsigned reads_of_much;
+
+static ServerWay count_much(const ZkCall *call) {
+        reads_of_much += g_str_has_prefix(call->path, RUNS) || g_str_has_prefix(call->path, QUEUE);
+        return SERVER_ANSWER;
+}
+
+static void begin_with_much(void) {
+        begin();
+        server_create(QUEUE, "", 0);
+        for (unsigned i = 0; i < MUCH; i++) {
+                g_autofree char *run = g_strdup_printf(RUNS "/%u-1", 1000000000 + i),
+                                *contender = g_strdup_printf(
+                                    QUEUE "/_c_00000000-0000-0000-0000-%012u-__WRIT__%010u", i, i);
+                server_create(run, "{\"run\":\"10-1\",\"job\":\"a\",\"state\":\"skipped\"}", 0);
+                server_create(contender, "", 0x77);
+        }
+        server.way = count_much;
+}
+
+static bool all_that_was_asked_is_answered(void) {
+        return n_said == OFTEN;
+}
+
+static void expect_reads_within_bounds(usec_t since) {
+        usec_t took = clock_monotonic() - since;
+
+        cr_assert_geq(reads_of_much, (unsigned)OFTEN * MUCH);
+        cr_expect_leq(reads_of_much,
+                      READS_AT_ONCE + 1 + 2 + (READS_PER_SECOND + 1) * took / USEC_PER_SEC,
+                      "%u in %u ms", reads_of_much, (unsigned)(took / USEC_PER_MSEC));
+}
+
+Test(answers, histories_are_read_within_bounds) {
+        usec_t since = 0;
+
+        begin_with_much();
+        since = clock_monotonic();
+        for (unsigned i = 0; i < OFTEN; i++)
+                ask_history();
+        await(all_that_was_asked_is_answered, "all are answered");
+        expect_reads_within_bounds(since);
+        cr_expect_not_null(strstr(said, "\"runs\""));
+}
+
+Test(answers, locks_are_read_within_bounds) {
+        usec_t since = 0;
+
+        begin_with_much();
+        since = clock_monotonic();
+        for (unsigned i = 0; i < OFTEN; i++)
+                ask("Locks", "s", i % 2 ? "" : "db");
+        await(all_that_was_asked_is_answered, "all are answered");
+        expect_reads_within_bounds(since);
+        cr_expect_not_null(strstr(said, "\"resources\""));
+}
+
+static bool all_at_once_is_spent(void) {
+        return reads_of_much >= READS_AT_ONCE;
+}
+
+static bool one_is_answered(void) {
+        return n_said == 1;
+}
+
+Test(answers, root_does_not_wait_for_what_everybody_asks) {
+        begin_with_much();
+        for (unsigned i = 0; i < 8; i++)
+                ask_history();
+        await(all_at_once_is_spent, "much is read");
+        n_said = 0;
+        reads_of_much = 0;
+        ask_as(bus, BUS_NAME_ROOT, "History", "su", "a", 0U);
+        await(one_is_answered, "root is answered");
+        cr_expect_geq(reads_of_much, (unsigned)MUCH);
+}

@@ -57,7 +57,7 @@ static void teardown_looks(void) {
 TestSuite(lock_look, .init = setup_looks, .fini = teardown_looks);
 
 static int begin(const char *resource, bool privileged) {
-        return lock_look_new(coordinator->session, coordinator->config, resource, privileged,
+        return lock_look_new(coordinator->session, coordinator->config, resource, privileged, NULL,
                              look_on_report, &seen, &seen.look);
 }
 
@@ -185,7 +185,7 @@ Test(lock_look, all_are_those_that_somebody_uses_here_or_elsewhere) {
 static const DaemonConfig without_resources = {.root = (char *)"/jobkeeper"};
 
 Test(lock_look, where_nothing_is_declared_all_stand_below_the_root) {
-        cr_assert_eq(lock_look_new(coordinator->session, &without_resources, NULL, false,
+        cr_assert_eq(lock_look_new(coordinator->session, &without_resources, NULL, false, NULL,
                                    look_on_report, &seen, &seen.look),
                      0);
         await(is_seen, "a report");
