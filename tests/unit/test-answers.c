@@ -455,3 +455,61 @@ Test(answers, root_does_not_wait_for_what_everybody_asks) {
         await(one_is_answered, "root is answered");
         cr_expect_geq(reads_of_much, (unsigned)MUCH);
 }
+
+static void write_many_jobs(unsigned n) {
+        for (unsigned file = 0; file < n / 500; file++) {
+                g_autoptr(GString) text = g_string_new("jobs:\n");
+                g_autofree char *name = g_strdup_printf("etc/jobkeeper/jobs.d/many%u.yaml", file);
+
+                for (unsigned i = 0; i < 500; i++)
+                        g_string_append_printf(text, "  m%u-%u: {exec: [/bin/true]}\n", file, i);
+                tree_write(root, name, text->str);
+        }
+}
+
+static char *status_said;
+
+static int on_status_said(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        const char *text = NULL;
+
+        (void)userdata;
+        (void)error;
+        if (sd_bus_message_read(message, "s", &text) >= 0)
+                status_said = g_strdup(text);
+        return 0;
+}
+
+static bool is_status_said(void) {
+        return status_said;
+}
+
+/* Histories and two looks at locks want the same: a fourth of what there is goes to the status. */
+Test(answers, a_status_that_others_leave_too_little_for_says_so, .timeout = 60) {
+        enum { JOBS = 1500, FLOOD = 14 };
+        sd_bus *readers = NULL, *lookers = NULL;
+        json_t *object = NULL;
+
+        write_many_jobs(JOBS);
+        begin_with_much();
+        readers = another_caller();
+        lookers = another_caller();
+        for (unsigned i = 0; i < FLOOD; i++) {
+                ask_as(readers, BUS_NAME, "History", "su", "a", 0U);
+                ask_as(lookers, BUS_NAME, "Locks", "s", "db");
+        }
+        await(all_at_once_is_spent, "much is read");
+        cr_assert_geq(sd_bus_call_method_async(bus, NULL, BUS_NAME, BUS_PATH, BUS_INTERFACE,
+                                               "Status", on_status_said, NULL, NULL),
+                      0);
+        serve_for(6 * USEC_PER_SEC);
+        await(is_status_said, "a status");
+        object = json_loads(status_said, 0, NULL);
+        cr_expect(json_is_false(json_object_get(object, "complete")));
+        cr_expect_not_null(strstr(json_string_value(json_object_get(object, "note")),
+                                  "more is asked of it than it reads for everybody"));
+        cr_expect_eq(json_array_size(json_object_get(object, "jobs")), JOBS + 1U);
+        json_decref(object);
+        g_free(status_said);
+        sd_bus_flush_close_unref(readers);
+        sd_bus_flush_close_unref(lookers);
+}
