@@ -120,7 +120,7 @@ Test(withdrawal, then_where_nobody_has_it_what_it_owes_is_skipped) {
         ledger = there();
         cr_expect_str_eq(ledger->digest, "");
         cr_expect_eq(ledger->withdrawn, 0);
-        cr_expect_not_null(strstr(server_data(record), "its definition was removed"));
+        cr_expect_not_null(strstr(server_data(record), "its job left the job files"));
         cr_expect_null(remembered());
 }
 
