@@ -95,6 +95,18 @@ static bool place_may_wait(Place *place) {
         return outcome_may_wait(place->outcome);
 }
 
+/* Our own contender is under watch, or will be. One that a search found is asked about at once: it
+ * must be this session's. So is one whose last question was lost: where a list was lost with it,
+ * nobody else asks again. */
+static void place_see_to_self(Place *place) {
+        const Sight *self = place->watch.self;
+
+        if (self ? self->state == SIGHT_STALLED : place->node.czxid == 0)
+                place_watch_self(place);
+        else if (!self)
+                outcome_watch_later(place->outcome);
+}
+
 /* The list holds our contender and everybody before it. */
 static void place_join(Place *place, const ZkReply *reply) {
         Outcome *outcome = place->outcome;
@@ -121,10 +133,7 @@ static void place_join(Place *place, const ZkReply *reply) {
         if (!place_may_wait(place))
                 return;
         place->watch.seen_on = zk_connections(place_zk(place));
-        if (!place->watch.self && place->node.czxid == 0)
-                place_watch_self(place);
-        else if (!place->watch.self)
-                outcome_watch_later(outcome);
+        place_see_to_self(place);
         place_look(place, true);
 }
 

@@ -320,3 +320,34 @@ Test(lock_script, who_holds_and_cannot_look_at_his_contender_goes_on_and_tries_a
         cr_assert_eq(script.events[LOCK_EVENT_FAILED] + script.events[LOCK_EVENT_LOST], 0);
         script_close(&script);
 }
+
+/* The look at our own contender is lost, and with it a list: both are asked for again. Else nothing
+ * would ever tell whether the contender that a search found is ours, and we would wait for ever
+ * with nobody before us. */
+Test(lock_script, a_lost_look_at_the_own_contender_is_sent_again_after_a_search_too) {
+        Script script = {0};
+        ZkCall *create, *list, *look;
+        ZkWatch *children;
+
+        script_open(&script);
+        script_ask_with(&script, (LockRequest){.resource = "a"},
+                        (LockOptions){.strategy = LOCK_STRATEGY_PARENT});
+        create = expect(&script, REQUEST_CREATE);
+        script.contender = g_strconcat(create->path, "0000000007", NULL);
+        port_reply(create, (ZkReply){.code = ZK_UNKNOWN});
+        answer(&script, REQUEST_LIST, ZK_UNKNOWN);
+        answer(&script, REQUEST_MULTI, ZK_OK);
+        list = expect(&script, REQUEST_LIST);
+        children = list->watch;
+        port_reply(list, list_of((const char *const[]){contender_name(&script), NULL}));
+        look = expect(&script, REQUEST_GET);
+        children->func(ZK_WATCH_CHILDREN, children->path, children->userdata);
+        list = expect(&script, REQUEST_LIST);
+        port_reply(look, (ZkReply){.code = ZK_UNKNOWN});
+        port_reply(list, (ZkReply){.code = ZK_UNKNOWN});
+        answer(&script, REQUEST_MULTI, ZK_OK);
+        answer_list(&script, contender_name(&script));
+        port_reply(expect(&script, REQUEST_GET), (ZkReply){.code = ZK_OK, .stat = own_stat()});
+        script_await(&script, LOCK_EVENT_HELD);
+        script_close(&script);
+}
