@@ -240,10 +240,10 @@ class Restarts(ClusterTest):
         self.assert_exclusive()
 
     def test_a_typo_and_a_restart_leave_no_command_behind(self):
-        """What its caller ends, and what the command has left in the background."""
+        """What its caller ends, and what the command has left in the background: of that nobody waits for the end, it is killed."""
         fleet = self.begin()
         node = fleet.nodes["n1"]
-        background = f"setsid {TOOLS}/mark-run --job locked --seconds 60 & exec {TOOLS}/mark-run --job locked-too --seconds 60"
+        background = f"setsid {TOOLS}/mark-run --job locked --seconds 60 --stubborn & exec {TOOLS}/mark-run --job locked-too --seconds 60"
         with node.popen("jobkeeper", "lock", "console", "--", "sh", "-c", background) as holder:
             for name in ("locked", "locked-too"):
                 fleet.wait_running(name)
