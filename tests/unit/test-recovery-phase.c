@@ -130,3 +130,13 @@ Test(recovery_phase, no_path_takes_a_spoiled_look_or_forgets_to_look_again) {
         walk((Path){.phase = RECOVERY_PHASE_IDLE}, 0);
         cr_expect_gt(paths, 10000U);
 }
+
+/* For the line that says what was impossible. */
+Test(recovery_phase, every_phase_and_event_has_a_name_of_its_own) {
+        g_autoptr(GHashTable) names = g_hash_table_new(g_str_hash, g_str_equal);
+
+        for (RecoveryPhase phase = 0; phase < RECOVERY_PHASE_COUNT; phase++)
+                cr_expect(g_hash_table_add(names, (char *)recovery_phase_to_string(phase)));
+        for (RecoveryEvent event = 0; event < RECOVERY_EVENT_COUNT; event++)
+                cr_expect(g_hash_table_add(names, (char *)recovery_event_to_string(event)));
+}
