@@ -90,12 +90,12 @@ void log_thread_push(LogThread *thread, GPtrArray *fields) {
 bool log_thread_end(LogThread *thread, usec_t limit) {
         gint64 until = g_get_monotonic_time() + (gint64)limit;
         LogShared *shared = thread->shared;
-        bool ended = true;
+        bool ended;
 
         g_async_queue_push(shared->lines, g_ptr_array_new());
         g_mutex_lock(&shared->mutex);
-        while (!shared->has_ended && ended)
-                ended = g_cond_wait_until(&shared->ended, &shared->mutex, until);
+        while (!shared->has_ended && g_cond_wait_until(&shared->ended, &shared->mutex, until))
+                ;
         ended = shared->has_ended;
         g_mutex_unlock(&shared->mutex);
         log_shared_unref(shared);

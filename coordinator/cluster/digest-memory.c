@@ -195,12 +195,14 @@ static bool digest_memory_may_tell(const DigestMemory *memory) {
         return first && (memory->fault || first->change <= memory->kept);
 }
 
+static void digest_memory_on_tell(void *userdata);
+
 static void digest_memory_tell_soon(DigestMemory *memory) {
-        if (digest_memory_may_tell(memory))
-                (void)sd_event_source_set_enabled(memory->told, SD_EVENT_ONESHOT);
+        if (!memory->told && digest_memory_may_tell(memory))
+                (void)timer_next_turn(memory->event, &memory->told, digest_memory_on_tell, memory);
 }
 
-static int digest_memory_on_tell(sd_event_source *source, void *userdata) {
+static void digest_memory_on_tell(void *userdata) {
         DigestMemory *memory = userdata;
 
         for (unsigned i = 0; i < DIGEST_MEMORY_TOLD_MAX && digest_memory_may_tell(memory); i++) {
@@ -210,7 +212,6 @@ static int digest_memory_on_tell(sd_event_source *source, void *userdata) {
                 wait->func(wait->userdata);
         }
         digest_memory_tell_soon(memory);
-        return 0;
 }
 
 static int digest_memory_on_written(sd_event_source *source, int fd, uint32_t revents,
@@ -271,8 +272,6 @@ DigestMemory *digest_memory_new(sd_event *event, const char *directory) {
         memory->write.wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         (void)sd_event_add_io(event, &memory->written, memory->write.wakeup, EPOLLIN,
                               digest_memory_on_written, memory);
-        (void)sd_event_add_defer(event, &memory->told, digest_memory_on_tell, memory);
-        (void)sd_event_source_set_enabled(memory->told, SD_EVENT_OFF);
         memory->digests = json_object();
         memory->sent = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, digest_sent_free);
         digest_memory_load(memory);

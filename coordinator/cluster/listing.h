@@ -29,7 +29,7 @@ typedef struct ListingOptions {
 } ListingOptions;
 
 /* `node` and `events` live longer than the listing. Names that are none of ours (name.h) are not
- * told. The events may not free the listing. */
+ * told. The events may neither free nor reset the listing. */
 Listing *listing_new(const Node *node, const ListingOptions *options, const ListingEvents *events,
                      void *userdata);
 Listing *listing_free(Listing *listing);
