@@ -112,10 +112,11 @@ static void queue_sweep_on_yield(void *userdata) {
         queue_sweep_fill(sweep);
 }
 
-/* What waits has begun by then: as long as something does, the bound is reached. */
+/* One that had yielded may have found something since: nobody else begins that. */
 static void queue_sweep_on_over(void *userdata) {
         QueueSweep *sweep = userdata;
 
+        queue_sweep_fill(sweep);
         if (--sweep->users == 0)
                 queue_sweep_free(sweep);
 }

@@ -214,7 +214,7 @@ const char *scope_fault(const Scope *scope) {
 }
 
 bool scope_is_populated(const Scope *scope) {
-        return scope->cgroup &&
+        return !scope->cgroup ||
                cgroup_is_populated(unit_manager_cgroup_root(scope->manager), scope->cgroup);
 }
 

@@ -136,8 +136,11 @@ static int survey_pump(LockSurvey *survey) {
 }
 
 void lock_survey_go_on(LockSurvey *survey) {
-        int r = survey_pump(survey);
+        int r;
 
+        if (!survey->session)
+                return; /* it is over */
+        r = survey_pump(survey);
         if (r < 0)
                 survey_finish(survey, r == -ENOTCONN ? r : -EIO);
         else if (survey->sent.length + survey->waiting.length == 0)

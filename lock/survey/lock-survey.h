@@ -38,7 +38,7 @@ int lock_survey_new_paced(Session *session, const char *parent, LockNameFunc is_
                           const LockPlace *places, size_t n_places, LockPaceFunc pace,
                           void *pace_userdata, LockSurveyFunc func, void *userdata,
                           LockSurvey **ret_survey);
-/* May call `func`. */
+/* May call `func`; nothing happens once that was called. */
 void lock_survey_go_on(LockSurvey *survey);
 LockSurvey *lock_survey_free(LockSurvey *survey);
 DEFINE_CLEANUP(LockSurvey, lock_survey_free);

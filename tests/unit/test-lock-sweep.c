@@ -133,6 +133,22 @@ Test(lock_sweep, what_is_refused_holds_up_nothing_else) {
         cr_expect_not(is_deleting(LOCK_SWEEP_UNDER_WAY_MAX));
 }
 
+/* It has given up its place by then. */
+Test(lock_sweep, what_is_found_once_that_is_allowed_is_deleted_too) {
+        ZkCall *call;
+
+        sweep_many(1, NULL);
+        answer_search((ZkReply){.code = ZK_NO_AUTH});
+        script_reconnect(&script);
+        answer_search(list_of((const char *const[]){NAME("1"), NULL}));
+        call = expect(&script, REQUEST_EXISTS);
+        port_reply(call, (ZkReply){.code = ZK_OK, .stat = own_stat()});
+        cr_expect(is_deleting(0));
+        answer(&script, REQUEST_DELETE, ZK_OK);
+        cr_expect_not(is_deleting(0));
+        expect_quiet(&script);
+}
+
 /* Nobody knows whether it arrived. */
 Test(lock_sweep, what_is_not_answered_is_asked_again) {
         sweep_many(1, NULL);
