@@ -92,6 +92,8 @@ bool log_thread_end(LogThread *thread, usec_t limit) {
         LogShared *shared = thread->shared;
         bool ended;
 
+        if (thread->lost > 0)
+                g_async_queue_push(shared->lines, thread->lost_func(thread->lost));
         g_async_queue_push(shared->lines, g_ptr_array_new());
         g_mutex_lock(&shared->mutex);
         while (!shared->has_ended && g_cond_wait_until(&shared->ended, &shared->mutex, until))

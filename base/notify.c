@@ -75,10 +75,12 @@ static bool notify_flush(Notify *notify) {
         while (!g_queue_is_empty(notify->waits)) {
                 int r = notify_send(notify, g_queue_peek_head(notify->waits));
 
+                if (r < 0 && r != -EAGAIN) { /* another manager may listen there by now */
+                        notify_disconnect(notify);
+                        r = notify_send(notify, g_queue_peek_head(notify->waits));
+                }
                 if (r == -EAGAIN)
                         return true;
-                if (r < 0)
-                        notify_disconnect(notify); /* the next may find another manager */
                 g_free(g_queue_pop_head(notify->waits));
         }
         return false;

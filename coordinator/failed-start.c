@@ -16,7 +16,6 @@
 #include "lock-memory.h"
 #include "log.h"
 #include "message-id.h"
-#include "notify.h"
 #include "session-file.h"
 #include "timer.h"
 #include "unit-spec.h"
@@ -32,7 +31,7 @@
 
 typedef struct FailedStart {
         sd_event *event;
-        Notify *notify;
+        Notify *notify; /* weak */
         const char *runtime_dir;
         UnitManager *units;
         Clearing *clearing;
@@ -55,7 +54,6 @@ static void failed_start_clear(FailedStart *start) {
         clearing_free(start->clearing);
         unit_manager_free(start->units);
         g_hash_table_unref(start->going_on);
-        notify_free(start->notify);
 }
 
 static const char *failed_start_why(const FailedStart *start) {
@@ -248,13 +246,15 @@ static int failed_start_begin(FailedStart *start) {
         return 0;
 }
 
-int failed_start(sd_event *event, const char *runtime_dir, int fault) {
-        FailedStart start = {
-            .event = event, .runtime_dir = runtime_dir, .fault = fault, .result = fault};
+int failed_start(sd_event *event, Notify *notify, const char *runtime_dir, int fault) {
+        FailedStart start = {.event = event,
+                             .notify = notify,
+                             .runtime_dir = runtime_dir,
+                             .fault = fault,
+                             .result = fault};
 
         if (!failed_start_inherits(&start))
                 return fault;
-        start.notify = notify_new(event);
         start.going_on = scopes_going_on(runtime_dir);
         if (failed_start_begin(&start) >= 0)
                 fault = sd_event_loop(event);

@@ -15,10 +15,12 @@
 
 #include <systemd/sd-event.h>
 
+#include "notify.h"
+
 /* Runs the loop until nothing is left that has to be ended, or SIGTERM or SIGINT, which must be
  * blocked, says that the next process is coming. `fault`: why the start cannot go on, negative
  * errno; -EBADMSG and -ENOKEY are those after which the service manager does not try again. After
  * any other it does, a moment later, and this returns at once where the next attempt is in time,
  * too. So it does in a process that no service manager started: that is somebody's trial, and what
  * runs is not its business. Return: `fault`, or 0 when asked to end. */
-int failed_start(sd_event *event, const char *runtime_dir, int fault);
+int failed_start(sd_event *event, Notify *notify, const char *runtime_dir, int fault);

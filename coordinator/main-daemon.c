@@ -153,13 +153,14 @@ static int run(const CoordinatorOptions *options, int fault) {
                 return r;
         lock = lock_machine(event, notify, options->runtime_dir);
         if (lock < 0)
-                return failed_start(event, options->runtime_dir, lock) < 0 ? EXIT_FAILURE : 0;
+                return failed_start(event, notify, options->runtime_dir, lock) < 0 ? EXIT_FAILURE
+                                                                                   : 0;
         r = fault < 0 ? fault : coordinator_new(event, options, &coordinator);
         if (r >= 0)
                 r = face_new(coordinator, &face);
         if (r < 0) {
                 coordinator = coordinator_free(coordinator);
-                return failed_start(event, options->runtime_dir, r);
+                return failed_start(event, notify, options->runtime_dir, r);
         }
         r = add_signals(event, coordinator);
         if (r < 0)
@@ -171,7 +172,7 @@ static int run(const CoordinatorOptions *options, int fault) {
 static int run_logged(const CoordinatorOptions *options, int fault) {
         int r = run(options, fault);
 
-        if (r < 0 && r != -EBADMSG && r != -ENOKEY)
+        if (r < 0 && fault == 0 && r != -EBADMSG && r != -ENOKEY) /* else people were told */
                 log_error(NULL, "failed: %s", strerror(-r));
         log_end_thread();
         return r;

@@ -174,7 +174,7 @@ Test(failed_start, what_runs_is_ended_when_its_locks_end_and_not_before) {
         usec_t stop_at = write_session(NEAR, FAR);
         g_autoptr(GHashTable) ended = NULL;
 
-        cr_assert_eq(failed_start(loop, root, -EBADMSG), -EBADMSG);
+        cr_assert_eq(failed_start(loop, NULL, root, -EBADMSG), -EBADMSG);
         cr_expect_geq(ended_at(RUN_UNIT), stop_at);
         cr_expect_eq(alive->len, 0);
         cr_expect_eq(killed, 0);
@@ -184,14 +184,14 @@ Test(failed_start, what_runs_is_ended_when_its_locks_end_and_not_before) {
 }
 
 Test(failed_start, an_unknown_deadline_ends_it_at_once) {
-        cr_assert_eq(failed_start(loop, root, -EBADMSG), -EBADMSG);
+        cr_assert_eq(failed_start(loop, NULL, root, -EBADMSG), -EBADMSG);
         cr_expect_eq(alive->len, 0);
 }
 
 Test(failed_start, nothing_runs_so_nothing_is_waited_for) {
         (void)write_session(FAR, 2 * FAR);
         g_ptr_array_set_size(alive, 0);
-        cr_assert_eq(failed_start(loop, root, -EBADMSG), -EBADMSG);
+        cr_assert_eq(failed_start(loop, NULL, root, -EBADMSG), -EBADMSG);
         cr_expect_eq(looks, 1);
 }
 
@@ -203,7 +203,7 @@ static void it_ends_by_itself(void) {
 Test(failed_start, what_ends_by_itself_is_noticed) {
         (void)write_session(FAR, 2 * FAR);
         at_look = it_ends_by_itself;
-        cr_assert_eq(failed_start(loop, root, -EBADMSG), -EBADMSG);
+        cr_assert_eq(failed_start(loop, NULL, root, -EBADMSG), -EBADMSG);
         cr_expect_eq(looks, 2);
         cr_expect_eq(g_hash_table_size(found), 0);
 }
@@ -211,7 +211,7 @@ Test(failed_start, what_ends_by_itself_is_noticed) {
 Test(failed_start, what_does_not_end_is_killed_at_the_deadline) {
         (void)write_session(0, NEAR);
         stubborn = true;
-        cr_assert_eq(failed_start(loop, root, -EBADMSG), -EBADMSG);
+        cr_assert_eq(failed_start(loop, NULL, root, -EBADMSG), -EBADMSG);
         cr_expect_gt(killed, ended_at(RUN_UNIT));
         cr_expect_eq(alive->len, 0);
 }
@@ -222,7 +222,7 @@ Test(failed_start, a_missing_secret_is_called_that) {
         g_autoptr(GHashTable) ended = NULL;
 
         (void)write_session(NEAR, FAR);
-        cr_assert_eq(failed_start(loop, root, -ENOKEY), -ENOKEY);
+        cr_assert_eq(failed_start(loop, NULL, root, -ENOKEY), -ENOKEY);
         ended = ended_units_load(root);
         cr_expect_str_eq(g_hash_table_lookup(ended, RUN_UNIT),
                          "jobkeeperd could not be started (the secret for ZooKeeper is missing or "
@@ -231,27 +231,27 @@ Test(failed_start, a_missing_secret_is_called_that) {
 
 Test(failed_start, by_hand_it_ends_nothing) {
         g_unsetenv("NOTIFY_SOCKET");
-        cr_assert_eq(failed_start(loop, root, -EBADMSG), -EBADMSG);
+        cr_assert_eq(failed_start(loop, NULL, root, -EBADMSG), -EBADMSG);
         cr_expect_eq(looks, 0);
 }
 
 Test(failed_start, an_attempt_that_follows_in_time_is_left_to_it) {
         (void)write_session(FAR, 2 * FAR);
-        cr_assert_eq(failed_start(loop, root, -EACCES), -EACCES);
+        cr_assert_eq(failed_start(loop, NULL, root, -EACCES), -EACCES);
         cr_expect_eq(looks, 0);
         (void)write_session(NEAR, FAR);
-        cr_assert_eq(failed_start(loop, root, -EACCES), -EACCES);
+        cr_assert_eq(failed_start(loop, NULL, root, -EACCES), -EACCES);
         cr_expect_eq(alive->len, 0);
 }
 
 /* Whose runs these are: of a process that hangs, where the time to stop them has passed. */
 Test(failed_start, where_another_process_has_the_machine_only_what_is_overdue_is_ended) {
-        cr_assert_eq(failed_start(loop, root, -EBUSY), -EBUSY);
+        cr_assert_eq(failed_start(loop, NULL, root, -EBUSY), -EBUSY);
         (void)write_session(NEAR, FAR);
-        cr_assert_eq(failed_start(loop, root, -EBUSY), -EBUSY);
+        cr_assert_eq(failed_start(loop, NULL, root, -EBUSY), -EBUSY);
         cr_expect_eq(looks, 0);
         (void)write_session(0, FAR);
-        cr_assert_eq(failed_start(loop, root, -EBUSY), -EBUSY);
+        cr_assert_eq(failed_start(loop, NULL, root, -EBUSY), -EBUSY);
         cr_expect_eq(alive->len, 0);
 }
 
@@ -262,7 +262,7 @@ Test(failed_start, commands_go_too_but_those_that_go_on_without_a_lock) {
                    "{\"id\": \"78\", \"scope\": \"jobkeeper-lock-78.scope\", \"go-on\": false}");
         g_ptr_array_add(alive, g_strdup(LOCK_SCOPE));
         g_ptr_array_add(alive, g_strdup("jobkeeper-lock-78.scope"));
-        cr_assert_eq(failed_start(loop, root, -EBADMSG), -EBADMSG);
+        cr_assert_eq(failed_start(loop, NULL, root, -EBADMSG), -EBADMSG);
         cr_assert_eq(alive->len, 1);
         cr_expect_str_eq(alive->pdata[0], LOCK_SCOPE);
 }
@@ -276,7 +276,7 @@ Test(failed_start, a_restart_leaves_it_to_the_next_process) {
         (void)write_session(FAR, 2 * FAR);
         at_look = we_are_told_to_end;
         systemd_job = SYSTEMD_JOB_RESTART;
-        cr_assert_eq(failed_start(loop, root, -EBADMSG), 0);
+        cr_assert_eq(failed_start(loop, NULL, root, -EBADMSG), 0);
         cr_expect_eq(g_hash_table_size(found), 0);
 }
 
@@ -284,7 +284,7 @@ Test(failed_start, a_stop_ends_it_at_once) {
         (void)write_session(FAR, 2 * FAR);
         at_look = we_are_told_to_end;
         systemd_job = SYSTEMD_JOB_STOP;
-        cr_assert_eq(failed_start(loop, root, -EBADMSG), 0);
+        cr_assert_eq(failed_start(loop, NULL, root, -EBADMSG), 0);
         cr_expect_eq(alive->len, 0);
 }
 
