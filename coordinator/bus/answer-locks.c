@@ -89,24 +89,31 @@ static void looks_pump(LockLooks *looks) {
 
         while (place < LOOKS_MAX && (look = g_queue_peek_nth(&looks->queue, place))) {
                 Answer *answer = look->answer;
-                int r = look->look ? 0 : answer ? look_begin(look) : -ECANCELED;
+                int r = look->look ? 0 : look_begin(look);
 
                 if (r >= 0) {
                         place++;
                         continue;
                 }
                 locks_look_free(look);
-                if (answer)
-                        look_answer_lost(answer, r);
+                look_answer_lost(answer, r);
         }
 }
 
+/* One that is under way keeps its place (answer-locks.h); no other is kept for nobody. */
 static void looks_on_gone(const Answer *answer, void *userdata) {
-        const LockLooks *looks = userdata;
+        LockLooks *looks = userdata;
 
-        for (GList *link = looks->queue.head; link; link = link->next)
-                if (((Look *)link->data)->answer == answer)
-                        ((Look *)link->data)->answer = NULL;
+        for (GList *link = looks->queue.head, *next = NULL; link; link = next) {
+                Look *look = link->data;
+
+                next = link->next;
+                if (look->answer != answer)
+                        continue;
+                look->answer = NULL;
+                if (!look->look)
+                        locks_look_free(look);
+        }
 }
 
 LockLooks *lock_looks_new(Answers *owner) {

@@ -18,12 +18,6 @@ struct AnswerRead {
 
 /* ---- all of a connection's ---- */
 
-static Zk *answers_port(void *userdata) {
-        const Answers *answers = userdata;
-
-        return session_zk(answers->view->node->session);
-}
-
 static void answer_free(void *data);
 
 /* The number of jobs changes with the files. */
@@ -44,8 +38,8 @@ Answers *answers_new(const View *view, bool privileged) {
         if (!privileged)
                 answers->budget =
                     read_budget_new(view->node->event, READS_PER_SECOND, READS_AT_ONCE);
-        answers->window = read_window_new_within(answers->budget, answers_port, answers);
-        answers->status_window = read_window_new_within(answers->budget, answers_port, answers);
+        answers->window = read_window_new(view->node, answers->budget);
+        answers->status_window = read_window_new(view->node, answers->budget);
         return answers;
 }
 
@@ -138,7 +132,8 @@ static void answer_over(Answer *answer) {
 static void answer_on_timeout(void *userdata) {
         Answer *answer = userdata;
 
-        if (read_budget_is_short(answer->owner->budget))
+        /* A run is asked for in one write. */
+        if (!answer->request && read_budget_is_short(answer->owner->budget))
                 answer_error(answer, SD_BUS_ERROR_LIMITS_EXCEEDED,
                              "more is asked of this node than it reads for everybody at a time, "
                              "and the answer would take too long: " READS_ADVICE);

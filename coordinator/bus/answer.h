@@ -26,6 +26,8 @@
 #define READS_AT_ONCE 2000
 #define READS_PER_SECOND 500
 #define READS_JOBS_PER_SECOND 10
+/* What to do where there is not enough of that, for people. */
+#define READS_ADVICE "ask for less, ask again later, or ask as root"
 /* So long may an answer take that does not wait for a run: shorter than callers wait. */
 #define ANSWER_TIMEOUT (20 * USEC_PER_SEC)
 
@@ -51,8 +53,6 @@ typedef struct Answers {
 Answers *answers_new(const View *view, bool privileged);
 Answers *answers_free(Answers *answers);
 DEFINE_CLEANUP(Answers, answers_free);
-/* What is said where there is not enough of that: what to do. */
-#define READS_ADVICE "ask for less, ask again later, or ask as root"
 /* Return: 0; negative with `error` set when the caller, or all together, wait for enough. */
 int answers_admit(const Answers *answers, sd_bus_message *message, sd_bus_error *error);
 /* The connection is gone: nobody waits any more. */

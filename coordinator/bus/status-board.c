@@ -13,8 +13,8 @@
 /* So long may ZooKeeper be silent before the report does without it. */
 #define BOARD_PATIENCE (2 * USEC_PER_SEC)
 /* So long may the reading take where others want to read as well: who asks meanwhile waits for the
- * next report, and must not give up before. */
-#define BOARD_READING_MAX (8 * USEC_PER_SEC)
+ * end of that, for the pause, and for the next, and must not give up before (after 25 s). */
+#define BOARD_READING_MAX (6 * USEC_PER_SEC)
 /* Where everybody may ask, reports take a fifth of the time. */
 #define BOARD_PAUSE_FACTOR 4
 #define BOARD_PAUSE_MAX (10 * USEC_PER_SEC)

@@ -75,7 +75,11 @@ void reload(void) {
 }
 
 void await(bool (*condition)(void), const char *what) {
-        usec_t until = clock_monotonic() + LIMIT;
+        await_within(condition, what, LIMIT);
+}
+
+void await_within(bool (*condition)(void), const char *what, usec_t limit) {
+        usec_t until = clock_monotonic() + limit;
 
         while (!condition() && clock_monotonic() < until)
                 turn();

@@ -38,4 +38,5 @@ void reload(void);
 void turn(void);
 /* Rounds until it holds; fails, saying `what`, when that takes longer than LIMIT. */
 void await(bool (*condition)(void), const char *what);
+void await_within(bool (*condition)(void), const char *what, usec_t limit);
 void serve_for(usec_t span);
