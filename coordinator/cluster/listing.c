@@ -67,8 +67,9 @@ static void listing_take(Listing *listing, const ZkReply *reply) {
         g_autoptr(GHashTable) before = listing->names;
 
         listing->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        for (size_t i = 0; i < reply->n_children && i < listing->options.max; i++) {
-                if (!name_is_valid(reply->children[i]))
+        for (size_t i = 0; i < reply->n_children; i++) {
+                if (!name_is_valid(reply->children[i]) ||
+                    g_hash_table_size(listing->names) >= listing->options.max)
                         continue;
                 g_hash_table_add(listing->names, g_strdup(reply->children[i]));
                 listing->events->present(reply->children[i], listing->userdata);

@@ -2,8 +2,7 @@
 #include "read-window.h"
 
 struct ReadWindow {
-        ReadWindowPortFunc port;
-        void *userdata;
+        const Node *node; /* weak */
         ReadShare *share;
         GQueue waiting, sent; /* WindowedRead */
 };
@@ -54,7 +53,7 @@ static void read_on_reply(const ZkReply *reply, void *userdata) {
 }
 
 static int read_send(WindowedRead *item) {
-        Zk *zk = item->window->port(item->window->userdata);
+        Zk *zk = session_zk(item->window->node->session);
         int r = item->kind == READ_CHILDREN
                     ? zk_get_children(zk, item->path, read_on_reply, item, &item->call, NULL, NULL,
                                       NULL)
@@ -81,17 +80,12 @@ static void window_on_share(void *userdata) {
         window_pump(userdata);
 }
 
-ReadWindow *read_window_new_within(ReadBudget *budget, ReadWindowPortFunc port, void *userdata) {
+ReadWindow *read_window_new(const Node *node, ReadBudget *budget) {
         ReadWindow *window = g_new0(ReadWindow, 1);
 
-        window->port = port;
-        window->userdata = userdata;
+        window->node = node;
         window->share = read_share_new(budget, window_on_share, window);
         return window;
-}
-
-ReadWindow *read_window_new(ReadWindowPortFunc port, void *userdata) {
-        return read_window_new_within(NULL, port, userdata);
 }
 
 /* Return: whether one more may be sent now, before all that wait. */
@@ -110,7 +104,8 @@ WindowedRead *read_window_add(ReadWindow *window, ReadKind kind, const char *pat
         item->func = func;
         item->userdata = userdata;
         item->link.data = item;
-        if (window->port(window->userdata) && (!window_has_room(window) || read_send(item) >= 0)) {
+        if (session_zk(window->node->session) &&
+            (!window_has_room(window) || read_send(item) >= 0)) {
                 if (!item->queue)
                         read_move(item, &window->waiting);
                 return item;

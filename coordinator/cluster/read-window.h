@@ -5,25 +5,22 @@
 
 #include <glib.h>
 
+#include "node.h"
 #include "read-budget.h"
-#include "zk.h"
 
 #define READ_WINDOW_SIZE 64
 
 typedef struct ReadWindow ReadWindow;
 typedef struct WindowedRead WindowedRead;
 
-/* Return: the port to read with, or NULL while there is none. */
-typedef Zk *(*ReadWindowPortFunc)(void *userdata);
-
 typedef enum ReadKind {
         READ_DATA,
         READ_CHILDREN,
 } ReadKind;
 
-ReadWindow *read_window_new(ReadWindowPortFunc port, void *userdata);
-/* The same, whose reads are taken from the budget; NULL: from none. */
-ReadWindow *read_window_new_within(ReadBudget *budget, ReadWindowPortFunc port, void *userdata);
+/* Reads in the node's session; both live longer than the window. The reads are taken from the
+ * budget; NULL: from none. */
+ReadWindow *read_window_new(const Node *node, ReadBudget *budget);
 ReadWindow *read_window_free(ReadWindow *window);
 DEFINE_CLEANUP(ReadWindow, read_window_free);
 

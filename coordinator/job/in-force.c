@@ -417,8 +417,8 @@ static InForceVerdict in_force_differ(InForce *in_force, const JobSpec *spec) {
         if (ledger_schedule(in_force_ledger(in_force), &schedule) >= 0) {
                 there = in_force_schedule_text(schedule);
                 if (strcmp(here, there) == 0)
-                        g_string_append(text, " in another key than the schedule (mode, dst, lock, "
-                                              "slots or locks)");
+                        g_string_append(text, " not in the schedule: in lock or locks, or in what "
+                                              "jobkeeper.yaml says of their resources");
                 else
                         g_string_append_printf(text, ": its schedule is %s, in force is %s", here,
                                                there);

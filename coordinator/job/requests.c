@@ -67,12 +67,6 @@ static void pending_free(void *data) {
         g_free(pending);
 }
 
-static Zk *requests_port(void *userdata) {
-        const Requests *requests = userdata;
-
-        return session_zk(requests->parts.node->session);
-}
-
 Requests *requests_new(const RequestsParts *parts, const RequestsEvents *events, void *userdata) {
         Requests *requests = g_new0(Requests, 1);
         g_autofree char *path = path_requests(parts->node->config->root);
@@ -86,7 +80,7 @@ Requests *requests_new(const RequestsParts *parts, const RequestsEvents *events,
                         &(ListingOptions){
                             .path = g_steal_pointer(&path), .period = LIST_PERIOD, .max = UINT_MAX},
                         &requests_listing_events, requests);
-        requests->window = read_window_new(requests_port, requests);
+        requests->window = read_window_new(parts->node, NULL);
         requests->pending = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, pending_free);
         requests->ours = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         return requests;

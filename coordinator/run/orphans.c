@@ -92,12 +92,6 @@ static void dead_node_free(void *data) {
         g_free(dead);
 }
 
-static Zk *orphans_port(void *userdata) {
-        const Orphans *orphans = userdata;
-
-        return session_zk(orphans->node->session);
-}
-
 Orphans *orphans_new(const Node *node, Members *members, const Settler *settler) {
         Orphans *orphans = g_new0(Orphans, 1);
 
@@ -105,7 +99,7 @@ Orphans *orphans_new(const Node *node, Members *members, const Settler *settler)
         orphans->members = members;
         orphans->settler = settler;
         orphans->path = path_open(node->config->root);
-        orphans->window = read_window_new(orphans_port, orphans);
+        orphans->window = read_window_new(node, NULL);
         orphans->dead = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, dead_node_free);
         return orphans;
 }

@@ -37,12 +37,6 @@ struct Recovery {
 
 static void recovery_on_event(Recovery *recovery, RecoveryEvent event);
 
-static Zk *recovery_port(void *userdata) {
-        const Recovery *recovery = userdata;
-
-        return session_zk(recovery->node->session);
-}
-
 Recovery *recovery_new(const Node *node, const UnitManager *units, Runs *runs,
                        const RecoveryEvents *events, void *userdata) {
         Recovery *recovery = g_new0(Recovery, 1);
@@ -53,7 +47,7 @@ Recovery *recovery_new(const Node *node, const UnitManager *units, Runs *runs,
         recovery->events = events;
         recovery->userdata = userdata;
         recovery->path = path_open_node(node->config->root, node->config->node_name);
-        recovery->window = read_window_new(recovery_port, recovery);
+        recovery->window = read_window_new(node, NULL);
         recovery->reads = g_ptr_array_new_with_free_func(open_run_free);
         recovery->doubts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         recovery->found = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);

@@ -187,8 +187,8 @@ Test(in_force, a_definition_that_differs_elsewhere_than_in_the_schedule_is_told_
         digest_memory_set(coordinator->digests, "b", own);
         know("other", "every 10s", now());
         cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_DRIFTED);
-        cr_expect(journal_has("b: " DIFFERS " in another key than the schedule (mode, dst, lock, "
-                              "slots or locks): this node neither starts"));
+        cr_expect(journal_has("b: " DIFFERS " not in the schedule: in lock or locks, or in what "
+                              "jobkeeper.yaml says of their resources: this node neither starts"));
 }
 
 Test(in_force, of_a_schedule_in_force_that_is_not_known_nothing_is_told) {

@@ -121,6 +121,9 @@ Test(listing, names_of_nobody_and_too_many_are_not_told) {
         begin(0, 10);
         expect("+a .");
         listing = listing_free(listing);
+        begin(0, 1); /* nor do they take anybody's place */
+        expect("+a .");
+        listing = listing_free(listing);
         for (unsigned i = 0; i < 5; i++) {
                 g_autofree char *path = g_strdup_printf(DIRECTORY "/n%u", i);
 

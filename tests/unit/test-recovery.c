@@ -353,7 +353,8 @@ Test(recovery, a_reset_forgets_what_was_in_doubt) {
         cr_assert(recovery_doubts(recovery, UNIT));
         recovery_reset(recovery);
         cr_expect_not(recovery_doubts(recovery, NULL));
+        recovered = 0;
         recovery_start(recovery, true);
-        await(is_recovered, "it is told");
+        await(is_recovered, "it is told again");
         cr_expect_null(recovery_free(NULL));
 }
