@@ -23,7 +23,7 @@ typedef struct JobFile {
 JobFile *job_file_free(JobFile *file);
 DEFINE_CLEANUP(JobFile, job_file_free);
 
-/* Return: a file that was refused without being read. */
+/* Return: a file that is not good (yet), and has no jobs. */
 JobFile *job_file_new_refused(const char *path);
 
 /* Loads one file by path, ownership check included (`verify FILE`). Return: 0 with *ret_file also

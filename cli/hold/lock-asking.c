@@ -137,11 +137,15 @@ static void lock_asking_not_held(LockAsking *asking, const json_t *answer) {
 
 static void lock_asking_ask(void *userdata);
 
-/* Nobody takes our question. The lock is held without the daemon only where there is none. */
+/* The lock is held without the daemon only where there is none. */
+static void lock_asking_absent(LockAsking *asking) {
+        asking->funcs->on_absent("jobkeeperd does not run on this machine", asking->userdata);
+}
+
+/* Nobody takes our question. */
 static void lock_asking_unheard(LockAsking *asking) {
         if (!lease_way_is_served(LEASE_PATH)) {
-                asking->funcs->on_absent("jobkeeperd does not run on this machine",
-                                         asking->userdata);
+                lock_asking_absent(asking);
                 return;
         }
         complain("jobkeeperd runs on this machine, but cannot be asked on the system bus "
@@ -174,7 +178,7 @@ static void lock_asking_refused(LockAsking *asking, sd_bus_message *reply) {
                 funcs->on_absent("jobkeeperd on this machine is too old to hold locks",
                                  asking->userdata);
         } else if (!asking->asked && outcome == BUS_NO_DAEMON && !lease_way_is_served(LEASE_PATH)) {
-                lock_asking_unheard(asking);
+                lock_asking_absent(asking);
         } else if (lock_reply_is_missing(reply) || outcome == BUS_STOPPING) {
                 lock_asking_retry(asking);
         } else if (sd_bus_message_is_method_error(reply, SD_BUS_ERROR_INVALID_ARGS)) {

@@ -137,7 +137,8 @@ static void lock_client_on_reach_end(BusReachEnd end, sd_bus *bus, const char *w
                 lock_client_ask(client);
                 return;
         case BUS_OF_OTHERS:
-                lock_client_on_absent("jobkeeperd runs outside of this container", client);
+                lock_client_on_absent("the system bus is that of another machine or container",
+                                      client);
                 return;
         case BUS_WITHOUT_DAEMON:
                 sentence =

@@ -172,6 +172,7 @@ void past_locks_session_is_another(PastLocks *locks) {
                 ((PastLock *)past)->gone = ((PastLock *)past)->unwritten = true;
                 sweep_add(locks->turns, past, PAST_WRITE);
         }
+        sweep_finish(locks->turns); /* before anything is held in the next */
 }
 
 void past_locks_sweep(PastLocks *locks, GPtrArray *directories) {

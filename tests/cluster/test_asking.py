@@ -69,8 +69,7 @@ class Asking(ClusterTest):
         fleet.wait_run(lambda run: run.job == "often" and run.start > since, SESSION_TIMEOUT + 10, "runs go on")
         self.assertEqual((fleet.status("n1")["session"]["id"], node.property("jobkeeperd", "MainPID")), before)
         node.systemctl("kill", "--signal", "CONT", "systemd-journald")
-        told = wait_until(lambda: node.journal("_SYSTEMD_UNIT=jobkeeperd.service").count("reloaded: "), 20, "the lines are there")
-        self.assertGreater(told, 10)
+        wait_until(lambda: node.journal("_SYSTEMD_UNIT=jobkeeperd.service").count("reloaded: ") > 10, 20, "the lines are there")
 
     def test_the_history_of_a_job_that_left_the_files_is_there(self):
         fleet = self.begin(nodes=1, files={"jobs.yaml": job_file(job("leaves"), job("stays"))})

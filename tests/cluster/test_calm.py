@@ -98,8 +98,8 @@ class Calm(ClusterTest):
             self.fleet.jobkeeper("n1", "run", "beside")
             runs = [self.fleet.wait_running(name) for name in ("beside", "beside-command")]
             session = self.fleet.status("n1")["session"]["id"]
-            node.run("cp", "/etc/jobkeeper/jobkeeper.yaml", "/root/copy.yaml")
-            for command in (("jobkeeperd",), ("jobkeeperd", "--config=/root/copy.yaml"),
+            node.run("cp", "/etc/jobkeeper/jobkeeper.yaml", "/srv/copy.yaml")
+            for command in (("jobkeeperd",), ("jobkeeperd", "--config=/srv/copy.yaml"),
                             ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "jobkeeperd")):
                 second = node.run("timeout", "-s", "INT", "10", *command, check=False)
                 self.assertEqual(second.returncode, 1, second.stderr)

@@ -132,3 +132,16 @@ CliRun *cli_run_to_end(const char *const *arguments, const char *const *environm
         (void)cli_wait(run, 30 * USEC_PER_SEC);
         return run;
 }
+
+void cli_expect(int status, const char *out, const char *err, const char *const *arguments) {
+        _cleanup_(cli_run_freep) CliRun *run = cli_run_to_end(arguments, NULL);
+        g_autofree char *got_out = cli_out(run);
+        g_autofree char *got_err = cli_err(run);
+
+        cr_expect_eq(run->status, status, "status %d, out: %s err: %s", run->status, got_out,
+                     got_err);
+        if (out)
+                cr_expect_str_eq(got_out, out);
+        if (err)
+                cr_expect_str_eq(got_err, err);
+}

@@ -36,3 +36,6 @@ bool cli_wait_for_err(const CliRun *run, const char *text, usec_t limit);
 #define cli_run(environment, ...)                                                                  \
         cli_run_to_end((const char *const[]){__VA_ARGS__, NULL}, (environment))
 CliRun *cli_run_to_end(const char *const *arguments, const char *const *environment);
+
+/* Runs it to its end, and checks how it ends and what it has written; NULL: anything. */
+void cli_expect(int status, const char *out, const char *err, const char *const *arguments);

@@ -377,21 +377,8 @@ static void teardown(void) {
         g_clear_pointer(&address, g_free);
 }
 
-/* Runs `jobkeeper WORDS…` and checks how it ends and what it has written; NULL: anything. */
-static void expect(int status, const char *out, const char *err, const char *const *words) {
-        _cleanup_(cli_run_freep) CliRun *run = cli_run_to_end(words, NULL);
-        g_autofree char *got_out = cli_out(run);
-        g_autofree char *got_err = cli_err(run);
-
-        cr_expect_eq(run->status, status, "status %d, out: %s err: %s", run->status, got_out,
-                     got_err);
-        if (out)
-                cr_expect_str_eq(got_out, out);
-        if (err)
-                cr_expect_str_eq(got_err, err);
-}
 #define EXPECT(status, out, err, ...)                                                              \
-        expect((status), (out), (err), (const char *const[]){__VA_ARGS__, NULL})
+        cli_expect((status), (out), (err), (const char *const[]){__VA_ARGS__, NULL})
 
 TestSuite(cli_bus, .init = setup, .fini = teardown);
 TestSuite(cli_no_daemon, .init = setup_bus, .fini = teardown);
@@ -685,8 +672,14 @@ static void setup_served(void) {
         choose_bus();
 }
 
-static void teardown_served(void) {
+static void leave_door(void) {
         (void)close(door);
+        door = -1;
+}
+
+static void teardown_served(void) {
+        if (door >= 0)
+                leave_door();
         teardown();
 }
 
@@ -704,7 +697,7 @@ Test(cli_no_bus, a_bus_that_refuses_does_not_take_the_daemon_away) {
         EXPECT(75, "", NOT_LET_IN("No such file or directory"), "lock", "-t", "900ms", "db", "--",
                "echo", "never");
         cr_expect_geq(clock_monotonic() - began, 900 * USEC_PER_MSEC);
-        (void)close(door);
+        leave_door();
         EXPECT(75, "",
                "jobkeeper: jobkeeperd cannot be reached on the system bus (No such file or "
                "directory): this process holds the lock db itself, and stops less when it is lost "
@@ -793,38 +786,4 @@ Test(cli_no_bus, nor_does_a_daemon_that_is_not_on_the_bus_yet) {
         cr_expect_eq(cli_wait(run, 20 * USEC_PER_SEC), 0);
         out = cli_out(run);
         cr_expect_str_eq(out, "mine\n");
-}
-
-Test(cli_no_daemon, usage_errors_are_64) {
-        EXPECT(64, "", "jobkeeper: there is no command \"stats\" (did you mean \"status\"?)\n",
-               "stats");
-        EXPECT(64, "", NULL, "history");
-        EXPECT(64, "", NULL, "history", "a", "b");
-        EXPECT(64, "", NULL, "history", "a", "-n", "0");
-        EXPECT(64, "", NULL, "status", "--frob");
-        EXPECT(64, "", NULL, "lock", "db", "true");
-        EXPECT(64, "", NULL, "lock", "DB", "--", "true");
-        EXPECT(64, "", NULL, "lock", "--timeout", "soon", "db", "--", "true");
-}
-
-Test(cli_no_daemon, help_is_for_a_terminal_of_100_columns) {
-        static const char *const commands[] = {"status", "history", "run",  "next",
-                                               "verify", "lock",    "locks"};
-
-        for (size_t i = 0; i < G_N_ELEMENTS(commands); i++) {
-                _cleanup_(cli_run_freep) CliRun *run = cli_run(NULL, "help", commands[i]);
-                g_autofree char *out = cli_out(run);
-                g_auto(GStrv) lines = g_strsplit(out, "\n", -1);
-
-                for (char **line = lines; *line; line++)
-                        cr_expect_leq(strlen(*line), 100U, "%s", *line);
-        }
-}
-
-Test(cli_no_daemon, help_is_everywhere) {
-        EXPECT(0, NULL, "", "--help");
-        EXPECT(0, NULL, "", "help");
-        EXPECT(0, NULL, "", "help", "lock");
-        EXPECT(0, NULL, "", "lock", "--help");
-        EXPECT(0, "jobkeeper " JOBKEEPER_VERSION "\n", "", "--version");
 }

@@ -46,18 +46,8 @@ static void teardown(void) {
 
 TestSuite(cli_verify, .init = setup, .fini = teardown);
 
-/* Runs `jobkeeper verify WORDS…` and compares all that comes out. */
-static void expect(int status, const char *out, const char *err, const char *const *words) {
-        _cleanup_(cli_run_freep) CliRun *run = cli_run_to_end(words, NULL);
-        g_autofree char *got_out = cli_out(run);
-        g_autofree char *got_err = cli_err(run);
-
-        cr_expect_eq(run->status, status, "status %d", run->status);
-        cr_expect_str_eq(got_out, out);
-        cr_expect_str_eq(got_err, err);
-}
 #define EXPECT(status, out, err, ...)                                                              \
-        expect((status), (out), (err), (const char *const[]){"verify", __VA_ARGS__, NULL})
+        cli_expect((status), (out), (err), (const char *const[]){"verify", __VA_ARGS__, NULL})
 
 static const char good[] = "jobs:\n"
                            "  backup:\n"

@@ -232,7 +232,7 @@ static void world_people(void) {
         for (unsigned i = 0; i < world->n_nodes; i++) {
                 Machine *machine = &world->nodes[i];
 
-                *machine = (Machine){.world = world};
+                *machine = (Machine){0};
                 (void)g_strlcpy(machine->name, names[i], sizeof machine->name);
                 machine->offset = (int64_t)sim_between(0, 3 * S) - (int64_t)(3 * S / 2);
                 machine->config = (DaemonConfig){.root = (char *)ROOT,

@@ -49,7 +49,7 @@ usec_t usec_sub(usec_t a, usec_t b) {
 static void sim_timer_free(void *data) {
         SimTimer *timer = data;
 
-        g_ptr_array_remove_fast(timer->world->timers, timer);
+        g_ptr_array_remove_fast(world->timers, timer);
         g_free(timer);
 }
 
@@ -62,12 +62,8 @@ int timer_at(sd_event *event, sd_event_source **slot, clockid_t clock, usec_t at
         SimTimer *timer = g_new0(SimTimer, 1);
 
         *slot = sd_event_source_disable_unref(*slot);
-        *timer = (SimTimer){.world = world,
-                            .slot = slot,
-                            .clock = clock,
-                            .at = at,
-                            .func = func,
-                            .userdata = userdata};
+        *timer =
+            (SimTimer){.slot = slot, .clock = clock, .at = at, .func = func, .userdata = userdata};
         for (unsigned i = 0; i < world->n_nodes; i++)
                 if (world->nodes[i].event == event)
                         timer->machine = &world->nodes[i];

@@ -28,7 +28,6 @@ typedef struct World World;
 
 /* A node: what is on it while it is up, and what of it is left while it is not. */
 typedef struct Machine {
-        World *world;
         char name[8];
         int64_t offset; /* of its clock, µs */
         bool up;
@@ -54,7 +53,6 @@ typedef struct Machine {
 } Machine;
 
 typedef struct SimTimer {
-        World *world;
         Machine *machine;
         sd_event_source **slot;
         clockid_t clock;
