@@ -38,9 +38,12 @@ static const JobSpec *face_job(const void *userdata, const char *name) {
         return job ? scheduled_job_spec(job) : NULL;
 }
 
-static ScheduledJobState face_job_state(const void *userdata, const char *name,
-                                        const char **ret_why) {
-        return scheduled_job_state(face_find(userdata, name), ret_why);
+static ScheduledJobState face_job_state(const void *userdata, const char *name) {
+        return scheduled_job_state(face_find(userdata, name));
+}
+
+static char *face_job_why(const void *userdata, const char *name) {
+        return scheduled_job_why(face_find(userdata, name));
 }
 
 static bool face_can_run(const void *userdata, const char *name) {
@@ -66,6 +69,7 @@ static const ViewCalls face_calls = {
     .fault = face_fault,
     .job = face_job,
     .job_state = face_job_state,
+    .job_why = face_job_why,
     .can_run = face_can_run,
     .has_candidate = face_has_candidate,
     .request = face_request,

@@ -239,8 +239,8 @@ static int request_ask_for_caller(Answer *answer) {
 
 /* Of the nodes' reasons, this one's is at hand. */
 static int run_no_candidate(const View *view, const char *job, sd_bus_error *error) {
-        const char *why = "";
-        bool unfit = view->calls->job_state(view->userdata, job, &why) == JOB_UNFIT && *why;
+        g_autofree char *why = view->calls->job_why(view->userdata, job);
+        bool unfit = view->calls->job_state(view->userdata, job) == JOB_UNFIT && *why;
 
         return sd_bus_error_setf(error, BUS_ERROR_NO_CANDIDATE,
                                  "no node of the cluster can run job \"%s\" at present%s%s", job,

@@ -274,21 +274,25 @@ static json_t *running_to_json(const View *view, const char *job, const Ledger *
         return array;
 }
 
+/* `why` may become another. */
 static const char *job_state_word(const View *view, const char *job, const Ledger *ledger,
-                                  bool runs, const char **ret_why) {
+                                  bool runs, char **why) {
         static const char *const words[] = {
             [JOB_UNREAD] = "unread",   [JOB_IDLE] = "idle",       [JOB_WAITING] = "waiting",
             [JOB_RUNNING] = "running", [JOB_DRIFTED] = "drifted", [JOB_UNFIT] = "unfit",
             [JOB_NO_NODE] = "no-node",
         };
-        ScheduledJobState state = view->calls->job_state(view->userdata, job, ret_why);
+        ScheduledJobState state = view->calls->job_state(view->userdata, job);
 
         /* What was just read is newer than what the job remembers. */
-        if (ledger && (state == JOB_RUNNING || (state == JOB_UNREAD && !**ret_why)))
+        if (ledger && (state == JOB_RUNNING || (state == JOB_UNREAD && !**why)))
                 state = JOB_IDLE;
         /* It ran when ZooKeeper last answered, and not here. */
         if (!ledger && !runs && state == JOB_RUNNING) {
-                *ret_why = **ret_why ? *ret_why : "it was running when ZooKeeper last answered";
+                if (!**why) {
+                        g_free(*why);
+                        *why = g_strdup("it was running when ZooKeeper last answered");
+                }
                 state = JOB_UNREAD;
         }
         if (runs && (state == JOB_IDLE || state == JOB_NO_NODE || state == JOB_UNREAD))
@@ -297,10 +301,8 @@ static const char *job_state_word(const View *view, const char *job, const Ledge
 }
 
 bool status_is_drifted(const View *view, const char *job) {
-        const char *why;
-
         return view->calls->job(view->userdata, job) &&
-               view->calls->job_state(view->userdata, job, &why) == JOB_DRIFTED;
+               view->calls->job_state(view->userdata, job) == JOB_DRIFTED;
 }
 
 /* Return: whether a tick is to come by the schedule in force: that of our file where it is not
@@ -321,13 +323,15 @@ json_t *status_report_job(const View *view, const char *name, const Ledger *ledg
         g_autofree char *schedule =
             spec && spec->schedule ? schedule_to_string(spec->schedule) : NULL;
         json_t *object = NULL, *running = NULL;
-        const char *why = "", *word = NULL;
+        g_autofree char *why = NULL;
+        const char *word = NULL;
         int64_t next = 0;
         bool has_next = false;
 
         if (!spec)
                 return NULL;
         running = running_to_json(view, name, ledger);
+        why = view->calls->job_why(view->userdata, name);
         word = job_state_word(view, name, ledger, json_array_size(running) > 0, &why);
         has_next = job_next_tick(spec, ledger, status_is_drifted(view, name), &next);
         object = json_object();

@@ -24,9 +24,10 @@ typedef struct ViewCalls {
         const char *(*fault)(const void *userdata);
         /* A job's definition as this node works by it; NULL: it has no such job. */
         const JobSpec *(*job)(const void *userdata, const char *name);
-        /* Of a job that it has. *ret_why is a sentence or "". */
-        ScheduledJobState (*job_state)(const void *userdata, const char *name,
-                                       const char **ret_why);
+        /* Of a job that it has. */
+        ScheduledJobState (*job_state)(const void *userdata, const char *name);
+        /* Of a job that it has: what keeps it, a sentence or ""; the caller's. */
+        char *(*job_why)(const void *userdata, const char *name);
         /* Whether this machine can run the job at present; `nodes:` aside. */
         bool (*can_run)(const void *userdata, const char *name);
         /* Whether some node of the cluster can, or may turn out to. */

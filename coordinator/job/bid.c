@@ -25,7 +25,6 @@ struct Bid {
         LockSet *locks;
         bool held;
         char *fault;
-        char *waits_for; /* for people */
 
         Claim *claim;
         char *claim_key; /* as long as it is under way */
@@ -48,7 +47,6 @@ Bid *bid_free(Bid *bid) {
         job_spec_free(bid->spec);
         g_free(bid->run);
         g_free(bid->fault);
-        g_free(bid->waits_for);
         g_free(bid);
         return NULL;
 }
@@ -91,19 +89,17 @@ const char *bid_fault(const Bid *bid) {
         return bid->fault;
 }
 
-const char *bid_waits_for(Bid *bid) {
+char *bid_waits_for(const Bid *bid) {
         size_t before = 0;
         const char *resource =
             bid->locks && !bid->held ? lock_set_waiting_for(bid->locks, &before) : "";
         g_autofree char *tick = bid->tick ? tick_to_rfc3339(bid->tick) : NULL;
 
         if (!*resource)
-                return "";
-        g_free(bid->waits_for);
-        bid->waits_for = g_strdup_printf("%s%s waits for the lock %s (%zu before it)",
-                                         tick ? "its tick " : "its run by hand", tick ? tick : "",
-                                         resource, before);
-        return bid->waits_for;
+                return g_strdup("");
+        return g_strdup_printf("%s%s waits for the lock %s (%zu before it)",
+                               tick ? "its tick " : "its run by hand", tick ? tick : "", resource,
+                               before);
 }
 
 static void bid_let_go(Bid *bid) {

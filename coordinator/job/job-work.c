@@ -41,8 +41,8 @@ int64_t job_work_queued_tick(const JobWork *work) {
         return tick && bid_is_for(work->bid, tick, NULL) ? tick : 0;
 }
 
-const char *job_work_waits_for(const JobWork *work) {
-        return job_phase_is_in_queues(work->phase) ? bid_waits_for(work->bid) : "";
+char *job_work_waits_for(const JobWork *work) {
+        return job_phase_is_in_queues(work->phase) ? bid_waits_for(work->bid) : g_strdup("");
 }
 
 bool job_work_is_queued_for(const JobWork *work, const ManualRun *run) {

@@ -69,9 +69,8 @@ bool job_work_is_queued_for(const JobWork *work, const ManualRun *run);
 JobLedger *job_work_ledger(JobWork *work);
 WaitedFor *job_work_waited_for(JobWork *work);
 
-/* Return: which lock what stands in the queues waits for, a sentence, or "", borrowed until it is
- * asked again. */
-const char *job_work_waits_for(const JobWork *work);
+/* Return: which lock what stands in the queues waits for, a sentence, or ""; the caller's. */
+char *job_work_waits_for(const JobWork *work);
 /* Return: why the locks could not be had the last time, a sentence, borrowed, or
  * NULL. */
 const char *job_work_lock_fault(const JobWork *work);

@@ -354,23 +354,6 @@ bool scheduled_job_stands_for(const ScheduledJob *job, const char *id) {
 
 /* ---- for people ---- */
 
-/* Return: what keeps it, a sentence or "". */
-static const char *scheduled_job_why_not(const ScheduledJob *job, const char *unfit, bool no_node) {
-        const char *fault = job_ledger_fault(job->ledger);
-        const char *lock_fault = job_work_lock_fault(job->work);
-        const char *block = leftovers_block(job->parts->leftovers, scheduled_job_spec(job));
-
-        if (unfit || fault || lock_fault)
-                return unfit ? unfit : fault ? fault : lock_fault;
-        if (block)
-                return block;
-        if (gate_waits_for_place(job->parts->gate, job->name))
-                return "max-runs is reached on this node";
-        if (no_node)
-                return "no node of the cluster can run it at present";
-        return job_work_waits_for(job->work);
-}
-
 /* What the others know of us may be older, for example right after a reload. */
 static bool scheduled_job_runs_here(const ScheduledJob *job, const char *unfit) {
         const Node *node = job->parts->node;
@@ -380,13 +363,33 @@ static bool scheduled_job_runs_here(const ScheduledJob *job, const char *unfit) 
                job_spec_matches_node(scheduled_job_spec(job), config->node_name, config->labels);
 }
 
-ScheduledJobState scheduled_job_state(const ScheduledJob *job, const char **ret_why) {
+static bool scheduled_job_has_no_node(const ScheduledJob *job, const char *unfit) {
+        return job_decision_has_no_node(job->decision, scheduled_job_spec(job)) &&
+               !scheduled_job_runs_here(job, unfit);
+}
+
+char *scheduled_job_why(const ScheduledJob *job) {
         const char *unfit = ranks_unfit(job->parts->ranks, job->name);
-        bool no_node = job_decision_has_no_node(job->decision, scheduled_job_spec(job)) &&
-                       !scheduled_job_runs_here(job, unfit);
+        const char *fault = job_ledger_fault(job->ledger);
+        const char *lock_fault = job_work_lock_fault(job->work);
+        const char *block = leftovers_block(job->parts->leftovers, scheduled_job_spec(job));
+
+        if (unfit || fault || lock_fault)
+                return g_strdup(unfit ? unfit : fault ? fault : lock_fault);
+        if (block)
+                return g_strdup(block);
+        if (gate_waits_for_place(job->parts->gate, job->name))
+                return g_strdup("max-runs is reached on this node");
+        if (scheduled_job_has_no_node(job, unfit))
+                return g_strdup("no node of the cluster can run it at present");
+        return job_work_waits_for(job->work);
+}
+
+ScheduledJobState scheduled_job_state(const ScheduledJob *job) {
+        const char *unfit = ranks_unfit(job->parts->ranks, job->name);
+        bool no_node = scheduled_job_has_no_node(job, unfit);
         const Ledger *ledger = job_ledger_known(job->ledger);
 
-        *ret_why = scheduled_job_why_not(job, unfit, no_node);
         if (job_ledger_is_drifted(job->ledger))
                 return JOB_DRIFTED;
         if (unfit)

@@ -44,5 +44,7 @@ void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, u
 /* Return: whether it stands in the queues for that request's run. */
 bool scheduled_job_stands_for(const ScheduledJob *job, const char *id);
 
-/* For status. *ret_why is a sentence or "", borrowed. */
-ScheduledJobState scheduled_job_state(const ScheduledJob *job, const char **ret_why);
+/* For status. */
+ScheduledJobState scheduled_job_state(const ScheduledJob *job);
+/* Return: what keeps it, a sentence or ""; the caller's. */
+char *scheduled_job_why(const ScheduledJob *job);

@@ -1,16 +1,19 @@
 /* What the daemon shows of itself on the bus, in a whole daemon: why it runs nothing, who can run a
  * job, and that what is asked there is done. */
 #include "bus-fixture.h"
+#include "job-table.h"
 #include "journal.h"
 #include "members.h"
 #include "paths.h"
 #include "registration.h"
 #include "requests.h"
 #include "run-record.h"
+#include "scheduled-job.h"
 #include "tree.h"
 
 #define ROOT "/jobkeeper"
 #define RUNS ROOT "/jobs/a/runs"
+#define OWN_LOCK ROOT "/locks/job:a"
 
 TestSuite(face, .init = setup_bus, .fini = teardown_bus);
 
@@ -90,6 +93,36 @@ Test(face, a_unit_that_is_being_stopped_is_shown) {
         service_obey(service_find("jobkeeper-a-1000-1.service"));
         await(is_ready, "ready");
         expect_fault("");
+}
+
+/* ---- what keeps a job ---- */
+
+static bool is_waiting(void) {
+        return scheduled_job_state(job_table_find(coordinator->jobs, "a")) == JOB_WAITING;
+}
+
+Test(face, the_lock_that_a_job_waits_for_is_shown) {
+        json_t *status = NULL;
+        const json_t *job;
+
+        write_job("    lock-wait: 1h\n    exec: [/bin/true]\n");
+        server_create(ROOT, "", 0);
+        server_create(ROOT "/locks", "", 0);
+        server_create(OWN_LOCK, "", 0);
+        server_create(OWN_LOCK "/_c_00000000-0000-0000-0000-000000000000-__WRIT__0000000000", "",
+                      99);
+        open_daemon_on_bus();
+        ask_as(bus, BUS_NAME_ROOT, "Run", "s", "a");
+        json_decref(expect_json());
+        await(is_waiting, "it waits");
+        serve_for(100 * USEC_PER_MSEC);
+        ask_as(bus, BUS_NAME_ROOT, "Status", NULL);
+        status = expect_json();
+        job = json_array_get(json_object_get(status, "jobs"), 0);
+        cr_expect_str_eq(json_string_value(json_object_get(job, "state")), "waiting");
+        cr_expect_str_eq(json_string_value(json_object_get(job, "why")),
+                         "its run by hand waits for the lock job:a (1 before it)");
+        json_decref(status);
 }
 
 /* ---- asking for a run ---- */

@@ -19,10 +19,8 @@ static int64_t tick; /* the newest that is due */
 
 /* The daemon's own job of this name has no schedule, and waits. */
 static bool is_idle(void) {
-        const char *why;
-
         return node_is_ready(coordinator->node) &&
-               scheduled_job_state(job_table_find(coordinator->jobs, "a"), &why) == JOB_IDLE;
+               scheduled_job_state(job_table_find(coordinator->jobs, "a")) == JOB_IDLE;
 }
 
 static void setup_decision(void) {

@@ -23,16 +23,13 @@ static ScheduledJob *job(void) {
 }
 
 static ScheduledJobState state(void) {
-        const char *why;
-
-        return scheduled_job_state(job(), &why);
+        return scheduled_job_state(job());
 }
 
 static const char *why(void) {
-        const char *found;
+        g_autofree char *found = scheduled_job_why(job());
 
-        (void)scheduled_job_state(job(), &found);
-        return found;
+        return g_intern_string(found);
 }
 
 static bool has_ledger(void) {
@@ -457,9 +454,7 @@ Test(job_work, locks_that_are_held_are_kept_while_the_clock_is_measured) {
 }
 
 static bool is_drifted(void) {
-        const char *text;
-
-        return scheduled_job_state(job(), &text) == JOB_DRIFTED;
+        return scheduled_job_state(job()) == JOB_DRIFTED;
 }
 
 /* What holds its locks waits for the clock, and a settle finds another definition meanwhile. */

@@ -19,10 +19,9 @@ static void setup_leftover(void) {
 TestSuite(leftovers, .init = setup_leftover, .fini = teardown);
 
 static const char *why_not(const char *job) {
-        const char *why = NULL;
+        g_autofree char *why = scheduled_job_why(job_table_find(coordinator->jobs, job));
 
-        (void)scheduled_job_state(job_table_find(coordinator->jobs, job), &why);
-        return why;
+        return g_intern_string(why);
 }
 
 static bool is_started(const char *command) {

@@ -141,10 +141,11 @@ static bool is_recorded_as_missed(void) {
 }
 
 static const char *state_of(const char *name, ScheduledJobState *ret_state) {
-        const char *why;
+        const ScheduledJob *job = job_table_find(coordinator->jobs, name);
+        g_autofree char *why = scheduled_job_why(job);
 
-        *ret_state = scheduled_job_state(job_table_find(coordinator->jobs, name), &why);
-        return why;
+        *ret_state = scheduled_job_state(job);
+        return g_intern_string(why);
 }
 
 /* No node was free for it in time: it is not forgotten, and it says why. */

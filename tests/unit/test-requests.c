@@ -152,9 +152,7 @@ Test(requests, whom_the_bus_named_asked_for_that_job_alone) {
 #define HOLDER "/jobkeeper/locks/r/_c_00000000-0000-0000-0000-000000000000-__WRIT__0000000000"
 
 static bool is_waiting(void) {
-        const char *why;
-
-        return scheduled_job_state(job_table_find(coordinator->jobs, "a"), &why) == JOB_WAITING;
+        return scheduled_job_state(job_table_find(coordinator->jobs, "a")) == JOB_WAITING;
 }
 
 static bool is_request_gone(void) {

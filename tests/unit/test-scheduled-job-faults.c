@@ -14,9 +14,7 @@ static ScheduledJob *job(void) {
 }
 
 static ScheduledJobState state(void) {
-        const char *why;
-
-        return scheduled_job_state(job(), &why);
+        return scheduled_job_state(job());
 }
 
 static bool is_idle(void) {
@@ -80,9 +78,9 @@ Test(scheduled_job_faults, a_claim_that_may_have_been_done_is_looked_for) {
 }
 
 static bool is_unread(void) {
-        const char *why;
+        g_autofree char *why = scheduled_job_why(job());
 
-        return scheduled_job_state(job(), &why) == JOB_UNREAD && strstr(why, "not a ledger");
+        return state() == JOB_UNREAD && strstr(why, "not a ledger");
 }
 
 static void look_again(void) {

@@ -29,10 +29,9 @@ static Ledger *ledger_there(void) {
 }
 
 static bool is_idle(void) {
-        const char *why;
         ScheduledJob *job = job_table_find(coordinator->jobs, "a");
 
-        return node_is_ready(coordinator->node) && scheduled_job_state(job, &why) == JOB_IDLE;
+        return node_is_ready(coordinator->node) && scheduled_job_state(job) == JOB_IDLE;
 }
 
 static bool is_claiming(void) {
@@ -118,10 +117,9 @@ static int64_t tick_that_waits(void) {
 }
 
 static bool is_waiting(void) {
-        const char *why;
         ScheduledJob *job = job_table_find(coordinator->jobs, "a");
 
-        return scheduled_job_state(job, &why) == JOB_WAITING;
+        return scheduled_job_state(job) == JOB_WAITING;
 }
 
 static int64_t deadline_to_pass;
@@ -140,10 +138,9 @@ static void free_the_resource(void) {
 
 /* Return: what people are told that the job waits for. */
 static const char *why_waiting(void) {
-        const char *why = NULL;
+        g_autofree char *why = scheduled_job_why(job_table_find(coordinator->jobs, "a"));
 
-        (void)scheduled_job_state(job_table_find(coordinator->jobs, "a"), &why);
-        return why;
+        return g_intern_string(why);
 }
 
 Test(scheduled_job, what_a_tick_waits_for_is_said) {
@@ -162,8 +159,6 @@ Test(scheduled_job, what_a_tick_waits_for_is_said) {
 
 /* The others do not know yet that we have it again; we do. */
 Test(scheduled_job, a_job_whose_file_is_put_back_lacks_no_node) {
-        const char *why = NULL;
-
         write_job("    every: 300d\n    exec: [/bin/true]\n");
         open_daemon();
         await(is_idle, "idle");
@@ -173,8 +168,8 @@ Test(scheduled_job, a_job_whose_file_is_put_back_lacks_no_node) {
         write_job("    every: 300d\n    exec: [/bin/true]\n");
         reload();
         for (unsigned i = 0; i < 100; i++) {
-                cr_assert_neq(scheduled_job_state(job_table_find(coordinator->jobs, "a"), &why),
-                              JOB_NO_NODE, "turn %u: %s", i, why);
+                cr_assert_neq(scheduled_job_state(job_table_find(coordinator->jobs, "a")),
+                              JOB_NO_NODE, "turn %u", i);
                 turn();
         }
         cr_expect(

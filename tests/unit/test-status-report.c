@@ -511,12 +511,16 @@ static const JobSpec *view_job(const void *userdata, const char *name) {
         return jobset_find(userdata, name);
 }
 
-static ScheduledJobState view_job_state(const void *userdata, const char *name,
-                                        const char **ret_why) {
+static ScheduledJobState view_job_state(const void *userdata, const char *name) {
         (void)userdata;
         (void)name;
-        *ret_why = why;
         return state;
+}
+
+static char *view_job_why(const void *userdata, const char *name) {
+        (void)userdata;
+        (void)name;
+        return g_strdup(why);
 }
 
 static bool view_can_run(const void *userdata, const char *name) {
@@ -526,7 +530,7 @@ static bool view_can_run(const void *userdata, const char *name) {
 }
 
 static const ViewCalls view_calls = {
-    .job = view_job, .job_state = view_job_state, .can_run = view_can_run};
+    .job = view_job, .job_state = view_job_state, .job_why = view_job_why, .can_run = view_can_run};
 
 static View own_view(void) {
         return (View){.node = coordinator->node,
