@@ -16,9 +16,12 @@
  * handle's list of servers, which zoo_set_servers() frees on another thread at that moment, as may
  * happen whenever a handle without a connection is closed; and DEBUG has a use-after-free, too.
  *
- * Completions. A request whose answer is still in the library when zookeeper_close() is called may
- * never be called back, and the library leaks its copy. So the helper waits a moment until nothing
- * is in flight.
+ * What is in flight. A server drops what it has not read when the connection ends, the last
+ * requests of a session that is closed in order among them: so the helper, which holds up nobody,
+ * closes only when all are answered, or a server that is busy has had its time. Without a
+ * connection there is nobody to wait for, but a request whose answer is still in the library when
+ * zookeeper_close() is called may never be called back, and the library leaks its copy: so they
+ * have a moment to come back as lost.
  *
  * Credentials. The library is told them at the first CONNECTED, before the loop hears of it: so
  * they go before the first request that needs them. Told earlier, it may send them twice or, where
@@ -47,8 +50,12 @@
 #define DEFAULT_PORT "2181"
 /* The limited broadcast address: connect() fails at once, in the kernel. */
 #define NOWHERE "255.255.255.255:1"
-/* How long the answers to requests in flight are awaited before a handle is closed. */
-#define DRAIN_TIMEOUT_MS 500
+/* How long the answers to requests in flight are awaited before a handle is closed: those of a
+ * server, so that it and the 1.5 s for which the library waits for the server's goodbye are within
+ * what a session has for its end (CLOSE_LIMIT in session-life.c), and those that the library makes
+ * up once it has no server. */
+#define ANSWERED_TIMEOUT_MS 2000
+#define LOST_TIMEOUT_MS 500
 
 static bool port_is_valid(const char *text) {
         return text[0] >= '1' && text[0] <= '9' && strspn(text, "0123456789") == strlen(text) &&
@@ -313,9 +320,11 @@ static void handle_wake(ZkHandle *handle, zhandle_t *theirs) {
 }
 
 static void handle_close(ZkHandle *handle, zhandle_t *theirs, ZkWish wish) {
+        bool served = wish == ZK_WISH_CLOSE && zoo_state(theirs) == ZOO_CONNECTED_STATE;
+
         /* Without a connection there is nobody to tell, so it makes no difference but for an
          * orderly end. */
-        if (wish == ZK_WISH_ABANDON || zoo_state(theirs) != ZOO_CONNECTED_STATE)
+        if (!served)
                 if (zoo_set_servers(theirs, NOWHERE) != ZOK) {
                         /* No memory: rather keep the handle, and what it points to, than end the
                          * session. */
@@ -323,7 +332,7 @@ static void handle_close(ZkHandle *handle, zhandle_t *theirs, ZkWish wish) {
                         return;
                 }
         handle_wake(handle, theirs);
-        zk_queue_await_answers(handle->queue, DRAIN_TIMEOUT_MS);
+        zk_queue_await_answers(handle->queue, served ? ANSWERED_TIMEOUT_MS : LOST_TIMEOUT_MS);
         (void)zookeeper_close(theirs);
 }
 

@@ -126,8 +126,9 @@ int zk_connect(sd_event *event, const ZkOptions *options, Zk **ret_zk);
 
 /* Ends the session at the server (tidy, when connected) or just forgets it (abandon: the session
  * lives on at the server until it expires or somebody attaches to it). Pending calls are answered
- * ZK_CLOSED first. Both are asynchronous: the state callback gets ZK_STATE_CLOSED when the helper
- * thread is through. Idempotent. */
+ * ZK_CLOSED first; a server that is connected has 2 s to do all the same what was asked before the
+ * session is closed, without a connection nothing more is done. Both are asynchronous: the state
+ * callback gets ZK_STATE_CLOSED when the helper thread is through. Idempotent. */
 void zk_close(Zk *zk);
 void zk_abandon(Zk *zk);
 
