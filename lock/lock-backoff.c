@@ -3,12 +3,11 @@
 
 #include <glib.h>
 
+#include "backoff.h"
+
 #define BACKOFF_MIN (50 * USEC_PER_MSEC)
 #define BACKOFF_MAX (5 * USEC_PER_SEC)
-#define BACKOFF_DOUBLINGS 7
 
 usec_t lock_backoff(unsigned failures) {
-        usec_t pause = MIN(BACKOFF_MIN << MIN(failures, BACKOFF_DOUBLINGS), BACKOFF_MAX);
-
-        return pause / 2 + (usec_t)g_random_int_range(0, (gint32)(pause / 2));
+        return backoff_pause(BACKOFF_MIN, BACKOFF_MAX, failures, g_random_int());
 }

@@ -119,15 +119,26 @@ static void bid_won(Bid *bid) {
         runs_start(parts->runs, bid->spec, record, g_steal_pointer(&bid->locks));
 }
 
+static void bid_refused(Bid *bid) {
+        g_autofree char *path = path_job(bid->parts.node->config->root, bid->spec->name);
+
+        g_free(bid->fault);
+        bid->fault =
+            g_strdup_printf("%s: no run can be claimed: %s", path, claim_fault(bid->claim));
+}
+
 static void bid_on_claim(ClaimOutcome outcome, void *userdata) {
         static const BidEvent events[] = {[CLAIM_WON] = BID_WON,
                                           [CLAIM_LOST] = BID_TAKEN,
                                           [CLAIM_STALE] = BID_STALE,
+                                          [CLAIM_REFUSED] = BID_REFUSED,
                                           [CLAIM_OVER] = BID_OVER};
         Bid *bid = userdata;
 
         if (outcome == CLAIM_WON)
                 bid_won(bid);
+        if (outcome == CLAIM_REFUSED)
+                bid_refused(bid);
         bid_end_claim(bid);
         bid->func(events[outcome], bid->userdata);
 }

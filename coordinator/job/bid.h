@@ -19,10 +19,11 @@ typedef enum BidEvent {
         BID_FAULTY,    /* they cannot be had: bid_fault() */
         BID_LOST,      /* somebody took them away */
         /* After bid_claim(): */
-        BID_WON,   /* it runs, with the locks, and the ledger is known as it now is */
-        BID_TAKEN, /* a record of this run stands there already */
-        BID_STALE, /* something is not what we thought: decide again */
-        BID_OVER,  /* nobody can tell whether it was done */
+        BID_WON,     /* it runs, with the locks, and the ledger is known as it now is */
+        BID_TAKEN,   /* a record of this run stands there already */
+        BID_STALE,   /* something is not what we thought: decide again */
+        BID_REFUSED, /* the server does not let us claim: bid_fault() */
+        BID_OVER,    /* nobody can tell whether it was done */
 } BidEvent;
 
 /* From the loop. The bid may be freed in it. */
@@ -61,7 +62,7 @@ void bid_take_spec(Bid *bid, const JobSpec *spec);
 bool bid_holds_locks(const Bid *bid);
 /* Return: which lock it waits for, a sentence, or "" where it waits for none; the caller's. */
 char *bid_waits_for(const Bid *bid);
-/* Return: why the locks cannot be had, a sentence, borrowed. */
+/* Return: why the locks cannot be had or nothing can be claimed, a sentence, borrowed. */
 const char *bid_fault(const Bid *bid);
 
 /* The locks are held and the ledger was just read: claims. Return: 0; -EBUSY when a run of the job

@@ -1,8 +1,14 @@
 /* See job-ledger.h. */
 #include "job-ledger.h"
 
+#include "backoff.h"
 #include "in-force.h"
 #include "ledger-cursor.h"
+
+typedef struct LedgerBackoffs {
+        Backoff reads, writes; /* refused */
+        Backoff drifted;
+} LedgerBackoffs;
 
 struct JobLedger {
         ClockWatch *clock; /* weak */
@@ -13,6 +19,8 @@ struct JobLedger {
         LedgerCursor *cursor;
         LedgerWriter *writer;
         InForce *in_force;
+        LedgerBackoffs backoffs;
+        char *drifted_from; /* the digest in force that ours last differed from */
 };
 
 static void job_ledger_on_cursor(LedgerCursorEvent event, void *userdata);
@@ -49,6 +57,7 @@ JobLedger *job_ledger_free(JobLedger *ledger) {
         ledger_writer_free(ledger->writer);
         ledger_cursor_free(ledger->cursor);
         job_spec_free(ledger->spec);
+        g_free(ledger->drifted_from);
         g_free(ledger);
         return NULL;
 }
@@ -62,6 +71,7 @@ void job_ledger_cancel(JobLedger *ledger) {
 void job_ledger_reset(JobLedger *ledger) {
         job_ledger_cancel(ledger);
         ledger_writer_reset(ledger->writer);
+        job_ledger_try_anew(ledger);
         job_ledger_forget(ledger);
 }
 
@@ -80,6 +90,11 @@ void job_ledger_take_spec(JobLedger *ledger, const JobSpec *spec) {
 
 void job_ledger_definition_changed(JobLedger *ledger) {
         in_force_changed(ledger->in_force);
+        job_ledger_try_anew(ledger);
+}
+
+void job_ledger_try_anew(JobLedger *ledger) {
+        ledger->backoffs = (LedgerBackoffs){0};
 }
 
 bool job_ledger_is_unchecked(const JobLedger *ledger) {
@@ -109,7 +124,10 @@ bool job_ledger_is_watching(const JobLedger *ledger) {
 }
 
 const char *job_ledger_fault(const JobLedger *ledger) {
-        return ledger_cursor_fault(ledger->cursor);
+        const char *fault = ledger_cursor_fault(ledger->cursor);
+
+        /* What could not be written is read again first. */
+        return fault || job_ledger_known(ledger) ? fault : ledger_writer_fault(ledger->writer);
 }
 
 /* ---- writing ---- */
@@ -118,19 +136,41 @@ static void job_ledger_over(JobLedger *ledger, usec_t delay) {
         ledger->events->over(delay, ledger->userdata);
 }
 
+/* To be looked at again after a pause that is longer than the one before it. */
+static usec_t job_ledger_pause(const JobLedger *ledger, Backoff *backoff, usec_t first,
+                               usec_t max) {
+        return backoff_failed(backoff, first, max, backoff_spread(ledger->spec->name),
+                              clock_boottime());
+}
+
+static usec_t job_ledger_pause_refused(const JobLedger *ledger, Backoff *backoff) {
+        return job_ledger_pause(ledger, backoff, JOB_REFUSED_DELAY, JOB_REFUSED_DELAY_MAX);
+}
+
+static usec_t job_ledger_write_again_in(JobLedger *ledger, LedgerWriteOutcome outcome) {
+        switch (outcome) {
+        case LEDGER_WRITE_DONE:
+                ledger->backoffs.writes = (Backoff){0};
+                return 0;
+        case LEDGER_WRITE_AGAIN:
+                return 0;
+        case LEDGER_WRITE_REFUSED:
+                return job_ledger_pause_refused(ledger, &ledger->backoffs.writes);
+        case LEDGER_WRITE_CLOSED:
+                return USEC_INFINITY;
+        case LEDGER_WRITE_FAILED:
+                break;
+        }
+        return JOB_RETRY_DELAY;
+}
+
 static void job_ledger_on_written(LedgerWriteOutcome outcome, const char *refused, void *userdata) {
-        static const usec_t delays[] = {
-            [LEDGER_WRITE_DONE] = 0,
-            [LEDGER_WRITE_AGAIN] = 0,
-            [LEDGER_WRITE_FAILED] = JOB_RETRY_DELAY,
-            [LEDGER_WRITE_CLOSED] = USEC_INFINITY,
-        };
         JobLedger *ledger = userdata;
 
         in_force_written(ledger->in_force, outcome);
         if (refused)
                 ledger->events->refused(refused, ledger->userdata);
-        job_ledger_over(ledger, delays[outcome]);
+        job_ledger_over(ledger, job_ledger_write_again_in(ledger, outcome));
 }
 
 int job_ledger_skip(JobLedger *ledger, const DecisionSkip *skips, size_t n) {
@@ -173,13 +213,29 @@ static void job_ledger_on_remembered(void *userdata) {
         ledger->events->changed(ledger->userdata);
 }
 
+/* The others may come round to our definition; where they came to yet another one, they are at it.
+ */
+static void job_ledger_on_drifted(JobLedger *ledger) {
+        const char *digest = job_ledger_known(ledger)->digest;
+        Backoff *backoff = &ledger->backoffs.drifted;
+
+        if (g_strcmp0(ledger->drifted_from, digest) != 0)
+                *backoff = (Backoff){0};
+        g_free(ledger->drifted_from);
+        ledger->drifted_from = g_strdup(digest);
+        job_ledger_over(ledger,
+                        job_ledger_pause(ledger, backoff, JOB_FAULT_DELAY, JOB_DRIFTED_DELAY_MAX));
+}
+
 static void job_ledger_follow(JobLedger *ledger, InForceVerdict verdict) {
+        if (verdict != IN_FORCE_DRIFTED)
+                ledger->backoffs.drifted = (Backoff){0};
         switch (verdict) {
         case IN_FORCE_OURS:
                 ledger->events->read(ledger->userdata);
                 return;
-        case IN_FORCE_DRIFTED: /* the others may come round to our definition */
-                job_ledger_over(ledger, JOB_FAULT_DELAY);
+        case IN_FORCE_DRIFTED:
+                job_ledger_on_drifted(ledger);
                 return;
         case IN_FORCE_NEEDS_CLOCK:
                 job_ledger_wait_for_clock(ledger);
@@ -214,13 +270,18 @@ static void job_ledger_on_cursor(LedgerCursorEvent event, void *userdata) {
 
         switch (event) {
         case LEDGER_CURSOR_READ:
+                ledger->backoffs.reads = (Backoff){0};
                 job_ledger_on_read(ledger);
                 return;
         case LEDGER_CURSOR_ABSENT:
+                ledger->backoffs.reads = (Backoff){0};
                 job_ledger_on_absent(ledger);
                 return;
         case LEDGER_CURSOR_UNREADABLE:
                 job_ledger_over(ledger, JOB_FAULT_DELAY);
+                return;
+        case LEDGER_CURSOR_REFUSED:
+                job_ledger_over(ledger, job_ledger_pause_refused(ledger, &ledger->backoffs.reads));
                 return;
         case LEDGER_CURSOR_FAILED:
                 job_ledger_over(ledger, JOB_RETRY_DELAY);
@@ -229,6 +290,7 @@ static void job_ledger_on_cursor(LedgerCursorEvent event, void *userdata) {
                 job_ledger_over(ledger, USEC_INFINITY);
                 return;
         case LEDGER_CURSOR_CHANGED:
+                job_ledger_try_anew(ledger);
                 ledger->events->changed(ledger->userdata);
         }
 }

@@ -39,6 +39,9 @@ const JobSpec *job_ledger_spec(const JobLedger *ledger);
 void job_ledger_take_spec(JobLedger *ledger, const JobSpec *spec);
 /* The one that was taken is another: the ledger has to be read to know whether it is in force. */
 void job_ledger_definition_changed(JobLedger *ledger);
+/* Something was done about what keeps it from us, maybe: the pauses between tries are short again.
+ */
+void job_ledger_try_anew(JobLedger *ledger);
 
 /* Each of the following begins something. Return: 0, or a negative errno and nothing follows;
  * -ENOTCONN when there is no session. */

@@ -55,7 +55,9 @@ static void job_table_add(JobTable *table, const JobSpec *spec) {
         sweep_add(table->sweep, job, JOB_SWEEP_BEGIN);
 }
 
-/* Another definition of it took effect, or the same one, in other memory. */
+/* Another definition of it took effect, or the same one, in other memory: then nothing is asked of
+ * the server, unless the job is kept from being run, and whoever had the files read again may have
+ * seen to that. */
 static void job_table_replace(JobTable *table, const JobSpec *spec) {
         ScheduledJob *job = job_table_find(table, spec->name);
         bool equal = job_spec_equal(scheduled_job_spec(job), spec);
@@ -63,6 +65,8 @@ static void job_table_replace(JobTable *table, const JobSpec *spec) {
         scheduled_job_replace(job, spec);
         if (!equal)
                 sweep_add(table->sweep, job, JOB_SWEEP_BEGIN);
+        else if (scheduled_job_try_anew(job))
+                sweep_add(table->sweep, job, JOB_SWEEP_CONSIDER);
 }
 
 static void job_table_remove(JobTable *table, const char *name) {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "backoff.h"
 #include "bid.h"
 #include "job-ledger.h"
 #include "log.h"
@@ -20,6 +21,10 @@ struct JobWork {
         JobPhase phase;
         bool again;       /* to be considered once what is under way is over */
         char *lock_fault; /* why the locks could not be had the last time */
+
+        char *claim_fault; /* why the server refused the last claim */
+        Backoff claims;    /* nothing is claimed until then */
+        char *refused_run;
 };
 
 static void job_work_on_bid(BidEvent event, void *userdata);
@@ -57,8 +62,8 @@ JobLedger *job_work_ledger(JobWork *work) {
         return work->ledger;
 }
 
-const char *job_work_lock_fault(const JobWork *work) {
-        return work->lock_fault;
+const char *job_work_fault(const JobWork *work) {
+        return work->lock_fault ? work->lock_fault : work->claim_fault;
 }
 
 /* ---- from one phase to the next ---- */
@@ -111,8 +116,15 @@ static void job_work_cancel(JobWork *work) {
         job_work_leave_line(work);
 }
 
+static void job_work_forget_refusals(JobWork *work) {
+        g_clear_pointer(&work->claim_fault, g_free);
+        g_clear_pointer(&work->refused_run, g_free);
+        work->claims = (Backoff){0};
+}
+
 void job_work_reset(JobWork *work) {
         job_work_cancel(work);
+        job_work_forget_refusals(work);
         job_ledger_reset(work->ledger);
         waited_for_set_tick(work->waited_for, 0);
 }
@@ -139,6 +151,8 @@ static const char *job_work_skip_why(const JobWork *work, const char *why) {
                 return why;
         if (work->lock_fault)
                 return "missed: its locks could not be had";
+        if (work->claim_fault)
+                return "missed: ZooKeeper refused to have it claimed";
         if (gate_waits_for_place(work->parts->gate, job_work_name(work)))
                 return "missed: max-runs was reached on the nodes whose turn it was";
         return why;
@@ -214,11 +228,22 @@ static bool job_work_has_place(JobWork *work, int64_t tick, const ManualRun *run
         return false;
 }
 
+/* Return: whether the server did not refuse a claim of the job just now, or people asked for this
+ * run since. Otherwise we look again later: ticks that come meanwhile change nothing of that. */
+static bool job_work_may_claim(JobWork *work, const ManualRun *run) {
+        usec_t rest = usec_sub(work->claims.until, clock_boottime());
+
+        if (rest == 0 || (run && g_strcmp0(run->id, work->refused_run) != 0))
+                return true;
+        job_work_end_and_retry(work, rest);
+        return false;
+}
+
 void job_work_queue(JobWork *work, int64_t tick, const ManualRun *run) {
         const BidParts parts = {work->parts->node, work->parts->tree, work->parts->ledgers,
                                 work->parts->runs};
 
-        if (!job_work_has_place(work, tick, run))
+        if (!job_work_may_claim(work, run) || !job_work_has_place(work, tick, run))
                 return;
         job_work_begin_phase(work, bid_needs_locks(job_ledger_spec(work->ledger))
                                        ? JOB_EVENT_QUEUE
@@ -285,7 +310,24 @@ static void job_work_on_faulty_locks(JobWork *work) {
         job_work_end_and_retry(work, JOB_FAULT_DELAY);
 }
 
+static void job_work_on_refused_claim(JobWork *work) {
+        const char *name = job_work_name(work);
+        const LogAbout about = {.message_id = MESSAGE_REFUSED, .job = name};
+        const char *fault = bid_fault(work->bid);
+        usec_t pause = backoff_failed(&work->claims, JOB_FAULT_DELAY, JOB_REFUSED_DELAY_MAX,
+                                      backoff_spread(name), clock_boottime());
+
+        if (!work->claim_fault)
+                log_error(&about, "%s", fault);
+        g_free(work->claim_fault);
+        work->claim_fault = g_strdup(fault);
+        g_free(work->refused_run);
+        work->refused_run = g_strdup(bid_run(work->bid));
+        job_work_end_and_retry(work, pause);
+}
+
 static void job_work_on_won(JobWork *work) {
+        job_work_forget_refusals(work);
         work->events->manual_gone(bid_run(work->bid), work->userdata);
         job_work_end_and_retry(work, 0); /* the timer for the next tick */
 }
@@ -342,6 +384,9 @@ static void job_work_on_bid(BidEvent event, void *userdata) {
         case BID_STALE:
                 job_work_on_stale(work);
                 return;
+        case BID_REFUSED:
+                job_work_on_refused_claim(work);
+                return;
         case BID_OVER:
                 job_work_on_claim_over(work);
         }
@@ -393,6 +438,15 @@ JobAction job_work_consider(JobWork *work) {
         return action;
 }
 
+bool job_work_try_anew(JobWork *work) {
+        if (!job_work_fault(work) && !job_ledger_fault(work->ledger) &&
+            !job_ledger_is_drifted(work->ledger))
+                return false;
+        job_ledger_try_anew(work->ledger);
+        work->claims = (Backoff){0};
+        return true;
+}
+
 bool job_work_replace(JobWork *work, const JobSpec *spec) {
         const JobSpec *before = job_ledger_spec(work->ledger);
         bool alike = job_spec_waits_alike(before, spec);
@@ -404,6 +458,7 @@ bool job_work_replace(JobWork *work, const JobSpec *spec) {
         if (alike)
                 return true;
         job_ledger_definition_changed(work->ledger);
+        job_work_forget_refusals(work);
         /* What is on its way is answered first. */
         if (work->phase != JOB_PHASE_CLAIMING && work->phase != JOB_PHASE_WRITING)
                 job_work_cancel(work);

@@ -39,6 +39,9 @@ void job_work_reset(JobWork *work);
 /* Another definition, or the same one in other memory. What is under way goes on where it waits for
  * the same under both. Return: whether it does; otherwise it is cancelled, or is answered first. */
 bool job_work_replace(JobWork *work, const JobSpec *spec);
+/* Somebody asks to have it tried now. Return: whether anything keeps the job from being run for
+ * which the next try would be later: the job is to be considered. */
+bool job_work_try_anew(JobWork *work);
 
 /* May the job be considered now? Return: JOB_ACTION_CONSIDER when nothing is under way;
  * JOB_ACTION_DECIDE when the locks are held already; otherwise it is remembered. */
@@ -71,6 +74,6 @@ WaitedFor *job_work_waited_for(JobWork *work);
 
 /* Return: which lock what stands in the queues waits for, a sentence, or ""; the caller's. */
 char *job_work_waits_for(const JobWork *work);
-/* Return: why the locks could not be had the last time, a sentence, borrowed, or
- * NULL. */
-const char *job_work_lock_fault(const JobWork *work);
+/* Return: why the locks could not be had the last time, or the server refused the claim; a
+ * sentence, borrowed, or NULL. */
+const char *job_work_fault(const JobWork *work);

@@ -117,10 +117,28 @@ static void ledger_cursor_look_for_untracked(LedgerCursor *cursor, const Ledger 
         }
 }
 
+static void ledger_cursor_refused(LedgerCursor *cursor, ZkCode code) {
+        const LogAbout about = {.message_id = MESSAGE_REFUSED, .job = cursor->job};
+        bool is_new = !cursor->fault;
+
+        g_free(cursor->fault);
+        cursor->fault =
+            g_strdup_printf("%s: cannot be read: %s", cursor->path, zk_code_to_string(code));
+        if (is_new)
+                log_error(&about, "%s; the job is not run until it can be", cursor->fault);
+        ledger_cursor_forget(cursor);
+        ledger_cursor_tell(cursor, LEDGER_CURSOR_REFUSED);
+}
+
 static void ledger_cursor_failed(LedgerCursor *cursor, ZkCode code) {
         cursor->watch = zk_watch_free(cursor->watch);
         if (code == ZK_NO_NODE) {
+                g_clear_pointer(&cursor->fault, g_free);
                 ledger_cursor_tell(cursor, LEDGER_CURSOR_ABSENT);
+                return;
+        }
+        if (zk_code_is_refusal(code)) {
+                ledger_cursor_refused(cursor, code);
                 return;
         }
         ledger_cursor_forget(cursor);

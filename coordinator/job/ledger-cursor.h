@@ -13,6 +13,7 @@ typedef enum LedgerCursorEvent {
         LEDGER_CURSOR_READ,
         LEDGER_CURSOR_ABSENT,     /* there is none */
         LEDGER_CURSOR_UNREADABLE, /* what stands there is none: ledger_cursor_fault() */
+        LEDGER_CURSOR_REFUSED,    /* the server does not let us read it: ledger_cursor_fault() */
         LEDGER_CURSOR_FAILED,     /* it may be read later */
         LEDGER_CURSOR_CLOSED,     /* the session is gone */
         LEDGER_CURSOR_CHANGED,    /* somebody wrote it since it was read with a watch, or the watch

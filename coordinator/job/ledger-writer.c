@@ -40,6 +40,7 @@ struct LedgerWriter {
 
         ZkCall *call;
         LedgerWrite write;
+        char *fault;
 
         /* Some may exist and others not: one by one, each is made or written over. */
         SkipRecords skip_records;
@@ -94,6 +95,7 @@ void ledger_writer_reset(LedgerWriter *writer) {
         ledger_writer_cancel(writer);
         writer->records_call = zk_call_free(writer->records_call);
         writer->records_there = false;
+        g_clear_pointer(&writer->fault, g_free);
 }
 
 static const Ledger *ledger_writer_known(const LedgerWriter *writer, int32_t *ret_version) {
@@ -116,8 +118,27 @@ static LedgerWriteOutcome ledger_writer_outcome_of(ZkCode code) {
         case ZK_CLOSED:
                 return LEDGER_WRITE_CLOSED;
         default:
-                return LEDGER_WRITE_FAILED;
+                return zk_code_is_refusal(code) ? LEDGER_WRITE_REFUSED : LEDGER_WRITE_FAILED;
         }
+}
+
+const char *ledger_writer_fault(const LedgerWriter *writer) {
+        return writer->fault;
+}
+
+static void ledger_writer_note_fault(LedgerWriter *writer, ZkCode code) {
+        const LogAbout about = {.message_id = MESSAGE_REFUSED, .job = writer->job};
+        bool is_new = !writer->fault;
+
+        if (code == ZK_OK)
+                g_clear_pointer(&writer->fault, g_free);
+        if (!zk_code_is_refusal(code))
+                return;
+        g_free(writer->fault);
+        writer->fault =
+            g_strdup_printf("%s: cannot be written: %s", writer->path, zk_code_to_string(code));
+        if (is_new)
+                log_error(&about, "%s; the job is not run until it can be", writer->fault);
 }
 
 /* Nothing is sent. Return: the error. */
@@ -135,6 +156,7 @@ static void ledger_writer_finish(LedgerWriter *writer, ZkCode code) {
         if (code != ZK_OK || writer->write.more_follows)
                 ledger_cache_forget(writer->parts.ledgers, writer->job);
         ledger_writer_forget_write(writer);
+        ledger_writer_note_fault(writer, code);
         /* Is the refused request gone? Otherwise it is refused again. */
         writer->over(ledger_writer_outcome_of(code), is_gone ? refused : NULL, writer->userdata);
 }
@@ -348,7 +370,7 @@ static void ledger_writer_on_found(const ZkReply *reply, void *userdata) {
 
         writer->call = NULL;
         if (reply->code != ZK_OK || !ledger_writer_known(writer, NULL)) {
-                ledger_writer_finish(writer, reply->code == ZK_OK ? ZK_FAULT : reply->code);
+                ledger_writer_finish(writer, reply->code == ZK_OK ? ZK_UNKNOWN : reply->code);
                 return;
         }
         if (run_record_decode(reply->data, reply->data_size, &found) == 0 &&
@@ -357,7 +379,7 @@ static void ledger_writer_on_found(const ZkReply *reply, void *userdata) {
         else
                 r = ledger_writer_replace_damaged(writer, reply);
         if (r < 0)
-                ledger_writer_finish(writer, r == -ENOTCONN ? ZK_CLOSED : ZK_FAULT);
+                ledger_writer_finish(writer, r == -ENOTCONN ? ZK_CLOSED : ZK_UNKNOWN);
 }
 
 int ledger_writer_repair(LedgerWriter *writer, const char *run, int64_t tick, const JobSpec *spec) {

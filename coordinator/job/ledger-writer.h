@@ -16,9 +16,10 @@ typedef struct LedgerWriter LedgerWriter;
 
 typedef enum LedgerWriteOutcome {
         LEDGER_WRITE_DONE,
-        LEDGER_WRITE_AGAIN,  /* something else was written meanwhile: decide again */
-        LEDGER_WRITE_FAILED, /* it may be done later */
-        LEDGER_WRITE_CLOSED, /* the session is gone */
+        LEDGER_WRITE_AGAIN,   /* something else was written meanwhile: decide again */
+        LEDGER_WRITE_FAILED,  /* it may be done later */
+        LEDGER_WRITE_REFUSED, /* the server does not let us: ledger_writer_fault() */
+        LEDGER_WRITE_CLOSED,  /* the session is gone */
 } LedgerWriteOutcome;
 
 /* From the loop. `refused`: the request that it refused, and that is none any more; or NULL.
@@ -67,5 +68,7 @@ int ledger_writer_repair(LedgerWriter *writer, const char *run, int64_t tick, co
 /* Sees to it, once a session, that there is a directory for the records. */
 void ledger_writer_look_for_records(LedgerWriter *writer);
 
+/* Return: why the server refused the last write, a sentence, borrowed, or NULL. */
+const char *ledger_writer_fault(const LedgerWriter *writer);
 /* Return: what an error of the above means. */
 LedgerWriteOutcome ledger_writer_outcome(int error);

@@ -337,6 +337,10 @@ void scheduled_job_replace(ScheduledJob *job, const JobSpec *spec) {
                 scheduled_job_cancel_timers(job);
 }
 
+bool scheduled_job_try_anew(ScheduledJob *job) {
+        return job_work_try_anew(job->work);
+}
+
 void scheduled_job_waited_for(ScheduledJob *job, int64_t tick) {
         waited_for_set_tick(job_work_waited_for(job->work), tick);
 }
@@ -371,11 +375,11 @@ static bool scheduled_job_has_no_node(const ScheduledJob *job, const char *unfit
 char *scheduled_job_why(const ScheduledJob *job) {
         const char *unfit = ranks_unfit(job->parts->ranks, job->name);
         const char *fault = job_ledger_fault(job->ledger);
-        const char *lock_fault = job_work_lock_fault(job->work);
+        const char *work_fault = job_work_fault(job->work);
         const char *block = leftovers_block(job->parts->leftovers, scheduled_job_spec(job));
 
-        if (unfit || fault || lock_fault)
-                return g_strdup(unfit ? unfit : fault ? fault : lock_fault);
+        if (unfit || fault || work_fault)
+                return g_strdup(unfit ? unfit : fault ? fault : work_fault);
         if (block)
                 return g_strdup(block);
         if (gate_waits_for_place(job->parts->gate, job->name))

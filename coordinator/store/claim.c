@@ -26,6 +26,7 @@ struct Claim {
         Flight *reads; /* after an unknown outcome */
         sd_event_source *retry;
         ClaimOutcome outcome; /* as those reads have it so far */
+        ZkCode refusal;
 };
 
 RunRecord *run_record_for_claim(const Node *node, const char *job, const char *run, int64_t tick,
@@ -68,6 +69,10 @@ RunRecord *claim_steal_record(Claim *claim) {
 Ledger *claim_steal_ledger(Claim *claim, int32_t *ret_version) {
         *ret_version = claim->ledger_version;
         return g_steal_pointer(&claim->ledger);
+}
+
+const char *claim_fault(const Claim *claim) {
+        return zk_code_to_string(claim->refusal);
 }
 
 /* ---- after an unknown outcome ---- */
@@ -157,7 +162,9 @@ static void claim_on_done(const ZkReply *reply, void *userdata) {
                 return;
         default:
                 tree_refresh_control(claim->tree);
-                claim->func(CLAIM_STALE, claim->userdata);
+                claim->refusal = reply->code;
+                claim->func(zk_code_is_refusal(reply->code) ? CLAIM_REFUSED : CLAIM_STALE,
+                            claim->userdata);
         }
 }
 

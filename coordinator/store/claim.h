@@ -17,12 +17,13 @@
 typedef struct Claim Claim;
 
 typedef enum ClaimOutcome {
-        CLAIM_WON,   /* the record is ours: start it. The ledger as it now is came with it */
-        CLAIM_LOST,  /* somebody else's run of this id exists */
-        CLAIM_STALE, /* the ledger, the control node or a contender is not what we thought: decide
-                        again */
-        CLAIM_OVER,  /* the session is over, or nobody can tell yet: decide again when there is one
-                      */
+        CLAIM_WON,     /* the record is ours: start it. The ledger as it now is came with it */
+        CLAIM_LOST,    /* somebody else's run of this id exists */
+        CLAIM_STALE,   /* the ledger, the control node or a contender is not what we thought: decide
+                          again */
+        CLAIM_REFUSED, /* the server does not let us write it: claim_fault() */
+        CLAIM_OVER, /* the session is over, or nobody can tell yet: decide again when there is one
+                     */
 } ClaimOutcome;
 typedef void (*ClaimFunc)(ClaimOutcome outcome, void *userdata);
 
@@ -36,6 +37,8 @@ int claim_start(Node *node, Tree *tree, RunRecord *record, Ledger *ledger, int32
 Claim *claim_free(Claim *claim);
 DEFINE_CLEANUP(Claim, claim_free);
 
+/* After CLAIM_REFUSED: what the server says, a constant. */
+const char *claim_fault(const Claim *claim);
 /* After CLAIM_WON: the record with its token, and the ledger with its version; ownership moves out.
  */
 RunRecord *claim_steal_record(Claim *claim);

@@ -209,3 +209,10 @@ DEFINE_CLEANUP(ZkWatch, zk_watch_free);
 
 /* A constant word for messages. */
 const char *zk_code_to_string(ZkCode code);
+
+/* Return: whether the server said no, and will say so again until somebody changes something:
+ * neither is a node not what it was thought to be, nor is the connection lost. */
+static inline bool zk_code_is_refusal(ZkCode code) {
+        return code == ZK_NO_AUTH || code == ZK_NO_CHILDREN_FOR_EPHEMERALS ||
+               code == ZK_UNIMPLEMENTED || code == ZK_FAULT;
+}

@@ -25,10 +25,11 @@ static bool is_ready(void) {
 
 static void on_event(BidEvent told, void *userdata) {
         static const char *const words[] = {
-            [BID_HELD] = "held",     [BID_TIMED_OUT] = "timed-out",
-            [BID_FAULTY] = "faulty", [BID_LOST] = "lost",
-            [BID_WON] = "won",       [BID_TAKEN] = "taken",
-            [BID_STALE] = "stale",   [BID_OVER] = "over",
+            [BID_HELD] = "held",       [BID_TIMED_OUT] = "timed-out",
+            [BID_FAULTY] = "faulty",   [BID_LOST] = "lost",
+            [BID_WON] = "won",         [BID_TAKEN] = "taken",
+            [BID_STALE] = "stale",     [BID_OVER] = "over",
+            [BID_REFUSED] = "refused",
         };
 
         g_string_append_printf(heard, "%s%s", heard->len ? " " : "", words[told]);

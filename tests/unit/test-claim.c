@@ -207,7 +207,8 @@ Test(claim, one_that_is_refused_is_no_claim) {
         begin();
         server.way = refuse_claims;
         cr_assert_eq(send(NULL, NULL), 0);
-        expect_outcome(CLAIM_STALE);
+        expect_outcome(CLAIM_REFUSED);
+        cr_expect_not_null(claim_fault(claim));
         expect_nothing_written();
         turn();
         cr_expect_eq(controls_read, 1U);

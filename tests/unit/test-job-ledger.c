@@ -2,6 +2,7 @@
  * read and of a write, and when it is to be looked at again. */
 #include "job-ledger.h"
 
+#include "backoff.h"
 #include "daemon-fixture.h"
 #include "diagnostics.h"
 #include "job-file.h"
@@ -58,6 +59,37 @@ static void expect_heard(const char *expected) {
         await(has_heard, expected);
         cr_expect_str_eq(heard->str, expected);
         g_string_truncate(heard, 0);
+}
+
+/* ... that it is over, and is to be looked at again after so long, but for what of it has passed
+ * since `since`. */
+static void expect_heard_pause(usec_t pause, usec_t since) {
+        usec_t delay, passed;
+
+        await(has_heard, "over");
+        passed = clock_boottime() - since;
+        cr_assert(g_str_has_prefix(heard->str, "over:"), "%s", heard->str);
+        delay = g_ascii_strtoull(heard->str + strlen("over:"), NULL, 10) * USEC_PER_MSEC;
+        cr_expect_leq(delay, pause, "%s", heard->str);
+        cr_expect_geq(delay, usec_sub(pause, passed + USEC_PER_MSEC), "%s", heard->str);
+        g_string_truncate(heard, 0);
+}
+
+/* ... the whole of it. */
+static void expect_pause(usec_t pause) {
+        g_autofree char *word =
+            g_strdup_printf("over:%" G_GUINT64_FORMAT, (guint64)(pause / USEC_PER_MSEC));
+
+        expect_heard(word);
+}
+
+static usec_t pause_refused(unsigned failures) {
+        return backoff_pause(JOB_REFUSED_DELAY, JOB_REFUSED_DELAY_MAX, failures,
+                             backoff_spread("b"));
+}
+
+static usec_t pause_drifted(unsigned failures) {
+        return backoff_pause(JOB_FAULT_DELAY, JOB_DRIFTED_DELAY_MAX, failures, backoff_spread("b"));
 }
 
 static void expect_silence(void) {
@@ -181,7 +213,7 @@ Test(job_ledger, one_with_another_definition_is_looked_at_now_and_then) {
         digest_memory_set(coordinator->digests, "b", own);
         put("other");
         cr_assert_eq(job_ledger_read(ledger, false), 0);
-        expect_heard("over:30000");
+        expect_pause(pause_drifted(0));
         cr_expect(job_ledger_is_drifted(ledger));
         cr_expect_not(job_ledger_is_ours(ledger));
         read_ours(false);
@@ -227,15 +259,99 @@ static ServerWay refuse_ours(const ZkCall *call) {
 
 Test(job_ledger, a_read_that_fails_is_done_later_or_with_the_next_session) {
         server.way = refuse_ours;
-        server.refusal = ZK_FAULT;
-        cr_assert_eq(job_ledger_read(ledger, false), 0);
-        expect_heard("over:1000");
+        server.refusal = ZK_UNKNOWN;
+        for (unsigned i = 0; i < 3; i++) {
+                cr_assert_eq(job_ledger_read(ledger, false), 0);
+                expect_heard("over:1000");
+                cr_expect_null(job_ledger_fault(ledger));
+        }
         server.refusal = ZK_CLOSED;
         cr_assert_eq(job_ledger_read(ledger, false), 0);
         expect_heard("over");
         coordinator->node->session_phase = 0;
         cr_expect_eq(job_ledger_read(ledger, false), -ENOTCONN);
         expect_silence();
+}
+
+static usec_t pause_ends;
+
+static bool is_pause_over(void) {
+        return clock_boottime() >= pause_ends;
+}
+
+static void await_the_pauses_end(usec_t pause) {
+        pause_ends = clock_boottime() + pause;
+        await(is_pause_over, "the pause");
+}
+
+static void expect_refused_reads(unsigned n) {
+        for (unsigned i = 0; i < n; i++) {
+                usec_t since = clock_boottime();
+
+                cr_assert_eq(job_ledger_read(ledger, false), 0);
+                expect_pause(pause_refused(i));
+                cr_assert_eq(job_ledger_read(ledger, false), 0);
+                expect_heard_pause(pause_refused(i), since);
+                if (i + 1 < n)
+                        await_the_pauses_end(pause_refused(i));
+        }
+}
+
+/* All jobs at once are, where somebody changed an ACL, until somebody sees to it. */
+Test(job_ledger, a_read_that_is_refused_is_done_less_and_less_often) {
+        put_ours();
+        server.way = refuse_ours;
+        server.refusal = ZK_NO_AUTH;
+        expect_refused_reads(2);
+        cr_expect(g_str_has_prefix(job_ledger_fault(ledger), PATH ": cannot be read"));
+        server.way = NULL;
+        read_ours(false);
+        cr_expect_null(job_ledger_fault(ledger));
+        server.way = refuse_ours;
+        expect_refused_reads(1);
+        job_ledger_definition_changed(ledger);
+        expect_refused_reads(1);
+        job_ledger_try_anew(ledger);
+        expect_refused_reads(1);
+        job_ledger_reset(ledger);
+        expect_refused_reads(1);
+}
+
+static void expect_drifted(void) {
+        cr_assert_eq(job_ledger_read(ledger, false), 0);
+        expect_pause(pause_drifted(0));
+}
+
+/* A fleet may wait for a rollout for days. */
+Test(job_ledger, one_with_another_definition_is_looked_at_less_and_less_often) {
+        g_autofree char *own = job_spec_digest(spec, coordinator->config);
+        usec_t since = clock_boottime();
+
+        digest_memory_set(coordinator->digests, "b", own);
+        put("other");
+        expect_drifted();
+        serve_for(50 * USEC_PER_MSEC);
+        cr_assert_eq(job_ledger_read(ledger, false), 0);
+        expect_heard_pause(pause_drifted(0), since);
+        cr_expect_lt(pause_drifted(0), pause_drifted(1));
+        put("yet another");
+        expect_drifted();
+        read_ours(true);
+        put("other");
+        expect_heard("changed");
+        expect_drifted();
+        job_ledger_definition_changed(ledger);
+        expect_drifted();
+        job_ledger_try_anew(ledger);
+        expect_drifted();
+        job_ledger_reset(ledger);
+        expect_drifted();
+        job_ledger_try_anew(ledger);
+        cr_assert_eq(job_ledger_read(ledger, true), 0);
+        expect_pause(pause_drifted(0));
+        put("other"); /* as it was, but somebody wrote it */
+        expect_heard("changed");
+        expect_drifted();
 }
 
 Test(job_ledger, nobody_hears_of_what_was_stopped) {
@@ -287,6 +403,41 @@ Test(job_ledger, a_write_that_was_not_done_is_decided_again_later_or_not_in_this
         server_delete(ROOT "/control");
         cr_assert_eq(job_ledger_skip(ledger, &skip, 1), 0);
         expect_heard("over:1000");
+}
+
+static ServerWay refuse_writes(const ZkCall *call) {
+        return call->request == REQUEST_MULTI ? SERVER_REFUSE : SERVER_ANSWER;
+}
+
+static void expect_refused_skip(unsigned failures) {
+        DecisionSkip skip = {.from = 2000, .to = 2000, .count = 1, .why = "missed: for a test"};
+
+        read_ours(false);
+        cr_assert_eq(job_ledger_skip(ledger, &skip, 1), 0);
+        expect_pause(pause_refused(failures));
+        cr_expect(g_str_has_prefix(job_ledger_fault(ledger), PATH ": cannot be written"));
+}
+
+Test(job_ledger, a_write_that_is_refused_is_done_less_and_less_often) {
+        DecisionSkip skip = {.from = 2000, .to = 2000, .count = 1, .why = "missed: for a test"};
+
+        server.way = refuse_writes;
+        server.refusal = ZK_NO_AUTH;
+        expect_refused_skip(0);
+        await_the_pauses_end(pause_refused(0));
+        expect_refused_skip(1);
+        server.way = NULL;
+        read_ours(false);
+        cr_expect_null(job_ledger_fault(ledger));
+        cr_assert_eq(job_ledger_skip(ledger, &skip, 1), 0);
+        expect_heard("over:0");
+        server.way = refuse_writes;
+        expect_refused_skip(0);
+        job_ledger_try_anew(ledger);
+        expect_refused_skip(0);
+        job_ledger_reset(ledger);
+        cr_expect_null(job_ledger_fault(ledger), "of the session before");
+        expect_refused_skip(0);
 }
 
 Test(job_ledger, another_definition_is_taken_as_it_is) {

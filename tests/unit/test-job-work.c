@@ -3,6 +3,7 @@
  * that fail. */
 #include "clock-watch.h"
 #include "daemon-fixture.h"
+#include "gate.h"
 #include "job-table.h"
 #include "ledger.h"
 #include "paths.h"
@@ -38,6 +39,10 @@ static bool has_ledger(void) {
 
 static bool is_idle(void) {
         return node_is_ready(coordinator->node) && state() == JOB_IDLE;
+}
+
+static bool is_drifted(void) {
+        return node_is_ready(coordinator->node) && state() == JOB_DRIFTED;
 }
 
 static bool is_waiting(void) {
@@ -393,6 +398,95 @@ Test(job_work, claims_that_are_stale_time_and_again_are_paused) {
         await(has_started, "a start");
 }
 
+static bool is_claim_refused(void) {
+        return strstr(why(), "/jobkeeper/jobs/a: no run can be claimed") != NULL;
+}
+
+static bool is_missed_for_claims(void) {
+        return is_recorded("missed: ZooKeeper refused to have it claimed");
+}
+
+/* Each tick that comes is due anew. */
+Test(job_work, claims_that_are_refused_are_given_up_for_a_while_and_said) {
+        write_job("    every: 1s\n    exec: [/bin/true]\n    start-deadline: 2s\n");
+        server.refusal = ZK_NO_AUTH;
+        server.way = refuse_claims;
+        open_daemon();
+        await(is_claim_refused, "it is said");
+        await(is_missed_for_claims, "a tick is missed for it");
+        cr_expect_eq(stale_claims, 1, "%u", stale_claims);
+        cr_expect_eq(server_count(OWN_LOCK), 0, "no lock is held meanwhile");
+        ask();
+        serve_for(3 * USEC_PER_SEC);
+        cr_expect_eq(stale_claims, 2, "what people ask for is tried at once: %u", stale_claims);
+        server.way = NULL;
+        write_job("    every: 1s\n    exec: [/bin/true, other]\n    timeout: 20s\n");
+        reload();
+        await(has_started, "another definition is claimed at once");
+        cr_expect_str_eq(why(), "");
+}
+
+/* ... for longer than we wait for anything here. */
+static void have_a_claim_refused(void) {
+        write_job(EVERY_SECOND);
+        server.refusal = ZK_NO_AUTH;
+        server.way = refuse_claims;
+        open_daemon();
+        await(is_claim_refused, "a claim is refused");
+        server.way = NULL;
+}
+
+/* People had the server let us, and want to see it. */
+Test(job_work, a_reload_has_refused_claims_tried_at_once) {
+        have_a_claim_refused();
+        reload();
+        await(has_started, "a start");
+        cr_expect_str_eq(why(), "");
+        cr_expect_eq(stale_claims, 1, "%u", stale_claims);
+}
+
+Test(job_work, the_next_session_has_refused_claims_tried_at_once) {
+        have_a_claim_refused();
+        server_expire(last_session);
+        server_forget_watches();
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_EXPIRED);
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
+        await(has_started, "a start");
+}
+
+static bool is_drift_published(void) {
+        return strstr(server_data(ROOT "/nodes/n1"), "\"drifted\":[\"a\"]") != NULL;
+}
+
+static bool is_gate_quiet(void) {
+        return !gate_is_waiting(coordinator->gate);
+}
+
+/* Of the others nobody is a member that would tell us. */
+Test(job_work, a_reload_has_the_ledger_of_a_drifted_job_read) {
+        _cleanup_(ledger_freep) Ledger *ours = NULL, *theirs = NULL;
+        g_autofree char *data = NULL;
+
+        write_job("    every: 1h\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_idle, "idle");
+        ours = ledger_there();
+        theirs = ledger_there();
+        close_daemon();
+        server_forget_watches();
+        ledger_adopt_digest(theirs, "other", now());
+        data = ledger_encode(theirs);
+        server_set(server_node(JOB_PATH), data);
+        open_daemon_again();
+        await(is_drifted, "drifted");
+        await(is_drift_published, "that the others are told");
+        await(is_gate_quiet, "that nothing else has it read");
+        serve_for(300 * USEC_PER_MSEC);
+        write_ledger(ours);
+        reload();
+        await(is_idle, "idle again");
+}
+
 /* No locks, so that only the member node is checked. */
 Test(job_work, a_job_without_locks_claims_as_soon_as_its_ledger_is_read) {
         write_job("    every: 1s\n    exec: [/bin/true]\n    lock: none\n");
@@ -451,10 +545,6 @@ Test(job_work, locks_that_are_held_are_kept_while_the_clock_is_measured) {
         await(has_started, "a start");
         cr_expect_not_null(server_node(ours_before));
         g_clear_pointer(&ours_before, g_free);
-}
-
-static bool is_drifted(void) {
-        return scheduled_job_state(job()) == JOB_DRIFTED;
 }
 
 /* What holds its locks waits for the clock, and a settle finds another definition meanwhile. */

@@ -22,6 +22,7 @@ static void on_event(LedgerCursorEvent told, void *userdata) {
             [LEDGER_CURSOR_READ] = "read",
             [LEDGER_CURSOR_ABSENT] = "absent",
             [LEDGER_CURSOR_UNREADABLE] = "unreadable",
+            [LEDGER_CURSOR_REFUSED] = "refused",
             [LEDGER_CURSOR_FAILED] = "failed",
             [LEDGER_CURSOR_CLOSED] = "closed",
             [LEDGER_CURSOR_CHANGED] = "changed",
@@ -135,14 +136,38 @@ Test(ledger_cursor, what_is_no_ledger_is_said_until_it_is_one) {
         cr_expect_null(ledger_cursor_fault(cursor));
 }
 
+Test(ledger_cursor, what_may_not_be_read_is_said_until_it_may) {
+        put(100, "");
+        cr_assert_eq(ledger_cursor_read(cursor, false), 0);
+        expect_heard("read");
+        server.refusal = ZK_NO_AUTH;
+        server.way = refuse;
+        cr_assert_eq(ledger_cursor_read(cursor, false), 0);
+        expect_heard("refused");
+        cr_expect_null(ledger_cursor_ledger(cursor));
+        cr_expect(g_str_has_prefix(ledger_cursor_fault(cursor), PATH ": cannot be read"));
+        server.way = NULL;
+        cr_assert_eq(ledger_cursor_read(cursor, false), 0);
+        expect_heard("read");
+        cr_expect_null(ledger_cursor_fault(cursor));
+        server.way = refuse;
+        cr_assert_eq(ledger_cursor_read(cursor, false), 0);
+        expect_heard("refused");
+        server.refusal = ZK_NO_NODE;
+        cr_assert_eq(ledger_cursor_read(cursor, false), 0);
+        expect_heard("absent");
+        cr_expect_null(ledger_cursor_fault(cursor));
+}
+
 Test(ledger_cursor, what_cannot_be_read_is_not_known_any_more) {
         put(100, "");
         cr_assert_eq(ledger_cursor_read(cursor, true), 0);
         expect_heard("read");
-        server.refusal = ZK_FAULT;
+        server.refusal = ZK_UNKNOWN;
         server.way = refuse;
         cr_assert_eq(ledger_cursor_read(cursor, false), 0);
         expect_heard("failed");
+        cr_expect_null(ledger_cursor_fault(cursor));
         cr_expect_null(ledger_cursor_ledger(cursor));
         cr_expect_not(ledger_cursor_is_watching(cursor));
         server.refusal = ZK_CLOSED;
