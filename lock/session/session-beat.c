@@ -7,6 +7,9 @@
  * changes nothing, but it is a transaction, and only a quorum can commit it. The first heartbeat of
  * every connection is such a write, so a session begins with a proof.
  *
+ * It waits for no request of ours that waits (zk_heartbeat()), only for those under way, of which
+ * there are not many: how many jobs are due does not make a heartbeat old.
+ *
  * The deadline itself needs no server: two timers on CLOCK_BOOTTIME, moved with each good
  * heartbeat.
  */
@@ -124,7 +127,6 @@ static void beat_on_write(const ZkReply *reply, void *userdata) {
 }
 
 static void beat_send(SessionBeat *beat) {
-        const ZkOp check = {.type = ZK_OP_CHECK, .path = "/", .version = -1};
         usec_t now = clock_boottime();
         int r;
 
@@ -133,8 +135,8 @@ static void beat_send(SessionBeat *beat) {
         if (beat->sent != 0 &&
             now > usec_add(beat->sent, beat->rule->heartbeat + beat->rule->tick_time))
                 beat->doubt = true;
-        r = beat->doubt ? zk_multi(beat->zk, &check, 1, beat_on_write, beat, &beat->call)
-                        : zk_sync(beat->zk, "/", beat_on_sync, beat, &beat->call);
+        r = zk_heartbeat(beat->zk, beat->doubt, beat->doubt ? beat_on_write : beat_on_sync, beat,
+                         &beat->call);
         if (r < 0)
                 return; /* the port is over, and is about to say so */
         beat->sent = now;

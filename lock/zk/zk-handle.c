@@ -72,6 +72,7 @@ void zk_handle_init(ZkHandle *handle, ZkQueue *queue, const ZkOptions *options) 
 }
 
 void zk_handle_clear(ZkHandle *handle) {
+        g_queue_clear(&handle->unsent);
         if (handle->auth)
                 explicit_bzero(handle->auth, strlen(handle->auth));
         g_free(handle->auth);
@@ -306,6 +307,21 @@ static zhandle_t *handle_open(ZkHandle *handle, char **ret_fault) {
         return theirs;
 }
 
+/* What still waits in the port goes out before the end: here, because thousands of requests take
+ * longer than a turn of the loop may. Those that the library does not take were answered by the
+ * port, as all others. */
+static void handle_send_rest(ZkHandle *handle, zhandle_t *theirs) {
+        ZkSending *sending;
+
+        while ((sending = g_queue_pop_head(&handle->unsent))) {
+                _cleanup_(zk_request_freep) ZkRequest *request = g_steal_pointer(&sending->waiting);
+
+                zk_queue_expect(handle->queue);
+                if (zk_send(theirs, request, sending) != ZOK)
+                        zk_queue_unexpect(handle->queue);
+        }
+}
+
 /* The answer to the helper's own request: nobody waits for it in the loop. */
 static void handle_on_woken(int rc, const char *value, const void *data) {
         zk_queue_unexpect((ZkQueue *)data);
@@ -331,6 +347,8 @@ static void handle_close(ZkHandle *handle, zhandle_t *theirs, ZkWish wish) {
                         (void)zk_queue_ref(handle->queue);
                         return;
                 }
+        if (served)
+                handle_send_rest(handle, theirs);
         handle_wake(handle, theirs);
         zk_queue_await_answers(handle->queue, served ? ANSWERED_TIMEOUT_MS : LOST_TIMEOUT_MS);
         (void)zookeeper_close(theirs);

@@ -1,7 +1,7 @@
 /* The library's handle, and the helper thread that does with it what blocks. See zk-handle.c. */
 #pragma once
 
-#include "zk-queue.h"
+#include "zk-send.h"
 
 /* What the helper thread is to do with the handle. Grows only. */
 typedef enum ZkWish { ZK_WISH_RUN, ZK_WISH_ABANDON, ZK_WISH_CLOSE } ZkWish;
@@ -12,6 +12,8 @@ typedef struct ZkHandle {
         char *auth;         /* a secret, wiped when freed; NULL: every node is open */
         int timeout_ms;     /* asked for */
         ZkSessionId wanted; /* id 0: a new session */
+        GQueue unsent; /* of ZkSending, weak: what goes out before a close; the helper's from the
+                          wish to close on */
         bool joinable;
         pthread_t helper;
 

@@ -185,6 +185,8 @@ static void zk_close_with(Zk *zk, ZkWish wish) {
                 return;
         zk->closing = true;
         zk->queue.over = true;
+        if (wish == ZK_WISH_CLOSE && zk->state == ZK_STATE_CONNECTED)
+                zk_requests_take_unsent(&zk->requests, &zk->handle.unsent);
         zk_post(&zk->queue, zk_item_new(ZK_ITEM_DRAIN));
         if (!zk_handle_is_idle(&zk->handle)) {
                 if (zk_handle_start(&zk->handle, wish) >= 0)

@@ -1,37 +1,37 @@
-/* Requests: each is one call into the library with a ZkCall as its context, and one completion that
- * copies the answer into the queue.
+/* Requests: from the call that asks to the callback that is answered. zk-send.c tells the library.
  *
- * In the books from before it is sent (the answer may arrive on the other thread at once) until the
- * library has answered, it is also what "pending" means: closing the port answers whatever is left
- * there with ZK_CLOSED, in order.
+ * In the books from when it is asked (the answer may arrive on the other thread at once) until the
+ * library has answered, a ZkCall is also what "pending" means: closing the port answers whatever is
+ * left there with ZK_CLOSED, in order.
+ *
+ * So many are under way, ZK_REQUESTS_MAX; what is asked beyond that waits here, and goes out as
+ * answers are dispatched. Nothing overtakes: as long as one waits, the next one waits behind it. A
+ * heartbeat is no exception to the order, since it says nothing that could have one.
+ *
+ * When a connection is lost, the library answers all that it was told of with that. What waits was
+ * asked on that connection, too, and those who asked count on what is asked together being lost
+ * together: so it is not kept for the next one, but answered alike, behind the last of those that
+ * were under way. What is asked after the first of these answers waits until then, and is for the
+ * connection to come.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "zk-request.h"
 
-/* What an answer that cannot be read says: as much as one that was lost. */
-#define ANSWER_DAMAGED ZCONNECTIONLOSS
-/* So much of whom an ACL names is shown. */
-#define ACL_ID_MAX 100
-
 struct ZkCall {
+        ZkSending sending; /* the first: the library is told a call, and zk-send.c finds this */
         gint refs;
-        bool owned;    /* the owner has not freed it, nor has it been answered */
-        bool answered; /* the owner has been called back or has lost interest: only the library
-                          still knows it */
-        const ZkRequests *requests; /* weak: for the library's thread */
-        GList *link;                /* in the requests' calls */
-        ZkReplyFunc func;           /* NULL once nobody waits */
+        bool owned;       /* the owner has not freed it, nor has it been answered */
+        bool answered;    /* the owner has been called back or has lost interest: only the library
+                             still knows it */
+        bool counted;     /* it is one of those under way */
+        GList *link;      /* in the requests' calls */
+        ZkReplyFunc func; /* NULL once nobody waits */
         void *userdata;
-        ZkWatched *watched;   /* what this request arms, in the books at least until the answer */
-        ZkWatch *watch;       /* for whom; a reference */
+        ZkWatch *watch;       /* for whom the request arms a watch; a reference */
         bool watch_if_absent; /* exists: the watch is set also when there is no such node */
         usec_t sent, sent_realtime;
-
-        size_t n_ops; /* multi: the library writes the results here before it answers */
-        zoo_op_result_t *op_results;
-        struct Stat *op_stats;
 };
 
 ZkRequests *zk_requests(Zk *zk) {
@@ -42,8 +42,7 @@ static ZkCall *call_unref(ZkCall *call) {
         if (!call || !g_atomic_int_dec_and_test(&call->refs))
                 return NULL;
         (void)zk_watch_unref(call->watch);
-        g_free(call->op_results);
-        g_free(call->op_stats);
+        zk_sending_clear(&call->sending);
         g_free(call);
         return NULL;
 }
@@ -117,18 +116,19 @@ const char *zk_code_to_string(ZkCode code) {
  * what stands before the culprit "OK" and what stands behind it "runtime inconsistency": both were
  * fine and are undone. */
 static ZkOpResult *call_results_new(const ZkCall *call, ZkCode code) {
-        ZkOpResult *results = g_new0(ZkOpResult, call->n_ops);
+        const ZkSending *sending = &call->sending;
+        ZkOpResult *results = g_new0(ZkOpResult, sending->n_ops);
 
-        for (size_t i = 0; i < call->n_ops; i++) {
-                int error = call->op_results[i].err;
+        for (size_t i = 0; i < sending->n_ops; i++) {
+                int error = sending->op_results[i].err;
                 bool fine = error == ZOK || error == ZRUNTIMEINCONSISTENCY;
 
                 if (code == ZK_OK || code == ZK_UNKNOWN || code == ZK_CLOSED)
                         results[i].code = code;
                 else
                         results[i].code = fine ? ZK_ROLLED_BACK : zk_code_from_error(error);
-                if (code == ZK_OK && call->op_results[i].stat)
-                        zk_stat_copy(call->op_results[i].stat, &results[i].stat);
+                if (code == ZK_OK && sending->op_results[i].stat)
+                        zk_stat_copy(sending->op_results[i].stat, &results[i].stat);
         }
         return results;
 }
@@ -137,9 +137,9 @@ static ZkOpResult *call_results_new(const ZkCall *call, ZkCode code) {
 static void call_settle_watch(ZkRequests *requests, ZkCall *call, ZkCode code) {
         bool set = code == ZK_OK || (code == ZK_NO_NODE && call->watch_if_absent);
 
-        if (call->watched)
-                zk_watch_settle(&requests->watches, call->watched, call->watch, set);
-        call->watched = NULL;
+        if (call->sending.watched)
+                zk_watch_settle(&requests->watches, call->sending.watched, call->watch, set);
+        call->sending.watched = NULL;
 }
 
 /* Calls back, unless nobody waits any more. The caller holds a reference to the call. */
@@ -153,6 +153,95 @@ static void call_tell(ZkCall *call, const ZkReply *reply) {
         (void)zk_call_free(call); /* its owner's reference */
 }
 
+/* Return: 0, or the library's error. */
+static int call_hand_on(ZkRequests *requests, ZkCall *call, const ZkRequest *request) {
+        int error;
+
+        zk_queue_expect(requests->queue);
+        call->sent_realtime = clock_realtime();
+        call->sent = clock_boottime();
+        error = zk_send(requests->handle, request, &call->sending);
+        if (error != ZOK)
+                zk_queue_unexpect(requests->queue);
+        else
+                requests->under_way += call->counted;
+        return error;
+}
+
+/* What was lost while it waited is answered, behind all that was under way. */
+static void requests_answer_lost(ZkRequests *requests) {
+        for (; requests->lost > 0; requests->lost--) {
+                ZkCall *call = g_queue_pop_head(&requests->waiting);
+
+                call->counted = false;
+                call->sending.waiting = zk_request_free(call->sending.waiting);
+                zk_send_back(&call->sending, requests->loss);
+        }
+}
+
+static void requests_lose(ZkRequests *requests, int error) {
+        if (requests->lost > 0)
+                return; /* this is one more of the same loss */
+        requests->lost = requests->waiting.length;
+        requests->loss = error;
+}
+
+/* It has waited: who asked can only be told by an answer that the library does not take it. */
+static void requests_send_first(ZkRequests *requests) {
+        ZkCall *call = requests->waiting.head->data;
+        int error = call_hand_on(requests, call, call->sending.waiting);
+
+        if (zk_code_from_error(error) == ZK_CLOSED) {
+                requests_lose(requests, error);
+                return;
+        }
+        (void)g_queue_pop_head(&requests->waiting);
+        call->sending.waiting = zk_request_free(call->sending.waiting);
+        if (error == ZOK)
+                return;
+        call->counted = false;
+        zk_send_back(&call->sending, error);
+}
+
+/* Sends what may be sent by now. */
+static void requests_move_on(ZkRequests *requests) {
+        while (requests->waiting.length > 0) {
+                if (requests->queue->over) /* the library may be being closed on another thread */
+                        requests_lose(requests, ZCLOSING);
+                if (requests->lost == 0 && requests->under_way < ZK_REQUESTS_MAX)
+                        requests_send_first(requests);
+                else if (requests->lost > 0 && requests->under_way == 0)
+                        requests_answer_lost(requests);
+                else
+                        break;
+        }
+}
+
+/* Return: whether an answer says that whatever was under way with it was lost, too. One that could
+ * not be read says the same, and need not: what waits is then asked again by those who asked. */
+static bool error_is_loss(int error) {
+        return error == ZCONNECTIONLOSS || error == ZOPERATIONTIMEOUT ||
+               error == ZRUNTIMEINCONSISTENCY || zk_code_from_error(error) == ZK_CLOSED;
+}
+
+static void requests_on_answer(ZkRequests *requests, const ZkCall *call, int error) {
+        if (!call->counted)
+                return;
+        requests->under_way--;
+        if (error_is_loss(error))
+                requests_lose(requests, error);
+        requests_move_on(requests);
+}
+
+void zk_requests_take_unsent(ZkRequests *requests, GQueue *ret_unsent) {
+        if (requests->lost > 0)
+                return;
+        for (GList *link = requests->waiting.head; link; link = link->next)
+                ((ZkCall *)link->data)->counted = false;
+        *ret_unsent = requests->waiting;
+        g_queue_init(&requests->waiting);
+}
+
 void zk_call_answer(ZkRequests *requests, const ZkItem *item) {
         ZkCall *call = item->call;
         ZkCode code = zk_code_from_error(item->code);
@@ -161,9 +250,10 @@ void zk_call_answer(ZkRequests *requests, const ZkItem *item) {
         g_queue_delete_link(&requests->calls, call->link);
         call->link = NULL;
         call_settle_watch(requests, call, code);
+        requests_on_answer(requests, call, item->code);
 
         if (!call->answered) {
-                if (call->n_ops > 0)
+                if (call->sending.n_ops > 0)
                         results = call_results_new(call, code);
                 call_tell(call, &(ZkReply){
                                     .code = code,
@@ -175,7 +265,7 @@ void zk_call_answer(ZkRequests *requests, const ZkItem *item) {
                                     .others = item->others,
                                     .stat = item->stat,
                                     .results = results,
-                                    .n_results = call->n_ops,
+                                    .n_results = call->sending.n_ops,
                                     .sent = call->sent,
                                     .sent_realtime = call->sent_realtime,
                                 });
@@ -205,11 +295,13 @@ void zk_requests_init(ZkRequests *requests, ZkQueue *queue, const char *auth) {
         requests->queue = queue;
         zk_watches_init(&requests->watches, queue);
         g_queue_init(&requests->calls);
+        g_queue_init(&requests->waiting);
 }
 
 void zk_requests_clear(ZkRequests *requests) {
         ZkCall *call;
 
+        g_queue_clear(&requests->waiting);
         while ((call = g_queue_pop_head(&requests->calls)))
                 (void)call_unref(call);
         zk_watches_clear(&requests->watches);
@@ -219,6 +311,8 @@ void zk_requests_clear(ZkRequests *requests) {
 void zk_requests_drain(ZkRequests *requests) {
         g_autoptr(GPtrArray) pending = g_ptr_array_new();
 
+        g_queue_clear(&requests->waiting); /* they stay in the books */
+        requests->lost = 0;
         for (GList *link = requests->calls.head; link; link = link->next) {
                 ZkCall *call = link->data;
 
@@ -239,18 +333,20 @@ void zk_requests_drain(ZkRequests *requests) {
         }
 }
 
-static ZkCall *call_begin(ZkRequests *requests, ZkReplyFunc func, void *userdata, bool owned) {
+static ZkCall *call_begin(ZkRequests *requests, const ZkRequest *request, ZkReplyFunc func,
+                          void *userdata, bool owned) {
         ZkCall *call = g_new0(ZkCall, 1);
 
+        call->sending.queue = requests->queue;
+        call->sending.identity = requests->identity;
+        zk_sending_init(&call->sending, request);
         call->refs = owned ? 2 : 1;
         call->owned = owned;
-        call->requests = requests;
+        call->counted = true;
         call->func = func;
         call->userdata = userdata;
         g_queue_push_tail(&requests->calls, call);
         call->link = requests->calls.tail;
-
-        zk_queue_expect(requests->queue);
         call->sent_realtime = clock_realtime();
         call->sent = clock_boottime();
         return call;
@@ -278,10 +374,7 @@ static int call_end(ZkRequests *requests, ZkCall *call, int error, ZkCall **ret_
                 return 0;
         }
 
-        zk_queue_unexpect(requests->queue);
-        if (call->watched)
-                zk_watch_settle(&requests->watches, g_steal_pointer(&call->watched), call->watch,
-                                false);
+        call_settle_watch(requests, call, zk_code_from_error(error));
         (void)zk_watch_free(call->watch); /* its owner has not got it */
         g_queue_delete_link(&requests->calls, call->link);
         (void)zk_call_free(call);
@@ -289,359 +382,144 @@ static int call_end(ZkRequests *requests, ZkCall *call, int error, ZkCall **ret_
         return call_errno(error);
 }
 
-/* Completions, on the library's thread. */
-
-static ZkItem *call_item_new(int rc, const void *data) {
-        ZkItem *item = zk_item_new(ZK_ITEM_REPLY);
-
-        item->code = rc;
-        item->call = (ZkCall *)data;
-        return item;
-}
-
-static void call_post(ZkItem *item) {
-        zk_post(item->call->requests->queue, item);
-}
-
-static void call_on_void(int rc, const void *data) {
-        call_post(call_item_new(rc, data));
-}
-
-static void call_on_string(int rc, const char *value, const void *data) {
-        call_post(call_item_new(rc, data));
-}
-
-static void call_on_string_stat(int rc, const char *string, const struct Stat *stat,
-                                const void *data) {
-        ZkItem *item = call_item_new(rc, data);
-
-        item->text = g_strdup(string);
-        if (stat)
-                zk_stat_copy(stat, &item->stat);
-        call_post(item);
-}
-
-static void call_on_stat(int rc, const struct Stat *stat, const void *data) {
-        ZkItem *item = call_item_new(rc, data);
-
-        if (stat)
-                zk_stat_copy(stat, &item->stat);
-        call_post(item);
-}
-
-static void call_on_data(int rc, const char *value, int value_len, const struct Stat *stat,
-                         const void *data) {
-        ZkItem *item = call_item_new(rc, data);
-
-        if (rc == ZOK) {
-                item->data_size = value && value_len > 0 ? (size_t)value_len : 0;
-                item->data = g_malloc0(item->data_size + 1);
-                if (item->data_size > 0)
-                        memcpy(item->data, value, item->data_size);
-        }
-        if (stat)
-                zk_stat_copy(stat, &item->stat);
-        call_post(item);
-}
-
-/* The library hands on what it made of an answer, also when it could not read it to its end: names
- * are missing then. No server says such a thing; whoever does in its place is not believed, and the
- * question is asked again. */
-static bool children_are_whole(const struct String_vector *strings) {
-        if (!strings || strings->count < 0 || (strings->count > 0 && !strings->data))
-                return false;
-        for (int32_t i = 0; i < strings->count; i++)
-                if (!strings->data[i])
-                        return false;
-        return true;
-}
-
-/* Likewise. */
-static bool acl_is_whole(const struct ACL_vector *acl) {
-        if (!acl || acl->count < 0 || (acl->count > 0 && !acl->data))
-                return false;
-        for (int32_t i = 0; i < acl->count; i++)
-                if (!acl->data[i].id.scheme || !acl->data[i].id.id)
-                        return false;
-        return true;
-}
-
-static void call_on_children(int rc, const struct String_vector *strings, const struct Stat *stat,
-                             const void *data) {
-        ZkItem *item = call_item_new(rc, data);
-
-        if (rc == ZOK && !children_are_whole(strings)) {
-                item->code = ANSWER_DAMAGED;
-        } else if (rc == ZOK) {
-                item->n_children = (size_t)strings->count;
-                item->children = g_new0(char *, item->n_children + 1);
-                for (size_t i = 0; i < item->n_children; i++)
-                        item->children[i] = g_strdup(strings->data[i]);
-        }
-        if (stat)
-                zk_stat_copy(stat, &item->stat);
-        call_post(item);
-}
-
-/* Return: whether it may stand in a sentence, and in a command that people are told to type. */
-static bool acl_is_readable(const char *text) {
-        return strspn(text, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-_.@/:=,") == strlen(text);
-}
-
-/* Whom an entry of an ACL lets in, for people. A digest's hash is nobody's business. What is not
- * plain was put there to be read as something else. */
-static void acl_append_other(GString *others, const struct Id *id) {
-        const char *colon = strcmp(id->scheme, "digest") == 0 ? strchr(id->id, ':') : NULL;
-        g_autofree char *name = g_strndup(id->id, colon ? (size_t)(colon - id->id) : ACL_ID_MAX);
-
-        if (others->len > 0)
-                g_string_append(others, ", ");
-        if (acl_is_readable(id->scheme) && acl_is_readable(name) && strlen(name) < ACL_ID_MAX)
-                g_string_append_printf(others, "%s:%s", id->scheme, name);
-        else
-                g_string_append(others, "somebody (unreadable id)");
-}
-
-static bool acl_entry_is_ours(const ZkRequests *requests, const struct Id *id) {
-        return requests->identity && strcmp(id->scheme, "digest") == 0 &&
-               strcmp(id->id, requests->identity) == 0;
-}
-
-static void call_on_acl(int rc, struct ACL_vector *acl, struct Stat *stat, const void *data) {
-        const int change = ZOO_PERM_ALL & ~ZOO_PERM_READ;
-        g_autoptr(GString) others = g_string_new(NULL);
-        ZkItem *item = call_item_new(rc, data);
-
-        if (rc == ZOK && !acl_is_whole(acl))
-                item->code = rc = ANSWER_DAMAGED;
-        for (int32_t i = 0; rc == ZOK && i < acl->count; i++)
-                if ((acl->data[i].perms & change) &&
-                    !acl_entry_is_ours(item->call->requests, &acl->data[i].id))
-                        acl_append_other(others, &acl->data[i].id);
-        item->others = g_string_free(g_steal_pointer(&others), FALSE);
-        if (stat)
-                zk_stat_copy(stat, &item->stat);
-        call_post(item);
-}
-
-/* The requests themselves. */
-
-static int op_data_length(const char *data) {
-        return data ? (int)strlen(data) : -1;
-}
-
-static int op_create_mode(unsigned flags, int *ret_mode) {
-        switch (flags) {
-        case 0:
-                *ret_mode = ZOO_PERSISTENT;
-                return 0;
-        case ZK_CREATE_EPHEMERAL:
-                *ret_mode = ZOO_EPHEMERAL;
-                return 0;
-        case ZK_CREATE_SEQUENTIAL:
-                *ret_mode = ZOO_PERSISTENT_SEQUENTIAL;
-                return 0;
-        case ZK_CREATE_EPHEMERAL | ZK_CREATE_SEQUENTIAL:
-                *ret_mode = ZOO_EPHEMERAL_SEQUENTIAL;
-                return 0;
-        case ZK_CREATE_CONTAINER:
-                *ret_mode = ZOO_CONTAINER;
-                return 0;
-        default:
-                return -EINVAL;
-        }
-}
-
-/* Who may do what with a node of ours: everybody, or who knows the same secret. */
-static const struct ACL_vector *requests_acl(const ZkRequests *requests) {
-        return requests->identity ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
+/* Return: ZOK once it is sent or waits, else the library's error. */
+static int call_hand_on_in_turn(ZkRequests *requests, ZkCall *call, const ZkRequest *request) {
+        if (requests->waiting.length == 0 && requests->under_way < ZK_REQUESTS_MAX)
+                return call_hand_on(requests, call, request);
+        call->sending.waiting = zk_request_copy(request);
+        g_queue_push_tail(&requests->waiting, call);
+        return ZOK;
 }
 
 static bool requests_go(const ZkRequests *requests) {
         return requests && !requests->queue->over && requests->handle;
 }
 
-int zk_create(Zk *zk, const char *path, const char *data, unsigned flags, ZkReplyFunc func,
-              void *userdata, ZkCall **ret_call) {
+static int requests_ask(Zk *zk, const ZkRequest *request, ZkReplyFunc func, void *userdata,
+                        ZkCall **ret_call) {
         ZkRequests *requests = zk_requests(zk);
         ZkCall *call;
-        int mode, r;
+        int r;
 
-        r = op_create_mode(flags, &mode);
+        r = zk_request_check(request);
         if (r < 0)
                 return r;
         if (!requests_go(requests))
                 return -ENOTCONN;
-        call = call_begin(requests, func, userdata, ret_call != NULL);
-        r = zoo_acreate2(requests->handle, path, data, op_data_length(data), requests_acl(requests),
-                         mode, call_on_string_stat, call);
-        return call_end(requests, call, r, ret_call, NULL);
+        call = call_begin(requests, request, func, userdata, ret_call != NULL);
+        return call_end(requests, call, call_hand_on_in_turn(requests, call, request), ret_call,
+                        NULL);
+}
+
+int zk_create(Zk *zk, const char *path, const char *data, unsigned flags, ZkReplyFunc func,
+              void *userdata, ZkCall **ret_call) {
+        const ZkRequest request = {
+            .type = ZK_REQUEST_CREATE, .path = path, .data = data, .flags = flags};
+
+        return requests_ask(zk, &request, func, userdata, ret_call);
 }
 
 int zk_delete(Zk *zk, const char *path, int32_t version, ZkReplyFunc func, void *userdata,
               ZkCall **ret_call) {
-        ZkRequests *requests = zk_requests(zk);
-        ZkCall *call;
+        const ZkRequest request = {.type = ZK_REQUEST_DELETE, .path = path, .version = version};
 
-        if (!requests_go(requests))
-                return -ENOTCONN;
-        call = call_begin(requests, func, userdata, ret_call != NULL);
-        return call_end(requests, call,
-                        zoo_adelete(requests->handle, path, version, call_on_void, call), ret_call,
-                        NULL);
+        return requests_ask(zk, &request, func, userdata, ret_call);
 }
 
 int zk_set(Zk *zk, const char *path, const char *data, int32_t version, ZkReplyFunc func,
            void *userdata, ZkCall **ret_call) {
-        ZkRequests *requests = zk_requests(zk);
-        ZkCall *call;
-        int r;
+        const ZkRequest request = {
+            .type = ZK_REQUEST_SET, .path = path, .data = data, .version = version};
 
-        if (!requests_go(requests))
-                return -ENOTCONN;
-        call = call_begin(requests, func, userdata, ret_call != NULL);
-        r = zoo_aset(requests->handle, path, data, op_data_length(data), version, call_on_stat,
-                     call);
-        return call_end(requests, call, r, ret_call, NULL);
+        return requests_ask(zk, &request, func, userdata, ret_call);
 }
 
 int zk_sync(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call) {
-        ZkRequests *requests = zk_requests(zk);
-        ZkCall *call;
+        const ZkRequest request = {.type = ZK_REQUEST_SYNC, .path = path};
 
-        if (!requests_go(requests))
-                return -ENOTCONN;
-        call = call_begin(requests, func, userdata, ret_call != NULL);
-        return call_end(requests, call, zoo_async(requests->handle, path, call_on_string, call),
-                        ret_call, NULL);
-}
-
-/* Begins a request that may set a watch of this kind (a letter, see zk_watch_new()). */
-static int call_begin_watch(ZkRequests *requests, char kind, const char *path, ZkReplyFunc func,
-                            void *userdata, bool owned, ZkWatchFunc watch_func,
-                            void *watch_userdata, bool with_watch, ZkCall **ret_call) {
-        ZkWatch *watch = NULL;
-        int r;
-
-        if (!requests_go(requests))
-                return -ENOTCONN;
-        if (with_watch) {
-                r = zk_watch_new(&requests->watches, kind, path, watch_func, watch_userdata,
-                                 &watch);
-                if (r < 0)
-                        return r;
-        }
-        *ret_call = call_begin(requests, func, userdata, owned);
-        (*ret_call)->watch = watch;
-        (*ret_call)->watched = watch ? watch->watched : NULL;
-        return 0;
-}
-
-int zk_get(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call,
-           ZkWatchFunc watch_func, void *watch_userdata, ZkWatch **ret_watch) {
-        ZkRequests *requests = zk_requests(zk);
-        ZkCall *call;
-        int r;
-
-        r = call_begin_watch(requests, 'd', path, func, userdata, ret_call != NULL, watch_func,
-                             watch_userdata, ret_watch != NULL, &call);
-        if (r < 0)
-                return r;
-        r = zoo_awget(requests->handle, path, call->watched ? zk_on_watch : NULL, call->watched,
-                      call_on_data, call);
-        return call_end(requests, call, r, ret_call, ret_watch);
-}
-
-int zk_exists(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call,
-              ZkWatchFunc watch_func, void *watch_userdata, ZkWatch **ret_watch) {
-        ZkRequests *requests = zk_requests(zk);
-        ZkCall *call;
-        int r;
-
-        r = call_begin_watch(requests, 'e', path, func, userdata, ret_call != NULL, watch_func,
-                             watch_userdata, ret_watch != NULL, &call);
-        if (r < 0)
-                return r;
-        call->watch_if_absent = true;
-        r = zoo_awexists(requests->handle, path, call->watched ? zk_on_watch : NULL, call->watched,
-                         call_on_stat, call);
-        return call_end(requests, call, r, ret_call, ret_watch);
-}
-
-int zk_get_children(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call,
-                    ZkWatchFunc watch_func, void *watch_userdata, ZkWatch **ret_watch) {
-        ZkRequests *requests = zk_requests(zk);
-        ZkCall *call;
-        int r;
-
-        r = call_begin_watch(requests, 'c', path, func, userdata, ret_call != NULL, watch_func,
-                             watch_userdata, ret_watch != NULL, &call);
-        if (r < 0)
-                return r;
-        r = zoo_awget_children2(requests->handle, path, call->watched ? zk_on_watch : NULL,
-                                call->watched, call_on_children, call);
-        return call_end(requests, call, r, ret_call, ret_watch);
+        return requests_ask(zk, &request, func, userdata, ret_call);
 }
 
 int zk_get_acl(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call) {
-        ZkRequests *requests = zk_requests(zk);
-        ZkCall *call;
+        const ZkRequest request = {.type = ZK_REQUEST_GET_ACL, .path = path};
 
-        if (!requests_go(requests))
-                return -ENOTCONN;
-        call = call_begin(requests, func, userdata, ret_call != NULL);
-        return call_end(requests, call, zoo_aget_acl(requests->handle, path, call_on_acl, call),
-                        ret_call, NULL);
-}
-
-/* Turns one of our operations into the library's. Return: 0 or -EINVAL. */
-static int op_init(const ZkRequests *requests, zoo_op_t *op, const ZkOp *ours, struct Stat *stat) {
-        int mode, r;
-
-        switch (ours->type) {
-        case ZK_OP_CHECK:
-                zoo_check_op_init(op, ours->path, ours->version);
-                return 0;
-        case ZK_OP_CREATE:
-                r = op_create_mode(ours->flags, &mode);
-                if (r < 0)
-                        return r;
-                zoo_create_op_init(op, ours->path, ours->data, op_data_length(ours->data),
-                                   requests_acl(requests), mode, NULL, 0);
-                return 0;
-        case ZK_OP_SET:
-                zoo_set_op_init(op, ours->path, ours->data, op_data_length(ours->data),
-                                ours->version, stat);
-                return 0;
-        case ZK_OP_DELETE:
-                zoo_delete_op_init(op, ours->path, ours->version);
-                return 0;
-        }
-        return -EINVAL;
+        return requests_ask(zk, &request, func, userdata, ret_call);
 }
 
 int zk_multi(Zk *zk, const ZkOp *ops, size_t n_ops, ZkReplyFunc func, void *userdata,
              ZkCall **ret_call) {
+        const ZkRequest request = {.type = ZK_REQUEST_MULTI, .ops = ops, .n_ops = n_ops};
+
+        return requests_ask(zk, &request, func, userdata, ret_call);
+}
+
+int zk_heartbeat(Zk *zk, bool write, ZkReplyFunc func, void *userdata, ZkCall **ret_call) {
+        static const ZkOp check = {.type = ZK_OP_CHECK, .path = "/", .version = -1};
+        const ZkRequest sync = {.type = ZK_REQUEST_SYNC, .path = "/"},
+                        multi = {.type = ZK_REQUEST_MULTI, .ops = &check, .n_ops = 1};
+        const ZkRequest *request = write ? &multi : &sync;
         ZkRequests *requests = zk_requests(zk);
-        g_autofree zoo_op_t *theirs = g_new0(zoo_op_t, n_ops);
-        g_autofree struct Stat *stats = g_new0(struct Stat, n_ops);
+        ZkCall *call;
+
+        if (!requests_go(requests))
+                return -ENOTCONN;
+        call = call_begin(requests, request, func, userdata, ret_call != NULL);
+        call->counted = false;
+        return call_end(requests, call, call_hand_on(requests, call, request), ret_call, NULL);
+}
+
+/* Who wants to be told by a watch. */
+typedef struct Watcher {
+        char kind; /* see zk_watch_new() */
+        ZkWatchFunc func;
+        void *userdata;
+        ZkWatch **ret_watch; /* NULL: nobody */
+} Watcher;
+
+/* A request that may set a watch. */
+static int requests_ask_and_watch(Zk *zk, const ZkRequest *request, ZkReplyFunc func,
+                                  void *userdata, ZkCall **ret_call, const Watcher *watcher) {
+        ZkRequests *requests = zk_requests(zk);
+        ZkWatch *watch = NULL;
         ZkCall *call;
         int r;
 
-        if (n_ops == 0)
-                return -EINVAL;
         if (!requests_go(requests))
                 return -ENOTCONN;
-        for (size_t i = 0; i < n_ops; i++) {
-                r = op_init(requests, &theirs[i], &ops[i], &stats[i]);
+        if (watcher->ret_watch) {
+                r = zk_watch_new(&requests->watches, watcher->kind, request->path, watcher->func,
+                                 watcher->userdata, &watch);
                 if (r < 0)
                         return r;
         }
+        call = call_begin(requests, request, func, userdata, ret_call != NULL);
+        call->watch = watch;
+        call->sending.watched = watch ? watch->watched : NULL;
+        call->watch_if_absent = request->type == ZK_REQUEST_EXISTS;
+        return call_end(requests, call, call_hand_on_in_turn(requests, call, request), ret_call,
+                        watcher->ret_watch);
+}
 
-        call = call_begin(requests, func, userdata, ret_call != NULL);
-        call->n_ops = n_ops;
-        call->op_stats = g_steal_pointer(&stats);
-        call->op_results = g_new0(zoo_op_result_t, n_ops);
-        r = zoo_amulti(requests->handle, (int)n_ops, theirs, call->op_results, call_on_void, call);
-        return call_end(requests, call, r, ret_call, NULL);
+int zk_get(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call,
+           ZkWatchFunc watch_func, void *watch_userdata, ZkWatch **ret_watch) {
+        const ZkRequest request = {.type = ZK_REQUEST_GET, .path = path};
+        const Watcher watcher = {'d', watch_func, watch_userdata, ret_watch};
+
+        return requests_ask_and_watch(zk, &request, func, userdata, ret_call, &watcher);
+}
+
+int zk_exists(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call,
+              ZkWatchFunc watch_func, void *watch_userdata, ZkWatch **ret_watch) {
+        const ZkRequest request = {.type = ZK_REQUEST_EXISTS, .path = path};
+        const Watcher watcher = {'e', watch_func, watch_userdata, ret_watch};
+
+        return requests_ask_and_watch(zk, &request, func, userdata, ret_call, &watcher);
+}
+
+int zk_get_children(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call,
+                    ZkWatchFunc watch_func, void *watch_userdata, ZkWatch **ret_watch) {
+        const ZkRequest request = {.type = ZK_REQUEST_GET_CHILDREN, .path = path};
+        const Watcher watcher = {'c', watch_func, watch_userdata, ret_watch};
+
+        return requests_ask_and_watch(zk, &request, func, userdata, ret_call, &watcher);
 }

@@ -1,17 +1,26 @@
 /* The port to ZooKeeper's C client: the only place that knows zookeeper.h.
  *
  * The threaded library is used so that a stalled loop does not cost the session and a slow name
- * server does not stall the loop. Every request leaves from the loop's thread. The library's
- * callbacks, which run on its own threads, only copy their arguments into a mutex-guarded queue and
- * write an eventfd; the loop swaps the queue and dispatches unlocked. Nothing here blocks: what
- * would (connecting, which resolves names, and closing) runs on a short-lived helper thread that
- * answers through the same queue.
+ * server does not stall the loop. Every request leaves from the loop's thread, but for what still
+ * waits at an orderly end. The library's callbacks, which run on its own threads, only copy their
+ * arguments into a mutex-guarded queue and write an eventfd; the loop swaps the queue and
+ * dispatches unlocked. Nothing here blocks: what would (connecting, which resolves names, and
+ * closing) runs on a short-lived helper thread that answers through the same queue.
  *
  * A Zk is one ZooKeeper session: it is connected once, and once its session has expired or it was
  * closed it only answers ZK_CLOSED. A new session is a new Zk, so a stale reply cannot be taken for
  * a fresh one.
  *
  * Replies and watch events are always delivered from the loop, never from inside a zk_*() function.
+ *
+ * A server answers a session's requests in the order in which it got them. So a heartbeat sent
+ * after tens of thousands of requests, as when thousands of jobs are due in one second, would be
+ * answered after all of them, and the session be taken for dead that long. Therefore only a few
+ * hundred requests are under way at a time (ZK_REQUESTS_MAX in zk-request.h); what is asked beyond
+ * that waits in the process and is sent as answers come. The order stays that in which it was
+ * asked, and who asks sees no difference: a request that waits is cancelled, lost with the
+ * connection and ended with the session as one that was sent. Only heartbeats (zk_heartbeat()) are
+ * sent before what waits.
  */
 #pragma once
 
@@ -69,7 +78,9 @@ typedef struct ZkReply {
         ZkStat stat;               /* create2, get, exists, set, get_children */
         const ZkOpResult *results; /* multi: one an operation, n_results of them */
         size_t n_results;
-        usec_t sent;          /* CLOCK_BOOTTIME when the request was handed to the library */
+        usec_t sent;          /* CLOCK_BOOTTIME when the request was handed to the library, which
+                                 may be later than it was asked; of one that never was: when it was
+                                 asked */
         usec_t sent_realtime; /* CLOCK_REALTIME then */
 } ZkReply;
 
@@ -157,16 +168,20 @@ typedef enum ZkCreateFlags {
         ZK_CREATE_CONTAINER = 1 << 2,
 } ZkCreateFlags;
 
-/* Requests. Each is sent at once (in order: a session's requests are served in the order of the
- * calls) and answered exactly once through `func`, unless its ZkCall is freed first. Paths and data
- * are copied. `ret_call` may be NULL: the call then belongs to the Zk and cannot be cancelled. A
- * call frees itself after its callback; its owner's pointer must be dropped in the callback.
- * `ret_watch`, where not NULL, gets a watch that fires at most once, calls `watch_func` with
- * `watch_userdata`, and stays the caller's to free, also after it fired; if the request failed (but
- * for NO_NODE of exists) no watch was set. Calls and watches may be freed at any time, also after
- * their Zk; then nothing is called back any more. Return: 0 once sent; -ENOTCONN when the session
- * is over, was not connected yet, or `zk` is NULL; -ENOBUFS when there are too many watches;
- * -EINVAL on a malformed path; negative errno on a fault. Nothing is called back on an error. */
+/* Requests. They are sent and served in the order of the calls, at once unless very many are under
+ * way, and each is answered exactly once through `func`, unless its ZkCall is freed first. Those
+ * that still wait when the session is closed while it is connected are sent before that; those that
+ * wait when it is abandoned, or when the connection is lost, never are, and are answered ZK_CLOSED
+ * or ZK_UNKNOWN as those under way. Paths and data are copied. `ret_call` may be NULL: the call
+ * then belongs to the Zk and cannot be cancelled. A call frees itself after its callback; its
+ * owner's pointer must be dropped in the callback. `ret_watch`, where not NULL, gets a watch that
+ * fires at most once, calls `watch_func` with `watch_userdata`, and stays the caller's to free,
+ * also after it fired; if the request failed (but for NO_NODE of exists) no watch was set. Calls
+ * and watches may be freed at any time, also after their Zk; then nothing is called back any more.
+ * Return: 0 once sent or waiting; -ENOTCONN when the session is over, was not connected yet, or
+ * `zk` is NULL; -ENOBUFS when there are too many watches; -EINVAL on a malformed path (ZK_FAULT is
+ * the answer where that is found after it has waited); negative errno on a fault. Nothing is called
+ * back on an error. */
 int zk_create(Zk *zk, const char *path, const char *data, unsigned flags, ZkReplyFunc func,
               void *userdata, ZkCall **ret_call);
 int zk_delete(Zk *zk, const char *path, int32_t version, ZkReplyFunc func, void *userdata,
@@ -180,6 +195,13 @@ int zk_exists(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall
               ZkWatchFunc watch_func, void *watch_userdata, ZkWatch **ret_watch);
 int zk_get_children(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call,
                     ZkWatchFunc watch_func, void *watch_userdata, ZkWatch **ret_watch);
+
+/* Asks whether the session lives: a sync, or with `write` a multi of a check, which is a
+ * transaction; both of the root. It passes whatever waits to be sent, and is not counted among
+ * those under way. That breaks no order that anybody could rely on, because it changes no node and
+ * reads none: the same answers come to all other requests wherever it stands among them. Nothing
+ * else may do so. */
+int zk_heartbeat(Zk *zk, bool write, ZkReplyFunc func, void *userdata, ZkCall **ret_call);
 
 /* Reads who may do what with a node. */
 int zk_get_acl(Zk *zk, const char *path, ZkReplyFunc func, void *userdata, ZkCall **ret_call);

@@ -12,11 +12,11 @@
 #include <stdlib.h>
 
 #include "helper-zookeeper.h"
-#include "zk.h"
+#include "zk-request.h"
 
 #define THREADS 4
-#define ROUNDS 8
-#define FLIGHT 50
+#define ROUNDS 10
+#define FLIGHT (ZK_REQUESTS_MAX + 300) /* some of them wait */
 #define LIMIT (30 * USEC_PER_SEC)
 
 #define CHECK(condition)                                                                           \
@@ -99,11 +99,12 @@ static ZkWatch *send_flight(Worker *worker) {
         for (unsigned i = 0; i < FLIGHT; i++)
                 CHECK(zk_create(worker->zk, path, "data", ZK_CREATE_EPHEMERAL, on_reply, worker,
                                 NULL) == 0);
+        CHECK(zk_heartbeat(worker->zk, true, NULL, NULL, NULL) == 0);
         return watch;
 }
 
 static void end(Worker *worker, unsigned round) {
-        switch (round % 4) {
+        switch (round % 5) {
         case 0:
                 CHECK(loop_until(worker->event, is_answered, worker, LIMIT));
                 CHECK(loop_until(worker->event, has_fired, worker, LIMIT));
@@ -117,6 +118,11 @@ static void end(Worker *worker, unsigned round) {
                 break;
         case 2: /* in the middle of it */
                 (void)loop_until(worker->event, has_fired, worker, LIMIT);
+                break;
+        case 3: /* with all of it on its way or waiting */
+                zk_close(worker->zk);
+                CHECK(loop_until(worker->event, is_closed, worker, LIMIT));
+                CHECK(worker->answers == FLIGHT);
                 break;
         default:
                 break;
@@ -132,7 +138,7 @@ static void *worker_main(void *userdata) {
                 ZkWatch *watch = NULL;
 
                 start(worker);
-                if (round % 4 != 3) {
+                if (round % 5 != 4) {
                         CHECK(loop_until(worker->event, is_connected, worker, LIMIT));
                         watch = send_flight(worker);
                 }

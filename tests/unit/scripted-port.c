@@ -264,6 +264,13 @@ int zk_multi(Zk *zk, const ZkOp *ops, size_t n_ops, ZkReplyFunc func, void *user
         return 0;
 }
 
+int zk_heartbeat(Zk *zk, bool write, ZkReplyFunc func, void *userdata, ZkCall **ret_call) {
+        const ZkOp check = {.type = ZK_OP_CHECK, .path = "/", .version = -1};
+
+        return write ? zk_multi(zk, &check, 1, func, userdata, ret_call)
+                     : zk_sync(zk, "/", func, userdata, ret_call);
+}
+
 ZkCall *zk_call_free(ZkCall *call) {
         if (call)
                 call->func = NULL;
