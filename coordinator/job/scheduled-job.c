@@ -71,9 +71,15 @@ static bool scheduled_job_is_held_back(const ScheduledJob *job) {
         return true;
 }
 
+/* Return: whether the others see that we wait for a tick, and leave it to us, however many of them
+ * have room and we have not. */
+static bool scheduled_job_is_waiting(const ScheduledJob *job) {
+        return job_work_queued_tick(job->work) != 0 ||
+               waited_for_is_standing_in(job_work_waited_for(job->work));
+}
+
 static Decision scheduled_job_ask(const ScheduledJob *job) {
-        return job_decide(job->decision, scheduled_job_spec(job),
-                          job_work_queued_tick(job->work) != 0);
+        return job_decide(job->decision, scheduled_job_spec(job), scheduled_job_is_waiting(job));
 }
 
 static JobOutlook scheduled_job_outlook(const ScheduledJob *job, const Decision *decision,
@@ -123,7 +129,7 @@ static void scheduled_job_act(ScheduledJob *job, JobNext next, Decision *decisio
 
         switch (next.what) {
         case JOB_NEXT_NOTHING:
-                job_work_leave_line(job->work);
+                job_work_rest(job->work);
                 job_work_end(job->work);
                 return;
         case JOB_NEXT_STAY:
@@ -153,7 +159,7 @@ static void scheduled_job_act(ScheduledJob *job, JobNext next, Decision *decisio
                 job_work_look(job->work);
                 return;
         case JOB_NEXT_BLOCKED:
-                job_work_leave_line(job->work);
+                job_work_rest(job->work);
                 scheduled_job_wait_for(job, decision->blocker);
         }
 }
@@ -207,8 +213,9 @@ static bool scheduled_job_has_something_to_do(const ScheduledJob *job, Decision 
 
 /* Return: whether it is for us to look at it at all. */
 static bool scheduled_job_is_our_business(const ScheduledJob *job, uint32_t rank) {
-        return rank < PLACEMENT_RANKS || job_ledger_is_drifted(job->ledger) ||
-               job_decision_is_running_here(job->decision);
+        return rank < PLACEMENT_RANKS ||
+               (rank != PLACEMENT_NONE && scheduled_job_is_waiting(job)) ||
+               job_ledger_is_drifted(job->ledger) || job_decision_is_running_here(job->decision);
 }
 
 /* Return: whether what is known of the ledger was enough to act by. */
@@ -244,13 +251,13 @@ static void scheduled_job_look(void *userdata) {
                 return;
         }
         rank = ranks_act(job->parts->ranks, scheduled_job_spec(job), &nobody);
-        if (!scheduled_job_is_our_business(job, rank) ||
-            !scheduled_job_has_something_to_do(job, &decision)) {
-                job_work_leave_line(job->work);
+        if (!scheduled_job_is_our_business(job, rank)) {
+                job_work_give_over(job->work);
                 scheduled_job_wake_at(job, decision.again);
-                return;
-        }
-        if (!scheduled_job_act_on_what_is_known(job, &decision, rank))
+        } else if (!scheduled_job_has_something_to_do(job, &decision)) {
+                job_work_rest(job->work);
+                scheduled_job_wake_at(job, decision.again);
+        } else if (!scheduled_job_act_on_what_is_known(job, &decision, rank))
                 job_work_read(job->work, false);
 }
 
@@ -342,7 +349,8 @@ bool scheduled_job_try_anew(ScheduledJob *job) {
 }
 
 void scheduled_job_waited_for(ScheduledJob *job, int64_t tick) {
-        waited_for_set_tick(job_work_waited_for(job->work), tick);
+        job_work_waited_for_tick(job->work, tick);
+        scheduled_job_hurry(job);
 }
 
 void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, usec_t not_after) {
