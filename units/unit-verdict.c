@@ -55,9 +55,11 @@ void unit_verdict(UnitResult *result, const UnitProperties *properties, const St
         result->started = p->exec_main_start;
         result->ended = p->exec_main_exit;
         result->cpu = p->cpu;
-        /* A wish that PID 1 heard after the main process had ended by itself changed nothing. */
+        /* A wish that PID 1 heard after the main process had ended by itself changed nothing. What
+         * is still active was never stopped, whoever started it. */
         if (start_job_ended_as(start_job, "done") ||
-            (start_job_ended_as(start_job, "failed") && !killed))
+            (start_job_ended_as(start_job, "failed") && !killed) ||
+            g_strcmp0(p->active_state, "active") == 0)
                 result->stop = UNIT_STOP_NONE;
         else if (result->stop == UNIT_STOP_NONE)
                 result->stop = start_job->stopper;

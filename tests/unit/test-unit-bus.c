@@ -511,6 +511,17 @@ Test(unit_bus, adopted_and_not_there) {
         cr_expect_str_eq(told, "a");
 }
 
+/* It ended by itself while nobody followed it: that somebody wants its end now changes nothing. */
+Test(unit_bus, adopted_when_it_had_ended_well_and_stopped_too_late) {
+        main_process_ends("success", CLD_EXITED, 0);
+        answers.active = "active";
+        answers.begun = true;
+        cr_assert_eq(unit_adopt(manager, NAME, NONCE, on_unit, NULL, &unit), 0);
+        unit_stop(unit);
+        unit_kill(unit);
+        expect_end("xe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE, "");
+}
+
 Test(unit_bus, what_is_no_unit_is_refused) {
         static const char *const none[] = {NULL};
         const UnitSpec spec = {.name = NAME, .argv = none, .nonce = NONCE};

@@ -17,11 +17,12 @@ typedef struct Case {
         UnitOutcome outcome;
         UnitStop stop;
         const char *detail;
+        char *active; /* NULL: not active */
 } Case;
 
 static char success[] = "success", signaled[] = "signal", timed_out[] = "timeout",
             exit_code[] = "exit-code", done[] = "done", failed[] = "failed",
-            canceled[] = "canceled";
+            canceled[] = "canceled", active[] = "active";
 
 #define BY_ITSELF UNIT_STOP_NONE, UNIT_STOP_NONE, false
 #define BY_OWNER UNIT_STOP_NONE, UNIT_STOP_OWNER, false
@@ -59,6 +60,10 @@ static const Case cases[] = {
      UNIT_OUTCOME_SIGNAL, UNIT_STOP_OWNER, "signal"},
     {"found over, its stop timeout passed", timed_out, CLD_EXITED, 0, NULL, BY_OWNER,
      UNIT_OUTCOME_SUCCESS, UNIT_STOP_OWNER, ""},
+    {"found over, well and by itself, wanted to end", success, CLD_EXITED, 0, NULL, BY_OWNER,
+     UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE, "", active},
+    {"found over, stopped, and ended well", success, CLD_EXITED, 0, NULL, BY_OWNER,
+     UNIT_OUTCOME_SUCCESS, UNIT_STOP_OWNER, ""},
     {"never ran", success, 0, 0, canceled, BY_OWNER, UNIT_OUTCOME_START_FAILED, UNIT_STOP_OWNER,
      "the start job ended: canceled"},
     {"never ran, and nobody knows why", success, 0, 0, NULL, BY_ITSELF, UNIT_OUTCOME_START_FAILED,
@@ -70,7 +75,8 @@ static const Case cases[] = {
 Test(unit_verdict, every_case) {
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
                 const Case *c = &cases[i];
-                const UnitProperties properties = {.result = c->result,
+                const UnitProperties properties = {.active_state = c->active,
+                                                   .result = c->result,
                                                    .exec_main_code = c->code,
                                                    .exec_main_status = c->status,
                                                    .exec_main_start = 10,
