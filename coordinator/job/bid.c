@@ -263,16 +263,19 @@ usec_t bid_wait_ends(const JobSpec *spec, int64_t tick) {
         return usec_add(bid_deadline(spec, tick), spec->lock_wait);
 }
 
-/* What a process before us waited for has less time left. */
+/* What a process before us waited for has less time left. A request is nobody's once its time is
+ * over, which has room for the wait. */
 static usec_t bid_wait(const Bid *bid) {
         const JobSpec *spec = bid->spec;
-        usec_t now = clock_realtime();
+        usec_t left;
 
-        if (spec->lock_wait_set && (bid->manual || spec->lock_wait == USEC_INFINITY))
-                return spec->lock_wait;
-        if (spec->lock_wait_set)
-                return MIN(spec->lock_wait, usec_sub(bid_wait_ends(spec, bid->tick), now));
-        return usec_sub(bid->manual ? bid->manual->not_after : bid_deadline(spec, bid->tick), now);
+        if (bid->manual)
+                left = usec_sub(bid->manual->not_after, clock_realtime());
+        else if (spec->lock_wait_set)
+                left = usec_sub(bid_wait_ends(spec, bid->tick), clock_realtime());
+        else
+                left = usec_sub(bid_deadline(spec, bid->tick), clock_realtime());
+        return spec->lock_wait_set ? MIN(spec->lock_wait, left) : left;
 }
 
 static int bid_queue(Bid *bid) {
