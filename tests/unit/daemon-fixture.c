@@ -5,6 +5,7 @@
 #include "ledger.h"
 
 #define LEDGER_PATH "/jobkeeper/jobs/a"
+#define QUIET_TURNS 10U
 
 char *root;
 sd_event *event;
@@ -91,6 +92,18 @@ void serve_for(usec_t span) {
 
         while (clock_monotonic() < until)
                 turn();
+}
+
+void await_quiet(void) {
+        usec_t until = clock_monotonic() + LIMIT;
+        unsigned asked, turns = 0;
+
+        while (turns < QUIET_TURNS && clock_monotonic() < until) {
+                asked = server.reads + server.writes;
+                turn();
+                turns = server.reads + server.writes == asked ? turns + 1 : 0;
+        }
+        cr_assert_eq(turns, QUIET_TURNS, "the server is asked for ever");
 }
 
 /* ---- a tick that is due soon ---- */

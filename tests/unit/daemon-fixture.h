@@ -40,3 +40,5 @@ void turn(void);
 void await(bool (*condition)(void), const char *what);
 void await_within(bool (*condition)(void), const char *what, usec_t limit);
 void serve_for(usec_t span);
+/* Rounds until nothing has been asked of the server in several of them, one after the other. */
+void await_quiet(void);

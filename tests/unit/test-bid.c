@@ -5,6 +5,8 @@
 #include <errno.h>
 
 #include "daemon-fixture.h"
+#include "heard.h"
+#include "jobset.h"
 #include "paths.h"
 
 #define ROOT "/jobkeeper"
@@ -16,7 +18,6 @@
 #define ID "1000000000-m0badcafe"
 
 static Bid *bid;
-static GString *heard;
 static bool frees; /* at the first event */
 
 static bool is_ready(void) {
@@ -32,23 +33,23 @@ static void on_event(BidEvent told, void *userdata) {
             [BID_REFUSED] = "refused",
         };
 
-        g_string_append_printf(heard, "%s%s", heard->len ? " " : "", words[told]);
+        hear(words[told]);
         if (frees)
                 bid = bid_free(bid);
 }
 
 static void setup_bid(void) {
         setup();
-        heard = g_string_new(NULL);
+        heard_begin();
         write_job("    exec: [/bin/true]\n");
         open_daemon();
         await(is_ready, "ready");
-        serve_for(100 * USEC_PER_MSEC);
+        await_quiet();
 }
 
 static void teardown_bid(void) {
         bid = bid_free(bid);
-        g_string_free(heard, TRUE);
+        heard_end();
         teardown();
 }
 
@@ -58,10 +59,25 @@ static const JobSpec *spec_now(void) {
         return jobset_find(coordinator->jobset, "a");
 }
 
+static bool is_in_force(void) {
+        g_autofree char *digest = job_spec_digest(spec_now(), coordinator->config);
+
+        return strstr(server_data(JOB), digest) != NULL;
+}
+
 static void redefine(const char *keys) {
         write_job(keys);
         reload();
-        serve_for(200 * USEC_PER_MSEC);
+        await(is_in_force, "it is in force");
+        await_quiet();
+}
+
+static bool is_nobody_there(void) {
+        return server_count(OWN_LOCK) == 0;
+}
+
+static bool is_one_there(void) {
+        return server_count(OWN_LOCK) == 1;
 }
 
 static void begin(const ManualRun *run) {
@@ -73,16 +89,6 @@ static void begin(const ManualRun *run) {
         bid_free(bid);
         bid = NULL;
         cr_assert_eq(bid_new(&parts, spec_now(), run ? 0 : TICK, run, on_event, NULL, &bid), 0);
-}
-
-static bool has_heard(void) {
-        return heard->len > 0;
-}
-
-static void expect_heard(const char *expected) {
-        await(has_heard, expected);
-        cr_expect_str_eq(heard->str, expected);
-        g_string_truncate(heard, 0);
 }
 
 /* ---- locks ---- */
@@ -97,8 +103,7 @@ Test(bid, the_locks_are_asked_for_and_go_with_it) {
         cr_expect(bid_holds_locks(bid));
         cr_expect_eq(server_count(OWN_LOCK), 1);
         bid = bid_free(bid);
-        serve_for(100 * USEC_PER_MSEC);
-        cr_expect_eq(server_count(OWN_LOCK), 0);
+        await(is_nobody_there, "they are let go of");
 }
 
 Test(bid, it_is_for_one_tick_or_for_one_manual_run) {
@@ -139,8 +144,7 @@ Test(bid, what_is_not_free_in_time_leaves_nothing_behind) {
         begin(&run);
         expect_heard("timed-out");
         cr_expect_not(bid_is_for(bid, 0, &run), "it waits with nothing");
-        serve_for(100 * USEC_PER_MSEC);
-        cr_expect_eq(server_count(OWN_LOCK), 1, "the other one's");
+        await(is_one_there, "the other one's alone");
 }
 
 Test(bid, what_cannot_be_had_is_said) {
@@ -251,6 +255,10 @@ static bool is_kept(void) {
         return g_queue_get_length(&server.kept) > 0;
 }
 
+static bool is_lost(void) {
+        return !bid_holds_locks(bid);
+}
+
 static ServerWay keep_claims(const ZkCall *call) {
         return is_claim(call) ? SERVER_KEEP : SERVER_ANSWER;
 }
@@ -262,9 +270,8 @@ Test(bid, locks_that_are_lost_during_a_claim_are_told_by_its_check) {
         cr_assert_eq(bid_claim(bid), 0);
         await(is_kept, "the claim");
         empty_queue();
-        serve_for(200 * USEC_PER_MSEC);
-        cr_expect_str_eq(heard->str, "", "nobody can tell yet: %s", heard->str);
-        cr_expect_not(bid_holds_locks(bid));
+        await(is_lost, "the locks are lost");
+        expect_silence(); /* nobody can tell yet */
         server.way = NULL;
         server_release();
         expect_heard("stale");
@@ -284,7 +291,7 @@ Test(bid, nobody_hears_of_a_claim_that_is_given_up) {
         bid = bid_free(bid);
         cr_expect_eq(runs_count_claims(coordinator->runs), 0);
         server_release();
-        cr_expect_eq(heard->len, 0);
+        cr_expect_not(has_heard());
 }
 
 Test(bid, a_claim_whose_session_ends_is_over) {

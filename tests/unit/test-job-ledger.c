@@ -5,6 +5,7 @@
 #include "backoff.h"
 #include "daemon-fixture.h"
 #include "diagnostics.h"
+#include "heard.h"
 #include "job-file.h"
 #include "ledger-fixture.h"
 
@@ -16,13 +17,8 @@ static JobLedger *ledger;
 static JobParts parts;
 static JobFile *file;
 static const JobSpec *spec, *other;
-static GString *heard;
 
 /* ---- what the owner hears ---- */
-
-static void hear(const char *word) {
-        g_string_append_printf(heard, "%s%s", heard->len ? " " : "", word);
-}
 
 static void on_read(void *userdata) {
         hear("read");
@@ -51,28 +47,20 @@ static void on_refused(const char *request, void *userdata) {
         hear(word);
 }
 
-static bool has_heard(void) {
-        return heard->len > 0;
-}
-
-static void expect_heard(const char *expected) {
-        await(has_heard, expected);
-        cr_expect_str_eq(heard->str, expected);
-        g_string_truncate(heard, 0);
-}
-
 /* ... that it is over, and is to be looked at again after so long, but for what of it has passed
  * since `since`. */
 static void expect_heard_pause(usec_t pause, usec_t since) {
+        g_autofree char *word = NULL;
         usec_t delay, passed;
 
         await(has_heard, "over");
         passed = clock_boottime() - since;
-        cr_assert(g_str_has_prefix(heard->str, "over:"), "%s", heard->str);
-        delay = g_ascii_strtoull(heard->str + strlen("over:"), NULL, 10) * USEC_PER_MSEC;
-        cr_expect_leq(delay, pause, "%s", heard->str);
-        cr_expect_geq(delay, usec_sub(pause, passed + USEC_PER_MSEC), "%s", heard->str);
-        g_string_truncate(heard, 0);
+        word = g_strdup(heard());
+        cr_assert(g_str_has_prefix(word, "over:"), "%s", word);
+        delay = g_ascii_strtoull(word + strlen("over:"), NULL, 10) * USEC_PER_MSEC;
+        cr_expect_leq(delay, pause, "%s", word);
+        cr_expect_geq(delay, usec_sub(pause, passed + USEC_PER_MSEC), "%s", word);
+        expect_heard(word);
 }
 
 /* ... the whole of it. */
@@ -90,11 +78,6 @@ static usec_t pause_refused(unsigned failures) {
 
 static usec_t pause_drifted(unsigned failures) {
         return backoff_pause(JOB_FAULT_DELAY, JOB_DRIFTED_DELAY_MAX, failures, backoff_spread("b"));
-}
-
-static void expect_silence(void) {
-        serve_for(100 * USEC_PER_MSEC);
-        cr_expect_str_eq(heard->str, "");
 }
 
 /* ---- the scene ---- */
@@ -121,11 +104,11 @@ static void setup_ledger(void) {
                                                .refused = on_refused};
 
         setup();
-        heard = g_string_new(NULL);
+        heard_begin();
         write_job("    exec: [/bin/true]\n    nodes: [another]\n");
         open_daemon();
         await(is_ready, "ready");
-        serve_for(100 * USEC_PER_MSEC);
+        await_quiet();
         parts = (JobParts){.node = coordinator->node,
                            .tree = coordinator->tree,
                            .ledgers = coordinator->store.ledgers,
@@ -143,7 +126,7 @@ static void setup_ledger(void) {
 static void teardown_ledger(void) {
         ledger = job_ledger_free(ledger);
         file = job_file_free(file);
-        g_string_free(heard, TRUE);
+        heard_end();
         teardown();
 }
 
@@ -228,14 +211,17 @@ static ServerWay keep_looks(const ZkCall *call) {
                    : SERVER_ANSWER;
 }
 
+static bool is_one_kept(void) {
+        return g_queue_get_length(&server.kept) == 1;
+}
+
 /* ... by one that is good, which is begun to be found out. */
 Test(job_ledger, nothing_is_made_by_a_clock_that_is_not_known) {
         server.way = keep_looks;
         clock_watch_reset(coordinator->clock);
         cr_assert_eq(job_ledger_read(ledger, false), 0);
         expect_heard("over:100");
-        serve_for(50 * USEC_PER_MSEC);
-        cr_expect_eq(g_queue_get_length(&server.kept), 1);
+        await(is_one_kept, "a look at the clock");
         digest_memory_set(coordinator->digests, "b", "older");
         put("other");
         cr_assert_eq(job_ledger_read(ledger, false), 0);

@@ -5,13 +5,13 @@
 #include <errno.h>
 
 #include "daemon-fixture.h"
+#include "heard.h"
 #include "ledger-fixture.h"
 
 #define ROOT "/jobkeeper"
 #define PATH ROOT "/jobs/b" /* of no job of this node, so that nobody else reads it */
 
 static LedgerCursor *cursor;
-static GString *heard;
 
 static bool is_ready(void) {
         return node_is_ready(coordinator->node);
@@ -28,7 +28,7 @@ static void on_event(LedgerCursorEvent told, void *userdata) {
             [LEDGER_CURSOR_CHANGED] = "changed",
         };
 
-        g_string_append_printf(heard, "%s%s", heard->len ? " " : "", words[told]);
+        hear(words[told]);
 }
 
 static LedgerCursorParts parts_of(const Node *node) {
@@ -42,18 +42,18 @@ static void setup_cursor(void) {
         LedgerCursorParts parts;
 
         setup();
-        heard = g_string_new(NULL);
+        heard_begin();
         write_job("    exec: [/bin/true]\n");
         open_daemon();
         await(is_ready, "ready");
-        serve_for(100 * USEC_PER_MSEC);
+        await_quiet();
         parts = parts_of(coordinator->node);
         cursor = ledger_cursor_new(&parts, "b", on_event, NULL);
 }
 
 static void teardown_cursor(void) {
         cursor = ledger_cursor_free(cursor);
-        g_string_free(heard, TRUE);
+        heard_end();
         teardown();
 }
 
@@ -64,21 +64,6 @@ static void put(int64_t mark, const char *entries) {
         g_autofree char *data = ledger_encode(ledger);
 
         server_write(PATH, data);
-}
-
-static bool has_heard(void) {
-        return heard->len > 0;
-}
-
-static void expect_heard(const char *expected) {
-        await(has_heard, expected);
-        cr_expect_str_eq(heard->str, expected);
-        g_string_truncate(heard, 0);
-}
-
-static void expect_nothing(void) {
-        serve_for(100 * USEC_PER_MSEC);
-        cr_expect_str_eq(heard->str, "");
 }
 
 static ServerWay refuse(const ZkCall *call) {
@@ -93,7 +78,7 @@ Test(ledger_cursor, what_was_read_is_known) {
         expect_ledger(ledger_cursor_ledger(cursor), "mark 100");
         cr_expect_not(ledger_cursor_is_watching(cursor));
         put(200, "");
-        expect_nothing();
+        expect_silence();
         ledger_cursor_forget(cursor);
         cr_expect_null(ledger_cursor_ledger(cursor));
 }
@@ -110,7 +95,7 @@ Test(ledger_cursor, what_is_watched_is_told_when_it_changes_once) {
         expect_heard("changed");
         cr_expect_not(ledger_cursor_is_watching(cursor));
         put(300, "");
-        expect_nothing();
+        expect_silence();
 }
 
 Test(ledger_cursor, what_is_not_there_is_absent) {
@@ -179,12 +164,12 @@ Test(ledger_cursor, nobody_hears_of_what_was_stopped) {
         put(100, "");
         cr_assert_eq(ledger_cursor_read(cursor, true), 0);
         ledger_cursor_stop(cursor);
-        expect_nothing();
+        expect_silence();
         cr_assert_eq(ledger_cursor_read(cursor, true), 0);
         expect_heard("read");
         ledger_cursor_reset(cursor);
         put(200, "");
-        expect_nothing();
+        expect_silence();
         cr_expect_null(ledger_cursor_free(NULL));
 }
 
@@ -195,7 +180,7 @@ Test(ledger_cursor, without_a_session_nothing_is_read) {
             ledger_cursor_new(&parts, "c", on_event, NULL);
 
         cr_expect_eq(ledger_cursor_read(other, false), -ENOTCONN);
-        expect_nothing();
+        expect_silence();
 }
 
 static unsigned looks;
