@@ -82,10 +82,18 @@ static Decision scheduled_job_ask(const ScheduledJob *job) {
         return job_decide(job->decision, scheduled_job_spec(job), scheduled_job_is_waiting(job));
 }
 
+/* Return: the manual run that comes next; NULL: none, or what the process before us waited for goes
+ * first, as it would have. */
+static const ManualRun *scheduled_job_manual(const ScheduledJob *job) {
+        return waited_for_is_standing_in(job_work_waited_for(job->work))
+                   ? NULL
+                   : manual_runs_first(job->manual);
+}
+
 static JobOutlook scheduled_job_outlook(const ScheduledJob *job, const Decision *decision,
                                         bool nobody_waits) {
         const JobSpec *spec = scheduled_job_spec(job);
-        const ManualRun *manual = manual_runs_first(job->manual);
+        const ManualRun *manual = scheduled_job_manual(job);
         bool nobody;
 
         (void)ranks_of_job(job->parts->ranks, spec, &nobody);
@@ -125,7 +133,7 @@ static void scheduled_job_wait_for(ScheduledJob *job, const LedgerEntry *blocker
 }
 
 static void scheduled_job_act(ScheduledJob *job, JobNext next, Decision *decision) {
-        const ManualRun *manual = manual_runs_first(job->manual);
+        const ManualRun *manual = scheduled_job_manual(job);
 
         switch (next.what) {
         case JOB_NEXT_NOTHING:

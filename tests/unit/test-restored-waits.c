@@ -202,6 +202,23 @@ Test(restored_waits, one_that_gets_a_place_queues_and_runs) {
         cr_expect_str_eq(record_of(0), "");
 }
 
+/* As it would not have given up its place in the queue for it. */
+Test(restored_waits, one_goes_before_what_is_asked_for_meanwhile) {
+        g_autofree char *data = NULL, *record = NULL;
+
+        begin(1, long_wait);
+        data = g_strdup_printf("{\"job\":\"w0\",\"not_after\":%" G_GINT64_FORMAT "}", now() + 60);
+        server_write(ROOT "/requests/1000000000-m0badcafe", data);
+        await_quiet();
+        service_exit(service_newest(), 0);
+        await(is_queued, "something stands in the queue");
+        free_the_resource();
+        await(has_started_too, "it runs");
+        record = g_strdup_printf(ROOT "/jobs/w0/runs/%" G_GINT64_FORMAT "-1", the_tick);
+        cr_expect_not_null(server_node(record), "it is the tick");
+        cr_expect_str_eq(record_of(0), "");
+}
+
 /* The process after the next one knows it as well. */
 Test(restored_waits, another_restart_ends_none) {
         begin(1, long_wait);
