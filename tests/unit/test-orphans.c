@@ -1,5 +1,6 @@
 /* Runs of a node that vanished, in a whole daemon (daemon-fixture.h): they are settled by whoever
  * is left, and not before nothing of them can live. */
+#include "counted-reads.h"
 #include "daemon-fixture.h"
 #include "ledger.h"
 #include "orphans.h"
@@ -249,24 +250,9 @@ Test(orphans, a_lost_session_only_delays_it) {
 #define MANY 300
 #define GHOST ROOT "/open/ghost"
 
-static unsigned reading, most_reading, read_already;
-
-/* Keeps the answers of reads of records back. */
-static ServerWay keep_reads_of_records(const ZkCall *call) {
-        if (call->request != REQUEST_GET || !g_str_has_prefix(call->path, JOB_PATH "/runs/"))
-                return SERVER_ANSWER;
-        reading++;
-        most_reading = MAX(most_reading, reading);
-        return SERVER_KEEP;
-}
-
 static bool all_are_read(void) {
-        if (reading > 0) {
-                read_already += reading;
-                reading = 0;
-                server_release();
-        }
-        return read_already >= MANY;
+        (void)counted_reads_serve();
+        return counted_reads_served() >= MANY;
 }
 
 /* Anybody who reaches the server can put any number of entries there, of a node that never was. */
@@ -284,9 +270,9 @@ Test(orphans, very_many_are_read_a_few_at_a_time) {
                 server_create(entry, "", 0);
                 server_create(record, data, 0);
         }
-        server.way = keep_reads_of_records;
+        counted_reads_begin(JOB_PATH "/runs");
         orphans_node_left(coordinator->left.orphans, "ghost");
         await(all_are_read, "all are read");
-        cr_expect_eq(most_reading, (unsigned)READ_WINDOW_SIZE);
-        server.way = NULL;
+        cr_expect_eq(counted_reads_most(), (unsigned)READ_WINDOW_SIZE);
+        counted_reads_end();
 }

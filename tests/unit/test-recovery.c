@@ -4,6 +4,7 @@
  * says to a daemon. */
 #include "recovery.h"
 
+#include "counted-reads.h"
 #include "daemon-fixture.h"
 #include "journal.h"
 #include "paths.h"
@@ -168,23 +169,8 @@ Test(recovery, what_is_being_claimed_is_not_looked_into) {
 
 #define MANY 300
 
-static unsigned reading, most_reading, read_already;
-
-/* Keeps the answers of reads of records back. */
-static ServerWay keep_reads_of_records(const ZkCall *call) {
-        if (call->request != REQUEST_GET || !g_str_has_prefix(call->path, RUNS "/"))
-                return SERVER_ANSWER;
-        reading++;
-        most_reading = MAX(most_reading, reading);
-        return SERVER_KEEP;
-}
-
 static bool all_are_read(void) {
-        if (reading > 0) {
-                read_already += reading;
-                reading = 0;
-                server_release();
-        }
+        (void)counted_reads_serve();
         return is_recovered();
 }
 
@@ -201,12 +187,12 @@ Test(recovery, very_many_are_read_a_few_at_a_time) {
                 server_create(entry, "", 0);
                 server_create(record, data, 0);
         }
-        server.way = keep_reads_of_records;
+        counted_reads_begin(RUNS);
         recovery_start(recovery, true);
         await(all_are_read, "it is told");
-        server.way = NULL;
-        cr_expect_eq(read_already, (unsigned)MANY);
-        cr_expect_eq(most_reading, (unsigned)READ_WINDOW_SIZE);
+        counted_reads_end();
+        cr_expect_eq(counted_reads_served(), (unsigned)MANY);
+        cr_expect_eq(counted_reads_most(), (unsigned)READ_WINDOW_SIZE);
 }
 
 /* ---- what cannot be read ---- */

@@ -1,5 +1,6 @@
 /* Requests for a run, in a whole daemon (daemon-fixture.h): whom the record names as the one who
  * asked. */
+#include "counted-reads.h"
 #include "daemon-fixture.h"
 #include "job-table.h"
 #include "journal.h"
@@ -300,24 +301,8 @@ Test(requests, what_is_no_request_is_said_and_left_alone) {
 
 #define MANY 500
 
-static unsigned reading, most_reading, read_already; /* requests */
-
-/* Keeps the answers of reads of requests back. */
-static ServerWay keep_reads_of_requests(const ZkCall *call) {
-        if (call->request != REQUEST_GET || !g_str_has_prefix(call->path, REQUESTS "/"))
-                return SERVER_ANSWER;
-        reading++;
-        most_reading = MAX(most_reading, reading);
-        return SERVER_KEEP;
-}
-
 static bool are_all_read(void) {
-        if (reading == 0)
-                return read_already == MANY;
-        read_already += reading;
-        reading = 0;
-        server_release();
-        return false;
+        return !counted_reads_serve() && counted_reads_served() == MANY;
 }
 
 /* Anybody who reaches the server can put any number of them there. */
@@ -328,11 +313,11 @@ Test(requests, very_many_are_read_a_few_at_a_time_and_few_are_named) {
 
                 server_create(path, "][", 0);
         }
-        server.way = keep_reads_of_requests;
+        counted_reads_begin(REQUESTS);
         server_fire_parent(REQUESTS "/1000000000-m0000");
         await(are_all_read, "all are read");
-        server.way = NULL;
-        cr_expect_eq(most_reading, (unsigned)READ_WINDOW_SIZE);
+        counted_reads_end();
+        cr_expect_eq(counted_reads_most(), (unsigned)READ_WINDOW_SIZE);
         cr_expect_eq(journal_count(MESSAGE_FOREIGN_DATA), REMARKS_MAX + 1U);
         request("a", 60);
         await(has_started, "the next is one");
