@@ -82,7 +82,8 @@ void world_await_event(World *world, size_t index, SessionEvent event, unsigned 
         AwaitedEvent awaited = {&world->clients[index], event, count};
 
         cr_assert(loop_until(world->event, has_event, &awaited, WORLD_LIMIT),
-                  "session event %d did not come", event);
+                  "session event %u of %zu came %u times, not %u (lost: %u)", event, index,
+                  awaited.client->events[event], count, awaited.client->events[SESSION_EVENT_LOST]);
 }
 
 static bool is_connected(void *userdata) {
