@@ -294,13 +294,6 @@ static void answer_nobody_came(Answer *answer) {
         answer_reply(answer, run_record_to_json(record));
 }
 
-/* Return: whether the request should have been taken by now, or be gone. */
-static bool wait_is_long(const Answer *answer) {
-        return answer->missing &&
-               clock_monotonic() >
-                   usec_add(answer->since, answer_view(answer)->request_lifetime + WAIT_SLACK);
-}
-
 static void wait_on_done(Answer *answer) {
         RunRecord *record = answer->records->len > 0 ? answer->records->pdata[0] : NULL;
 
@@ -310,7 +303,8 @@ static void wait_on_done(Answer *answer) {
         }
         if (!answer->missing)
                 answer->since = clock_monotonic();
-        else if (wait_is_long(answer) && answer->unasked) {
+        else if (clock_monotonic() >
+                 usec_add(answer->since, answer_view(answer)->request_lifetime + WAIT_SLACK)) {
                 answer_nobody_came(answer);
                 return;
         }
@@ -322,31 +316,15 @@ static void wait_on_record(Answer *answer, const char *name, const ZkReply *repl
         history_on_record(answer, name, reply);
 }
 
-static void wait_on_request(Answer *answer, const char *name, const ZkReply *reply) {
-        answer->unasked = reply->code == ZK_NO_NODE;
-}
-
-/* Return: 0 or -ENOTCONN. The request is read before the record, which is there once the request is
- * not, unless nobody wrote one. It may stand there for as long as the run may wait for its locks.
- */
-static int wait_read(Answer *answer) {
-        const char *root = answer_view(answer)->node->config->root;
-        g_autofree char *path = path_run(root, answer->job, answer->run),
-                        *request = path_request(root, answer->run);
-
-        answer->unasked = false;
-        if (wait_is_long(answer) && answer_get(answer, request, answer->run, wait_on_request) < 0)
-                return -ENOTCONN;
-        return answer_get(answer, path, answer->run, wait_on_record);
-}
-
 static void wait_look(Answer *answer) {
+        g_autofree char *path =
+            path_run(answer_view(answer)->node->config->root, answer->job, answer->run);
 
         g_ptr_array_set_size(answer->records, 0);
         g_ptr_array_set_size(answer->reads, 0);
         answer->read = 0;
         answer->pending = 0;
-        if (wait_read(answer) < 0)
+        if (answer_get(answer, path, answer->run, wait_on_record) < 0)
                 wait_look_later(answer); /* there will be a session again */
 }
 

@@ -83,7 +83,6 @@ struct Answer {
         bool broken;              /* something could not be read: what was read says too little */
         bool missing;             /* the record that is waited for does not exist (yet) */
         usec_t since;             /* CLOCK_MONOTONIC: for so long */
-        bool unasked;             /* nor does its request */
 };
 
 /* `done` may be NULL. */

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "claim.h"
+#include "json-line.h"
 #include "paths.h"
 #include "resource.h"
 #include "unit-spec.h"
-#include "waiter.h"
 
 #define BID_CLAIMS_MAX 5
 #define BID_SAMPLE_AGE_MAX (1 * USEC_PER_SEC)
@@ -263,27 +263,34 @@ usec_t bid_wait_ends(const JobSpec *spec, int64_t tick) {
         return usec_add(bid_deadline(spec, tick), spec->lock_wait);
 }
 
-/* What a process before us waited for has less time left. A request is nobody's once its time is
- * over, which has room for the wait. */
+/* What a process before us waited for has less time left. */
 static usec_t bid_wait(const Bid *bid) {
         const JobSpec *spec = bid->spec;
-        usec_t left;
+        usec_t now = clock_realtime();
 
-        if (bid->manual)
-                left = usec_sub(bid->manual->not_after, clock_realtime());
-        else if (spec->lock_wait_set)
-                left = usec_sub(bid_wait_ends(spec, bid->tick), clock_realtime());
-        else
-                left = usec_sub(bid_deadline(spec, bid->tick), clock_realtime());
-        return spec->lock_wait_set ? MIN(spec->lock_wait, left) : left;
+        if (spec->lock_wait_set && (bid->manual || spec->lock_wait == USEC_INFINITY))
+                return spec->lock_wait;
+        if (spec->lock_wait_set)
+                return MIN(spec->lock_wait, usec_sub(bid_wait_ends(spec, bid->tick), now));
+        return usec_sub(bid->manual ? bid->manual->not_after : bid_deadline(spec, bid->tick), now);
+}
+
+/* What stands in the queues says whose it is. */
+static char *bid_payload(const Bid *bid) {
+        json_t *object = json_object();
+
+        json_object_set_new(object, "node", json_string(bid->parts.node->config->node_name));
+        json_object_set_new(object, "job", json_string(bid->spec->name));
+        if (!bid->manual)
+                json_object_set_new(object, "tick", json_integer(bid->tick));
+        return json_line_dump(object);
 }
 
 static int bid_queue(Bid *bid) {
         const Node *node = bid->parts.node;
         const JobSpec *spec = bid->spec;
-        g_autofree char *parent = path_locks(node->config->root),
-                        *own = resource_of_job(spec->name),
-                        *payload = waiter_encode(node->config->node_name, spec->name, bid->tick);
+        g_autofree char *parent = path_locks(node->config->root), *payload = bid_payload(bid),
+                        *own = resource_of_job(spec->name);
         g_autoptr(GArray) requests = g_array_new(FALSE, TRUE, sizeof(LockRequest));
         const LockOptions options = {
             .parent = parent, .payload = payload, .wait = bid_wait(bid), .persistent = true};

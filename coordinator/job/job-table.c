@@ -3,7 +3,6 @@
 
 #include <glib.h>
 
-#include "bid.h"
 #include "placement.h"
 
 struct JobTable {
@@ -180,23 +179,6 @@ static bool job_table_stands_for(const char *name, const char *id, void *userdat
         return job && scheduled_job_stands_for(job, id);
 }
 
-static bool job_table_is_hopeless(const char *name, void *userdata) {
-        const JobTable *table = userdata;
-        ScheduledJob *job = job_table_find(table, name);
-        bool nobody = false;
-
-        if (job && !ranks_is_undecided(table->parts.ranks, name))
-                (void)ranks_of_job(table->parts.ranks, scheduled_job_spec(job), &nobody);
-        return nobody;
-}
-
-static usec_t job_table_wait(const char *name, void *userdata) {
-        const ScheduledJob *job = job_table_find(userdata, name);
-        const JobSpec *spec = job ? scheduled_job_spec(job) : NULL;
-
-        return spec && spec->lock_wait_set && bid_needs_locks(spec) ? spec->lock_wait : 0;
-}
-
 static void job_table_take(const char *name, const char *id, const char *who, usec_t not_after,
                            void *userdata) {
         ScheduledJob *job = job_table_find(userdata, name);
@@ -209,7 +191,5 @@ const RequestsEvents job_table_requests_events = {
     .rank = job_table_rank,
     .is_undecided = job_table_is_undecided,
     .stands_for = job_table_stands_for,
-    .is_hopeless = job_table_is_hopeless,
-    .wait = job_table_wait,
     .take = job_table_take,
 };

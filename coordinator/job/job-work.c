@@ -94,24 +94,6 @@ void job_work_leave_line(JobWork *work) {
         gate_leave_place(work->parts->gate, job_work_name(work));
 }
 
-void job_work_rest(JobWork *work) {
-        const Ledger *ledger = job_ledger_known(work->ledger);
-
-        job_work_leave_line(work);
-        if (ledger)
-                waited_for_check(work->waited_for, ledger);
-}
-
-void job_work_give_over(JobWork *work) {
-        job_work_leave_line(work);
-        waited_for_stand_down(work->waited_for);
-}
-
-void job_work_waited_for_tick(JobWork *work, int64_t tick) {
-        if (job_work_queued_tick(work) != tick)
-                waited_for_stand_in(work->waited_for, job_ledger_spec(work->ledger), tick);
-}
-
 void job_work_end(JobWork *work) {
         job_work_begin_phase(work, JOB_EVENT_END);
         if (gate_has_place(work->parts->gate, job_work_name(work)))
@@ -131,7 +113,7 @@ static void job_work_cancel(JobWork *work) {
         job_work_begin_phase(work, JOB_EVENT_END);
         job_ledger_cancel(work->ledger);
         work->again = false;
-        job_work_give_over(work);
+        job_work_leave_line(work);
 }
 
 static void job_work_forget_refusals(JobWork *work) {
@@ -144,7 +126,7 @@ void job_work_reset(JobWork *work) {
         job_work_cancel(work);
         job_work_forget_refusals(work);
         job_ledger_reset(work->ledger);
-        waited_for_reset(work->waited_for);
+        waited_for_set_tick(work->waited_for, 0);
 }
 
 /* ---- writing ---- */
@@ -208,14 +190,9 @@ static void job_work_on_writes(void *userdata) {
 }
 
 static void job_work_on_over(usec_t delay, void *userdata) {
-        JobWork *work = userdata;
-
-        /* That may last: whoever can is to decide what becomes of what we waited for. */
-        if (job_ledger_is_drifted(work->ledger) || job_ledger_fault(work->ledger))
-                job_work_give_over(work);
-        job_work_end(work);
+        job_work_end(userdata);
         if (delay != USEC_INFINITY)
-                job_work_retry_in(work, delay);
+                job_work_retry_in(userdata, delay);
 }
 
 static void job_work_on_refused(const char *request, void *userdata) {
@@ -248,9 +225,6 @@ static bool job_work_has_place(JobWork *work, int64_t tick, const ManualRun *run
         gate_refused(work->parts->gate);
         if (end != USEC_INFINITY)
                 job_work_retry_in(work, usec_add(usec_sub(end, clock_realtime()), 1));
-        /* What is settled meanwhile is waited for no more. */
-        if (waited_for_is_standing_in(work->waited_for) && !job_ledger_is_watching(work->ledger))
-                job_work_read(work, true);
         return false;
 }
 
@@ -261,7 +235,6 @@ static bool job_work_may_claim(JobWork *work, const ManualRun *run) {
 
         if (rest == 0 || (run && g_strcmp0(run->id, work->refused_run) != 0))
                 return true;
-        job_work_give_over(work);
         job_work_end_and_retry(work, rest);
         return false;
 }
@@ -280,8 +253,6 @@ void job_work_queue(JobWork *work, int64_t tick, const ManualRun *run) {
                 job_work_end_and_retry(work, JOB_RETRY_DELAY);
         else
                 job_work_send_read(work, false);
-        if (work->bid) /* it is queued: what stood in for it goes after that */
-                waited_for_stand_down(work->waited_for);
 }
 
 static void job_work_claim(JobWork *work) {

@@ -61,16 +61,8 @@ void job_work_queue(JobWork *work, int64_t tick, const ManualRun *run);
 /* We stand in the queues for what is to be run: claims, or sees to it that we hear of it when
  * somebody else settles what we wait for. */
 void job_work_go_on(JobWork *work);
-/* Nothing may begin at present: a place, or one in line, is left to others. */
+/* Nothing is to be run at present: neither a place nor one in line is needed. */
 void job_work_leave_line(JobWork *work);
-/* By the ledger as it is known, nothing is to be run at present: likewise, and what is settled is
- * waited for no more. */
-void job_work_rest(JobWork *work);
-/* Others are to see to the job: likewise, and nothing is waited for. */
-void job_work_give_over(JobWork *work);
-/* The process before us waited for the locks of this tick: until the job does, or gives it up, that
- * is told to the others. The job is to be considered. */
-void job_work_waited_for_tick(JobWork *work, int64_t tick);
 
 JobPhase job_work_phase(const JobWork *work);
 /* Return: the tick that we stand in the queues for, or 0. */

@@ -53,7 +53,7 @@ struct RequestCall {
 };
 
 static const ListingEvents requests_listing_events;
-static void pending_wait_until_over(Pending *pending, usec_t most);
+static void pending_wait_until_over(Pending *pending);
 
 static void pending_free(void *data) {
         Pending *pending = data;
@@ -162,40 +162,20 @@ static uint32_t pending_rank(const Pending *pending) {
         return pending->requests->events->rank(pending->job, pending->requests->userdata);
 }
 
-/* Return: when the request was made, as its id says. */
-static usec_t request_made(const char *id) {
-        return (usec_t)g_ascii_strtoull(id, NULL, 10) * USEC_PER_SEC;
-}
-
-/* Return: by when somebody is to take it, who may then wait for the locks for longer. */
-static usec_t pending_to_be_taken(const Pending *pending) {
-        return usec_add(request_made(pending->id), REQUEST_LIFETIME);
-}
-
-static bool pending_is_over(const Pending *pending) {
-        const Requests *requests = pending->requests;
-        usec_t now = clock_realtime();
-
-        return now > pending->not_after ||
-               (now > pending_to_be_taken(pending) &&
-                requests->events->is_hopeless(pending->job, requests->userdata));
-}
-
 static void pending_on_turn(void *userdata) {
         Pending *pending = userdata;
         Requests *requests = pending->requests;
 
         if (!pending->taken && pending_rank(pending) < PLACEMENT_RANKS) {
                 pending->taken = true;
-                /* A tick may stand before it for as long. */
-                pending_wait_until_over(pending, REQUEST_LIFETIME);
+                pending_wait_until_over(pending); /* a tick may stand before it for as long */
                 requests->events->take(pending->job, pending->id, pending->who, pending->not_after,
                                        requests->userdata);
-        } else if (pending_is_over(pending) && gate_is_open(requests->parts.gate) &&
+        } else if (clock_realtime() > pending->not_after && gate_is_open(requests->parts.gate) &&
                    !requests->events->stands_for(pending->job, pending->id, requests->userdata))
                 pending_expire_by_a_known_clock(pending);
         else
-                pending_wait_until_over(pending, REQUEST_LIFETIME);
+                pending_wait_until_over(pending);
 }
 
 static void pending_take_turn_in(Pending *pending, usec_t delay) {
@@ -203,9 +183,9 @@ static void pending_take_turn_in(Pending *pending, usec_t delay) {
                        pending);
 }
 
-/* It is others' to take, if it is anybody's: looked at again when it should be gone, after `most`
- * at the latest, or soon where it is not known yet whether we can run the job. */
-static void pending_wait_until_over(Pending *pending, usec_t most) {
+/* It is others' to take, if it is anybody's: looked at again when it should be gone, or soon where
+ * it is not known yet whether we can run the job. */
+static void pending_wait_until_over(Pending *pending) {
         const Requests *requests = pending->requests;
         usec_t left = usec_sub(pending->not_after, clock_realtime()),
                delay = requests->parts.node->config->takeover_delay;
@@ -216,7 +196,7 @@ static void pending_wait_until_over(Pending *pending, usec_t most) {
         }
         pending_take_turn_in(
             pending,
-            MIN(left, most) + EXPIRY_SLACK +
+            MIN(left, REQUEST_LIFETIME) + EXPIRY_SLACK +
                 ranking_among_all(members_ranking(requests->parts.members), pending->id) * delay);
 }
 
@@ -272,8 +252,7 @@ static void pending_on_reply(const ZkReply *reply, void *userdata) {
         }
         rank = pending_rank(pending);
         if (rank >= PLACEMENT_RANKS)
-                pending_wait_until_over(pending,
-                                        usec_sub(pending_to_be_taken(pending), clock_realtime()));
+                pending_wait_until_over(pending);
         else
                 pending_take_turn_in(pending, rank * config->takeover_delay);
 }
@@ -343,27 +322,27 @@ static void request_call_on_reply(const ZkReply *reply, void *userdata) {
                    call->run, call->userdata);
 }
 
-/* It was taken or refused long ago. */
+/* Nobody waits for one as old as that. */
 static gboolean request_is_over(gpointer key, gpointer who, gpointer userdata) {
-        const Requests *requests = userdata;
-        const char *slash = strrchr(key, '/'), *id = slash ? slash + 1 : "";
+        const usec_t *now = userdata;
+        const char *id = strrchr(key, '/');
+        usec_t made = (usec_t)g_ascii_strtoull(id ? id + 1 : "", NULL, 10) * USEC_PER_SEC;
 
         (void)who;
-        return usec_add(request_made(id), 2 * REQUEST_LIFETIME) < clock_realtime() &&
-               !g_hash_table_contains(requests->pending, id);
+        return usec_add(made, 2 * REQUEST_LIFETIME) < *now;
 }
 
 /* For this job alone: whoever may write there can make a request of the same id for another. */
-static void requests_remember(Requests *requests, const char *job, const char *id,
-                              const char *who) {
-        g_hash_table_foreach_remove(requests->ours, request_is_over, requests);
+static void requests_remember(Requests *requests, const char *job, const char *id, const char *who,
+                              usec_t now) {
+        g_hash_table_foreach_remove(requests->ours, request_is_over, &now);
         if (*who)
                 g_hash_table_insert(requests->ours, run_key(job, id), g_strdup(who));
 }
 
 int requests_submit(Requests *requests, const char *job, const char *who, RequestWrittenFunc func,
                     void *userdata, RequestCall **ret_call) {
-        usec_t now = clock_realtime(), wait = requests->events->wait(job, requests->userdata);
+        usec_t now = clock_realtime();
         Zk *zk = node_zk(requests->parts.node);
         g_autofree char *data = NULL;
         json_t *object = json_object();
@@ -373,8 +352,7 @@ int requests_submit(Requests *requests, const char *job, const char *who, Reques
 
         json_object_set_new(object, "job", json_string(job));
         json_object_set_new(object, "node", json_string(requests->parts.node->config->node_name));
-        json_object_set_new(object, "not_after",
-                            seconds_to_json(now + REQUEST_LIFETIME + MIN(wait, REQUEST_WAIT_MAX)));
+        json_object_set_new(object, "not_after", seconds_to_json(now + REQUEST_LIFETIME));
         data = json_line_dump(object);
         if (!zk)
                 return -ENOTCONN;
@@ -388,7 +366,7 @@ int requests_submit(Requests *requests, const char *job, const char *who, Reques
                 request_call_free(call);
                 return r;
         }
-        requests_remember(requests, job, call->run, who);
+        requests_remember(requests, job, call->run, who, now);
         about = (LogAbout){.job = job, .run = call->run};
         log_info(&about, "a run is requested by %s", *who ? who : "somebody unknown to the bus");
         *ret_call = call;

@@ -24,11 +24,6 @@ typedef struct RequestsEvents {
         bool (*is_undecided)(const char *job, void *userdata);
         /* Return: whether what we took stands in the queues for its locks. */
         bool (*stands_for)(const char *job, const char *id, void *userdata);
-        /* Return: whether it is known that no member of the cluster can run that job at present. */
-        bool (*is_hopeless)(const char *job, void *userdata);
-        /* Return: how long a run of that job may wait for its locks once it is taken; 0 where that
-         * is not known, or is within the time in which it is to be taken. */
-        usec_t (*wait)(const char *job, void *userdata);
         /* It is ours to run. */
         void (*take)(const char *job, const char *id, const char *who, usec_t not_after,
                      void *userdata);
@@ -43,10 +38,8 @@ DEFINE_CLEANUP(Requests, requests_free);
 void requests_start(Requests *requests);
 void requests_reset(Requests *requests);
 
-/* How long a request may wait to be taken by a node that can run it, */
+/* How long a request may wait to be taken. */
 #define REQUEST_LIFETIME (60 * USEC_PER_SEC)
-/* and at most how much longer it lives, while its run waits for locks. */
-#define REQUEST_WAIT_MAX (7 * USEC_PER_DAY)
 
 typedef void (*RequestWrittenFunc)(int error, const char *run, void *userdata);
 /* Asks the cluster for a run of `job`, in the name of `who`. The callback gets 0 and the run's id

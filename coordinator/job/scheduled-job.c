@@ -71,29 +71,15 @@ static bool scheduled_job_is_held_back(const ScheduledJob *job) {
         return true;
 }
 
-/* Return: whether the others see that we wait for a tick, and leave it to us, however many of them
- * have room and we have not. */
-static bool scheduled_job_is_waiting(const ScheduledJob *job) {
-        return job_work_queued_tick(job->work) != 0 ||
-               waited_for_is_standing_in(job_work_waited_for(job->work));
-}
-
 static Decision scheduled_job_ask(const ScheduledJob *job) {
-        return job_decide(job->decision, scheduled_job_spec(job), scheduled_job_is_waiting(job));
-}
-
-/* Return: the manual run that comes next; NULL: none, or what the process before us waited for goes
- * first, as it would have. */
-static const ManualRun *scheduled_job_manual(const ScheduledJob *job) {
-        return waited_for_is_standing_in(job_work_waited_for(job->work))
-                   ? NULL
-                   : manual_runs_first(job->manual);
+        return job_decide(job->decision, scheduled_job_spec(job),
+                          job_work_queued_tick(job->work) != 0);
 }
 
 static JobOutlook scheduled_job_outlook(const ScheduledJob *job, const Decision *decision,
                                         bool nobody_waits) {
         const JobSpec *spec = scheduled_job_spec(job);
-        const ManualRun *manual = scheduled_job_manual(job);
+        const ManualRun *manual = manual_runs_first(job->manual);
         bool nobody;
 
         (void)ranks_of_job(job->parts->ranks, spec, &nobody);
@@ -133,11 +119,11 @@ static void scheduled_job_wait_for(ScheduledJob *job, const LedgerEntry *blocker
 }
 
 static void scheduled_job_act(ScheduledJob *job, JobNext next, Decision *decision) {
-        const ManualRun *manual = scheduled_job_manual(job);
+        const ManualRun *manual = manual_runs_first(job->manual);
 
         switch (next.what) {
         case JOB_NEXT_NOTHING:
-                job_work_rest(job->work);
+                job_work_leave_line(job->work);
                 job_work_end(job->work);
                 return;
         case JOB_NEXT_STAY:
@@ -167,7 +153,7 @@ static void scheduled_job_act(ScheduledJob *job, JobNext next, Decision *decisio
                 job_work_look(job->work);
                 return;
         case JOB_NEXT_BLOCKED:
-                job_work_rest(job->work);
+                job_work_leave_line(job->work);
                 scheduled_job_wait_for(job, decision->blocker);
         }
 }
@@ -221,9 +207,8 @@ static bool scheduled_job_has_something_to_do(const ScheduledJob *job, Decision 
 
 /* Return: whether it is for us to look at it at all. */
 static bool scheduled_job_is_our_business(const ScheduledJob *job, uint32_t rank) {
-        return rank < PLACEMENT_RANKS ||
-               (rank != PLACEMENT_NONE && scheduled_job_is_waiting(job)) ||
-               job_ledger_is_drifted(job->ledger) || job_decision_is_running_here(job->decision);
+        return rank < PLACEMENT_RANKS || job_ledger_is_drifted(job->ledger) ||
+               job_decision_is_running_here(job->decision);
 }
 
 /* Return: whether what is known of the ledger was enough to act by. */
@@ -259,13 +244,13 @@ static void scheduled_job_look(void *userdata) {
                 return;
         }
         rank = ranks_act(job->parts->ranks, scheduled_job_spec(job), &nobody);
-        if (!scheduled_job_is_our_business(job, rank)) {
-                job_work_give_over(job->work);
+        if (!scheduled_job_is_our_business(job, rank) ||
+            !scheduled_job_has_something_to_do(job, &decision)) {
+                job_work_leave_line(job->work);
                 scheduled_job_wake_at(job, decision.again);
-        } else if (!scheduled_job_has_something_to_do(job, &decision)) {
-                job_work_rest(job->work);
-                scheduled_job_wake_at(job, decision.again);
-        } else if (!scheduled_job_act_on_what_is_known(job, &decision, rank))
+                return;
+        }
+        if (!scheduled_job_act_on_what_is_known(job, &decision, rank))
                 job_work_read(job->work, false);
 }
 
@@ -357,8 +342,7 @@ bool scheduled_job_try_anew(ScheduledJob *job) {
 }
 
 void scheduled_job_waited_for(ScheduledJob *job, int64_t tick) {
-        job_work_waited_for_tick(job->work, tick);
-        scheduled_job_hurry(job);
+        waited_for_set_tick(job_work_waited_for(job->work), tick);
 }
 
 void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, usec_t not_after) {

@@ -37,7 +37,7 @@ void scheduled_job_begin(ScheduledJob *job);
 void scheduled_job_reset(ScheduledJob *job);
 /* Something changed that may change the answer. */
 void scheduled_job_consider(ScheduledJob *job);
-/* As job_work_waited_for_tick(); it is considered from the loop. */
+/* The process before us waited for the locks of this tick. */
 void scheduled_job_waited_for(ScheduledJob *job, int64_t tick);
 /* As scheduled_job_consider(), from the loop. */
 void scheduled_job_hurry(ScheduledJob *job);

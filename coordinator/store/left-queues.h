@@ -14,7 +14,7 @@ typedef struct LeftQueuesEvents {
         void (*jobs)(GPtrArray *specs, void *userdata);
         /* Adds directories beside theirs, and the paths of contenders that stay: new copies. */
         void (*keep)(GPtrArray *directories, GPtrArray *paths, void *userdata);
-        /* It waited for that tick: a contender that is made in it is there before those go. */
+        /* It waited for that tick. */
         void (*waited_for)(const char *job, int64_t tick, void *userdata);
 } LeftQueuesEvents;
 

@@ -1,6 +1,9 @@
 /* See waiters.h. */
 #include "waiters.h"
 
+#include <string.h>
+
+#include "json-line.h"
 #include "lock-survey.h"
 #include "paths.h"
 #include "resource.h"
@@ -20,26 +23,38 @@ Waiters *waiters_free(Waiters *waiters) {
         return NULL;
 }
 
-static void waiters_drop(void *waiter) {
-        waiter_free(waiter);
+static void waiter_free(void *data) {
+        Waiter *waiter = data;
+
+        g_free(waiter->job);
+        g_free(waiter);
 }
 
-/* What is no job's, or for no tick, is nobody's concern. */
+/* A contender of a job says which tick it is for (attempt.c); any other is nobody's concern. */
 static void waiters_add(GPtrArray *found, const LockEntry *entry, int64_t session) {
-        Waiter *waiter =
-            entry->payload ? waiter_decode(entry->payload, entry->session == session) : NULL;
+        json_t *object = json_line_parse(entry->payload, strlen(entry->payload));
+        const char *job = json_string_value(json_object_get(object, "job"));
+        const json_t *tick = json_object_get(object, "tick");
 
-        if (waiter)
+        if (job && json_is_integer(tick)) {
+                Waiter *waiter = g_new0(Waiter, 1);
+                *waiter =
+                    (Waiter){g_strdup(job), json_integer_value(tick), entry->session == session};
                 g_ptr_array_add(found, waiter);
+        }
+        json_decref(object);
 }
 
 static void waiters_on_survey(LockSurvey *survey, int error, void *userdata) {
-        g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func(waiters_drop);
+        g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func(waiter_free);
         Waiters *waiters = userdata;
         const GPtrArray *entries = error < 0 ? NULL : lock_survey_entries(survey);
 
-        for (guint i = 0; entries && i < entries->len; i++)
-                waiters_add(found, entries->pdata[i], session_id(waiters->node->session));
+        for (guint i = 0; entries && i < entries->len; i++) {
+                const LockEntry *entry = entries->pdata[i];
+                if (entry->payload)
+                        waiters_add(found, entry, session_id(waiters->node->session));
+        }
         waiters->func(error, found, waiters->userdata);
 }
 
@@ -70,7 +85,8 @@ int waiters_look(Node *node, const GPtrArray *specs, WaitersFunc func, void *use
                 const JobSpec *spec = specs->pdata[i];
                 g_autofree char *own = resource_of_job(spec->name);
 
-                places_add(places, seen, node->config, own);
+                if (spec->lock != JOB_LOCK_NONE)
+                        places_add(places, seen, node->config, own);
                 for (guint j = 0; j < spec->resources->len; j++)
                         places_add(places, seen, node->config,
                                    ((const JobResource *)spec->resources->pdata[j])->name);

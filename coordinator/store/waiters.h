@@ -9,7 +9,12 @@
 
 #include "job.h"
 #include "node.h"
-#include "waiter.h"
+
+typedef struct Waiter {
+        char *job;
+        int64_t tick;
+        bool ours; /* of our session */
+} Waiter;
 
 typedef struct Waiters Waiters;
 
@@ -17,9 +22,8 @@ typedef struct Waiters Waiters;
  * freed in it. */
 typedef void (*WaitersFunc)(int error, const GPtrArray *found, void *userdata);
 
-/* Looks at the queues of all that these jobs (JobSpec) lock, and at each one's own, in which it may
- * stand for that alone (waited-for.h). Return: 0 once sent, then exactly one call of `func`;
- * negative errno. */
+/* Looks at the queues of all that these jobs (JobSpec, at least one that locks anything) lock.
+ * Return: 0 once sent, then exactly one call of `func`; negative errno. */
 int waiters_look(Node *node, const GPtrArray *specs, WaitersFunc func, void *userdata,
                  Waiters **ret_waiters);
 Waiters *waiters_free(Waiters *waiters);

@@ -551,21 +551,6 @@ static bool is_read_again(void) {
         return server.reads >= 3;
 }
 
-/* Its locks may be waited for. */
-Test(answer_runs, a_request_that_stands_is_waited_for) {
-        begin();
-        server_create(REQUESTS "/1000000010-m1", "{}", 0);
-        open_door();
-        wait_for_m1();
-        a_minute_passes();
-        server.reads = 0;
-        await(is_read_again, "it is looked at");
-        cr_expect_null(said, "%s", said);
-        server_remove(REQUESTS "/1000000010-m1");
-        expect_said("\"state\":\"skipped\"");
-        close_door();
-}
-
 /* It may run for as long as it takes. */
 Test(answer_runs, a_run_that_is_claimed_is_waited_for_however_long) {
         begin();

@@ -4,8 +4,6 @@
 #include "daemon-fixture.h"
 #include "job-table.h"
 #include "journal.h"
-#include "json-line.h"
-#include "members.h"
 #include "read-window.h"
 #include "remarks.h"
 #include "requests.h"
@@ -182,74 +180,6 @@ Test(requests, one_beside_a_tick_that_waits_without_end_is_over_in_time) {
         cr_expect_eq(server_count("/jobkeeper/locks/r"), 2U, "the tick still waits");
 }
 
-/* ---- how long one lives ---- */
-
-/* Return: how much longer than now the request lives that is asked for, in seconds. The job waits
- * for a lock. */
-static double life_with(const char *keys) {
-        usec_t now = clock_realtime();
-        g_autofree char *all = g_strconcat("    exec: [/bin/true]\n    locks: {r: exclusive}\n",
-                                           keys, NULL),
-                        *path = NULL;
-        json_auto_t *object = NULL;
-        RequestCall *call = NULL;
-
-        server_create("/jobkeeper", "", 0);
-        server_create("/jobkeeper/locks", "", 0);
-        server_create("/jobkeeper/locks/r", "", 0);
-        server_create(HOLDER, "", 99);
-        write_job(all);
-        open_daemon();
-        await(is_ready, "ready");
-        cr_assert_eq(requests_submit(coordinator->requests, "a", "uid 0", on_written, NULL, &call),
-                     0);
-        await(is_written, "written");
-        await(is_waiting, "it waits for the lock");
-        request_call_free(call);
-        path = g_strconcat("/jobkeeper/requests/", written, NULL);
-        g_clear_pointer(&written, g_free);
-        object = json_loads(server_data(path), 0, NULL);
-        cr_assert_not_null(object, "%s", server_data(path));
-        return json_number_value(json_object_get(object, "not_after")) -
-               (double)now / (double)USEC_PER_SEC;
-}
-
-static void expect_life(double life, double seconds) {
-        cr_expect(life >= seconds && life < seconds + 10, "%f", life);
-}
-
-Test(requests, one_lives_for_a_minute) {
-        expect_life(life_with("    start-deadline: 1h\n"), 60);
-}
-
-/* Its locks may take as long as the job lets them. */
-Test(requests, one_that_may_wait_for_its_locks_lives_as_much_longer) {
-        expect_life(life_with("    lock-wait: 4h\n"), 60 + 4 * 3600);
-}
-
-Test(requests, one_that_may_wait_without_end_lives_for_a_week) {
-        expect_life(life_with("    lock-wait: infinity\n"), 60 + 7 * 86400);
-}
-
-/* Nobody else's request is made longer by our definition, and no contender outlives it. */
-Test(requests, no_run_waits_for_its_locks_beyond_its_requests_life) {
-        g_autofree char *run = NULL, *path = NULL;
-
-        server_create("/jobkeeper", "", 0);
-        server_create("/jobkeeper/locks", "", 0);
-        server_create("/jobkeeper/locks/r", "", 0);
-        server_create(HOLDER, "", 99);
-        write_job("    exec: [/bin/true]\n    locks: {r: exclusive}\n    lock-wait: 4h\n");
-        open_daemon();
-        await(is_ready, "ready");
-        request_soon_over(&run);
-        await(is_waiting, "it waits for the lock");
-        await(is_request_gone, "an answer");
-        path = g_strconcat(JOB "/runs/", run, NULL);
-        cr_expect(strstr(server_data(path), "\"skipped\""), "%s", server_data(path));
-        cr_expect_eq(server_count("/jobkeeper/locks/r"), 1U, "nothing waits");
-}
-
 /* ---- what is no request ---- */
 
 #define REQUESTS "/jobkeeper/requests"
@@ -401,10 +331,6 @@ static bool is_over(void) {
         return !server_node(REQUEST);
 }
 
-static bool is_n2_known(void) {
-        return members_list(coordinator->members)->len == 2;
-}
-
 static void begin_elsewhere(void) {
         write_job("    exec: [/bin/true]\n    nodes: {role: worker}\n");
         open_daemon();
@@ -425,27 +351,6 @@ Test(requests, one_that_no_node_can_take_is_skipped_when_its_time_is_over) {
         cr_expect_str_eq(record->who, "unknown");
         cr_expect_neq(record->ended, 0U);
         cr_expect_eq(started->len, 0U);
-}
-
-/* However long it might wait for its locks. What a node can run that is no concern of this one is
- * left to it. */
-Test(requests, one_that_no_node_can_run_at_all_is_over_in_a_minute) {
-        write_job_named("b", "    exec: [/bin/true]\n    nodes: {role: other}\n");
-        begin_elsewhere();
-        server_write("/jobkeeper/nodes/n2", "{\"node\":\"n2\",\"machine\":\"m\",\"boot\":\"b\","
-                                            "\"labels\":{\"role\":\"other\"}}");
-        await(is_n2_known, "the other node");
-        {
-                g_autofree char *data = request_data("b", 3600);
-
-                server_write(REQUESTS "/1000000000-m0b", data);
-        }
-        request("a", 3600);
-        await(is_over, "that of nobody is over");
-        cr_expect(strstr(server_data(OVER), "no node could start it in time"), "%s",
-                  server_data(OVER));
-        serve_for(300 * USEC_PER_MSEC);
-        cr_expect_eq(server_count(REQUESTS), 1U, "that of the other node is not");
 }
 
 static unsigned probes;

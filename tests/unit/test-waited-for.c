@@ -74,7 +74,7 @@ Test(waited_for, who_waits) {
         cr_expect_eq(waited_for_tick(waited), now - 60);
         /* It is remembered, also where others wait for another one. */
         cr_expect_eq(judge(&other, &decision), WAITED_FOR_BY_US);
-        waited_for_reset(waited);
+        waited_for_set_tick(waited, 0);
         cr_expect_eq(judge(&other, &decision), WAITED_FOR_BY_OTHERS);
 }
 
