@@ -60,12 +60,13 @@ static void job_table_add(JobTable *table, const JobSpec *spec) {
  * seen to that. */
 static void job_table_replace(JobTable *table, const JobSpec *spec) {
         ScheduledJob *job = job_table_find(table, spec->name);
-        bool equal = job_spec_equal(scheduled_job_spec(job), spec);
+        bool equal = job_spec_equal(scheduled_job_spec(job), spec), was_kept;
 
         scheduled_job_replace(job, spec);
+        was_kept = scheduled_job_try_anew(job);
         if (!equal)
                 sweep_add(table->sweep, job, JOB_SWEEP_BEGIN);
-        else if (scheduled_job_try_anew(job))
+        else if (was_kept)
                 sweep_add(table->sweep, job, JOB_SWEEP_CONSIDER);
 }
 

@@ -63,7 +63,10 @@ JobLedger *job_work_ledger(JobWork *work) {
 }
 
 const char *job_work_fault(const JobWork *work) {
-        return work->lock_fault ? work->lock_fault : work->claim_fault;
+        if (work->lock_fault)
+                return work->lock_fault;
+        /* After the pause it is not known any more: others may have run what was refused to us. */
+        return clock_boottime() < work->claims.until ? work->claim_fault : NULL;
 }
 
 /* ---- from one phase to the next ---- */
@@ -337,6 +340,7 @@ static void job_work_on_taken(JobWork *work) {
         _cleanup_(job_spec_freep) JobSpec *spec = job_spec_ref(bid_spec(work->bid));
         int64_t tick = bid_tick(work->bid);
 
+        job_work_forget_refusals(work); /* the server lets us, but somebody was first */
         work->events->manual_gone(run, work->userdata);
         job_work_begin_phase(work, JOB_EVENT_WRITE);
         job_work_asked(work, job_ledger_repair(work->ledger, run, tick, spec));
@@ -439,11 +443,11 @@ JobAction job_work_consider(JobWork *work) {
 }
 
 bool job_work_try_anew(JobWork *work) {
-        if (!job_work_fault(work) && !job_ledger_fault(work->ledger) &&
+        if (!work->lock_fault && !work->claim_fault && !job_ledger_fault(work->ledger) &&
             !job_ledger_is_drifted(work->ledger))
                 return false;
         job_ledger_try_anew(work->ledger);
-        work->claims = (Backoff){0};
+        job_work_forget_refusals(work);
         return true;
 }
 

@@ -445,6 +445,30 @@ Test(job_work, a_reload_has_refused_claims_tried_at_once) {
         cr_expect_eq(stale_claims, 1, "%u", stale_claims);
 }
 
+static bool is_nothing_wrong(void) {
+        return !*why();
+}
+
+/* One that waits for the same as before. */
+Test(job_work, another_definition_has_refused_claims_tried_at_once) {
+        have_a_claim_refused();
+        write_job("    every: 1s\n    exec: [/bin/true, other]\n");
+        reload();
+        await(has_started, "a start");
+}
+
+/* Others ran all that was due meanwhile: nothing is wrong any more. */
+Test(job_work, what_was_refused_is_not_told_for_ever) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        have_a_claim_refused();
+        ledger = ledger_there();
+        ledger->mark = now() + 3600;
+        write_ledger(ledger);
+        reload();
+        await(is_nothing_wrong, "nothing is wrong");
+}
+
 Test(job_work, the_next_session_has_refused_claims_tried_at_once) {
         have_a_claim_refused();
         server_expire(last_session);
