@@ -1,6 +1,7 @@
 /* See prune.h. */
 #include "prune.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "ledger.h"
@@ -50,10 +51,13 @@ static void pruning_free(void *data) {
         g_free(pruning);
 }
 
+/* Return: how many are to be kept. A node that does not have the job cannot know, and deletes none:
+ * it may settle a run of it all the same, one that goes on after the job left its files, or a dead
+ * node's. */
 static unsigned pruning_history(const Pruning *pruning) {
         const JobSpec *spec = jobset_find(pruning->pruner->jobset, pruning->job);
 
-        return spec ? spec->history : JOB_HISTORY_DEFAULT;
+        return spec ? spec->history : UINT_MAX;
 }
 
 /* ---- the transaction ---- */

@@ -258,6 +258,22 @@ Test(settle, one_that_cannot_be_deleted_is_in_nobodys_way) {
         cr_expect_not_null(server_node(RUNS_PATH "/1000000099-1"));
 }
 
+/* How many are wanted is known to who has the job. */
+Test(settle, who_does_not_have_the_job_deletes_none_of_its_records) {
+        unsigned before;
+
+        start_one("    history: 100\n");
+        make_old_records(90);
+        before = server_count(RUNS_PATH);
+        tree_delete(root, "etc/jobkeeper/jobs.d/a.yaml");
+        reload();
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        expect_state(RUN_SUCCEEDED);
+        serve_for(200 * USEC_PER_MSEC);
+        cr_expect_eq(server_count(RUNS_PATH), before);
+}
+
 /* ---- jobs that never run ---- */
 
 static bool has_skipped_three(void) {
