@@ -130,14 +130,21 @@ Test(zk_close, what_was_asked_before_is_served_by_a_slow_server) {
         zookeeper_server_free(server);
 }
 
-Test(zk_close, a_silent_server_is_not_waited_for_without_end) {
+/* Return: it has answered nothing of what was asked. */
+static ZooKeeperServer *close_beside_a_silent_server(Client *client) {
         ZooKeeperServer *server = zookeeper_server_new(ZOOKEEPER_TICK_MS);
-        Client client = {0};
 
-        client_connect(&client, server);
+        client_connect(client, server);
         zookeeper_server_freeze(server);
-        ask_for_nodes(&client);
-        zk_close(client.zk);
+        ask_for_nodes(client);
+        zk_close(client->zk);
+        return server;
+}
+
+Test(zk_close, a_silent_server_is_not_waited_for_without_end) {
+        Client client = {0};
+        ZooKeeperServer *server = close_beside_a_silent_server(&client);
+
         client_await_closed(&client, CLOSE_MAX);
         cr_assert_eq(client.closed, MANY);
         zookeeper_server_free(server);
@@ -157,13 +164,9 @@ Test(zk_close, without_a_connection_nobody_is_waited_for) {
 }
 
 Test(zk_close, a_connection_that_is_lost_meanwhile_ends_the_wait) {
-        ZooKeeperServer *server = zookeeper_server_new(ZOOKEEPER_TICK_MS);
         Client client = {0};
+        ZooKeeperServer *server = close_beside_a_silent_server(&client);
 
-        client_connect(&client, server);
-        zookeeper_server_freeze(server);
-        ask_for_nodes(&client);
-        zk_close(client.zk);
         zookeeper_server_kill(server);
         client_await_closed(&client, SOON);
         cr_assert_eq(client.closed, MANY);
