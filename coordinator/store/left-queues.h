@@ -10,7 +10,7 @@
 typedef struct LeftQueues LeftQueues;
 
 typedef struct LeftQueuesEvents {
-        /* Adds the jobs (JobSpec, borrowed) in whose queues it may stand. */
+        /* Adds the jobs (JobSpec, borrowed) that our files have. */
         void (*jobs)(GPtrArray *specs, void *userdata);
         /* Adds directories beside theirs, and the paths of contenders that stay: new copies. */
         void (*keep)(GPtrArray *directories, GPtrArray *paths, void *userdata);
