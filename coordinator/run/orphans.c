@@ -38,8 +38,10 @@ typedef struct Orphan {
         Settle *settle;
 } Orphan;
 
+/* What must be gone: one of its contenders, or its node's member node. */
 typedef struct OrphanLock {
         Orphan *orphan; /* weak: owns us */
+        bool of_member;
         ZkCall *call;
 } OrphanLock;
 
@@ -184,7 +186,8 @@ static void orphan_on_lock(const ZkReply *reply, void *userdata) {
 
         lock->call = NULL;
         if (reply->code != ZK_NO_NODE &&
-            (reply->code != ZK_OK || run_record_is_contender(orphan->record, reply->stat.czxid)))
+            (reply->code != ZK_OK || lock->of_member ||
+             run_record_is_contender(orphan->record, reply->stat.czxid)))
                 orphan->locked = true;
         if (--orphan->pending > 0)
                 return;
@@ -194,26 +197,35 @@ static void orphan_on_lock(const ZkReply *reply, void *userdata) {
                 orphan_settle(orphan);
 }
 
-/* Are its contenders gone? Without any, only the member node tells: one that somebody deleted, or
- * that is just being replaced, is there again a moment later. */
-static void orphan_check_locks(Orphan *orphan) {
+static void orphan_ask(Orphan *orphan, const char *path, bool of_member) {
         Zk *zk = session_zk(orphan->dead->orphans->node->session);
+        OrphanLock *lock = g_new0(OrphanLock, 1);
+
+        lock->orphan = orphan;
+        lock->of_member = of_member;
+        g_ptr_array_add(orphan->lock_calls, lock);
+        if (!zk || zk_exists(zk, path, orphan_on_lock, lock, &lock->call, NULL, NULL, NULL) < 0)
+                orphan->locked = true;
+        else
+                orphan->pending++;
+}
+
+/* Are its contenders gone, and is its node no member? Whose member node is there again answers for
+ * its runs itself, and may have begun this one just now: a claim checks its contenders or, without
+ * any, the member node, so whoever sees the claim sees those too, while our list of members may be
+ * older. One that somebody deleted, or that is just being replaced, is there again a moment later.
+ */
+static void orphan_check_locks(Orphan *orphan) {
+        const DaemonConfig *config = orphan->dead->orphans->node->config;
+        g_autofree char *member = path_node(config->root, orphan->dead->node);
 
         if ((!orphan->record->locks || !*orphan->record->locks) && orphan->dead->looks < 2) {
                 orphan_done(orphan->dead);
                 return;
         }
-
-        for (char **path = orphan->record->locks; path && *path; path++) {
-                OrphanLock *lock = g_new0(OrphanLock, 1);
-                lock->orphan = orphan;
-                g_ptr_array_add(orphan->lock_calls, lock);
-                if (!zk ||
-                    zk_exists(zk, *path, orphan_on_lock, lock, &lock->call, NULL, NULL, NULL) < 0)
-                        orphan->locked = true;
-                else
-                        orphan->pending++;
-        }
+        orphan_ask(orphan, member, true);
+        for (char **path = orphan->record->locks; path && *path; path++)
+                orphan_ask(orphan, *path, false);
         if (orphan->pending > 0)
                 return;
         if (orphan->locked)

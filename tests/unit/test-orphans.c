@@ -173,6 +173,19 @@ static ServerNode *node_of_record(void) {
         return server_node(path);
 }
 
+/* It is a member again, and has claimed a run without locks, before we hear of it. */
+Test(orphans, one_of_a_node_that_is_just_back_is_left_to_it) {
+        claimed_by_another("{}");
+        set_record(NULL, RUN_CLAIMED);
+        open_daemon_again();
+        await(is_ready, "ready");
+        server_create(ROOT "/nodes/n2", "{}", 77); /* nobody is told */
+        serve_for(3 * USEC_PER_SEC);
+        cr_expect_not(n2_is_settled());
+        server_delete(ROOT "/nodes/n2");
+        await(n2_is_settled, "it is settled");
+}
+
 /* It may live as long as its contender does. */
 Test(orphans, one_whose_contender_stands_is_left_until_that_goes) {
         claimed_by_another("{}");
