@@ -522,6 +522,18 @@ Test(unit_bus, adopted_when_it_had_ended_well_and_stopped_too_late) {
         expect_end("xe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE, "");
 }
 
+/* PID 1 stops it already, at its time limit; only a job's end is told. */
+Test(unit_bus, one_that_is_being_stopped_is_given_a_job_whose_end_is_told) {
+        answers.active = "deactivating";
+        answers.with_job = false;
+        answers.begun = true;
+        cr_assert_eq(unit_adopt(manager, NAME, NONCE, on_unit, NULL, &unit), 0);
+        await(is_stopped, "a stop");
+        main_process_ends("timeout", CLD_KILLED, SIGTERM);
+        job_removed("done");
+        expect_end("sxe", UNIT_OUTCOME_TIMEOUT, UNIT_STOP_NONE, "timeout");
+}
+
 Test(unit_bus, what_is_no_unit_is_refused) {
         static const char *const none[] = {NULL};
         const UnitSpec spec = {.name = NAME, .argv = none, .nonce = NONCE};
