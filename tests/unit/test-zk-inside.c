@@ -21,6 +21,31 @@ Test(zk_inside, what_may_have_been_done_or_is_worth_another_try_is_unknown) {
         cr_assert_eq(zk_code_from_error(ZBADARGUMENTS), ZK_FAULT);
 }
 
+/* An operator acts on the words: whether to try again, to look at rights or at the session. */
+Test(zk_inside, each_outcome_has_the_words_for_it) {
+        static const struct {
+                ZkCode code;
+                const char *words;
+        } outcomes[] = {
+            {ZK_OK, "done"},
+            {ZK_NO_NODE, "no such node"},
+            {ZK_NODE_EXISTS, "node exists"},
+            {ZK_BAD_VERSION, "version changed"},
+            {ZK_NOT_EMPTY, "node has children"},
+            {ZK_NO_AUTH, "not permitted"},
+            {ZK_NO_CHILDREN_FOR_EPHEMERALS, "ephemeral nodes have no children"},
+            {ZK_ROLLED_BACK, "rolled back"},
+            {ZK_UNKNOWN, "outcome unknown"},
+            {ZK_CLOSED, "session over"},
+            {ZK_UNIMPLEMENTED, "not supported by the server"},
+            {ZK_FAULT, "fault"},
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(outcomes); i++)
+                cr_expect_str_eq(zk_code_to_string(outcomes[i].code), outcomes[i].words);
+        cr_expect_str_eq(zk_code_to_string(ZK_FAULT + 1), "?");
+}
+
 static void ignore(void *owner) {
         (void)owner;
 }
