@@ -181,6 +181,25 @@ Test(member, however_many_jobs_it_cannot_run_its_peers_know_which) {
         }
 }
 
+static char *encode_reason(size_t length) {
+        _cleanup_(member_freep) Member *member = full_member();
+
+        g_hash_table_insert(member->unfit, g_strdup("a"), g_strnfill(length, 'x'));
+        return member_encode(member);
+}
+
+/* To the byte. */
+Test(member, reasons_are_told_while_they_fit) {
+        g_autofree char *least = encode_reason(1), *most = NULL, *more = NULL;
+        size_t length = JSON_LINE_MAX - strlen(least) + 1;
+
+        most = encode_reason(length);
+        cr_expect_eq(strlen(most), JSON_LINE_MAX);
+        cr_expect_not_null(strstr(most, "xxx"));
+        more = encode_reason(length + 1);
+        cr_expect_null(strstr(more, "xxx"));
+}
+
 /* More than a node may have jobs: those that do not fit are waited for, and the others still run
  * what they can. */
 Test(member, what_does_not_fit_counts_as_fit) {
