@@ -358,3 +358,21 @@ Test(lock_script_single, who_is_not_in_the_list_that_confirms_it_has_lost_it) {
         cr_assert_eq(script.events[LOCK_EVENT_HELD], 0);
         script_close(&script);
 }
+
+/* Nor does it queue for the next one. */
+Test(lock_script_single, who_has_lost_one_before_it_was_held_queues_for_no_other) {
+        const LockRequest both[] = {single, {.resource = "b", .naming = LOCK_NAMING_SINGLE_NODE}};
+        const LockOptions options = {.parent = "/locks", .wait = USEC_INFINITY};
+        Script script = {0};
+
+        script_open(&script);
+        cr_assert_eq(lock_set_acquire(script.session, both, G_N_ELEMENTS(both), &options, on_lock,
+                                      &script, &script.set),
+                     0);
+        port_reply(expect(&script, REQUEST_CREATE),
+                   (ZkReply){.code = ZK_OK, .path = NODE, .stat = own_stat()});
+        port_reply(expect(&script, REQUEST_LIST), list_of((const char *const[]){NULL}));
+        script_await(&script, LOCK_EVENT_LOST);
+        expect_quiet(&script);
+        script_close(&script);
+}

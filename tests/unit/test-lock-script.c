@@ -64,6 +64,7 @@ Test(lock_script, a_search_without_its_barrier_is_not_believed) {
 
         script_open(&script);
         acquire_unanswered(&script);
+        cr_assert_null(lock_set_paths(script.set)[0], "nothing of ours is known to stand there");
         answer(&script, REQUEST_MULTI, ZK_UNKNOWN);
         answer_list(&script, NULL);
         answer(&script, REQUEST_MULTI, ZK_OK);
