@@ -680,6 +680,17 @@ Test(scheduled_job, a_job_without_a_tick_that_waits_is_in_force_until_the_next_o
         cr_expect_eq(after->from, before->from);
 }
 
+/* The others do not wait for this node at each of its ticks. */
+Test(scheduled_job, what_left_the_files_while_there_was_no_daemon_is_said_to_be_absent) {
+        write_job("    every: 300d\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_idle, "idle");
+        close_daemon();
+        tree_delete(root, "etc/jobkeeper/jobs.d/a.yaml");
+        open_daemon_again();
+        await(is_no_candidate, "it is said");
+}
+
 /* Somebody deleted the ledger once, and left its records. */
 Test(scheduled_job, a_withdrawal_is_not_held_up_by_a_record_that_exists) {
         int64_t tick = tick_that_waits();
