@@ -274,6 +274,28 @@ Test(settle, who_does_not_have_the_job_deletes_none_of_its_records) {
         cr_expect_eq(server_count(RUNS_PATH), before);
 }
 
+static ServerWay keep_deletions(const ZkCall *call) {
+        return call_has(call, ZK_OP_DELETE, RUNS_PATH "/") ? SERVER_KEEP : SERVER_ANSWER;
+}
+
+static bool is_kept(void) {
+        return g_queue_get_length(&server.kept) > 0;
+}
+
+/* Whoever asked for it has forgotten it with the session. */
+Test(settle, a_deletion_that_is_answered_after_the_session_is_lost_is_nobodys) {
+        start_one("    history: 2\n");
+        make_old_records(100);
+        server.way = keep_deletions;
+        service_exit(service_newest(), 0);
+        await(is_kept, "old records are to be deleted");
+        server.way = NULL;
+        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
+        server_release();
+        serve_for(100 * USEC_PER_MSEC);
+        cr_expect_null(server_node(RUNS_PATH "/1000000000-1"), "it was done");
+}
+
 /* ---- jobs that never run ---- */
 
 static bool has_skipped_three(void) {
