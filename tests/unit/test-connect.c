@@ -66,6 +66,9 @@ Test(connect, a_timeout_in_which_no_run_could_be_stopped_is_refused) {
         cr_expect(journal_has(
             "error: /etc/jobkeeper/jobkeeper.yaml: runs could not be stopped in time before the "
             "locks are given up"));
+        config.sum_mark = (Mark){.line = 3, .column = 14};
+        cr_assert_eq(connect_now(), -EBADMSG);
+        cr_expect(journal_has("error: /etc/jobkeeper/jobkeeper.yaml:3:14: runs could not"));
 }
 
 Test(connect, a_secret_that_is_asked_for_and_not_there_is_refused) {

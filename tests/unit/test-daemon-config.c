@@ -327,6 +327,30 @@ Test(daemon_config, everything) {
         cr_expect_eq(config->max_runs, 4);
 }
 
+/* Where to look when the deadline's sum does not come out. */
+Test(daemon_config, the_first_key_that_the_sum_is_made_of_is_known) {
+        static const struct {
+                const char *text;
+                unsigned line, column;
+        } cases[] = {
+            {"max-runs: 4\n", 0, 0},
+            {"max-runs: 4\nfence-budget: 4s\n", 2, 15},
+            {"heartbeat: 500ms\nfence-budget: 4s\n", 2, 15},
+            {"heartbeat: 500ms\n", 1, 12},
+            {"heartbeat: 500ms\nzookeeper:\n  tick-time: 1s\n", 3, 14},
+            {"fence-budget: 4s\nzookeeper: {session-timeout: 20s}\n", 2, 30},
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                _cleanup_(daemon_config_freep) DaemonConfig *config = parse(cases[i].text, "");
+
+                cr_expect_eq(config->sum_mark.line, cases[i].line, "%s: %u", cases[i].text,
+                             config->sum_mark.line);
+                cr_expect_eq(config->sum_mark.column, cases[i].column, "%s: %u", cases[i].text,
+                             config->sum_mark.column);
+        }
+}
+
 static void expect_resource(const DaemonConfig *config, const char *name, const char *path,
                             DaemonNaming naming, unsigned slots) {
         const DaemonResource *resource = daemon_config_resource(config, name);
