@@ -21,6 +21,10 @@ static bool is_over(void) {
         return runs_count(coordinator->runs) == 0;
 }
 
+static bool has_found_it(void) {
+        return node_is_ready(coordinator->node) && runs_count(coordinator->runs) == 1;
+}
+
 static void start_one(const char *more) {
         tick = due_soon(more);
         await(has_started, "a start");
@@ -294,6 +298,32 @@ Test(settle, a_deletion_that_is_answered_after_the_session_is_lost_is_nobodys) {
         server_release();
         serve_for(100 * USEC_PER_MSEC);
         cr_expect_null(server_node(RUNS_PATH "/1000000000-1"), "it was done");
+}
+
+static unsigned settlements;
+
+static ServerWay count_settlements(const ZkCall *call) {
+        settlements += call_has(call, ZK_OP_SET, RUNS_PATH "/");
+        return SERVER_ANSWER;
+}
+
+/* Somebody has written to it since it was claimed. */
+Test(settle, a_record_of_a_later_version_is_settled_with_one_transaction) {
+        g_autofree char *path = NULL, *record = NULL;
+
+        start_one("");
+        close_daemon();
+        path = run_path(1);
+        record = g_strdup(server_data(path));
+        server_write(path, record);
+        open_daemon_again();
+        await(has_found_it, "it is found");
+        serve_for(200 * USEC_PER_MSEC); /* and so is the ledger */
+        server.way = count_settlements;
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        expect_state(RUN_SUCCEEDED);
+        cr_expect_eq(settlements, 1, "%u", settlements);
 }
 
 /* ---- jobs that never run ---- */
