@@ -1,4 +1,5 @@
 /* The plain queue on a scripted port (lock-script.h): lost requests, stale lists, twins. */
+#include "lock-backoff.h"
 #include "lock-script.h"
 
 static void answer_list_of_two(Script *script, const char *child, const char *other) {
@@ -244,6 +245,23 @@ Test(lock_script, a_deletion_that_is_refused_is_said_once_and_tried_again_seldom
         script_reconnect(&script);
         answer(&script, REQUEST_DELETE, ZK_OK);
         expect_quiet(&script);
+        script_close(&script);
+}
+
+/* The contender goes with the session. */
+Test(lock_script, a_deletion_that_is_to_be_repeated_is_not_after_the_end_of_the_session) {
+        Script script = {0};
+        ZkCall *create;
+
+        script_open(&script);
+        create = acquire(&script);
+        port_reply(create, (ZkReply){.code = ZK_OK, .path = script.contender, .stat = own_stat()});
+        answer_list(&script, contender_name(&script));
+        script_await(&script, LOCK_EVENT_HELD);
+        script.set = lock_set_free(script.set);
+        answer(&script, REQUEST_DELETE, ZK_UNKNOWN);
+        port_tell(port(), ZK_STATE_EXPIRED);
+        cr_assert_null(script_next(&script, 2 * lock_backoff(0)));
         script_close(&script);
 }
 
