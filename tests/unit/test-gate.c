@@ -3,6 +3,7 @@
 #include <glib.h>
 
 #include "gate.h"
+#include "lock-script.h"
 
 typedef struct Scene {
         sd_event *event;
@@ -10,6 +11,8 @@ typedef struct Scene {
         Node *node;
         Gate *gate;
         unsigned runs;
+        const char *held_back;
+        unsigned looks, opened;
         bool cleaning;
         GString *heard; /* the names of those that were given a place */
         MemberBusy told;
@@ -17,7 +20,10 @@ typedef struct Scene {
 } Scene;
 
 static const char *held_back(void *userdata) {
-        return NULL;
+        Scene *scene = userdata;
+
+        scene->looks++;
+        return scene->held_back;
 }
 
 static bool is_cleaning(void *userdata) {
@@ -29,6 +35,7 @@ static unsigned count_runs(void *userdata) {
 }
 
 static void on_open(void *userdata) {
+        ((Scene *)userdata)->opened++;
 }
 
 static void on_given(const char *job, void *userdata) {
@@ -169,4 +176,32 @@ Test(gate, without_a_session_nobody_looks_again) {
         gate_reset(scene.gate);
         cr_expect_not(gate_is_waiting(scene.gate));
         scene_clear(&scene);
+}
+
+Test(gate, who_waits_hears_when_it_opens) {
+        Script script = {0};
+        Scene scene;
+
+        script_open(&script); /* a session with a good heartbeat */
+        scene_init(&scene, 1);
+        scene.node->session = script.session;
+        scene.node->session_phase = SESSION_PHASE_READY;
+        scene.held_back = "something has to end first";
+        gate_wait(scene.gate);
+        while (scene.looks < 2)
+                turn(&scene);
+        cr_expect_eq(scene.opened, 0);
+        cr_expect(gate_is_waiting(scene.gate), "it looks again");
+        scene.held_back = NULL;
+        while (gate_is_waiting(scene.gate))
+                turn(&scene);
+        cr_expect_eq(scene.opened, 1);
+        gate_wait(scene.gate);
+        scene.node->process_phase = PROCESS_PHASE_STOPPING;
+        while (gate_is_waiting(scene.gate))
+                turn(&scene);
+        cr_expect_eq(scene.opened, 1, "nothing begins any more");
+        scene.node->session = NULL;
+        scene_clear(&scene);
+        script_close(&script);
 }
