@@ -147,6 +147,7 @@ Test(digest_memory, a_write_that_failed_is_not_forgotten) {
         cr_assert_gt(sd_event_run(scene.event, PATIENCE), 0); /* which failed */
         cr_expect_not_null(strstr(digest_memory_fault(scene.memory), "No such file"));
         cr_expect_str_eq(digest_memory_get(scene.memory, "a"), "d1");
+        cr_expect_eq(sd_event_run(scene.event, 200 * USEC_PER_MSEC), 0, "not again at once");
         cr_assert_eq(g_mkdir(scene.directory, 0700), 0);
         scene.memory = digest_memory_free(scene.memory);
         expect_kept(&scene, "a", "d1");
