@@ -187,12 +187,15 @@ Test(gate, who_waits_hears_when_it_opens) {
         scene.node->session = script.session;
         scene.node->session_phase = SESSION_PHASE_READY;
         scene.held_back = "something has to end first";
+        scene.cleaning = true;
         gate_wait(scene.gate);
         while (scene.looks < 2)
                 turn(&scene);
         cr_expect_eq(scene.opened, 0);
         cr_expect(gate_is_waiting(scene.gate), "it looks again");
+        cr_expect_eq(scene.told, MEMBER_ENDING, "and the others are told");
         scene.held_back = NULL;
+        scene.cleaning = false;
         while (gate_is_waiting(scene.gate))
                 turn(&scene);
         cr_expect_eq(scene.opened, 1);
