@@ -69,6 +69,28 @@ Test(tree, an_open_one_is_refused_with_auth_until_it_is_closed) {
 
 /* ---- what stands in it ---- */
 
+static ServerWay keep_control(const ZkCall *call) {
+        return call->request == REQUEST_GET && g_str_equal(call->path, "/jobkeeper/control")
+                   ? SERVER_KEEP
+                   : SERVER_ANSWER;
+}
+
+static bool is_control_kept(void) {
+        return g_queue_get_length(&server.kept) > 0;
+}
+
+/* It may say that nothing is to run, and each claim is made by its version. */
+Test(tree, nothing_begins_before_the_control_node_is_read) {
+        server.way = keep_control;
+        begin(NULL);
+        await(is_control_kept, "it is asked for");
+        serve_for(300 * USEC_PER_MSEC);
+        cr_expect_not(is_ready());
+        server.way = NULL;
+        server_release();
+        await(is_ready, "ready");
+}
+
 Test(tree, the_parents_of_a_nested_root_are_made) {
         tree_write(root, "jobkeeper.yaml",
                    "node: {name: n1}\nzookeeper: {root: /fleet/west/jobs}\n");
