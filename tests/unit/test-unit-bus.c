@@ -647,6 +647,16 @@ Test(unit_bus, a_scope_that_nobody_knows_the_place_of) {
         expect_scope_fails("the service manager does not say where its cgroup is");
 }
 
+/* What nobody knows the place of may be full of processes. */
+Test(unit_bus, a_scope_in_which_nobody_is) {
+        start_scope();
+        cr_expect(scope_is_populated(scope));
+        scope = scope_free(scope);
+        cr_assert_eq(scope_adopt(manager, SCOPE, "/none.slice/" SCOPE, on_scope, NULL, &scope), 0);
+        cr_expect_not(scope_is_populated(scope));
+        scope = scope_free(scope);
+}
+
 Test(unit_bus, a_scope_whose_connection_is_lost_before_it_is_there) {
         start_scope();
         way_cut(&private_socket);
