@@ -31,7 +31,8 @@ typedef enum HeldPhase {
         HELD_RUNS_ON, /* the lock is lost, and the command was to go on */
         HELD_STOPS,   /* it was told to stop */
         HELD_KILLED,
-        HELD_OVER, /* there is no command any more */
+        HELD_ENDED, /* it ended under the lock, as far as we know; that is given back */
+        HELD_OVER,  /* there is no command any more */
 } HeldPhase;
 
 struct HeldCommand {
@@ -83,9 +84,9 @@ static void held_command_release(HeldCommand *command) {
 
 /* A lock that was lost is the daemon's to end; one that we have is given back first. */
 static void held_command_finish(HeldCommand *command, int status, bool give_back) {
-        if (command->phase == HELD_OVER)
+        if (command->phase >= HELD_ENDED)
                 return;
-        command->phase = HELD_OVER;
+        command->phase = command->phase == HELD_RUNS ? HELD_ENDED : HELD_OVER;
         command->status = status;
         command->attach_timer = sd_event_source_disable_unref(command->attach_timer);
         command->lease_timer = sd_event_source_disable_unref(command->lease_timer);
@@ -133,6 +134,16 @@ static void held_command_lost(HeldCommand *command, const char *why) {
         command->phase = HELD_RUNS_ON;
 }
 
+/* The daemon tells of it before it has the command stopped, but the end is seen at once, and the
+ * bus may be slow. What it tells comes before its answer to the giving back. */
+static void held_command_lost_before_end(HeldCommand *command, const char *why) {
+        if (command->task->go_on)
+                return;
+        complain("%s: the command may have been stopped", why);
+        command->status = EXIT_CODE_NOT_HELD;
+        command->phase = HELD_OVER;
+}
+
 static void held_command_on_stop_time(void *userdata) {
         HeldCommand *command = userdata;
 
@@ -156,7 +167,9 @@ void held_command_take_signal(HeldCommand *command, sd_bus_message *message) {
         if (!sd_bus_message_is_signal(message, BUS_INTERFACE, "LockLost")) {
                 if (!command->task->quiet)
                         complain("release of the lock %s was requested", command->task->label);
-        } else if (at_once || command->task->go_on)
+        } else if (command->phase == HELD_ENDED)
+                held_command_lost_before_end(command, why);
+        else if (at_once || command->task->go_on)
                 held_command_lost(command, why);
         else
                 held_command_stop(command, 0, why);
@@ -327,7 +340,7 @@ static int held_command_on_adopted(sd_bus_message *reply, void *userdata, sd_bus
 
         if (!answer && !lock_reply_is_missing(reply))
                 held_command_lost(command, "jobkeeperd came back without the lock");
-        else if (answer && command->phase == HELD_OVER)
+        else if (answer && command->phase >= HELD_ENDED)
                 held_command_release(command);
         else if (answer && command->phase < HELD_STOPS) {
                 (void)held_command_take_lease(command, answer);
@@ -348,7 +361,7 @@ void held_command_daemon(HeldCommand *command, bool there) {
 }
 
 void held_command_signal(HeldCommand *command, int signal) {
-        if (command->phase == HELD_OVER)
+        if (command->phase >= HELD_ENDED)
                 held_command_leave(command, 0); /* impatient while we tidy up */
         else if (command->phase == HELD_WAITS)
                 held_command_finish(command, EXIT_CODE_SIGNAL + signal, true);

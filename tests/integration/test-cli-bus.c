@@ -251,6 +251,10 @@ static int on_adopt(sd_bus_message *call, void *userdata, sd_bus_error *error) {
 }
 
 static int on_release(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        const char *id = NULL;
+
+        if (sd_bus_message_read(call, "s", &id) >= 0 && strcmp(id, "ended") == 0)
+                (void)tell(call, "LockLost", id, "lost it", 0);
         return sd_bus_reply_method_return(call, "s", "{}");
 }
 
@@ -472,6 +476,13 @@ Test(cli_bus, a_lock_that_is_lost_or_forgotten_kills_the_command) {
                "lock", "forgotten", "--", "sleep", "60");
         EXPECT(5, "", "jobkeeper: lost it: the command continues without the lock lost\n", "lock",
                "--on-loss", "continue", "lost", "--", "sh", "-c", "sleep 2; exit 5");
+}
+
+/* The command's end may be seen before what the daemon told before it had it stopped. */
+Test(cli_bus, a_lock_whose_loss_is_heard_of_after_the_end_was_lost) {
+        EXPECT(75, "", "jobkeeper: lost it: the command may have been stopped\n", "lock", "ended",
+               "--", "sh", "-c", "kill $$");
+        EXPECT(143, "", "", "lock", "--on-loss", "continue", "ended", "--", "sh", "-c", "kill $$");
 }
 
 /* The lease is asked for a second after the start, and again a second later: by then what was sent
