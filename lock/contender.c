@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "draw.h"
+
 #define PROTECTION "_c_"
 #define BARE_UUID_LENGTH 32
 /* Where a uuid has the digit of its version, and which one says that no twin will come. */
@@ -99,7 +101,7 @@ int contender_compare(const void *a, const void *b) {
 }
 
 char *contender_uuid_new(LockNaming naming, bool may_leave_twin) {
-        g_autofree char *uuid = g_uuid_string_random();
+        g_autofree char *uuid = draw_uuid();
         g_auto(GStrv) parts = NULL;
 
         if (!may_leave_twin)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "bus-interface.h"
+#include "chance.h"
 #include "command-lock-call.h"
 #include "timer.h"
 
@@ -73,12 +74,13 @@ static const sd_bus_vtable guest_vtable[] = {
 /* The descriptor is the connection's. */
 static int guest_serve(Guest *guest, int fd) {
         sd_id128_t id;
-        int r = sd_id128_randomize(&id);
+        int r = sd_bus_set_fd(guest->bus, fd, fd);
 
-        if (r < 0 || (r = sd_bus_set_fd(guest->bus, fd, fd)) < 0) {
+        if (r < 0) {
                 (void)close(fd);
                 return r;
         }
+        chance_fill(&id, sizeof(id));
         if ((r = sd_bus_set_server(guest->bus, true, id)) < 0 ||
             (r = sd_bus_start(guest->bus)) < 0 ||
             (r = sd_bus_add_object_vtable(guest->bus, &guest->object, BUS_PATH, BUS_INTERFACE,

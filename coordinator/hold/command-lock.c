@@ -5,6 +5,7 @@
 
 #include "bus-interface.h"
 #include "cgroup.h"
+#include "draw.h"
 #include "lock.h"
 #include "log.h"
 #include "message-id.h"
@@ -52,7 +53,7 @@ CommandLock *command_lock_new(const CommandLockSetting *setting, CommandRequest 
         CommandLock *lock = command_lock_alloc(setting);
 
         lock->request = request;
-        lock->record.id = g_strdup_printf("%08x%08x", g_random_int(), g_random_int());
+        lock->record.id = g_strdup_printf("%08x%08x", draw_bits(), draw_bits());
         lock->record.label = g_strdup(request->label);
         lock->record.directories = g_strdupv(request->directories);
         lock->record.go_on = request->go_on;

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "draw.h"
 #include "name.h"
 
 char *path_version(const char *root) {
@@ -111,7 +112,7 @@ char *run_id_for_skip(int64_t tick) {
 }
 
 char *run_id_for_request(int64_t now) {
-        return g_strdup_printf("%" PRId64 "-m%08x", now, g_random_int());
+        return g_strdup_printf("%" PRId64 "-m%08x", now, draw_bits());
 }
 
 char *unit_name_for_run(const char *job, const char *run) {

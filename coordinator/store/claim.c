@@ -2,8 +2,8 @@
 #include "claim.h"
 
 #include <errno.h>
-#include <systemd/sd-id128.h>
 
+#include "draw.h"
 #include "flight.h"
 #include "paths.h"
 #include "timer.h"
@@ -32,15 +32,14 @@ struct Claim {
 RunRecord *run_record_for_claim(const Node *node, const char *job, const char *run, int64_t tick,
                                 unsigned attempt) {
         RunRecord *record = run_record_new(job, run);
-        char nonce[SD_ID128_STRING_MAX];
-        sd_id128_t random;
+        char nonce[DRAW_ID_MAX];
 
-        (void)sd_id128_randomize(&random); /* getrandom() cannot fail once the machine is up */
+        draw_id(nonce);
         record->tick = tick;
         record->attempt = attempt;
         record->node = g_strdup(node->config->node_name);
         record->boot = g_strdup(node->boot_id);
-        record->nonce = g_strdup(sd_id128_to_string(random, nonce));
+        record->nonce = g_strdup(nonce);
         record->unit = unit_name_for_run(job, run);
         record->state = RUN_CLAIMED;
         record->claimed = clock_realtime();

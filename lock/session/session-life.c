@@ -20,6 +20,7 @@
 #include <syslog.h>
 #include <time.h>
 
+#include "draw.h"
 #include "session-beat.h"
 #include "session-file.h"
 #include "session-listen.h"
@@ -134,9 +135,8 @@ static void session_connect_later(Session *session) {
         usec_t delay = session->retry_delay;
 
         session->retry_delay = MIN(2 * delay, RETRY_MAX);
-        delay = (usec_t)((double)delay * g_random_double_range(0.5, 1.0));
         session_timer_arm(session->event, &session->retry, CLOCK_MONOTONIC,
-                          clock_monotonic() + delay, session_on_retry, session);
+                          clock_monotonic() + draw_delay(delay), session_on_retry, session);
 }
 
 static int session_on_patience(sd_event_source *source, uint64_t usec, void *userdata) {
