@@ -1,0 +1,72 @@
+/* What else a process of a simulation finds around it, cut at the headers: the machine's and the
+ * boot's id (sd-id128.h), a log (base/log.h: its lines are the trace's), and a service manager that
+ * wants to know its state (base/notify.h: it is told to nobody). */
+#include <glib.h>
+#include <stdarg.h>
+#include <string.h>
+#include <systemd/sd-id128.h>
+
+#include "log.h"
+#include "notify.h"
+#include "process.h"
+#include "trace.h"
+
+/* ---- identity ---- */
+
+int sd_id128_get_machine(sd_id128_t *ret_id) {
+        return sd_id128_from_string(machine_id(process_machine(process_turn())), ret_id);
+}
+
+int sd_id128_get_boot(sd_id128_t *ret_id) {
+        return sd_id128_from_string(machine_boot_id(process_machine(process_turn())), ret_id);
+}
+
+/* ---- the log ---- */
+
+void log_begin_thread(void) {
+}
+
+void log_end_thread(void) {
+}
+
+void log_write(int priority, const LogAbout *about, const char *format, ...) {
+        static const char *const words[] = {
+            "emergency: ", "alert: ", "critical: ", "error: ", "warning: ", "", "", "debug: "};
+        const char *job = about && about->job ? about->job : NULL;
+        g_autofree char *message = NULL;
+        va_list arguments;
+
+        if (!trace_is_on() || process_is_over(process_turn()))
+                return;
+        va_start(arguments, format);
+        message = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        trace_write(machine_name(process_machine(process_turn())), "log: %s%s%s%s",
+                    words[priority & LOG_PRIMASK], job ? job : "", job ? ": " : "", message);
+}
+
+/* ---- the service manager's ear ---- */
+
+struct Notify {
+        char nothing;
+};
+
+Notify *notify_new(sd_event *event) {
+        (void)event;
+        return g_new0(Notify, 1);
+}
+
+Notify *notify_free(Notify *notify) {
+        g_free(notify);
+        return NULL;
+}
+
+void notify_say(Notify *notify, const char *format, ...) {
+        (void)notify;
+        (void)format;
+}
+
+int notify_watchdog(Notify *notify) {
+        (void)notify;
+        return 0;
+}
