@@ -1,0 +1,151 @@
+/* See daemon.h. A process that is killed still has objects, and they are freed on its turn when it
+ * is over: requests and orders that they send go nowhere, and so that no file of theirs changes,
+ * the machine's directory is another's for that long. */
+#include "daemon.h"
+
+#include <glib.h>
+#include <stdio.h>
+
+#include "event.h"
+#include "thread.h"
+
+struct Daemon {
+        Machine *machine;
+        Process *process;
+        sd_event *event;
+        Coordinator *coordinator;
+        sd_event_source *signals[DAEMON_SIGNALS];
+        WorldTask *telling;
+        int code;
+        DaemonFunc ended;
+        void *userdata;
+};
+
+/* ---- the end ---- */
+
+static void daemon_clear(void *userdata) {
+        Daemon *daemon = userdata;
+
+        for (unsigned i = 0; i < DAEMON_SIGNALS; i++)
+                daemon->signals[i] = sd_event_source_disable_unref(daemon->signals[i]);
+        daemon->coordinator = coordinator_free(daemon->coordinator);
+        daemon->event = sd_event_unref(daemon->event);
+        threads_finish(daemon->process);
+}
+
+static void daemon_tell(void *userdata) {
+        Daemon *daemon = userdata;
+
+        daemon->telling = NULL;
+        daemon->ended(daemon->code, daemon->userdata); /* may free the daemon */
+}
+
+static void daemon_is_over(int code, void *userdata) {
+        Daemon *daemon = userdata;
+
+        daemon_clear(daemon);
+        process_end(daemon->process);
+        daemon->code = code;
+        daemon->telling = world_after(machine_world(daemon->machine), 0, daemon_tell, daemon);
+}
+
+static void daemon_kill(Daemon *daemon) {
+        const char *directory = machine_directory(daemon->machine);
+        g_autofree char *elsewhere = g_strconcat(directory, ".killed", NULL);
+
+        process_end(daemon->process);
+        g_assert_cmpint(rename(directory, elsewhere), ==, 0);
+        process_do(daemon->process, daemon_clear, daemon);
+        g_assert_cmpint(rename(elsewhere, directory), ==, 0);
+}
+
+Daemon *daemon_free(Daemon *daemon) {
+        if (!daemon)
+                return NULL;
+        world_task_free(daemon->telling);
+        if (!process_is_over(daemon->process))
+                daemon_kill(daemon);
+        process_free(daemon->process);
+        g_free(daemon);
+        return NULL;
+}
+
+/* ---- signals ---- */
+
+static int daemon_on_terminate(sd_event_source *source, void *userdata) {
+        (void)source;
+        coordinator_terminate(((Daemon *)userdata)->coordinator);
+        return 0;
+}
+
+static int daemon_on_interrupt(sd_event_source *source, void *userdata) {
+        (void)source;
+        coordinator_stop(((Daemon *)userdata)->coordinator);
+        return 0;
+}
+
+static int daemon_on_reload(sd_event_source *source, void *userdata) {
+        (void)source;
+        coordinator_reload(((Daemon *)userdata)->coordinator);
+        return 0;
+}
+
+static void daemon_add_signals(Daemon *daemon) {
+        static const sd_event_handler_t handlers[DAEMON_SIGNALS] = {
+            daemon_on_terminate, daemon_on_interrupt, daemon_on_reload};
+
+        for (unsigned i = 0; i < DAEMON_SIGNALS; i++) {
+                g_assert_cmpint(
+                    sd_event_add_defer(daemon->event, &daemon->signals[i], handlers[i], daemon), >=,
+                    0);
+                (void)sd_event_source_set_enabled(daemon->signals[i], SD_EVENT_OFF);
+        }
+}
+
+void daemon_signal(Daemon *daemon, DaemonSignal signal) {
+        if (!process_is_over(daemon->process))
+                (void)sd_event_source_set_enabled(daemon->signals[signal], SD_EVENT_ONESHOT);
+}
+
+void daemon_hang(Daemon *daemon) {
+        process_stop(daemon->process);
+}
+
+void daemon_go_on(Daemon *daemon) {
+        process_continue(daemon->process);
+}
+
+/* ---- the beginning ---- */
+
+static void daemon_begin(void *userdata) {
+        Daemon *daemon = userdata;
+        const char *directory = machine_directory(daemon->machine);
+        g_autofree char *config = g_build_filename(directory, "jobkeeper.yaml", NULL),
+                        *runtime = g_build_filename(directory, "run", NULL),
+                        *state = g_build_filename(directory, "state", NULL);
+        const CoordinatorOptions options = {config, directory, runtime, state};
+        int r;
+
+        g_assert_cmpint(sd_event_new(&daemon->event), >=, 0);
+        event_on_exit(daemon->event, daemon_is_over, daemon);
+        r = coordinator_new(daemon->event, &options, &daemon->coordinator);
+        if (r < 0)
+                daemon_is_over(r, daemon);
+        else
+                daemon_add_signals(daemon);
+}
+
+Daemon *daemon_new(Machine *machine, DaemonFunc ended, void *userdata) {
+        Daemon *daemon = g_new0(Daemon, 1);
+
+        daemon->machine = machine;
+        daemon->process = process_new(machine);
+        daemon->ended = ended;
+        daemon->userdata = userdata;
+        process_do(daemon->process, daemon_begin, daemon);
+        return daemon;
+}
+
+const Coordinator *daemon_coordinator(const Daemon *daemon) {
+        return daemon->coordinator;
+}

@@ -1,0 +1,33 @@
+/* jobkeeperd on a simulated machine: one process, from its start to its end. What main-daemon.c
+ * does on a real one, without the bus: the coordinator, signals, and the loop. */
+#pragma once
+
+#include "coordinator.h"
+#include "process.h"
+
+typedef struct Daemon Daemon;
+
+typedef enum DaemonSignal {
+        DAEMON_TERMINATE, /* SIGTERM */
+        DAEMON_INTERRUPT, /* SIGINT */
+        DAEMON_RELOAD,    /* SIGHUP */
+        DAEMON_SIGNALS,
+} DaemonSignal;
+
+/* The process has ended by itself. Not from inside: the daemon may be freed. */
+typedef void (*DaemonFunc)(int code, void *userdata);
+
+/* Starts it. Below the machine's directory are jobkeeper.yaml, etc/, run/ and state/. A start that
+ * fails has ended, too, a moment later. */
+Daemon *daemon_new(Machine *machine, DaemonFunc ended, void *userdata);
+/* A process that still runs is killed: nobody hears of it, and no file changes. */
+Daemon *daemon_free(Daemon *daemon);
+DEFINE_CLEANUP(Daemon, daemon_free);
+
+void daemon_signal(Daemon *daemon, DaemonSignal signal);
+/* SIGSTOP and SIGCONT. */
+void daemon_hang(Daemon *daemon);
+void daemon_go_on(Daemon *daemon);
+
+/* Return: NULL once it has ended. For who looks, and changes nothing. */
+const Coordinator *daemon_coordinator(const Daemon *daemon);

@@ -1,0 +1,232 @@
+/* See fleet.h. */
+#include "fleet.h"
+
+#include <glib.h>
+#include <glib/gstdio.h>
+
+#include "trace.h"
+
+/* RestartSec of packaging/jobkeeperd.service. */
+#define RESTART_DELAY USEC_PER_SEC
+/* From the stop of a process to the start of the next, in a restart. */
+#define EXCHANGE_TIME (100 * USEC_PER_MSEC)
+
+struct FleetNode {
+        Fleet *fleet;
+        char *name;
+        Machine *machine;
+        Pid1 *pid1;
+        ServiceWatcher watcher;
+        Daemon *daemon;
+        WorldTask *start;
+        bool on, wanted, restarts;
+};
+
+struct Fleet {
+        World *world;
+        unsigned n_nodes;
+        FleetNode *nodes;
+        void *userdata;
+};
+
+static void fleet_node_on_start(void *userdata);
+
+/* ---- making and freeing ---- */
+
+static void fleet_node_configure(const FleetNode *node, const char *config) {
+        g_autofree char *path = g_build_filename(machine_directory(node->machine), "jobkeeper.yaml",
+                                                 NULL),
+                        *text = g_strdup_printf("node: {name: %s}\n%s", node->name, config),
+                        *jobs = g_build_filename(machine_directory(node->machine), "etc",
+                                                 "jobkeeper", "jobs.d", NULL);
+
+        g_assert_true(g_file_set_contents(path, text, -1, NULL));
+        g_assert_cmpint(g_chmod(path, 0644), ==, 0);
+        g_assert_cmpint(g_mkdir_with_parents(jobs, 0755), ==, 0);
+}
+
+static void fleet_node_init(Fleet *fleet, unsigned i, const FleetOptions *options) {
+        FleetNode *node = &fleet->nodes[i];
+        g_autofree char *directory = NULL;
+
+        node->fleet = fleet;
+        node->name = g_strdup_printf("n%u", i + 1);
+        directory = g_build_filename(options->directory, node->name, NULL);
+        node->machine = machine_new(fleet->world, node->name, directory);
+        node->watcher = *options->watcher;
+        node->watcher.userdata = node;
+        node->pid1 = pid1_new(node->machine, &node->watcher);
+        node->on = true;
+        fleet_node_configure(node, options->config);
+}
+
+Fleet *fleet_new(World *world, const FleetOptions *options) {
+        Fleet *fleet = g_new0(Fleet, 1);
+
+        fleet->world = world;
+        fleet->n_nodes = options->nodes;
+        fleet->nodes = g_new0(FleetNode, options->nodes);
+        for (unsigned i = 0; i < fleet->n_nodes; i++)
+                fleet_node_init(fleet, i, options);
+        return fleet;
+}
+
+Fleet *fleet_free(Fleet *fleet) {
+        if (!fleet)
+                return NULL;
+        for (unsigned i = 0; i < fleet->n_nodes; i++) {
+                FleetNode *node = &fleet->nodes[i];
+
+                world_task_free(node->start);
+                daemon_free(node->daemon);
+                pid1_free(node->pid1);
+                machine_free(node->machine);
+                g_free(node->name);
+        }
+        g_free(fleet->nodes);
+        g_free(fleet);
+        return NULL;
+}
+
+unsigned fleet_size(const Fleet *fleet) {
+        return fleet->n_nodes;
+}
+
+FleetNode *fleet_node(const Fleet *fleet, unsigned i) {
+        return &fleet->nodes[i];
+}
+
+void fleet_set_userdata(Fleet *fleet, void *userdata) {
+        fleet->userdata = userdata;
+}
+
+void *fleet_userdata(const FleetNode *node) {
+        return node->fleet->userdata;
+}
+
+const char *fleet_node_name(const FleetNode *node) {
+        return node->name;
+}
+
+Machine *fleet_node_machine(const FleetNode *node) {
+        return node->machine;
+}
+
+Pid1 *fleet_node_pid1(const FleetNode *node) {
+        return node->pid1;
+}
+
+Daemon *fleet_node_daemon(const FleetNode *node) {
+        return node->daemon;
+}
+
+bool fleet_node_is_on(const FleetNode *node) {
+        return node->on;
+}
+
+void fleet_node_write(FleetNode *node, const char *name, const char *text) {
+        g_autofree char *path = g_build_filename(machine_directory(node->machine), "etc",
+                                                 "jobkeeper", "jobs.d", name, NULL);
+
+        if (text) {
+                g_assert_true(g_file_set_contents(path, text, -1, NULL));
+                g_assert_cmpint(g_chmod(path, 0644), ==, 0);
+        } else {
+                (void)g_unlink(path);
+        }
+}
+
+/* ---- the daemon ---- */
+
+static void fleet_node_start_in(FleetNode *node, usec_t delay) {
+        node->start = world_task_free(node->start);
+        if (node->on && node->wanted)
+                node->start = world_after(node->fleet->world, delay, fleet_node_on_start, node);
+}
+
+static void fleet_node_on_end(int code, void *userdata) {
+        FleetNode *node = userdata;
+
+        trace_write(node->name, "jobkeeperd ended: %d", code);
+        node->daemon = daemon_free(node->daemon);
+        pid1_set_daemon_job(node->pid1, SYSTEMD_JOB_NONE);
+        fleet_node_start_in(node, node->restarts ? EXCHANGE_TIME : RESTART_DELAY);
+        node->restarts = false;
+}
+
+static void fleet_node_on_start(void *userdata) {
+        FleetNode *node = userdata;
+
+        node->start = NULL;
+        if (node->daemon)
+                return;
+        trace_write(node->name, "jobkeeperd starts");
+        node->daemon = daemon_new(node->machine, fleet_node_on_end, node);
+}
+
+void fleet_node_start(FleetNode *node) {
+        node->wanted = true;
+        if (!node->daemon)
+                fleet_node_start_in(node, 0);
+}
+
+static void fleet_node_terminate(FleetNode *node, SystemdJob systemd_job) {
+        pid1_set_daemon_job(node->pid1, systemd_job);
+        if (node->daemon)
+                daemon_signal(node->daemon, DAEMON_TERMINATE);
+}
+
+void fleet_node_stop(FleetNode *node) {
+        trace_write(node->name, "jobkeeperd is stopped");
+        node->wanted = node->restarts = false;
+        node->start = world_task_free(node->start);
+        fleet_node_terminate(node, SYSTEMD_JOB_STOP);
+}
+
+void fleet_node_restart(FleetNode *node) {
+        trace_write(node->name, "jobkeeperd is restarted");
+        node->wanted = true;
+        node->restarts = node->daemon;
+        if (node->daemon)
+                fleet_node_terminate(node, SYSTEMD_JOB_RESTART);
+        else
+                fleet_node_start_in(node, 0);
+}
+
+void fleet_node_reload(FleetNode *node) {
+        if (node->daemon)
+                daemon_signal(node->daemon, DAEMON_RELOAD);
+}
+
+void fleet_node_kill(FleetNode *node) {
+        if (!node->daemon)
+                return;
+        trace_write(node->name, "jobkeeperd is killed");
+        node->daemon = daemon_free(node->daemon);
+        pid1_set_daemon_job(node->pid1, SYSTEMD_JOB_NONE);
+        node->restarts = false;
+        fleet_node_start_in(node, RESTART_DELAY);
+}
+
+/* ---- the machine ---- */
+
+void fleet_node_crash(FleetNode *node) {
+        if (!node->on)
+                return;
+        trace_write(node->name, "the machine crashes");
+        node->on = false;
+        node->start = world_task_free(node->start);
+        node->daemon = daemon_free(node->daemon);
+        pid1_crash(node->pid1);
+}
+
+void fleet_node_boot(FleetNode *node) {
+        if (node->on)
+                return;
+        trace_write(node->name, "the machine boots");
+        node->on = true;
+        machine_boot(node->machine);
+        pid1_boot(node->pid1);
+        node->wanted = true;
+        fleet_node_start_in(node, 0);
+}

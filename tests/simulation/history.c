@@ -1,0 +1,112 @@
+/* See history.h. */
+#include "history.h"
+
+#include <string.h>
+
+#include "trace.h"
+
+struct History {
+        World *world;
+        GPtrArray *runs, *alive; /* of HistoryRun */
+};
+
+static void history_run_free(void *data) {
+        HistoryRun *run = data;
+
+        g_free(run->node);
+        g_free(run->job);
+        g_free(run->run);
+        g_free(run->unit);
+        g_free(run);
+}
+
+History *history_new(World *world) {
+        History *history = g_new0(History, 1);
+
+        history->world = world;
+        history->runs = g_ptr_array_new_with_free_func(history_run_free);
+        history->alive = g_ptr_array_new();
+        return history;
+}
+
+History *history_free(History *history) {
+        if (!history)
+                return NULL;
+        g_ptr_array_unref(history->runs);
+        g_ptr_array_unref(history->alive);
+        g_free(history);
+        return NULL;
+}
+
+static int64_t history_number(const Service *service, const char *variable) {
+        const char *text = service_variable(service, variable);
+
+        return text ? g_ascii_strtoll(text, NULL, 10) : 0;
+}
+
+HistoryRun *history_begun(History *history, const char *node, const Service *service) {
+        HistoryRun *run = g_new0(HistoryRun, 1);
+
+        run->number = history->runs->len;
+        run->node = g_strdup(node);
+        run->job = g_strdup(service_variable(service, "JOBKEEPER_JOB"));
+        run->run = g_strdup(service_variable(service, "JOBKEEPER_RUN_ID"));
+        run->unit = g_strdup(service->spec->name);
+        run->tick = history_number(service, "JOBKEEPER_TICK_EPOCH");
+        run->attempt = (unsigned)history_number(service, "JOBKEEPER_ATTEMPT");
+        run->token = history_number(service, "JOBKEEPER_FENCING_TOKEN");
+        run->begun = world_now(history->world);
+        g_ptr_array_add(history->runs, run);
+        g_ptr_array_add(history->alive, run);
+        trace_write(node, "run %s of %s begins", run->run, run->job);
+        return run;
+}
+
+/* Return: the run of that service which lives; NULL: it never ran. */
+static HistoryRun *history_find(const History *history, const Service *service, const char *node) {
+        for (guint i = 0; i < history->alive->len; i++) {
+                HistoryRun *run = history->alive->pdata[i];
+
+                if (strcmp(run->unit, service->spec->name) == 0 && strcmp(run->node, node) == 0)
+                        return run;
+        }
+        return NULL;
+}
+
+void history_over(History *history, const Service *service, const char *node) {
+        HistoryRun *run = history_find(history, service, node);
+
+        run->over = world_now(history->world);
+        run->result = service->result;
+        run->stopped = service->stopping || service->killed;
+        trace_write(node, "run %s of %s is over: %s %d%s", run->run, run->job,
+                    unit_outcome_to_string(run->result.outcome), run->result.exit_status,
+                    run->stopped ? ", stopped" : "");
+}
+
+void history_empty(History *history, const Service *service, const char *node) {
+        HistoryRun *run = history_find(history, service, node);
+
+        if (!run)
+                return;
+        run->empty = world_now(history->world);
+        (void)g_ptr_array_remove(history->alive, run);
+        if (run->empty != run->over)
+                trace_write(node, "what run %s of %s left is gone", run->run, run->job);
+}
+
+void history_excuse(History *history, const char *node) {
+        for (guint i = 0; i < history->alive->len; i++) {
+                HistoryRun *run = history->alive->pdata[i];
+
+                run->excused |= strcmp(run->node, node) == 0;
+        }
+}
+
+const GPtrArray *history_runs(const History *history) {
+        return history->runs;
+}
+
+const GPtrArray *history_alive(const History *history) {
+        return history->alive;
+}

@@ -1,0 +1,40 @@
+/* What happened, as nobody in the cluster knows it: every run, from its first process to its last,
+ * and what befell the machines. The checker reads it. */
+#pragma once
+
+#include <glib.h>
+
+#include "service.h"
+
+typedef struct HistoryRun {
+        unsigned number; /* in the order in which they began */
+        char *node, *job, *run, *unit;
+        int64_t tick; /* 0: manual */
+        unsigned attempt;
+        int64_t token;
+        usec_t begun, over,
+            empty;         /* true time; 0: not yet. `over`: the main process, `empty`: all */
+        UnitResult result; /* once over */
+        bool stopped;      /* somebody asked for its end */
+        bool
+            excused; /* its node could not do its part: it was frozen, or nobody was there to act */
+} HistoryRun;
+
+typedef struct History History;
+
+History *history_new(World *world);
+History *history_free(History *history);
+DEFINE_CLEANUP(History, history_free);
+
+/* Return: the run, the history's. */
+HistoryRun *history_begun(History *history, const char *node, const Service *service);
+void history_over(History *history, const Service *service, const char *node);
+void history_empty(History *history, const Service *service, const char *node);
+
+/* The runs of this node that live may outlive their locks from now on, and no promise holds for
+ * them. */
+void history_excuse(History *history, const char *node);
+
+/* Return: of HistoryRun, all of them; those that live. Borrowed. */
+const GPtrArray *history_runs(const History *history);
+const GPtrArray *history_alive(const History *history);

@@ -1,0 +1,261 @@
+/* See pid1-call.h. A call belongs to its manager until it is answered or let go, and to its way to
+ * PID 1 as long as it is on it. */
+#include "pid1-call.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <string.h>
+
+struct Pid1Call {
+        UnitManager *manager; /* NULL: nobody waits */
+        Pid1 *pid1;
+        Pid1CallKind kind;
+        char *name;
+        UnitSpec *spec;
+        Pid1CallFunc func;
+        void *userdata;
+        Pid1Call **slot;
+        Pid1Answer answer;
+        ProcessTask *there, *back;
+        bool sent, answered;
+        GList link, way; /* in the manager's list; in `on_the_way` */
+};
+
+/* To some PID 1. */
+static GQueue on_the_way = G_QUEUE_INIT;
+
+static void shown_unit_free(void *data) {
+        ShownUnit *unit = data;
+
+        g_free(unit->name);
+        g_free(unit->nonce);
+        g_free(unit->slice);
+        g_free(unit);
+}
+
+static void pid1_call_free(Pid1Call *call) {
+        process_task_free(call->there);
+        process_task_free(call->back);
+        if (call->way.data)
+                g_queue_unlink(&on_the_way, &call->way);
+        if (call->manager)
+                g_queue_unlink(manager_calls(call->manager), &call->link);
+        g_clear_pointer(&call->answer.units, g_ptr_array_unref);
+        unit_spec_free(call->spec);
+        g_free(call->name);
+        g_free(call);
+}
+
+/* ---- at PID 1 ---- */
+
+static void pid1_call_show(Pid1Call *call, Service *service) {
+        ShownUnit *unit = g_new0(ShownUnit, 1);
+
+        unit->name = g_strdup(service->spec->name);
+        unit->nonce = g_strdup(service->spec->nonce);
+        unit->slice = g_strdup(service->spec->slice);
+        unit->phase = service->phase;
+        unit->result = service->result;
+        g_ptr_array_add(call->answer.units, unit);
+}
+
+static int pid1_call_read(Pid1Call *call) {
+        Service *service = pid1_find(call->pid1, call->name);
+
+        if (!service)
+                return -ENOENT;
+        service->kept = call->manager;
+        pid1_call_show(call, service);
+        return 0;
+}
+
+static void pid1_call_list(Pid1Call *call) {
+        const GPtrArray *services = pid1_services(call->pid1);
+
+        for (guint i = 0; i < services->len; i++) {
+                Service *service = services->pdata[i];
+
+                if (fnmatch(call->name, service->spec->name, 0) == 0)
+                        pid1_call_show(call, service);
+        }
+}
+
+static int pid1_call_start(const Pid1Call *call) {
+        int r = pid1_start(call->pid1, call->spec);
+
+        if (r >= 0)
+                pid1_find(call->pid1, call->spec->name)->kept = call->manager;
+        return r;
+}
+
+static int pid1_call_end(const Pid1Call *call) {
+        Service *service = pid1_find(call->pid1, call->name);
+
+        if (!service)
+                return -ENOENT;
+        if (call->kind == PID1_CALL_KILL)
+                service_kill(service);
+        else if (service->phase == SERVICE_OVER && !service->kept && !service_has_failed(service))
+                pid1_forget(call->pid1, call->name);
+        else
+                service_stop(service);
+        return 0;
+}
+
+static int pid1_call_do(Pid1Call *call) {
+        switch (call->kind) {
+        case PID1_CALL_START:
+                return pid1_call_start(call);
+        case PID1_CALL_STOP:
+        case PID1_CALL_KILL:
+                return pid1_call_end(call);
+        case PID1_CALL_FORGET:
+                pid1_forget(call->pid1, call->name);
+                return 0;
+        case PID1_CALL_READ:
+                return pid1_call_read(call);
+        case PID1_CALL_LIST:
+                pid1_call_list(call);
+                return 0;
+        case PID1_CALL_QUERY:
+                call->answer.systemd_job = (SystemdJob)pid1_daemon_job(call->pid1);
+                return 0;
+        }
+        return -EINVAL;
+}
+
+/* ---- back ---- */
+
+static void pid1_call_is_answered(void *userdata) {
+        Pid1Call *call = userdata;
+
+        call->back = NULL;
+        call->answered = true;
+        manager_arrived(call->manager);
+}
+
+static void pid1_call_arrives(void *userdata) {
+        Pid1Call *call = userdata;
+
+        call->there = NULL;
+        g_queue_unlink(&on_the_way, &call->way);
+        call->way.data = NULL;
+        call->answer.r = pid1_call_do(call);
+        if (!call->manager)
+                pid1_call_free(call);
+        else if (call->answered) /* as lost, which is not told yet */
+                call->answer.r = -ENOTCONN;
+        else
+                call->back = process_after(manager_process(call->manager),
+                                           manager_travel(call->manager, false),
+                                           pid1_call_is_answered, call);
+}
+
+bool pid1_call_deliver(UnitManager *manager) {
+        GQueue *calls = manager_calls(manager);
+
+        for (GList *link = calls->head; link; link = link->next) {
+                Pid1Call *call = link->data;
+                Pid1CallFunc func = call->func;
+
+                if (!call->answered)
+                        continue;
+                if (call->slot)
+                        *call->slot = NULL;
+                call->slot = NULL;
+                call->func = NULL;
+                g_queue_unlink(calls, &call->link);
+                call->manager = NULL;
+                if (func && call->there)
+                        func(&(Pid1Answer){.r = -ENOTCONN}, call->userdata);
+                else if (func)
+                        func(&call->answer, call->userdata);
+                if (!call->there) /* else it was lost, and may still arrive */
+                        pid1_call_free(call);
+                return true;
+        }
+        return false;
+}
+
+/* ---- sending ---- */
+
+void pid1_call_go(Pid1Call *call) {
+        if (call->sent || !unit_manager_connected(call->manager))
+                return;
+        call->sent = true;
+        call->way.data = call;
+        g_queue_push_tail_link(&on_the_way, &call->way);
+        call->there = process_after(pid1_process(call->pid1), manager_travel(call->manager, true),
+                                    pid1_call_arrives, call);
+}
+
+void pid1_call_send(UnitManager *manager, Pid1CallKind kind, const char *name, const UnitSpec *spec,
+                    Pid1CallFunc func, void *userdata, Pid1Call **slot) {
+        Pid1Call *call;
+
+        if (slot)
+                pid1_call_let_go(slot);
+        if (process_is_over(manager_process(manager)))
+                return;
+        call = g_new0(Pid1Call, 1);
+        call->manager = manager;
+        call->pid1 = manager_pid1(manager);
+        call->kind = kind;
+        call->name = g_strdup(name);
+        call->spec = spec ? unit_spec_copy(spec) : NULL;
+        call->func = func;
+        call->userdata = userdata;
+        call->slot = slot;
+        call->answer.units = g_ptr_array_new_with_free_func(shown_unit_free);
+        call->link.data = call;
+        g_queue_push_tail_link(manager_calls(manager), &call->link);
+        if (slot)
+                *slot = call;
+        pid1_call_go(call);
+}
+
+void pid1_call_let_go(Pid1Call **slot) {
+        Pid1Call *call = *slot;
+
+        if (!call)
+                return;
+        *slot = NULL;
+        call->slot = NULL;
+        call->func = NULL;
+        if (!call->there) {
+                pid1_call_free(call);
+                return;
+        }
+        g_queue_unlink(manager_calls(call->manager), &call->link);
+        call->manager = NULL;
+}
+
+bool pid1_call_was_sent(const Pid1Call *call) {
+        return call->sent;
+}
+
+/* The connection is gone: what was to be done may be done, and the answer does not come. */
+void pid1_call_is_lost(Pid1Call *call, bool undone) {
+        if (!call->sent || call->answered)
+                return;
+        call->back = process_task_free(call->back);
+        if (call->there && undone) {
+                call->there = process_task_free(call->there);
+                g_queue_unlink(&on_the_way, &call->way);
+                call->way.data = NULL;
+        }
+        call->answer.r = -ENOTCONN;
+        call->answered = true;
+}
+
+void pid1_calls_drop(const Pid1 *pid1) {
+        for (GList *link = on_the_way.head, *next = NULL; link; link = next) {
+                Pid1Call *call = link->data;
+
+                next = link->next;
+                if (call->pid1 != pid1)
+                        continue;
+                g_assert_null(call->manager); /* no daemon outlives its machine */
+                pid1_call_free(call);
+        }
+}

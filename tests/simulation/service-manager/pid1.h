@@ -1,0 +1,58 @@
+/* The model of PID 1, one a machine: its services, which outlive the daemon that started them and
+ * not a boot.
+ *
+ * What it keeps: a start is a job that waits, then runs or is refused; a unit's name is taken as
+ * long as PID 1 has the unit; a stop is SIGTERM, then SIGKILL after the unit's own time; a unit
+ * that ended by itself, or failed, is kept until somebody has it forgotten; one that was stopped
+ * and ended well is forgotten at once where nobody refers to it. Messages take their time each way,
+ * more where PID 1 is slow, and are lost with the connection (pid1-call.h).
+ *
+ * unit.h, clearing.h and scope.h on top of it are in units.c, clearings.c and scopes.c.
+ */
+#pragma once
+
+#include "service.h"
+#include "unit-manager.h"
+
+/* `watcher` lives as long. */
+Pid1 *pid1_new(Machine *machine, const ServiceWatcher *watcher);
+Pid1 *pid1_free(Pid1 *pid1);
+DEFINE_CLEANUP(Pid1, pid1_free);
+
+/* Return: whose turn it is while PID 1 acts. */
+Process *pid1_process(const Pid1 *pid1);
+const ServiceWatcher *pid1_watcher(const Pid1 *pid1);
+
+/* Daemons that begin from here on, on this machine, find this one. */
+Pid1 *pid1_of(const Machine *machine);
+
+/* The machine crashed: nothing runs there any more, and nothing is remembered. */
+void pid1_crash(Pid1 *pid1);
+/* It is there again: after machine_boot(). */
+void pid1_boot(Pid1 *pid1);
+
+/* From now on it takes so long, at most, to answer; 0: as ever. */
+void pid1_set_slowness(Pid1 *pid1, usec_t most);
+usec_t pid1_slowness(const Pid1 *pid1);
+/* The daemon's connection breaks, and comes back in `after`. */
+void pid1_disconnect(Pid1 *pid1, usec_t after);
+/* Which job it has for the daemon's own unit while that is being ended. */
+void pid1_set_daemon_job(Pid1 *pid1, unsigned systemd_job);
+unsigned pid1_daemon_job(const Pid1 *pid1);
+
+/* Return: of Service, in the order of their starts. Borrowed. */
+const GPtrArray *pid1_services(const Pid1 *pid1);
+Service *pid1_find(const Pid1 *pid1, const char *name);
+
+/* ---- what it is asked for, at the moment it gets to it ---- */
+
+/* Return: 0; -EEXIST: a unit of that name is there. */
+int pid1_start(Pid1 *pid1, const UnitSpec *spec);
+void pid1_forget(Pid1 *pid1, const char *name);
+
+/* ---- for its parts ---- */
+
+void pid1_service_changed(Pid1 *pid1, Service *service);
+/* Managers of daemons on this machine. */
+void pid1_listen(Pid1 *pid1, UnitManager *manager);
+void pid1_unlisten(Pid1 *pid1, UnitManager *manager);

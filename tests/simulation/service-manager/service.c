@@ -1,0 +1,223 @@
+/* See service.h. The main process begins, lives and ends; what it leaves in the cgroup ends later,
+ * by itself or because it is ended. SIGTERM is obeyed as the conduct says, and SIGKILL follows it
+ * after the stop timeout. */
+#include "service.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "pid1.h"
+
+static void service_is_empty(void *userdata);
+static void service_main_ends(void *userdata);
+
+static void service_next(Service *service, usec_t delay, WorldFunc func) {
+        service->next = process_task_free(service->next);
+        service->next = process_after(pid1_process(service->pid1), delay, func, service);
+}
+
+static usec_t service_clock(const Service *service) {
+        return machine_clock(process_machine(pid1_process(service->pid1)), CLOCK_REALTIME);
+}
+
+/* ---- the end ---- */
+
+static void service_is_empty(void *userdata) {
+        Service *service = userdata;
+        const ServiceWatcher *watcher = pid1_watcher(service->pid1);
+
+        service->next = process_task_free(service->next);
+        service->limit = process_task_free(service->limit);
+        service->killer = process_task_free(service->killer);
+        service->phase = SERVICE_OVER;
+        watcher->empty(service, watcher->userdata);
+        pid1_service_changed(service->pid1, service);
+}
+
+static void service_on_empty(void *userdata) {
+        Service *service = userdata;
+
+        service->next = NULL;
+        service_is_empty(service);
+}
+
+static void service_take_result(Service *service, UnitOutcome outcome, int status,
+                                const char *detail) {
+        service->result.outcome = outcome;
+        service->result.exit_status = status;
+        (void)g_strlcpy(service->result.detail, detail, sizeof(service->result.detail));
+        if (service->timed_out) {
+                service->result.outcome = UNIT_OUTCOME_TIMEOUT;
+                (void)g_strlcpy(service->result.detail, "timeout", sizeof(service->result.detail));
+        }
+        service->result.ended = service_clock(service);
+        service->result.cpu = USEC_PER_MSEC;
+}
+
+static void service_main_is_over(Service *service, UnitOutcome outcome, int status,
+                                 const char *detail) {
+        const ServiceWatcher *watcher = pid1_watcher(service->pid1);
+
+        service->limit = process_task_free(service->limit);
+        service_take_result(service, outcome, status, detail);
+        service->phase = SERVICE_LINGERING;
+        watcher->over(service, watcher->userdata);
+        if (service->killed || service->conduct.remains == 0) {
+                service_is_empty(service);
+                return;
+        }
+        service_next(service, service->conduct.remains, service_on_empty);
+        pid1_service_changed(service->pid1, service);
+}
+
+static void service_exits(Service *service, int status) {
+        service_main_is_over(service, status == 0 ? UNIT_OUTCOME_SUCCESS : UNIT_OUTCOME_EXIT_CODE,
+                             status, status == 0 ? "" : "exit-code");
+}
+
+static void service_dies(Service *service, int signal) {
+        service_main_is_over(service, UNIT_OUTCOME_SIGNAL, signal, "signal");
+}
+
+static void service_main_ends(void *userdata) {
+        Service *service = userdata;
+
+        service->next = NULL;
+        if (!service->stopping || service->conduct.manners == SERVICE_IGNORES)
+                service_exits(service, service->conduct.status);
+        else if (service->conduct.manners == SERVICE_EXITS)
+                service_exits(service, 0);
+        else
+                service_dies(service, SIGTERM);
+}
+
+/* ---- stopping ---- */
+
+void service_kill(Service *service) {
+        service->killed = true;
+        if (service->phase == SERVICE_RUNNING)
+                service_dies(service, SIGKILL);
+        else if (service->phase == SERVICE_LINGERING)
+                service_is_empty(service);
+}
+
+static void service_on_killer(void *userdata) {
+        Service *service = userdata;
+
+        service->killer = NULL;
+        service_kill(service);
+}
+
+/* Its start job is taken back. */
+static void service_never_runs(Service *service, const char *why) {
+        service_take_result(service, UNIT_OUTCOME_START_FAILED, 0, why);
+        service->result.ended = 0;
+        service_is_empty(service);
+}
+
+void service_stop(Service *service) {
+        if (service->phase == SERVICE_OVER || service->stopping)
+                return;
+        service->stopping = true;
+        if (service->phase == SERVICE_QUEUED) {
+                service_never_runs(service, "canceled");
+                return;
+        }
+        service->killer = process_after(pid1_process(service->pid1), service->spec->stop_timeout,
+                                        service_on_killer, service);
+        if (service->conduct.manners != SERVICE_IGNORES)
+                service_next(service, service->conduct.last_words,
+                             service->phase == SERVICE_RUNNING ? service_main_ends
+                                                               : service_on_empty);
+}
+
+static void service_on_limit(void *userdata) {
+        Service *service = userdata;
+
+        service->limit = NULL;
+        service->timed_out = true;
+        service_stop(service);
+}
+
+void service_vanish(Service *service) {
+        const ServiceWatcher *watcher = pid1_watcher(service->pid1);
+        ServicePhase before = service->phase;
+
+        service->next = process_task_free(service->next);
+        service->limit = process_task_free(service->limit);
+        service->killer = process_task_free(service->killer);
+        service->phase = SERVICE_OVER;
+        if (before == SERVICE_RUNNING)
+                watcher->over(service, watcher->userdata);
+        if (before != SERVICE_OVER)
+                watcher->empty(service, watcher->userdata);
+}
+
+/* ---- the beginning ---- */
+
+static void service_draw_invocation(Service *service) {
+        WorldChance *chance = machine_chance(process_machine(pid1_process(service->pid1)));
+
+        (void)g_snprintf(service->result.invocation_id, sizeof(service->result.invocation_id),
+                         "%016" G_GINT64_MODIFIER "x%016" G_GINT64_MODIFIER "x", world_draw(chance),
+                         world_draw(chance));
+}
+
+static void service_begins(void *userdata) {
+        Service *service = userdata;
+        const ServiceWatcher *watcher = pid1_watcher(service->pid1);
+
+        service->next = NULL;
+        service_draw_invocation(service);
+        if (service->conduct.cannot) {
+                service_never_runs(service, "EXEC");
+                return;
+        }
+        service->phase = SERVICE_RUNNING;
+        service->result.started = service_clock(service);
+        watcher->begun(service, watcher->userdata);
+        service_next(service, service->conduct.duration, service_main_ends);
+        if (service->spec->timeout != USEC_INFINITY)
+                service->limit = process_after(pid1_process(service->pid1), service->spec->timeout,
+                                               service_on_limit, service);
+        pid1_service_changed(service->pid1, service);
+}
+
+Service *service_new(Pid1 *pid1, const UnitSpec *spec) {
+        const ServiceWatcher *watcher = pid1_watcher(pid1);
+        Service *service = g_new0(Service, 1);
+
+        service->pid1 = pid1;
+        service->spec = unit_spec_copy(spec);
+        service->result.cpu = USEC_INFINITY;
+        watcher->conduct(service, &service->conduct, watcher->userdata);
+        service_next(service, service->conduct.start, service_begins);
+        return service;
+}
+
+void service_free(void *data) {
+        Service *service = data;
+
+        process_task_free(service->next);
+        process_task_free(service->limit);
+        process_task_free(service->killer);
+        unit_spec_free(service->spec);
+        g_free(service);
+}
+
+bool service_is_alive(const Service *service) {
+        return service->phase == SERVICE_RUNNING || service->phase == SERVICE_LINGERING;
+}
+
+bool service_has_failed(const Service *service) {
+        return service->result.outcome != UNIT_OUTCOME_SUCCESS;
+}
+
+const char *service_variable(const Service *service, const char *name) {
+        size_t length = strlen(name);
+
+        for (const char *const *item = service->spec->environment; item && *item; item++)
+                if (strncmp(*item, name, length) == 0 && (*item)[length] == '=')
+                        return *item + length + 1;
+        return NULL;
+}

@@ -1,0 +1,73 @@
+/* A service as PID 1 has it, and how its processes conduct themselves. */
+#pragma once
+
+#include <glib.h>
+
+#include "process.h"
+#include "unit-result.h"
+#include "unit-start.h"
+
+typedef struct Pid1 Pid1;
+typedef struct Service Service;
+
+typedef enum ServicePhase {
+        SERVICE_QUEUED,    /* its start job waits, or its main process is being made */
+        SERVICE_RUNNING,   /* the main process lives */
+        SERVICE_LINGERING, /* only what it left does */
+        SERVICE_OVER,      /* nothing is left but the result */
+} ServicePhase;
+
+/* What the main process makes of SIGTERM. */
+typedef enum ServiceManners {
+        SERVICE_DIES,
+        SERVICE_EXITS, /* with status 0 */
+        SERVICE_IGNORES,
+} ServiceManners;
+
+typedef struct ServiceConduct {
+        usec_t start;    /* until the main process is there */
+        bool cannot;     /* it never is */
+        usec_t duration; /* of the main process */
+        int status;      /* its exit status */
+        usec_t remains;  /* how long what it leaves lives, if nobody ends it */
+        ServiceManners manners;
+        usec_t last_words; /* from SIGTERM to the end */
+} ServiceConduct;
+
+struct Service {
+        Pid1 *pid1; /* weak */
+        UnitSpec *spec;
+        ServicePhase phase;
+        ServiceConduct conduct;
+        UnitResult result;
+        bool stopping, killed, timed_out;
+        bool kept;         /* somebody who is connected refers to it */
+        ProcessTask *next; /* of its own life: what the phase ends with */
+        ProcessTask *limit, *killer;
+};
+
+/* What a simulation wants of services, and wants to be told at the moment it happens. */
+typedef struct ServiceWatcher {
+        /* Fills in how it is going to conduct itself; it is all 0 before. */
+        void (*conduct)(const Service *service, ServiceConduct *conduct, void *userdata);
+        void (*begun)(const Service *service, void *userdata); /* the main process is there */
+        void (*over)(const Service *service, void *userdata);  /* it is not any more */
+        /* Nothing of it lives. Told also of one that never ran. */
+        void (*empty)(const Service *service, void *userdata);
+        void *userdata;
+} ServiceWatcher;
+
+/* Starts one. `changed` is called whenever it is in another phase. */
+Service *service_new(Pid1 *pid1, const UnitSpec *spec);
+void service_free(void *service);
+
+void service_stop(Service *service);
+void service_kill(Service *service);
+/* The machine is gone, and everything with it. */
+void service_vanish(Service *service);
+bool service_is_alive(const Service *service);
+/* Return: whether it ended in a way that PID 1 keeps a unit for: it failed. */
+bool service_has_failed(const Service *service);
+
+/* Return: the value of a variable of its environment; NULL where it has none. */
+const char *service_variable(const Service *service, const char *name);

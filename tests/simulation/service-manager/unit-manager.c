@@ -1,0 +1,224 @@
+/* units/unit-manager.h and systemd-job.h for a simulation: the daemon's side of the connection. */
+#include "unit-manager.h"
+
+#include <string.h>
+
+#include "pid1-call.h"
+#include "timer.h"
+
+/* How long a message takes, each way. */
+#define TRAVEL_MIN 100
+#define TRAVEL_MAX (3 * USEC_PER_MSEC)
+
+/* News of a unit on its way. */
+typedef struct News {
+        UnitManager *manager;
+        char *unit;
+        bool empty;
+        ProcessTask *task;
+        GList link;
+} News;
+
+/* A question for the daemon's job that may be given up. */
+typedef struct Query {
+        SystemdJobFunc func;
+        void *userdata;
+        Pid1Call *call;
+        sd_event_source *patience;
+} Query;
+
+struct UnitManager {
+        sd_event *event;
+        Process *process;
+        Pid1 *pid1;
+        GQueue calls, news;
+        GPtrArray *listeners;  /* of ManagerListener */
+        sd_event_source *pump; /* tells one answer a turn */
+        ProcessTask *returns;  /* the connection */
+        usec_t last[2];        /* when what was sent last arrives: back, there */
+        Query query;
+};
+
+static int manager_on_pump(sd_event_source *source, void *userdata) {
+        if (pid1_call_deliver(userdata))
+                return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        return 0;
+}
+
+int unit_manager_new(sd_event *event, UnitManager **ret_manager) {
+        UnitManager *manager = g_new0(UnitManager, 1);
+
+        manager->event = sd_event_ref(event);
+        manager->process = process_turn();
+        manager->pid1 = pid1_of(process_machine(manager->process));
+        g_queue_init(&manager->calls);
+        g_queue_init(&manager->news);
+        manager->listeners = g_ptr_array_new();
+        (void)sd_event_add_defer(event, &manager->pump, manager_on_pump, manager);
+        (void)sd_event_source_set_enabled(manager->pump, SD_EVENT_OFF);
+        pid1_listen(manager->pid1, manager);
+        *ret_manager = manager;
+        return 0;
+}
+
+static void news_free(News *news) {
+        process_task_free(news->task);
+        g_queue_unlink(&news->manager->news, &news->link);
+        g_free(news->unit);
+        g_free(news);
+}
+
+UnitManager *unit_manager_free(UnitManager *manager) {
+        Pid1Call *call;
+
+        if (!manager)
+                return NULL;
+        pid1_unlisten(manager->pid1, manager);
+        sd_event_source_disable_unref(manager->query.patience);
+        while ((call = g_queue_peek_head(&manager->calls)))
+                pid1_call_let_go(&call);
+        while (!g_queue_is_empty(&manager->news))
+                news_free(g_queue_peek_head(&manager->news));
+        g_assert_cmpuint(manager->listeners->len, ==, 0);
+        g_ptr_array_unref(manager->listeners);
+        process_task_free(manager->returns);
+        sd_event_source_disable_unref(manager->pump);
+        sd_event_unref(manager->event);
+        g_free(manager);
+        return NULL;
+}
+
+bool unit_manager_connected(const UnitManager *manager) {
+        return manager && !manager->returns;
+}
+
+bool unit_manager_busy(const UnitManager *manager) {
+        return manager && manager->calls.length > 0;
+}
+
+sd_event *manager_event(const UnitManager *manager) {
+        return manager->event;
+}
+
+Pid1 *manager_pid1(const UnitManager *manager) {
+        return manager->pid1;
+}
+
+Process *manager_process(const UnitManager *manager) {
+        return manager->process;
+}
+
+GQueue *manager_calls(UnitManager *manager) {
+        return &manager->calls;
+}
+
+void manager_arrived(UnitManager *manager) {
+        (void)sd_event_source_set_enabled(manager->pump, SD_EVENT_ONESHOT);
+}
+
+usec_t manager_travel(UnitManager *manager, bool there) {
+        Machine *machine = process_machine(manager->process);
+        usec_t now = world_now(machine_world(machine)), slow = pid1_slowness(manager->pid1), at;
+
+        at = now + world_draw_between(machine_chance(machine), TRAVEL_MIN, TRAVEL_MAX);
+        if (there && slow > 0)
+                at += world_draw_between(machine_chance(machine), 0, slow);
+        at = MAX(at, manager->last[there] + 1);
+        manager->last[there] = at;
+        return at - now;
+}
+
+/* ---- news ---- */
+
+void manager_listen(UnitManager *manager, ManagerListener *listener) {
+        g_ptr_array_add(manager->listeners, listener);
+}
+
+void manager_unlisten(UnitManager *manager, ManagerListener *listener) {
+        (void)g_ptr_array_remove(manager->listeners, listener);
+}
+
+/* Listeners ask PID 1 and note things; who is told of a unit is told from the loop later. */
+static void manager_on_news(void *userdata) {
+        News *news = userdata;
+        UnitManager *manager = news->manager;
+
+        news->task = NULL;
+        for (guint i = 0; i < manager->listeners->len; i++) {
+                const ManagerListener *listener = manager->listeners->pdata[i];
+
+                if (strcmp(listener->unit, news->unit) != 0)
+                        continue;
+                if (news->empty)
+                        listener->empty(listener->userdata);
+                if (unit_manager_connected(manager))
+                        listener->changed(listener->userdata);
+        }
+        news_free(news);
+}
+
+void manager_tell(UnitManager *manager, const char *unit, bool empty) {
+        News *news;
+
+        if (!empty && !unit_manager_connected(manager))
+                return;
+        news = g_new0(News, 1);
+        *news = (News){.manager = manager, .unit = g_strdup(unit), .empty = empty};
+        news->link.data = news;
+        g_queue_push_tail_link(&manager->news, &news->link);
+        news->task =
+            process_after(manager->process, manager_travel(manager, false), manager_on_news, news);
+}
+
+/* ---- the connection ---- */
+
+static void manager_returns(void *userdata) {
+        UnitManager *manager = userdata;
+
+        manager->returns = NULL;
+        for (GList *link = manager->calls.head; link; link = link->next)
+                pid1_call_go(link->data);
+        for (guint i = 0; i < manager->listeners->len; i++) {
+                const ManagerListener *listener = manager->listeners->pdata[i];
+
+                listener->connected(listener->userdata);
+        }
+}
+
+void manager_break(UnitManager *manager, usec_t after) {
+        WorldChance *chance = machine_chance(process_machine(manager->process));
+
+        if (manager->returns)
+                return;
+        manager->returns = process_after(manager->process, after, manager_returns, manager);
+        for (GList *link = manager->calls.head; link; link = link->next)
+                pid1_call_is_lost(link->data, world_draw_once_in(chance, 2));
+        manager_arrived(manager);
+}
+
+/* ---- the daemon's own job ---- */
+
+static void query_on_answer(const Pid1Answer *answer, void *userdata) {
+        UnitManager *manager = userdata;
+
+        manager->query.patience = sd_event_source_disable_unref(manager->query.patience);
+        manager->query.func(answer->r < 0 ? SYSTEMD_JOB_UNKNOWN : answer->systemd_job,
+                            manager->query.userdata);
+}
+
+static void query_waits_no_longer(void *userdata) {
+        UnitManager *manager = userdata;
+
+        pid1_call_let_go(&manager->query.call);
+        manager->query.func(SYSTEMD_JOB_UNKNOWN, manager->query.userdata);
+}
+
+int unit_manager_query_systemd_job(UnitManager *manager, const char *unit, usec_t timeout,
+                                   SystemdJobFunc func, void *userdata) {
+        manager->query.func = func;
+        manager->query.userdata = userdata;
+        pid1_call_send(manager, PID1_CALL_QUERY, unit, NULL, query_on_answer, manager,
+                       &manager->query.call);
+        return timer_in(manager->event, &manager->query.patience, timeout, query_waits_no_longer,
+                        manager);
+}

@@ -1,0 +1,305 @@
+/* units/unit.h for a simulation: one service of PID 1's as the daemon follows it. What PID 1 tells
+ * of it only says "look again"; what a look shows decides, as in units/unit-watch.c, whose states
+ * these are. */
+#include "unit.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "pid1-call.h"
+#include "timer.h"
+
+/* Of units/unit-watch.c: absence after a lost answer counts when seen twice. */
+#define ABSENCE_DELAY (2 * USEC_PER_SEC)
+#define ABSENCES_NEEDED 2
+#define LOOK_DELAY USEC_PER_SEC
+
+typedef enum UnitState {
+        UNIT_WAITING,  /* the start is under way */
+        UNIT_UNSURE,   /* is there such a unit, and is it ours? */
+        UNIT_RUNNING,  /* PID 1 has a start job for it, or its main process lives */
+        UNIT_DRAINING, /* what the main process left is being ended */
+        UNIT_IS_OVER,  /* the last event is told, or about to be */
+} UnitState;
+
+struct Unit {
+        UnitManager *manager; /* weak */
+        char *name, *nonce;
+        UnitFunc func;
+        void *userdata;
+        ManagerListener listener;
+        UnitState state;
+        bool adopts;  /* UNIT_UNSURE: absence is the answer */
+        bool existed; /* UNIT_UNSURE: PID 1 said so */
+        unsigned absences;
+        bool wants_stop, wants_kill, known, again;
+        UnitResult result;
+        unsigned told, waiting; /* bits of UnitEvent */
+        Pid1Call *start, *look, *stop, *kill;
+        sd_event_source *teller, *timer;
+};
+
+static void unit_look(void *userdata);
+
+/* ---- what is told, one event a turn ---- */
+
+static int unit_on_teller(sd_event_source *source, void *userdata) {
+        Unit *unit = userdata;
+        unsigned event = 0;
+
+        while (!(unit->waiting & 1U << event))
+                event++;
+        unit->waiting &= ~(1U << event);
+        if (unit->waiting != 0)
+                (void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        unit->func(unit, (UnitEvent)event, unit->userdata); /* may free the unit */
+        return 0;
+}
+
+static void unit_tell(Unit *unit, UnitEvent event) {
+        if (unit->told & 1U << event)
+                return;
+        unit->told |= 1U << event;
+        unit->waiting |= 1U << event;
+        (void)sd_event_source_set_enabled(unit->teller, SD_EVENT_ONESHOT);
+}
+
+static void unit_is_over(Unit *unit, UnitOutcome outcome, const char *detail, UnitEvent event) {
+        if (unit->result.outcome == UNIT_OUTCOME_PENDING) {
+                unit->result.outcome = outcome;
+                (void)g_strlcpy(unit->result.detail, detail, sizeof(unit->result.detail));
+        }
+        unit->state = UNIT_IS_OVER;
+        pid1_call_let_go(&unit->start);
+        pid1_call_let_go(&unit->look);
+        pid1_call_let_go(&unit->stop);
+        pid1_call_let_go(&unit->kill);
+        unit->timer = sd_event_source_disable_unref(unit->timer);
+        unit_tell(unit, event);
+}
+
+/* ---- orders ---- */
+
+static void unit_on_order(const Pid1Answer *answer, void *userdata) {
+        if (answer->r < 0)
+                unit_look(userdata);
+}
+
+static void unit_pursue(Unit *unit) {
+        if (unit->state != UNIT_RUNNING && unit->state != UNIT_DRAINING)
+                return;
+        if (unit->wants_kill && !unit->kill)
+                pid1_call_send(unit->manager, PID1_CALL_KILL, unit->name, NULL, NULL, NULL,
+                               &unit->kill);
+        if ((unit->wants_kill || unit->wants_stop || unit->state == UNIT_DRAINING) && !unit->stop)
+                pid1_call_send(unit->manager, PID1_CALL_STOP, unit->name, NULL, unit_on_order, unit,
+                               &unit->stop);
+}
+
+/* ---- what a look shows ---- */
+
+static void unit_look_in(Unit *unit, usec_t delay) {
+        (void)timer_in(manager_event(unit->manager), &unit->timer, delay, unit_look, unit);
+}
+
+static void unit_take(Unit *unit, const ShownUnit *shown) {
+        UnitStop stop = unit->result.stop;
+
+        unit->result = shown->result;
+        unit->result.stop = stop;
+        if (shown->phase < SERVICE_LINGERING)
+                unit->result.outcome = UNIT_OUTCOME_PENDING;
+}
+
+static void unit_see(Unit *unit, const ShownUnit *shown) {
+        unit->known = true;
+        if (unit->state == UNIT_UNSURE)
+                unit->state = UNIT_RUNNING;
+        if (unit->state == UNIT_RUNNING) /* the result is that of the main process */
+                unit_take(unit, shown);
+        if (shown->result.started > 0)
+                unit_tell(unit, UNIT_EVENT_STARTED);
+        if (shown->phase >= SERVICE_LINGERING && shown->result.started > 0)
+                unit_tell(unit, UNIT_EVENT_EXITED);
+        if (shown->phase == SERVICE_LINGERING)
+                unit->state = UNIT_DRAINING;
+        if (shown->phase == SERVICE_OVER)
+                unit_is_over(unit, UNIT_OUTCOME_UNKNOWN, "", UNIT_EVENT_ENDED);
+        unit_pursue(unit);
+}
+
+static void unit_miss_in_doubt(Unit *unit, bool foreign) {
+        if (unit->adopts)
+                unit_is_over(unit, UNIT_OUTCOME_UNKNOWN, "no such unit", UNIT_EVENT_ABSENT);
+        else if (unit->existed)
+                unit_is_over(unit, foreign ? UNIT_OUTCOME_START_FAILED : UNIT_OUTCOME_UNKNOWN,
+                             foreign ? "a unit of this name already exists"
+                                     : "a unit of this name existed, and disappeared",
+                             UNIT_EVENT_ENDED);
+        else if (!foreign && ++unit->absences < ABSENCES_NEEDED)
+                unit_look_in(unit, ABSENCE_DELAY);
+        else
+                unit_is_over(unit, UNIT_OUTCOME_UNKNOWN,
+                             "no reply to the start request, and the unit was not found",
+                             UNIT_EVENT_ENDED);
+}
+
+/* PID 1 has none of our name, or somebody else's. What it forgot may live no more. */
+static void unit_miss(Unit *unit, bool foreign) {
+        if (unit->state == UNIT_UNSURE) {
+                unit_miss_in_doubt(unit, foreign);
+                return;
+        }
+        unit->known = false;
+        unit_is_over(unit, UNIT_OUTCOME_UNKNOWN,
+                     "the unit disappeared before its result could be read", UNIT_EVENT_ENDED);
+}
+
+static void unit_on_look(const Pid1Answer *answer, void *userdata) {
+        Unit *unit = userdata;
+        bool again = unit->again;
+
+        unit->again = false;
+        if (answer->r == -ENOENT) {
+                unit_miss(unit, false);
+        } else if (answer->r < 0) {
+                unit_look_in(unit, LOOK_DELAY);
+        } else {
+                const ShownUnit *shown = answer->units->pdata[0];
+
+                if (g_strcmp0(shown->nonce, unit->nonce) == 0)
+                        unit_see(unit, shown);
+                else
+                        unit_miss(unit, true);
+        }
+        if (again && unit->state != UNIT_IS_OVER)
+                unit_look(unit);
+}
+
+static void unit_look(void *userdata) {
+        Unit *unit = userdata;
+
+        if (unit->state == UNIT_WAITING || unit->state == UNIT_IS_OVER)
+                return;
+        if (unit->look)
+                unit->again = true;
+        else
+                pid1_call_send(unit->manager, PID1_CALL_READ, unit->name, NULL, unit_on_look, unit,
+                               &unit->look);
+}
+
+/* The kernel says that the cgroup is empty; PID 1, asked at once, may know more. */
+static void unit_on_empty(void *userdata) {
+        Unit *unit = userdata;
+
+        if (unit->state == UNIT_DRAINING && !unit_manager_connected(unit->manager))
+                unit_is_over(unit, UNIT_OUTCOME_UNKNOWN, "", UNIT_EVENT_ENDED);
+}
+
+static void unit_on_connected(void *userdata) {
+        Unit *unit = userdata;
+
+        pid1_call_let_go(&unit->stop);
+        pid1_call_let_go(&unit->kill);
+        unit_pursue(unit);
+        unit_look(unit);
+}
+
+/* ---- beginning ---- */
+
+static Unit *unit_new(UnitManager *manager, const char *name, const char *nonce, UnitFunc func,
+                      void *userdata) {
+        Unit *unit = g_new0(Unit, 1);
+
+        unit->manager = manager;
+        unit->name = g_strdup(name);
+        unit->nonce = g_strdup(nonce);
+        unit->func = func;
+        unit->userdata = userdata;
+        unit->result.cpu = USEC_INFINITY;
+        unit->listener =
+            (ManagerListener){unit->name, unit_look, unit_on_empty, unit_on_connected, unit};
+        manager_listen(manager, &unit->listener);
+        (void)sd_event_add_defer(manager_event(manager), &unit->teller, unit_on_teller, unit);
+        (void)sd_event_source_set_enabled(unit->teller, SD_EVENT_OFF);
+        return unit;
+}
+
+static void unit_on_start(const Pid1Answer *answer, void *userdata) {
+        Unit *unit = userdata;
+
+        unit->state = answer->r == 0 ? UNIT_RUNNING : UNIT_UNSURE;
+        unit->existed = answer->r == -EEXIST;
+        unit_look(unit);
+        unit_pursue(unit);
+}
+
+int unit_start(UnitManager *manager, const UnitSpec *spec, UnitFunc func, void *userdata,
+               Unit **ret_unit) {
+        Unit *unit = unit_new(manager, spec->name, spec->nonce, func, userdata);
+
+        pid1_call_send(manager, PID1_CALL_START, spec->name, spec, unit_on_start, unit,
+                       &unit->start);
+        *ret_unit = unit;
+        return 0;
+}
+
+int unit_adopt(UnitManager *manager, const char *name, const char *nonce, UnitFunc func,
+               void *userdata, Unit **ret_unit) {
+        Unit *unit = unit_new(manager, name, nonce, func, userdata);
+
+        unit->adopts = true;
+        unit->state = UNIT_UNSURE;
+        unit_look(unit);
+        *ret_unit = unit;
+        return 0;
+}
+
+/* ---- ending ---- */
+
+static void unit_end(Unit *unit) {
+        if (unit->state == UNIT_IS_OVER)
+                return;
+        if (unit->state < UNIT_DRAINING)
+                unit->result.stop = UNIT_STOP_OWNER;
+        if (unit->state == UNIT_WAITING && unit->start && !pid1_call_was_sent(unit->start))
+                unit_is_over(unit, UNIT_OUTCOME_START_FAILED, "stopped before it was started",
+                             UNIT_EVENT_ENDED);
+        else
+                unit_pursue(unit);
+}
+
+void unit_stop(Unit *unit) {
+        unit->wants_stop = true;
+        unit_end(unit);
+}
+
+void unit_kill(Unit *unit) {
+        unit->wants_kill = true;
+        unit_end(unit);
+}
+
+void unit_discard(Unit *unit) {
+        if (unit->state == UNIT_IS_OVER && unit->known)
+                pid1_call_send(unit->manager, PID1_CALL_FORGET, unit->name, NULL, NULL, NULL, NULL);
+}
+
+Unit *unit_free(Unit *unit) {
+        if (!unit)
+                return NULL;
+        manager_unlisten(unit->manager, &unit->listener);
+        pid1_call_let_go(&unit->start);
+        pid1_call_let_go(&unit->look);
+        pid1_call_let_go(&unit->stop);
+        pid1_call_let_go(&unit->kill);
+        sd_event_source_disable_unref(unit->teller);
+        sd_event_source_disable_unref(unit->timer);
+        g_free(unit->name);
+        g_free(unit->nonce);
+        g_free(unit);
+        return NULL;
+}
+
+const UnitResult *unit_result(const Unit *unit) {
+        return &unit->result;
+}
