@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "event.h"
+#include "handle.h"
 #include "thread.h"
 
 struct Daemon {
@@ -31,6 +32,7 @@ static void daemon_clear(void *userdata) {
         daemon->coordinator = coordinator_free(daemon->coordinator);
         daemon->event = sd_event_unref(daemon->event);
         threads_finish(daemon->process);
+        handles_finish(daemon->process);
 }
 
 static void daemon_tell(void *userdata) {

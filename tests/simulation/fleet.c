@@ -18,7 +18,7 @@ struct FleetNode {
         Pid1 *pid1;
         ServiceWatcher watcher;
         Daemon *daemon;
-        WorldTask *start;
+        ProcessTask *start; /* PID 1's: nothing starts on a frozen machine */
         bool on, wanted, restarts;
 };
 
@@ -77,7 +77,7 @@ Fleet *fleet_free(Fleet *fleet) {
         for (unsigned i = 0; i < fleet->n_nodes; i++) {
                 FleetNode *node = &fleet->nodes[i];
 
-                world_task_free(node->start);
+                process_task_free(node->start);
                 daemon_free(node->daemon);
                 pid1_free(node->pid1);
                 machine_free(node->machine);
@@ -139,9 +139,10 @@ void fleet_node_write(FleetNode *node, const char *name, const char *text) {
 /* ---- the daemon ---- */
 
 static void fleet_node_start_in(FleetNode *node, usec_t delay) {
-        node->start = world_task_free(node->start);
+        node->start = process_task_free(node->start);
         if (node->on && node->wanted)
-                node->start = world_after(node->fleet->world, delay, fleet_node_on_start, node);
+                node->start =
+                    process_after(pid1_process(node->pid1), delay, fleet_node_on_start, node);
 }
 
 static void fleet_node_on_end(int code, void *userdata) {
@@ -179,7 +180,7 @@ static void fleet_node_terminate(FleetNode *node, SystemdJob systemd_job) {
 void fleet_node_stop(FleetNode *node) {
         trace_write(node->name, "jobkeeperd is stopped");
         node->wanted = node->restarts = false;
-        node->start = world_task_free(node->start);
+        node->start = process_task_free(node->start);
         fleet_node_terminate(node, SYSTEMD_JOB_STOP);
 }
 
@@ -199,7 +200,7 @@ void fleet_node_reload(FleetNode *node) {
 }
 
 void fleet_node_kill(FleetNode *node) {
-        if (!node->daemon)
+        if (!node->daemon || machine_is_frozen(node->machine))
                 return;
         trace_write(node->name, "jobkeeperd is killed");
         node->daemon = daemon_free(node->daemon);
@@ -215,7 +216,7 @@ void fleet_node_crash(FleetNode *node) {
                 return;
         trace_write(node->name, "the machine crashes");
         node->on = false;
-        node->start = world_task_free(node->start);
+        node->start = process_task_free(node->start);
         node->daemon = daemon_free(node->daemon);
         pid1_crash(node->pid1);
 }

@@ -45,7 +45,7 @@ void fleet_node_start(FleetNode *node);
 void fleet_node_stop(FleetNode *node);
 void fleet_node_restart(FleetNode *node);
 void fleet_node_reload(FleetNode *node);
-/* kill -9: PID 1 starts it again. */
+/* kill -9: PID 1 starts it again. Not on a frozen machine. */
 void fleet_node_kill(FleetNode *node);
 /* The machine loses its power, and is switched on again; then everything on it is started. */
 void fleet_node_crash(FleetNode *node);

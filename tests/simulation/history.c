@@ -5,6 +5,9 @@
 
 #include "trace.h"
 
+/* So long a result may wait for a connection. */
+#define RESULT_ON_ITS_WAY (3 * USEC_PER_MINUTE)
+
 struct History {
         World *world;
         GPtrArray *runs, *alive; /* of HistoryRun */
@@ -78,10 +81,22 @@ void history_over(History *history, const Service *service, const char *node) {
 
         run->over = world_now(history->world);
         run->result = service->result;
-        run->stopped = service->stopping || service->killed;
+        run->stopped |= service->stopping || service->killed;
         trace_write(node, "run %s of %s is over: %s %d%s", run->run, run->job,
                     unit_outcome_to_string(run->result.outcome), run->result.exit_status,
                     run->stopped ? ", stopped" : "");
+}
+
+/* The daemon may not have known yet that it had ended. */
+void history_ordered(History *history, const Service *service, const char *node) {
+        for (guint i = history->runs->len; i > 0; i--) {
+                HistoryRun *run = history->runs->pdata[i - 1];
+
+                if (strcmp(run->unit, service->spec->name) == 0 && strcmp(run->node, node) == 0) {
+                        run->stopped = true;
+                        return;
+                }
+        }
 }
 
 void history_empty(History *history, const Service *service, const char *node) {
@@ -93,6 +108,18 @@ void history_empty(History *history, const Service *service, const char *node) {
         (void)g_ptr_array_remove(history->alive, run);
         if (run->empty != run->over)
                 trace_write(node, "what run %s of %s left is gone", run->run, run->job);
+}
+
+void history_crash(History *history, const char *node) {
+        usec_t now = world_now(history->world);
+
+        for (guint i = history->runs->len; i > 0; i--) {
+                HistoryRun *run = history->runs->pdata[i - 1];
+
+                if (strcmp(run->node, node) == 0 &&
+                    (run->over == 0 || run->over + RESULT_ON_ITS_WAY > now))
+                        run->crashed = true;
+        }
 }
 
 void history_excuse(History *history, const char *node) {

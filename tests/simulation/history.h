@@ -16,6 +16,7 @@ typedef struct HistoryRun {
             empty;         /* true time; 0: not yet. `over`: the main process, `empty`: all */
         UnitResult result; /* once over */
         bool stopped;      /* somebody asked for its end */
+        bool crashed;      /* its node crashed, perhaps before anybody else knew the result */
         bool
             excused; /* its node could not do its part: it was frozen, or nobody was there to act */
 } HistoryRun;
@@ -29,8 +30,12 @@ DEFINE_CLEANUP(History, history_free);
 /* Return: the run, the history's. */
 HistoryRun *history_begun(History *history, const char *node, const Service *service);
 void history_over(History *history, const Service *service, const char *node);
+/* Somebody asked for its end. */
+void history_ordered(History *history, const Service *service, const char *node);
 void history_empty(History *history, const Service *service, const char *node);
 
+/* The node crashed: what had just ended may be known to nobody. */
+void history_crash(History *history, const char *node);
 /* The runs of this node that live may outlive their locks from now on, and no promise holds for
  * them. */
 void history_excuse(History *history, const char *node);

@@ -22,8 +22,10 @@ struct Machine {
 };
 
 static void machine_draw_id(Machine *machine, char ret_id[33]) {
-        (void)g_snprintf(ret_id, 33, "%016" G_GINT64_MODIFIER "x%016" G_GINT64_MODIFIER "x",
-                         world_draw(machine->ids), world_draw(machine->ids));
+        uint64_t high = world_draw(machine->ids), low = world_draw(machine->ids);
+
+        (void)g_snprintf(ret_id, 33, "%016" G_GINT64_MODIFIER "x%016" G_GINT64_MODIFIER "x", high,
+                         low);
 }
 
 static void machine_make_directory(const Machine *machine, const char *name) {
@@ -136,6 +138,13 @@ static void machine_tell(const Machine *machine) {
 
 void machine_step_clock(Machine *machine, int64_t by) {
         machine->offset += by;
+        machine_tell(machine);
+}
+
+void machine_set_clock_right(Machine *machine) {
+        usec_t now = world_now(machine->world);
+
+        machine->offset = (int64_t)now - (int64_t)machine_count(machine, now);
         machine_tell(machine);
 }
 

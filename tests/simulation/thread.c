@@ -154,6 +154,7 @@ void g_thread_pool_free(GThreadPool *pool, gboolean immediate, gboolean wait_) {
 int eventfd_write(int fd, eventfd_t value) {
         ssize_t n = write(fd, &value, sizeof(value));
 
-        event_descriptors_changed();
+        if (process_turn_if_any())
+                event_descriptors_changed();
         return n == (ssize_t)sizeof(value) ? 0 : -1;
 }

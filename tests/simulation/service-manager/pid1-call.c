@@ -55,6 +55,7 @@ static void pid1_call_show(Pid1Call *call, Service *service) {
         unit->nonce = g_strdup(service->spec->nonce);
         unit->slice = g_strdup(service->spec->slice);
         unit->phase = service->phase;
+        unit->stopped = service->stopping || service->killed;
         unit->result = service->result;
         g_ptr_array_add(call->answer.units, unit);
 }
@@ -89,10 +90,12 @@ static int pid1_call_start(const Pid1Call *call) {
 }
 
 static int pid1_call_end(const Pid1Call *call) {
+        const ServiceWatcher *watcher = pid1_watcher(call->pid1);
         Service *service = pid1_find(call->pid1, call->name);
 
         if (!service)
                 return -ENOENT;
+        watcher->ordered(service, watcher->userdata);
         if (call->kind == PID1_CALL_KILL)
                 service_kill(service);
         else if (service->phase == SERVICE_OVER && !service->kept && !service_has_failed(service))

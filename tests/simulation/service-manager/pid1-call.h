@@ -27,6 +27,7 @@ typedef enum Pid1CallKind {
 typedef struct ShownUnit {
         char *name, *nonce, *slice;
         ServicePhase phase;
+        bool stopped; /* its end was asked for while it lived */
         UnitResult result;
 } ShownUnit;
 

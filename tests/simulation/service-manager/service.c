@@ -94,7 +94,8 @@ static void service_main_ends(void *userdata) {
 /* ---- stopping ---- */
 
 void service_kill(Service *service) {
-        service->killed = true;
+        if (service->phase != SERVICE_OVER)
+                service->killed = true;
         if (service->phase == SERVICE_RUNNING)
                 service_dies(service, SIGKILL);
         else if (service->phase == SERVICE_LINGERING)
@@ -147,6 +148,7 @@ void service_vanish(Service *service) {
         service->limit = process_task_free(service->limit);
         service->killer = process_task_free(service->killer);
         service->phase = SERVICE_OVER;
+        service->killed = true;
         if (before == SERVICE_RUNNING)
                 watcher->over(service, watcher->userdata);
         if (before != SERVICE_OVER)
@@ -157,10 +159,10 @@ void service_vanish(Service *service) {
 
 static void service_draw_invocation(Service *service) {
         WorldChance *chance = machine_chance(process_machine(pid1_process(service->pid1)));
+        uint64_t high = world_draw(chance), low = world_draw(chance);
 
         (void)g_snprintf(service->result.invocation_id, sizeof(service->result.invocation_id),
-                         "%016" G_GINT64_MODIFIER "x%016" G_GINT64_MODIFIER "x", world_draw(chance),
-                         world_draw(chance));
+                         "%016" G_GINT64_MODIFIER "x%016" G_GINT64_MODIFIER "x", high, low);
 }
 
 static void service_begins(void *userdata) {

@@ -40,7 +40,8 @@ struct Service {
         ServicePhase phase;
         ServiceConduct conduct;
         UnitResult result;
-        bool stopping, killed, timed_out;
+        bool stopping, killed,
+            timed_out;     /* `killed` before the main process ended, or by a crash */
         bool kept;         /* somebody who is connected refers to it */
         ProcessTask *next; /* of its own life: what the phase ends with */
         ProcessTask *limit, *killer;
@@ -52,6 +53,8 @@ typedef struct ServiceWatcher {
         void (*conduct)(const Service *service, ServiceConduct *conduct, void *userdata);
         void (*begun)(const Service *service, void *userdata); /* the main process is there */
         void (*over)(const Service *service, void *userdata);  /* it is not any more */
+        /* PID 1 was told to end it, alive or not. */
+        void (*ordered)(const Service *service, void *userdata);
         /* Nothing of it lives. Told also of one that never ran. */
         void (*empty)(const Service *service, void *userdata);
         void *userdata;

@@ -102,8 +102,17 @@ static void unit_look_in(Unit *unit, usec_t delay) {
         (void)timer_in(manager_event(unit->manager), &unit->timer, delay, unit_look, unit);
 }
 
+/* Whose end it was: a wish that came too late changed nothing. Of one that an earlier process
+ * started and that failed, nobody can tell. */
+static UnitStop unit_stop_of(const Unit *unit, const ShownUnit *shown) {
+        if (shown->phase < SERVICE_LINGERING || shown->stopped)
+                return unit->result.stop;
+        return unit->adopts && shown->result.outcome != UNIT_OUTCOME_SUCCESS ? unit->result.stop
+                                                                             : UNIT_STOP_NONE;
+}
+
 static void unit_take(Unit *unit, const ShownUnit *shown) {
-        UnitStop stop = unit->result.stop;
+        UnitStop stop = unit_stop_of(unit, shown);
 
         unit->result = shown->result;
         unit->result.stop = stop;

@@ -1,0 +1,151 @@
+/* See checker.h. */
+#include "checker.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "trace.h"
+
+struct Checker {
+        World *world;
+        const Plan *plan;
+        const History *history;
+        GHashTable *started; /* "JOB:RUN", a set */
+        GHashTable *tokens;  /* job → the largest that a run began with, int64_t */
+        char *fault;
+};
+
+Checker *checker_new(World *world, const Plan *plan, const History *history) {
+        Checker *checker = g_new0(Checker, 1);
+
+        checker->world = world;
+        checker->plan = plan;
+        checker->history = history;
+        checker->started = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        checker->tokens = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+        return checker;
+}
+
+Checker *checker_free(Checker *checker) {
+        if (!checker)
+                return NULL;
+        g_hash_table_unref(checker->started);
+        g_hash_table_unref(checker->tokens);
+        g_free(checker->fault);
+        g_free(checker);
+        return NULL;
+}
+
+const char *checker_fault(const Checker *checker) {
+        return checker->fault;
+}
+
+const Plan *checker_plan(const Checker *checker) {
+        return checker->plan;
+}
+
+const History *checker_history(const Checker *checker) {
+        return checker->history;
+}
+
+void checker_complain(Checker *checker, const char *format, ...) {
+        g_autofree char *text = NULL;
+        va_list arguments;
+
+        va_start(arguments, format);
+        text = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        trace_write("checker", "BROKEN: %s", text);
+        if (!checker->fault)
+                checker->fault = g_strdup_printf("at %" PRIu64 ".%06" PRIu64 ": %s",
+                                                 world_now(checker->world) / USEC_PER_SEC,
+                                                 world_now(checker->world) % USEC_PER_SEC, text);
+}
+
+/* ---- conflicts ---- */
+
+/* Return: how many others hold it as this run does, or -1 where the modes exclude each other. */
+static int checker_count_holders(const Checker *checker, const HistoryRun *run,
+                                 const PlanLock *lock, const HistoryRun **ret_other) {
+        const GPtrArray *alive = history_alive(checker->history);
+        int count = 0;
+
+        for (guint i = 0; i < alive->len; i++) {
+                const HistoryRun *other = alive->pdata[i];
+                const PlanJob *job = plan_find(checker->plan, other->job);
+
+                for (guint j = 0; other != run && !other->excused && j < job->locks->len; j++) {
+                        const PlanLock *held = job->locks->pdata[j];
+
+                        if (strcmp(held->resource, lock->resource) != 0)
+                                continue;
+                        *ret_other = other;
+                        if (held->mode != lock->mode)
+                                return -1;
+                        count++;
+                }
+        }
+        return count;
+}
+
+static void checker_judge_locks(Checker *checker, const HistoryRun *run) {
+        const PlanJob *job = plan_find(checker->plan, run->job);
+
+        for (guint i = 0; i < job->locks->len; i++) {
+                const PlanLock *lock = job->locks->pdata[i];
+                const HistoryRun *other = NULL;
+                int count = checker_count_holders(checker, run, lock, &other);
+
+                if (count < 0 || (lock->mode == PLAN_EXCLUSIVE && count >= (int)lock->slots))
+                        checker_complain(checker,
+                                         "%s: run %s of %s on %s begins while run %s of %s on %s "
+                                         "is alive",
+                                         lock->resource, run->run, run->job, run->node, other->run,
+                                         other->job, other->node);
+        }
+}
+
+/* Two attempts of one tick, whatever locks the job takes. */
+static void checker_judge_attempts(Checker *checker, const HistoryRun *run) {
+        const GPtrArray *alive = history_alive(checker->history);
+
+        for (guint i = 0; run->tick != 0 && i < alive->len; i++) {
+                const HistoryRun *other = alive->pdata[i];
+
+                if (other != run && !other->excused && other->tick == run->tick &&
+                    strcmp(other->job, run->job) == 0)
+                        checker_complain(checker,
+                                         "attempt %u of tick %" PRId64 " of %s begins on %s while "
+                                         "attempt %u is alive on %s",
+                                         run->attempt, run->tick, run->job, run->node,
+                                         other->attempt, other->node);
+        }
+}
+
+static void checker_judge_token(Checker *checker, const HistoryRun *run) {
+        const PlanJob *job = plan_find(checker->plan, run->job);
+        const PlanLock *own = job->locks->len > 0 ? job->locks->pdata[0] : NULL;
+        int64_t *largest = g_hash_table_lookup(checker->tokens, job->name);
+
+        if (!own || own->mode != PLAN_EXCLUSIVE || !g_str_has_prefix(own->resource, "job:"))
+                return;
+        if (largest && run->token <= *largest)
+                checker_complain(checker,
+                                 "run %s of %s has token %" PRId64 ", and one before it had "
+                                 "%" PRId64,
+                                 run->run, run->job, run->token, *largest);
+        g_hash_table_insert(checker->tokens, job->name, g_memdup2(&run->token, sizeof(run->token)));
+}
+
+void checker_run_begins(Checker *checker, const HistoryRun *run) {
+        if (!plan_find(checker->plan, run->job)) {
+                checker_complain(checker, "run %s of %s, which is no job", run->run, run->job);
+                return;
+        }
+        if (!g_hash_table_add(checker->started, g_strdup_printf("%s:%s", run->job, run->run)))
+                checker_complain(checker, "run %s of %s is started a second time, on %s", run->run,
+                                 run->job, run->node);
+        checker_judge_locks(checker, run);
+        checker_judge_attempts(checker, run);
+        checker_judge_token(checker, run);
+}

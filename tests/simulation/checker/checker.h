@@ -1,0 +1,40 @@
+/* The promises, looked at by somebody who knows everything.
+ *
+ * While the cluster works (checker.c): no tick is started twice, no two runs that conflict are
+ * alive at once, fencing tokens grow. What a run does on a node that could not do its part (it was
+ * frozen, its daemon hung) is excused: there nothing but a fence would help.
+ *
+ * At the end (ledger-checker.c), of what stands in ZooKeeper: every due tick was decided once, and
+ * with the state that really happened. (quiet-checker.c): nothing is left over.
+ */
+#pragma once
+
+#include "data-tree.h"
+#include "fleet.h"
+#include "history.h"
+#include "plan.h"
+
+typedef struct Checker Checker;
+
+/* `plan` and `history` live longer. */
+Checker *checker_new(World *world, const Plan *plan, const History *history);
+Checker *checker_free(Checker *checker);
+DEFINE_CLEANUP(Checker, checker_free);
+
+/* A run has just begun. */
+void checker_run_begins(Checker *checker, const HistoryRun *run);
+
+/* The cluster was left in peace: all ticks before `until` (seconds, of a clock without fault) are
+ * decided. */
+void checker_judge_ledgers(Checker *checker, const DataTree *tree, int64_t until);
+/* Every daemon was stopped as it should be. */
+void checker_judge_rest(Checker *checker, const DataTree *tree, const Fleet *fleet);
+
+/* The first broken promise. Return: NULL while all are kept. */
+const char *checker_fault(const Checker *checker);
+
+/* ---- for its other files ---- */
+
+void checker_complain(Checker *checker, const char *format, ...) G_GNUC_PRINTF(2, 3);
+const Plan *checker_plan(const Checker *checker);
+const History *checker_history(const Checker *checker);

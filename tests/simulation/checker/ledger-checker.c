@@ -1,0 +1,202 @@
+/* What the ledgers and the records say of the ticks, beside what happened. A run that ended is
+ * settled with its own result; what nobody could know may be "unknown", and what was stopped from
+ * outside is what it was stopped as. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "checker.h"
+#include "ledger.h"
+#include "paths.h"
+#include "run-record.h"
+
+#define ROOT "/jobkeeper"
+
+typedef struct TickState {
+        unsigned runs, skips; /* records that decide it */
+} TickState;
+
+typedef struct JobView {
+        Checker *checker;
+        const PlanJob *job;
+        GHashTable *ticks;   /* tick → TickState */
+        GHashTable *records; /* run → RunRecord */
+        usec_t recent;       /* what was claimed after that may be under way */
+} JobView;
+
+static TickState *view_tick(const JobView *view, int64_t tick) {
+        TickState *state = g_hash_table_lookup(view->ticks, &tick);
+
+        if (!state) {
+                state = g_new0(TickState, 1);
+                g_hash_table_insert(view->ticks, g_memdup2(&tick, sizeof(tick)), state);
+        }
+        return state;
+}
+
+static void view_take_skips(const JobView *view, const RunRecord *record) {
+        int64_t to = record->to ? record->to : record->tick;
+
+        for (int64_t tick = record->tick; tick <= to; tick += view->job->every)
+                view_tick(view, tick)->skips++;
+}
+
+/* Return: whether that run lives, or (NULL) any of the job. */
+static bool view_has_alive(const JobView *view, const char *name) {
+        const GPtrArray *alive = history_alive(checker_history(view->checker));
+
+        for (guint i = 0; i < alive->len; i++) {
+                const HistoryRun *run = alive->pdata[i];
+
+                if (strcmp(run->job, view->job->name) == 0 &&
+                    (!name || strcmp(run->run, name) == 0))
+                        return true;
+        }
+        return false;
+}
+
+/* Return: whether a run that is not settled should be: whatever lived of it is gone for long. */
+static bool view_is_through(const JobView *view, const RunRecord *record) {
+        return record->claimed < view->recent && !view_has_alive(view, record->run);
+}
+
+static gboolean view_take_record(gpointer name, gpointer data, gpointer userdata) {
+        const TreeNode *node = data;
+        const JobView *view = userdata;
+        RunRecord *record = NULL;
+
+        if (!node->data || run_record_decode(node->data, strlen(node->data), &record) < 0) {
+                checker_complain(view->checker, "%s is no record: %s", node->path,
+                                 node->data ? node->data : "no data");
+                return FALSE;
+        }
+        if (!run_state_is_final(record->state) && view_is_through(view, record))
+                checker_complain(view->checker, "run %s of %s was never settled", record->run,
+                                 view->job->name);
+        if (record->state == RUN_SKIPPED)
+                view_take_skips(view, record);
+        else if (record->tick)
+                view_tick(view, record->tick)->runs++;
+        g_hash_table_insert(view->records, g_strdup(node->name), record);
+        return FALSE;
+}
+
+/* ---- every tick ---- */
+
+static void view_judge_tick(const JobView *view, int64_t tick) {
+        const TickState *state = view_tick(view, tick);
+
+        if (state->runs + state->skips == 0)
+                checker_complain(view->checker, "tick %" PRId64 " of %s has disappeared", tick,
+                                 view->job->name);
+        else if (state->skips > 1 || (state->skips > 0 && state->runs > 0) || state->runs > 1)
+                checker_complain(view->checker,
+                                 "tick %" PRId64 " of %s was decided as %u runs and %u skips", tick,
+                                 view->job->name, state->runs, state->skips);
+}
+
+static void view_judge_ticks(const JobView *view, const Ledger *ledger, int64_t until) {
+        int64_t every = view->job->every;
+        int64_t first = (ledger->from / every + 1) * every;
+
+        for (int64_t tick = first; tick < until; tick += every)
+                view_judge_tick(view, tick);
+        if (!view_has_alive(view, NULL) && ledger_floor(ledger) < (until - 1) / every * every)
+                checker_complain(view->checker,
+                                 "the ledger of %s stands at %" PRId64 ", and it is %" PRId64,
+                                 view->job->name, ledger_floor(ledger), until);
+}
+
+/* ---- every run ---- */
+
+/* Return: whether a run that ended so may be settled so. */
+static bool view_is_true(const HistoryRun *run, const RunRecord *record) {
+        switch (record->state) {
+        case RUN_SUCCEEDED:
+                return run->result.outcome == UNIT_OUTCOME_SUCCESS;
+        case RUN_FAILED:
+                return run->result.outcome == UNIT_OUTCOME_EXIT_CODE ||
+                       run->result.outcome == UNIT_OUTCOME_SIGNAL;
+        case RUN_TIMED_OUT:
+                return run->result.outcome == UNIT_OUTCOME_TIMEOUT;
+        case RUN_STOPPED:
+        case RUN_INTERRUPTED:
+                return run->stopped || run->crashed || run->result.outcome != UNIT_OUTCOME_SUCCESS;
+        case RUN_UNKNOWN:
+                return true;
+        case RUN_CLAIMED: /* it was judged before */
+                return true;
+        case RUN_RUNNING:
+        case RUN_SKIPPED:
+        case RUN_STATE_COUNT:
+                break;
+        }
+        return false;
+}
+
+static void view_judge_run(const JobView *view, const HistoryRun *run) {
+        const RunRecord *record = g_hash_table_lookup(view->records, run->run);
+
+        if (!record)
+                checker_complain(view->checker, "run %s of %s on %s has no record", run->run,
+                                 run->job, run->node);
+        else if (g_strcmp0(record->node, run->node) != 0)
+                checker_complain(view->checker, "run %s of %s ran on %s, and its record says %s",
+                                 run->run, run->job, run->node, record->node);
+        else if (run->empty && !view_is_true(run, record))
+                checker_complain(view->checker, "run %s of %s on %s: %s %d%s, and is settled as %s",
+                                 run->run, run->job, run->node,
+                                 unit_outcome_to_string(run->result.outcome),
+                                 run->result.exit_status, run->stopped ? ", stopped" : "",
+                                 run_state_to_string(record->state));
+}
+
+static void view_judge_runs(const JobView *view) {
+        const GPtrArray *runs = history_runs(checker_history(view->checker));
+
+        for (guint i = 0; i < runs->len; i++) {
+                const HistoryRun *run = runs->pdata[i];
+
+                if (strcmp(run->job, view->job->name) == 0)
+                        view_judge_run(view, run);
+        }
+}
+
+/* ---- the whole ---- */
+
+static void record_free(void *record) {
+        run_record_free(record);
+}
+
+static void view_judge(JobView *view, const DataTree *tree, const Ledger *ledger, int64_t until) {
+        g_autofree char *path = path_runs(ROOT, view->job->name);
+        const TreeNode *runs = data_tree_find(tree, path);
+
+        view->ticks = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+        view->records = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, record_free);
+        if (runs && runs->children)
+                g_tree_foreach(runs->children, view_take_record, view);
+        view_judge_ticks(view, ledger, until);
+        view_judge_runs(view);
+        g_hash_table_unref(view->ticks);
+        g_hash_table_unref(view->records);
+}
+
+static void checker_judge_ledger(Checker *checker, const DataTree *tree, const PlanJob *job,
+                                 int64_t until) {
+        g_autofree char *path = path_job(ROOT, job->name);
+        const TreeNode *node = data_tree_find(tree, path);
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        JobView view = {.checker = checker, .job = job, .recent = (usec_t)until * USEC_PER_SEC};
+
+        if (!node || !node->data || ledger_decode(node->data, strlen(node->data), &ledger) < 0)
+                checker_complain(checker, "job %s has no ledger", job->name);
+        else
+                view_judge(&view, tree, ledger, until);
+}
+
+void checker_judge_ledgers(Checker *checker, const DataTree *tree, int64_t until) {
+        const GPtrArray *jobs = checker_plan(checker)->jobs;
+
+        for (guint i = 0; i < jobs->len; i++)
+                checker_judge_ledger(checker, tree, jobs->pdata[i], until);
+}

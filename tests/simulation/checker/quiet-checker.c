@@ -1,0 +1,58 @@
+/* Nothing is left over: after a stop of all daemons no contender, no open run, no member and no
+ * request stands in ZooKeeper, and no unit of a run on any machine. */
+#include <string.h>
+
+#include "checker.h"
+#include "paths.h"
+
+#define ROOT "/jobkeeper"
+
+typedef struct Rest {
+        Checker *checker;
+        const char *what;
+        unsigned depth; /* of what counts, below what is looked at */
+} Rest;
+
+static gboolean rest_look(gpointer name, gpointer data, gpointer userdata) {
+        const TreeNode *node = data;
+        const Rest *rest = userdata;
+        Rest below = {rest->checker, rest->what, rest->depth - 1};
+
+        if (rest->depth == 0)
+                checker_complain(rest->checker, "%s is left over: %s%s%s", rest->what, node->path,
+                                 node->data ? " " : "", node->data ? node->data : "");
+        else if (node->children)
+                g_tree_foreach(node->children, rest_look, &below);
+        return FALSE;
+}
+
+/* Takes over `path`. */
+static void checker_judge_below(Checker *checker, const DataTree *tree, char *path,
+                                const char *what, unsigned depth) {
+        const TreeNode *node = data_tree_find(tree, path);
+        Rest rest = {checker, what, depth};
+
+        if (node && node->children)
+                g_tree_foreach(node->children, rest_look, &rest);
+        g_free(path);
+}
+
+static void checker_judge_units(Checker *checker, const FleetNode *node) {
+        const GPtrArray *services = pid1_services(fleet_node_pid1(node));
+
+        for (guint i = 0; i < services->len; i++) {
+                const Service *service = services->pdata[i];
+
+                checker_complain(checker, "a unit is left over on %s: %s", fleet_node_name(node),
+                                 service->spec->name);
+        }
+}
+
+void checker_judge_rest(Checker *checker, const DataTree *tree, const Fleet *fleet) {
+        checker_judge_below(checker, tree, path_locks(ROOT), "a contender", 1);
+        checker_judge_below(checker, tree, path_open(ROOT), "an open run", 1);
+        checker_judge_below(checker, tree, path_nodes(ROOT), "a member", 0);
+        checker_judge_below(checker, tree, path_requests(ROOT), "a request", 0);
+        for (unsigned i = 0; i < fleet_size(fleet); i++)
+                checker_judge_units(checker, fleet_node(fleet, i));
+}

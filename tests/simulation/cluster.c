@@ -1,0 +1,219 @@
+/* See cluster.h. A cluster starts, works among faults, is then left in peace until every tick is
+ * decided, and stopped in the end; the checker looks on, and at what is left. */
+#include "cluster.h"
+
+#include <glib.h>
+#include <glib/gstdio.h>
+
+#include "checker.h"
+#include "ensemble.h"
+#include "fault.h"
+#include "fleet.h"
+#include "history.h"
+#include "plan.h"
+#include "trace.h"
+
+/* All faults are over, and within this the cluster works as if there had been none: sessions end,
+ * deadlines of ticks pass, and whoever waits has looked again. */
+#define PEACE (4 * USEC_PER_MINUTE)
+/* So old a tick is decided then: deadlines, and what stands in the way. */
+#define DECIDED_AFTER 150
+/* A stop of all daemons takes so long at most. */
+#define STOP_TIME (2 * USEC_PER_MINUTE)
+
+typedef struct Cluster {
+        const ClusterOptions *options;
+        char *directory;
+        World *world;
+        Network *network;
+        Ensemble *ensemble;
+        Plan *plan;
+        Fleet *fleet;
+        History *history;
+        Checker *checker;
+        Faults *faults;
+        WorldChance *conduct;
+} Cluster;
+
+/* ---- services ---- */
+
+static Cluster *cluster_of(const FleetNode *node) {
+        return fleet_userdata(node);
+}
+
+static void cluster_draw_conduct(const Service *service, ServiceConduct *conduct, void *userdata) {
+        const Cluster *cluster = cluster_of(userdata);
+        const PlanJob *job = plan_find(cluster->plan, service_variable(service, "JOBKEEPER_JOB"));
+        WorldChance *chance = cluster->conduct;
+
+        conduct->start = world_draw_between(chance, 500, 30 * USEC_PER_MSEC);
+        conduct->cannot = world_draw_once_in(chance, 100);
+        conduct->duration = world_draw_between(chance, USEC_PER_MSEC, job->duration);
+        if (world_draw_once_in(chance, 20)) /* now and then one takes very long */
+                conduct->duration *= world_draw_between(chance, 2, 10);
+        conduct->status = world_draw_once_in(chance, 10) ? 1 : 0;
+        conduct->remains =
+            world_draw_once_in(chance, 10) ? world_draw_between(chance, 1, 20 * USEC_PER_SEC) : 0;
+        conduct->manners =
+            (ServiceManners)world_draw_between(chance, SERVICE_DIES, SERVICE_IGNORES);
+        conduct->last_words = world_draw_between(chance, 100, 200 * USEC_PER_MSEC);
+}
+
+static void cluster_on_begun(const Service *service, void *userdata) {
+        const Cluster *cluster = cluster_of(userdata);
+
+        checker_run_begins(cluster->checker,
+                           history_begun(cluster->history, fleet_node_name(userdata), service));
+}
+
+static void cluster_on_over(const Service *service, void *userdata) {
+        history_over(cluster_of(userdata)->history, service, fleet_node_name(userdata));
+}
+
+static void cluster_on_order(const Service *service, void *userdata) {
+        history_ordered(cluster_of(userdata)->history, service, fleet_node_name(userdata));
+}
+
+static void cluster_on_empty(const Service *service, void *userdata) {
+        history_empty(cluster_of(userdata)->history, service, fleet_node_name(userdata));
+}
+
+static const ServiceWatcher cluster_watcher = {
+    .conduct = cluster_draw_conduct,
+    .begun = cluster_on_begun,
+    .over = cluster_on_over,
+    .ordered = cluster_on_order,
+    .empty = cluster_on_empty,
+};
+
+/* ---- making and freeing ---- */
+
+static char *cluster_make_directory(void) {
+        const char *base =
+            g_file_test("/dev/shm", G_FILE_TEST_IS_DIR) ? "/dev/shm" : g_get_tmp_dir();
+        char *path = g_build_filename(base, "jobkeeper-simulation-XXXXXX", NULL);
+
+        g_assert_nonnull(g_mkdtemp(path));
+        return path;
+}
+
+static void cluster_open_fleet(Cluster *cluster) {
+        g_autofree char *config = g_strdup_printf("zookeeper: {servers: \"%s\"}\n",
+                                                  ensemble_addresses(cluster->ensemble));
+        const FleetOptions options = {cluster->directory, cluster->options->nodes, config,
+                                      &cluster_watcher};
+        g_autofree char *jobs = plan_text(cluster->plan);
+        WorldChance *drift = world_chance_new(cluster->world, "drift");
+
+        cluster->fleet = fleet_new(cluster->world, &options);
+        fleet_set_userdata(cluster->fleet, cluster);
+        for (unsigned i = 0; i < cluster->options->nodes; i++) {
+                FleetNode *node = fleet_node(cluster->fleet, i);
+
+                machine_set_drift(fleet_node_machine(node),
+                                  (int32_t)world_draw_between(drift, 0, 200) - 100);
+                fleet_node_write(node, "jobs.yaml", jobs);
+                fleet_node_start(node);
+        }
+        world_chance_free(drift);
+}
+
+static void cluster_open(Cluster *cluster) {
+        const ClusterOptions *options = cluster->options;
+        EnsembleOptions servers = ENSEMBLE_DEFAULTS;
+
+        servers.n_servers = options->servers;
+        cluster->directory = cluster_make_directory();
+        cluster->world = world_new(options->seed);
+        trace_begin(cluster->world, options->trace);
+        cluster->conduct = world_chance_new(cluster->world, "conduct");
+        cluster->network = network_new(cluster->world);
+        cluster->ensemble = ensemble_new(cluster->network, &servers);
+        cluster->plan = plan_new(cluster->world, options->jobs);
+        cluster->history = history_new(cluster->world);
+        cluster->checker = checker_new(cluster->world, cluster->plan, cluster->history);
+        cluster_open_fleet(cluster);
+}
+
+static void cluster_remove_tree(const char *path) {
+        GDir *directory = g_dir_open(path, 0, NULL);
+        const char *name;
+
+        while (directory && (name = g_dir_read_name(directory))) {
+                g_autofree char *file = g_build_filename(path, name, NULL);
+
+                cluster_remove_tree(file);
+        }
+        g_clear_pointer(&directory, g_dir_close);
+        (void)g_remove(path);
+}
+
+static void cluster_close(Cluster *cluster) {
+        faults_free(cluster->faults);
+        fleet_free(cluster->fleet);
+        checker_free(cluster->checker);
+        history_free(cluster->history);
+        plan_free(cluster->plan);
+        ensemble_free(cluster->ensemble);
+        network_free(cluster->network);
+        world_chance_free(cluster->conduct);
+        trace_end();
+        world_free(cluster->world);
+        cluster_remove_tree(cluster->directory);
+        g_free(cluster->directory);
+}
+
+/* ---- its life ---- */
+
+/* Return: whether all promises were kept until then. */
+static bool cluster_live(Cluster *cluster, usec_t span) {
+        usec_t until = world_now(cluster->world) + span;
+
+        while (!checker_fault(cluster->checker) && world_step(cluster->world, until))
+                ;
+        return !checker_fault(cluster->checker);
+}
+
+static void cluster_stop_all(const Cluster *cluster) {
+        for (unsigned i = 0; i < fleet_size(cluster->fleet); i++)
+                fleet_node_stop(fleet_node(cluster->fleet, i));
+}
+
+static void cluster_live_and_end(Cluster *cluster) {
+        if (!cluster_live(cluster, cluster->options->duration))
+                return;
+        faults_stop(cluster->faults);
+        trace_write("cluster", "peace");
+        if (!cluster_live(cluster, PEACE))
+                return;
+        checker_judge_ledgers(cluster->checker, ensemble_tree(cluster->ensemble),
+                              MACHINE_EPOCH + (int64_t)(world_now(cluster->world) / USEC_PER_SEC) -
+                                  DECIDED_AFTER);
+        if (checker_fault(cluster->checker))
+                return;
+        cluster_stop_all(cluster);
+        if (cluster_live(cluster, STOP_TIME))
+                checker_judge_rest(cluster->checker, ensemble_tree(cluster->ensemble),
+                                   cluster->fleet);
+}
+
+bool cluster_simulate(const ClusterOptions *options, ClusterOutcome *ret_outcome) {
+        Cluster cluster = {.options = options};
+        FaultSite site;
+
+        cluster_open(&cluster);
+        site = (FaultSite){cluster.world, cluster.fleet, cluster.ensemble, cluster.history};
+        cluster.faults = faults_new(&site, options->faults, options->pace);
+        if (cluster.faults) {
+                cluster_live_and_end(&cluster);
+                *ret_outcome = (ClusterOutcome){
+                    .fault = g_strdup(checker_fault(cluster.checker)),
+                    .runs = history_runs(cluster.history)->len,
+                    .faults = faults_count(cluster.faults),
+                    .steps = world_steps(cluster.world),
+                    .time = world_now(cluster.world),
+                };
+        }
+        cluster_close(&cluster);
+        return cluster.faults;
+}

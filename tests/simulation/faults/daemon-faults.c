@@ -1,0 +1,52 @@
+/* What befalls a daemon: it is killed, restarted, stopped for a while, or hangs. */
+#include "fault.h"
+
+static usec_t fault_kill(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        fleet_node_kill(fault_draw_node(site, chance, fault));
+        return 0;
+}
+
+static usec_t fault_restart(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        fleet_node_restart(fault_draw_node(site, chance, fault));
+        return 0;
+}
+
+static usec_t fault_stop(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        fleet_node_stop(fault_draw_node(site, chance, fault));
+        return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
+}
+
+static void fault_start(const FaultSite *site, const FaultCase *fault) {
+        fleet_node_start(fleet_node(site->fleet, fault->target));
+}
+
+/* What it started keeps running, and nobody is there to see to it: only a fence would. */
+static void fault_excuse(const FaultSite *site, const FaultCase *fault) {
+        history_excuse(site->history, fleet_node_name(fleet_node(site->fleet, fault->target)));
+}
+
+static usec_t fault_hang(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        const FleetNode *node = fault_draw_node(site, chance, fault);
+
+        if (!fleet_node_daemon(node))
+                return 0;
+        daemon_hang(fleet_node_daemon(node));
+        fault_excuse(site, fault);
+        return world_draw_between(chance, 100 * USEC_PER_MSEC, USEC_PER_MINUTE);
+}
+
+static void fault_go_on(const FaultSite *site, const FaultCase *fault) {
+        const FleetNode *node = fleet_node(site->fleet, fault->target);
+
+        fault_excuse(site, fault);
+        if (fleet_node_daemon(node))
+                daemon_go_on(fleet_node_daemon(node));
+}
+
+const FaultKind daemon_faults[] = {
+    {"daemon-kill", 20 * USEC_PER_SEC, fault_kill, NULL},
+    {"daemon-restart", 30 * USEC_PER_SEC, fault_restart, NULL},
+    {"daemon-stop", 60 * USEC_PER_SEC, fault_stop, fault_start},
+    {"daemon-hang", 60 * USEC_PER_SEC, fault_hang, fault_go_on},
+    {NULL},
+};

@@ -1,0 +1,51 @@
+/* Faults: what befalls a cluster from outside. Each kind has a file of its family, a name, and a
+ * stream of chance of its own: leaving one kind out leaves the times and places of all others as
+ * they were. */
+#pragma once
+
+#include "ensemble.h"
+#include "fleet.h"
+#include "history.h"
+
+/* Where they happen. */
+typedef struct FaultSite {
+        World *world;
+        Fleet *fleet;
+        Ensemble *ensemble;
+        History *history;
+} FaultSite;
+
+/* One that has begun. */
+typedef struct FaultCase {
+        unsigned target; /* a node or a server */
+        unsigned way;
+} FaultCase;
+
+typedef struct FaultKind {
+        const char *name;
+        usec_t every; /* on average, as long as others are let happen */
+        /* Begins one, and fills in what `end` needs. Return: how long it lasts; 0: it is over. */
+        usec_t (*begin)(const FaultSite *site, WorldChance *chance, FaultCase *fault);
+        /* Also called early, and where something else has ended it; NULL: it never lasts. */
+        void (*end)(const FaultSite *site, const FaultCase *fault);
+} FaultKind;
+
+extern const FaultKind daemon_faults[], machine_faults[], network_faults[], server_faults[];
+
+typedef struct Faults Faults;
+
+/* `names`: which kinds, separated by commas; NULL: all. `pace`: percent; 200: twice as often.
+ * Return: NULL where there is no such kind. */
+Faults *faults_new(const FaultSite *site, const char *names, unsigned pace);
+/* Ends all that last, and lets no more begin. */
+void faults_stop(Faults *faults);
+Faults *faults_free(Faults *faults);
+DEFINE_CLEANUP(Faults, faults_free);
+
+/* Return: how many there were. */
+unsigned faults_count(const Faults *faults);
+/* Return: newly allocated, the names of all kinds, separated by commas. */
+char *faults_names(void);
+
+/* Return: a node, drawn. */
+FleetNode *fault_draw_node(const FaultSite *site, WorldChance *chance, FaultCase *fault);

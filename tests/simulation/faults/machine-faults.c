@@ -1,0 +1,98 @@
+/* What befalls a machine: it crashes and boots, freezes, has its clock set, or a PID 1 that is slow
+ * or out of reach. */
+#include "fault.h"
+
+/* ---- crash ---- */
+
+static usec_t fault_crash(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        FleetNode *node = fault_draw_node(site, chance, fault);
+
+        if (!fleet_node_is_on(node))
+                return 0;
+        host_crash(network_host(ensemble_network(site->ensemble), fleet_node_name(node)));
+        fleet_node_crash(node);
+        history_crash(site->history, fleet_node_name(node));
+        return world_draw_between(chance, USEC_PER_SEC, 90 * USEC_PER_SEC);
+}
+
+static void fault_boot(const FaultSite *site, const FaultCase *fault) {
+        FleetNode *node = fleet_node(site->fleet, fault->target);
+
+        host_boot(network_host(ensemble_network(site->ensemble), fleet_node_name(node)));
+        fleet_node_boot(node);
+}
+
+/* ---- frozen ---- */
+
+static usec_t fault_freeze(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        const FleetNode *node = fault_draw_node(site, chance, fault);
+
+        if (!fleet_node_is_on(node))
+                return 0;
+        machine_freeze(fleet_node_machine(node));
+        history_excuse(site->history, fleet_node_name(node));
+        return world_draw_between(chance, 100 * USEC_PER_MSEC, USEC_PER_MINUTE);
+}
+
+static void fault_thaw(const FaultSite *site, const FaultCase *fault) {
+        const FleetNode *node = fleet_node(site->fleet, fault->target);
+
+        history_excuse(site->history, fleet_node_name(node));
+        machine_thaw(fleet_node_machine(node));
+}
+
+/* ---- clocks ---- */
+
+static int64_t fault_draw_step(WorldChance *chance) {
+        static const int64_t largest[] = {1, 5, 60, 3600};
+        int64_t most = largest[world_draw_between(chance, 0, G_N_ELEMENTS(largest) - 1)] *
+                       (int64_t)USEC_PER_SEC;
+
+        return (int64_t)world_draw_between(chance, 0, (uint64_t)(2 * most)) - most;
+}
+
+static usec_t fault_step(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        const FleetNode *node = fault_draw_node(site, chance, fault);
+
+        machine_step_clock(fleet_node_machine(node), fault_draw_step(chance));
+        return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
+}
+
+/* Its time service sets it right. */
+static void fault_set_right(const FaultSite *site, const FaultCase *fault) {
+        const FleetNode *node = fleet_node(site->fleet, fault->target);
+
+        machine_set_clock_right(fleet_node_machine(node));
+}
+
+/* ---- PID 1 ---- */
+
+static usec_t fault_slow(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        const FleetNode *node = fault_draw_node(site, chance, fault);
+
+        pid1_set_slowness(fleet_node_pid1(node),
+                          world_draw_between(chance, 10 * USEC_PER_MSEC, 1500 * USEC_PER_MSEC));
+        return world_draw_between(chance, USEC_PER_SEC, 30 * USEC_PER_SEC);
+}
+
+static void fault_quick(const FaultSite *site, const FaultCase *fault) {
+        pid1_set_slowness(fleet_node_pid1(fleet_node(site->fleet, fault->target)), 0);
+}
+
+/* Shorter than what is left for a stop after the loss of a lock. */
+static usec_t fault_disconnect(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        const FleetNode *node = fault_draw_node(site, chance, fault);
+
+        pid1_disconnect(fleet_node_pid1(node),
+                        world_draw_between(chance, 10 * USEC_PER_MSEC, 800 * USEC_PER_MSEC));
+        return 0;
+}
+
+const FaultKind machine_faults[] = {
+    {"machine-crash", 60 * USEC_PER_SEC, fault_crash, fault_boot},
+    {"machine-freeze", 60 * USEC_PER_SEC, fault_freeze, fault_thaw},
+    {"clock-step", 60 * USEC_PER_SEC, fault_step, fault_set_right},
+    {"pid1-slow", 60 * USEC_PER_SEC, fault_slow, fault_quick},
+    {"pid1-disconnect", 30 * USEC_PER_SEC, fault_disconnect, NULL},
+    {NULL},
+};

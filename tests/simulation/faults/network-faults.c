@@ -1,0 +1,46 @@
+/* What befalls the way between a machine and the servers: it is cut, in one direction or both, or
+ * slow. */
+#include "fault.h"
+
+enum { CUT_AWAY = 1, CUT_BACK = 2 };
+
+static Host *fault_host(const FaultSite *site, const FaultCase *fault) {
+        return network_host(ensemble_network(site->ensemble),
+                            fleet_node_name(fleet_node(site->fleet, fault->target)));
+}
+
+static usec_t fault_cut(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        (void)fault_draw_node(site, chance, fault);
+        fault->way = (unsigned)world_draw_between(chance, CUT_AWAY, CUT_AWAY | CUT_BACK);
+        for (unsigned i = 0; i < ensemble_size(site->ensemble); i++) {
+                if (fault->way & CUT_AWAY)
+                        network_cut(fault_host(site, fault), ensemble_host(site->ensemble, i));
+                if (fault->way & CUT_BACK)
+                        network_cut(ensemble_host(site->ensemble, i), fault_host(site, fault));
+        }
+        return world_draw_between(chance, 100 * USEC_PER_MSEC, 45 * USEC_PER_SEC);
+}
+
+static void fault_mend(const FaultSite *site, const FaultCase *fault) {
+        for (unsigned i = 0; i < ensemble_size(site->ensemble); i++) {
+                network_mend(fault_host(site, fault), ensemble_host(site->ensemble, i));
+                network_mend(ensemble_host(site->ensemble, i), fault_host(site, fault));
+        }
+}
+
+static usec_t fault_slow_down(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        (void)fault_draw_node(site, chance, fault);
+        host_set_slow(fault_host(site, fault),
+                      world_draw_between(chance, USEC_PER_MSEC, 3 * USEC_PER_SEC));
+        return world_draw_between(chance, USEC_PER_SEC, 30 * USEC_PER_SEC);
+}
+
+static void fault_speed_up(const FaultSite *site, const FaultCase *fault) {
+        host_set_slow(fault_host(site, fault), 0);
+}
+
+const FaultKind network_faults[] = {
+    {"cut", 30 * USEC_PER_SEC, fault_cut, fault_mend},
+    {"slow-network", 60 * USEC_PER_SEC, fault_slow_down, fault_speed_up},
+    {NULL},
+};

@@ -1,0 +1,173 @@
+/* simulate: whole clusters in one process, replayed to the step. See --help. */
+#include <getopt.h>
+#include <glib.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sysexits.h>
+#include <time.h>
+
+#include "cluster.h"
+#include "fault.h"
+
+typedef struct Simulate {
+        ClusterOptions cluster;
+        unsigned clusters;
+        bool quiet;
+} Simulate;
+
+static void simulate_help(void) {
+        g_autofree char *faults = faults_names();
+
+        printf("simulate [OPTIONS...]\n\n"
+               "Simulates clusters of jobkeeper, and looks whether its promises are kept.\n\n"
+               "  -h --help           Show this help\n"
+               "     --seed=SEED      Of the first cluster; the next has the next (chance)\n"
+               "     --clusters=N     How many (1)\n"
+               "     --minutes=M      How long there are faults in each (10)\n"
+               "     --nodes=N        Machines in each (5)\n"
+               "     --jobs=N         Jobs in each (20)\n"
+               "     --servers=N      ZooKeeper servers in each (1, 3 or 5, by the seed)\n"
+               "     --faults=LIST    Which faults happen, separated by commas; \"\" none (all)\n"
+               "     --pace=PERCENT   How often they do (100)\n"
+               "     --trace          What happens, in words\n"
+               "     --quiet          Only what is broken\n\n"
+               "Faults: %s.\n",
+               faults);
+}
+
+static bool simulate_take_number(const char *text, unsigned *ret_number) {
+        guint64 number = 0;
+
+        if (!g_ascii_string_to_unsigned(text, 10, 1, 1000000, &number, NULL))
+                return false;
+        *ret_number = (unsigned)number;
+        return true;
+}
+
+enum {
+        OPTION_SEED = 0x100,
+        OPTION_CLUSTERS,
+        OPTION_MINUTES,
+        OPTION_NODES,
+        OPTION_JOBS,
+        OPTION_SERVERS,
+        OPTION_FAULTS,
+        OPTION_PACE,
+        OPTION_TRACE,
+        OPTION_QUIET
+};
+
+static bool simulate_take(Simulate *simulate, int option, const char *text) {
+        unsigned minutes = 0;
+
+        switch (option) {
+        case OPTION_SEED:
+                simulate->cluster.seed = g_ascii_strtoull(text, NULL, 10);
+                return true;
+        case OPTION_CLUSTERS:
+                return simulate_take_number(text, &simulate->clusters);
+        case OPTION_MINUTES:
+                if (!simulate_take_number(text, &minutes))
+                        return false;
+                simulate->cluster.duration = minutes * USEC_PER_MINUTE;
+                return true;
+        case OPTION_NODES:
+                return simulate_take_number(text, &simulate->cluster.nodes);
+        case OPTION_JOBS:
+                return simulate_take_number(text, &simulate->cluster.jobs);
+        case OPTION_SERVERS:
+                return simulate_take_number(text, &simulate->cluster.servers);
+        case OPTION_FAULTS:
+                simulate->cluster.faults = text;
+                return true;
+        case OPTION_PACE:
+                return simulate_take_number(text, &simulate->cluster.pace);
+        case OPTION_TRACE:
+                simulate->cluster.trace = stdout;
+                return true;
+        case OPTION_QUIET:
+                simulate->quiet = true;
+                return true;
+        default:
+                return false;
+        }
+}
+
+/* Return: -1 to go on, otherwise the exit status. */
+static int simulate_parse(Simulate *simulate, int argc, char **argv) {
+        static const struct option options[] = {
+            {"help", no_argument, NULL, 'h'},
+            {"seed", required_argument, NULL, OPTION_SEED},
+            {"clusters", required_argument, NULL, OPTION_CLUSTERS},
+            {"minutes", required_argument, NULL, OPTION_MINUTES},
+            {"nodes", required_argument, NULL, OPTION_NODES},
+            {"jobs", required_argument, NULL, OPTION_JOBS},
+            {"servers", required_argument, NULL, OPTION_SERVERS},
+            {"faults", required_argument, NULL, OPTION_FAULTS},
+            {"pace", required_argument, NULL, OPTION_PACE},
+            {"trace", no_argument, NULL, OPTION_TRACE},
+            {"quiet", no_argument, NULL, OPTION_QUIET},
+            {0},
+        };
+        int option;
+
+        while ((option = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
+                if (option == 'h') {
+                        simulate_help();
+                        return EXIT_SUCCESS;
+                }
+                if (!simulate_take(simulate, option, optarg)) {
+                        fprintf(stderr, "simulate: wrong option or value, see --help\n");
+                        return EX_USAGE;
+                }
+        }
+        return optind < argc ? EX_USAGE : -1;
+}
+
+static unsigned simulate_servers(const Simulate *simulate, uint64_t seed) {
+        static const unsigned sizes[] = {1, 3, 3, 5};
+
+        return simulate->cluster.servers > 0 ? simulate->cluster.servers
+                                             : sizes[seed % G_N_ELEMENTS(sizes)];
+}
+
+/* Return: whether all promises were kept. */
+static bool simulate_one(const Simulate *simulate, uint64_t seed) {
+        ClusterOptions options = simulate->cluster;
+        ClusterOutcome outcome = {0};
+
+        options.seed = seed;
+        options.servers = simulate_servers(simulate, seed);
+        if (!cluster_simulate(&options, &outcome)) {
+                fprintf(stderr, "simulate: no such fault in \"%s\", see --help\n", options.faults);
+                exit(EX_USAGE);
+        }
+        if (outcome.fault || !simulate->quiet)
+                printf("seed %" PRIu64 ": %s (%u runs, %u faults, %" PRIu64 " steps, %" PRIu64
+                       " s)\n",
+                       seed, outcome.fault ? outcome.fault : "all promises kept", outcome.runs,
+                       outcome.faults, outcome.steps, outcome.time / USEC_PER_SEC);
+        (void)fflush(stdout);
+        g_free(outcome.fault);
+        return !outcome.fault;
+}
+
+int main(int argc, char **argv) {
+        Simulate simulate = {.clusters = 1,
+                             .cluster = {.seed = (uint64_t)time(NULL),
+                                         .nodes = 5,
+                                         .jobs = 20,
+                                         .duration = 10 * USEC_PER_MINUTE,
+                                         .pace = 100}};
+        int r = simulate_parse(&simulate, argc, argv);
+        unsigned broken = 0;
+
+        if (r >= 0)
+                return r;
+        for (unsigned i = 0; i < simulate.clusters; i++)
+                broken += !simulate_one(&simulate, simulate.cluster.seed + i);
+        if (!simulate.quiet)
+                printf("%u clusters, %u with a broken promise\n", simulate.clusters, broken);
+        return broken > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

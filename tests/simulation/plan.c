@@ -1,0 +1,132 @@
+/* See plan.h. */
+#include "plan.h"
+
+#include <string.h>
+
+/* Jobs share a few resources, so that some of them meet. */
+#define RESOURCES 4
+#define SLOTS 2 /* of every second resource */
+
+static void plan_lock_free(void *data) {
+        PlanLock *lock = data;
+
+        g_free(lock->resource);
+        g_free(lock);
+}
+
+static void plan_job_free(void *data) {
+        PlanJob *job = data;
+
+        g_ptr_array_unref(job->locks);
+        g_free(job->name);
+        g_free(job);
+}
+
+static void plan_add_lock(PlanJob *job, char *resource, PlanMode mode, unsigned slots) {
+        PlanLock *lock = g_new0(PlanLock, 1);
+
+        *lock = (PlanLock){resource, mode, slots};
+        g_ptr_array_add(job->locks, lock);
+}
+
+static void plan_draw_locks(PlanJob *job, WorldChance *chance) {
+        uint64_t own = world_draw_between(chance, 0, 9);
+
+        if (own < 7)
+                plan_add_lock(job, g_strconcat("job:", job->name, NULL), PLAN_EXCLUSIVE, 1);
+        else if (own < 9)
+                plan_add_lock(job, g_strconcat("job:", job->name, NULL), PLAN_SHARED, 1);
+        for (unsigned i = 0; i < RESOURCES; i++) {
+                if (!world_draw_once_in(chance, 8))
+                        continue;
+                plan_add_lock(job, g_strdup_printf("res-%u", i),
+                              i % 2 == 1 || world_draw_once_in(chance, 2) ? PLAN_EXCLUSIVE
+                                                                          : PLAN_SHARED,
+                              i % 2 == 1 ? SLOTS : 1);
+        }
+}
+
+static PlanJob *plan_draw_job(WorldChance *chance, unsigned number) {
+        static const unsigned periods[] = {5, 10, 15, 20, 30, 30, 60, 60, 120};
+        PlanJob *job = g_new0(PlanJob, 1);
+
+        job->name = g_strdup_printf("j%02u", number);
+        job->every = periods[world_draw_between(chance, 0, G_N_ELEMENTS(periods) - 1)];
+        job->catches_up = !world_draw_once_in(chance, 3);
+        job->deadline = (unsigned)world_draw_between(chance, 5, 2ULL * job->every + 30);
+        job->timeout =
+            world_draw_once_in(chance, 4) ? (unsigned)world_draw_between(chance, 2, 20) : 0;
+        job->stop_timeout = (unsigned)world_draw_between(chance, 1, 5);
+        job->locks = g_ptr_array_new_with_free_func(plan_lock_free);
+        plan_draw_locks(job, chance);
+        job->duration = world_draw_between(chance, 10 * USEC_PER_MSEC, job->every * USEC_PER_SEC);
+        return job;
+}
+
+Plan *plan_new(World *world, unsigned jobs) {
+        WorldChance *chance = world_chance_new(world, "plan");
+        Plan *plan = g_new0(Plan, 1);
+
+        plan->jobs = g_ptr_array_new_with_free_func(plan_job_free);
+        for (unsigned i = 0; i < jobs; i++)
+                g_ptr_array_add(plan->jobs, plan_draw_job(chance, i));
+        world_chance_free(chance);
+        return plan;
+}
+
+Plan *plan_free(Plan *plan) {
+        if (!plan)
+                return NULL;
+        g_ptr_array_unref(plan->jobs);
+        g_free(plan);
+        return NULL;
+}
+
+static void plan_write_locks(const PlanJob *job, GString *text) {
+        static const char *const modes[] = {"none", "shared", "exclusive"};
+        PlanMode own = PLAN_NONE;
+        bool any = false;
+
+        for (guint i = 0; i < job->locks->len; i++) {
+                const PlanLock *lock = job->locks->pdata[i];
+
+                if (g_str_has_prefix(lock->resource, "job:")) {
+                        own = lock->mode;
+                        continue;
+                }
+                g_string_append_printf(text, "%s      %s: {mode: %s, slots: %u}\n",
+                                       any ? "" : "    locks:\n", lock->resource, modes[lock->mode],
+                                       lock->slots);
+                any = true;
+        }
+        g_string_append_printf(text, "    lock: %s\n", modes[own]);
+}
+
+char *plan_text(const Plan *plan) {
+        GString *text = g_string_new("jobs:\n");
+
+        for (guint i = 0; i < plan->jobs->len; i++) {
+                const PlanJob *job = plan->jobs->pdata[i];
+
+                g_string_append_printf(text,
+                                       "  %s:\n    every: %us\n    exec: [/bin/true]\n"
+                                       "    history: 1000\n    catch-up: %s\n"
+                                       "    start-deadline: %us\n    stop-timeout: %us\n",
+                                       job->name, job->every, job->catches_up ? "latest" : "none",
+                                       job->deadline, job->stop_timeout);
+                if (job->timeout > 0)
+                        g_string_append_printf(text, "    timeout: %us\n", job->timeout);
+                plan_write_locks(job, text);
+        }
+        return g_string_free(text, FALSE);
+}
+
+const PlanJob *plan_find(const Plan *plan, const char *name) {
+        for (guint i = 0; i < plan->jobs->len; i++) {
+                const PlanJob *job = plan->jobs->pdata[i];
+
+                if (strcmp(job->name, name) == 0)
+                        return job;
+        }
+        return NULL;
+}

@@ -1,0 +1,43 @@
+/* The jobs of a simulated cluster, by the seed: as the text of a job file, and as what the checker
+ * must know of them. */
+#pragma once
+
+#include <glib.h>
+
+#include "world.h"
+
+typedef enum PlanMode {
+        PLAN_NONE,
+        PLAN_SHARED,
+        PLAN_EXCLUSIVE,
+} PlanMode;
+
+typedef struct PlanLock {
+        char *resource;
+        PlanMode mode;
+        unsigned slots; /* of exclusive holders at a time */
+} PlanLock;
+
+typedef struct PlanJob {
+        char *name;
+        unsigned every;    /* seconds */
+        bool catches_up;   /* the latest missed tick is run */
+        unsigned deadline; /* seconds */
+        unsigned timeout;  /* seconds; 0: none */
+        unsigned stop_timeout;
+        GPtrArray *locks; /* of PlanLock, its own first where it has one */
+        usec_t duration;  /* of most of its runs, at most */
+} PlanJob;
+
+typedef struct Plan {
+        GPtrArray *jobs; /* of PlanJob */
+} Plan;
+
+Plan *plan_new(World *world, unsigned jobs);
+Plan *plan_free(Plan *plan);
+DEFINE_CLEANUP(Plan, plan_free);
+
+/* Return: newly allocated. */
+char *plan_text(const Plan *plan);
+/* Return: NULL where there is none of that name. */
+const PlanJob *plan_find(const Plan *plan, const char *name);
