@@ -1,0 +1,386 @@
+/* The model of PID 1, as the daemon sees it: units that begin, end, are ended, and are found again;
+ * and what becomes of messages when the connection breaks. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <glib.h>
+#include <string.h>
+
+#include "clearing.h"
+#include "event.h"
+#include "pid1.h"
+#include "unit.h"
+
+static char name_of_it[] = "a.service", spared[] = "spared.service",
+            nonce[] = "00000000000000000000000000000001",
+            other_nonce[] = "00000000000000000000000000000002";
+
+#define SLICE "system-jobkeeper.slice"
+
+static World *world;
+static Machine *machine;
+static Pid1 *pid1;
+static Process *process;
+static sd_event *event;
+static UnitManager *manager;
+static Unit *unit;
+static ServiceConduct conduct;
+static char happened[16]; /* at PID 1: (b)egun, (o)ver, (e)mpty, o(r)dered */
+static char told[16];     /* to who watches */
+static unsigned gone;
+
+/* ---- around it ---- */
+
+static void note(char *list, size_t size, char what) {
+        if (strlen(list) + 1 < size)
+                list[strlen(list)] = what;
+}
+
+static void on_conduct(const Service *service, ServiceConduct *ret_conduct, void *userdata) {
+        *ret_conduct = conduct;
+}
+
+static void on_begun(const Service *service, void *userdata) {
+        note(happened, sizeof(happened), 'b');
+}
+
+static void on_over(const Service *service, void *userdata) {
+        note(happened, sizeof(happened), 'o');
+}
+
+static void on_ordered(const Service *service, void *userdata) {
+        note(happened, sizeof(happened), 'r');
+}
+
+static void on_empty(const Service *service, void *userdata) {
+        note(happened, sizeof(happened), 'e');
+}
+
+static const ServiceWatcher watcher = {on_conduct, on_begun, on_over, on_ordered, on_empty, NULL};
+
+static void daemon_begins(void *userdata) {
+        cr_assert_geq(sd_event_new(&event), 0);
+        cr_assert_geq(unit_manager_new(event, &manager), 0);
+}
+
+static void daemon_clears(void *userdata) {
+        unit = unit_free(unit);
+        manager = unit_manager_free(manager);
+        event = sd_event_unref(event);
+}
+
+static void daemon_starts(void) {
+        process = process_new(machine);
+        process_do(process, daemon_begins, NULL);
+}
+
+static void daemon_is_killed(void) {
+        process_end(process);
+        process_do(process, daemon_clears, NULL);
+        process = process_free(process);
+}
+
+static void setup(void) {
+        g_autofree char *directory = g_dir_make_tmp("simulation-XXXXXX", NULL);
+
+        world = world_new(1);
+        machine = machine_new(world, "n1", directory);
+        pid1 = pid1_new(machine, &watcher);
+        conduct = (ServiceConduct){.start = 1000, .duration = USEC_PER_SEC};
+        daemon_starts();
+}
+
+static void teardown(void) {
+        if (process)
+                daemon_is_killed();
+        pid1 = pid1_free(pid1);
+        machine = machine_free(machine);
+        world = world_free(world);
+}
+
+TestSuite(service_manager, .init = setup, .fini = teardown);
+
+static void pass(usec_t span) {
+        usec_t until = world_now(world) + span;
+
+        while (world_step(world, until))
+                ;
+}
+
+static void on_unit(Unit *which, UnitEvent what, void *userdata) {
+        cr_expect_eq(which, unit);
+        note(told, sizeof(told), "sxea"[what]);
+}
+
+static void start_it(void *userdata) {
+        static const char *const argv[] = {"/bin/true", NULL}, *const environment[] = {"A=b", NULL};
+        const UnitSpec spec = {.name = userdata,
+                               .argv = argv,
+                               .environment = environment,
+                               .slice = SLICE,
+                               .nonce = nonce,
+                               .timeout = 5 * USEC_PER_SEC,
+                               .stop_timeout = 2 * USEC_PER_SEC};
+
+        cr_assert_eq(unit_start(manager, &spec, on_unit, NULL, &unit), 0);
+}
+
+static void start(void) {
+        process_do(process, start_it, name_of_it);
+}
+
+static void stop_it(void *userdata) {
+        unit_stop(unit);
+}
+
+static void kill_it(void *userdata) {
+        unit_kill(unit);
+}
+
+static void discard_it(void *userdata) {
+        unit_discard(unit);
+}
+
+static void adopt_it(void *userdata) {
+        cr_assert_eq(unit_adopt(manager, "a.service", userdata, on_unit, NULL, &unit), 0);
+}
+
+static void expect(const char *at_pid1, const char *to_us) {
+        cr_expect_str_eq(happened, at_pid1);
+        cr_expect_str_eq(told, to_us);
+        memset(told, 0, sizeof(told));
+        memset(happened, 0, sizeof(happened));
+}
+
+static void expect_result(UnitOutcome outcome, UnitStop stop) {
+        cr_expect_eq(unit_result(unit)->outcome, outcome, "%s",
+                     unit_outcome_to_string(unit_result(unit)->outcome));
+        cr_expect_eq(unit_result(unit)->stop, stop, "%d", (int)unit_result(unit)->stop);
+}
+
+/* ---- tests ---- */
+
+Test(service_manager, a_unit_begins_and_ends_and_is_forgotten) {
+        start();
+        pass(100 * USEC_PER_MSEC);
+        expect("b", "s");
+        cr_expect_str_eq(service_variable(pid1_find(pid1, "a.service"), "A"), "b");
+        pass(2 * USEC_PER_SEC);
+        expect("oe", "xe");
+        expect_result(UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE);
+        cr_expect_not_null(pid1_find(pid1, "a.service"));
+        process_do(process, discard_it, NULL);
+        cr_expect(unit_manager_busy(manager));
+        pass(100 * USEC_PER_MSEC);
+        cr_expect_null(pid1_find(pid1, "a.service"));
+        cr_expect_not(unit_manager_busy(manager));
+}
+
+Test(service_manager, what_is_left_is_ended_after_the_main_process) {
+        conduct.remains = USEC_PER_HOUR;
+        conduct.manners = SERVICE_IGNORES;
+        start();
+        pass(1500 * USEC_PER_MSEC);
+        expect("bor", "sx");
+        pass(3 * USEC_PER_SEC);
+        expect("e", "e");
+        expect_result(UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE);
+}
+
+Test(service_manager, one_that_is_stopped_dies_of_it) {
+        conduct.last_words = 100 * USEC_PER_MSEC;
+        start();
+        pass(100 * USEC_PER_MSEC);
+        process_do(process, stop_it, NULL);
+        pass(300 * USEC_PER_MSEC);
+        expect("broe", "sxe");
+        expect_result(UNIT_OUTCOME_SIGNAL, UNIT_STOP_OWNER);
+}
+
+Test(service_manager, one_that_ignores_sigterm_is_killed_after_its_time) {
+        conduct.manners = SERVICE_IGNORES;
+        conduct.duration = USEC_PER_HOUR;
+        start();
+        pass(100 * USEC_PER_MSEC);
+        process_do(process, stop_it, NULL);
+        pass(1900 * USEC_PER_MSEC);
+        expect("br", "s");
+        pass(200 * USEC_PER_MSEC);
+        expect("oe", "xe");
+        expect_result(UNIT_OUTCOME_SIGNAL, UNIT_STOP_OWNER);
+}
+
+Test(service_manager, a_kill_is_at_once) {
+        conduct.manners = SERVICE_IGNORES;
+        conduct.remains = USEC_PER_HOUR;
+        start();
+        pass(100 * USEC_PER_MSEC);
+        process_do(process, kill_it, NULL);
+        pass(50 * USEC_PER_MSEC);
+        cr_expect_str_eq(told, "sxe");
+        expect_result(UNIT_OUTCOME_SIGNAL, UNIT_STOP_OWNER);
+}
+
+Test(service_manager, its_time_limit_ends_it) {
+        conduct.duration = USEC_PER_HOUR;
+        start();
+        pass(6 * USEC_PER_SEC);
+        expect("boe", "sxe");
+        expect_result(UNIT_OUTCOME_TIMEOUT, UNIT_STOP_NONE);
+}
+
+Test(service_manager, one_that_cannot_start_has_only_ended) {
+        conduct.cannot = true;
+        start();
+        pass(100 * USEC_PER_MSEC);
+        expect("e", "e");
+        expect_result(UNIT_OUTCOME_START_FAILED, UNIT_STOP_NONE);
+}
+
+Test(service_manager, a_name_that_is_taken_is_not_started_again) {
+        start();
+        pass(100 * USEC_PER_MSEC);
+        process_do(process, daemon_clears, NULL);
+        process_do(process, daemon_begins, NULL);
+        memset(told, 0, sizeof(told));
+        start(); /* with the same nonce: it is the same */
+        pass(100 * USEC_PER_MSEC);
+        expect("b", "s");
+}
+
+Test(service_manager, it_outlives_the_daemon_and_is_found_again) {
+        start();
+        pass(100 * USEC_PER_MSEC);
+        daemon_is_killed();
+        expect("b", "s");
+        pass(100 * USEC_PER_MSEC);
+        daemon_starts();
+        process_do(process, adopt_it, nonce);
+        pass(100 * USEC_PER_MSEC);
+        expect("", "s");
+        pass(USEC_PER_SEC);
+        expect("oe", "xe");
+        expect_result(UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE);
+}
+
+Test(service_manager, what_has_another_nonce_is_not_ours) {
+        start();
+        pass(100 * USEC_PER_MSEC);
+        process_do(process, daemon_clears, NULL);
+        process_do(process, daemon_begins, NULL);
+        memset(told, 0, sizeof(told));
+        process_do(process, adopt_it, other_nonce);
+        pass(100 * USEC_PER_MSEC);
+        cr_expect_str_eq(told, "a");
+}
+
+Test(service_manager, one_that_was_stopped_and_ended_well_is_kept_for_who_follows_it) {
+        conduct.manners = SERVICE_EXITS;
+        start();
+        pass(100 * USEC_PER_MSEC);
+        process_do(process, stop_it, NULL);
+        pass(100 * USEC_PER_MSEC);
+        expect("broe", "sxe");
+        expect_result(UNIT_OUTCOME_SUCCESS, UNIT_STOP_OWNER);
+}
+
+Test(service_manager, and_for_nobody_else) {
+        conduct.manners = SERVICE_EXITS;
+        start();
+        pass(100 * USEC_PER_MSEC);
+        daemon_is_killed();
+        process_do(pid1_process(pid1), (WorldFunc)(void (*)(void))service_stop,
+                   pid1_find(pid1, "a.service"));
+        pass(100 * USEC_PER_MSEC);
+        cr_expect_null(pid1_find(pid1, "a.service"));
+}
+
+/* Whether it arrives is chance: over some tries it does, and does not. */
+Test(service_manager, a_start_whose_answer_is_lost_is_found_or_is_not) {
+        unsigned begun = 0;
+
+        for (unsigned i = 0; i < 20; i++) {
+                memset(told, 0, sizeof(told));
+                memset(happened, 0, sizeof(happened));
+                start();
+                pid1_disconnect(pid1, 500 * USEC_PER_MSEC);
+                cr_expect_not(unit_manager_connected(manager));
+                pass(5 * USEC_PER_SEC);
+                cr_expect_str_eq(told, happened[0] == 'b' ? "sxe" : "e");
+                begun += happened[0] == 'b';
+                process_do(process, discard_it, NULL);
+                pass(100 * USEC_PER_MSEC);
+                process_do(process, daemon_clears, NULL);
+                process_do(process, daemon_begins, NULL);
+        }
+        cr_expect(begun > 2 && begun < 18, "%u of 20 began", begun);
+}
+
+Test(service_manager, what_ends_while_the_connection_is_away_is_told_later) {
+        start();
+        pass(100 * USEC_PER_MSEC);
+        pid1_disconnect(pid1, 3 * USEC_PER_SEC);
+        pass(2 * USEC_PER_SEC);
+        expect("boe", "s");
+        pass(2 * USEC_PER_SEC);
+        expect("", "xe");
+        expect_result(UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE);
+}
+
+Test(service_manager, a_crash_ends_everything) {
+        start();
+        pass(100 * USEC_PER_MSEC);
+        daemon_is_killed();
+        pid1_crash(pid1);
+        expect("boe", "s");
+        machine_boot(machine);
+        pid1_boot(pid1);
+        daemon_starts();
+        process_do(process, adopt_it, nonce);
+        pass(100 * USEC_PER_MSEC);
+        expect("", "a");
+}
+
+static bool spares(const char *name, void *userdata) {
+        return g_str_equal(name, "spared.service");
+}
+
+static void found(const char *name, void *userdata) {
+        cr_expect_str_eq(name, "a.service");
+}
+
+static void is_gone(void *userdata) {
+        gone++;
+}
+
+static void clear_it(void *userdata) {
+        static const char *const patterns[] = {"*.service", NULL};
+        const ClearingOptions options = {
+            .patterns = patterns, .slice = SLICE, .spare = spares, .found = found, .gone = is_gone};
+
+        cr_assert_eq(clearing_new(manager, &options, userdata), 0);
+}
+
+static void clear_no_more(void *userdata) {
+        clearing_free(userdata);
+}
+
+Test(service_manager, a_clearing_ends_what_is_not_spared) {
+        Clearing *clearing = NULL;
+
+        conduct.duration = USEC_PER_HOUR;
+        conduct.last_words = USEC_PER_SEC;
+        start();
+        pass(100 * USEC_PER_MSEC);
+        unit = unit_free(unit);
+        process_do(process, start_it, spared);
+        pass(100 * USEC_PER_MSEC);
+        process_do(process, clear_it, &clearing);
+        pass(500 * USEC_PER_MSEC);
+        cr_expect_eq(gone, 0);
+        cr_expect(unit_is_populated(manager, SLICE, "a.service"));
+        pass(USEC_PER_SEC);
+        cr_expect_eq(gone, 1);
+        cr_expect_not(unit_is_populated(manager, SLICE, "a.service"));
+        cr_expect(unit_is_populated(manager, SLICE, "spared.service"));
+        process_do(process, clear_no_more, clearing);
+}
