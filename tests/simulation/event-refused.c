@@ -5,11 +5,11 @@
 
 #include "event.h"
 
-int sd_event_default(sd_event **ret_event) {
+int sd_event_default(sd_event **e) {
         g_error("sd_event_default() is not simulated");
 }
 
-int sd_event_run(sd_event *event, uint64_t timeout) {
+int sd_event_run(sd_event *event, uint64_t usec) {
         g_error("sd_event_run() is not simulated");
 }
 
@@ -21,12 +21,12 @@ int sd_event_set_watchdog(sd_event *event, int b) {
         g_error("sd_event_set_watchdog() is not simulated");
 }
 
-int sd_event_add_signal(sd_event *event, sd_event_source **ret_source, int signal,
-                        sd_event_signal_handler_t func, void *userdata) {
+int sd_event_add_signal(sd_event *event, sd_event_source **s, int sig,
+                        sd_event_signal_handler_t callback, void *userdata) {
         g_error("sd_event_add_signal() is not simulated");
 }
 
-int sd_event_add_inotify(sd_event *event, sd_event_source **ret_source, const char *path,
-                         uint32_t mask, sd_event_inotify_handler_t func, void *userdata) {
+int sd_event_add_inotify(sd_event *event, sd_event_source **s, const char *path, uint32_t mask,
+                         sd_event_inotify_handler_t callback, void *userdata) {
         g_error("sd_event_add_inotify() is not simulated");
 }

@@ -129,16 +129,16 @@ sd_event_source *sd_event_source_disable_unref(sd_event_source *source) {
         return sd_event_source_unref(source);
 }
 
-int sd_event_add_io(sd_event *event, sd_event_source **ret_source, int fd, uint32_t events,
-                    sd_event_io_handler_t func, void *userdata) {
-        sd_event_source *source = source_new(event, SOURCE_IO, SD_EVENT_ON, !ret_source, userdata);
+int sd_event_add_io(sd_event *event, sd_event_source **s, int fd, uint32_t events,
+                    sd_event_io_handler_t callback, void *userdata) {
+        sd_event_source *source = source_new(event, SOURCE_IO, SD_EVENT_ON, !s, userdata);
 
         source->fd = fd;
         source->events = events;
-        source->func.io = func;
+        source->func.io = callback;
         g_ptr_array_add(event->descriptors, source);
         event->look = true;
-        return source_give(source, ret_source);
+        return source_give(source, s);
 }
 
 static unsigned event_clock(clockid_t clock) {
@@ -148,46 +148,43 @@ static unsigned event_clock(clockid_t clock) {
         g_error("clock %d is none that a simulated machine has", (int)clock);
 }
 
-int sd_event_add_time(sd_event *event, sd_event_source **ret_source, clockid_t clock, uint64_t usec,
-                      uint64_t accuracy, sd_event_time_handler_t func, void *userdata) {
-        sd_event_source *source =
-            source_new(event, SOURCE_TIME, SD_EVENT_ONESHOT, !ret_source, userdata);
+int sd_event_add_time(sd_event *event, sd_event_source **s, clockid_t clock, uint64_t usec,
+                      uint64_t accuracy, sd_event_time_handler_t callback, void *userdata) {
+        sd_event_source *source = source_new(event, SOURCE_TIME, SD_EVENT_ONESHOT, !s, userdata);
 
         source->clock = event_clock(clock);
         source->time = usec;
         source->accuracy = accuracy == 0 ? ACCURACY_DEFAULT : accuracy;
-        source->func.time = func;
+        source->func.time = callback;
         heap_put(event->times[source->clock], source, &source->time_index);
-        return source_give(source, ret_source);
+        return source_give(source, s);
 }
 
-int sd_event_add_time_relative(sd_event *event, sd_event_source **ret_source, clockid_t clock,
-                               uint64_t usec, uint64_t accuracy, sd_event_time_handler_t func,
+int sd_event_add_time_relative(sd_event *event, sd_event_source **s, clockid_t clock, uint64_t usec,
+                               uint64_t accuracy, sd_event_time_handler_t callback,
                                void *userdata) {
         usec_t now = machine_clock(process_machine(event->process), clock);
 
-        return sd_event_add_time(event, ret_source, clock, usec_add(now, usec), accuracy, func,
+        return sd_event_add_time(event, s, clock, usec_add(now, usec), accuracy, callback,
                                  userdata);
 }
 
-int sd_event_add_defer(sd_event *event, sd_event_source **ret_source, sd_event_handler_t func,
+int sd_event_add_defer(sd_event *event, sd_event_source **s, sd_event_handler_t callback,
                        void *userdata) {
-        sd_event_source *source =
-            source_new(event, SOURCE_DEFER, SD_EVENT_ONESHOT, !ret_source, userdata);
+        sd_event_source *source = source_new(event, SOURCE_DEFER, SD_EVENT_ONESHOT, !s, userdata);
 
-        source->func.plain = func;
+        source->func.plain = callback;
         source_set_pending(source, true);
-        return source_give(source, ret_source);
+        return source_give(source, s);
 }
 
-int sd_event_add_post(sd_event *event, sd_event_source **ret_source, sd_event_handler_t func,
+int sd_event_add_post(sd_event *event, sd_event_source **s, sd_event_handler_t callback,
                       void *userdata) {
-        sd_event_source *source =
-            source_new(event, SOURCE_POST, SD_EVENT_ON, !ret_source, userdata);
+        sd_event_source *source = source_new(event, SOURCE_POST, SD_EVENT_ON, !s, userdata);
 
-        source->func.plain = func;
+        source->func.plain = callback;
         g_ptr_array_add(event->posts, source);
-        return source_give(source, ret_source);
+        return source_give(source, s);
 }
 
 /* ---- what is said of one ---- */

@@ -16,7 +16,7 @@ static void event_on_machine(void *userdata);
 
 /* ---- making and freeing ---- */
 
-int sd_event_new(sd_event **ret_event) {
+int sd_event_new(sd_event **e) {
         sd_event *event = g_new0(sd_event, 1);
 
         event->n_ref = 1;
@@ -32,7 +32,7 @@ int sd_event_new(sd_event **ret_event) {
         if (!loops)
                 loops = g_ptr_array_new();
         g_ptr_array_add(loops, event);
-        *ret_event = event;
+        *e = event;
         return 0;
 }
 

@@ -23,16 +23,16 @@ bool trace_is_on(void) {
 }
 
 void trace_write(const char *who, const char *format, ...) {
-        usec_t now;
+        g_autofree char *text = NULL;
         va_list arguments;
+        usec_t now;
 
         if (!trace.file)
                 return;
         now = world_now(trace.world);
-        (void)fprintf(trace.file, "%5" PRIu64 ".%06" PRIu64 " %-8s ", now / USEC_PER_SEC,
-                      now % USEC_PER_SEC, who);
         va_start(arguments, format);
-        (void)vfprintf(trace.file, format, arguments);
+        text = g_strdup_vprintf(format, arguments);
         va_end(arguments);
-        (void)fputc('\n', trace.file);
+        (void)fprintf(trace.file, "%5" PRIu64 ".%06" PRIu64 " %-8s %s\n", now / USEC_PER_SEC,
+                      now % USEC_PER_SEC, who, text);
 }

@@ -96,7 +96,8 @@ static void checker_judge_locks(Checker *checker, const HistoryRun *run) {
                 const HistoryRun *other = NULL;
                 int count = checker_count_holders(checker, run, lock, &other);
 
-                if (count < 0 || (lock->mode == PLAN_EXCLUSIVE && count >= (int)lock->slots))
+                if (other &&
+                    (count < 0 || (lock->mode == PLAN_EXCLUSIVE && count >= (int)lock->slots)))
                         checker_complain(checker,
                                          "%s: run %s of %s on %s begins while run %s of %s on %s "
                                          "is alive",

@@ -122,7 +122,6 @@ static bool view_is_true(const HistoryRun *run, const RunRecord *record) {
         case RUN_INTERRUPTED:
                 return run->stopped || run->crashed || run->result.outcome != UNIT_OUTCOME_SUCCESS;
         case RUN_UNKNOWN:
-                return true;
         case RUN_CLAIMED: /* it was judged before */
                 return true;
         case RUN_RUNNING:

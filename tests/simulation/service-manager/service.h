@@ -62,7 +62,7 @@ typedef struct ServiceWatcher {
 
 /* Starts one. `changed` is called whenever it is in another phase. */
 Service *service_new(Pid1 *pid1, const UnitSpec *spec);
-void service_free(void *service);
+void service_free(void *data);
 
 void service_stop(Service *service);
 void service_kill(Service *service);
