@@ -112,7 +112,7 @@ static void cluster_open_fleet(Cluster *cluster) {
 
                 machine_set_drift(fleet_node_machine(node),
                                   (int32_t)world_draw_between(drift, 0, 200) - 100);
-                fleet_node_write(node, "jobs.yaml", jobs);
+                fleet_node_write(node, FAULT_JOB_FILE, jobs);
                 fleet_node_start(node);
         }
         world_chance_free(drift);
@@ -202,7 +202,8 @@ bool cluster_simulate(const ClusterOptions *options, ClusterOutcome *ret_outcome
         FaultSite site;
 
         cluster_open(&cluster);
-        site = (FaultSite){cluster.world, cluster.fleet, cluster.ensemble, cluster.history};
+        site = (FaultSite){cluster.world, cluster.fleet, cluster.ensemble, cluster.history,
+                           cluster.plan};
         cluster.faults = faults_new(&site, options->faults, options->pace);
         if (cluster.faults) {
                 cluster_live_and_end(&cluster);

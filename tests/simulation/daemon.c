@@ -8,6 +8,7 @@
 
 #include "event.h"
 #include "handle.h"
+#include "requests.h"
 #include "thread.h"
 
 struct Daemon {
@@ -16,11 +17,58 @@ struct Daemon {
         sd_event *event;
         Coordinator *coordinator;
         sd_event_source *signals[DAEMON_SIGNALS];
+        GPtrArray *requests; /* of DaemonRequest, that are not answered */
         WorldTask *telling;
         int code;
         DaemonFunc ended;
         void *userdata;
 };
+
+/* ---- requests ---- */
+
+typedef struct DaemonRequest {
+        Daemon *daemon;
+        char *job;
+        RequestCall *call;
+} DaemonRequest;
+
+static void daemon_request_free(void *data) {
+        DaemonRequest *request = data;
+
+        request_call_free(request->call);
+        g_free(request->job);
+        g_free(request);
+}
+
+static void daemon_on_request_written(int error, const char *run, void *userdata) {
+        DaemonRequest *request = userdata;
+
+        (void)error;
+        (void)run;
+        (void)g_ptr_array_remove(request->daemon->requests, request);
+}
+
+static void daemon_send_request(void *userdata) {
+        DaemonRequest *request = userdata;
+        Daemon *daemon = request->daemon;
+
+        if (!daemon->coordinator ||
+            requests_submit(daemon->coordinator->requests, request->job, "somebody",
+                            daemon_on_request_written, request, &request->call) < 0)
+                (void)g_ptr_array_remove(daemon->requests, request);
+}
+
+void daemon_request(Daemon *daemon, const char *job) {
+        DaemonRequest *request;
+
+        if (process_is_over(daemon->process))
+                return;
+        request = g_new0(DaemonRequest, 1);
+        request->daemon = daemon;
+        request->job = g_strdup(job);
+        g_ptr_array_add(daemon->requests, request);
+        process_do(daemon->process, daemon_send_request, request);
+}
 
 /* ---- the end ---- */
 
@@ -29,6 +77,7 @@ static void daemon_clear(void *userdata) {
 
         for (unsigned i = 0; i < DAEMON_SIGNALS; i++)
                 daemon->signals[i] = sd_event_source_disable_unref(daemon->signals[i]);
+        g_ptr_array_set_size(daemon->requests, 0);
         daemon->coordinator = coordinator_free(daemon->coordinator);
         daemon->event = sd_event_unref(daemon->event);
         threads_finish(daemon->process);
@@ -68,6 +117,7 @@ Daemon *daemon_free(Daemon *daemon) {
         if (!process_is_over(daemon->process))
                 daemon_kill(daemon);
         process_free(daemon->process);
+        g_ptr_array_unref(daemon->requests);
         g_free(daemon);
         return NULL;
 }
@@ -142,6 +192,7 @@ Daemon *daemon_new(Machine *machine, DaemonFunc ended, void *userdata) {
 
         daemon->machine = machine;
         daemon->process = process_new(machine);
+        daemon->requests = g_ptr_array_new_with_free_func(daemon_request_free);
         daemon->ended = ended;
         daemon->userdata = userdata;
         process_do(daemon->process, daemon_begin, daemon);

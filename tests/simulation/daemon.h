@@ -25,6 +25,8 @@ Daemon *daemon_free(Daemon *daemon);
 DEFINE_CLEANUP(Daemon, daemon_free);
 
 void daemon_signal(Daemon *daemon, DaemonSignal signal);
+/* Somebody asks it for a run, and does not wait for the answer. */
+void daemon_request(Daemon *daemon, const char *job);
 /* SIGSTOP and SIGCONT. */
 void daemon_hang(Daemon *daemon);
 void daemon_go_on(Daemon *daemon);

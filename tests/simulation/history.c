@@ -5,12 +5,15 @@
 
 #include "trace.h"
 
-/* So long a result may wait for a connection. */
-#define RESULT_ON_ITS_WAY (3 * USEC_PER_MINUTE)
+typedef struct Disturbance {
+        const char *node; /* interned */
+        usec_t time;
+} Disturbance;
 
 struct History {
         World *world;
-        GPtrArray *runs, *alive; /* of HistoryRun */
+        GPtrArray *runs, *alive;        /* of HistoryRun */
+        GArray *disturbances, *crashes; /* of Disturbance */
 };
 
 static void history_run_free(void *data) {
@@ -29,6 +32,8 @@ History *history_new(World *world) {
         history->world = world;
         history->runs = g_ptr_array_new_with_free_func(history_run_free);
         history->alive = g_ptr_array_new();
+        history->disturbances = g_array_new(FALSE, FALSE, sizeof(Disturbance));
+        history->crashes = g_array_new(FALSE, FALSE, sizeof(Disturbance));
         return history;
 }
 
@@ -37,6 +42,8 @@ History *history_free(History *history) {
                 return NULL;
         g_ptr_array_unref(history->runs);
         g_ptr_array_unref(history->alive);
+        g_array_unref(history->disturbances);
+        g_array_unref(history->crashes);
         g_free(history);
         return NULL;
 }
@@ -110,16 +117,35 @@ void history_empty(History *history, const Service *service, const char *node) {
                 trace_write(node, "what run %s of %s left is gone", run->run, run->job);
 }
 
-void history_crash(History *history, const char *node) {
-        usec_t now = world_now(history->world);
+void history_disturb(History *history, const char *node) {
+        const Disturbance disturbance = {g_intern_string(node), world_now(history->world)};
 
-        for (guint i = history->runs->len; i > 0; i--) {
-                HistoryRun *run = history->runs->pdata[i - 1];
+        g_array_append_val(history->disturbances, disturbance);
+}
 
-                if (strcmp(run->node, node) == 0 &&
-                    (run->over == 0 || run->over + RESULT_ON_ITS_WAY > now))
-                        run->crashed = true;
+static bool disturbed_between(const GArray *disturbances, const char *node, usec_t from,
+                              usec_t to) {
+        for (guint i = 0; i < disturbances->len; i++) {
+                const Disturbance *one = &g_array_index(disturbances, Disturbance, i);
+
+                if (one->time >= from && one->time <= to && strcmp(one->node, node) == 0)
+                        return true;
         }
+        return false;
+}
+
+bool history_was_disturbed(const History *history, const char *node, usec_t from, usec_t to) {
+        return disturbed_between(history->disturbances, node, from, to);
+}
+
+void history_crash(History *history, const char *node) {
+        const Disturbance crash = {g_intern_string(node), world_now(history->world)};
+
+        g_array_append_val(history->crashes, crash);
+}
+
+bool history_has_crashed(const History *history, const char *node, usec_t from, usec_t to) {
+        return disturbed_between(history->crashes, node, from, to);
 }
 
 void history_excuse(History *history, const char *node) {

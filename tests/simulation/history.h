@@ -34,8 +34,13 @@ void history_over(History *history, const Service *service, const char *node);
 void history_ordered(History *history, const Service *service, const char *node);
 void history_empty(History *history, const Service *service, const char *node);
 
-/* The node crashed: what had just ended may be known to nobody. */
+/* Something befell the node now. */
+void history_disturb(History *history, const char *node);
+/* Return: whether something befell it, or something that had befallen it ended, at that time. */
+bool history_was_disturbed(const History *history, const char *node, usec_t from, usec_t to);
+/* The node crashed: what had ended, and was not written down elsewhere, is known to nobody. */
 void history_crash(History *history, const char *node);
+bool history_has_crashed(const History *history, const char *node, usec_t from, usec_t to);
 /* The runs of this node that live may outlive their locks from now on, and no promise holds for
  * them. */
 void history_excuse(History *history, const char *node);

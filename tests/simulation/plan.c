@@ -103,11 +103,17 @@ static void plan_write_locks(const PlanJob *job, GString *text) {
 }
 
 char *plan_text(const Plan *plan) {
+        return plan_text_without(plan, NULL);
+}
+
+char *plan_text_without(const Plan *plan, const PlanJob *left_out) {
         GString *text = g_string_new("jobs:\n");
 
         for (guint i = 0; i < plan->jobs->len; i++) {
                 const PlanJob *job = plan->jobs->pdata[i];
 
+                if (job == left_out)
+                        continue;
                 g_string_append_printf(text,
                                        "  %s:\n    every: %us\n    exec: [/bin/true]\n"
                                        "    history: 1000\n    catch-up: %s\n"

@@ -39,5 +39,7 @@ DEFINE_CLEANUP(Plan, plan_free);
 
 /* Return: newly allocated. */
 char *plan_text(const Plan *plan);
+/* The same without one of them. */
+char *plan_text_without(const Plan *plan, const PlanJob *left_out);
 /* Return: NULL where there is none of that name. */
 const PlanJob *plan_find(const Plan *plan, const char *name);

@@ -10,6 +10,8 @@
 #include "run-record.h"
 
 #define ROOT "/jobkeeper"
+/* What befell a node before or after a claim explains that nothing came of it. */
+#define STARTED_WITHIN (30 * USEC_PER_SEC)
 
 typedef struct TickState {
         unsigned runs, skips; /* records that decide it */
@@ -20,6 +22,7 @@ typedef struct JobView {
         const PlanJob *job;
         GHashTable *ticks;   /* tick → TickState */
         GHashTable *records; /* run → RunRecord */
+        GHashTable *written; /* run → when it was, true time, usec_t */
         usec_t recent;       /* what was claimed after that may be under way */
 } JobView;
 
@@ -59,6 +62,43 @@ static bool view_is_through(const JobView *view, const RunRecord *record) {
         return record->claimed < view->recent && !view_has_alive(view, record->run);
 }
 
+/* Return: newly allocated, true time. The clocks of the servers are never wrong. */
+static usec_t *view_time(int64_t server_ms) {
+        usec_t time = (usec_t)(server_ms - MACHINE_EPOCH * 1000) * USEC_PER_MSEC;
+
+        return g_memdup2(&time, sizeof(time));
+}
+
+static const HistoryRun *view_find_run(const JobView *view, const char *name) {
+        const GPtrArray *runs = history_runs(checker_history(view->checker));
+
+        for (guint i = 0; i < runs->len; i++) {
+                const HistoryRun *run = runs->pdata[i];
+
+                if (strcmp(run->job, view->job->name) == 0 && strcmp(run->run, name) == 0)
+                        return run;
+        }
+        return NULL;
+}
+
+/* A run that was claimed is started, unless something befalls its node meanwhile. */
+static void view_judge_start(const JobView *view, const TreeNode *node, const RunRecord *record) {
+        g_autofree usec_t *time = view_time(node->ctime_ms);
+        usec_t made = *time;
+
+        if (record->state == RUN_SKIPPED || record->state == RUN_FAILED ||
+            view_find_run(view, record->run))
+                return;
+        if (record->state == RUN_SUCCEEDED || record->state == RUN_TIMED_OUT ||
+            !history_was_disturbed(checker_history(view->checker), record->node,
+                                   usec_sub(made, STARTED_WITHIN), made + STARTED_WITHIN))
+                checker_complain(view->checker,
+                                 "run %s of %s on %s was never started, and is settled as %s (%s)",
+                                 record->run, view->job->name, record->node,
+                                 run_state_to_string(record->state),
+                                 record->why ? record->why : "");
+}
+
 static gboolean view_take_record(gpointer name, gpointer data, gpointer userdata) {
         const TreeNode *node = data;
         const JobView *view = userdata;
@@ -72,11 +112,14 @@ static gboolean view_take_record(gpointer name, gpointer data, gpointer userdata
         if (!run_state_is_final(record->state) && view_is_through(view, record))
                 checker_complain(view->checker, "run %s of %s was never settled", record->run,
                                  view->job->name);
+        if (run_state_is_final(record->state))
+                view_judge_start(view, node, record);
         if (record->state == RUN_SKIPPED)
                 view_take_skips(view, record);
         else if (record->tick)
                 view_tick(view, record->tick)->runs++;
         g_hash_table_insert(view->records, g_strdup(node->name), record);
+        g_hash_table_insert(view->written, record->run, view_time(node->mtime_ms));
         return FALSE;
 }
 
@@ -109,7 +152,7 @@ static void view_judge_ticks(const JobView *view, const Ledger *ledger, int64_t 
 /* ---- every run ---- */
 
 /* Return: whether a run that ended so may be settled so. */
-static bool view_is_true(const HistoryRun *run, const RunRecord *record) {
+static bool view_is_true(const JobView *view, const HistoryRun *run, const RunRecord *record) {
         switch (record->state) {
         case RUN_SUCCEEDED:
                 return run->result.outcome == UNIT_OUTCOME_SUCCESS;
@@ -120,7 +163,12 @@ static bool view_is_true(const HistoryRun *run, const RunRecord *record) {
                 return run->result.outcome == UNIT_OUTCOME_TIMEOUT;
         case RUN_STOPPED:
         case RUN_INTERRUPTED:
-                return run->stopped || run->crashed || run->result.outcome != UNIT_OUTCOME_SUCCESS;
+                return run->stopped ||
+                       history_has_crashed(
+                           checker_history(view->checker), run->node, run->over,
+                           *(const usec_t *)g_hash_table_lookup(view->written, record->run) +
+                               USEC_PER_SEC) ||
+                       run->result.outcome != UNIT_OUTCOME_SUCCESS;
         case RUN_UNKNOWN:
         case RUN_CLAIMED: /* it was judged before */
                 return true;
@@ -141,7 +189,7 @@ static void view_judge_run(const JobView *view, const HistoryRun *run) {
         else if (g_strcmp0(record->node, run->node) != 0)
                 checker_complain(view->checker, "run %s of %s ran on %s, and its record says %s",
                                  run->run, run->job, run->node, record->node);
-        else if (run->empty && !view_is_true(run, record))
+        else if (run->empty && !view_is_true(view, run, record))
                 checker_complain(view->checker, "run %s of %s on %s: %s %d%s, and is settled as %s",
                                  run->run, run->job, run->node,
                                  unit_outcome_to_string(run->result.outcome),
@@ -172,11 +220,13 @@ static void view_judge(JobView *view, const DataTree *tree, const Ledger *ledger
 
         view->ticks = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
         view->records = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, record_free);
+        view->written = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
         if (runs && runs->children)
                 g_tree_foreach(runs->children, view_take_record, view);
         view_judge_ticks(view, ledger, until);
         view_judge_runs(view);
         g_hash_table_unref(view->ticks);
+        g_hash_table_unref(view->written);
         g_hash_table_unref(view->records);
 }
 

@@ -6,6 +6,7 @@
 #include "ensemble.h"
 #include "fleet.h"
 #include "history.h"
+#include "plan.h"
 
 /* Where they happen. */
 typedef struct FaultSite {
@@ -13,6 +14,7 @@ typedef struct FaultSite {
         Fleet *fleet;
         Ensemble *ensemble;
         History *history;
+        const Plan *plan;
 } FaultSite;
 
 /* One that has begun. */
@@ -30,7 +32,12 @@ typedef struct FaultKind {
         void (*end)(const FaultSite *site, const FaultCase *fault);
 } FaultKind;
 
-extern const FaultKind daemon_faults[], machine_faults[], network_faults[], server_faults[];
+/* A fault of the families but server_faults has a node as its target. */
+extern const FaultKind daemon_faults[], machine_faults[], network_faults[], server_faults[],
+    file_faults[], request_faults[];
+
+/* The job file of every node. */
+#define FAULT_JOB_FILE "jobs.yaml"
 
 typedef struct Faults Faults;
 

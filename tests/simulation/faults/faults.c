@@ -26,7 +26,7 @@ struct Faults {
 };
 
 static const FaultKind *const families[] = {daemon_faults, machine_faults, network_faults,
-                                            server_faults};
+                                            server_faults, file_faults,    request_faults};
 
 static void fault_source_on_time(void *userdata);
 
@@ -36,6 +36,17 @@ FleetNode *fault_draw_node(const FaultSite *site, WorldChance *chance, FaultCase
 }
 
 /* ---- one after another ---- */
+
+/* What befalls a node explains what it leaves undone. */
+static void fault_note(const Faults *faults, const FaultKind *kind, const FaultCase *fault) {
+        const FaultKind *server = server_faults;
+
+        while (server->name && server != kind)
+                server++;
+        if (!server->name)
+                history_disturb(faults->site.history,
+                                fleet_node_name(fleet_node(faults->site.fleet, fault->target)));
+}
 
 static void fault_source_wait(FaultSource *source) {
         usec_t every = source->kind->every * 100 / source->faults->pace;
@@ -51,6 +62,7 @@ static void fault_end(FaultUnderWay *one) {
         world_task_free(one->end);
         trace_write("fault", "%s of %u ends", one->kind->name, one->fault.target + 1);
         one->kind->end(&faults->site, &one->fault);
+        fault_note(faults, one->kind, &one->fault);
         (void)g_ptr_array_remove(faults->under_way, one);
 }
 
@@ -72,6 +84,7 @@ static void fault_source_on_time(void *userdata) {
         faults->count++;
         lasts = source->kind->begin(&faults->site, source->chance, &fault);
         trace_write("fault", "%s of %u begins", source->kind->name, fault.target + 1);
+        fault_note(faults, source->kind, &fault);
         if (lasts == 0)
                 return;
         one = g_new0(FaultUnderWay, 1);
