@@ -9,11 +9,12 @@
 
 #include "cluster.h"
 #include "fault.h"
+#include "shrink.h"
 
 typedef struct Simulate {
         ClusterOptions cluster;
         unsigned clusters;
-        bool quiet;
+        bool quiet, shrinks;
 } Simulate;
 
 static void simulate_help(void) {
@@ -25,12 +26,14 @@ static void simulate_help(void) {
                "     --seed=SEED      Of the first cluster; the next has the next (chance)\n"
                "     --clusters=N     How many (1)\n"
                "     --minutes=M      How long there are faults in each (10)\n"
+               "     --seconds=S      The same\n"
                "     --nodes=N        Machines in each (5)\n"
                "     --jobs=N         Jobs in each (20)\n"
                "     --servers=N      ZooKeeper servers in each (1, 3 or 5, by the seed)\n"
                "     --faults=LIST    Which faults happen, separated by commas; \"\" none (all)\n"
                "     --pace=PERCENT   How often they do (100)\n"
                "     --trace          What happens, in words\n"
+               "     --shrink         Of one that fails: with fewer faults, jobs and minutes\n"
                "     --quiet          Only what is broken\n\n"
                "Faults: %s.\n",
                faults);
@@ -55,11 +58,13 @@ enum {
         OPTION_FAULTS,
         OPTION_PACE,
         OPTION_TRACE,
+        OPTION_SECONDS,
+        OPTION_SHRINK,
         OPTION_QUIET
 };
 
 static bool simulate_take(Simulate *simulate, int option, const char *text) {
-        unsigned minutes = 0;
+        unsigned span = 0;
 
         switch (option) {
         case OPTION_SEED:
@@ -68,9 +73,14 @@ static bool simulate_take(Simulate *simulate, int option, const char *text) {
         case OPTION_CLUSTERS:
                 return simulate_take_number(text, &simulate->clusters);
         case OPTION_MINUTES:
-                if (!simulate_take_number(text, &minutes))
+                if (!simulate_take_number(text, &span))
                         return false;
-                simulate->cluster.duration = minutes * USEC_PER_MINUTE;
+                simulate->cluster.duration = span * USEC_PER_MINUTE;
+                return true;
+        case OPTION_SECONDS:
+                if (!simulate_take_number(text, &span))
+                        return false;
+                simulate->cluster.duration = span * USEC_PER_SEC;
                 return true;
         case OPTION_NODES:
                 return simulate_take_number(text, &simulate->cluster.nodes);
@@ -85,6 +95,9 @@ static bool simulate_take(Simulate *simulate, int option, const char *text) {
                 return simulate_take_number(text, &simulate->cluster.pace);
         case OPTION_TRACE:
                 simulate->cluster.trace = stdout;
+                return true;
+        case OPTION_SHRINK:
+                simulate->shrinks = true;
                 return true;
         case OPTION_QUIET:
                 simulate->quiet = true;
@@ -107,6 +120,8 @@ static int simulate_parse(Simulate *simulate, int argc, char **argv) {
             {"faults", required_argument, NULL, OPTION_FAULTS},
             {"pace", required_argument, NULL, OPTION_PACE},
             {"trace", no_argument, NULL, OPTION_TRACE},
+            {"seconds", required_argument, NULL, OPTION_SECONDS},
+            {"shrink", no_argument, NULL, OPTION_SHRINK},
             {"quiet", no_argument, NULL, OPTION_QUIET},
             {0},
         };
@@ -136,6 +151,7 @@ static unsigned simulate_servers(const Simulate *simulate, uint64_t seed) {
 static bool simulate_one(const Simulate *simulate, uint64_t seed) {
         ClusterOptions options = simulate->cluster;
         ClusterOutcome outcome = {0};
+        bool broken;
 
         options.seed = seed;
         options.servers = simulate_servers(simulate, seed);
@@ -148,9 +164,15 @@ static bool simulate_one(const Simulate *simulate, uint64_t seed) {
                        " s)\n",
                        seed, outcome.fault ? outcome.fault : "all promises kept", outcome.runs,
                        outcome.faults, outcome.steps, outcome.time / USEC_PER_SEC);
+        if (outcome.fault && simulate->shrinks) {
+                g_autofree char *less = shrink(&options);
+
+                printf("shrunk: simulate %s\n", less);
+        }
         (void)fflush(stdout);
+        broken = outcome.fault;
         g_free(outcome.fault);
-        return !outcome.fault;
+        return !broken;
 }
 
 int main(int argc, char **argv) {

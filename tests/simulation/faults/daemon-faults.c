@@ -1,4 +1,6 @@
 /* What befalls a daemon: it is killed, restarted, stopped for a while, or hangs. */
+#include <unistd.h>
+
 #include "fault.h"
 
 static usec_t fault_kill(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
@@ -18,6 +20,21 @@ static usec_t fault_stop(const FaultSite *site, WorldChance *chance, FaultCase *
 
 static void fault_start(const FaultSite *site, const FaultCase *fault) {
         fleet_node_start(fleet_node(site->fleet, fault->target));
+}
+
+/* Its state is gone when it comes back: what it remembers of its own definitions, or of its
+ * session. */
+static usec_t fault_lose_state(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        static const char *const files[][2] = {{"state", "digests.json"}, {"run", "session"}};
+        FleetNode *node = fault_draw_node(site, chance, fault);
+        const char *const *file = files[world_draw_between(chance, 0, G_N_ELEMENTS(files) - 1)];
+        g_autofree char *path =
+            g_build_filename(machine_directory(fleet_node_machine(node)), file[0], file[1], NULL);
+
+        fleet_node_kill(node);
+        if (!fleet_node_daemon(node))
+                (void)unlink(path);
+        return 0;
 }
 
 /* What it started keeps running, and nobody is there to see to it: only a fence would. */
@@ -45,6 +62,7 @@ static void fault_go_on(const FaultSite *site, const FaultCase *fault) {
 
 const FaultKind daemon_faults[] = {
     {"daemon-kill", 20 * USEC_PER_SEC, fault_kill, NULL},
+    {"state-lost", 90 * USEC_PER_SEC, fault_lose_state, NULL},
     {"daemon-restart", 30 * USEC_PER_SEC, fault_restart, NULL},
     {"daemon-stop", 60 * USEC_PER_SEC, fault_stop, fault_start},
     {"daemon-hang", 60 * USEC_PER_SEC, fault_hang, fault_go_on},
