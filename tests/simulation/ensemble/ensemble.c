@@ -1,0 +1,273 @@
+/* The ensemble as a whole: the history of what was committed, and what befalls servers.
+ *
+ * What was committed is one sequence for all; a server has done the beginning of it, and has
+ * written down some more. So a server that was away is told the rest of the history, and never more
+ * than one copy of a transaction is kept. */
+#include "ensemble-inside.h"
+
+#include <stdarg.h>
+
+#include "trace.h"
+
+/* So many transactions that everybody has done are forgotten at a time. */
+#define FORGET_AT_ONCE 4096
+
+struct Ensemble {
+        Network *network;
+        EnsembleOptions options;
+        char *addresses;
+        GPtrArray *servers;   /* of Server */
+        GPtrArray *history;   /* of Transaction */
+        size_t forgotten;     /* of the history's beginning */
+        const Server *newest; /* who has done all of it */
+        int64_t epoch;
+};
+
+static GPtrArray *ensembles; /* of Ensemble, one a world */
+
+/* ---- making ---- */
+
+Ensemble *ensemble_of(const World *world) {
+        for (guint i = 0; ensembles && i < ensembles->len; i++) {
+                Ensemble *ensemble = ensembles->pdata[i];
+
+                if (network_world(ensemble->network) == world)
+                        return ensemble;
+        }
+        return NULL;
+}
+
+static void ensemble_register(Ensemble *ensemble) {
+        if (!ensembles)
+                ensembles = g_ptr_array_new();
+        g_ptr_array_add(ensembles, ensemble);
+}
+
+static void ensemble_unregister(Ensemble *ensemble) {
+        g_ptr_array_remove(ensembles, ensemble);
+        if (ensembles->len == 0)
+                g_clear_pointer(&ensembles, g_ptr_array_unref);
+}
+
+static void txn_drop(void *txn) {
+        (void)txn_unref(txn);
+}
+
+static void server_drop(void *server) {
+        server_free(server);
+}
+
+Ensemble *ensemble_new(Network *network, const EnsembleOptions *options) {
+        Ensemble *ensemble = g_new0(Ensemble, 1);
+        g_autoptr(GString) addresses = g_string_new(NULL);
+
+        ensemble->network = network;
+        ensemble->options = *options;
+        if (options->min_timeout == 0)
+                ensemble->options.min_timeout = 2 * options->tick;
+        if (options->max_timeout == 0)
+                ensemble->options.max_timeout = 20 * options->tick;
+        ensemble->servers = g_ptr_array_new_with_free_func(server_drop);
+        ensemble->history = g_ptr_array_new_with_free_func(txn_drop);
+        ensemble_register(ensemble);
+        for (unsigned i = 0; i < options->n_servers; i++) {
+                g_autofree char *name = g_strdup_printf("zk%u", i + 1);
+
+                g_string_append_printf(addresses, "%s%s:2181", i > 0 ? "," : "", name);
+                g_ptr_array_add(ensemble->servers,
+                                server_new(ensemble, i, network_host(network, name)));
+        }
+        ensemble->addresses = g_strdup(addresses->str);
+        ensemble->newest = ensemble->servers->pdata[0];
+        for (unsigned i = 0; i < options->n_servers; i++)
+                server_look(ensemble->servers->pdata[i], "it starts");
+        return ensemble;
+}
+
+Ensemble *ensemble_free(Ensemble *ensemble) {
+        if (!ensemble)
+                return NULL;
+        for (unsigned i = 0; i < ensemble->servers->len; i++)
+                server_stop(ensemble->servers->pdata[i]);
+        g_ptr_array_unref(ensemble->servers);
+        g_ptr_array_unref(ensemble->history);
+        ensemble_unregister(ensemble);
+        g_free(ensemble->addresses);
+        g_free(ensemble);
+        return NULL;
+}
+
+Network *ensemble_network(const Ensemble *ensemble) {
+        return ensemble->network;
+}
+
+const EnsembleOptions *ensemble_options(const Ensemble *ensemble) {
+        return &ensemble->options;
+}
+
+const char *ensemble_addresses(const Ensemble *ensemble) {
+        return ensemble->addresses;
+}
+
+unsigned ensemble_size(const Ensemble *ensemble) {
+        return ensemble->servers->len;
+}
+
+Server *ensemble_server(const Ensemble *ensemble, unsigned index) {
+        return ensemble->servers->pdata[index];
+}
+
+unsigned ensemble_quorum(const Ensemble *ensemble) {
+        return ensemble->options.n_servers / 2 + 1;
+}
+
+void ensemble_say(const Server *server, const char *format, ...) {
+        g_autofree char *text = NULL;
+        va_list arguments;
+
+        if (!trace_is_on())
+                return;
+        va_start(arguments, format);
+        text = g_strdup_vprintf(format, arguments);
+        va_end(arguments);
+        trace_write(host_name(server->host), "%s", text);
+}
+
+Wire *ensemble_connect(Ensemble *ensemble, unsigned server, Host *host, Wire *out) {
+        Server *one = ensemble_server(ensemble, server);
+
+        if (one->state == SERVER_DOWN && !host_is_down(one->host) &&
+            !network_is_cut(host, one->host) && !network_is_cut(one->host, host))
+                return NULL;
+        return connection_open(one, host, out);
+}
+
+/* ---- the history ---- */
+
+Transaction *ensemble_history(const Ensemble *ensemble, size_t position) {
+        return ensemble->history->pdata[position - ensemble->forgotten];
+}
+
+static void ensemble_forget(Ensemble *ensemble) {
+        size_t least = SIZE_MAX;
+
+        for (guint i = 0; i < ensemble->servers->len; i++)
+                least = MIN(least, ensemble_server(ensemble, i)->position);
+        if (least - ensemble->forgotten < FORGET_AT_ONCE)
+                return;
+        g_ptr_array_remove_range(ensemble->history, 0, (guint)(least - ensemble->forgotten));
+        ensemble->forgotten = least;
+}
+
+void ensemble_commit(Ensemble *ensemble, const Server *leader, Transaction *txn) {
+        if (leader->position < ensemble_committed(ensemble)) {
+                /* Its successor has done the same meanwhile. */
+                g_assert_true(ensemble_history(ensemble, leader->position) == txn);
+                return;
+        }
+        g_ptr_array_add(ensemble->history, txn_ref(txn));
+        ensemble->newest = leader;
+        if (ensemble->history->len % FORGET_AT_ONCE == 0)
+                ensemble_forget(ensemble);
+}
+
+int64_t ensemble_next_epoch(Ensemble *ensemble) {
+        return ++ensemble->epoch;
+}
+
+size_t ensemble_committed(const Ensemble *ensemble) {
+        return ensemble->forgotten + ensemble->history->len;
+}
+
+const DataTree *ensemble_tree(const Ensemble *ensemble) {
+        return ensemble->newest->tree;
+}
+
+/* ---- faults ---- */
+
+Host *ensemble_host(const Ensemble *ensemble, unsigned server) {
+        return ensemble_server(ensemble, server)->host;
+}
+
+bool ensemble_is_running(const Ensemble *ensemble, unsigned server) {
+        return ensemble_server(ensemble, server)->state != SERVER_DOWN;
+}
+
+void ensemble_kill(Ensemble *ensemble, unsigned server) {
+        ensemble_say(ensemble_server(ensemble, server), "is killed");
+        server_stop(ensemble_server(ensemble, server));
+}
+
+void ensemble_crash(Ensemble *ensemble, unsigned server) {
+        ensemble_say(ensemble_server(ensemble, server), "crashes");
+        host_crash(ensemble_host(ensemble, server));
+        server_stop(ensemble_server(ensemble, server));
+}
+
+void ensemble_start(Ensemble *ensemble, unsigned server) {
+        Server *one = ensemble_server(ensemble, server);
+
+        if (one->state != SERVER_DOWN)
+                return;
+        if (host_is_down(one->host))
+                host_boot(one->host);
+        server_look(one, "it starts");
+}
+
+void ensemble_freeze(Ensemble *ensemble, unsigned server) {
+        if (!ensemble_is_running(ensemble, server))
+                return;
+        ensemble_say(ensemble_server(ensemble, server), "is frozen");
+        server_freeze(ensemble_server(ensemble, server), true);
+}
+
+void ensemble_thaw(Ensemble *ensemble, unsigned server) {
+        ensemble_say(ensemble_server(ensemble, server), "goes on");
+        server_freeze(ensemble_server(ensemble, server), false);
+}
+
+void ensemble_set_disk(Ensemble *ensemble, unsigned server, usec_t delay) {
+        ensemble_server(ensemble, server)->disk_delay = delay;
+}
+
+void ensemble_step_clock(Ensemble *ensemble, unsigned server, int64_t by) {
+        ensemble_server(ensemble, server)->clock_offset += by;
+}
+
+void ensemble_part(Ensemble *ensemble, unsigned one, unsigned other, bool parted) {
+        Host *a = ensemble_host(ensemble, one), *b = ensemble_host(ensemble, other);
+
+        if (parted) {
+                network_cut(a, b);
+                network_cut(b, a);
+        } else {
+                network_mend(a, b);
+                network_mend(b, a);
+        }
+}
+
+bool ensemble_end_session(Ensemble *ensemble, int64_t session) {
+        int leader = ensemble_leader(ensemble);
+
+        if (leader < 0)
+                return false;
+        leader_close_session(ensemble_server(ensemble, (unsigned)leader)->leader, session, 0,
+                             UINT_MAX);
+        return true;
+}
+
+/* ---- who knows ---- */
+
+int ensemble_leader(const Ensemble *ensemble) {
+        for (guint i = 0; i < ensemble->servers->len; i++) {
+                const Server *server = ensemble_server(ensemble, i);
+
+                if (server->leader && leader_serves(server->leader) && !server->frozen)
+                        return (int)i;
+        }
+        return -1;
+}
+
+bool ensemble_serves(const Ensemble *ensemble, unsigned server) {
+        return server_serves(ensemble_server(ensemble, server));
+}

@@ -1,0 +1,75 @@
+/* A simulated ZooKeeper ensemble: its servers, and what may befall them. See ensemble.c.
+ *
+ * A perfect server is an ensemble of one. Clients reach it through lock/zk/zk.h (client.c). */
+#pragma once
+
+#include "data-tree.h"
+#include "network.h"
+
+typedef struct Ensemble Ensemble;
+
+typedef struct EnsembleOptions {
+        unsigned n_servers;
+        usec_t tick;
+        unsigned sync_limit; /* ticks */
+        usec_t min_timeout;  /* 0: 2 ticks */
+        usec_t max_timeout;  /* 0: 20 ticks */
+        usec_t container_interval;
+} EnsembleOptions;
+
+/* The servers' own defaults: one server. */
+#define ENSEMBLE_DEFAULTS                                                                          \
+        {                                                                                          \
+                .n_servers = 1, .tick = 2 * USEC_PER_SEC, .sync_limit = 5,                         \
+                .container_interval = 60 * USEC_PER_SEC                                            \
+        }
+
+/* Starts servers on the hosts "zk1", "zk2" and so on. One ensemble a world. */
+Ensemble *ensemble_new(Network *network, const EnsembleOptions *options);
+/* No client may be left. */
+Ensemble *ensemble_free(Ensemble *ensemble);
+DEFINE_CLEANUP(Ensemble, ensemble_free);
+
+/* Return: the ensemble of this world. */
+Ensemble *ensemble_of(const World *world);
+Network *ensemble_network(const Ensemble *ensemble);
+const EnsembleOptions *ensemble_options(const Ensemble *ensemble);
+/* "zk1:2181,zk2:2181" */
+const char *ensemble_addresses(const Ensemble *ensemble);
+unsigned ensemble_size(const Ensemble *ensemble);
+
+/* Somebody on `host` connects to a server. Return: the wire to it; `out`, the one from it, is then
+ * the server's; NULL: nobody listens there. */
+Wire *ensemble_connect(Ensemble *ensemble, unsigned server, Host *host, Wire *out);
+
+/* ---- faults; servers are counted from 0 ---- */
+
+Host *ensemble_host(const Ensemble *ensemble, unsigned server);
+/* The process is killed: its connections end. What it wrote down stays. */
+void ensemble_kill(Ensemble *ensemble, unsigned server);
+/* Its machine goes without a word. */
+void ensemble_crash(Ensemble *ensemble, unsigned server);
+/* A server that was killed, or whose machine crashed, starts again. */
+void ensemble_start(Ensemble *ensemble, unsigned server);
+bool ensemble_is_running(const Ensemble *ensemble, unsigned server);
+void ensemble_freeze(Ensemble *ensemble, unsigned server);
+void ensemble_thaw(Ensemble *ensemble, unsigned server);
+/* Writing to its disk takes so much longer. */
+void ensemble_set_disk(Ensemble *ensemble, unsigned server, usec_t delay);
+/* Its wall clock is set, by so much. */
+void ensemble_step_clock(Ensemble *ensemble, unsigned server, int64_t by);
+/* The two hear nothing of each other. */
+void ensemble_part(Ensemble *ensemble, unsigned one, unsigned other, bool parted);
+/* Somebody ends a session that is not theirs (its password follows from its id). Return: false
+ * while nobody leads. */
+bool ensemble_end_session(Ensemble *ensemble, int64_t session);
+
+/* ---- what a checker may know ---- */
+
+/* Return: who leads and serves; -1: nobody, or nobody yet. */
+int ensemble_leader(const Ensemble *ensemble);
+bool ensemble_serves(const Ensemble *ensemble, unsigned server);
+/* Return: the nodes as of the newest transaction that was ever committed. */
+const DataTree *ensemble_tree(const Ensemble *ensemble);
+/* Return: how many transactions were committed. */
+size_t ensemble_committed(const Ensemble *ensemble);
