@@ -11,6 +11,10 @@
 /* Sessions at a time; the first can be cut off. */
 #define SCRIPT_SLOTS 3
 
+/* How a program ends that is of no use for a comparison: the machine was too slow for its servers.
+ */
+#define SCRIPT_DISTURBED 77
+
 /* Calls it where the session of that slot lives. */
 void stage_do(unsigned slot, void (*func)(void *userdata), void *userdata);
 sd_event *stage_event(unsigned slot);
