@@ -75,7 +75,11 @@ static void cluster_on_order(const Service *service, void *userdata) {
 }
 
 static void cluster_on_empty(const Service *service, void *userdata) {
-        history_empty(cluster_of(userdata)->history, service, fleet_node_name(userdata));
+        const Cluster *cluster = cluster_of(userdata);
+        const HistoryRun *run = history_empty(cluster->history, service, fleet_node_name(userdata));
+
+        if (run)
+                checker_run_ends(cluster->checker, run, ensemble_tree(cluster->ensemble));
 }
 
 static const ServiceWatcher cluster_watcher = {

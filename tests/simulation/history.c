@@ -106,15 +106,16 @@ void history_ordered(History *history, const Service *service, const char *node)
         }
 }
 
-void history_empty(History *history, const Service *service, const char *node) {
+const HistoryRun *history_empty(History *history, const Service *service, const char *node) {
         HistoryRun *run = history_find(history, service, node);
 
         if (!run)
-                return;
+                return NULL;
         run->empty = world_now(history->world);
         (void)g_ptr_array_remove(history->alive, run);
         if (run->empty != run->over)
                 trace_write(node, "what run %s of %s left is gone", run->run, run->job);
+        return run;
 }
 
 void history_disturb(History *history, const char *node) {

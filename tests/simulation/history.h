@@ -32,7 +32,8 @@ HistoryRun *history_begun(History *history, const char *node, const Service *ser
 void history_over(History *history, const Service *service, const char *node);
 /* Somebody asked for its end. */
 void history_ordered(History *history, const Service *service, const char *node);
-void history_empty(History *history, const Service *service, const char *node);
+/* Return: the run; NULL where it never was one. */
+const HistoryRun *history_empty(History *history, const Service *service, const char *node);
 
 /* Something befell the node now. */
 void history_disturb(History *history, const char *node);

@@ -1,8 +1,9 @@
 /* The promises, looked at by somebody who knows everything.
  *
  * While the cluster works (checker.c): no tick is started twice, no two runs that conflict are
- * alive at once, fencing tokens grow. What a run does on a node that could not do its part (it was
- * frozen, its daemon hung) is excused: there nothing but a fence would help.
+ * alive at once, none is settled while something of it lives, fencing tokens grow. What a run does
+ * on a node that could not do its part (it was frozen, its daemon hung) is excused: there nothing
+ * but a fence would help.
  *
  * At the end (ledger-checker.c), of what stands in ZooKeeper: every due tick was decided once, and
  * with the state that really happened. (quiet-checker.c): nothing is left over.
@@ -23,6 +24,9 @@ DEFINE_CLEANUP(Checker, checker_free);
 
 /* A run has just begun. */
 void checker_run_begins(Checker *checker, const HistoryRun *run);
+
+/* Nothing of a run lives any more, since just now. */
+void checker_run_ends(Checker *checker, const HistoryRun *run, const DataTree *tree);
 
 /* The cluster was left in peace: all ticks before `until` (seconds, of a clock without fault) are
  * decided. */

@@ -81,12 +81,14 @@ static const HistoryRun *view_find_run(const JobView *view, const char *name) {
         return NULL;
 }
 
-/* A run that was claimed is started, unless something befalls its node meanwhile. */
+/* A run that was claimed is started, unless something befalls its node meanwhile, or the daemon
+ * says why it did not (its servers may have answered too late). */
 static void view_judge_start(const JobView *view, const TreeNode *node, const RunRecord *record) {
         g_autofree usec_t *time = view_time(node->ctime_ms);
         usec_t made = *time;
 
         if (record->state == RUN_SKIPPED || record->state == RUN_FAILED ||
+            record->state == RUN_INTERRUPTED || record->state == RUN_STOPPED ||
             view_find_run(view, record->run))
                 return;
         if (record->state == RUN_SUCCEEDED || record->state == RUN_TIMED_OUT ||
@@ -206,6 +208,21 @@ static void view_judge_runs(const JobView *view) {
                 if (strcmp(run->job, view->job->name) == 0)
                         view_judge_run(view, run);
         }
+}
+
+/* ---- one that has just ended ---- */
+
+void checker_run_ends(Checker *checker, const HistoryRun *run, const DataTree *tree) {
+        g_autofree char *path = path_run(ROOT, run->job, run->run);
+        const TreeNode *node = data_tree_find(tree, path);
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+
+        if (run->excused || !node || !node->data ||
+            run_record_decode(node->data, strlen(node->data), &record) < 0 ||
+            !run_state_is_final(record->state))
+                return;
+        checker_complain(checker, "run %s of %s on %s was settled as %s while it was alive",
+                         run->run, run->job, run->node, run_state_to_string(record->state));
 }
 
 /* ---- the whole ---- */
