@@ -16,8 +16,6 @@
 /* All faults are over, and within this the cluster works as if there had been none: sessions end,
  * deadlines of ticks pass, and whoever waits has looked again. */
 #define PEACE (4 * USEC_PER_MINUTE)
-/* So old a tick is decided then: deadlines, and what stands in the way. */
-#define DECIDED_AFTER 150
 /* A stop of all daemons takes so long at most. */
 #define STOP_TIME (2 * USEC_PER_MINUTE)
 
@@ -191,8 +189,7 @@ static void cluster_live_and_end(Cluster *cluster) {
         if (!cluster_live(cluster, PEACE))
                 return;
         checker_judge_ledgers(cluster->checker, ensemble_tree(cluster->ensemble),
-                              MACHINE_EPOCH + (int64_t)(world_now(cluster->world) / USEC_PER_SEC) -
-                                  DECIDED_AFTER);
+                              MACHINE_EPOCH + (int64_t)(world_now(cluster->world) / USEC_PER_SEC));
         if (checker_fault(cluster->checker))
                 return;
         cluster_stop_all(cluster);

@@ -10,10 +10,13 @@ typedef struct Disturbance {
         usec_t time;
 } Disturbance;
 
+/* A daemon that can act again has ended by then what it must not start. */
+#define EXCUSED_FOR (5 * USEC_PER_SEC)
+
 struct History {
         World *world;
-        GPtrArray *runs, *alive;        /* of HistoryRun */
-        GArray *disturbances, *crashes; /* of Disturbance */
+        GPtrArray *runs, *alive;                  /* of HistoryRun */
+        GArray *disturbances, *crashes, *excuses; /* of Disturbance */
 };
 
 static void history_run_free(void *data) {
@@ -34,6 +37,7 @@ History *history_new(World *world) {
         history->alive = g_ptr_array_new();
         history->disturbances = g_array_new(FALSE, FALSE, sizeof(Disturbance));
         history->crashes = g_array_new(FALSE, FALSE, sizeof(Disturbance));
+        history->excuses = g_array_new(FALSE, FALSE, sizeof(Disturbance));
         return history;
 }
 
@@ -44,8 +48,27 @@ History *history_free(History *history) {
         g_ptr_array_unref(history->alive);
         g_array_unref(history->disturbances);
         g_array_unref(history->crashes);
+        g_array_unref(history->excuses);
         g_free(history);
         return NULL;
+}
+
+static bool disturbed_between(const GArray *disturbances, const char *node, usec_t from,
+                              usec_t to) {
+        for (guint i = 0; i < disturbances->len; i++) {
+                const Disturbance *one = &g_array_index(disturbances, Disturbance, i);
+
+                if (one->time >= from && one->time <= to && strcmp(one->node, node) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* What PID 1 was about to start then is no better off. */
+static bool history_is_excused(const History *history, const char *node) {
+        usec_t now = world_now(history->world);
+
+        return disturbed_between(history->excuses, node, usec_sub(now, EXCUSED_FOR), now);
 }
 
 static int64_t history_number(const Service *service, const char *variable) {
@@ -66,6 +89,7 @@ HistoryRun *history_begun(History *history, const char *node, const Service *ser
         run->attempt = (unsigned)history_number(service, "JOBKEEPER_ATTEMPT");
         run->token = history_number(service, "JOBKEEPER_FENCING_TOKEN");
         run->begun = world_now(history->world);
+        run->excused = history_is_excused(history, node);
         g_ptr_array_add(history->runs, run);
         g_ptr_array_add(history->alive, run);
         trace_write(node, "run %s of %s begins", run->run, run->job);
@@ -124,17 +148,6 @@ void history_disturb(History *history, const char *node) {
         g_array_append_val(history->disturbances, disturbance);
 }
 
-static bool disturbed_between(const GArray *disturbances, const char *node, usec_t from,
-                              usec_t to) {
-        for (guint i = 0; i < disturbances->len; i++) {
-                const Disturbance *one = &g_array_index(disturbances, Disturbance, i);
-
-                if (one->time >= from && one->time <= to && strcmp(one->node, node) == 0)
-                        return true;
-        }
-        return false;
-}
-
 bool history_was_disturbed(const History *history, const char *node, usec_t from, usec_t to) {
         return disturbed_between(history->disturbances, node, from, to);
 }
@@ -150,6 +163,9 @@ bool history_has_crashed(const History *history, const char *node, usec_t from, 
 }
 
 void history_excuse(History *history, const char *node) {
+        const Disturbance excuse = {g_intern_string(node), world_now(history->world)};
+
+        g_array_append_val(history->excuses, excuse);
         for (guint i = 0; i < history->alive->len; i++) {
                 HistoryRun *run = history->alive->pdata[i];
 

@@ -42,8 +42,8 @@ bool history_was_disturbed(const History *history, const char *node, usec_t from
 /* The node crashed: what had ended, and was not written down elsewhere, is known to nobody. */
 void history_crash(History *history, const char *node);
 bool history_has_crashed(const History *history, const char *node, usec_t from, usec_t to);
-/* The runs of this node that live may outlive their locks from now on, and no promise holds for
- * them. */
+/* The runs of this node that live, or begin in a moment, may outlive their locks from now on, and
+ * no promise holds for them. */
 void history_excuse(History *history, const char *node);
 
 /* Return: of HistoryRun, all of them; those that live. Borrowed. */

@@ -146,6 +146,8 @@ void checker_run_begins(Checker *checker, const HistoryRun *run) {
         if (!g_hash_table_add(checker->started, g_strdup_printf("%s:%s", run->job, run->run)))
                 checker_complain(checker, "run %s of %s is started a second time, on %s", run->run,
                                  run->job, run->node);
+        if (run->excused)
+                return;
         checker_judge_locks(checker, run);
         checker_judge_attempts(checker, run);
         checker_judge_token(checker, run);

@@ -28,9 +28,9 @@ void checker_run_begins(Checker *checker, const HistoryRun *run);
 /* Nothing of a run lives any more, since just now. */
 void checker_run_ends(Checker *checker, const HistoryRun *run, const DataTree *tree);
 
-/* The cluster was left in peace: all ticks before `until` (seconds, of a clock without fault) are
- * decided. */
-void checker_judge_ledgers(Checker *checker, const DataTree *tree, int64_t until);
+/* The cluster was left in peace: all ticks are decided whose deadline has passed. `now`: seconds,
+ * of a clock without fault. */
+void checker_judge_ledgers(Checker *checker, const DataTree *tree, int64_t now);
 /* Every daemon was stopped as it should be. */
 void checker_judge_rest(Checker *checker, const DataTree *tree, const Fleet *fleet);
 

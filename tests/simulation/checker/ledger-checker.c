@@ -10,6 +10,8 @@
 #include "run-record.h"
 
 #define ROOT "/jobkeeper"
+/* So long after its deadline a tick is decided, seconds. */
+#define DECIDED_AFTER 60
 /* What befell a node before or after a claim explains that nothing came of it. */
 #define STARTED_WITHIN (30 * USEC_PER_SEC)
 
@@ -260,9 +262,12 @@ static void checker_judge_ledger(Checker *checker, const DataTree *tree, const P
                 view_judge(&view, tree, ledger, until);
 }
 
-void checker_judge_ledgers(Checker *checker, const DataTree *tree, int64_t until) {
+void checker_judge_ledgers(Checker *checker, const DataTree *tree, int64_t now) {
         const GPtrArray *jobs = checker_plan(checker)->jobs;
 
-        for (guint i = 0; i < jobs->len; i++)
-                checker_judge_ledger(checker, tree, jobs->pdata[i], until);
+        for (guint i = 0; i < jobs->len; i++) {
+                const PlanJob *job = jobs->pdata[i];
+
+                checker_judge_ledger(checker, tree, job, now - job->deadline - DECIDED_AFTER);
+        }
 }

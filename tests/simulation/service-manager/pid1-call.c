@@ -237,15 +237,26 @@ bool pid1_call_was_sent(const Pid1Call *call) {
         return call->sent;
 }
 
-/* The connection is gone: what was to be done may be done, and the answer does not come. */
+/* It is not on its way any more, if it was. */
+static void pid1_call_never_arrives(Pid1Call *call) {
+        if (!call->there)
+                return;
+        call->there = process_task_free(call->there);
+        g_queue_unlink(&on_the_way, &call->way);
+        call->way.data = NULL;
+}
+
+/* The connection is gone: what was to be done may be done, and the answer does not come. What is to
+ * be forgotten is asked for until PID 1 has forgotten it, as units/unit-ending.c does. */
 void pid1_call_is_lost(Pid1Call *call, bool undone) {
         if (!call->sent || call->answered)
                 return;
         call->back = process_task_free(call->back);
-        if (call->there && undone) {
-                call->there = process_task_free(call->there);
-                g_queue_unlink(&on_the_way, &call->way);
-                call->way.data = NULL;
+        if (undone || call->kind == PID1_CALL_FORGET)
+                pid1_call_never_arrives(call);
+        if (call->kind == PID1_CALL_FORGET) {
+                call->sent = false;
+                return;
         }
         call->answer.r = -ENOTCONN;
         call->answered = true;
