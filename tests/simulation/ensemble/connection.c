@@ -268,6 +268,11 @@ void connection_on_applied(Server *server, const Transaction *txn,
         if (txn->of == REQUEST_CONNECT && connection->connect_xid == txn->xid &&
             !connection->established)
                 connection_establish(connection, true);
+        else if (pending && result->code == ZK_UNKNOWN)
+                /* The leader has the session at another server. That is never answered: the
+                 * connection is torn down, and whichever the client opens next has the session
+                 * (FinalRequestProcessor on SessionMovedException). */
+                connection_end(connection);
         else if (pending) {
                 pending->answer = answer_of_txn(result);
                 connection_proceed(connection);
