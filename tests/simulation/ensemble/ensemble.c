@@ -230,6 +230,14 @@ void ensemble_set_disk(Ensemble *ensemble, unsigned server, usec_t delay) {
         ensemble_server(ensemble, server)->disk_delay = delay;
 }
 
+void ensemble_set_lag(Ensemble *ensemble, unsigned server, usec_t lag) {
+        Server *one = ensemble_server(ensemble, server);
+
+        one->lag = lag;
+        if (one->follower)
+                follower_lag(one->follower);
+}
+
 void ensemble_step_clock(Ensemble *ensemble, unsigned server, int64_t by) {
         ensemble_server(ensemble, server)->clock_offset += by;
 }

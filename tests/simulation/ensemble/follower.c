@@ -141,6 +141,11 @@ static void follower_on_check(void *userdata) {
                 server_after(follower->server, until - now, follower_on_check, follower);
 }
 
+void follower_lag(Follower *follower) {
+        if (follower->in)
+                wire_set_slow(follower->in, follower->server->lag);
+}
+
 static void follower_on_connect(void *userdata) {
         Follower *follower = userdata;
         Server *leader = follower->leader;
@@ -152,6 +157,7 @@ static void follower_on_connect(void *userdata) {
         }
         follower->in = wire_new(leader->host, follower->server->host, follower_on_packet, follower,
                                 packet_drop);
+        follower_lag(follower);
         follower->out = leader_accept(leader->leader, follower->server, follower->in);
         packet = packet_new(PACKET_JOIN);
         packet->epoch = follower->server->epoch;

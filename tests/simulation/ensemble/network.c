@@ -8,6 +8,8 @@
 
 #define DELAY_MIN 100
 #define DELAY_MAX 700
+#define LATE_ONCE_IN 300
+#define LATE_MAX (40 * USEC_PER_MSEC)
 #define AGAIN_MAX (2 * USEC_PER_SEC)
 
 struct Network {
@@ -37,6 +39,7 @@ struct Wire {
         WireFunc func; /* NULL once the receiver is through */
         void *userdata;
         GDestroyNotify free_message;
+        usec_t slow;
         GQueue messages; /* of Message */
         WorldTask *task; /* for the first of them */
         GList link;      /* in the network's */
@@ -49,8 +52,13 @@ Network *network_new(World *world) {
 
         network->world = world;
         network->chance = world_chance_new(world, "network");
-        network->delays =
-            (NetworkDelays){.min = DELAY_MIN, .max = DELAY_MAX, .again_max = AGAIN_MAX};
+        network->delays = (NetworkDelays){
+            .min = DELAY_MIN,
+            .max = DELAY_MAX,
+            .late_once_in = LATE_ONCE_IN,
+            .late_max = LATE_MAX,
+            .again_max = AGAIN_MAX,
+        };
         network->hosts = g_ptr_array_new();
         g_queue_init(&network->wires);
         return network;
@@ -209,8 +217,8 @@ static usec_t wire_draw_delay(const Wire *wire) {
         usec_t max =
             world_draw_once_in(chance, delays->late_once_in) ? delays->late_max : delays->max;
 
-        return world_draw_between(chance, delays->min, MAX(max, delays->min)) + wire->from->slow +
-               wire->to->slow;
+        return world_draw_between(chance, delays->min, MAX(max, delays->min)) + wire->slow +
+               wire->from->slow + wire->to->slow;
 }
 
 static void wire_put(Wire *wire, void *data) {
@@ -251,6 +259,10 @@ void wire_ignore(Wire *wire) {
         }
         wire->func = NULL;
         wire_clear(wire);
+}
+
+void wire_set_slow(Wire *wire, usec_t extra) {
+        wire->slow = extra;
 }
 
 void wire_pause(Wire *wire, bool paused) {

@@ -55,5 +55,7 @@ void wire_send(Wire *wire, void *message);
 void wire_close(Wire *wire);
 /* The receiver is through with it. */
 void wire_ignore(Wire *wire);
+/* From now on what is sent takes so much longer. */
+void wire_set_slow(Wire *wire, usec_t extra);
 /* The receiver does not read for a while; what it gets afterwards comes in order. */
 void wire_pause(Wire *wire, bool paused);

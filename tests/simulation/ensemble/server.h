@@ -29,6 +29,7 @@ struct Server {
         usec_t phase;         /* what its clock counts from */
         int64_t clock_offset; /* of its wall clock */
         usec_t disk_delay;    /* what a write to its disk takes more than usual */
+        usec_t lag;           /* what it takes more than usual to hear of its leader */
         uint64_t n_sessions;  /* that it made, for their ids */
         GQueue timers;        /* of ServerTimer */
         WorldChance *chance;
@@ -120,6 +121,8 @@ Follower *follower_new(Server *server, Server *leader);
 Follower *follower_free(Follower *follower);
 bool follower_serves(const Follower *follower);
 void follower_pause(Follower *follower, bool paused);
+/* Hears of its leader with the server's lag from now on. */
+void follower_lag(Follower *follower);
 const Server *follower_leader(const Follower *follower);
 void follower_send(Follower *follower, Packet *packet);
 void follower_heard(Follower *follower, int64_t session, usec_t timeout);

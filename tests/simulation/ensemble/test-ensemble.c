@@ -321,6 +321,32 @@ Test(ensemble, who_follows_shows_what_is_old_until_it_lets_its_clients_go) {
         cr_assert_not(ensemble_serves(ensemble, follower));
 }
 
+Test(ensemble, who_lags_tells_everything_late_and_in_order) {
+        _cleanup_(site_freep) Site *site = site_of(3, 22);
+        Ensemble *ensemble = site_ensemble(site);
+        unsigned leader = leader_of(site), follower = (leader + 1) % 3;
+        Client *late = connected_to(site, "n1", server_name(follower)),
+               *client = connected_to(site, "n2", server_name(leader));
+
+        cr_assert_eq(client_create(client, "/a", "1", 0), ZK_OK);
+        cr_assert_eq(client_sync(late), ZK_OK);
+        cr_assert_eq(client_get(late, "/a", true), ZK_OK);
+        cr_assert_eq(client_list(late, "/", true), ZK_OK);
+        ensemble_set_lag(ensemble, follower, 3 * USEC_PER_SEC);
+        cr_assert_eq(client_set(client, "/a", "2", -1), ZK_OK);
+        cr_assert_eq(client_create(client, "/b", NULL, 0), ZK_OK);
+        client_read(late);
+        site_run(site, 2 * USEC_PER_SEC);
+        cr_assert_eq(client_get(late, "/a", false), ZK_OK);
+        cr_assert_str_eq(client_answer(late)->data, "1");
+        cr_assert_eq(client_create(late, "/c", NULL, 0), ZK_OK);
+        cr_assert_gt(client_answer(late)->took, 2 * USEC_PER_SEC, "it is done here, too");
+        cr_assert_str_eq(client_read(late), "done changed:/a children:/ done");
+        cr_assert_eq(client_sync(late), ZK_OK);
+        cr_assert_eq(client_get(late, "/a", false), ZK_OK);
+        cr_assert_str_eq(client_answer(late)->data, "2");
+}
+
 Test(ensemble, nobody_goes_back_to_a_server_that_is_behind) {
         _cleanup_(site_freep) Site *site = site_of(3, 15);
         Ensemble *ensemble = site_ensemble(site);
