@@ -1,4 +1,4 @@
-/* People: they ask for runs. */
+/* People: they ask for runs, and one who reaches the servers ends sessions. */
 #include "fault.h"
 
 static usec_t fault_manual_run(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
@@ -11,7 +11,21 @@ static usec_t fault_manual_run(const FaultSite *site, WorldChance *chance, Fault
         return 0;
 }
 
+/* Its locks are gone before it hears of it: for its runs no promise holds. */
+static usec_t fault_end_session(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        const FleetNode *node = fault_draw_node(site, chance, fault);
+        const Coordinator *coordinator =
+            fleet_node_daemon(node) ? daemon_coordinator(fleet_node_daemon(node)) : NULL;
+
+        if (!coordinator || session_id(coordinator->session) == 0)
+                return 0;
+        history_excuse(site->history, fleet_node_name(node));
+        (void)ensemble_end_session(site->ensemble, session_id(coordinator->session));
+        return 0;
+}
+
 const FaultKind request_faults[] = {
+    {"session-end", 120 * USEC_PER_SEC, fault_end_session, NULL},
     {"manual-run", 20 * USEC_PER_SEC, fault_manual_run, NULL},
     {NULL},
 };

@@ -56,7 +56,18 @@ static void fault_fast_disk(const FaultSite *site, const FaultCase *fault) {
         ensemble_set_disk(site->ensemble, fault->target, 0);
 }
 
+static usec_t fault_lag(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        ensemble_set_lag(site->ensemble, fault_draw_server(site, chance, fault),
+                         world_draw_between(chance, USEC_PER_MSEC, 5 * USEC_PER_SEC));
+        return world_draw_between(chance, USEC_PER_SEC, 30 * USEC_PER_SEC);
+}
+
+static void fault_catch_up(const FaultSite *site, const FaultCase *fault) {
+        ensemble_set_lag(site->ensemble, fault->target, 0);
+}
+
 const FaultKind server_faults[] = {
+    {"server-lag", 40 * USEC_PER_SEC, fault_lag, fault_catch_up},
     {"server-cut-off", 60 * USEC_PER_SEC, fault_cut_server_off, fault_join_server},
     {"server-disk", 60 * USEC_PER_SEC, fault_slow_disk, fault_fast_disk},
     {"server-kill", 40 * USEC_PER_SEC, fault_kill_server, fault_start_server},
