@@ -13,6 +13,12 @@ unsigned ensemble_quorum(const Ensemble *ensemble);
 Transaction *ensemble_history(const Ensemble *ensemble, size_t position);
 /* This leader commits it: it is the next in the history, or it is there already. */
 void ensemble_commit(Ensemble *ensemble, const Server *leader, Transaction *txn);
+/* Return: whether that server has done or written down all that was ever committed. */
+bool ensemble_has_all(const Ensemble *ensemble, const Server *server);
+/* Of a forgetful ensemble: what was committed that a new leader has not is lost. */
+void ensemble_lose_rest(Ensemble *ensemble, Server *leader);
+/* Return: how often that happened. */
+unsigned ensemble_lineage(const Ensemble *ensemble);
 /* Return: the number of an era that no leader has had. */
 int64_t ensemble_next_epoch(Ensemble *ensemble);
 /* A line of the trace. */

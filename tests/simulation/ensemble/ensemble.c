@@ -16,10 +16,10 @@ struct Ensemble {
         Network *network;
         EnsembleOptions options;
         char *addresses;
-        GPtrArray *servers;   /* of Server */
-        GPtrArray *history;   /* of Transaction */
-        size_t forgotten;     /* of the history's beginning */
-        const Server *newest; /* who has done all of it */
+        GPtrArray *servers; /* of Server */
+        GPtrArray *history; /* of Transaction */
+        size_t forgotten;   /* of the history's beginning */
+        GArray *losses;     /* of size_t: how much of the history was left, each time */
         int64_t epoch;
 };
 
@@ -69,6 +69,7 @@ Ensemble *ensemble_new(Network *network, const EnsembleOptions *options) {
                 ensemble->options.max_timeout = 20 * options->tick;
         ensemble->servers = g_ptr_array_new_with_free_func(server_drop);
         ensemble->history = g_ptr_array_new_with_free_func(txn_drop);
+        ensemble->losses = g_array_new(FALSE, FALSE, sizeof(size_t));
         ensemble_register(ensemble);
         for (unsigned i = 0; i < options->n_servers; i++) {
                 g_autofree char *name = g_strdup_printf("zk%u", i + 1);
@@ -78,7 +79,6 @@ Ensemble *ensemble_new(Network *network, const EnsembleOptions *options) {
                                 server_new(ensemble, i, network_host(network, name)));
         }
         ensemble->addresses = g_strdup(addresses->str);
-        ensemble->newest = ensemble->servers->pdata[0];
         for (unsigned i = 0; i < options->n_servers; i++)
                 server_look(ensemble->servers->pdata[i], "it starts");
         return ensemble;
@@ -91,6 +91,7 @@ Ensemble *ensemble_free(Ensemble *ensemble) {
                 server_stop(ensemble->servers->pdata[i]);
         g_ptr_array_unref(ensemble->servers);
         g_ptr_array_unref(ensemble->history);
+        g_array_unref(ensemble->losses);
         ensemble_unregister(ensemble);
         g_free(ensemble->addresses);
         g_free(ensemble);
@@ -152,7 +153,7 @@ static void ensemble_forget(Ensemble *ensemble) {
         size_t least = SIZE_MAX;
 
         for (guint i = 0; i < ensemble->servers->len; i++)
-                least = MIN(least, ensemble_server(ensemble, i)->position);
+                least = MIN(least, forgetting_position(ensemble_server(ensemble, i)));
         if (least - ensemble->forgotten < FORGET_AT_ONCE)
                 return;
         g_ptr_array_remove_range(ensemble->history, 0, (guint)(least - ensemble->forgotten));
@@ -160,15 +161,54 @@ static void ensemble_forget(Ensemble *ensemble) {
 }
 
 void ensemble_commit(Ensemble *ensemble, const Server *leader, Transaction *txn) {
+        if (leader->lineage != ensemble_lineage(ensemble))
+                return; /* of a history that is none any more */
         if (leader->position < ensemble_committed(ensemble)) {
                 /* Its successor has done the same meanwhile. */
                 g_assert_true(ensemble_history(ensemble, leader->position) == txn);
                 return;
         }
         g_ptr_array_add(ensemble->history, txn_ref(txn));
-        ensemble->newest = leader;
         if (ensemble->history->len % FORGET_AT_ONCE == 0)
                 ensemble_forget(ensemble);
+}
+
+unsigned ensemble_lineage(const Ensemble *ensemble) {
+        return ensemble->losses->len;
+}
+
+/* Return: how much of the history the leader has, done or written down. */
+static size_t ensemble_common(const Ensemble *ensemble, const Server *leader) {
+        size_t committed = ensemble_committed(ensemble), common = leader->position;
+
+        for (guint i = leader->lineage; i < ensemble->losses->len; i++)
+                common = MIN(common, g_array_index(ensemble->losses, size_t, i));
+        if (common < leader->position)
+                return common;
+        for (GList *link = leader->logged.head; link && common < committed; link = link->next) {
+                if (ensemble_history(ensemble, common) != link->data)
+                        break;
+                common++;
+        }
+        return common;
+}
+
+bool ensemble_has_all(const Ensemble *ensemble, const Server *server) {
+        return server->lineage == ensemble_lineage(ensemble) &&
+               ensemble_common(ensemble, server) == ensemble_committed(ensemble);
+}
+
+void ensemble_lose_rest(Ensemble *ensemble, Server *leader) {
+        size_t common = ensemble_common(ensemble, leader),
+               lost = ensemble_committed(ensemble) - common;
+
+        if (ensemble_has_all(ensemble, leader))
+                return;
+        ensemble_say(leader, "has not %zu transactions that were confirmed: they are lost", lost);
+        g_ptr_array_set_size(ensemble->history, (gint)(common - ensemble->forgotten));
+        g_array_append_val(ensemble->losses, common);
+        leader->position = MIN(leader->position, common);
+        leader->lineage = ensemble_lineage(ensemble);
 }
 
 int64_t ensemble_next_epoch(Ensemble *ensemble) {
@@ -180,7 +220,16 @@ size_t ensemble_committed(const Ensemble *ensemble) {
 }
 
 const DataTree *ensemble_tree(const Ensemble *ensemble) {
-        return ensemble->newest->tree;
+        const Server *newest = ensemble_server(ensemble, 0);
+
+        for (guint i = 1; i < ensemble->servers->len; i++) {
+                const Server *server = ensemble_server(ensemble, i);
+
+                if (server->lineage != newest->lineage ? server->lineage > newest->lineage
+                                                       : server->position > newest->position)
+                        newest = server;
+        }
+        return newest->tree;
 }
 
 /* ---- faults ---- */

@@ -15,6 +15,7 @@ typedef struct EnsembleOptions {
         usec_t min_timeout;  /* 0: 2 ticks */
         usec_t max_timeout;  /* 0: 20 ticks */
         usec_t container_interval;
+        bool forgetful; /* as 3.8.0 is: see forgetting.c */
 } EnsembleOptions;
 
 /* The servers' own defaults: one server. */

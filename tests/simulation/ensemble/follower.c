@@ -49,7 +49,7 @@ static void follower_on_proposal(Follower *follower, Transaction *txn) {
 }
 
 /* What it had written down beside what the leader has is no more. */
-static void follower_on_sync(Follower *follower, const Packet *packet) {
+static void follower_on_sync(Follower *follower, Packet *packet) {
         Server *server = follower->server;
         Transaction *txn;
 
@@ -57,9 +57,16 @@ static void follower_on_sync(Follower *follower, const Packet *packet) {
                 server_look(server, "that leader is one of the past");
                 return;
         }
+        forgetting_begin(server);
         server->epoch = server->accepted = packet->epoch;
         while ((txn = g_queue_pop_head(&server->logged)))
                 (void)txn_unref(txn);
+        if (packet->snapshot) {
+                data_tree_free(server->tree);
+                server->tree = g_steal_pointer(&packet->snapshot);
+                server->position = packet->position;
+        }
+        server->lineage = packet->lineage;
         server_catch_up(server, packet->position);
         /* It may have done already what the leader has not. */
         for (size_t i = server->position - packet->position; i < packet->proposals->len; i++)

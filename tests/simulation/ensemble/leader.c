@@ -299,6 +299,11 @@ static void leader_serve(Leader *leader) {
         Server *server = leader->server;
         usec_t tick = ensemble_options(server->ensemble)->tick;
 
+        if (!ensemble_has_all(server->ensemble, server)) {
+                g_assert_true(ensemble_options(server->ensemble)->forgetful);
+                server_look(server, "another one has led meanwhile");
+                return;
+        }
         ensemble_say(server, "leads");
         leader->serving = true;
         server->epoch = leader->epoch;
@@ -388,6 +393,9 @@ static void learner_on_told(void *userdata) {
         learner->told = true;
         packet->epoch = leader->epoch;
         packet->position = leader->server->position;
+        packet->lineage = leader->server->lineage;
+        if (ensemble_server(leader->server->ensemble, learner->index)->lineage != packet->lineage)
+                packet->snapshot = data_tree_copy(leader->server->tree);
         packet->proposals = g_ptr_array_new_with_free_func(txn_drop);
         for (GList *link = leader->proposals.head; link; link = link->next)
                 g_ptr_array_add(packet->proposals, txn_ref(((Proposal *)link->data)->txn));
@@ -515,6 +523,8 @@ Leader *leader_new(Server *server) {
         leader->learners = g_ptr_array_new_with_free_func(learner_free);
         leader->since = server_now(server);
         leader->epoch = server->accepted = ensemble_next_epoch(server->ensemble);
+        if (ensemble_options(server->ensemble)->forgetful) /* before anybody is told of it */
+                ensemble_lose_rest(server->ensemble, server);
         g_queue_init(&leader->proposals);
         for (GList *link = server->logged.head; link; link = link->next) {
                 Proposal *proposal = g_new0(Proposal, 1);

@@ -43,6 +43,7 @@ Packet *packet_free(Packet *packet) {
                 return NULL;
         (void)txn_unref(packet->txn);
         (void)request_unref(packet->request);
+        data_tree_free(packet->snapshot);
         if (packet->proposals)
                 g_ptr_array_unref(packet->proposals);
         if (packet->heard)

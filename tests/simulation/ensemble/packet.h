@@ -1,7 +1,7 @@
 /* What servers send: to their clients (Answer), and to each other (Packet). */
 #pragma once
 
-#include "transaction.h"
+#include "data-tree.h"
 
 typedef enum AnswerType {
         ANSWER_CONNECTED, /* to CONNECT; session 0: that one is over */
@@ -64,6 +64,8 @@ typedef struct Packet {
         int64_t zxid;         /* ACK, COMMIT; JOIN: the newest that was written down */
         int64_t epoch;        /* SYNC: the leader's; JOIN: of the log */
         size_t position;      /* SYNC: in the history */
+        unsigned lineage;     /* SYNC: of the history */
+        DataTree *snapshot;   /* SYNC: all that is done, for who has another history; or NULL */
         GPtrArray *proposals; /* SYNC: of Transaction: what is proposed besides */
         int64_t session;      /* FLUSH, REVALIDATE and their answers */
         uint64_t xid;

@@ -19,6 +19,7 @@ typedef struct Connection Connection;
 typedef struct Leader Leader;
 typedef struct Follower Follower;
 typedef struct ServerTimer ServerTimer;
+typedef struct Forgetting Forgetting;
 
 struct Server {
         Ensemble *ensemble; /* weak */
@@ -33,10 +34,12 @@ struct Server {
         uint64_t n_sessions;  /* that it made, for their ids */
         GQueue timers;        /* of ServerTimer */
         WorldChance *chance;
+        Forgetting *forgetting; /* NULL: all of what follows is on its disk */
 
         /* on its disk */
         DataTree *tree;
         size_t position;  /* so many transactions of the history are done in the tree */
+        unsigned lineage; /* of that history: how often one had lost its end */
         int64_t accepted; /* the newest leader's epoch that it knows of: it follows none before */
         int64_t epoch;    /* of the leader whose log it has */
         GQueue logged;    /* of Transaction: written down besides, and not done yet; in order */
@@ -126,6 +129,16 @@ void follower_lag(Follower *follower);
 const Server *follower_leader(const Follower *follower);
 void follower_send(Follower *follower, Packet *packet);
 void follower_heard(Follower *follower, int64_t session, usec_t timeout);
+
+/* ---- forgetting.c ---- */
+
+/* What the server has is on its disk, and what it is about to be told will not be for a while. */
+void forgetting_begin(Server *server);
+/* The server died: what was not on its disk is gone. */
+void forgetting_strike(Server *server);
+/* Return: how much of the history is on its disk for sure. */
+size_t forgetting_position(const Server *server);
+Forgetting *forgetting_free(Forgetting *forgetting);
 
 /* ---- election.c ---- */
 
