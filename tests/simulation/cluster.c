@@ -10,7 +10,9 @@
 #include "fault.h"
 #include "fleet.h"
 #include "history.h"
+#include "message-id.h"
 #include "plan.h"
+#include "surroundings.h"
 #include "trace.h"
 
 /* All faults are over, and within this the cluster works as if there had been none: sessions end,
@@ -88,6 +90,12 @@ static const ServiceWatcher cluster_watcher = {
     .empty = cluster_on_empty,
 };
 
+/* A session that is lost explains what its node leaves undone, as a fault does. */
+static void cluster_on_log(const char *machine, const char *message_id, void *userdata) {
+        if (g_strcmp0(message_id, MESSAGE_SESSION_LOST) == 0)
+                history_disturb(((const Cluster *)userdata)->history, machine);
+}
+
 /* ---- making and freeing ---- */
 
 static char *cluster_make_directory(void) {
@@ -134,6 +142,7 @@ static void cluster_open(Cluster *cluster) {
         cluster->plan = plan_new(cluster->world, options->jobs);
         cluster->history = history_new(cluster->world);
         cluster->checker = checker_new(cluster->world, cluster->plan, cluster->history);
+        surroundings_listen(cluster_on_log, cluster);
         cluster_open_fleet(cluster);
 }
 
@@ -159,6 +168,7 @@ static void cluster_close(Cluster *cluster) {
         ensemble_free(cluster->ensemble);
         network_free(cluster->network);
         world_chance_free(cluster->conduct);
+        surroundings_listen(NULL, NULL);
         trace_end();
         world_free(cluster->world);
         cluster_remove_tree(cluster->directory);

@@ -1,6 +1,8 @@
 /* What else a process of a simulation finds around it, cut at the headers: the machine's and the
  * boot's id (sd-id128.h), a log (base/log.h: its lines are the trace's), and a service manager that
  * wants to know its state (base/notify.h: it is told to nobody). */
+#include "surroundings.h"
+
 #include <glib.h>
 #include <stdarg.h>
 #include <string.h>
@@ -23,6 +25,16 @@ int sd_id128_get_boot(sd_id128_t *ret_id) {
 
 /* ---- the log ---- */
 
+static struct {
+        LogListenerFunc func;
+        void *userdata;
+} listener;
+
+void surroundings_listen(LogListenerFunc func, void *userdata) {
+        listener.func = func;
+        listener.userdata = userdata;
+}
+
 void log_begin_thread(void) {
 }
 
@@ -36,7 +48,12 @@ void log_write(int priority, const LogAbout *about, const char *format, ...) {
         g_autofree char *message = NULL;
         va_list arguments;
 
-        if (!trace_is_on() || process_is_over(process_turn()))
+        if (process_is_over(process_turn()))
+                return;
+        if (listener.func)
+                listener.func(machine_name(process_machine(process_turn())),
+                              about ? about->message_id : NULL, listener.userdata);
+        if (!trace_is_on())
                 return;
         va_start(arguments, format);
         message = g_strdup_vprintf(format, arguments);
