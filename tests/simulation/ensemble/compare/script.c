@@ -15,6 +15,10 @@
 #include "zk.h"
 
 #define TIMEOUT (10 * USEC_PER_SEC)
+/* Of sessions that are to expire: as short as the servers grant. */
+#define SHORT_TIMEOUT (500 * USEC_PER_MSEC)
+/* So many times in a script, since it takes its time on real servers. */
+#define EXPIRIES 3
 #define BATCH_MAX 6
 #define OPS_MAX 3
 #define LEARNED 8
@@ -29,6 +33,7 @@ typedef struct Slot {
         GPtrArray *watches; /* of Watching */
         unsigned waiting;   /* for answers */
         unsigned n_watches; /* that it ever set */
+        usec_t timeout;
 } Slot;
 
 typedef struct Watching {
@@ -51,6 +56,7 @@ static struct {
         unsigned n_learned, n_asked;
         bool unordered; /* a session has just ended */
         bool cut;       /* the first session is cut off */
+        bool expired;   /* its node is gone */
 } script;
 
 static const char *const auths[SCRIPT_SLOTS] = {NULL, NULL, "bob:secret"};
@@ -413,7 +419,7 @@ static void slot_connect(void *userdata) {
         slot->generation++;
         slot->state = ZK_STATE_CONNECTING;
         slot->options.servers = stage_address(slot->number);
-        slot->options.session_timeout = TIMEOUT;
+        slot->options.session_timeout = slot->timeout;
         slot->options.auth = auths[slot->number];
         slot->options.state = slot_on_state;
         slot->options.userdata = slot;
@@ -499,6 +505,57 @@ static void step_cut(Slot *slot) {
         slot_print(slot);
 }
 
+static void slot_make_ephemeral(void *userdata) {
+        Slot *slot = userdata;
+        Asking *asking = asking_new(slot, g_strdup("create /t/expires"));
+
+        slot_asked(asking, zk_create(slot->zk, "/t/expires", NULL, ZK_CREATE_EPHEMERAL,
+                                     slot_on_reply, asking, NULL));
+}
+
+/* How often is asked is not printed. */
+static void slot_on_look(const ZkReply *reply, void *userdata) {
+        Slot *slot = userdata;
+
+        slot->waiting--;
+        script.expired = reply->code == ZK_NO_NODE;
+}
+
+static void slot_look(void *userdata) {
+        Slot *slot = userdata;
+
+        slot->waiting++;
+        (void)zk_exists(slot->zk, "/t/expires", slot_on_look, slot, NULL, NULL, NULL, NULL);
+}
+
+static bool slot_is_expired(void *userdata) {
+        return ((const Slot *)userdata)->state == ZK_STATE_EXPIRED;
+}
+
+/* It is cut off until its session is over, and hears of that when it is back. */
+static void step_expire(Slot *slot) {
+        slot->timeout = SHORT_TIMEOUT;
+        step_renew(slot);
+        slot->timeout = TIMEOUT;
+        stage_do(slot->number, slot_batch, slot);
+        stage_do(slot->number, slot_make_ephemeral, slot);
+        script_settle(SCRIPT_SLOTS);
+        script.cut = true;
+        stage_cut();
+        stage_await(slot_is_suspended, slot);
+        for (script.expired = false; !script.expired;) {
+                stage_do(1, slot_look, &script.slots[1]);
+                stage_await(nobody_waits, NULL);
+        }
+        script_settle(slot->number);
+        stage_mend();
+        stage_await(slot_is_expired, slot);
+        script.cut = false;
+        stage_do(slot->number, slot_batch, slot);
+        stage_do(slot->number, slot_drop, slot);
+        slot_begin(slot, NULL);
+}
+
 static void slot_forget_some(void *userdata) {
         Slot *slot = userdata;
 
@@ -506,10 +563,13 @@ static void slot_forget_some(void *userdata) {
                 g_ptr_array_remove_index(slot->watches, draw(slot->watches->len));
 }
 
-static void script_step(void) {
+/* `last`: of a third of the steps. */
+static void script_step(bool last) {
         Slot *slot = &script.slots[draw(SCRIPT_SLOTS)];
         unsigned what = draw(100);
 
+        if (last)
+                step_expire(&script.slots[0]);
         if (what < 2)
                 step_renew(slot);
         else if (what < 4)
@@ -538,6 +598,7 @@ void script_play(uint32_t seed, unsigned steps) {
                 Slot *slot = &script.slots[i];
 
                 slot->number = i;
+                slot->timeout = TIMEOUT;
                 slot->lines = g_ptr_array_new_with_free_func(g_free);
                 slot->watches = g_ptr_array_new_with_free_func(watching_free);
                 slot_begin(slot, NULL);
@@ -545,7 +606,7 @@ void script_play(uint32_t seed, unsigned steps) {
         stage_do(0, slot_make_root, &script.slots[0]);
         script_settle(SCRIPT_SLOTS);
         for (unsigned i = 0; i < steps; i++)
-                script_step();
+                script_step((i + 1) % (steps / EXPIRIES) == 0);
         for (unsigned i = 0; i < SCRIPT_SLOTS; i++) {
                 Slot *slot = &script.slots[i];
 
