@@ -41,11 +41,20 @@ void log_begin_thread(void) {
 void log_end_thread(void) {
 }
 
+/* Where the simulation keeps the machine's files is chance, and no part of it. Return: newly
+ * allocated. */
+static char *log_without_place(const char *message) {
+        g_auto(GStrv) parts =
+            g_strsplit(message, machine_directory(process_machine(process_turn())), -1);
+
+        return g_strjoinv("", parts);
+}
+
 void log_write(int priority, const LogAbout *about, const char *format, ...) {
         static const char *const words[] = {
             "emergency: ", "alert: ", "critical: ", "error: ", "warning: ", "", "", "debug: "};
         const char *job = about && about->job ? about->job : NULL;
-        g_autofree char *message = NULL;
+        g_autofree char *message = NULL, *text = NULL;
         va_list arguments;
 
         if (process_is_over(process_turn()))
@@ -58,8 +67,9 @@ void log_write(int priority, const LogAbout *about, const char *format, ...) {
         va_start(arguments, format);
         message = g_strdup_vprintf(format, arguments);
         va_end(arguments);
+        text = log_without_place(message);
         trace_write(machine_name(process_machine(process_turn())), "log: %s%s%s%s",
-                    words[priority & LOG_PRIMASK], job ? job : "", job ? ": " : "", message);
+                    words[priority & LOG_PRIMASK], job ? job : "", job ? ": " : "", text);
 }
 
 /* ---- the service manager's ear ---- */
