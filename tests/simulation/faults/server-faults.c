@@ -47,7 +47,9 @@ static void fault_join_server(const FaultSite *site, const FaultCase *fault) {
 }
 
 static usec_t fault_slow_disk(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
-        ensemble_set_disk(site->ensemble, fault_draw_server(site, chance, fault),
+        unsigned server = fault_draw_server(site, chance, fault);
+
+        ensemble_set_disk(site->ensemble, server,
                           world_draw_between(chance, USEC_PER_MSEC, 2 * USEC_PER_SEC));
         return world_draw_between(chance, USEC_PER_SEC, 30 * USEC_PER_SEC);
 }
@@ -57,7 +59,9 @@ static void fault_fast_disk(const FaultSite *site, const FaultCase *fault) {
 }
 
 static usec_t fault_lag(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
-        ensemble_set_lag(site->ensemble, fault_draw_server(site, chance, fault),
+        unsigned server = fault_draw_server(site, chance, fault);
+
+        ensemble_set_lag(site->ensemble, server,
                          world_draw_between(chance, USEC_PER_MSEC, 5 * USEC_PER_SEC));
         return world_draw_between(chance, USEC_PER_SEC, 30 * USEC_PER_SEC);
 }
