@@ -388,6 +388,11 @@ Test(ensemble_faults, what_is_promised_is_kept) {
         cr_assert_eq(play_all(), 0);
 }
 
+/* In these a server comes back to a leader that has done less than itself. */
+Test(ensemble_faults, who_knows_more_than_its_leader_does_nothing_twice) {
+        cr_assert_eq(play(582) + play(777), 0);
+}
+
 /* As Debian's 3.8.0: what such servers do to those who rely on them, they are to be able to do. */
 Test(ensemble_faults, a_forgetful_ensemble_loses_what_it_confirmed) {
         forgetful = true;

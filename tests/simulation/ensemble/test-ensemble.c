@@ -115,6 +115,19 @@ Test(ensemble, a_session_that_is_abandoned_can_be_attached_to) {
         cr_assert_not(exists(site, "/e"));
 }
 
+Test(ensemble, who_attaches_ends_the_connection_that_was_there) {
+        _cleanup_(site_freep) Site *site = site_of(1, 23);
+        Client *client = connected(site, "n1"), *other;
+        ZkSessionId session = zk_session_id(client_zk(client));
+
+        process_stop(client_process(client));
+        other = client_new(site, "n2", NULL, TIMEOUT, &session, NULL);
+        cr_assert(client_await_state(other, ZK_STATE_CONNECTED));
+        process_continue(client_process(client));
+        cr_assert(client_await_state(client, ZK_STATE_SUSPENDED));
+        cr_assert_str_eq(client_read(client), "suspended");
+}
+
 Test(ensemble, a_timeout_is_what_the_server_grants) {
         _cleanup_(site_freep) Site *site = site_of(1, 4);
         Client *few = client_new(site, "n1", NULL, USEC_PER_SEC, NULL, NULL),
