@@ -181,6 +181,19 @@ static void helper_await_answers(void *userdata) {
         helper_await_goodbye(helper);
 }
 
+/* What still waits in the port goes out before the end. */
+static void handle_send_rest(ZkHandle *handle) {
+        ZkSending *sending;
+
+        while ((sending = g_queue_pop_head(&handle->unsent))) {
+                _cleanup_(zk_request_freep) ZkRequest *request = g_steal_pointer(&sending->waiting);
+
+                zk_queue_expect(handle->queue);
+                if (zk_send(handle->made, request, sending) != ZOK)
+                        zk_queue_unexpect(handle->queue);
+        }
+}
+
 static void helper_close(void *userdata) {
         Helper *helper = userdata;
         ZkHandle *handle = helper->handle;
@@ -192,7 +205,9 @@ static void helper_close(void *userdata) {
                 return;
         }
         served = handle->wish == ZK_WISH_CLOSE && zoo_state(handle->made) == ZOO_CONNECTED_STATE;
-        if (!served)
+        if (served)
+                handle_send_rest(handle);
+        else
                 library_disconnect(handle->made);
         helper->until = helper_now(helper) + (served ? ANSWERED_TIMEOUT : LOST_TIMEOUT);
         helper_await_answers(helper);
@@ -210,6 +225,7 @@ void zk_handle_init(ZkHandle *handle, ZkQueue *queue, const ZkOptions *options) 
 }
 
 void zk_handle_clear(ZkHandle *handle) {
+        g_queue_clear(&handle->unsent);
         g_free(handle->auth);
         g_free(handle->servers);
 }
