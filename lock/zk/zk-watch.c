@@ -140,7 +140,7 @@ static GPtrArray *watched_take_armed(ZkWatched *watched) {
 
 void zk_watch_fire(ZkWatches *watches, const ZkItem *item) {
         g_autoptr(GPtrArray) armed = watched_take_armed(item->watched);
-        ZkWatchEvent event;
+        ZkWatchEvent event = ZK_WATCH_CHANGED;
         bool known = watch_event(item->code, &event);
 
         item->watched->armed = false;
