@@ -262,21 +262,20 @@ void connection_on_applied(Server *server, const Transaction *txn,
         Pending *pending = connection && txn->origin == server->index
                                ? connection_find(connection, txn->xid)
                                : NULL;
+        /* The leader has the session at another server. That is never answered: the connection is
+         * torn down, and whichever the client opens next has the session (FinalRequestProcessor on
+         * SessionMovedException). */
+        bool moved = pending && result->code == ZK_UNKNOWN;
 
         if (!connection)
                 return;
         if (txn->of == REQUEST_CONNECT && connection->connect_xid == txn->xid &&
             !connection->established)
                 connection_establish(connection, true);
-        else if (pending && result->code == ZK_UNKNOWN)
-                /* The leader has the session at another server. That is never answered: the
-                 * connection is torn down, and whichever the client opens next has the session
-                 * (FinalRequestProcessor on SessionMovedException). */
-                connection_end(connection);
-        else if (pending) {
+        else if (pending && !moved) {
                 pending->answer = answer_of_txn(result);
                 connection_proceed(connection);
-        } else if (txn->of == REQUEST_CLOSE) /* somebody else has ended it */
+        } else if (moved || txn->of == REQUEST_CLOSE) /* somebody else has ended it */
                 connection_end(connection);
 }
 
