@@ -16,6 +16,11 @@ void unit_verdict_detail(UnitResult *result, const char *format, ...) {
                 result->detail[end - result->detail] = '\0';
 }
 
+/* A start job that is done leaves the unit active, whatever becomes of what is left of it. */
+static bool verdict_was_active(const UnitProperties *properties) {
+        return properties->active_enter > 0;
+}
+
 /* Was it our (or somebody else's) stop that ended the start job, so that a "timeout" is the stop
  * timeout and no time limit? */
 static bool verdict_stop_came_first(const UnitResult *result, const StartJob *start_job,
@@ -23,6 +28,18 @@ static bool verdict_stop_came_first(const UnitResult *result, const StartJob *st
         if (start_job->word)
                 return start_job_ended_as(start_job, "canceled") || killed;
         return result->stop == UNIT_STOP_OWNER;
+}
+
+/* What PID 1 says of the whole unit may be of a later day than the main process: the stop of what
+ * that left took too long, or somebody had the failure forgotten. */
+static bool verdict_word_misleads(const UnitResult *result, const UnitProperties *p,
+                                  const StartJob *start_job, bool killed) {
+        bool ran = p->exec_main_code != 0;
+
+        if (g_strcmp0(p->result, "timeout") == 0)
+                return verdict_was_active(p) || (ran && p->start_limit == USEC_INFINITY) ||
+                       verdict_stop_came_first(result, start_job, killed);
+        return g_strcmp0(p->result, "success") == 0 && ran && !verdict_was_active(p);
 }
 
 static void verdict_note_detail(UnitResult *result, const UnitProperties *p,
@@ -48,18 +65,16 @@ void unit_verdict(UnitResult *result, const UnitProperties *properties, const St
         const UnitProperties *p = properties;
         const char *word = p->result ? p->result : "";
 
-        if (g_str_equal(word, "timeout") && verdict_stop_came_first(result, start_job, killed))
+        if (verdict_word_misleads(result, p, start_job, killed))
                 word = unit_result_word_of_process(p->exec_main_code, p->exec_main_status);
         result->outcome = unit_outcome_from_service(word, p->exec_main_code, p->exec_main_status);
         result->exit_status = p->exec_main_status;
         result->started = p->exec_main_start;
         result->ended = p->exec_main_exit;
         result->cpu = p->cpu;
-        /* A wish that PID 1 heard after the main process had ended by itself changed nothing. What
-         * is still active was never stopped, whoever started it. */
-        if (start_job_ended_as(start_job, "done") ||
-            (start_job_ended_as(start_job, "failed") && !killed) ||
-            g_strcmp0(p->active_state, "active") == 0)
+        /* A wish that PID 1 heard after the main process had ended by itself changed nothing. */
+        if (start_job_ended_as(start_job, "done") || verdict_was_active(p) ||
+            (start_job_ended_as(start_job, "failed") && !killed))
                 result->stop = UNIT_STOP_NONE;
         else if (result->stop == UNIT_STOP_NONE)
                 result->stop = start_job->stopper;

@@ -113,6 +113,8 @@ static void reply_properties(sd_bus_message *call) {
         cr_assert_geq(sd_bus_message_open_container(reply, 'a', "{sv}"), 0);
         cr_assert_geq(append_property(reply, "LoadState", "s", "loaded"), 0);
         cr_assert_geq(append_property(reply, "ActiveState", "s", answers.active), 0);
+        if (g_str_equal(answers.active, "active"))
+                cr_assert_geq(append_property(reply, "ActiveEnterTimestamp", "t", UINT64_C(9)), 0);
         cr_assert_geq(append_property(reply, "Result", "s", answers.result), 0);
         cr_assert_geq(append_property(reply, "Environment", "as", 1, nonce), 0);
         cr_assert_geq(append_property(reply, "Job", "(uo)", answers.with_job ? 7 : 0,

@@ -17,12 +17,13 @@ typedef struct Case {
         UnitOutcome outcome;
         UnitStop stop;
         const char *detail;
-        char *active; /* NULL: not active */
+        bool was_active; /* its start job was done */
+        bool limitless;
 } Case;
 
 static char success[] = "success", signaled[] = "signal", timed_out[] = "timeout",
             exit_code[] = "exit-code", done[] = "done", failed[] = "failed",
-            canceled[] = "canceled", active[] = "active";
+            canceled[] = "canceled";
 
 #define BY_ITSELF UNIT_STOP_NONE, UNIT_STOP_NONE, false
 #define BY_OWNER UNIT_STOP_NONE, UNIT_STOP_OWNER, false
@@ -61,9 +62,23 @@ static const Case cases[] = {
     {"found over, its stop timeout passed", timed_out, CLD_EXITED, 0, NULL, BY_OWNER,
      UNIT_OUTCOME_SUCCESS, UNIT_STOP_OWNER, ""},
     {"found over, well and by itself, wanted to end", success, CLD_EXITED, 0, NULL, BY_OWNER,
-     UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE, "", active},
+     UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE, "", true},
     {"found over, stopped, and ended well", success, CLD_EXITED, 0, NULL, BY_OWNER,
      UNIT_OUTCOME_SUCCESS, UNIT_STOP_OWNER, ""},
+    {"found over: it ended well, and its children did not go", timed_out, CLD_EXITED, 0, NULL,
+     BY_ITSELF, UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE, "", true},
+    {"the same, wanted to end", timed_out, CLD_EXITED, 0, NULL, BY_OWNER, UNIT_OUTCOME_SUCCESS,
+     UNIT_STOP_NONE, "", true},
+    {"found over: it was stopped, did not go, and never had a limit", timed_out, CLD_KILLED,
+     SIGKILL, NULL, BY_ITSELF, UNIT_OUTCOME_SIGNAL, UNIT_STOP_NONE, "signal", false, true},
+    {"found over, its time limit passed", timed_out, CLD_EXITED, 0, NULL, BY_ITSELF,
+     UNIT_OUTCOME_TIMEOUT, UNIT_STOP_NONE, "timeout"},
+    {"it failed, and somebody had that forgotten", success, CLD_EXITED, 3, failed, BY_ITSELF,
+     UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_NONE, "exit-code"},
+    {"a status that somebody calls a success", success, CLD_EXITED, 3, done, BY_ITSELF,
+     UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE, "", true},
+    {"never ran, for its time limit passed before", timed_out, 0, 0, failed, BY_ITSELF,
+     UNIT_OUTCOME_TIMEOUT, UNIT_STOP_NONE, "timeout", false, true},
     {"never ran", success, 0, 0, canceled, BY_OWNER, UNIT_OUTCOME_START_FAILED, UNIT_STOP_OWNER,
      "the start job ended: canceled"},
     {"never ran, and nobody knows why", success, 0, 0, NULL, BY_ITSELF, UNIT_OUTCOME_START_FAILED,
@@ -75,7 +90,8 @@ static const Case cases[] = {
 Test(unit_verdict, every_case) {
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
                 const Case *c = &cases[i];
-                const UnitProperties properties = {.active_state = c->active,
+                const UnitProperties properties = {.active_enter = c->was_active ? 20 : 0,
+                                                   .start_limit = c->limitless ? USEC_INFINITY : 9,
                                                    .result = c->result,
                                                    .exec_main_code = c->code,
                                                    .exec_main_status = c->status,
