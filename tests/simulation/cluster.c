@@ -21,6 +21,8 @@
 /* A stop of all daemons takes so long at most. */
 #define STOP_TIME (2 * USEC_PER_MINUTE)
 
+#define NO_SUCH_COMMAND 203 /* systemd.exec(5) */
+
 typedef struct Cluster {
         const ClusterOptions *options;
         char *directory;
@@ -47,7 +49,7 @@ static void cluster_draw_conduct(const Service *service, ServiceConduct *conduct
         WorldChance *chance = cluster->conduct;
 
         conduct->start = world_draw_between(chance, 500, 30 * USEC_PER_MSEC);
-        conduct->cannot = world_draw_once_in(chance, 100);
+        conduct->cannot = world_draw_once_in(chance, 100) ? NO_SUCH_COMMAND : 0;
         conduct->duration = world_draw_between(chance, USEC_PER_MSEC, job->duration);
         if (world_draw_once_in(chance, 20)) /* now and then one takes very long */
                 conduct->duration *= world_draw_between(chance, 2, 10);

@@ -18,7 +18,8 @@ struct Pid1Call {
         Pid1Answer answer;
         ProcessTask *there, *back;
         bool sent, answered;
-        GList link, way; /* in the manager's list; in `on_the_way` */
+        unsigned connection; /* in which it was sent */
+        GList link, way;     /* in the manager's list; in `on_the_way` */
 };
 
 /* To some PID 1. */
@@ -55,7 +56,11 @@ static void pid1_call_show(Pid1Call *call, Service *service) {
         unit->nonce = g_strdup(service->spec->nonce);
         unit->slice = g_strdup(service->spec->slice);
         unit->phase = service->phase;
-        unit->stopped = service->stopping || service->killed;
+        unit->active = service->was_active && !service->stopping;
+        unit->overdue = service->overdue;
+        unit->was_active = service->was_active;
+        unit->timed_out = service->timed_out;
+        unit->limitless = service->spec->timeout == USEC_INFINITY;
         unit->result = service->result;
         g_ptr_array_add(call->answer.units, unit);
 }
@@ -65,7 +70,6 @@ static int pid1_call_read(Pid1Call *call) {
 
         if (!service)
                 return -ENOENT;
-        service->kept = call->manager;
         pid1_call_show(call, service);
         return 0;
 }
@@ -81,28 +85,18 @@ static void pid1_call_list(Pid1Call *call) {
         }
 }
 
+/* Return: whether who sent it is there yet. References are a connection's, and end with it. */
+static bool pid1_call_has_sender(const Pid1Call *call) {
+        return call->manager && manager_connection(call->manager) == call->connection;
+}
+
+/* A start over the bus refers to its unit. */
 static int pid1_call_start(const Pid1Call *call) {
         int r = pid1_start(call->pid1, call->spec);
 
-        if (r >= 0)
-                pid1_find(call->pid1, call->spec->name)->kept = call->manager;
+        if (r >= 0 && pid1_call_has_sender(call))
+                pid1_refer(call->pid1, call->spec->name);
         return r;
-}
-
-static int pid1_call_end(const Pid1Call *call) {
-        const ServiceWatcher *watcher = pid1_watcher(call->pid1);
-        Service *service = pid1_find(call->pid1, call->name);
-
-        if (!service)
-                return -ENOENT;
-        watcher->ordered(service, watcher->userdata);
-        if (call->kind == PID1_CALL_KILL)
-                service_kill(service);
-        else if (service->phase == SERVICE_OVER && !service->kept && !service_has_failed(service))
-                pid1_forget(call->pid1, call->name);
-        else
-                service_stop(service);
-        return 0;
 }
 
 static int pid1_call_do(Pid1Call *call) {
@@ -110,10 +104,19 @@ static int pid1_call_do(Pid1Call *call) {
         case PID1_CALL_START:
                 return pid1_call_start(call);
         case PID1_CALL_STOP:
+                return pid1_stop(call->pid1, call->name);
         case PID1_CALL_KILL:
-                return pid1_call_end(call);
+                return pid1_kill(call->pid1, call->name);
         case PID1_CALL_FORGET:
                 pid1_forget(call->pid1, call->name);
+                return 0;
+        case PID1_CALL_REFER:
+                if (pid1_call_has_sender(call))
+                        pid1_refer(call->pid1, call->name);
+                return 0;
+        case PID1_CALL_UNREFER:
+                if (pid1_call_has_sender(call))
+                        pid1_unrefer(call->pid1, call->name);
                 return 0;
         case PID1_CALL_READ:
                 return pid1_call_read(call);
@@ -186,6 +189,7 @@ void pid1_call_go(Pid1Call *call) {
         if (call->sent || !unit_manager_connected(call->manager))
                 return;
         call->sent = true;
+        call->connection = manager_connection(call->manager);
         call->way.data = call;
         g_queue_push_tail_link(&on_the_way, &call->way);
         call->there = process_after(pid1_process(call->pid1), manager_travel(call->manager, true),

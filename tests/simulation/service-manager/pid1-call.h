@@ -17,7 +17,9 @@ typedef enum Pid1CallKind {
         PID1_CALL_START,
         PID1_CALL_STOP,
         PID1_CALL_KILL,
-        PID1_CALL_FORGET,
+        PID1_CALL_FORGET, /* stop and reset, until it was heard */
+        PID1_CALL_REFER,
+        PID1_CALL_UNREFER,
         PID1_CALL_READ,
         PID1_CALL_LIST,
         PID1_CALL_QUERY, /* the daemon's own job */
@@ -27,7 +29,9 @@ typedef enum Pid1CallKind {
 typedef struct ShownUnit {
         char *name, *nonce, *slice;
         ServicePhase phase;
-        bool stopped; /* its end was asked for while it lived */
+        bool active;                         /* it is */
+        bool overdue, was_active, timed_out; /* service.h */
+        bool limitless;
         UnitResult result;
 } ShownUnit;
 
@@ -58,8 +62,9 @@ void pid1_calls_drop(const Pid1 *pid1);
 /* Who wants to hear of one unit. */
 typedef struct ManagerListener {
         const char *unit;
-        void (*changed)(void *userdata); /* JobRemoved or the like: look again */
-        void (*empty)(void *userdata);   /* the kernel says so */
+        /* Look again. `word`: JobRemoved says so of its start job; NULL: of none. */
+        void (*changed)(const char *word, void *userdata);
+        void (*empty)(void *userdata); /* the kernel says so */
         void (*connected)(void *userdata);
         void *userdata;
 } ManagerListener;
@@ -68,9 +73,13 @@ void manager_unlisten(UnitManager *manager, ManagerListener *listener);
 
 sd_event *manager_event(const UnitManager *manager);
 Pid1 *manager_pid1(const UnitManager *manager);
-/* PID 1 has news of a unit; `empty`: so has the kernel, which needs no connection. */
-void manager_tell(UnitManager *manager, const char *unit, bool empty);
+/* PID 1 has news of a unit, and of its start job where there is a `word`; `empty`: so has the
+ * kernel, which needs no connection. */
+void manager_tell(UnitManager *manager, const char *unit, const char *word, bool empty);
+/* Return: which connection it is, counted from 1; 0 while there is none. */
+unsigned manager_connection(const UnitManager *manager);
 void manager_break(UnitManager *manager, usec_t after);
+void manager_mend(UnitManager *manager);
 
 /* ---- what the manager does with calls ---- */
 

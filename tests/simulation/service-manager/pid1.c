@@ -90,13 +90,6 @@ usec_t pid1_slowness(const Pid1 *pid1) {
         return pid1->slowness;
 }
 
-void pid1_disconnect(Pid1 *pid1, usec_t after) {
-        for (guint i = 0; i < pid1->managers->len; i++)
-                manager_break(pid1->managers->pdata[i], after);
-        for (guint i = 0; i < pid1->services->len; i++)
-                ((Service *)pid1->services->pdata[i])->kept = false;
-}
-
 void pid1_set_daemon_job(Pid1 *pid1, unsigned systemd_job) {
         pid1->daemon_job = systemd_job;
 }
@@ -128,20 +121,106 @@ int pid1_start(Pid1 *pid1, const UnitSpec *spec) {
         return 0;
 }
 
-void pid1_forget(Pid1 *pid1, const char *name) {
-        Service *service = pid1_find(pid1, name);
-
-        if (service && service->phase == SERVICE_OVER)
+/* What nobody refers to is kept as long as it is active, or failed. */
+static void pid1_collect(Pid1 *pid1, Service *service) {
+        if (service->references == 0 && service_is_inactive(service))
                 (void)g_ptr_array_remove(pid1->services, service);
 }
 
-void pid1_service_changed(Pid1 *pid1, Service *service) {
-        bool over = service->phase == SERVICE_OVER;
+/* Those who referred to them are gone. */
+static void pid1_drop_references(Pid1 *pid1) {
+        for (guint i = pid1->services->len; i > 0; i--) {
+                Service *service = pid1->services->pdata[i - 1];
 
+                service->references = 0;
+                pid1_collect(pid1, service);
+        }
+}
+
+void pid1_disconnect(Pid1 *pid1, usec_t after) {
         for (guint i = 0; i < pid1->managers->len; i++)
-                manager_tell(pid1->managers->pdata[i], service->spec->name, over);
-        if (over && service->stopping && !service->kept && !service_has_failed(service))
-                pid1_forget(pid1, service->spec->name);
+                manager_break(pid1->managers->pdata[i], after);
+        pid1_drop_references(pid1);
+}
+
+void pid1_reconnect(Pid1 *pid1) {
+        for (guint i = 0; i < pid1->managers->len; i++)
+                manager_mend(pid1->managers->pdata[i]);
+}
+
+/* Return: the service, and who looks on knows of the order; NULL: there is none. */
+static Service *pid1_ordered(Pid1 *pid1, const char *name) {
+        Service *service = pid1_find(pid1, name);
+
+        if (service)
+                pid1->watcher->ordered(service, pid1->watcher->userdata);
+        return service;
+}
+
+int pid1_stop(Pid1 *pid1, const char *name) {
+        Service *service = pid1_ordered(pid1, name);
+
+        if (!service)
+                return -ENOENT;
+        if (service->phase == SERVICE_OVER) {
+                service->stopping = true;
+                pid1_collect(pid1, service);
+        } else {
+                service_stop(service); /* may free it */
+        }
+        return 0;
+}
+
+int pid1_kill(Pid1 *pid1, const char *name) {
+        Service *service = pid1_ordered(pid1, name);
+
+        if (!service)
+                return -ENOENT;
+        service_kill(service);
+        return 0;
+}
+
+int pid1_reset(Pid1 *pid1, const char *name) {
+        Service *service = pid1_find(pid1, name);
+
+        if (!service)
+                return -ENOENT;
+        service->forgiven |= service->phase == SERVICE_OVER && service_has_failed(service);
+        pid1_collect(pid1, service);
+        return 0;
+}
+
+void pid1_forget(Pid1 *pid1, const char *name) {
+        Service *service = pid1_find(pid1, name);
+
+        if (!service || service->phase != SERVICE_OVER)
+                return;
+        service->stopping = true;
+        service->forgiven |= service_has_failed(service);
+        pid1_collect(pid1, service);
+}
+
+void pid1_refer(Pid1 *pid1, const char *name) {
+        Service *service = pid1_find(pid1, name);
+
+        if (service)
+                service->references++;
+}
+
+void pid1_unrefer(Pid1 *pid1, const char *name) {
+        Service *service = pid1_find(pid1, name);
+
+        if (!service || service->references == 0)
+                return;
+        service->references--;
+        pid1_collect(pid1, service);
+}
+
+void pid1_service_changed(Pid1 *pid1, Service *service, const char *word) {
+        for (guint i = 0; i < pid1->managers->len; i++)
+                manager_tell(pid1->managers->pdata[i], service->spec->name, word,
+                             service->phase == SERVICE_OVER);
+        pid1_collect(pid1, service);
 }
 
 void pid1_listen(Pid1 *pid1, UnitManager *manager) {
@@ -150,7 +229,6 @@ void pid1_listen(Pid1 *pid1, UnitManager *manager) {
 
 void pid1_unlisten(Pid1 *pid1, UnitManager *manager) {
         (void)g_ptr_array_remove(pid1->managers, manager);
-        /* What it referred to is kept for nobody. */
-        for (guint i = 0; pid1->managers->len == 0 && i < pid1->services->len; i++)
-                ((Service *)pid1->services->pdata[i])->kept = false;
+        if (pid1->managers->len == 0)
+                pid1_drop_references(pid1);
 }

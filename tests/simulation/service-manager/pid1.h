@@ -36,6 +36,8 @@ void pid1_set_slowness(Pid1 *pid1, usec_t most);
 usec_t pid1_slowness(const Pid1 *pid1);
 /* The daemon's connection breaks, and comes back in `after`. */
 void pid1_disconnect(Pid1 *pid1, usec_t after);
+/* It comes back now. */
+void pid1_reconnect(Pid1 *pid1);
 /* Which job it has for the daemon's own unit while that is being ended. */
 void pid1_set_daemon_job(Pid1 *pid1, unsigned systemd_job);
 unsigned pid1_daemon_job(const Pid1 *pid1);
@@ -48,11 +50,22 @@ Service *pid1_find(const Pid1 *pid1, const char *name);
 
 /* Return: 0; -EEXIST: a unit of that name is there. */
 int pid1_start(Pid1 *pid1, const UnitSpec *spec);
+/* What is over is stopped, and forgotten as a failure: nothing is lost by it. */
 void pid1_forget(Pid1 *pid1, const char *name);
+/* StopUnit, KillUnit, ResetFailedUnit. Return: 0; -ENOENT: there is no such unit. */
+int pid1_stop(Pid1 *pid1, const char *name);
+int pid1_kill(Pid1 *pid1, const char *name);
+int pid1_reset(Pid1 *pid1, const char *name);
+/* RefUnit, UnrefUnit. */
+void pid1_refer(Pid1 *pid1, const char *name);
+void pid1_unrefer(Pid1 *pid1, const char *name);
 
 /* ---- for its parts ---- */
 
-void pid1_service_changed(Pid1 *pid1, Service *service);
+/* `word`: how its start job has just ended; NULL: it has not. May free the service, once it is
+ * over.
+ */
+void pid1_service_changed(Pid1 *pid1, Service *service, const char *word);
 /* Managers of daemons on this machine. */
 void pid1_listen(Pid1 *pid1, UnitManager *manager);
 void pid1_unlisten(Pid1 *pid1, UnitManager *manager);

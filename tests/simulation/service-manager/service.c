@@ -8,7 +8,7 @@
 
 #include "pid1.h"
 
-static void service_is_empty(void *userdata);
+static void service_end_all(Service *service);
 static void service_main_ends(void *userdata);
 
 static void service_next(Service *service, usec_t delay, WorldFunc func) {
@@ -20,10 +20,18 @@ static usec_t service_clock(const Service *service) {
         return machine_clock(process_machine(pid1_process(service->pid1)), CLOCK_REALTIME);
 }
 
+/* PID 1 has news of it. `word`: its start job has ended so, if it had not ended before; NULL: no
+ * job has. */
+static void service_tell(Service *service, const char *word) {
+        bool ends = word && !service->job_over;
+
+        service->job_over |= ends;
+        pid1_service_changed(service->pid1, service, ends ? word : NULL);
+}
+
 /* ---- the end ---- */
 
-static void service_is_empty(void *userdata) {
-        Service *service = userdata;
+static void service_is_empty(Service *service) {
         const ServiceWatcher *watcher = pid1_watcher(service->pid1);
 
         service->next = process_task_free(service->next);
@@ -31,7 +39,7 @@ static void service_is_empty(void *userdata) {
         service->killer = process_task_free(service->killer);
         service->phase = SERVICE_OVER;
         watcher->empty(service, watcher->userdata);
-        pid1_service_changed(service->pid1, service);
+        service_tell(service, SYSTEMD_JOB_FAILED);
 }
 
 static void service_on_empty(void *userdata) {
@@ -54,20 +62,32 @@ static void service_take_result(Service *service, UnitOutcome outcome, int statu
         service->result.cpu = USEC_PER_MSEC;
 }
 
+/* What is left was asked to end when the main process was. */
+static void service_terminate_rest(Service *service) {
+        if (service->conduct.manners != SERVICE_IGNORES)
+                service_next(service, service->conduct.last_words, service_on_empty);
+}
+
 static void service_main_is_over(Service *service, UnitOutcome outcome, int status,
                                  const char *detail) {
         const ServiceWatcher *watcher = pid1_watcher(service->pid1);
 
         service->limit = process_task_free(service->limit);
         service_take_result(service, outcome, status, detail);
+        service->was_active = outcome == UNIT_OUTCOME_SUCCESS && !service->stopping;
         service->phase = SERVICE_LINGERING;
         watcher->over(service, watcher->userdata);
+        if (service->was_active)
+                service_tell(service, SYSTEMD_JOB_DONE);
         if (service->killed || service->conduct.remains == 0) {
                 service_is_empty(service);
                 return;
         }
         service_next(service, service->conduct.remains, service_on_empty);
-        pid1_service_changed(service->pid1, service);
+        if (service->stopping)
+                service_terminate_rest(service);
+        else if (!service->was_active)
+                service_end_all(service);
 }
 
 static void service_exits(Service *service, int status) {
@@ -91,6 +111,13 @@ static void service_main_ends(void *userdata) {
                 service_dies(service, SIGTERM);
 }
 
+void service_end(Service *service) {
+        if (service->phase != SERVICE_RUNNING)
+                return;
+        service->next = process_task_free(service->next);
+        service_main_ends(service);
+}
+
 /* ---- stopping ---- */
 
 void service_kill(Service *service) {
@@ -102,34 +129,45 @@ void service_kill(Service *service) {
                 service_is_empty(service);
 }
 
+/* What was clean so far is not any more. */
 static void service_on_killer(void *userdata) {
         Service *service = userdata;
 
         service->killer = NULL;
+        service->overdue =
+            service->phase == SERVICE_RUNNING || service->result.outcome == UNIT_OUTCOME_SUCCESS;
         service_kill(service);
 }
 
+/* SIGTERM to all, and SIGKILL later. */
+static void service_end_all(Service *service) {
+        service->stopping = true;
+        service->killer = process_after(pid1_process(service->pid1), service->spec->stop_timeout,
+                                        service_on_killer, service);
+        if (service->phase == SERVICE_LINGERING)
+                service_terminate_rest(service);
+        else if (service->conduct.manners != SERVICE_IGNORES)
+                service_next(service, service->conduct.last_words, service_main_ends);
+}
+
 /* Its start job is taken back. */
-static void service_never_runs(Service *service, const char *why) {
-        service_take_result(service, UNIT_OUTCOME_START_FAILED, 0, why);
+static void service_never_runs(Service *service) {
+        service->never = true;
+        service_take_result(service, UNIT_OUTCOME_START_FAILED, 0, "the start job ended: canceled");
         service->result.ended = 0;
         service_is_empty(service);
 }
 
 void service_stop(Service *service) {
-        if (service->phase == SERVICE_OVER || service->stopping)
-                return;
-        service->stopping = true;
+        if (!service->job_over)
+                service_tell(service, SYSTEMD_JOB_CANCELED);
+        service->limit = process_task_free(service->limit);
         if (service->phase == SERVICE_QUEUED) {
-                service_never_runs(service, "canceled");
-                return;
+                service->stopping = true;
+                service_never_runs(service);
+        } else if (!service->stopping) {
+                service_end_all(service);
         }
-        service->killer = process_after(pid1_process(service->pid1), service->spec->stop_timeout,
-                                        service_on_killer, service);
-        if (service->conduct.manners != SERVICE_IGNORES)
-                service_next(service, service->conduct.last_words,
-                             service->phase == SERVICE_RUNNING ? service_main_ends
-                                                               : service_on_empty);
 }
 
 static void service_on_limit(void *userdata) {
@@ -137,7 +175,7 @@ static void service_on_limit(void *userdata) {
 
         service->limit = NULL;
         service->timed_out = true;
-        service_stop(service);
+        service_end_all(service);
 }
 
 void service_vanish(Service *service) {
@@ -165,6 +203,17 @@ static void service_draw_invocation(Service *service) {
                          "%016" G_GINT64_MODIFIER "x%016" G_GINT64_MODIFIER "x", high, low);
 }
 
+/* PID 1 made a process, and that ended without becoming the command. */
+static void service_cannot(Service *service) {
+        const char *name = unit_exit_status_name(service->conduct.cannot);
+        g_autofree char *detail =
+            g_strdup_printf("exit status %d/%s", service->conduct.cannot, name ? name : "?");
+
+        service->result.started = service_clock(service);
+        service_take_result(service, UNIT_OUTCOME_START_FAILED, service->conduct.cannot, detail);
+        service_is_empty(service);
+}
+
 static void service_begins(void *userdata) {
         Service *service = userdata;
         const ServiceWatcher *watcher = pid1_watcher(service->pid1);
@@ -172,7 +221,7 @@ static void service_begins(void *userdata) {
         service->next = NULL;
         service_draw_invocation(service);
         if (service->conduct.cannot) {
-                service_never_runs(service, "EXEC");
+                service_cannot(service);
                 return;
         }
         service->phase = SERVICE_RUNNING;
@@ -182,7 +231,7 @@ static void service_begins(void *userdata) {
         if (service->spec->timeout != USEC_INFINITY)
                 service->limit = process_after(pid1_process(service->pid1), service->spec->timeout,
                                                service_on_limit, service);
-        pid1_service_changed(service->pid1, service);
+        service_tell(service, NULL);
 }
 
 Service *service_new(Pid1 *pid1, const UnitSpec *spec) {
@@ -212,7 +261,13 @@ bool service_is_alive(const Service *service) {
 }
 
 bool service_has_failed(const Service *service) {
-        return service->result.outcome != UNIT_OUTCOME_SUCCESS;
+        return !service->forgiven && !service->never &&
+               (service->overdue || service->result.outcome != UNIT_OUTCOME_SUCCESS);
+}
+
+bool service_is_inactive(const Service *service) {
+        return service->phase == SERVICE_OVER && !service_has_failed(service) &&
+               (service->stopping || service->forgiven || service->never);
 }
 
 const char *service_variable(const Service *service, const char *name) {

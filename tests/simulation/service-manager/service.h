@@ -24,9 +24,14 @@ typedef enum ServiceManners {
         SERVICE_IGNORES,
 } ServiceManners;
 
+/* How PID 1 says that a start job ended. */
+#define SYSTEMD_JOB_DONE "done"
+#define SYSTEMD_JOB_FAILED "failed"
+#define SYSTEMD_JOB_CANCELED "canceled"
+
 typedef struct ServiceConduct {
         usec_t start;    /* until the main process is there */
-        bool cannot;     /* it never is */
+        int cannot;      /* it never is: systemd's exit status (203: no such command); 0: it is */
         usec_t duration; /* of the main process */
         int status;      /* its exit status */
         usec_t remains;  /* how long what it leaves lives, if nobody ends it */
@@ -40,10 +45,16 @@ struct Service {
         ServicePhase phase;
         ServiceConduct conduct;
         UnitResult result;
-        bool stopping, killed,
-            timed_out;     /* `killed` before the main process ended, or by a crash */
-        bool kept;         /* somebody who is connected refers to it */
-        ProcessTask *next; /* of its own life: what the phase ends with */
+        bool stopping;       /* it is being ended, or was */
+        bool killed;         /* before the main process ended, or by a crash */
+        bool timed_out;      /* its limit has passed */
+        bool overdue;        /* it had to be killed after a stop, and nothing was wrong before */
+        bool was_active;     /* its main process ended well, and by itself */
+        bool job_over;       /* its start job is */
+        bool never;          /* its start job was taken back before anything ran */
+        bool forgiven;       /* somebody had PID 1 forget that it failed */
+        unsigned references; /* of who is connected, and wants it kept */
+        ProcessTask *next;   /* of its own life: what the phase ends with */
         ProcessTask *limit, *killer;
 };
 
@@ -64,13 +75,18 @@ typedef struct ServiceWatcher {
 Service *service_new(Pid1 *pid1, const UnitSpec *spec);
 void service_free(void *data);
 
+/* Of one that is not over. It may be freed by it. */
 void service_stop(Service *service);
 void service_kill(Service *service);
+/* Its main process ends now, by itself. */
+void service_end(Service *service);
 /* The machine is gone, and everything with it. */
 void service_vanish(Service *service);
 bool service_is_alive(const Service *service);
-/* Return: whether it ended in a way that PID 1 keeps a unit for: it failed. */
+/* Return: whether PID 1 says that it failed. */
 bool service_has_failed(const Service *service);
+/* Return: whether it is over, and nothing but a reference keeps it. */
+bool service_is_inactive(const Service *service);
 
 /* Return: the value of a variable of its environment; NULL where it has none. */
 const char *service_variable(const Service *service, const char *name);

@@ -229,11 +229,12 @@ Test(service_manager, its_time_limit_ends_it) {
 }
 
 Test(service_manager, one_that_cannot_start_has_only_ended) {
-        conduct.cannot = true;
+        conduct.cannot = 203;
         start();
         pass(100 * USEC_PER_MSEC);
-        expect("e", "e");
+        expect("e", "sxe");
         expect_result(UNIT_OUTCOME_START_FAILED, UNIT_STOP_NONE);
+        cr_expect_str_eq(unit_result(unit)->detail, "exit status 203/EXEC");
 }
 
 Test(service_manager, a_name_that_is_taken_is_not_started_again) {
@@ -302,6 +303,7 @@ Test(service_manager, a_start_whose_answer_is_lost_is_found_or_is_not) {
                 memset(told, 0, sizeof(told));
                 memset(happened, 0, sizeof(happened));
                 start();
+                pass(50); /* it has left, and not arrived */
                 pid1_disconnect(pid1, 500 * USEC_PER_MSEC);
                 cr_expect_not(unit_manager_connected(manager));
                 pass(5 * USEC_PER_SEC);

@@ -14,6 +14,7 @@
 typedef struct News {
         UnitManager *manager;
         char *unit;
+        const char *word;
         bool empty;
         ProcessTask *task;
         GList link;
@@ -35,6 +36,7 @@ struct UnitManager {
         GPtrArray *listeners;  /* of ManagerListener */
         sd_event_source *pump; /* tells one answer a turn */
         ProcessTask *returns;  /* the connection */
+        unsigned connections;  /* that there were before this one */
         usec_t last[2];        /* when what was sent last arrives: back, there */
         Query query;
 };
@@ -96,6 +98,10 @@ bool unit_manager_busy(const UnitManager *manager) {
         return manager && manager->calls.length > 0;
 }
 
+unsigned manager_connection(const UnitManager *manager) {
+        return unit_manager_connected(manager) ? manager->connections + 1 : 0;
+}
+
 sd_event *manager_event(const UnitManager *manager) {
         return manager->event;
 }
@@ -152,18 +158,18 @@ static void manager_on_news(void *userdata) {
                 if (news->empty)
                         listener->empty(listener->userdata);
                 if (unit_manager_connected(manager))
-                        listener->changed(listener->userdata);
+                        listener->changed(news->word, listener->userdata);
         }
         news_free(news);
 }
 
-void manager_tell(UnitManager *manager, const char *unit, bool empty) {
+void manager_tell(UnitManager *manager, const char *unit, const char *word, bool empty) {
         News *news;
 
         if (!empty && !unit_manager_connected(manager))
                 return;
         news = g_new0(News, 1);
-        *news = (News){.manager = manager, .unit = g_strdup(unit), .empty = empty};
+        *news = (News){.manager = manager, .unit = g_strdup(unit), .word = word, .empty = empty};
         news->link.data = news;
         g_queue_push_tail_link(&manager->news, &news->link);
         news->task =
@@ -190,10 +196,18 @@ void manager_break(UnitManager *manager, usec_t after) {
 
         if (manager->returns)
                 return;
+        manager->connections++;
         manager->returns = process_after(manager->process, after, manager_returns, manager);
         for (GList *link = manager->calls.head; link; link = link->next)
                 pid1_call_is_lost(link->data, world_draw_once_in(chance, 2));
         manager_arrived(manager);
+}
+
+void manager_mend(UnitManager *manager) {
+        if (!manager->returns)
+                return;
+        process_task_free(manager->returns);
+        manager->returns = process_after(manager->process, 0, manager_returns, manager);
 }
 
 /* ---- the daemon's own job ---- */

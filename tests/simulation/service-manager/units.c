@@ -25,14 +25,19 @@ typedef enum UnitState {
 struct Unit {
         UnitManager *manager; /* weak */
         char *name, *nonce;
+        UnitSpec *spec; /* NULL: adopted */
         UnitFunc func;
         void *userdata;
         ManagerListener listener;
         UnitState state;
-        bool adopts;  /* UNIT_UNSURE: absence is the answer */
-        bool existed; /* UNIT_UNSURE: PID 1 said so */
-        unsigned absences;
-        bool wants_stop, wants_kill, known, again;
+        bool adopts;                  /* UNIT_UNSURE: absence is the answer */
+        bool existed;                 /* UNIT_UNSURE: PID 1 said so */
+        unsigned absences, reference; /* the connection in which it is referred to; 0: none */
+        const char *word;             /* how its start job ended, as told */
+        bool others;                  /* who ended it */
+        bool wants_stop, wants_kill, gave_stop, gave_kill;
+        bool has_rest; /* what an active one left is to be ended */
+        bool known, again;
         UnitResult result;
         unsigned told, waiting; /* bits of UnitEvent */
         Pid1Call *start, *look, *stop, *kill;
@@ -78,22 +83,34 @@ static void unit_is_over(Unit *unit, UnitOutcome outcome, const char *detail, Un
         unit_tell(unit, event);
 }
 
-/* ---- orders ---- */
+/* ---- orders: once each in a connection, as units/unit-ending.c gives them ---- */
 
-static void unit_on_order(const Pid1Answer *answer, void *userdata) {
+static void unit_on_stop(const Pid1Answer *answer, void *userdata) {
+        Unit *unit = userdata;
+
+        if (answer->r >= 0)
+                return;
+        unit->gave_stop = false;
+        unit_look(unit);
+}
+
+static void unit_on_kill(const Pid1Answer *answer, void *userdata) {
         if (answer->r < 0)
-                unit_look(userdata);
+                ((Unit *)userdata)->gave_kill = false;
 }
 
 static void unit_pursue(Unit *unit) {
         if (unit->state != UNIT_RUNNING && unit->state != UNIT_DRAINING)
                 return;
-        if (unit->wants_kill && !unit->kill)
-                pid1_call_send(unit->manager, PID1_CALL_KILL, unit->name, NULL, NULL, NULL,
+        if (unit->wants_kill && !unit->gave_kill)
+                pid1_call_send(unit->manager, PID1_CALL_KILL, unit->name, NULL, unit_on_kill, unit,
                                &unit->kill);
-        if ((unit->wants_kill || unit->wants_stop || unit->state == UNIT_DRAINING) && !unit->stop)
-                pid1_call_send(unit->manager, PID1_CALL_STOP, unit->name, NULL, unit_on_order, unit,
-                               &unit->stop);
+        unit->gave_kill |= unit->wants_kill;
+        if (!(unit->wants_kill || unit->wants_stop || unit->has_rest) || unit->gave_stop)
+                return;
+        unit->gave_stop = true;
+        pid1_call_send(unit->manager, PID1_CALL_STOP, unit->name, NULL, unit_on_stop, unit,
+                       &unit->stop);
 }
 
 /* ---- what a look shows ---- */
@@ -102,22 +119,44 @@ static void unit_look_in(Unit *unit, usec_t delay) {
         (void)timer_in(manager_event(unit->manager), &unit->timer, delay, unit_look, unit);
 }
 
-/* Whose end it was: a wish that came too late changed nothing. Of one that an earlier process
- * started and that failed, nobody can tell. */
+/* ---- as units/unit-verdict.c judges ---- */
+
+static bool unit_job_ended_as(const Unit *unit, const char *word) {
+        return g_strcmp0(unit->word, word) == 0;
+}
+
+/* A wish that came too late changed nothing. */
 static UnitStop unit_stop_of(const Unit *unit, const ShownUnit *shown) {
-        if (shown->phase < SERVICE_LINGERING || shown->stopped)
-                return unit->result.stop;
-        return unit->adopts && shown->result.outcome != UNIT_OUTCOME_SUCCESS ? unit->result.stop
-                                                                             : UNIT_STOP_NONE;
+        if (shown->was_active || unit_job_ended_as(unit, SYSTEMD_JOB_DONE) ||
+            (unit_job_ended_as(unit, SYSTEMD_JOB_FAILED) && !unit->wants_kill))
+                return UNIT_STOP_NONE;
+        if (unit->result.stop == UNIT_STOP_NONE && unit->others)
+                return UNIT_STOP_OTHER;
+        return unit->result.stop;
+}
+
+static bool unit_was_stopped_first(const Unit *unit) {
+        if (unit->word)
+                return unit_job_ended_as(unit, SYSTEMD_JOB_CANCELED) || unit->wants_kill;
+        return unit->result.stop == UNIT_STOP_OWNER;
 }
 
 static void unit_take(Unit *unit, const ShownUnit *shown) {
-        UnitStop stop = unit_stop_of(unit, shown);
+        bool late = (shown->timed_out || (shown->overdue && !shown->limitless)) &&
+                    !shown->was_active && !unit_was_stopped_first(unit);
+        UnitStop stop = unit->result.stop;
 
+        if (shown->phase >= SERVICE_LINGERING)
+                stop = unit_stop_of(unit, shown);
         unit->result = shown->result;
         unit->result.stop = stop;
-        if (shown->phase < SERVICE_LINGERING)
+        if (shown->phase < SERVICE_LINGERING) { /* nothing but its id is known */
                 unit->result.outcome = UNIT_OUTCOME_PENDING;
+                unit->result.started = 0;
+        } else if (late) {
+                unit->result.outcome = UNIT_OUTCOME_TIMEOUT;
+                (void)g_strlcpy(unit->result.detail, "timeout", sizeof(unit->result.detail));
+        }
 }
 
 static void unit_see(Unit *unit, const ShownUnit *shown) {
@@ -126,12 +165,13 @@ static void unit_see(Unit *unit, const ShownUnit *shown) {
                 unit->state = UNIT_RUNNING;
         if (unit->state == UNIT_RUNNING) /* the result is that of the main process */
                 unit_take(unit, shown);
-        if (shown->result.started > 0)
+        if (shown->result.started > 0 && !(unit->adopts && shown->phase >= SERVICE_LINGERING))
                 unit_tell(unit, UNIT_EVENT_STARTED);
         if (shown->phase >= SERVICE_LINGERING && shown->result.started > 0)
                 unit_tell(unit, UNIT_EVENT_EXITED);
         if (shown->phase == SERVICE_LINGERING)
                 unit->state = UNIT_DRAINING;
+        unit->has_rest = shown->phase == SERVICE_LINGERING && shown->active;
         if (shown->phase == SERVICE_OVER)
                 unit_is_over(unit, UNIT_OUTCOME_UNKNOWN, "", UNIT_EVENT_ENDED);
         unit_pursue(unit);
@@ -185,16 +225,46 @@ static void unit_on_look(const Pid1Answer *answer, void *userdata) {
                 unit_look(unit);
 }
 
+/* So that PID 1 keeps it, and with it its result. */
+static void unit_refer(Unit *unit) {
+        unsigned connection = manager_connection(unit->manager);
+
+        if (unit->reference == connection || connection == 0)
+                return;
+        pid1_call_send(unit->manager, PID1_CALL_REFER, unit->name, NULL, NULL, NULL, NULL);
+        unit->reference = connection;
+}
+
+static void unit_unrefer(Unit *unit) {
+        if (unit->reference != 0 && unit->reference == manager_connection(unit->manager))
+                pid1_call_send(unit->manager, PID1_CALL_UNREFER, unit->name, NULL, NULL, NULL,
+                               NULL);
+        unit->reference = 0;
+}
+
 static void unit_look(void *userdata) {
         Unit *unit = userdata;
 
         if (unit->state == UNIT_WAITING || unit->state == UNIT_IS_OVER)
                 return;
+        unit_refer(unit);
         if (unit->look)
                 unit->again = true;
         else
                 pid1_call_send(unit->manager, PID1_CALL_READ, unit->name, NULL, unit_on_look, unit,
                                &unit->look);
+}
+
+/* Its job is known once PID 1 has shown it, or has taken it. */
+static void unit_on_change(const char *word, void *userdata) {
+        Unit *unit = userdata;
+
+        if (word && !unit->word && (unit->state == UNIT_RUNNING || unit->state == UNIT_UNSURE)) {
+                unit->word = word;
+                unit->others = unit_job_ended_as(unit, SYSTEMD_JOB_CANCELED) && !unit->wants_stop &&
+                               !unit->wants_kill;
+        }
+        unit_look(unit);
 }
 
 /* The kernel says that the cgroup is empty; PID 1, asked at once, may know more. */
@@ -210,7 +280,7 @@ static void unit_on_connected(void *userdata) {
 
         pid1_call_let_go(&unit->stop);
         pid1_call_let_go(&unit->kill);
-        unit_pursue(unit);
+        unit->gave_stop = unit->gave_kill = false;
         unit_look(unit);
 }
 
@@ -227,7 +297,7 @@ static Unit *unit_new(UnitManager *manager, const char *name, const char *nonce,
         unit->userdata = userdata;
         unit->result.cpu = USEC_INFINITY;
         unit->listener =
-            (ManagerListener){unit->name, unit_look, unit_on_empty, unit_on_connected, unit};
+            (ManagerListener){unit->name, unit_on_change, unit_on_empty, unit_on_connected, unit};
         manager_listen(manager, &unit->listener);
         (void)sd_event_add_defer(manager_event(manager), &unit->teller, unit_on_teller, unit);
         (void)sd_event_source_set_enabled(unit->teller, SD_EVENT_OFF);
@@ -239,16 +309,28 @@ static void unit_on_start(const Pid1Answer *answer, void *userdata) {
 
         unit->state = answer->r == 0 ? UNIT_RUNNING : UNIT_UNSURE;
         unit->existed = answer->r == -EEXIST;
+        if (unit->existed)
+                unit->reference = 0;
         unit_look(unit);
         unit_pursue(unit);
 }
 
+static void unit_send_start(void *userdata) {
+        Unit *unit = userdata;
+
+        unit->timer = sd_event_source_disable_unref(unit->timer);
+        unit->reference = manager_connection(unit->manager);
+        pid1_call_send(unit->manager, PID1_CALL_START, unit->name, unit->spec, unit_on_start, unit,
+                       &unit->start);
+}
+
+/* It leaves from the loop, as one that waits for its turn does. */
 int unit_start(UnitManager *manager, const UnitSpec *spec, UnitFunc func, void *userdata,
                Unit **ret_unit) {
         Unit *unit = unit_new(manager, spec->name, spec->nonce, func, userdata);
 
-        pid1_call_send(manager, PID1_CALL_START, spec->name, spec, unit_on_start, unit,
-                       &unit->start);
+        unit->spec = unit_spec_copy(spec);
+        (void)timer_in(manager_event(manager), &unit->timer, 0, unit_send_start, unit);
         *ret_unit = unit;
         return 0;
 }
@@ -271,7 +353,7 @@ static void unit_end(Unit *unit) {
                 return;
         if (unit->state < UNIT_DRAINING)
                 unit->result.stop = UNIT_STOP_OWNER;
-        if (unit->state == UNIT_WAITING && unit->start && !pid1_call_was_sent(unit->start))
+        if (unit->state == UNIT_WAITING && (!unit->start || !pid1_call_was_sent(unit->start)))
                 unit_is_over(unit, UNIT_OUTCOME_START_FAILED, "stopped before it was started",
                              UNIT_EVENT_ENDED);
         else
@@ -291,18 +373,21 @@ void unit_kill(Unit *unit) {
 void unit_discard(Unit *unit) {
         if (unit->state == UNIT_IS_OVER && unit->known)
                 pid1_call_send(unit->manager, PID1_CALL_FORGET, unit->name, NULL, NULL, NULL, NULL);
+        unit_unrefer(unit);
 }
 
 Unit *unit_free(Unit *unit) {
         if (!unit)
                 return NULL;
         manager_unlisten(unit->manager, &unit->listener);
+        unit_unrefer(unit);
         pid1_call_let_go(&unit->start);
         pid1_call_let_go(&unit->look);
         pid1_call_let_go(&unit->stop);
         pid1_call_let_go(&unit->kill);
         sd_event_source_disable_unref(unit->teller);
         sd_event_source_disable_unref(unit->timer);
+        unit_spec_free(unit->spec);
         g_free(unit->name);
         g_free(unit->nonce);
         g_free(unit);

@@ -1,0 +1,210 @@
+/* The script with a real PID 1: to be run inside a booted node, as root. Usage: units-real SEED
+ * STEPS
+ *
+ * What the daemon finds PID 1 and the bus by are links, which a lost connection takes away.
+ * Commands are shells that write down that they are ready, and whose main process looks for a word
+ * to end.
+ */
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "script.h"
+
+#define LIMIT (30 * USEC_PER_SEC)
+#define PRIVATE_SOCKET "/run/systemd/private"
+#define BUS_SOCKET "/run/dbus/system_bus_socket"
+#define MANAGER                                                                                    \
+        "org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"
+
+static struct {
+        sd_event *event;
+        sd_bus *bus; /* others' */
+        char *directory, *command;
+} stage;
+
+void stage_do(void (*func)(void *userdata), void *userdata) {
+        func(userdata);
+}
+
+sd_event *stage_event(void) {
+        return stage.event;
+}
+
+static char *stage_path(const char *what, const char *name) {
+        return g_strdup_printf("%s/%s%s", stage.directory, what, name);
+}
+
+static bool stage_has(const char *what, const char *name) {
+        g_autofree char *path = stage_path(what, name);
+
+        return access(path, F_OK) == 0;
+}
+
+static void stage_write(const char *what, const char *name, const char *text) {
+        g_autofree char *path = stage_path(what, name);
+
+        g_assert_true(g_file_set_contents(path, text, -1, NULL));
+}
+
+void stage_await(bool (*condition)(void *userdata), void *userdata) {
+        usec_t until = clock_monotonic() + LIMIT;
+
+        while (!condition(userdata)) {
+                (void)sd_event_run(stage.event, 10 * USEC_PER_MSEC);
+                if (clock_monotonic() < until)
+                        continue;
+                printf("nothing comes any more\n");
+                (void)fflush(stdout);
+                _exit(EXIT_FAILURE);
+        }
+}
+
+/* ---- the connection ---- */
+
+static bool stage_can_refer(void *userdata) {
+        return unit_manager_ref_generation(userdata) != 0;
+}
+
+int stage_manager_new(UnitManager **ret_manager) {
+        g_autofree char *private_address = g_strdup_printf("unix:path=%s/private", stage.directory),
+                        *bus_address = g_strdup_printf("unix:path=%s/bus", stage.directory);
+
+        return unit_manager_new_at(stage.event, private_address, bus_address, ret_manager);
+}
+
+/* Over the bus alone can units be referred to. */
+bool stage_is_connected(UnitManager *manager) {
+        return unit_manager_connected(manager) && stage_can_refer(manager);
+}
+
+/* This process's, but the others'. */
+static void stage_cut(void) {
+        for (int fd = 3; fd < 256; fd++) {
+                struct sockaddr_un peer = {0};
+                socklen_t size = sizeof(peer);
+
+                if (fd != sd_bus_get_fd(stage.bus) &&
+                    getpeername(fd, (struct sockaddr *)&peer, &size) == 0 &&
+                    peer.sun_family == AF_UNIX &&
+                    (g_str_has_suffix(peer.sun_path, "/system_bus_socket") ||
+                     strcmp(peer.sun_path, PRIVATE_SOCKET) == 0))
+                        (void)shutdown(fd, SHUT_RDWR);
+        }
+}
+
+void stage_break(void) {
+        g_autofree char *private_link = stage_path("private", ""),
+                        *bus_link = stage_path("bus", "");
+
+        (void)g_unlink(private_link);
+        (void)g_unlink(bus_link);
+        stage_cut();
+}
+
+void stage_mend(void) {
+        g_autofree char *private_link = stage_path("private", ""),
+                        *bus_link = stage_path("bus", "");
+
+        g_assert_cmpint(symlink(PRIVATE_SOCKET, private_link), ==, 0);
+        g_assert_cmpint(symlink(BUS_SOCKET, bus_link), ==, 0);
+}
+
+/* ---- what commands do ---- */
+
+static void command_append_life(GString *text, ScriptManners manners, const char *ready,
+                                const char *word) {
+        static const char *const traps[] = {"", "trap 'exit 0' TERM\n", "trap '' TERM\n"};
+
+        g_string_append_printf(text, "%stouch %s\nwhile ! [ -e %s ]; do sleep 0.05; done\n",
+                               traps[manners], ready, word);
+}
+
+const char *const *stage_command(const char *name, const ScriptConduct *conduct) {
+        static const char *argv[] = {"/bin/sh", NULL, NULL};
+        g_autofree char *ready = stage_path("ready-", name), *rest = stage_path("rest-", name),
+                        *word = stage_path("word-", name);
+        g_autoptr(GString) text = g_string_new("");
+
+        if (conduct->remains) {
+                g_string_append(text, "(\n");
+                command_append_life(text, conduct->manners, rest, "/nonexistent");
+                g_string_append_printf(text, ") &\nwhile ! [ -e %s ]; do sleep 0.01; done\n", rest);
+        }
+        if (conduct->lives)
+                command_append_life(text, conduct->manners, ready, word);
+        g_string_append_printf(text, "exit %d\n", conduct->status);
+        stage_write("command-", name, text->str);
+        g_free(stage.command);
+        argv[1] = stage.command = stage_path("command-", name);
+        return argv;
+}
+
+bool stage_is_ready(const char *name) {
+        return stage_has("ready-", name);
+}
+
+void stage_release(const char *name) {
+        stage_write("word-", name, "");
+}
+
+/* ---- what others do ---- */
+
+void stage_order(const char *name, StageOrder order) {
+        static const char *const verbs[STAGE_ORDERS][2] = {
+            {"stop", "--quiet"}, {"kill", "--signal=KILL"}, {"reset-failed", "--quiet"}};
+        const char *const argv[] = {"systemctl", verbs[order][0], verbs[order][1], name, NULL};
+
+        (void)g_spawn_sync(NULL, (char **)argv, NULL,
+                           G_SPAWN_SEARCH_PATH | G_SPAWN_STDERR_TO_DEV_NULL, NULL, NULL, NULL, NULL,
+                           NULL, NULL);
+}
+
+static const char *stage_word(const char *load, const char *active, uint32_t systemd_job) {
+        static const char *const words[][2] = {{"activating", "runs"},
+                                               {"active", "ended"},
+                                               {"deactivating", "ends"},
+                                               {"failed", "failed"}};
+
+        if (strcmp(load, "not-found") == 0)
+                return "absent";
+        for (size_t i = 0; i < G_N_ELEMENTS(words); i++)
+                if (strcmp(words[i][0], active) == 0)
+                        return words[i][1];
+        return systemd_job != 0 ? "runs" : "inactive";
+}
+
+const char *stage_state(const char *name) {
+        _cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        const char *load = NULL, *active = NULL;
+        uint32_t systemd_job = 0;
+
+        g_assert_cmpint(sd_bus_call_method(stage.bus, MANAGER, "ListUnitsByPatterns", NULL, &reply,
+                                           "asas", 0, 1, name),
+                        >=, 0);
+        g_assert_cmpint(sd_bus_message_enter_container(reply, 'a', "(ssssssouso)"), >=, 0);
+        if (sd_bus_message_read(reply, "(ssssssouso)", NULL, NULL, &load, &active, NULL, NULL, NULL,
+                                &systemd_job, NULL, NULL) <= 0)
+                return "absent";
+        return stage_word(load, active, systemd_job);
+}
+
+int main(int argc, char **argv) {
+        if (argc != 3)
+                return EXIT_FAILURE;
+        stage.directory = g_mkdtemp(g_strdup("/run/compared-XXXXXX"));
+        g_assert_cmpint(sd_event_new(&stage.event), >=, 0);
+        g_assert_cmpint(sd_bus_open_system(&stage.bus), >=, 0);
+        stage_mend();
+        script_play((uint32_t)strtoul(argv[1], NULL, 10), (unsigned)strtoul(argv[2], NULL, 10));
+        sd_bus_flush_close_unref(stage.bus);
+        sd_event_unref(stage.event);
+        g_free(stage.directory);
+        g_free(stage.command);
+        return EXIT_SUCCESS;
+}
