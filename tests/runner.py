@@ -86,6 +86,19 @@ def run_node_programs(programs, pattern, environment, totals):
         totals.add(passed, failed)
 
 
+def run_service_managers(programs, pattern, environment, totals):
+    """The simulation's model of PID 1 beside a real one."""
+    name, there = "integration/service-manager", f"{HERE}/simulation/service-manager/compare/compare-service-managers"
+    if pattern is not None and pattern not in name:
+        return
+    binaries = f"{ASAN}/tests/simulation/service-manager"
+    status, output, seconds = programs.run([there, f"{binaries}/units-real", f"{binaries}/units-simulated"], 300, env=environment)
+    if status:
+        print(output)
+    line(name, seconds, int(not status), int(bool(status)))
+    totals.add(int(not status), int(bool(status)))
+
+
 def run_cluster(programs, options, totals):
     argv = [f"{HERE}/cluster/run.py", "--build", NODES, "--tests-build", ASAN]
     argv += ["-k", options.pattern] if options.pattern else []
@@ -107,6 +120,7 @@ def run_parts(programs, parts, options, environment, totals):
                     run_part(programs, part, options.pattern, jobs, environment, totals)
             if "integration" in parts:
                 run_node_programs(programs, options.pattern, environment, totals)
+                run_service_managers(programs, options.pattern, environment, totals)
         else:
             totals.add(0, 1)
     if "cluster" in parts:

@@ -204,6 +204,15 @@ static void slot_leave(Slot *slot) {
         follower_leave(&slot->guest);
 }
 
+static void slot_leave_what_is_over(void *userdata) {
+        Slot *slot = userdata;
+
+        if (follower_has(&slot->owner, "ea"))
+                follower_leave(&slot->owner);
+        if (follower_has(&slot->guest, "ea"))
+                follower_leave(&slot->guest);
+}
+
 static void slot_begin(void *userdata) {
         Slot *slot = userdata;
 
@@ -362,6 +371,10 @@ static void script_lose_connection(void) {
         script_something_happens();
         stage_mend();
         stage_await(script_is_connected, NULL);
+        script_settle();
+        /* Whether what is over was referred to anew is a question of time. */
+        for (unsigned i = 0; i < SLOTS; i++)
+                stage_do(slot_leave_what_is_over, &script.slots[i]);
 }
 
 /* ---- steps: clearing ---- */
