@@ -124,6 +124,10 @@ bool fleet_node_is_on(const FleetNode *node) {
         return node->on;
 }
 
+bool fleet_node_is_deserted(const FleetNode *node) {
+        return node->on && !node->daemon && !node->wanted;
+}
+
 void fleet_node_write(FleetNode *node, const char *name, const char *text) {
         g_autofree char *path = g_build_filename(machine_directory(node->machine), "etc",
                                                  "jobkeeper", "jobs.d", name, NULL);

@@ -36,6 +36,8 @@ Pid1 *fleet_node_pid1(const FleetNode *node);
 /* Return: NULL while none runs. */
 Daemon *fleet_node_daemon(const FleetNode *node);
 bool fleet_node_is_on(const FleetNode *node);
+/* Return: whether its runs are left alone: its daemon is gone, and nobody starts another. */
+bool fleet_node_is_deserted(const FleetNode *node);
 
 /* Writes jobs.d/NAME there, or removes it (NULL). A daemon that runs is not told. */
 void fleet_node_write(FleetNode *node, const char *name, const char *text);

@@ -3,8 +3,20 @@
 
 #include "fault.h"
 
+/* What it started keeps running, and nobody is there to see to it: only a fence would. */
+static void fault_excuse(const FaultSite *site, const FaultCase *fault) {
+        history_excuse(site->history, fleet_node_name(fleet_node(site->fleet, fault->target)));
+}
+
+/* A stop before PID 1 has started what was killed, or the other way round. */
+static void fault_excuse_deserted(const FaultSite *site, const FaultCase *fault) {
+        if (fleet_node_is_deserted(fleet_node(site->fleet, fault->target)))
+                fault_excuse(site, fault);
+}
+
 static usec_t fault_kill(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         fleet_node_kill(fault_draw_node(site, chance, fault));
+        fault_excuse_deserted(site, fault);
         return 0;
 }
 
@@ -15,6 +27,7 @@ static usec_t fault_restart(const FaultSite *site, WorldChance *chance, FaultCas
 
 static usec_t fault_stop(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         fleet_node_stop(fault_draw_node(site, chance, fault));
+        fault_excuse_deserted(site, fault);
         return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
 }
 
@@ -32,14 +45,10 @@ static usec_t fault_lose_state(const FaultSite *site, WorldChance *chance, Fault
             g_build_filename(machine_directory(fleet_node_machine(node)), file[0], file[1], NULL);
 
         fleet_node_kill(node);
+        fault_excuse_deserted(site, fault);
         if (!fleet_node_daemon(node))
                 (void)unlink(path);
         return 0;
-}
-
-/* What it started keeps running, and nobody is there to see to it: only a fence would. */
-static void fault_excuse(const FaultSite *site, const FaultCase *fault) {
-        history_excuse(site->history, fleet_node_name(fleet_node(site->fleet, fault->target)));
 }
 
 static usec_t fault_hang(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
