@@ -1,12 +1,13 @@
 /* See process.h. A task that was due while nothing could run stays in the list, without a task of
- * the world, until the process goes on. */
+ * the world, until the process goes on; then they are done in the order in which they were due. */
 #include "process.h"
 
 #include <glib.h>
 
 struct Process {
         Machine *machine;
-        GQueue tasks; /* of ProcessTask, in the order of their making */
+        GQueue tasks; /* of ProcessTask, in the order of their making, those that wait in that of
+                         their time */
         bool stopped, over;
         MachineListener listener;
 };
@@ -79,8 +80,11 @@ static void process_on_task(void *userdata) {
         void *func_userdata = task->userdata;
 
         task->task = NULL;
-        if (!process_can_run(process))
+        if (!process_can_run(process)) { /* after what was due before it */
+                g_queue_unlink(&process->tasks, &task->link);
+                g_queue_push_tail_link(&process->tasks, &task->link);
                 return;
+        }
         process_task_free(task);
         process_do(process, func, func_userdata);
 }
@@ -110,6 +114,7 @@ ProcessTask *process_task_free(ProcessTask *task) {
 
 static void process_resume(void *userdata) {
         Process *process = userdata;
+        usec_t delay = 0;
 
         if (!process_can_run(process))
                 return;
@@ -117,8 +122,8 @@ static void process_resume(void *userdata) {
                 ProcessTask *task = link->data;
 
                 if (!task->task)
-                        task->task =
-                            world_after(machine_world(process->machine), 0, process_on_task, task);
+                        task->task = world_after(machine_world(process->machine), delay++,
+                                                 process_on_task, task);
         }
 }
 

@@ -156,6 +156,21 @@ Test(process, what_is_due_waits_while_nothing_can_run) {
         cr_expect_eq(calls, 3);
 }
 
+static void on_number(void *userdata) {
+        cr_expect_eq(GPOINTER_TO_UINT(userdata), calls);
+        calls++;
+}
+
+Test(process, what_has_waited_is_done_in_the_order_of_its_time) {
+        process_stop(process);
+        for (unsigned i = 0; i < 10; i++)
+                (void)process_after(process, 100 - i, on_number, GUINT_TO_POINTER(9 - i));
+        pass(200);
+        process_continue(process);
+        pass(200);
+        cr_expect_eq(calls, 10);
+}
+
 Test(process, one_that_is_over_does_nothing_more) {
         ProcessTask *before = process_after(process, 10, on_call, NULL), *after;
 

@@ -1,9 +1,10 @@
 /* What a daemon asks of PID 1, and the connection between the two.
  *
  * A call is one call on the bus: it travels, PID 1 does it when it gets to it, and the answer
- * travels back and is told from the daemon's loop. Calls of one connection arrive in their order,
- * and so do answers. When the connection breaks, what is under way may be done or not, and who
- * waits is told that nobody knows; what is asked for while there is none waits for the next.
+ * travels back and is told from the daemon's loop. Calls arrive in their order, also those of a
+ * daemon that has died meanwhile, and so do answers. When the connection breaks, what is under way
+ * may be done or not, and who waits is told that nobody knows; what is asked for while there is
+ * none waits for the next.
  */
 #pragma once
 

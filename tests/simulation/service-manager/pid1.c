@@ -11,7 +11,7 @@ struct Pid1 {
         const ServiceWatcher *watcher;
         Process *process;
         GPtrArray *services, *managers;
-        usec_t slowness;
+        usec_t slowness, last_arrival;
         unsigned daemon_job;
 };
 
@@ -80,6 +80,7 @@ void pid1_boot(Pid1 *pid1) {
         process_free(pid1->process);
         pid1->process = process_new(pid1->machine);
         pid1->daemon_job = 0;
+        pid1->last_arrival = 0;
 }
 
 void pid1_set_slowness(Pid1 *pid1, usec_t most) {
@@ -88,6 +89,11 @@ void pid1_set_slowness(Pid1 *pid1, usec_t most) {
 
 usec_t pid1_slowness(const Pid1 *pid1) {
         return pid1->slowness;
+}
+
+usec_t pid1_in_turn(Pid1 *pid1, usec_t at) {
+        pid1->last_arrival = MAX(at, pid1->last_arrival + 1);
+        return pid1->last_arrival;
 }
 
 void pid1_set_daemon_job(Pid1 *pid1, unsigned systemd_job) {

@@ -263,6 +263,18 @@ Test(service_manager, it_outlives_the_daemon_and_is_found_again) {
         expect_result(UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE);
 }
 
+/* Where it is slow, too: the bus passes on what a daemon has sent before what another one sends. */
+Test(service_manager, what_a_daemon_sent_before_it_died_comes_before_what_the_next_asks) {
+        pid1_set_slowness(pid1, 10 * USEC_PER_SEC);
+        start();
+        daemon_is_killed();
+        pid1_set_slowness(pid1, 0);
+        daemon_starts();
+        process_do(process, adopt_it, nonce);
+        pass(20 * USEC_PER_SEC);
+        expect("boe", "sxe");
+}
+
 Test(service_manager, what_has_another_nonce_is_not_ours) {
         start();
         pass(100 * USEC_PER_MSEC);

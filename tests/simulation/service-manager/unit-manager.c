@@ -37,7 +37,7 @@ struct UnitManager {
         sd_event_source *pump; /* tells one answer a turn */
         ProcessTask *returns;  /* the connection */
         unsigned connections;  /* that there were before this one */
-        usec_t last[2];        /* when what was sent last arrives: back, there */
+        usec_t last_back;      /* when the answer that was sent last arrives */
         Query query;
 };
 
@@ -129,9 +129,10 @@ usec_t manager_travel(UnitManager *manager, bool there) {
         at = now + world_draw_between(machine_chance(machine), TRAVEL_MIN, TRAVEL_MAX);
         if (there && slow > 0)
                 at += world_draw_between(machine_chance(machine), 0, slow);
-        at = MAX(at, manager->last[there] + 1);
-        manager->last[there] = at;
-        return at - now;
+        if (there)
+                return pid1_in_turn(manager->pid1, at) - now;
+        manager->last_back = MAX(at, manager->last_back + 1);
+        return manager->last_back - now;
 }
 
 /* ---- news ---- */
