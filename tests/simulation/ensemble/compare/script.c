@@ -507,10 +507,10 @@ static void step_cut(Slot *slot) {
 
 static void slot_make_ephemeral(void *userdata) {
         Slot *slot = userdata;
-        Asking *asking = asking_new(slot, g_strdup("create /t/expires"));
+        Asking *asking = asking_new(slot, g_strdup("create /expires"));
 
-        slot_asked(asking, zk_create(slot->zk, "/t/expires", NULL, ZK_CREATE_EPHEMERAL,
-                                     slot_on_reply, asking, NULL));
+        slot_asked(asking, zk_create(slot->zk, "/expires", NULL, ZK_CREATE_EPHEMERAL, slot_on_reply,
+                                     asking, NULL));
 }
 
 /* How often is asked is not printed. */
@@ -525,14 +525,15 @@ static void slot_look(void *userdata) {
         Slot *slot = userdata;
 
         slot->waiting++;
-        (void)zk_exists(slot->zk, "/t/expires", slot_on_look, slot, NULL, NULL, NULL, NULL);
+        (void)zk_exists(slot->zk, "/expires", slot_on_look, slot, NULL, NULL, NULL, NULL);
 }
 
 static bool slot_is_expired(void *userdata) {
         return ((const Slot *)userdata)->state == ZK_STATE_EXPIRED;
 }
 
-/* It is cut off until its session is over, and hears of that when it is back. */
+/* It is cut off until its session is over, and hears of that when it is back. What tells the others
+ * that it is over stands where nobody may be kept from creating. */
 static void step_expire(Slot *slot) {
         slot->timeout = SHORT_TIMEOUT;
         step_renew(slot);
