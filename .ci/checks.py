@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """tests/run, then the checks that only CI makes; each of those counts as one test. The last line is "N passed, N failed".
 
-    .ci/run [CHECK...]      all, or only the named ones: tests, clang, format, tidy, blocking, tsan, fuzz, faults,
+    .ci/run [CHECK...]      all, or only the named ones: tests, clang, format, tidy, blocking, simulation, tsan, fuzz, faults,
                             coverage, package, bench
 """
 
@@ -18,12 +18,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path.insert(0, f"{ROOT}/tests")
 import coverage  # pylint: disable=wrong-import-position
+import runner  # pylint: disable=wrong-import-position
 from programs import SANITIZER, Programs, build, count, line  # pylint: disable=wrong-import-position
 
 CLANG = f"{ROOT}/build/clang"
 TSAN = f"{ROOT}/build/tsan"
 FAULTS = f"{ROOT}/build/faults"
 FUZZ_SECONDS = 30
+CLUSTERS = 75
 EXPOSURE = 20  # tenths, by systemd's count: more the daemon's service may not have
 ROOMS = ("base", "config", "lock", "units", "coordinator", "cli")
 
@@ -86,6 +88,18 @@ class Checks:
                     faults += [f"{path}:{number}: {match.group(1)}() blocks the loop" for match in BLOCKING.finditer(text)
                                if (os.path.basename(path), match.group(1)) not in MAY_WAIT]
         return not faults, "\n".join(faults)
+
+    def simulation(self):
+        """Clusters with ASan and UBSan; and the same steps in gcc's and in clang's build."""
+        built, output = self.clang()
+        if not built or not build(self.programs, ROOT, runner.ASAN, *runner.SANITIZED, targets=("simulate",)):
+            return False, output
+        directory, simulate = f"{ROOT}/tests/simulation", "tests/simulation/simulate"
+        good, output = self.run([f"{directory}/play", f"{runner.ASAN}/{simulate}", f"--clusters={CLUSTERS}"], env={**os.environ, **runner.SANITIZERS})
+        print("".join(f"       {said}\n" for said in output.splitlines()) if good else "", end="", flush=True)
+        if not good:
+            return False, output
+        return self.run([f"{directory}/check-same", f"{runner.ASAN}/{simulate}", "--other", f"{CLANG}/{simulate}", "--minutes=2"])
 
     def tsan(self):
         """The port is the one place with threads. Address randomisation is off because gcc's runtime cannot map its shadow on new kernels."""
@@ -170,7 +184,7 @@ def run_tests(programs):
 
 
 def main():
-    names = ("clang", "format", "tidy", "blocking", "tsan", "fuzz", "faults", "coverage", "package", "bench")
+    names = ("clang", "format", "tidy", "blocking", "simulation", "tsan", "fuzz", "faults", "coverage", "package", "bench")
     chosen = sys.argv[1:] or ("tests", *names)
     unknown = [name for name in chosen if name not in ("tests", *names)]
     if unknown:

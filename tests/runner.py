@@ -2,6 +2,8 @@
 """Builds jobkeeper and runs all of its tests; tests/run calls this once the packages are there.
 
     unit          programs that need nothing but the machine, built with ASan and UBSan
+    simulation    whole clusters in one process: the tests of their parts, built likewise; then as many clusters as three minutes have, with fresh
+                  seeds, built for speed
     integration   programs that start ZooKeeper servers, and programs that run inside a systemd node (node-*), built likewise
     cluster       jobkeeper itself on real nodes with faults, built as for a package
 
@@ -24,7 +26,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 ASAN = f"{ROOT}/build/asan"
 NODES = f"{ROOT}/build/nodes"
-PARTS = ("unit", "integration", "cluster")
+SIMULATION = f"{ROOT}/build/simulation"
+PARTS = ("unit", "simulation", "integration", "cluster")
+PLAYED = 180  # seconds
+PLAYED_LONG = 3600
+
+GCC = ("-DCMAKE_C_COMPILER=gcc", "-DJOBKEEPER_WERROR=ON")
+DEBUG = (*GCC, "-DCMAKE_BUILD_TYPE=Debug")
+SANITIZED = (*DEBUG, "-DJOBKEEPER_SANITIZE=address,undefined")
 
 # detect_stack_use_after_return costs much and finds what UBSan and ASan find at -Og anyway; leaks fail.
 SANITIZERS = {"ASAN_OPTIONS": "abort_on_error=0:detect_leaks=1:strict_string_checks=1", "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
@@ -99,6 +108,20 @@ def run_service_managers(programs, pattern, environment, totals):
     totals.add(int(not status), int(bool(status)))
 
 
+def run_clusters_in_one_process(programs, options, totals):
+    name = "simulation/play"
+    if options.pattern is not None and options.pattern not in name:
+        return
+    if not build(programs, ROOT, SIMULATION, *GCC, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", targets=["simulate"]):
+        totals.add(0, 1)
+        return
+    argv = [f"{HERE}/simulation/play", f"{SIMULATION}/tests/simulation/simulate", f"--seconds={PLAYED_LONG if options.long else PLAYED}"]
+    status, output, seconds = programs.run(argv, None, live=True)
+    passed, failed = count(status, output)
+    line(name, seconds, passed, failed)
+    totals.add(passed, failed)
+
+
 def run_cluster(programs, options, totals):
     argv = [f"{HERE}/cluster/run.py", "--build", NODES, "--tests-build", ASAN]
     argv += ["-k", options.pattern] if options.pattern else []
@@ -111,11 +134,9 @@ def run_cluster(programs, options, totals):
 
 
 def run_parts(programs, parts, options, environment, totals):
-    common = ["-DCMAKE_C_COMPILER=gcc", "-DCMAKE_BUILD_TYPE=Debug", "-DJOBKEEPER_WERROR=ON"]
-    asan = [*common, "-DJOBKEEPER_SANITIZE=address,undefined"]
-    if "unit" in parts or "integration" in parts:
-        if build(programs, ROOT, ASAN, *asan):
-            for part, jobs in (("unit", os.cpu_count() or 1), ("integration", 1)):
+    if any(part in parts for part in ("unit", "simulation", "integration")):
+        if build(programs, ROOT, ASAN, *SANITIZED):
+            for part, jobs in (("unit", os.cpu_count() or 1), ("simulation", os.cpu_count() or 1), ("integration", 1)):
                 if part in parts:
                     run_part(programs, part, options.pattern, jobs, environment, totals)
             if "integration" in parts:
@@ -123,9 +144,11 @@ def run_parts(programs, parts, options, environment, totals):
                 run_service_managers(programs, options.pattern, environment, totals)
         else:
             totals.add(0, 1)
+    if "simulation" in parts:
+        run_clusters_in_one_process(programs, options, totals)
     if "cluster" in parts:
-        built = build(programs, ROOT, NODES, *common, "-DCMAKE_INSTALL_PREFIX=/usr", "-DJOBKEEPER_TESTS=OFF")
-        if built and build(programs, ROOT, ASAN, *asan, targets=["lock-probe"]):
+        built = build(programs, ROOT, NODES, *DEBUG, "-DCMAKE_INSTALL_PREFIX=/usr", "-DJOBKEEPER_TESTS=OFF")
+        if built and build(programs, ROOT, ASAN, *SANITIZED, targets=["lock-probe"]):
             run_cluster(programs, options, totals)
         else:
             totals.add(0, 1)
@@ -135,7 +158,7 @@ def main():
     parser = argparse.ArgumentParser(prog="tests/run", description="Build jobkeeper and run its tests (as root).")
     parser.add_argument("--only", choices=PARTS, action="append", help="only this part; can be given several times")
     parser.add_argument("-k", dest="pattern", metavar="NAME", help="only tests with NAME in their name")
-    parser.add_argument("--long", action="store_true", help="run the cluster tests five times over, with longer histories and real timings")
+    parser.add_argument("--long", action="store_true", help="run the cluster tests five times over, with longer histories and real timings, and simulate for an hour")
     parser.add_argument("--keep", action="store_true", help="leave the nodes of failed cluster tests running")
     options = parser.parse_args()
     parts = options.only or PARTS
