@@ -188,9 +188,17 @@ static void job_table_take(const char *name, const char *id, const char *who, us
                 scheduled_job_request(job, id, who, not_after);
 }
 
+static void job_table_request_gone(const char *name, const char *id, void *userdata) {
+        ScheduledJob *job = job_table_find(userdata, name);
+
+        if (job)
+                scheduled_job_request_gone(job, id);
+}
+
 const RequestsEvents job_table_requests_events = {
     .rank = job_table_rank,
     .is_undecided = job_table_is_undecided,
     .stands_for = job_table_stands_for,
     .take = job_table_take,
+    .gone = job_table_request_gone,
 };

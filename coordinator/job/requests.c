@@ -278,7 +278,10 @@ static void requests_on_present(const char *id, void *userdata) {
 
 static void requests_on_gone(const char *id, void *userdata) {
         const Requests *requests = userdata;
+        const Pending *pending = g_hash_table_lookup(requests->pending, id);
 
+        if (pending && pending->taken)
+                requests->events->gone(pending->job, id, requests->userdata);
         g_hash_table_remove(requests->pending, id);
 }
 

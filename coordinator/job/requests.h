@@ -27,6 +27,8 @@ typedef struct RequestsEvents {
         /* It is ours to run. */
         void (*take)(const char *job, const char *id, const char *who, usec_t not_after,
                      void *userdata);
+        /* What was ours to run is gone: started, refused, or taken away, by whomever. */
+        void (*gone)(const char *job, const char *id, void *userdata);
 } RequestsEvents;
 
 /* `events` lives longer than the requests. */

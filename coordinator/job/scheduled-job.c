@@ -350,6 +350,17 @@ void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, u
         scheduled_job_consider(job);
 }
 
+/* Where the claim that took it is ours, its answer is on its way. */
+void scheduled_job_request_gone(ScheduledJob *job, const char *id) {
+        bool queues = scheduled_job_stands_for(job, id);
+
+        manual_runs_drop(job->manual, id);
+        if (queues)
+                job_work_end_and_retry(job->work, 0);
+        else
+                scheduled_job_consider(job);
+}
+
 bool scheduled_job_stands_for(const ScheduledJob *job, const char *id) {
         const ManualRun *first = manual_runs_first(job->manual);
 

@@ -43,6 +43,8 @@ void scheduled_job_waited_for(ScheduledJob *job, int64_t tick);
 void scheduled_job_hurry(ScheduledJob *job);
 /* A manual run was asked for: ID is claimed by the rank that comes first. */
 void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, usec_t not_after);
+/* That request is gone: nothing is queued for it any more. */
+void scheduled_job_request_gone(ScheduledJob *job, const char *id);
 /* Return: whether it stands in the queues for that request's run. */
 bool scheduled_job_stands_for(const ScheduledJob *job, const char *id);
 

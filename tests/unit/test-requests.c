@@ -396,6 +396,98 @@ Test(requests, one_is_over_also_when_that_could_not_be_written_at_first) {
         cr_expect_geq(tries, 3U);
 }
 
+/* ---- that is gone ---- */
+
+#define QUEUE "/jobkeeper/locks/r"
+#define WAITS                                                                                      \
+        "    exec: [/bin/true]\n    locks: {r: exclusive}\n    start-deadline: 5s\n"               \
+        "    lock-wait: 4h\n"
+
+static unsigned claims;
+
+static ServerWay count_claims(const ZkCall *call) {
+        claims += is_claim(call);
+        return SERVER_ANSWER;
+}
+
+/* Somebody else holds its lock. */
+static void block_the_lock(void) {
+        server_create("/jobkeeper", "", 0);
+        server_create("/jobkeeper/locks", "", 0);
+        server_create(QUEUE, "", 0);
+        server_create(HOLDER, "", 99);
+}
+
+static bool is_in_the_queue(void) {
+        return server_count(QUEUE) == 2;
+}
+
+static bool is_out_of_the_queue(void) {
+        return server_count(QUEUE) == 1;
+}
+
+static void have_one_wait(const char *keys) {
+        block_the_lock();
+        write_job(keys);
+        open_daemon();
+        await(is_ready, "ready");
+        server.way = count_claims;
+        request("a", 60);
+        await(is_in_the_queue, "it waits for the lock");
+}
+
+Test(requests, one_that_is_deleted_is_waited_for_no_more) {
+        have_one_wait(WAITS);
+        server_delete(REQUEST);
+        await(is_out_of_the_queue, "nothing waits");
+        server_delete(HOLDER);
+        serve_for(USEC_PER_SEC / 2);
+        cr_expect_eq(claims, 0U);
+        cr_expect_eq(started->len, 0U);
+        cr_expect_null(server_node(OVER));
+}
+
+Test(requests, what_stood_behind_one_that_is_deleted_runs) {
+        have_one_wait(WAITS);
+        server_write(REQUESTS "/1000000000-m2", "{\"job\":\"a\",\"not_after\":3000000000}");
+        await_quiet();
+        server_delete(REQUEST);
+        server_delete(HOLDER);
+        await(has_started, "the other one runs");
+        cr_expect_eq(server_count(REQUESTS), 0U);
+        cr_expect_null(server_node(OVER));
+}
+
+static bool is_in_line(void) {
+        return gate_waits_for_place(coordinator->gate, "a");
+}
+
+static bool is_not_in_line(void) {
+        return !is_in_line();
+}
+
+/* Another node ran it while there was no place for it here. */
+Test(requests, one_that_is_run_elsewhere_waits_for_no_place) {
+        tree_write(root, "jobkeeper.yaml", "node: {name: n1}\nmax-runs: 1\n");
+        write_job_named("b", "    exec: [/bin/true, b]\n");
+        write_job(WAITS);
+        open_daemon();
+        await(is_ready, "ready");
+        server_write(REQUESTS "/1000000000-m2", "{\"job\":\"b\",\"not_after\":3000000000}");
+        await(has_started, "the other job runs");
+        request("a", 60);
+        await(is_in_line, "it waits for a place");
+        server_write(OVER, "{\"run\":\"" ID "\",\"job\":\"a\",\"attempt\":1,\"state\":"
+                           "\"succeeded\",\"node\":\"n2\"}");
+        server_delete(REQUEST);
+        await(is_not_in_line, "it waits for none");
+        server.way = count_claims;
+        service_exit(service_newest(), 0);
+        serve_for(USEC_PER_SEC / 2);
+        cr_expect_eq(claims, 0U);
+        cr_expect_eq(server_count(QUEUE), 0U);
+}
+
 /* ---- asking for one ---- */
 
 static int refusal;
