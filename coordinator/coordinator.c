@@ -37,7 +37,10 @@
 /* ---- this node among the others ---- */
 
 static const char *coordinator_held_back(void *userdata) {
-        return leftovers_busy(((const Coordinator *)userdata)->left.leftovers);
+        const Coordinator *coordinator = userdata;
+        const char *why = leftovers_busy(coordinator->left.leftovers);
+
+        return why ? why : left_queues_busy(coordinator->left.queues);
 }
 
 static bool coordinator_is_cleaning(void *userdata) {
@@ -144,6 +147,7 @@ static LeftQueues *new_left_queues(Coordinator *coordinator) {
             .jobs = queues_on_jobs,
             .keep = queues_on_keep,
             .waited_for = queues_on_waited_for,
+            .looked = life_on_queues_looked,
         };
 
         return left_queues_new(coordinator->node, &events, coordinator);

@@ -102,6 +102,15 @@ static void life_on_undoubted(void *userdata) {
         life_sweep_queues(userdata);
 }
 
+/* What was waited for has its places: now whatever else is due. */
+void life_on_queues_looked(void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        life_sweep_queues(coordinator);
+        if (gate_is_waiting(coordinator->gate) && gate_is_open(coordinator->gate))
+                job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
+}
+
 void life_on_leftover_over(const char *unit, void *userdata) {
         remains_found(unit, ((Coordinator *)userdata)->left.remains);
 }

@@ -25,6 +25,7 @@ extern const RecoveryEvents life_recovery_events;
 /* What has to be ended is gone, or not soon. */
 void life_on_leftovers_changed(void *userdata);
 void life_on_leftover_over(const char *unit, void *userdata);
+void life_on_queues_looked(void *userdata);
 /* The other nodes rank without us while our clock is skewed. */
 void life_on_skew(bool skewed, void *userdata);
 /* A run is over. */

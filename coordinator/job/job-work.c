@@ -20,6 +20,7 @@ struct JobWork {
 
         JobPhase phase;
         bool again;       /* to be considered once what is under way is over */
+        bool restores;    /* a place is kept for what the process before us waited for */
         char *lock_fault; /* why the locks could not be had the last time */
 
         char *claim_fault; /* why the server refused the last claim */
@@ -94,12 +95,13 @@ static void job_work_begin_phase(JobWork *work, JobEvent event) {
 }
 
 void job_work_leave_line(JobWork *work) {
+        work->restores = false;
         gate_leave_place(work->parts->gate, job_work_name(work));
 }
 
 void job_work_end(JobWork *work) {
         job_work_begin_phase(work, JOB_EVENT_END);
-        if (gate_has_place(work->parts->gate, job_work_name(work)))
+        if (!work->restores && gate_has_place(work->parts->gate, job_work_name(work)))
                 job_work_leave_line(work); /* one in line is kept: what is due still is */
         if (work->again)
                 job_work_retry_in(work, 0);
@@ -193,9 +195,12 @@ static void job_work_on_writes(void *userdata) {
 }
 
 static void job_work_on_over(usec_t delay, void *userdata) {
-        job_work_end(userdata);
+        JobWork *work = userdata;
+
+        work->restores = false; /* that may last */
+        job_work_end(work);
         if (delay != USEC_INFINITY)
-                job_work_retry_in(userdata, delay);
+                job_work_retry_in(work, delay);
 }
 
 static void job_work_on_refused(const char *request, void *userdata) {
@@ -214,6 +219,14 @@ static usec_t job_work_too_late(const JobWork *work, int64_t tick, const ManualR
         if (tick == waited_for_tick(work->waited_for))
                 return bid_wait_ends(job_ledger_spec(work->ledger), tick);
         return usec_add((usec_t)tick * USEC_PER_SEC, job_ledger_spec(work->ledger)->start_deadline);
+}
+
+/* It had a place, and has one until it is known what becomes of it: by then, others who are due may
+ * have taken all. */
+void job_work_wait_again(JobWork *work, int64_t tick) {
+        waited_for_set_tick(work->waited_for, tick);
+        work->restores = true;
+        (void)gate_ask_place(work->parts->gate, job_work_name(work), (usec_t)tick * USEC_PER_SEC);
 }
 
 /* Return: whether a place is had. Otherwise we hear of it once one is, and look again when it is
@@ -246,6 +259,7 @@ void job_work_queue(JobWork *work, int64_t tick, const ManualRun *run) {
         const BidParts parts = {work->parts->node, work->parts->tree, work->parts->ledgers,
                                 work->parts->runs};
 
+        work->restores = false;
         if (!job_work_may_claim(work, run) || !job_work_has_place(work, tick, run))
                 return;
         job_work_begin_phase(work, bid_needs_locks(job_ledger_spec(work->ledger))
@@ -399,6 +413,7 @@ static void job_work_on_bid(BidEvent event, void *userdata) {
 static void job_work_on_waiters(int error, const GPtrArray *found, void *userdata) {
         JobWork *work = userdata;
 
+        work->restores = false;
         if (error < 0 || !job_ledger_known(work->ledger))
                 job_work_end_and_retry(work, error < 0 ? JOB_RETRY_DELAY : JOB_FAULT_DELAY);
         else

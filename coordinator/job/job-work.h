@@ -61,6 +61,8 @@ void job_work_queue(JobWork *work, int64_t tick, const ManualRun *run);
 /* We stand in the queues for what is to be run: claims, or sees to it that we hear of it when
  * somebody else settles what we wait for. */
 void job_work_go_on(JobWork *work);
+/* The process before us waited for that tick. */
+void job_work_wait_again(JobWork *work, int64_t tick);
 /* Nothing is to be run at present: neither a place nor one in line is needed. */
 void job_work_leave_line(JobWork *work);
 

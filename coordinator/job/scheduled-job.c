@@ -342,7 +342,8 @@ bool scheduled_job_try_anew(ScheduledJob *job) {
 }
 
 void scheduled_job_waited_for(ScheduledJob *job, int64_t tick) {
-        waited_for_set_tick(job_work_waited_for(job->work), tick);
+        job_work_wait_again(job->work, tick);
+        scheduled_job_hurry(job);
 }
 
 void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, usec_t not_after) {

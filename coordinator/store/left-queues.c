@@ -8,14 +8,18 @@
 #include "waiters.h"
 
 #define LIST_RETRY_DELAY USEC_PER_SEC
+/* So long do those stay with which it waited, for the others to see until we stand there anew. They
+ * are in the way of whoever waits behind them. */
+#define WAITING_STAYS (5 * USEC_PER_SEC)
 
 struct LeftQueues {
         Node *node; /* weak */
         const LeftQueuesEvents *events;
         void *userdata;
-        Waiters *waiters;  /* what it waited for is being looked at */
-        ZkCall *list_call; /* and then all that it may have waited in */
-        sd_event_source *retry;
+        Waiters *waiters;   /* what it waited for is being looked at */
+        GPtrArray *waiting; /* paths: the contenders with which it did, until they have stayed */
+        ZkCall *list_call;  /* all that it may have waited in */
+        sd_event_source *timer;
         bool due;
 };
 
@@ -25,6 +29,7 @@ LeftQueues *left_queues_new(Node *node, const LeftQueuesEvents *events, void *us
         queues->node = node;
         queues->events = events;
         queues->userdata = userdata;
+        queues->waiting = g_ptr_array_new_with_free_func(g_free);
         return queues;
 }
 
@@ -32,18 +37,17 @@ LeftQueues *left_queues_free(LeftQueues *queues) {
         if (!queues)
                 return NULL;
         left_queues_reset(queues);
+        g_ptr_array_unref(queues->waiting);
         g_free(queues);
         return NULL;
-}
-
-void left_queues_begin(LeftQueues *queues, bool due) {
-        queues->due = due;
 }
 
 void left_queues_reset(LeftQueues *queues) {
         queues->waiters = waiters_free(queues->waiters);
         queues->list_call = zk_call_free(queues->list_call);
-        queues->retry = sd_event_source_disable_unref(queues->retry);
+        queues->timer = sd_event_source_disable_unref(queues->timer);
+        g_ptr_array_set_size(queues->waiting, 0);
+        queues->due = false;
 }
 
 /* Directories to be looked through, each once, in the order of their finding. */
@@ -87,8 +91,17 @@ static void directories_add_declared(const QueueDirectories *directories,
                 directories_add(directories, resource_directory(config, name));
 }
 
+static void left_queues_list(void *userdata);
+
+static void left_queues_on_stayed(void *userdata) {
+        LeftQueues *queues = userdata;
+
+        g_ptr_array_set_size(queues->waiting, 0);
+        left_queues_list(queues);
+}
+
 /* `listed`: what stands below our locks, as the server says; NULL: that is not to be had. */
-static void left_queues_sweep(const LeftQueues *queues, const char *const *listed) {
+static void left_queues_sweep(LeftQueues *queues, const char *const *listed) {
         const DaemonConfig *config = queues->node->config;
         g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free),
                              keep = g_ptr_array_new_with_free_func(g_free),
@@ -104,20 +117,23 @@ static void left_queues_sweep(const LeftQueues *queues, const char *const *liste
         for (; listed && *listed; listed++)
                 directories_add(&directories, g_strconcat(parent, "/", *listed, NULL));
         queues->events->keep(paths, keep, queues->userdata);
+        for (guint i = 0; i < queues->waiting->len; i++)
+                g_ptr_array_add(keep, g_strdup(queues->waiting->pdata[i]));
         g_ptr_array_add(paths, NULL);
         g_ptr_array_add(keep, NULL);
         (void)lock_sweep(queues->node->session, (const char *const *)paths->pdata,
                          (const char *const *)keep->pdata);
+        if (queues->waiting->len > 0)
+                (void)timer_in(queues->node->event, &queues->timer, WAITING_STAYS,
+                               left_queues_on_stayed, queues);
 }
-
-static void left_queues_list(void *userdata);
 
 static void left_queues_on_listed(const ZkReply *reply, void *userdata) {
         LeftQueues *queues = userdata;
 
         queues->list_call = NULL;
         if (reply->code == ZK_UNKNOWN)
-                (void)timer_in(queues->node->event, &queues->retry, LIST_RETRY_DELAY,
+                (void)timer_in(queues->node->event, &queues->timer, LIST_RETRY_DELAY,
                                left_queues_list, queues);
         else if (reply->code != ZK_CLOSED)
                 left_queues_sweep(queues, reply->code == ZK_OK ? reply->children : NULL);
@@ -135,35 +151,58 @@ static void left_queues_list(void *userdata) {
                 left_queues_sweep(queues, NULL);
 }
 
+void left_queues_delete(LeftQueues *queues) {
+        if (!queues->due || queues->waiters)
+                return;
+        queues->due = false;
+        left_queues_list(queues);
+}
+
+/* ---- what it waited for ---- */
+
+/* `keep`: a set of those of runs, which wait for nothing. */
+static void left_queues_take_waiter(LeftQueues *queues, const Waiter *waiter, GHashTable *keep) {
+        if (!waiter->ours || g_hash_table_contains(keep, waiter->path))
+                return;
+        g_ptr_array_add(queues->waiting, g_strdup(waiter->path));
+        queues->events->waited_for(waiter->job, waiter->tick, queues->userdata);
+}
+
 static void left_queues_on_waiters(int error, const GPtrArray *found, void *userdata) {
         LeftQueues *queues = userdata;
+        g_autoptr(GPtrArray) directories = g_ptr_array_new_with_free_func(g_free),
+                             paths = g_ptr_array_new_with_free_func(g_free);
+        g_autoptr(GHashTable) keep = g_hash_table_new(g_str_hash, g_str_equal); /* borrowed */
 
-        for (guint i = 0; error >= 0 && i < found->len; i++) {
-                const Waiter *waiter = found->pdata[i];
-                if (waiter->ours)
-                        queues->events->waited_for(waiter->job, waiter->tick, queues->userdata);
-        }
+        queues->events->keep(directories, paths, queues->userdata);
+        for (guint i = 0; i < paths->len; i++)
+                g_hash_table_add(keep, paths->pdata[i]);
+        for (guint i = 0; error >= 0 && i < found->len; i++)
+                left_queues_take_waiter(queues, found->pdata[i], keep);
         queues->waiters = waiters_free(queues->waiters);
-        left_queues_list(queues);
+        queues->events->looked(queues->userdata);
 }
 
 static bool may_wait_past_its_deadline(const JobSpec *spec) {
         return spec->lock_wait_set && (spec->lock != JOB_LOCK_NONE || spec->resources->len > 0);
 }
 
-/* Before its contenders go, the ticks that it waited for are noted: beyond their start deadline
- * nothing else tells of them. */
-void left_queues_delete(LeftQueues *queues) {
+/* Beyond their start deadline nothing but its contenders tells of the ticks that it waited for. */
+void left_queues_begin(LeftQueues *queues, bool due) {
         g_autoptr(GPtrArray) specs = g_ptr_array_new(), waiting = g_ptr_array_new();
 
-        if (!queues->due)
+        queues->due = due;
+        if (!due)
                 return;
-        queues->due = false;
         queues->events->jobs(specs, queues->userdata);
         for (guint i = 0; i < specs->len; i++)
                 if (may_wait_past_its_deadline(specs->pdata[i]))
                         g_ptr_array_add(waiting, specs->pdata[i]);
-        if (waiting->len == 0 || waiters_look(queues->node, waiting, left_queues_on_waiters, queues,
-                                              &queues->waiters) < 0)
-                left_queues_list(queues);
+        if (waiting->len > 0)
+                (void)waiters_look(queues->node, waiting, left_queues_on_waiters, queues,
+                                   &queues->waiters);
+}
+
+const char *left_queues_busy(const LeftQueues *queues) {
+        return queues->waiters ? "what the process before waited for is being looked at" : NULL;
 }

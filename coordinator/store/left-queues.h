@@ -16,6 +16,8 @@ typedef struct LeftQueuesEvents {
         void (*keep)(GPtrArray *directories, GPtrArray *paths, void *userdata);
         /* It waited for that tick. */
         void (*waited_for)(const char *job, int64_t tick, void *userdata);
+        /* All that it waited for was said. */
+        void (*looked)(void *userdata);
 } LeftQueuesEvents;
 
 /* `events` lives longer than they do. */
@@ -23,9 +25,12 @@ LeftQueues *left_queues_new(Node *node, const LeftQueuesEvents *events, void *us
 LeftQueues *left_queues_free(LeftQueues *queues);
 DEFINE_CLEANUP(LeftQueues, left_queues_free);
 
-/* There is a session: `due`, if it is the one of the process before us. */
+/* There is a session: `due`, if it is the one of the process before us. Looks what it waited for.
+ */
 void left_queues_begin(LeftQueues *queues, bool due);
-/* Nothing of its runs is in doubt: deletes them, if that is due still. */
+/* Return: NULL once that is known, else a sentence: it is to come before what is due now. */
+const char *left_queues_busy(const LeftQueues *queues);
+/* Nothing of its runs is in doubt: deletes them, if that is due still, and known. */
 void left_queues_delete(LeftQueues *queues);
 /* The session is gone. */
 void left_queues_reset(LeftQueues *queues);

@@ -27,6 +27,7 @@ static void waiter_free(void *data) {
         Waiter *waiter = data;
 
         g_free(waiter->job);
+        g_free(waiter->path);
         g_free(waiter);
 }
 
@@ -38,8 +39,8 @@ static void waiters_add(GPtrArray *found, const LockEntry *entry, int64_t sessio
 
         if (job && json_is_integer(tick)) {
                 Waiter *waiter = g_new0(Waiter, 1);
-                *waiter =
-                    (Waiter){g_strdup(job), json_integer_value(tick), entry->session == session};
+                *waiter = (Waiter){g_strdup(job), json_integer_value(tick), g_strdup(entry->path),
+                                   entry->session == session};
                 g_ptr_array_add(found, waiter);
         }
         json_decref(object);

@@ -13,6 +13,7 @@
 typedef struct Waiter {
         char *job;
         int64_t tick;
+        char *path;
         bool ours; /* of our session */
 } Waiter;
 

@@ -1,0 +1,200 @@
+/* What the process before this one waited for, past its start deadline, in a whole daemon
+ * (daemon-fixture.h): nothing but its contenders tells the others of it, so they stay until it
+ * stands in the queues anew, and its place of max-runs is not given to what is due meanwhile. */
+#include "daemon-fixture.h"
+#include "gate.h"
+#include "job-table.h"
+
+#define ROOT "/jobkeeper"
+#define RESOURCE ROOT "/locks/r"
+#define OWN ROOT "/locks/job:w0"
+#define BLOCKER RESOURCE "/_c_00000000-0000-0000-0000-000000000000-__WRIT__0000000000"
+#define WAITS "    start-deadline: 1s\n    locks: {r: exclusive}\n"
+
+TestSuite(restored_waits, .init = setup, .fini = teardown);
+
+static int64_t the_tick;
+
+static int64_t now(void) {
+        return (int64_t)(clock_realtime() / USEC_PER_SEC);
+}
+
+/* ---- the jobs ---- */
+
+static unsigned contenders(void) {
+        return server_count(OWN);
+}
+
+static void write_job_of(const char *name, const char *keys) {
+        g_autoptr(GDateTime) when = g_date_time_new_from_unix_utc(the_tick);
+        g_autofree char *text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S"),
+                        *all =
+                            g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true, %s]\n%s",
+                                            text, name, keys);
+
+        write_job_named(name, all);
+}
+
+static void configure(unsigned max_runs) {
+        g_autofree char *text =
+            g_strdup_printf("node: {name: n1}\ntakeover-delay: 100ms\nmax-runs: %u\n", max_runs);
+
+        tree_write(root, "jobkeeper.yaml", text);
+}
+
+/* ---- the scene ---- */
+
+static bool all_are_there(void) {
+        return node_is_ready(coordinator->node) &&
+               server_count(ROOT "/jobs") == job_table_size(coordinator->jobs);
+}
+
+static bool has_started(void) {
+        return started->len > 0;
+}
+
+static bool is_late_and_waits(void) {
+        return scheduled_job_state(job_table_find(coordinator->jobs, "w0")) == JOB_WAITING &&
+               clock_realtime() > (usec_t)(the_tick + 1) * USEC_PER_SEC + USEC_PER_SEC / 10;
+}
+
+/* One job runs, another waits for a lock until its start deadline is over; then the daemon is
+ * restarted with that max-runs. */
+static void begin_with(unsigned max_runs, ServerWay (*way)(const ZkCall *call)) {
+        the_tick = now() + 3;
+        server_create(ROOT, "", 0);
+        server_create(ROOT "/locks", "", 0);
+        server_create(RESOURCE, "", 0);
+        server_create(BLOCKER, "", 99);
+        configure(2);
+        write_job_of("runs", "");
+        write_job_of("w0", WAITS "    lock-wait: 4h\n");
+        open_daemon();
+        await(all_are_there, "all ledgers");
+        await(has_started, "the other one runs");
+        await(is_late_and_waits, "the start deadline");
+        close_daemon();
+        server_forget_watches();
+        write_job_named("due", "    schedule: \"*-*-* *:*:*\"\n    exec: [/bin/true]\n");
+        configure(max_runs);
+        server.way = way;
+        open_daemon_again();
+}
+
+static void free_the_resource(void) {
+        server_delete(BLOCKER);
+}
+
+static bool has_started_too(void) {
+        return started->len == 2;
+}
+
+/* Return: whether the tick's run is what started. */
+static bool has_run(void) {
+        g_autofree char *path =
+            g_strdup_printf(ROOT "/jobs/w0/runs/%" G_GINT64_FORMAT "-1", the_tick);
+
+        return has_started_too() && server_node(path);
+}
+
+static bool due_is_in_line(void) {
+        return gate_waits_for_place(coordinator->gate, "due");
+}
+
+/* ---- tests ---- */
+
+static bool keeps;
+
+/* And what is asked of their directory after them. */
+static ServerWay keep_new_contenders(const ZkCall *call) {
+        keeps |= call->request == REQUEST_CREATE && g_str_has_prefix(call->path, OWN "/");
+        return keeps && call->path && g_str_has_prefix(call->path, OWN) ? SERVER_KEEP
+                                                                        : SERVER_ANSWER;
+}
+
+static bool is_kept(void) {
+        return keeps;
+}
+
+static bool stands_beside(void) {
+        return contenders() == 2;
+}
+
+static bool stands_alone(void) {
+        return contenders() == 1 && server_count(RESOURCE) == 2;
+}
+
+/* There is no moment at which nothing tells of it. */
+Test(restored_waits, what_was_left_of_one_stays_until_it_stands_there_anew) {
+        begin_with(2, keep_new_contenders);
+        await(is_kept, "it queues again");
+        await_quiet();
+        cr_expect_eq(contenders(), 1);
+        cr_expect_eq(server_count(RESOURCE), 2);
+        server.way = NULL;
+        server_release();
+        await(stands_beside, "it does");
+        await(stands_alone, "and what was left goes");
+        free_the_resource();
+        await(has_run, "it runs");
+}
+
+static ServerWay keep_looks(const ZkCall *call) {
+        bool is_look = call->request == REQUEST_LIST && g_str_equal(call->path, OWN);
+
+        keeps |= is_look;
+        return is_look ? SERVER_KEEP : SERVER_ANSWER;
+}
+
+Test(restored_waits, one_has_its_place_before_whatever_is_due_by_then) {
+        begin_with(2, keep_looks);
+        await(is_kept, "what was waited for is looked at");
+        serve_for(1200 * USEC_PER_MSEC);
+        cr_expect_eq(started->len, 1, "nothing begins meanwhile");
+        server_release();
+        await(due_is_in_line, "what is due stands in line");
+        cr_expect(gate_has_place(coordinator->gate, "w0"), "it has not looked itself so far");
+        server.way = NULL;
+        server_release();
+        free_the_resource();
+        await(has_run, "the one that waited runs");
+}
+
+static bool is_given_up(void) {
+        return contenders() == 0 && server_count(RESOURCE) == 1;
+}
+
+/* The others decide what becomes of it. */
+Test(restored_waits, one_without_a_place_is_in_nobodys_way_for_long) {
+        begin_with(1, NULL);
+        await(due_is_in_line, "there is no place");
+        cr_expect_eq(contenders(), 1);
+        await(is_given_up, "what was left goes");
+}
+
+static unsigned sweeps;
+
+static ServerWay count_sweeps(const ZkCall *call) {
+        sweeps += call->request == REQUEST_LIST && g_str_equal(call->path, ROOT "/locks");
+        return SERVER_ANSWER;
+}
+
+static bool is_running(void) {
+        return has_started() && contenders() == 1;
+}
+
+/* Its contenders stay. */
+Test(restored_waits, what_runs_is_not_one) {
+        the_tick = now() + 2;
+        configure(2);
+        write_job_of("w0", WAITS "    lock-wait: 4h\n");
+        open_daemon();
+        await(is_running, "it runs");
+        close_daemon();
+        server_forget_watches();
+        server.way = count_sweeps;
+        open_daemon_again();
+        serve_for(6 * USEC_PER_SEC); /* longer than what waited stays */
+        cr_expect_eq(contenders(), 1);
+        cr_expect_eq(sweeps, 1);
+}
