@@ -39,8 +39,8 @@ static void acquire_unanswered(Script *script) {
         answer(script, REQUEST_LIST, ZK_UNKNOWN);
 }
 
-/* Behind one other contender. Return: the watch on that one. */
-static ZkWatch *acquire_behind(Script *script, const char *other) {
+/* Behind one other contender, the look at our own is on its way. Return: the watch on the other. */
+static ZkWatch *acquire_unseen_behind(Script *script, const char *other) {
         ZkCall *create = acquire(script), *watching;
         ZkWatch *watch;
 
@@ -50,6 +50,12 @@ static ZkWatch *acquire_behind(Script *script, const char *other) {
         cr_assert(g_str_has_suffix(watching->path, other), "%s", watching->path);
         watch = watching->watch;
         port_reply(watching, (ZkReply){.code = ZK_OK});
+        return watch;
+}
+
+static ZkWatch *acquire_behind(Script *script, const char *other) {
+        ZkWatch *watch = acquire_unseen_behind(script, other);
+
         port_reply(expect(script, REQUEST_GET), (ZkReply){.code = ZK_OK, .stat = own_stat()});
         return watch;
 }
@@ -137,6 +143,30 @@ Test(lock_script, a_deletion_alone_grants_the_lock) {
         script_await(&script, LOCK_EVENT_HELD);
         cr_assert_eq(n_requests, before, "no request is needed");
         script_close(&script);
+}
+
+/* The list showed our contender, but somebody may have deleted it since. */
+static void be_next_while_looking(bool stands) {
+        Script script = {0};
+        ZkWatch *watch;
+        ZkCall *look;
+
+        script_open(&script);
+        watch = acquire_unseen_behind(&script, LEAVES_NO_TWIN);
+        look = expect(&script, REQUEST_GET);
+        cr_assert_str_eq(look->path, script.contender);
+        fire_deleted(watch);
+        expect_quiet(&script);
+        cr_assert_eq(script.events[LOCK_EVENT_HELD], 0);
+        port_reply(look, stands ? node_of(port()->session.id, "") : (ZkReply){.code = ZK_NO_NODE});
+        script_await(&script, stands ? LOCK_EVENT_HELD : LOCK_EVENT_LOST);
+        cr_assert_eq(script.events[LOCK_EVENT_HELD], stands);
+        script_close(&script);
+}
+
+Test(lock_script, nothing_is_granted_before_the_look_at_the_own_contender_is_answered) {
+        be_next_while_looking(true);
+        be_next_while_looking(false);
 }
 
 /* Servers are not bound by the events that others sent. */
