@@ -1,6 +1,7 @@
 /* See daemon-fixture.h. */
 #include "daemon-fixture.h"
 
+#include "event-loop.h"
 #include "face.h"
 #include "ledger.h"
 
@@ -50,7 +51,7 @@ void setup(void) {
         g_setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent", TRUE);
         root = tree_make();
         tree_write(root, "jobkeeper.yaml", "node: {name: n1}\ntakeover-delay: 100ms\n");
-        cr_assert_geq(sd_event_new(&event), 0);
+        event = loop_new();
         service_manager_begin(event);
         server_begin();
 }
@@ -59,7 +60,7 @@ void teardown(void) {
         close_daemon();
         server_end();
         service_manager_end();
-        event = sd_event_unref(event);
+        event = loop_end(event);
         tree_remove(root);
         g_clear_pointer(&root, g_free);
 }

@@ -4,6 +4,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "event-loop.h"
+
 Zk *port(void) {
         return ports->pdata[0];
 }
@@ -82,7 +84,7 @@ void script_open(Script *script) {
             .log = on_log,
         };
 
-        cr_assert_geq(sd_event_new(&script->event), 0);
+        script->event = loop_new();
         cr_assert_eq(session_new(script->event, &options, on_session, script, &script->session), 0);
         port_tell(port(), ZK_STATE_CONNECTED);
         answer(script, REQUEST_MULTI, ZK_OK);
@@ -92,7 +94,7 @@ void script_open(Script *script) {
 void script_close(Script *script) {
         script->set = lock_set_forget(script->set);
         script->session = session_free(script->session);
-        script->event = sd_event_unref(script->event);
+        script->event = loop_end(script->event);
         g_clear_pointer(&script->contender, g_free);
         g_clear_pointer(&script->warning, g_free);
 }

@@ -345,6 +345,7 @@ int unit_manager_query_systemd_job(UnitManager *manager, const char *unit, usec_
                 return service_manager.query_error;
         manager->func = func;
         manager->userdata = userdata;
+        manager->query = sd_event_source_disable_unref(manager->query);
         return sd_event_add_defer(service_manager.event, &manager->query, manager_on_query,
                                   manager);
 }
