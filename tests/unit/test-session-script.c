@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
+#include "event-loop.h"
 #include "scripted-port.h"
 #include "session-listen.h"
 #include "session.h"
@@ -42,13 +43,13 @@ static int life_new(Life *life, const DeadlineRule *with, usec_t timeout) {
         const SessionOptions options = {
             .servers = "127.0.0.1:2181", .session_timeout = timeout, .rule = *with};
 
-        cr_assert_geq(sd_event_new(&life->event), 0);
+        life->event = loop_new();
         return session_new(life->event, &options, on_event, life, &life->session);
 }
 
 static void life_close(Life *life) {
         life->session = session_free(life->session);
-        life->event = sd_event_unref(life->event);
+        life->event = loop_end(life->event);
 }
 
 /* Return: the next heartbeat, not answered yet. */
@@ -310,6 +311,24 @@ Test(session_script, a_tick_without_room_at_a_reconnection_ends_the_session) {
         answer_probe(2 * LONG);
         cr_assert_eq(life.events[SESSION_EVENT_LOST], 1);
         cr_assert_eq(life.events[SESSION_EVENT_FAULT], 1);
+        life_close(&life);
+}
+
+/* The library has closed it, and whoever is told may let it live on for longer than a close may
+ * take.
+ */
+Test(session_script, a_close_is_told_once) {
+        usec_t late;
+        Life life = {0};
+
+        life_open(&life, LONG);
+        session_close(life.session);
+        late = clock_monotonic() + 5500 * USEC_PER_MSEC;
+        port_tell(newest_port(), ZK_STATE_CLOSED);
+        cr_assert_eq(life.events[SESSION_EVENT_CLOSED], 1);
+        while (clock_monotonic() < late)
+                (void)sd_event_run(life.event, late - clock_monotonic());
+        cr_assert_eq(life.events[SESSION_EVENT_CLOSED], 1);
         life_close(&life);
 }
 
