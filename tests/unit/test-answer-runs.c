@@ -269,6 +269,24 @@ Test(answer_runs, that_zookeeper_refuses_this_node_is_said) {
                     "permission to create nodes there; if it was made by");
 }
 
+static ServerWay refuse_all(const ZkCall *call) {
+        (void)call;
+        return SERVER_REFUSE;
+}
+
+/* Somebody changed the tree's rights, and this session has not even made what it needs there. */
+Test(answer_runs, that_zookeeper_refuses_this_node_is_said_of_a_history_as_well) {
+        begin();
+        server.way = refuse_all;
+        server.refusal = ZK_NO_AUTH;
+        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
+        await(is_refused, "a fault");
+        ask("History", "su", "a", 0U);
+        expect_said(BUS_ERROR_NOT_CONNECTED
+                    ": this node cannot work with ZooKeeper: /jobkeeper: no permission");
+}
+
 /* ---- next ---- */
 
 Test(answer_runs, next_of_a_job_without_a_schedule_has_no_ticks) {
