@@ -167,6 +167,38 @@ Test(ending_runs, what_is_found_while_it_stops_is_ended_too) {
         cr_expect_eq(services_alive(), 0);
 }
 
+static ServerWay keep_open_runs(const ZkCall *call) {
+        return call->request == REQUEST_LIST && strcmp(call->path, OPEN_PATH) == 0 ? SERVER_KEEP
+                                                                                   : SERVER_ANSWER;
+}
+
+static bool is_looking_for_runs(void) {
+        return g_queue_get_length(&server.kept) > 0;
+}
+
+static bool is_being_stopped(void) {
+        return service_newest()->stops > 0;
+}
+
+/* It is found while PID 1 has not said yet which units there are: then it is that run's unit, and
+ * nobody else's to end. */
+Test(ending_runs, what_is_found_before_its_unit_is_listed_is_ended_too) {
+        run_one();
+        close_daemon();
+        server.way = keep_open_runs;
+        open_daemon_again();
+        await(is_looking_for_runs, "it looks for what was left");
+        service_manager.disconnected = true;
+        coordinator_stop(coordinator);
+        server.way = NULL;
+        server_release();
+        await(is_being_stopped, "its unit is stopped");
+        service_manager.disconnected = false;
+        await(is_done, "it ends");
+        cr_expect_eq(services_alive(), 0);
+        cr_expect_eq(state_there(), RUN_INTERRUPTED);
+}
+
 /* ---- a restart ---- */
 
 static void expect_left(void) {

@@ -66,7 +66,7 @@ Test(ending, a_restart_does_not_wait_for_ever) {
 Test(ending, a_restart_with_nothing_under_way_waits_for_nothing) {
         usec_t began;
 
-        write_job("    schedule: \"2200-01-01\"\n    exec: [/bin/true]\n");
+        write_job("    schedule: \"2199-01-01\"\n    exec: [/bin/true]\n");
         open_daemon();
         serve_for(200 * USEC_PER_MSEC);
         began = clock_monotonic();
@@ -159,7 +159,7 @@ static bool has_exited(void) {
 /* PID 1 refuses whoever has gone when it looks; but it may never answer. */
 Test(ending, the_process_stays_until_pid_1_has_heard_its_last_words) {
         service_manager.busy = true;
-        write_job("    schedule: \"2200-01-01\"\n    exec: [/bin/true]\n");
+        write_job("    schedule: \"2199-01-01\"\n    exec: [/bin/true]\n");
         open_daemon();
         terminate(SYSTEMD_JOB_RESTART);
         await(has_left, "the session is left");
@@ -171,7 +171,7 @@ Test(ending, the_process_stays_until_pid_1_has_heard_its_last_words) {
 Test(ending, with_nothing_to_hear_it_goes_at_once) {
         usec_t began;
 
-        write_job("    schedule: \"2200-01-01\"\n    exec: [/bin/true]\n");
+        write_job("    schedule: \"2199-01-01\"\n    exec: [/bin/true]\n");
         open_daemon();
         terminate(SYSTEMD_JOB_RESTART);
         await(has_left, "the session is left");
