@@ -524,6 +524,34 @@ static void restart_a_day_ahead(void) {
         serve_for(2 * USEC_PER_SEC);
 }
 
+static unsigned contenders_made;
+
+static ServerWay count_contenders(const ZkCall *call) {
+        contenders_made += call->request == REQUEST_CREATE && strstr(call->path, "/locks/job:a/");
+        return SERVER_ANSWER;
+}
+
+static bool has_started_again(void) {
+        return started->len > 1;
+}
+
+/* Nothing could be claimed before it is back, and by then it may be for another node. */
+Test(scheduled_job, nothing_queues_while_the_connection_is_broken) {
+        write_job("    every: 1s\n    exec: [/bin/true]\n");
+        server.way = count_contenders;
+        open_daemon();
+        await(has_started, "a start");
+        cr_assert_geq(contenders_made, 1);
+        service_exit(service_newest(), 0);
+        await(is_settled, "it is settled");
+        port_tell(ports->pdata[0], ZK_STATE_SUSPENDED);
+        contenders_made = 0;
+        serve_for(2500 * USEC_PER_MSEC);
+        cr_expect_eq(contenders_made, 0, "%u contenders", contenders_made);
+        port_tell(ports->pdata[0], ZK_STATE_CONNECTED);
+        await(has_started_again, "the next tick, once it is back");
+}
+
 Test(scheduled_job, a_clock_that_was_not_measured_puts_nothing_in_force) {
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
 
@@ -680,14 +708,30 @@ Test(scheduled_job, a_job_without_a_tick_that_waits_is_in_force_until_the_next_o
         cr_expect_eq(after->from, before->from);
 }
 
-/* The others do not wait for this node at each of its ticks. */
+static ServerWay keep_open_runs(const ZkCall *call) {
+        return call->request == REQUEST_LIST && strcmp(call->path, "/jobkeeper/open/n1") == 0
+                   ? SERVER_KEEP
+                   : SERVER_ANSWER;
+}
+
+static bool looks_for_open_runs(void) {
+        return g_queue_get_length(&server.kept) > 0;
+}
+
+/* The others do not wait for this node at each of its ticks. By the time at which it is known that
+ * the job is gone, all else that it says of itself has long been said. */
 Test(scheduled_job, what_left_the_files_while_there_was_no_daemon_is_said_to_be_absent) {
         write_job("    every: 300d\n    exec: [/bin/true]\n");
         open_daemon();
         await(is_idle, "idle");
         close_daemon();
         tree_delete(root, "etc/jobkeeper/jobs.d/a.yaml");
+        server.way = keep_open_runs;
         open_daemon_again();
+        await(looks_for_open_runs, "it looks for what the process before it left");
+        serve_for(100 * USEC_PER_MSEC);
+        server.way = NULL;
+        server_release();
         await(is_no_candidate, "it is said");
 }
 
