@@ -63,19 +63,17 @@ static void ending_exit(void *userdata) {
         Ending *ending = userdata;
         sd_event *event = ending->parts.node->event;
 
-        if (--ending->exit_patience == 0 || !unit_manager_busy(ending->parts.units) ||
-            timer_in(event, &ending->exit_timer, EXIT_LOOK, ending_exit, ending) < 0)
+        if (--ending->exit_patience == 0 || !unit_manager_busy(ending->parts.units))
                 (void)sd_event_exit(event, 0);
+        else
+                (void)timer_in(event, &ending->exit_timer, EXIT_LOOK, ending_exit, ending);
 }
 
 /* What we last told PID 1 (forget that unit) must still reach it: it asks the bus who we are, and
  * refuses one that has gone already. */
 void ending_session_closed(Ending *ending) {
-        sd_event *event = ending->parts.node->event;
-
         ending->exit_patience = EXIT_LOOKS;
-        if (timer_in(event, &ending->exit_timer, 0, ending_exit, ending) < 0)
-                (void)sd_event_exit(event, 0);
+        (void)timer_in(ending->parts.node->event, &ending->exit_timer, 0, ending_exit, ending);
 }
 
 /* ---- a real stop ---- */
