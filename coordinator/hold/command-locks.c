@@ -158,7 +158,6 @@ void command_locks_session_begins(CommandLocks *locks, bool attached) {
 
 void command_locks_session_ready(CommandLocks *locks) {
         command_locks_for_all(locks, command_lock_queue);
-        command_locks_for_all(locks, command_lock_session_is_the_same);
 }
 
 void command_locks_session_stop(CommandLocks *locks) {
