@@ -17,7 +17,8 @@ static void making_on_made(const ZkReply *reply, void *userdata) {
                 making->no_containers = true;
 }
 
-/* From the second time on its parents are made too; answers but the last one's do not matter. */
+/* From the second time on its parents are made too. Only the last one's answer matters, and what
+ * keeps another one from being sent keeps the last one from it as well. */
 int making_send(Making *making, Zk *zk, const char *directory, const char *data, bool persistent) {
         bool container = !persistent && !making->no_containers;
 
@@ -26,10 +27,8 @@ int making_send(Making *making, Zk *zk, const char *directory, const char *data,
         for (const char *slash = strchr(directory + 1, '/'); slash && making->attempts > 1;
              slash = strchr(slash + 1, '/')) {
                 g_autofree char *parent = g_strndup(directory, (gsize)(slash - directory));
-                int r = zk_create(zk, parent, "", 0, NULL, NULL, NULL);
 
-                if (r < 0)
-                        return r;
+                (void)zk_create(zk, parent, "", 0, NULL, NULL, NULL);
         }
         making_cancel(making);
         return zk_create(zk, directory, data, container ? ZK_CREATE_CONTAINER : 0, making_on_made,
