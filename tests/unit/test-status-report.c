@@ -457,16 +457,9 @@ static bool both_run(void) {
         return services_alive() == 2;
 }
 
-/* Each job's own, also where ZooKeeper says nothing. */
-Test(status_report, what_runs_here_is_shown_without_zookeeper) {
-        json_t *object = NULL, *running = NULL;
+static void expect_both_to_run(void) {
+        json_t *object = status(), *running = NULL;
 
-        write_job_named("b", "    every: 1s\n    exec: [/bin/true]\n");
-        write_job("    every: 1s\n    exec: [/bin/true]\n");
-        open_daemon_on_bus();
-        await(both_run, "both run");
-        port_tell(ports->pdata[0], ZK_STATE_SUSPENDED);
-        object = status();
         for (const char *const *name = (const char *const[]){"a", "b", NULL}; *name; name++) {
                 running = json_object_get(job_of(object, *name), "running");
                 cr_assert_eq(json_array_size(running), 1U);
@@ -476,6 +469,17 @@ Test(status_report, what_runs_here_is_shown_without_zookeeper) {
                 cr_expect_str_eq(string_of(job_of(object, *name), "state"), "running");
         }
         json_decref(object);
+}
+
+/* Each job's own, as the ledger has them and also where ZooKeeper says nothing. */
+Test(status_report, what_runs_here_is_shown_with_and_without_zookeeper) {
+        write_job_named("b", "    every: 1s\n    exec: [/bin/true]\n");
+        write_job("    every: 1s\n    exec: [/bin/true]\n");
+        open_daemon_on_bus();
+        await(both_run, "both run");
+        expect_both_to_run();
+        port_tell(ports->pdata[0], ZK_STATE_SUSPENDED);
+        expect_both_to_run();
 }
 
 static bool both_have_ended(void) {
