@@ -6,6 +6,7 @@
 #include <glib/gstdio.h>
 
 #include "checker.h"
+#include "commands.h"
 #include "ensemble.h"
 #include "fault.h"
 #include "fleet.h"
@@ -33,6 +34,7 @@ typedef struct Cluster {
         Fleet *fleet;
         History *history;
         Checker *checker;
+        Commands *commands;
         Faults *faults;
         WorldChance *conduct;
 } Cluster;
@@ -147,6 +149,7 @@ static void cluster_open(Cluster *cluster) {
         cluster->checker = checker_new(cluster->world, cluster->plan, cluster->history);
         surroundings_listen(cluster_on_log, cluster);
         cluster_open_fleet(cluster);
+        cluster->commands = commands_new(cluster->fleet, cluster->history, cluster->checker);
 }
 
 static void cluster_remove_tree(const char *path) {
@@ -164,6 +167,7 @@ static void cluster_remove_tree(const char *path) {
 
 static void cluster_close(Cluster *cluster) {
         faults_free(cluster->faults);
+        commands_free(cluster->commands);
         fleet_free(cluster->fleet);
         checker_free(cluster->checker);
         history_free(cluster->history);
@@ -216,8 +220,8 @@ bool cluster_simulate(const ClusterOptions *options, ClusterOutcome *ret_outcome
         FaultSite site;
 
         cluster_open(&cluster);
-        site = (FaultSite){cluster.world, cluster.fleet, cluster.ensemble, cluster.history,
-                           cluster.plan};
+        site = (FaultSite){cluster.world,   cluster.fleet, cluster.ensemble,
+                           cluster.history, cluster.plan,  cluster.commands};
         cluster.faults = faults_new(&site, options->faults, options->pace);
         if (cluster.faults) {
                 cluster_live_and_end(&cluster);

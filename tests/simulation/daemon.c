@@ -202,3 +202,7 @@ Daemon *daemon_new(Machine *machine, DaemonFunc ended, void *userdata) {
 const Coordinator *daemon_coordinator(const Daemon *daemon) {
         return daemon->coordinator;
 }
+
+Process *daemon_process(const Daemon *daemon) {
+        return daemon->process;
+}

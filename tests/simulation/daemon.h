@@ -31,5 +31,6 @@ void daemon_request(Daemon *daemon, const char *job);
 void daemon_hang(Daemon *daemon);
 void daemon_go_on(Daemon *daemon);
 
+Process *daemon_process(const Daemon *daemon);
 /* Return: NULL once it has ended. For who looks, and changes nothing. */
 const Coordinator *daemon_coordinator(const Daemon *daemon);

@@ -27,11 +27,26 @@ struct Fleet {
         unsigned n_nodes;
         FleetNode *nodes;
         void *userdata;
+        FleetFunc gone;
+        void *gone_userdata;
 };
 
 static void fleet_node_on_start(void *userdata);
 
 /* ---- making and freeing ---- */
+
+void fleet_listen(Fleet *fleet, FleetFunc gone, void *userdata) {
+        fleet->gone = gone;
+        fleet->gone_userdata = userdata;
+}
+
+static void fleet_node_free_daemon(FleetNode *node) {
+        Daemon *daemon = g_steal_pointer(&node->daemon);
+
+        if (daemon && node->fleet->gone)
+                node->fleet->gone(node, node->fleet->gone_userdata);
+        daemon_free(daemon);
+}
 
 static void fleet_node_configure(const FleetNode *node, const char *config) {
         g_autofree char *path = g_build_filename(machine_directory(node->machine), "jobkeeper.yaml",
@@ -78,7 +93,7 @@ Fleet *fleet_free(Fleet *fleet) {
                 FleetNode *node = &fleet->nodes[i];
 
                 process_task_free(node->start);
-                daemon_free(node->daemon);
+                fleet_node_free_daemon(node);
                 pid1_free(node->pid1);
                 machine_free(node->machine);
                 g_free(node->name);
@@ -153,7 +168,7 @@ static void fleet_node_on_end(int code, void *userdata) {
         FleetNode *node = userdata;
 
         trace_write(node->name, "jobkeeperd ended: %d", code);
-        node->daemon = daemon_free(node->daemon);
+        fleet_node_free_daemon(node);
         pid1_set_daemon_job(node->pid1, SYSTEMD_JOB_NONE);
         fleet_node_start_in(node, node->restarts ? EXCHANGE_TIME : RESTART_DELAY);
         node->restarts = false;
@@ -207,7 +222,7 @@ void fleet_node_kill(FleetNode *node) {
         if (!node->daemon || machine_is_frozen(node->machine))
                 return;
         trace_write(node->name, "jobkeeperd is killed");
-        node->daemon = daemon_free(node->daemon);
+        fleet_node_free_daemon(node);
         pid1_set_daemon_job(node->pid1, SYSTEMD_JOB_NONE);
         node->restarts = false;
         fleet_node_start_in(node, RESTART_DELAY);
@@ -221,7 +236,7 @@ void fleet_node_crash(FleetNode *node) {
         trace_write(node->name, "the machine crashes");
         node->on = false;
         node->start = process_task_free(node->start);
-        node->daemon = daemon_free(node->daemon);
+        fleet_node_free_daemon(node);
         pid1_crash(node->pid1);
 }
 

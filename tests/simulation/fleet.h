@@ -30,6 +30,10 @@ FleetNode *fleet_node(const Fleet *fleet, unsigned i);
 void fleet_set_userdata(Fleet *fleet, void *userdata);
 void *fleet_userdata(const FleetNode *node);
 
+/* Told whenever a daemon is over, just before it is freed. One at most; NULL: nobody. */
+typedef void (*FleetFunc)(FleetNode *node, void *userdata);
+void fleet_listen(Fleet *fleet, FleetFunc gone, void *userdata);
+
 const char *fleet_node_name(const FleetNode *node);
 Machine *fleet_node_machine(const FleetNode *node);
 Pid1 *fleet_node_pid1(const FleetNode *node);

@@ -16,7 +16,10 @@ typedef struct Disturbance {
 struct History {
         World *world;
         GPtrArray *runs, *alive;                  /* of HistoryRun */
+        GPtrArray *holds;                         /* of HistoryHold */
+        unsigned n_holds;                         /* that there ever were */
         GArray *disturbances, *crashes, *excuses; /* of Disturbance */
+        GArray *hold_excuses;
 };
 
 static void history_run_free(void *data) {
@@ -29,12 +32,23 @@ static void history_run_free(void *data) {
         g_free(run);
 }
 
+static void history_hold_free(void *data) {
+        HistoryHold *hold = data;
+
+        g_free(hold->node);
+        g_free(hold->who);
+        g_free(hold->resource);
+        g_free(hold);
+}
+
 History *history_new(World *world) {
         History *history = g_new0(History, 1);
 
         history->world = world;
         history->runs = g_ptr_array_new_with_free_func(history_run_free);
         history->alive = g_ptr_array_new();
+        history->holds = g_ptr_array_new_with_free_func(history_hold_free);
+        history->hold_excuses = g_array_new(FALSE, FALSE, sizeof(Disturbance));
         history->disturbances = g_array_new(FALSE, FALSE, sizeof(Disturbance));
         history->crashes = g_array_new(FALSE, FALSE, sizeof(Disturbance));
         history->excuses = g_array_new(FALSE, FALSE, sizeof(Disturbance));
@@ -46,6 +60,8 @@ History *history_free(History *history) {
                 return NULL;
         g_ptr_array_unref(history->runs);
         g_ptr_array_unref(history->alive);
+        g_ptr_array_unref(history->holds);
+        g_array_unref(history->hold_excuses);
         g_array_unref(history->disturbances);
         g_array_unref(history->crashes);
         g_array_unref(history->excuses);
@@ -65,10 +81,10 @@ static bool disturbed_between(const GArray *disturbances, const char *node, usec
 }
 
 /* What PID 1 was about to start then is no better off. */
-static bool history_is_excused(const History *history, const char *node) {
+static bool history_is_excused(const History *history, const GArray *excuses, const char *node) {
         usec_t now = world_now(history->world);
 
-        return disturbed_between(history->excuses, node, usec_sub(now, EXCUSED_FOR), now);
+        return disturbed_between(excuses, node, usec_sub(now, EXCUSED_FOR), now);
 }
 
 static int64_t history_number(const Service *service, const char *variable) {
@@ -89,7 +105,7 @@ HistoryRun *history_begun(History *history, const char *node, const Service *ser
         run->attempt = (unsigned)history_number(service, "JOBKEEPER_ATTEMPT");
         run->token = history_number(service, "JOBKEEPER_FENCING_TOKEN");
         run->begun = world_now(history->world);
-        run->excused = history_is_excused(history, node);
+        run->excused = history_is_excused(history, history->excuses, node);
         g_ptr_array_add(history->runs, run);
         g_ptr_array_add(history->alive, run);
         trace_write(node, "run %s of %s begins", run->run, run->job);
@@ -162,7 +178,38 @@ bool history_has_crashed(const History *history, const char *node, usec_t from, 
         return disturbed_between(history->crashes, node, from, to);
 }
 
+HistoryHold *history_hold_begins(History *history, const char *node, const char *who,
+                                 const PlanLock *lock) {
+        HistoryHold *hold = g_new0(HistoryHold, 1);
+
+        hold->number = history->n_holds++;
+        hold->node = g_strdup(node);
+        hold->who = g_strdup(who);
+        hold->resource = g_strdup(lock->resource);
+        hold->mode = lock->mode;
+        hold->slots = lock->slots;
+        hold->excused = history_is_excused(history, history->hold_excuses, node);
+        g_ptr_array_add(history->holds, hold);
+        return hold;
+}
+
+void history_hold_ends(History *history, HistoryHold *hold) {
+        (void)g_ptr_array_remove(history->holds, hold);
+}
+
 void history_excuse(History *history, const char *node) {
+        const Disturbance excuse = {g_intern_string(node), world_now(history->world)};
+
+        g_array_append_val(history->hold_excuses, excuse);
+        for (guint i = 0; i < history->holds->len; i++) {
+                HistoryHold *hold = history->holds->pdata[i];
+
+                hold->excused |= strcmp(hold->node, node) == 0;
+        }
+        history_excuse_runs(history, node);
+}
+
+void history_excuse_runs(History *history, const char *node) {
         const Disturbance excuse = {g_intern_string(node), world_now(history->world)};
 
         g_array_append_val(history->excuses, excuse);
@@ -179,4 +226,8 @@ const GPtrArray *history_runs(const History *history) {
 
 const GPtrArray *history_alive(const History *history) {
         return history->alive;
+}
+
+const GPtrArray *history_holds(const History *history) {
+        return history->holds;
 }

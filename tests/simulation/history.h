@@ -4,6 +4,7 @@
 
 #include <glib.h>
 
+#include "plan.h"
 #include "service.h"
 
 typedef struct HistoryRun {
@@ -21,6 +22,15 @@ typedef struct HistoryRun {
             excused; /* its node could not do its part: it was frozen, or nobody was there to act */
 } HistoryRun;
 
+/* Somebody else who holds a lock. */
+typedef struct HistoryHold {
+        unsigned number; /* in the order in which they began */
+        char *node, *who, *resource;
+        PlanMode mode;
+        unsigned slots;
+        bool excused;
+} HistoryHold;
+
 typedef struct History History;
 
 History *history_new(World *world);
@@ -35,6 +45,11 @@ void history_ordered(History *history, const Service *service, const char *node)
 /* Return: the run; NULL where it never was one. */
 const HistoryRun *history_empty(History *history, const Service *service, const char *node);
 
+/* Return: the hold, the history's, until it ends. */
+HistoryHold *history_hold_begins(History *history, const char *node, const char *who,
+                                 const PlanLock *lock);
+void history_hold_ends(History *history, HistoryHold *hold);
+
 /* Something befell the node now. */
 void history_disturb(History *history, const char *node);
 /* Return: whether something befell it, or something that had befallen it ended, at that time. */
@@ -45,7 +60,11 @@ bool history_has_crashed(const History *history, const char *node, usec_t from, 
 /* The runs of this node that live, or begin in a moment, may outlive their locks from now on, and
  * no promise holds for them. */
 void history_excuse(History *history, const char *node);
+/* The same, where it is the daemon alone that cannot act: others who hold locks there can. */
+void history_excuse_runs(History *history, const char *node);
 
 /* Return: of HistoryRun, all of them; those that live. Borrowed. */
 const GPtrArray *history_runs(const History *history);
 const GPtrArray *history_alive(const History *history);
+/* Return: of HistoryHold. Borrowed. */
+const GPtrArray *history_holds(const History *history);

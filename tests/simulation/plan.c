@@ -29,8 +29,22 @@ static void plan_add_lock(PlanJob *job, char *resource, PlanMode mode, unsigned 
         g_ptr_array_add(job->locks, lock);
 }
 
+/* Every second resource has slots, and is held exclusively alone. */
+static void plan_fill_in_lock(WorldChance *chance, unsigned number, PlanLock *ret_lock) {
+        bool has_slots = number % 2 == 1;
+
+        ret_lock->resource = g_strdup_printf("res-%u", number);
+        ret_lock->mode = has_slots || world_draw_once_in(chance, 2) ? PLAN_EXCLUSIVE : PLAN_SHARED;
+        ret_lock->slots = has_slots ? SLOTS : 1;
+}
+
+void plan_draw_lock(WorldChance *chance, PlanLock *ret_lock) {
+        plan_fill_in_lock(chance, (unsigned)world_draw_between(chance, 0, RESOURCES - 1), ret_lock);
+}
+
 static void plan_draw_locks(PlanJob *job, WorldChance *chance) {
         uint64_t own = world_draw_between(chance, 0, 9);
+        PlanLock lock;
 
         if (own < 7)
                 plan_add_lock(job, g_strconcat("job:", job->name, NULL), PLAN_EXCLUSIVE, 1);
@@ -39,10 +53,8 @@ static void plan_draw_locks(PlanJob *job, WorldChance *chance) {
         for (unsigned i = 0; i < RESOURCES; i++) {
                 if (!world_draw_once_in(chance, 8))
                         continue;
-                plan_add_lock(job, g_strdup_printf("res-%u", i),
-                              i % 2 == 1 || world_draw_once_in(chance, 2) ? PLAN_EXCLUSIVE
-                                                                          : PLAN_SHARED,
-                              i % 2 == 1 ? SLOTS : 1);
+                plan_fill_in_lock(chance, i, &lock);
+                plan_add_lock(job, lock.resource, lock.mode, lock.slots);
         }
 }
 

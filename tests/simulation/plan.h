@@ -37,6 +37,10 @@ Plan *plan_new(World *world, unsigned jobs);
 Plan *plan_free(Plan *plan);
 DEFINE_CLEANUP(Plan, plan_free);
 
+/* One of the resources that jobs share, held in a way that goes with theirs. The name is newly
+ * allocated. */
+void plan_draw_lock(WorldChance *chance, PlanLock *ret_lock);
+
 /* Return: newly allocated. */
 char *plan_text(const Plan *plan);
 /* The same without one of them. */

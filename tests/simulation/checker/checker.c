@@ -62,49 +62,7 @@ void checker_complain(Checker *checker, const char *format, ...) {
                                                  world_now(checker->world) % USEC_PER_SEC, text);
 }
 
-/* ---- conflicts ---- */
-
-/* Return: how many others hold it as this run does, or -1 where the modes exclude each other. */
-static int checker_count_holders(const Checker *checker, const HistoryRun *run,
-                                 const PlanLock *lock, const HistoryRun **ret_other) {
-        const GPtrArray *alive = history_alive(checker->history);
-        int count = 0;
-
-        for (guint i = 0; i < alive->len; i++) {
-                const HistoryRun *other = alive->pdata[i];
-                const PlanJob *job = plan_find(checker->plan, other->job);
-
-                for (guint j = 0; other != run && !other->excused && j < job->locks->len; j++) {
-                        const PlanLock *held = job->locks->pdata[j];
-
-                        if (strcmp(held->resource, lock->resource) != 0)
-                                continue;
-                        *ret_other = other;
-                        if (held->mode != lock->mode)
-                                return -1;
-                        count++;
-                }
-        }
-        return count;
-}
-
-static void checker_judge_locks(Checker *checker, const HistoryRun *run) {
-        const PlanJob *job = plan_find(checker->plan, run->job);
-
-        for (guint i = 0; i < job->locks->len; i++) {
-                const PlanLock *lock = job->locks->pdata[i];
-                const HistoryRun *other = NULL;
-                int count = checker_count_holders(checker, run, lock, &other);
-
-                if (other &&
-                    (count < 0 || (lock->mode == PLAN_EXCLUSIVE && count >= (int)lock->slots)))
-                        checker_complain(checker,
-                                         "%s: run %s of %s on %s begins while run %s of %s on %s "
-                                         "is alive",
-                                         lock->resource, run->run, run->job, run->node, other->run,
-                                         other->job, other->node);
-        }
-}
+/* ---- a run begins ---- */
 
 /* Two attempts of one tick, whatever locks the job takes. */
 static void checker_judge_attempts(Checker *checker, const HistoryRun *run) {

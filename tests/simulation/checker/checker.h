@@ -25,6 +25,9 @@ DEFINE_CLEANUP(Checker, checker_free);
 /* A run has just begun. */
 void checker_run_begins(Checker *checker, const HistoryRun *run);
 
+/* Somebody else has just begun to rely on a lock. */
+void checker_hold_begins(Checker *checker, const HistoryHold *hold);
+
 /* Nothing of a run lives any more, since just now. */
 void checker_run_ends(Checker *checker, const HistoryRun *run, const DataTree *tree);
 
@@ -42,3 +45,5 @@ const char *checker_fault(const Checker *checker);
 void checker_complain(Checker *checker, const char *format, ...) G_GNUC_PRINTF(2, 3);
 const Plan *checker_plan(const Checker *checker);
 const History *checker_history(const Checker *checker);
+/* A run begins. */
+void checker_judge_locks(Checker *checker, const HistoryRun *run);

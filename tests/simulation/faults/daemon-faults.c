@@ -5,7 +5,7 @@
 
 /* What it started keeps running, and nobody is there to see to it: only a fence would. */
 static void fault_excuse(const FaultSite *site, const FaultCase *fault) {
-        history_excuse(site->history, fleet_node_name(fleet_node(site->fleet, fault->target)));
+        history_excuse_runs(site->history, fleet_node_name(fleet_node(site->fleet, fault->target)));
 }
 
 /* A stop before PID 1 has started what was killed, or the other way round. */

@@ -3,6 +3,7 @@
  * they were. */
 #pragma once
 
+#include "commands.h"
 #include "ensemble.h"
 #include "fleet.h"
 #include "history.h"
@@ -15,6 +16,7 @@ typedef struct FaultSite {
         Ensemble *ensemble;
         History *history;
         const Plan *plan;
+        Commands *commands;
 } FaultSite;
 
 /* One that has begun. */
@@ -34,7 +36,7 @@ typedef struct FaultKind {
 
 /* A fault of the families but server_faults has a node as its target. */
 extern const FaultKind daemon_faults[], machine_faults[], network_faults[], server_faults[],
-    file_faults[], request_faults[];
+    file_faults[], request_faults[], command_faults[];
 
 /* The job file of every node. */
 #define FAULT_JOB_FILE "jobs.yaml"

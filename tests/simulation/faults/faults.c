@@ -26,7 +26,8 @@ struct Faults {
 };
 
 static const FaultKind *const families[] = {daemon_faults, machine_faults, network_faults,
-                                            server_faults, file_faults,    request_faults};
+                                            server_faults, file_faults,    request_faults,
+                                            command_faults};
 
 static void fault_source_on_time(void *userdata);
 

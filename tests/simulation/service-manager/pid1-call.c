@@ -12,6 +12,7 @@ struct Pid1Call {
         Pid1CallKind kind;
         char *name;
         UnitSpec *spec;
+        pid_t pid;
         Pid1CallFunc func;
         void *userdata;
         Pid1Call **slot;
@@ -123,6 +124,9 @@ static int pid1_call_do(Pid1Call *call) {
         case PID1_CALL_LIST:
                 pid1_call_list(call);
                 return 0;
+        case PID1_CALL_SCOPE:
+                return pid1_start_scope(call->pid1, call->name, call->pid,
+                                        call->spec->stop_timeout);
         case PID1_CALL_QUERY:
                 call->answer.systemd_job = (SystemdJob)pid1_daemon_job(call->pid1);
                 return 0;
@@ -196,14 +200,16 @@ void pid1_call_go(Pid1Call *call) {
                                     pid1_call_arrives, call);
 }
 
-void pid1_call_send(UnitManager *manager, Pid1CallKind kind, const char *name, const UnitSpec *spec,
-                    Pid1CallFunc func, void *userdata, Pid1Call **slot) {
+/* Return: the call, which has not left; NULL: nobody is there to send it. */
+static Pid1Call *pid1_call_new(UnitManager *manager, Pid1CallKind kind, const char *name,
+                               const UnitSpec *spec, Pid1CallFunc func, void *userdata,
+                               Pid1Call **slot) {
         Pid1Call *call;
 
         if (slot)
                 pid1_call_let_go(slot);
         if (process_is_over(manager_process(manager)))
-                return;
+                return NULL;
         call = g_new0(Pid1Call, 1);
         call->manager = manager;
         call->pid1 = manager_pid1(manager);
@@ -218,6 +224,25 @@ void pid1_call_send(UnitManager *manager, Pid1CallKind kind, const char *name, c
         g_queue_push_tail_link(manager_calls(manager), &call->link);
         if (slot)
                 *slot = call;
+        return call;
+}
+
+void pid1_call_send(UnitManager *manager, Pid1CallKind kind, const char *name, const UnitSpec *spec,
+                    Pid1CallFunc func, void *userdata, Pid1Call **slot) {
+        Pid1Call *call = pid1_call_new(manager, kind, name, spec, func, userdata, slot);
+
+        if (call)
+                pid1_call_go(call);
+}
+
+void pid1_call_send_scope(UnitManager *manager, const UnitSpec *spec, pid_t pid, Pid1CallFunc func,
+                          void *userdata, Pid1Call **slot) {
+        Pid1Call *call =
+            pid1_call_new(manager, PID1_CALL_SCOPE, spec->name, spec, func, userdata, slot);
+
+        if (!call)
+                return;
+        call->pid = pid;
         pid1_call_go(call);
 }
 

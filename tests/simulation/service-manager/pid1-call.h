@@ -23,6 +23,7 @@ typedef enum Pid1CallKind {
         PID1_CALL_UNREFER,
         PID1_CALL_READ,
         PID1_CALL_LIST,
+        PID1_CALL_SCOPE, /* a start of one, of the process `pid` */
         PID1_CALL_QUERY, /* the daemon's own job */
 } Pid1CallKind;
 
@@ -51,6 +52,9 @@ typedef void (*Pid1CallFunc)(const Pid1Answer *answer, void *userdata);
  */
 void pid1_call_send(UnitManager *manager, Pid1CallKind kind, const char *name, const UnitSpec *spec,
                     Pid1CallFunc func, void *userdata, Pid1Call **slot);
+/* The same, for SCOPE, of which the spec has the name, the slice and the stop timeout. */
+void pid1_call_send_scope(UnitManager *manager, const UnitSpec *spec, pid_t pid, Pid1CallFunc func,
+                          void *userdata, Pid1Call **slot);
 /* Nobody waits any more; what PID 1 was asked for it does. */
 void pid1_call_let_go(Pid1Call **slot);
 /* Return: whether it left. */

@@ -2,15 +2,19 @@
 #include "pid1.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 #include "pid1-call.h"
+
+#define FIRST_PID 1000
 
 struct Pid1 {
         Machine *machine;
         const ServiceWatcher *watcher;
         Process *process;
-        GPtrArray *services, *managers;
+        GPtrArray *services, *managers, *outsiders;
+        pid_t last_pid;
         usec_t slowness, last_arrival;
         unsigned daemon_job;
 };
@@ -26,6 +30,8 @@ Pid1 *pid1_new(Machine *machine, const ServiceWatcher *watcher) {
         pid1->process = process_new(machine);
         pid1->services = g_ptr_array_new_with_free_func(service_free);
         pid1->managers = g_ptr_array_new();
+        pid1->outsiders = g_ptr_array_new();
+        pid1->last_pid = FIRST_PID - 1;
         if (!pid1s)
                 pid1s = g_ptr_array_new();
         g_ptr_array_add(pid1s, pid1);
@@ -39,6 +45,8 @@ Pid1 *pid1_free(Pid1 *pid1) {
         g_ptr_array_unref(pid1->services);
         g_assert_cmpuint(pid1->managers->len, ==, 0);
         g_ptr_array_unref(pid1->managers);
+        g_assert_cmpuint(pid1->outsiders->len, ==, 0);
+        g_ptr_array_unref(pid1->outsiders);
         process_free(pid1->process);
         (void)g_ptr_array_remove(pid1s, pid1);
         if (pid1s->len == 0)
@@ -72,6 +80,8 @@ void pid1_crash(Pid1 *pid1) {
         for (guint i = 0; i < pid1->services->len; i++)
                 service_vanish(pid1->services->pdata[i]);
         g_ptr_array_set_size(pid1->services, 0);
+        while (pid1->outsiders->len > 0)
+                outsider_signal(pid1->outsiders->pdata[0], 0);
 }
 
 void pid1_boot(Pid1 *pid1) {
@@ -154,6 +164,53 @@ void pid1_reconnect(Pid1 *pid1) {
                 manager_mend(pid1->managers->pdata[i]);
 }
 
+/* ---- scopes ---- */
+
+pid_t pid1_add_outsider(Pid1 *pid1, Outsider *outsider) {
+        g_ptr_array_add(pid1->outsiders, outsider);
+        return ++pid1->last_pid;
+}
+
+void pid1_remove_outsider(Pid1 *pid1, Outsider *outsider) {
+        const char *scope = outsider_scope(outsider);
+
+        (void)g_ptr_array_remove(pid1->outsiders, outsider);
+        for (guint i = 0; scope && i < pid1->managers->len; i++)
+                manager_tell(pid1->managers->pdata[i], scope, NULL, true);
+}
+
+Outsider *pid1_find_scope(const Pid1 *pid1, const char *scope) {
+        for (guint i = 0; i < pid1->outsiders->len; i++)
+                if (g_strcmp0(outsider_scope(pid1->outsiders->pdata[i]), scope) == 0)
+                        return pid1->outsiders->pdata[i];
+        return NULL;
+}
+
+int pid1_start_scope(Pid1 *pid1, const char *scope, pid_t pid, usec_t stop_timeout) {
+        if (pid1_find_scope(pid1, scope))
+                return -EEXIST;
+        for (guint i = 0; i < pid1->outsiders->len; i++)
+                if (outsider_pid(pid1->outsiders->pdata[i]) == pid) {
+                        outsider_move(pid1->outsiders->pdata[i], scope, stop_timeout);
+                        return 0;
+                }
+        return -ESRCH;
+}
+
+static int pid1_end_scope(const Pid1 *pid1, const char *scope, int signal) {
+        Outsider *outsider = pid1_find_scope(pid1, scope);
+
+        if (!outsider)
+                return -ENOENT;
+        if (signal == SIGTERM)
+                outsider_stop(outsider);
+        else
+                outsider_signal(outsider, signal);
+        return 0;
+}
+
+/* ---- orders ---- */
+
 /* Return: the service, and who looks on knows of the order; NULL: there is none. */
 static Service *pid1_ordered(Pid1 *pid1, const char *name) {
         Service *service = pid1_find(pid1, name);
@@ -167,7 +224,7 @@ int pid1_stop(Pid1 *pid1, const char *name) {
         Service *service = pid1_ordered(pid1, name);
 
         if (!service)
-                return -ENOENT;
+                return pid1_end_scope(pid1, name, SIGTERM);
         if (service->phase == SERVICE_OVER) {
                 service->stopping = true;
                 pid1_collect(pid1, service);
@@ -181,7 +238,7 @@ int pid1_kill(Pid1 *pid1, const char *name) {
         Service *service = pid1_ordered(pid1, name);
 
         if (!service)
-                return -ENOENT;
+                return pid1_end_scope(pid1, name, SIGKILL);
         service_kill(service);
         return 0;
 }
@@ -191,7 +248,7 @@ int pid1_reset(Pid1 *pid1, const char *name) {
 
         if (!service)
                 return -ENOENT;
-        service->forgiven |= service->phase == SERVICE_OVER && service_has_failed(service);
+        service_forgive(service);
         pid1_collect(pid1, service);
         return 0;
 }
@@ -202,7 +259,7 @@ void pid1_forget(Pid1 *pid1, const char *name) {
         if (!service || service->phase != SERVICE_OVER)
                 return;
         service->stopping = true;
-        service->forgiven |= service_has_failed(service);
+        service_forgive(service);
         pid1_collect(pid1, service);
 }
 

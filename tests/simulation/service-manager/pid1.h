@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "outsider.h"
 #include "service.h"
 #include "unit-manager.h"
 
@@ -49,7 +50,13 @@ unsigned pid1_daemon_job(const Pid1 *pid1);
 const GPtrArray *pid1_services(const Pid1 *pid1);
 Service *pid1_find(const Pid1 *pid1, const char *name);
 
+/* Return: who is in that scope; NULL: nobody. */
+Outsider *pid1_find_scope(const Pid1 *pid1, const char *scope);
+
 /* ---- what it is asked for, at the moment it gets to it ---- */
+
+/* Moves the process there. Return: 0; -ESRCH: there is no such process; -EEXIST. */
+int pid1_start_scope(Pid1 *pid1, const char *scope, pid_t pid, usec_t stop_timeout);
 
 /* Return: 0; -EEXIST: a unit of that name is there. */
 int pid1_start(Pid1 *pid1, const UnitSpec *spec);
@@ -69,6 +76,9 @@ void pid1_unrefer(Pid1 *pid1, const char *name);
  * over.
  */
 void pid1_service_changed(Pid1 *pid1, Service *service, const char *word);
+/* Return: its pid. */
+pid_t pid1_add_outsider(Pid1 *pid1, Outsider *outsider);
+void pid1_remove_outsider(Pid1 *pid1, Outsider *outsider);
 /* Managers of daemons on this machine. */
 void pid1_listen(Pid1 *pid1, UnitManager *manager);
 void pid1_unlisten(Pid1 *pid1, UnitManager *manager);

@@ -54,12 +54,22 @@ static void service_take_result(Service *service, UnitOutcome outcome, int statu
         service->result.outcome = outcome;
         service->result.exit_status = status;
         (void)g_strlcpy(service->result.detail, detail, sizeof(service->result.detail));
+        service->result.ended = service_clock(service);
+        service->result.cpu = USEC_PER_MSEC;
+        service->own = service->result;
         if (service->timed_out) {
                 service->result.outcome = UNIT_OUTCOME_TIMEOUT;
                 (void)g_strlcpy(service->result.detail, "timeout", sizeof(service->result.detail));
         }
-        service->result.ended = service_clock(service);
-        service->result.cpu = USEC_PER_MSEC;
+}
+
+/* All that is known from now on is how the main process ended. */
+void service_forgive(Service *service) {
+        if (service->phase != SERVICE_OVER || !service_has_failed(service))
+                return;
+        service->forgiven = true;
+        service->overdue = service->timed_out = false;
+        service->result = service->own;
 }
 
 /* What is left was asked to end when the main process was. */

@@ -45,6 +45,7 @@ struct Service {
         ServicePhase phase;
         ServiceConduct conduct;
         UnitResult result;
+        UnitResult own;      /* the main process's alone */
         bool stopping;       /* it is being ended, or was */
         bool killed;         /* before the main process ended, or by a crash */
         bool timed_out;      /* its limit has passed */
@@ -80,6 +81,8 @@ void service_stop(Service *service);
 void service_kill(Service *service);
 /* Its main process ends now, by itself. */
 void service_end(Service *service);
+/* Somebody has PID 1 forget that it failed, if it is over and did. */
+void service_forgive(Service *service);
 /* The machine is gone, and everything with it. */
 void service_vanish(Service *service);
 bool service_is_alive(const Service *service);

@@ -1,0 +1,46 @@
+/* Commands under a lock of the resources that jobs take, too; those who end them; and a bus that is
+ * started anew beneath them. */
+#include "fault.h"
+
+static void fault_draw_command(WorldChance *chance, CommandPlan *plan) {
+        plan_draw_lock(chance, &plan->lock);
+        plan->wait = world_draw_once_in(chance, 4)
+                         ? 0
+                         : (double)world_draw_between(chance, 100, 60000) / 1000;
+        plan->duration = world_draw_between(chance, 10 * USEC_PER_MSEC, 20 * USEC_PER_SEC);
+        plan->remains =
+            world_draw_once_in(chance, 4) ? world_draw_between(chance, 1, 10 * USEC_PER_SEC) : 0;
+        plan->manners = (ServiceManners)world_draw_between(chance, SERVICE_DIES, SERVICE_IGNORES);
+        plan->last_words = world_draw_between(chance, 100, 200 * USEC_PER_MSEC);
+}
+
+static usec_t fault_command(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        FleetNode *node = fault_draw_node(site, chance, fault);
+        CommandPlan plan = {0};
+
+        fault_draw_command(chance, &plan);
+        commands_begin(site->commands, node, &plan);
+        g_free(plan.lock.resource);
+        return 0;
+}
+
+static usec_t fault_kill_command(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        const FleetNode *node = fault_draw_node(site, chance, fault);
+
+        if (!machine_is_frozen(fleet_node_machine(node)))
+                commands_kill_one(site->commands, node,
+                                  (unsigned)world_draw_between(chance, 0, 100));
+        return 0;
+}
+
+static usec_t fault_lose_bus(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        commands_lose_bus(site->commands, fault_draw_node(site, chance, fault));
+        return 0;
+}
+
+const FaultKind command_faults[] = {
+    {"command", 8 * USEC_PER_SEC, fault_command, NULL},
+    {"command-kill", 20 * USEC_PER_SEC, fault_kill_command, NULL},
+    {"bus-lost", 120 * USEC_PER_SEC, fault_lose_bus, NULL},
+    {NULL},
+};
