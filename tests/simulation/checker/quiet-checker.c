@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "checker.h"
+#include "lock-memory.h"
 #include "paths.h"
 
 #define ROOT "/jobkeeper"
@@ -48,11 +49,36 @@ static void checker_judge_units(Checker *checker, const FleetNode *node) {
         }
 }
 
+/* Of the locks of commands that daemons remember. */
+static void checker_judge_memory(Checker *checker, const FleetNode *node) {
+        g_autofree char *path = g_build_filename(machine_directory(fleet_node_machine(node)), "run",
+                                                 LOCK_MEMORY_DIRECTORY, NULL);
+        g_autoptr(GDir) directory = g_dir_open(path, 0, NULL);
+        const char *name;
+
+        while (directory && (name = g_dir_read_name(directory)))
+                checker_complain(checker, "%s is left over on %s", name, fleet_node_name(node));
+}
+
+static void checker_judge_holds(Checker *checker) {
+        const GPtrArray *holds = history_holds(checker_history(checker));
+
+        for (guint i = 0; i < holds->len; i++) {
+                const HistoryHold *hold = holds->pdata[i];
+
+                checker_complain(checker, "%s (%u) on %s still holds %s", hold->who, hold->number,
+                                 hold->node, hold->resource);
+        }
+}
+
 void checker_judge_rest(Checker *checker, const DataTree *tree, const Fleet *fleet) {
         checker_judge_below(checker, tree, path_locks(ROOT), "a contender", 1);
         checker_judge_below(checker, tree, path_open(ROOT), "an open run", 1);
         checker_judge_below(checker, tree, path_nodes(ROOT), "a member", 0);
         checker_judge_below(checker, tree, path_requests(ROOT), "a request", 0);
-        for (unsigned i = 0; i < fleet_size(fleet); i++)
+        checker_judge_holds(checker);
+        for (unsigned i = 0; i < fleet_size(fleet); i++) {
                 checker_judge_units(checker, fleet_node(fleet, i));
+                checker_judge_memory(checker, fleet_node(fleet, i));
+        }
 }

@@ -495,6 +495,10 @@ void command_lose_daemon(Command *command) {
 
 /* ---- from outside ---- */
 
+bool command_holds(const Command *command) {
+        return command->hold;
+}
+
 void command_kill(Command *command) {
         bool leaves_something =
             command->phase >= COMMAND_RUNS && command->outsider && command->plan.remains > 0;

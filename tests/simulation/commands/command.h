@@ -22,6 +22,8 @@ Command *command_new(const CommandSetting *setting, FleetNode *node, unsigned nu
 Command *command_free(Command *command);
 
 const FleetNode *command_node(const Command *command);
+/* Return: whether something runs under its lock. */
+bool command_holds(const Command *command);
 /* kill -9 of `jobkeeper lock`. */
 void command_kill(Command *command);
 /* The daemon is not there any more, or about not to be; it is looked for from now on. */

@@ -49,13 +49,17 @@ void commands_begin(Commands *commands, FleetNode *node, const CommandPlan *plan
                                 command_new(&commands->setting, node, ++commands->begun, plan));
 }
 
+static bool commands_may_kill(const Command *command, const FleetNode *node) {
+        return command_node(command) == node && command_holds(command);
+}
+
 void commands_kill_one(Commands *commands, const FleetNode *node, unsigned n) {
         unsigned there = 0;
 
         for (guint i = 0; i < commands->all->len; i++)
-                there += command_node(commands->all->pdata[i]) == node;
+                there += commands_may_kill(commands->all->pdata[i], node);
         for (guint i = 0, at = 0; there > 0 && i < commands->all->len; i++)
-                if (command_node(commands->all->pdata[i]) == node && at++ == n % there) {
+                if (commands_may_kill(commands->all->pdata[i], node) && at++ == n % there) {
                         command_kill(commands->all->pdata[i]);
                         return;
                 }

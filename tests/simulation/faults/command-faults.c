@@ -9,7 +9,7 @@ static void fault_draw_command(WorldChance *chance, CommandPlan *plan) {
                          : (double)world_draw_between(chance, 100, 60000) / 1000;
         plan->duration = world_draw_between(chance, 10 * USEC_PER_MSEC, 20 * USEC_PER_SEC);
         plan->remains =
-            world_draw_once_in(chance, 4) ? world_draw_between(chance, 1, 10 * USEC_PER_SEC) : 0;
+            world_draw_once_in(chance, 2) ? world_draw_between(chance, 1, 20 * USEC_PER_SEC) : 0;
         plan->manners = (ServiceManners)world_draw_between(chance, SERVICE_DIES, SERVICE_IGNORES);
         plan->last_words = world_draw_between(chance, 100, 200 * USEC_PER_MSEC);
 }
@@ -40,7 +40,7 @@ static usec_t fault_lose_bus(const FaultSite *site, WorldChance *chance, FaultCa
 
 const FaultKind command_faults[] = {
     {"command", 8 * USEC_PER_SEC, fault_command, NULL},
-    {"command-kill", 20 * USEC_PER_SEC, fault_kill_command, NULL},
+    {"command-kill", 10 * USEC_PER_SEC, fault_kill_command, NULL},
     {"bus-lost", 120 * USEC_PER_SEC, fault_lose_bus, NULL},
     {NULL},
 };

@@ -48,6 +48,7 @@ static struct {
         Slot slots[SLOTS];
         unsigned serial;
         Clearance clearance;
+        bool vague; /* what the service manager still has is not printed */
 } script;
 
 static unsigned draw(unsigned n) {
@@ -88,9 +89,9 @@ static void slot_print(Slot *slot) {
 
         if (!slot->name)
                 return;
-        g_string_printf(text, "%u: %s%s", slot->number, stage_state(slot->name),
-                        unit_is_populated(script.manager, SCRIPT_SLICE, slot->name) ? ", alive"
-                                                                                    : "");
+        g_string_printf(
+            text, "%u: %s%s", slot->number, script.vague ? "somehow" : stage_state(slot->name),
+            unit_is_populated(script.manager, SCRIPT_SLICE, slot->name) ? ", alive" : "");
         follower_describe(&slot->owner, "owner", text);
         follower_describe(&slot->guest, "guest", text);
         if (g_strcmp0(text->str, slot->printed) == 0)
@@ -381,8 +382,10 @@ static void script_lose_connection(void) {
         script_something_happens();
         stage_mend();
         stage_await(script_is_connected, NULL);
+        /* Whether what is over was referred to anew, and so is kept, is a question of time. */
+        script.vague = true;
         script_settle();
-        /* Whether what is over was referred to anew is a question of time. */
+        script.vague = false;
         for (unsigned i = 0; i < SLOTS; i++)
                 stage_do(slot_leave_what_is_over, &script.slots[i]);
 }
