@@ -213,6 +213,11 @@ void history_excuse_runs(History *history, const char *node) {
         const Disturbance excuse = {g_intern_string(node), world_now(history->world)};
 
         g_array_append_val(history->excuses, excuse);
+        for (guint i = 0; i < history->holds->len; i++) {
+                HistoryHold *hold = history->holds->pdata[i];
+
+                hold->excused |= hold->unattended && strcmp(hold->node, node) == 0;
+        }
         for (guint i = 0; i < history->alive->len; i++) {
                 HistoryRun *run = history->alive->pdata[i];
 

@@ -29,6 +29,7 @@ typedef struct HistoryHold {
         PlanMode mode;
         unsigned slots;
         bool excused;
+        bool unattended; /* its end is the daemon's to see to, as a run's */
 } HistoryHold;
 
 typedef struct History History;

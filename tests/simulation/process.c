@@ -136,6 +136,10 @@ void process_continue(Process *process) {
         process_resume(process);
 }
 
+bool process_is_stopped(const Process *process) {
+        return process->stopped;
+}
+
 void process_end(Process *process) {
         process->over = true;
         for (GList *link = process->tasks.head; link; link = link->next) {

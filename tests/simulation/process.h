@@ -41,6 +41,7 @@ ProcessTask *process_task_free(ProcessTask *task);
 /* SIGSTOP and SIGCONT. */
 void process_stop(Process *process);
 void process_continue(Process *process);
+bool process_is_stopped(const Process *process);
 /* From now on nothing that it does has an effect outside: what frees the objects of a process that
  * was killed may do on its turn what it likes. Nothing is done on its turn later. */
 void process_end(Process *process);

@@ -499,6 +499,16 @@ bool command_holds(const Command *command) {
         return command->hold;
 }
 
+/* What is left of it is the daemon's to end. */
+static void command_desert(Command *command) {
+        const Daemon *daemon = fleet_node_daemon(command->node);
+
+        if (!command->hold)
+                return;
+        command->hold->unattended = true;
+        command->hold->excused |= !daemon || process_is_stopped(daemon_process(daemon));
+}
+
 void command_kill(Command *command) {
         bool leaves_something =
             command->phase >= COMMAND_RUNS && command->outsider && command->plan.remains > 0;
@@ -506,6 +516,7 @@ void command_kill(Command *command) {
         if (command->phase == COMMAND_OVER)
                 return;
         command_say(command, "has its command killed");
+        command_desert(command);
         command_leave(command);
         if (!leaves_something)
                 command_is_gone(command);
