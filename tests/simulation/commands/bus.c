@@ -221,15 +221,14 @@ const char *sd_bus_message_get_sender(sd_bus_message *message) {
         return message->peer;
 }
 
+/* "s" or "su". */
 int sd_bus_message_read(sd_bus_message *message, const char *types, ...) {
         va_list arguments;
 
         va_start(arguments, types);
-        for (; *types; types++)
-                if (*types == 's')
-                        *va_arg(arguments, const char **) = message->text;
-                else
-                        *va_arg(arguments, uint32_t *) = message->number;
+        *va_arg(arguments, const char **) = message->text;
+        if (strcmp(types, "su") == 0)
+                *va_arg(arguments, uint32_t *) = message->number;
         va_end(arguments);
         return 1;
 }
@@ -255,14 +254,14 @@ int sd_bus_reply_method_errorf(sd_bus_message *call, const char *name, const cha
         return 1;
 }
 
-int sd_bus_message_new_signal(sd_bus *bus, sd_bus_message **ret_message, const char *path,
+int sd_bus_message_new_signal(sd_bus *bus, sd_bus_message **m, const char *path,
                               const char *interface, const char *member) {
         sd_bus_message *message = g_new0(sd_bus_message, 1);
 
         (void)path;
         (void)interface;
         *message = (sd_bus_message){.references = 1, .bus = bus, .member = g_strdup(member)};
-        *ret_message = message;
+        *m = message;
         return 0;
 }
 

@@ -15,6 +15,7 @@ static char name_of_it[] = "a.service", spared[] = "spared.service",
             other_nonce[] = "00000000000000000000000000000002";
 
 #define SLICE "system-jobkeeper.slice"
+#define LEAVING 50 /* a message has left by then, and not arrived */
 
 static World *world;
 static Machine *machine;
@@ -267,6 +268,7 @@ Test(service_manager, it_outlives_the_daemon_and_is_found_again) {
 Test(service_manager, what_a_daemon_sent_before_it_died_comes_before_what_the_next_asks) {
         pid1_set_slowness(pid1, 10 * USEC_PER_SEC);
         start();
+        pass(LEAVING);
         daemon_is_killed();
         pid1_set_slowness(pid1, 0);
         daemon_starts();
@@ -315,7 +317,7 @@ Test(service_manager, a_start_whose_answer_is_lost_is_found_or_is_not) {
                 memset(told, 0, sizeof(told));
                 memset(happened, 0, sizeof(happened));
                 start();
-                pass(50); /* it has left, and not arrived */
+                pass(LEAVING);
                 pid1_disconnect(pid1, 500 * USEC_PER_MSEC);
                 cr_expect_not(unit_manager_connected(manager));
                 pass(5 * USEC_PER_SEC);

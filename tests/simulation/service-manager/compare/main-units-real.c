@@ -173,6 +173,8 @@ static const char *stage_word(const char *load, const char *active, uint32_t sys
 
         if (strcmp(load, "not-found") == 0)
                 return "absent";
+        if (systemd_job != 0 && strcmp(active, "active") == 0)
+                return "ends"; /* a stop that PID 1 has taken, and not begun */
         for (size_t i = 0; i < G_N_ELEMENTS(words); i++)
                 if (strcmp(words[i][0], active) == 0)
                         return words[i][1];
