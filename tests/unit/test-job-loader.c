@@ -1,6 +1,7 @@
 /* Job files are read on a thread, and the last state of them is what is told. */
 #include <criterion/criterion.h>
 
+#include "event-loop.h"
 #include "job-loader.h"
 #include "temporary-tree.h"
 
@@ -24,20 +25,23 @@ static void on_loaded(int r, GPtrArray *files, Diagnostics *diagnostics, void *u
 static void begin(void) {
         tree = tree_make();
         directories = job_directories(tree);
-        cr_assert_geq(sd_event_new(&event), 0);
+        event = loop_new();
         cr_assert_eq(job_loader_new(event, on_loaded, &loader, &loader), 0);
 }
 
 static void end(void) {
         loader = job_loader_free(loader);
-        event = sd_event_unref(event);
+        event = loop_end(event);
         g_strfreev(directories);
         tree_remove(tree);
         g_free(tree);
-        cr_expect_null(job_loader_free(NULL));
 }
 
 TestSuite(job_loader, .init = begin, .fini = end);
+
+Test(job_loader, where_there_is_none_none_is_freed) {
+        cr_expect_null(job_loader_free(NULL));
+}
 
 static void write_file(const char *name) {
         g_autofree char *path = g_strconcat("etc/jobkeeper/jobs.d/", name, ".yaml", NULL),

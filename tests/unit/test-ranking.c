@@ -31,10 +31,13 @@ static void begin(void) {
 static void end(void) {
         ranking = ranking_free(ranking);
         g_clear_pointer(&members, g_ptr_array_unref);
-        cr_expect_null(ranking_free(NULL));
 }
 
 TestSuite(ranking, .init = begin, .fini = end);
+
+Test(ranking, where_there_is_none_none_is_freed) {
+        cr_expect_null(ranking_free(NULL));
+}
 
 static JobFile *parse(const char *nodes) {
         g_autoptr(GString) text = g_string_new("jobs:\n");

@@ -5,6 +5,7 @@
 #include <glib.h>
 
 #include "clock.h"
+#include "event-loop.h"
 
 /* Each step takes a millisecond of the loop's time. */
 typedef struct Work {
@@ -32,15 +33,18 @@ static bool work_on_step(void *userdata) {
 }
 
 static void begin(void) {
-        cr_assert_geq(sd_event_new(&event), 0);
+        event = loop_new();
 }
 
 static void end(void) {
-        event = sd_event_unref(event);
-        cr_expect_null(slice_free(NULL));
+        event = loop_end(event);
 }
 
 TestSuite(slice, .init = begin, .fini = end);
+
+Test(slice, where_there_is_none_none_is_freed) {
+        cr_expect_null(slice_free(NULL));
+}
 
 static void work_begin(Work *work) {
         cr_assert_geq(slice_new(event, work_on_step, work, &work->slice), 0);

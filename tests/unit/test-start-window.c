@@ -1,4 +1,5 @@
 /* Whose turn it is to be started. */
+#include "event-loop.h"
 #include "start-window.h"
 
 #include <criterion/criterion.h>
@@ -19,7 +20,7 @@ static void take(unsigned i) {
 }
 
 static void begin(void) {
-        cr_assert_geq(sd_event_new(&event), 0);
+        event = loop_new();
         window = start_window_new(event);
         for (unsigned i = 0; i < CROWD; i++)
                 take(i);
@@ -29,11 +30,14 @@ static void end(void) {
         for (unsigned i = 0; i < CROWD; i++)
                 start_turn_end(&turns[i]);
         window = start_window_free(window);
-        event = sd_event_unref(event);
-        cr_expect_null(start_window_free(NULL));
+        event = loop_end(event);
 }
 
 TestSuite(start_window, .init = begin, .fini = end);
+
+Test(start_window, where_there_is_none_none_is_freed) {
+        cr_expect_null(start_window_free(NULL));
+}
 
 Test(start_window, first_come_first_served) {
         cr_assert_eq(n_begun, START_WINDOW_SIZE);

@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "event-loop.h"
 #include "sweep.h"
 
 static sd_event *event;
@@ -21,19 +22,22 @@ static void on_item(void *item, unsigned what, void *userdata) {
 }
 
 static void begin(void) {
-        cr_assert_geq(sd_event_new(&event), 0);
+        event = loop_new();
         sweep = sweep_new(event, on_item, &sweep);
         taken = g_array_new(FALSE, FALSE, sizeof(unsigned));
 }
 
 static void end(void) {
         sweep = sweep_free(sweep);
-        event = sd_event_unref(event);
+        event = loop_end(event);
         g_clear_pointer(&taken, g_array_unref);
-        cr_expect_null(sweep_free(NULL));
 }
 
 TestSuite(sweep, .init = begin, .fini = end);
+
+Test(sweep, where_there_is_none_none_is_freed) {
+        cr_expect_null(sweep_free(NULL));
+}
 
 static void add(unsigned number, unsigned what) {
         sweep_add(sweep, GUINT_TO_POINTER(number), what);
