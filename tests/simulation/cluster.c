@@ -22,6 +22,7 @@
 /* A stop of all daemons takes so long at most. */
 #define STOP_TIME (2 * USEC_PER_MINUTE)
 
+#define FOREIGNERS 2
 #define NO_SUCH_COMMAND 203 /* systemd.exec(5) */
 
 typedef struct Cluster {
@@ -35,6 +36,8 @@ typedef struct Cluster {
         History *history;
         Checker *checker;
         Commands *commands;
+        ForeignSetting abroad;
+        GPtrArray *foreigners; /* of Foreigner */
         Faults *faults;
         WorldChance *conduct;
 } Cluster;
@@ -113,8 +116,9 @@ static char *cluster_make_directory(void) {
 }
 
 static void cluster_open_fleet(Cluster *cluster) {
-        g_autofree char *config = g_strdup_printf("zookeeper: {servers: \"%s\"}\n",
-                                                  ensemble_addresses(cluster->ensemble));
+        g_autofree char *config =
+            g_strdup_printf("zookeeper: {servers: \"%s\"}\n%s",
+                            ensemble_addresses(cluster->ensemble), plan_config());
         const FleetOptions options = {cluster->directory, cluster->options->nodes, config,
                                       &cluster_watcher};
         g_autofree char *jobs = plan_text(cluster->plan);
@@ -131,6 +135,23 @@ static void cluster_open_fleet(Cluster *cluster) {
                 fleet_node_start(node);
         }
         world_chance_free(drift);
+}
+
+static void cluster_free_foreigner(void *foreigner) {
+        foreigner_free(foreigner);
+}
+
+static void cluster_open_foreigners(Cluster *cluster) {
+        cluster->abroad =
+            (ForeignSetting){cluster->world, cluster->ensemble, cluster->history, cluster->checker};
+        cluster->foreigners = g_ptr_array_new_with_free_func(cluster_free_foreigner);
+        for (unsigned i = 1; i <= FOREIGNERS; i++) {
+                g_autofree char *name = g_strdup_printf("f%u", i),
+                                *directory = g_build_filename(cluster->directory, name, NULL);
+
+                g_ptr_array_add(cluster->foreigners,
+                                foreigner_new(&cluster->abroad, name, directory));
+        }
 }
 
 static void cluster_open(Cluster *cluster) {
@@ -150,6 +171,7 @@ static void cluster_open(Cluster *cluster) {
         surroundings_listen(cluster_on_log, cluster);
         cluster_open_fleet(cluster);
         cluster->commands = commands_new(cluster->fleet, cluster->history, cluster->checker);
+        cluster_open_foreigners(cluster);
 }
 
 static void cluster_remove_tree(const char *path) {
@@ -167,6 +189,7 @@ static void cluster_remove_tree(const char *path) {
 
 static void cluster_close(Cluster *cluster) {
         faults_free(cluster->faults);
+        g_ptr_array_unref(cluster->foreigners);
         commands_free(cluster->commands);
         fleet_free(cluster->fleet);
         checker_free(cluster->checker);
@@ -196,6 +219,8 @@ static bool cluster_live(Cluster *cluster, usec_t span) {
 static void cluster_stop_all(const Cluster *cluster) {
         for (unsigned i = 0; i < fleet_size(cluster->fleet); i++)
                 fleet_node_stop(fleet_node(cluster->fleet, i));
+        for (guint i = 0; i < cluster->foreigners->len; i++)
+                foreigner_stop(cluster->foreigners->pdata[i]);
 }
 
 static void cluster_live_and_end(Cluster *cluster) {
@@ -220,8 +245,8 @@ bool cluster_simulate(const ClusterOptions *options, ClusterOutcome *ret_outcome
         FaultSite site;
 
         cluster_open(&cluster);
-        site = (FaultSite){cluster.world,   cluster.fleet, cluster.ensemble,
-                           cluster.history, cluster.plan,  cluster.commands};
+        site = (FaultSite){cluster.world, cluster.fleet,    cluster.ensemble,  cluster.history,
+                           cluster.plan,  cluster.commands, cluster.foreigners};
         cluster.faults = faults_new(&site, options->faults, options->pace);
         if (cluster.faults) {
                 cluster_live_and_end(&cluster);

@@ -5,6 +5,7 @@
 
 /* Jobs share a few resources, so that some of them meet. */
 #define RESOURCES 4
+#define KAZOO_RESOURCE "res-2"
 #define SLOTS 2 /* of every second resource */
 
 static void plan_lock_free(void *data) {
@@ -40,6 +41,14 @@ static void plan_fill_in_lock(WorldChance *chance, unsigned number, PlanLock *re
 
 void plan_draw_lock(WorldChance *chance, PlanLock *ret_lock) {
         plan_fill_in_lock(chance, (unsigned)world_draw_between(chance, 0, RESOURCES - 1), ret_lock);
+}
+
+bool plan_is_of_kazoo(const PlanLock *lock) {
+        return strcmp(lock->resource, KAZOO_RESOURCE) == 0;
+}
+
+const char *plan_config(void) {
+        return "resources: {" KAZOO_RESOURCE ": {naming: kazoo}}\n";
 }
 
 static void plan_draw_locks(PlanJob *job, WorldChance *chance) {

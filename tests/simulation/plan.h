@@ -40,6 +40,10 @@ DEFINE_CLEANUP(Plan, plan_free);
 /* One of the resources that jobs share, held in a way that goes with theirs. The name is newly
  * allocated. */
 void plan_draw_lock(WorldChance *chance, PlanLock *ret_lock);
+/* Return: whether contenders at it are named as kazoo names them; else as Curator does. */
+bool plan_is_of_kazoo(const PlanLock *lock);
+/* Return: lines of jobkeeper.yaml that say so. */
+const char *plan_config(void);
 
 /* Return: newly allocated. */
 char *plan_text(const Plan *plan);

@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "ensemble.h"
 #include "fleet.h"
+#include "foreigner.h"
 #include "history.h"
 #include "plan.h"
 
@@ -17,6 +18,7 @@ typedef struct FaultSite {
         History *history;
         const Plan *plan;
         Commands *commands;
+        const GPtrArray *foreigners; /* of Foreigner */
 } FaultSite;
 
 /* One that has begun. */
@@ -34,9 +36,9 @@ typedef struct FaultKind {
         void (*end)(const FaultSite *site, const FaultCase *fault);
 } FaultKind;
 
-/* A fault of the families but server_faults has a node as its target. */
+/* A fault of the families but server_faults and foreign_faults has a node as its target. */
 extern const FaultKind daemon_faults[], machine_faults[], network_faults[], server_faults[],
-    file_faults[], request_faults[], command_faults[];
+    file_faults[], request_faults[], command_faults[], foreign_faults[];
 
 /* The job file of every node. */
 #define FAULT_JOB_FILE "jobs.yaml"

@@ -25,9 +25,9 @@ struct Faults {
         GPtrArray *under_way; /* of FaultUnderWay */
 };
 
-static const FaultKind *const families[] = {daemon_faults, machine_faults, network_faults,
-                                            server_faults, file_faults,    request_faults,
-                                            command_faults};
+static const FaultKind *const families[] = {daemon_faults,  machine_faults, network_faults,
+                                            server_faults,  file_faults,    request_faults,
+                                            command_faults, foreign_faults};
 
 static void fault_source_on_time(void *userdata);
 
@@ -38,13 +38,15 @@ FleetNode *fault_draw_node(const FaultSite *site, WorldChance *chance, FaultCase
 
 /* ---- one after another ---- */
 
+static bool fault_is_in(const FaultKind *family, const FaultKind *kind) {
+        while (family->name && family != kind)
+                family++;
+        return family->name;
+}
+
 /* What befalls a node explains what it leaves undone. */
 static void fault_note(const Faults *faults, const FaultKind *kind, const FaultCase *fault) {
-        const FaultKind *server = server_faults;
-
-        while (server->name && server != kind)
-                server++;
-        if (!server->name)
+        if (!fault_is_in(server_faults, kind) && !fault_is_in(foreign_faults, kind))
                 history_disturb(faults->site.history,
                                 fleet_node_name(fleet_node(faults->site.fleet, fault->target)));
 }
