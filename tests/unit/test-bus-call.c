@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "bus-call.h"
+#include "event-loop.h"
 #include "unit.h"
 
 #define PATIENCE (30 * USEC_PER_SEC)
@@ -65,7 +66,7 @@ static void scene_drop(Scene *scene) {
 
 static void scene_init(Scene *scene) {
         *scene = (Scene){.silent = true};
-        cr_assert(sd_event_new(&scene->event) >= 0);
+        scene->event = loop_new();
         cr_assert(bus_queue_new(scene->event, &scene->queue) >= 0);
         scene_connect(scene);
 }
@@ -73,7 +74,7 @@ static void scene_init(Scene *scene) {
 static void scene_clear(Scene *scene) {
         scene_drop(scene);
         bus_queue_free(scene->queue);
-        sd_event_unref(scene->event);
+        scene->event = loop_end(scene->event);
 }
 
 static void wait_until(Scene *scene, const unsigned *count, unsigned n) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cgroup.h"
+#include "event-loop.h"
 
 Test(cgroup, path_of_unit) {
         static const struct {
@@ -47,7 +48,7 @@ static Scene scene_new(const char *text) {
         scene.file = g_build_filename(scene.group, "cgroup.events", NULL);
         cr_assert_eq(g_mkdir(scene.group, 0700), 0);
         cr_assert(g_file_set_contents(scene.file, text, -1, NULL));
-        cr_assert(sd_event_new(&scene.event) >= 0);
+        scene.event = loop_new();
         return scene;
 }
 
@@ -58,7 +59,7 @@ static void scene_clear(Scene *scene) {
         g_free(scene->root);
         g_free(scene->group);
         g_free(scene->file);
-        sd_event_unref(scene->event);
+        scene->event = loop_end(scene->event);
 }
 
 /* Runs the loop until the watch has called, or for `patience`. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "connect.h"
+#include "event-loop.h"
 #include "journal.h"
 #include "scripted-port.h"
 #include "temporary-tree.h"
@@ -15,7 +16,7 @@ static Session *session;
 
 static void begin(void) {
         root = tree_make();
-        cr_assert(sd_event_new(&event) >= 0);
+        event = loop_new();
         config = (DaemonConfig){
             .servers = (char *)"zk1:2181",
             .root = (char *)"/jobkeeper",
@@ -33,7 +34,7 @@ static void begin(void) {
 static void end(void) {
         node->session = session = session_free(session);
         node_free(node);
-        sd_event_unref(event);
+        event = loop_end(event);
         tree_remove(root);
         g_free(root);
 }

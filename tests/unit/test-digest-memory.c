@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "digest-memory.h"
+#include "event-loop.h"
 
 #define PATIENCE (30 * USEC_PER_SEC)
 
@@ -24,13 +25,13 @@ static void scene_init(Scene *scene) {
         scene->file = g_build_filename(scene->directory, "digests.json", NULL);
         scene->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
         cr_assert(inotify_add_watch(scene->inotify, scene->directory, IN_MOVED_TO) >= 0);
-        cr_assert(sd_event_new(&scene->event) >= 0);
+        scene->event = loop_new();
         scene->memory = digest_memory_new(scene->event, scene->directory);
 }
 
 static void scene_clear(Scene *scene) {
         digest_memory_free(scene->memory);
-        sd_event_unref(scene->event);
+        scene->event = loop_end(scene->event);
         (void)close(scene->inotify);
         (void)g_unlink(scene->file);
         (void)g_rmdir(scene->directory);

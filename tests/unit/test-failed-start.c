@@ -5,6 +5,7 @@
 
 #include "clearing.h"
 #include "ended-units.h"
+#include "event-loop.h"
 #include "failed-start.h"
 #include "session-file.h"
 #include "temporary-tree.h"
@@ -135,13 +136,13 @@ static void setup(void) {
         alive = g_ptr_array_new_with_free_func(g_free);
         found = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         g_ptr_array_add(alive, g_strdup(RUN_UNIT));
-        cr_assert_geq(sd_event_new(&loop), 0);
+        loop = loop_new();
         cr_assert_geq(
             sd_event_add_time_relative(loop, NULL, CLOCK_MONOTONIC, LIMIT, 1, on_limit, NULL), 0);
 }
 
 static void teardown(void) {
-        loop = sd_event_unref(loop);
+        loop = loop_end(loop);
         g_ptr_array_unref(alive);
         g_hash_table_unref(found);
         tree_remove(root);

@@ -2,6 +2,7 @@
 #include "temporary-tree.h"
 
 #include "diagnostics.h"
+#include "event-loop.h"
 #include "fitness.h"
 #include "job-files.h"
 
@@ -29,13 +30,13 @@ static void on_verdicts(const char *const *jobs, void *userdata) {
 
 static void scene_init(Scene *scene) {
         *scene = (Scene){.root = tree_make(), .told = g_string_new(NULL)};
-        cr_assert(sd_event_new(&scene->event) >= 0);
+        scene->event = loop_new();
         cr_assert(fitness_new(scene->event, on_verdicts, scene, &scene->fitness) >= 0);
 }
 
 static void scene_clear(Scene *scene) {
         fitness_free(scene->fitness);
-        sd_event_unref(scene->event);
+        scene->event = loop_end(scene->event);
         g_string_free(scene->told, TRUE);
         tree_remove(scene->root);
         g_free(scene->root);

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <glib.h>
 
+#include "event-loop.h"
 #include "gate.h"
 #include "lock-script.h"
 
@@ -54,7 +55,7 @@ static const GateEvents events = {held_back, is_cleaning, count_runs, on_open, o
 static void scene_init(Scene *scene, unsigned max_runs) {
         *scene = (Scene){.heard = g_string_new(NULL), .told = MEMBER_FREE};
         scene->config = (DaemonConfig){.max_runs = max_runs, .takeover_delay = 10 * USEC_PER_MSEC};
-        cr_assert(sd_event_new(&scene->event) >= 0);
+        scene->event = loop_new();
         scene->node = node_new(scene->event, "/nowhere", "/nowhere");
         scene->node->config = &scene->config;
         scene->gate = gate_new(scene->node, &events, scene);
@@ -63,7 +64,7 @@ static void scene_init(Scene *scene, unsigned max_runs) {
 static void scene_clear(Scene *scene) {
         gate_free(scene->gate);
         node_free(scene->node);
-        sd_event_unref(scene->event);
+        scene->event = loop_end(scene->event);
         g_string_free(scene->heard, TRUE);
 }
 

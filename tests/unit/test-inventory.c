@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "diagnostics.h"
+#include "event-loop.h"
 #include "inventory.h"
 #include "job-files.h"
 #include "temporary-tree.h"
@@ -50,7 +51,7 @@ static void scene_init(Scene *scene) {
         *scene = (Scene){.root = tree_make(), .heard = g_string_new(NULL)};
         scene->config = (DaemonConfig){.root = (char *)"/jobkeeper", .node_name = (char *)"n1"};
         scene->config.labels = g_hash_table_new(g_str_hash, g_str_equal);
-        cr_assert(sd_event_new(&scene->event) >= 0);
+        scene->event = loop_new();
         scene->node = node_new(scene->event, scene->root, scene->root);
         scene->node->config = &scene->config;
         scene->jobset = jobset_new();
@@ -81,7 +82,7 @@ static void scene_clear(Scene *scene) {
         jobset_free(scene->jobset);
         node_free(scene->node);
         g_hash_table_unref(scene->config.labels);
-        sd_event_unref(scene->event);
+        scene->event = loop_end(scene->event);
         g_string_free(scene->heard, TRUE);
         tree_remove(scene->root);
         g_free(scene->root);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "event-loop.h"
 #include "temporary-tree.h"
 
 #define LIMIT (10 * USEC_PER_SEC)
@@ -42,13 +43,13 @@ static void setup(void) {
         root = tree_make();
         path = g_build_filename(root, "notify", NULL);
         listen_at(path);
-        cr_assert_geq(sd_event_new(&event), 0);
+        event = loop_new();
         notify = notify_new(event);
 }
 
 static void teardown(void) {
         notify = notify_free(notify);
-        event = sd_event_unref(event);
+        event = loop_end(event);
         if (manager >= 0)
                 (void)close(manager);
         g_unsetenv("NOTIFY_SOCKET");

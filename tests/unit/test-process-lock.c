@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sys/wait.h>
 
+#include "event-loop.h"
 #include "temporary-tree.h"
 #include "timer.h"
 
@@ -14,11 +15,11 @@ static sd_event *loop;
 
 static void setup(void) {
         root = tree_make();
-        cr_assert_geq(sd_event_new(&loop), 0);
+        loop = loop_new();
 }
 
 static void teardown(void) {
-        loop = sd_event_unref(loop);
+        loop = loop_end(loop);
         tree_remove(root);
         g_clear_pointer(&root, g_free);
 }

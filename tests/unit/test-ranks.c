@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "diagnostics.h"
+#include "event-loop.h"
 #include "job-files.h"
 #include "placement.h"
 #include "ranks.h"
@@ -29,7 +30,7 @@ static void scene_init(Scene *scene) {
 
         *scene = (Scene){.config = {.root = (char *)"/jobkeeper", .node_name = (char *)"n1"}};
         scene->config.labels = g_hash_table_new(g_str_hash, g_str_equal);
-        cr_assert(sd_event_new(&scene->event) >= 0);
+        scene->event = loop_new();
         scene->node = node_new(scene->event, "/nowhere", "/nowhere");
         scene->node->config = &scene->config;
         scene->registration = registration_new(scene->node, NULL, NULL, NULL);
@@ -48,7 +49,7 @@ static void scene_clear(Scene *scene) {
         node_free(scene->node);
         job_file_free(scene->file);
         g_hash_table_unref(scene->config.labels);
-        sd_event_unref(scene->event);
+        scene->event = loop_end(scene->event);
 }
 
 static void await_verdict(Scene *scene) {

@@ -5,6 +5,7 @@
 #include <glib.h>
 
 #include "clock.h"
+#include "event-loop.h"
 
 #define LIMIT (10 * USEC_PER_SEC)
 
@@ -18,13 +19,13 @@ typedef struct Reader {
 } Reader;
 
 static void setup_budget(void) {
-        cr_assert_geq(sd_event_new(&event), 0);
+        event = loop_new();
         order = g_string_new(NULL);
 }
 
 static void teardown_budget(void) {
         (void)g_string_free(order, TRUE);
-        sd_event_unref(event);
+        event = loop_end(event);
 }
 
 TestSuite(read_budget, .init = setup_budget, .fini = teardown_budget);

@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "event-loop.h"
 #include "timer.h"
 
 typedef struct Waiter {
@@ -28,13 +29,13 @@ static void waiter_on_timer(void *userdata) {
 static Waiter waiter_new(void) {
         Waiter waiter = {0};
 
-        cr_assert_geq(sd_event_new(&waiter.event), 0);
+        waiter.event = loop_new();
         return waiter;
 }
 
 static void waiter_done(Waiter *waiter) {
         waiter->slot = sd_event_source_disable_unref(waiter->slot);
-        waiter->event = sd_event_unref(waiter->event);
+        waiter->event = loop_end(waiter->event);
 }
 
 Test(timer, fires_once_with_its_slot_empty) {
