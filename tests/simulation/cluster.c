@@ -19,6 +19,8 @@
 /* All faults are over, and within this the cluster works as if there had been none: sessions end,
  * deadlines of ticks pass, and whoever waits has looked again. */
 #define PEACE (4 * USEC_PER_MINUTE)
+/* Within this after the last fault, or the beginning, nodes agree who is there. */
+#define CALM_AFTER USEC_PER_MINUTE
 /* A stop of all daemons takes so long at most. */
 #define STOP_TIME (2 * USEC_PER_MINUTE)
 
@@ -168,6 +170,7 @@ static void cluster_open(Cluster *cluster) {
         cluster->plan = plan_new(cluster->world, options->jobs);
         cluster->history = history_new(cluster->world);
         cluster->checker = checker_new(cluster->world, cluster->plan, cluster->history);
+        ensemble_listen(cluster->ensemble, checker_on_commit, cluster->checker);
         surroundings_listen(cluster_on_log, cluster);
         cluster_open_fleet(cluster);
         cluster->commands = commands_new(cluster->fleet, cluster->history, cluster->checker);
@@ -192,6 +195,7 @@ static void cluster_close(Cluster *cluster) {
         g_ptr_array_unref(cluster->foreigners);
         commands_free(cluster->commands);
         fleet_free(cluster->fleet);
+        ensemble_listen(cluster->ensemble, NULL, NULL);
         checker_free(cluster->checker);
         history_free(cluster->history);
         plan_free(cluster->plan);
@@ -223,15 +227,23 @@ static void cluster_stop_all(const Cluster *cluster) {
                 foreigner_stop(cluster->foreigners->pdata[i]);
 }
 
+static int64_t cluster_second(usec_t time) {
+        return MACHINE_EPOCH + (int64_t)(time / USEC_PER_SEC);
+}
+
 static void cluster_live_and_end(Cluster *cluster) {
+        usec_t calm_from = CALM_AFTER;
+
         if (!cluster_live(cluster, cluster->options->duration))
                 return;
+        if (faults_count(cluster->faults) > 0)
+                calm_from += world_now(cluster->world);
         faults_stop(cluster->faults);
         trace_write("cluster", "peace");
         if (!cluster_live(cluster, PEACE))
                 return;
         checker_judge_ledgers(cluster->checker, ensemble_tree(cluster->ensemble),
-                              MACHINE_EPOCH + (int64_t)(world_now(cluster->world) / USEC_PER_SEC));
+                              cluster_second(calm_from), cluster_second(world_now(cluster->world)));
         if (checker_fault(cluster->checker))
                 return;
         cluster_stop_all(cluster);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ledger.h"
 #include "trace.h"
 
 struct Checker {
@@ -12,8 +13,13 @@ struct Checker {
         const History *history;
         GHashTable *started; /* "JOB:RUN", a set */
         GHashTable *tokens;  /* job → the largest that a run began with, int64_t */
+        GHashTable *ledgers; /* job → Ledger */
         char *fault;
 };
+
+static void checker_drop_ledger(void *ledger) {
+        ledger_free(ledger);
+}
 
 Checker *checker_new(World *world, const Plan *plan, const History *history) {
         Checker *checker = g_new0(Checker, 1);
@@ -23,6 +29,8 @@ Checker *checker_new(World *world, const Plan *plan, const History *history) {
         checker->history = history;
         checker->started = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         checker->tokens = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+        checker->ledgers =
+            g_hash_table_new_full(g_str_hash, g_str_equal, NULL, checker_drop_ledger);
         return checker;
 }
 
@@ -31,6 +39,7 @@ Checker *checker_free(Checker *checker) {
                 return NULL;
         g_hash_table_unref(checker->started);
         g_hash_table_unref(checker->tokens);
+        g_hash_table_unref(checker->ledgers);
         g_free(checker->fault);
         g_free(checker);
         return NULL;
@@ -46,6 +55,10 @@ const Plan *checker_plan(const Checker *checker) {
 
 const History *checker_history(const Checker *checker) {
         return checker->history;
+}
+
+GHashTable *checker_ledgers(const Checker *checker) {
+        return checker->ledgers;
 }
 
 void checker_complain(Checker *checker, const char *format, ...) {

@@ -5,6 +5,8 @@
  * on a node that could not do its part (it was frozen, its daemon hung) is excused: there nothing
  * but a fence would help.
  *
+ * Of every change of a ledger (change-checker.c): nothing is decided twice, forgotten, or early.
+ *
  * At the end (ledger-checker.c), of what stands in ZooKeeper: every due tick was decided once, and
  * with the state that really happened. (quiet-checker.c): nothing is left over.
  */
@@ -14,6 +16,7 @@
 #include "fleet.h"
 #include "history.h"
 #include "plan.h"
+#include "transaction.h"
 
 typedef struct Checker Checker;
 
@@ -31,9 +34,12 @@ void checker_hold_begins(Checker *checker, const HistoryHold *hold);
 /* Nothing of a run lives any more, since just now. */
 void checker_run_ends(Checker *checker, const HistoryRun *run, const DataTree *tree);
 
-/* The cluster was left in peace: all ticks are decided whose deadline has passed. `now`: seconds,
- * of a clock without fault. */
-void checker_judge_ledgers(Checker *checker, const DataTree *tree, int64_t now);
+/* Something was committed (EnsembleFunc). */
+void checker_on_commit(const Transaction *txn, void *userdata);
+
+/* The cluster was left in peace: all ticks are decided whose deadline has passed, and since
+ * `calm_from` none was missed. Seconds, of a clock without fault. */
+void checker_judge_ledgers(Checker *checker, const DataTree *tree, int64_t calm_from, int64_t now);
 /* Every daemon was stopped as it should be. */
 void checker_judge_rest(Checker *checker, const DataTree *tree, const Fleet *fleet);
 
@@ -47,3 +53,5 @@ const Plan *checker_plan(const Checker *checker);
 const History *checker_history(const Checker *checker);
 /* A run begins. */
 void checker_judge_locks(Checker *checker, const HistoryRun *run);
+/* Return: job → Ledger, as it was committed last. */
+GHashTable *checker_ledgers(const Checker *checker);

@@ -26,6 +26,7 @@ typedef struct JobView {
         GHashTable *records; /* run → RunRecord */
         GHashTable *written; /* run → when it was, true time, usec_t */
         usec_t recent;       /* what was claimed after that may be under way */
+        int64_t calm_from;   /* since then nothing is wrong */
 } JobView;
 
 static TickState *view_tick(const JobView *view, int64_t tick) {
@@ -38,11 +39,25 @@ static TickState *view_tick(const JobView *view, int64_t tick) {
         return state;
 }
 
+/* Return: whether nothing but the job itself keeps its runs from their locks. */
+static bool view_is_alone(const JobView *view) {
+        const GPtrArray *locks = view->job->locks;
+
+        return locks->len == 0 ||
+               (locks->len == 1 &&
+                g_str_has_prefix(((const PlanLock *)locks->pdata[0])->resource, "job:"));
+}
+
 static void view_take_skips(const JobView *view, const RunRecord *record) {
         int64_t to = record->to ? record->to : record->tick;
 
         for (int64_t tick = record->tick; tick <= to; tick += view->job->every)
                 view_tick(view, tick)->skips++;
+        if (to >= view->calm_from && view_is_alone(view) && record->why &&
+            g_str_has_prefix(record->why, "missed"))
+                checker_complain(view->checker,
+                                 "tick %" PRId64 " of %s was skipped though nothing was wrong: %s",
+                                 to, view->job->name, record->why);
 }
 
 /* Return: whether that run lives, or (NULL) any of the job. */
@@ -250,11 +265,14 @@ static void view_judge(JobView *view, const DataTree *tree, const Ledger *ledger
 }
 
 static void checker_judge_ledger(Checker *checker, const DataTree *tree, const PlanJob *job,
-                                 int64_t until) {
+                                 int64_t calm_from, int64_t until) {
         g_autofree char *path = path_job(ROOT, job->name);
         const TreeNode *node = data_tree_find(tree, path);
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
-        JobView view = {.checker = checker, .job = job, .recent = (usec_t)until * USEC_PER_SEC};
+        JobView view = {.checker = checker,
+                        .job = job,
+                        .recent = (usec_t)until * USEC_PER_SEC,
+                        .calm_from = calm_from};
 
         if (!node || !node->data || ledger_decode(node->data, strlen(node->data), &ledger) < 0)
                 checker_complain(checker, "job %s has no ledger", job->name);
@@ -262,12 +280,13 @@ static void checker_judge_ledger(Checker *checker, const DataTree *tree, const P
                 view_judge(&view, tree, ledger, until);
 }
 
-void checker_judge_ledgers(Checker *checker, const DataTree *tree, int64_t now) {
+void checker_judge_ledgers(Checker *checker, const DataTree *tree, int64_t calm_from, int64_t now) {
         const GPtrArray *jobs = checker_plan(checker)->jobs;
 
         for (guint i = 0; i < jobs->len; i++) {
                 const PlanJob *job = jobs->pdata[i];
 
-                checker_judge_ledger(checker, tree, job, now - job->deadline - DECIDED_AFTER);
+                checker_judge_ledger(checker, tree, job, calm_from,
+                                     now - job->deadline - DECIDED_AFTER);
         }
 }

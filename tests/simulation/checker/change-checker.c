@@ -1,0 +1,143 @@
+/* Every change of a ledger, as it is committed: what was decided stays decided, the mark only
+ * grows, and passes no tick that nobody decided; nothing is claimed before it is due, and nothing
+ * of a job that runs alone beside another claim. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "checker.h"
+#include "ledger.h"
+#include "paths.h"
+#include "run-record.h"
+
+#define ROOT "/jobkeeper"
+/* By how much a node's clock may be wrong (max-skew), seconds. */
+#define SKEW 2
+
+typedef struct Change {
+        Checker *checker;
+        const PlanJob *job;
+        const Transaction *txn;
+        const Ledger *before, *after;
+} Change;
+
+/* Return: whether the transaction writes a record that covers the tick. */
+static bool change_has_record(const Change *change, int64_t tick) {
+        g_autofree char *runs = path_runs(ROOT, change->job->name);
+
+        for (size_t i = 0; i < change->txn->n_ops; i++) {
+                const TransactionOp *op = &change->txn->ops[i];
+                _cleanup_(run_record_freep) RunRecord *record = NULL;
+
+                if (op->path && op->data && g_str_has_prefix(op->path, runs) &&
+                    run_record_decode(op->data, strlen(op->data), &record) >= 0 &&
+                    tick >= record->tick && tick <= MAX(record->to, record->tick))
+                        return true;
+        }
+        return false;
+}
+
+static void change_judge_mark(const Change *change) {
+        int64_t every = change->job->every, was = ledger_floor(change->before),
+                is = ledger_floor(change->after);
+
+        if (is < was)
+                checker_complain(change->checker,
+                                 "the mark of %s goes back from %" PRId64 " to %" PRId64,
+                                 change->job->name, was, is);
+        for (int64_t tick = (was / every + 1) * every; tick <= is; tick += every)
+                if (tick > change->after->from && !ledger_is_decided(change->before, tick) &&
+                    !change_has_record(change, tick))
+                        checker_complain(change->checker,
+                                         "the mark of %s passes tick %" PRId64
+                                         ", which nobody decided",
+                                         change->job->name, tick);
+}
+
+static void change_judge_claim(const Change *change, const LedgerEntry *entry) {
+        const PlanLock *own = change->job->locks->len > 0 ? change->job->locks->pdata[0] : NULL;
+        const LedgerEntry *other = ledger_first_claimed(change->before);
+
+        if (entry->tick > change->txn->time_ms / 1000 + SKEW)
+                checker_complain(change->checker,
+                                 "tick %" PRId64 " of %s is claimed before it is due", entry->tick,
+                                 change->job->name);
+        if (other && own && own->mode == PLAN_EXCLUSIVE && g_str_has_prefix(own->resource, "job:"))
+                checker_complain(change->checker, "run %s of %s is claimed while %s is under way",
+                                 entry->run, change->job->name, other->run);
+}
+
+static void change_judge_entries(const Change *change) {
+        if (change->after->open->len > LEDGER_OPEN_MAX)
+                checker_complain(change->checker, "the ledger of %s has %u entries",
+                                 change->job->name, change->after->open->len);
+        for (guint i = 0; i < change->before->open->len; i++) {
+                const LedgerEntry *entry = change->before->open->pdata[i];
+
+                for (int64_t tick = entry->tick; tick > 0 && tick <= entry->to;
+                     tick += change->job->every)
+                        if (!ledger_is_decided(change->after, tick))
+                                checker_complain(change->checker,
+                                                 "tick %" PRId64
+                                                 " of %s was decided, and is no more",
+                                                 tick, change->job->name);
+        }
+        for (guint i = 0; i < change->after->open->len; i++) {
+                const LedgerEntry *entry = change->after->open->pdata[i];
+
+                if (!run_state_is_final(entry->state) &&
+                    !ledger_find_run(change->before, entry->run))
+                        change_judge_claim(change, entry);
+        }
+}
+
+/* `before` NULL: it is the first. */
+static void checker_judge_change(Checker *checker, const PlanJob *job, const Transaction *txn,
+                                 const Ledger *before, const Ledger *after) {
+        const Change change = {checker, job, txn, before, after};
+
+        if (!before)
+                return;
+        change_judge_mark(&change);
+        change_judge_entries(&change);
+}
+
+static const PlanJob *checker_job_of_ledger(const Checker *checker, const char *path) {
+        g_autofree char *jobs = path_jobs(ROOT);
+        size_t length = strlen(jobs);
+
+        return strncmp(path, jobs, length) == 0 && path[length] == '/'
+                   ? plan_find(checker_plan(checker), path + length + 1)
+                   : NULL;
+}
+
+/* What fails is committed as well, and changes nothing. */
+static bool change_has_failed(const Transaction *txn) {
+        for (size_t i = 0; i < txn->n_ops; i++)
+                if (txn->ops[i].type == TXN_ERROR)
+                        return true;
+        return false;
+}
+
+void checker_on_commit(const Transaction *txn, void *userdata) {
+        Checker *checker = userdata;
+        GHashTable *ledgers = checker_ledgers(checker);
+
+        if (change_has_failed(txn))
+                return;
+        for (size_t i = 0; i < txn->n_ops; i++) {
+                const TransactionOp *op = &txn->ops[i];
+                const PlanJob *job = op->path ? checker_job_of_ledger(checker, op->path) : NULL;
+                Ledger *ledger = NULL;
+
+                if (!job || (op->type != TXN_SET && op->type != TXN_CREATE))
+                        continue;
+                if (!op->data || ledger_decode(op->data, strlen(op->data), &ledger) < 0) {
+                        checker_complain(checker, "%s is no ledger: %s", op->path,
+                                         op->data ? op->data : "no data");
+                        return;
+                }
+                checker_judge_change(checker, job, txn, g_hash_table_lookup(ledgers, job->name),
+                                     ledger);
+                g_hash_table_insert(ledgers, job->name, ledger);
+        }
+}
