@@ -4,6 +4,7 @@
 
 #include <glib.h>
 #include <glib/gstdio.h>
+#include <inttypes.h>
 
 #include "checker.h"
 #include "commands.h"
@@ -21,6 +22,10 @@
 #define PEACE (4 * USEC_PER_MINUTE)
 /* Within this after the last fault, or the beginning, nodes agree who is there. */
 #define CALM_AFTER USEC_PER_MINUTE
+/* What nodes and jobs take of the world's steps in a second of peace, at most: three times what was
+ * measured. */
+#define STEPS_NODE 30
+#define STEPS_JOB 25
 /* A stop of all daemons takes so long at most. */
 #define STOP_TIME (2 * USEC_PER_MINUTE)
 
@@ -118,9 +123,7 @@ static char *cluster_make_directory(void) {
 }
 
 static void cluster_open_fleet(Cluster *cluster) {
-        g_autofree char *config =
-            g_strdup_printf("zookeeper: {servers: \"%s\"}\n%s",
-                            ensemble_addresses(cluster->ensemble), plan_config());
+        g_autofree char *config = plan_config(cluster->plan, ensemble_addresses(cluster->ensemble));
         const FleetOptions options = {cluster->directory, cluster->options->nodes, config,
                                       &cluster_watcher};
         g_autofree char *jobs = plan_text(cluster->plan);
@@ -227,6 +230,24 @@ static void cluster_stop_all(const Cluster *cluster) {
                 foreigner_stop(cluster->foreigners->pdata[i]);
 }
 
+/* Nobody is busy with nothing. */
+static bool cluster_live_in_peace(Cluster *cluster) {
+        const ClusterOptions *options = cluster->options;
+        uint64_t before = world_steps(cluster->world), each,
+                 most = (uint64_t)options->nodes * STEPS_NODE + (uint64_t)options->jobs * STEPS_JOB;
+
+        if (!cluster_live(cluster, PEACE))
+                return false;
+        each = (world_steps(cluster->world) - before) / (PEACE / USEC_PER_SEC);
+        trace_write("cluster", "%" PRIu64 " steps a second in peace", each);
+        if (each > most)
+                checker_complain(cluster->checker,
+                                 "%" PRIu64 " steps a second in peace, at most %" PRIu64
+                                 " were expected",
+                                 each, most);
+        return each <= most;
+}
+
 static int64_t cluster_second(usec_t time) {
         return MACHINE_EPOCH + (int64_t)(time / USEC_PER_SEC);
 }
@@ -240,7 +261,7 @@ static void cluster_live_and_end(Cluster *cluster) {
                 calm_from += world_now(cluster->world);
         faults_stop(cluster->faults);
         trace_write("cluster", "peace");
-        if (!cluster_live(cluster, PEACE))
+        if (!cluster_live_in_peace(cluster))
                 return;
         checker_judge_ledgers(cluster->checker, ensemble_tree(cluster->ensemble),
                               cluster_second(calm_from), cluster_second(world_now(cluster->world)));

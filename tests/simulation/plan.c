@@ -47,10 +47,6 @@ bool plan_is_of_kazoo(const PlanLock *lock) {
         return strcmp(lock->resource, KAZOO_RESOURCE) == 0;
 }
 
-const char *plan_config(void) {
-        return "resources: {" KAZOO_RESOURCE ": {naming: kazoo}}\n";
-}
-
 static void plan_draw_locks(PlanJob *job, WorldChance *chance) {
         uint64_t own = world_draw_between(chance, 0, 9);
         PlanLock lock;
@@ -84,6 +80,21 @@ static PlanJob *plan_draw_job(WorldChance *chance, unsigned number) {
         return job;
 }
 
+static unsigned plan_draw_one(WorldChance *chance, const unsigned *values, size_t n) {
+        return values[world_draw_between(chance, 0, n - 1)];
+}
+
+static void plan_draw_config(Plan *plan, World *world) {
+        static const unsigned timeouts[] = {25, 30, 30, 40}, takeovers[] = {100, 1000, 2000, 5000},
+                              runs[] = {0, 0, 0, 4};
+        WorldChance *chance = world_chance_new(world, "config");
+
+        plan->session_timeout = plan_draw_one(chance, timeouts, G_N_ELEMENTS(timeouts));
+        plan->takeover_ms = plan_draw_one(chance, takeovers, G_N_ELEMENTS(takeovers));
+        plan->max_runs = plan_draw_one(chance, runs, G_N_ELEMENTS(runs));
+        world_chance_free(chance);
+}
+
 Plan *plan_new(World *world, unsigned jobs) {
         WorldChance *chance = world_chance_new(world, "plan");
         Plan *plan = g_new0(Plan, 1);
@@ -92,6 +103,7 @@ Plan *plan_new(World *world, unsigned jobs) {
         for (unsigned i = 0; i < jobs; i++)
                 g_ptr_array_add(plan->jobs, plan_draw_job(chance, i));
         world_chance_free(chance);
+        plan_draw_config(plan, world);
         return plan;
 }
 
@@ -121,6 +133,19 @@ static void plan_write_locks(const PlanJob *job, GString *text) {
                 any = true;
         }
         g_string_append_printf(text, "    lock: %s\n", modes[own]);
+}
+
+char *plan_config(const Plan *plan, const char *servers) {
+        GString *text = g_string_new(NULL);
+
+        g_string_append_printf(text,
+                               "zookeeper: {servers: \"%s\", session-timeout: %us}\n"
+                               "takeover-delay: %ums\n"
+                               "resources: {" KAZOO_RESOURCE ": {naming: kazoo}}\n",
+                               servers, plan->session_timeout, plan->takeover_ms);
+        if (plan->max_runs > 0)
+                g_string_append_printf(text, "max-runs: %u\n", plan->max_runs);
+        return g_string_free(text, FALSE);
 }
 
 char *plan_text(const Plan *plan) {

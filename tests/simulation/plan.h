@@ -1,5 +1,5 @@
-/* The jobs of a simulated cluster, by the seed: as the text of a job file, and as what the checker
- * must know of them. */
+/* The jobs of a simulated cluster, and how its daemons are set, by the seed: as the text of files,
+ * and as what the checker must know of them. */
 #pragma once
 
 #include <glib.h>
@@ -31,6 +31,9 @@ typedef struct PlanJob {
 
 typedef struct Plan {
         GPtrArray *jobs; /* of PlanJob */
+        /* of every daemon */
+        unsigned session_timeout, takeover_ms;
+        unsigned max_runs; /* 0: as many as there are */
 } Plan;
 
 Plan *plan_new(World *world, unsigned jobs);
@@ -42,9 +45,9 @@ DEFINE_CLEANUP(Plan, plan_free);
 void plan_draw_lock(WorldChance *chance, PlanLock *ret_lock);
 /* Return: whether contenders at it are named as kazoo names them; else as Curator does. */
 bool plan_is_of_kazoo(const PlanLock *lock);
-/* Return: lines of jobkeeper.yaml that say so. */
-const char *plan_config(void);
 
+/* Return: newly allocated, lines of jobkeeper.yaml. */
+char *plan_config(const Plan *plan, const char *servers);
 /* Return: newly allocated. */
 char *plan_text(const Plan *plan);
 /* The same without one of them. */

@@ -39,7 +39,7 @@ static TickState *view_tick(const JobView *view, int64_t tick) {
         return state;
 }
 
-/* Return: whether nothing but the job itself keeps its runs from their locks. */
+/* Return: whether, of locks, nothing but the job itself keeps its runs from their locks. */
 static bool view_is_alone(const JobView *view) {
         const GPtrArray *locks = view->job->locks;
 
@@ -53,8 +53,8 @@ static void view_take_skips(const JobView *view, const RunRecord *record) {
 
         for (int64_t tick = record->tick; tick <= to; tick += view->job->every)
                 view_tick(view, tick)->skips++;
-        if (to >= view->calm_from && view_is_alone(view) && record->why &&
-            g_str_has_prefix(record->why, "missed"))
+        if (to >= view->calm_from && checker_plan(view->checker)->max_runs == 0 &&
+            view_is_alone(view) && record->why && g_str_has_prefix(record->why, "missed"))
                 checker_complain(view->checker,
                                  "tick %" PRId64 " of %s was skipped though nothing was wrong: %s",
                                  to, view->job->name, record->why);

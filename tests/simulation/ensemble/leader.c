@@ -13,6 +13,7 @@
  */
 #include "ensemble-inside.h"
 
+#include "disk.h"
 #include "prepare.h"
 #include "session-tracker.h"
 
@@ -62,7 +63,7 @@ struct Leader {
         GPtrArray *learners; /* of Learner */
         GQueue proposals;    /* of Proposal, those not done */
         int64_t next_zxid;
-        usec_t disk_until; /* it writes one after the other */
+        Disk disk;
         usec_t since;
         bool half; /* between two ticks */
 };
@@ -167,16 +168,17 @@ static void leader_on_written(void *userdata) {
 static void leader_propose(Leader *leader, Transaction *txn) {
         Server *server = leader->server;
         Proposal *proposal = g_new0(Proposal, 1);
-        usec_t now = server_now(server);
+        usec_t now = server_now(server), written;
 
         proposal->txn = txn;
         g_queue_push_tail(&leader->proposals, proposal);
         for (guint i = 0; i < leader->learners->len; i++)
                 if (((Learner *)leader->learners->pdata[i])->told)
                         learner_propose(leader->learners->pdata[i], txn);
-        leader->disk_until = MAX(leader->disk_until, now) + server->disk_delay +
-                             world_draw_between(server->chance, DISK_MIN, DISK_MAX);
-        server_after(server, leader->disk_until - now, leader_on_written, leader);
+        written =
+            disk_write(&leader->disk, now,
+                       server->disk_delay + world_draw_between(server->chance, DISK_MIN, DISK_MAX));
+        server_after(server, written - now, leader_on_written, leader);
 }
 
 static int64_t leader_next(Leader *leader) {
