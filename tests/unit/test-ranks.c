@@ -76,3 +76,21 @@ Test(ranks, what_was_not_looked_at_is_not_run) {
         cr_expect(nobody);
         scene_clear(&scene);
 }
+
+/* A job that left the files is not remembered for ever. */
+Test(ranks, what_is_forgotten_is_computed_anew) {
+        Ranking *ranking;
+        Scene scene;
+        bool nobody;
+
+        scene_init(&scene);
+        ranking = members_ranking(scene.members);
+        for (unsigned round = 0; round < 2; round++) {
+                (void)ranks_of_job(scene.ranks, scene.spec, &nobody);
+                cr_expect_eq(ranking_computed(ranking), 1);
+        }
+        ranks_forget(scene.ranks, NAME);
+        (void)ranks_of_job(scene.ranks, scene.spec, &nobody);
+        cr_expect_eq(ranking_computed(ranking), 2);
+        scene_clear(&scene);
+}
