@@ -384,6 +384,10 @@ static bool is_referred_to(void) {
         return references == 1;
 }
 
+static bool is_running(void) {
+        return strchr(told, 's');
+}
+
 static bool is_not_referred_to(void) {
         return references == 0;
 }
@@ -451,6 +455,21 @@ Test(unit_bus, another_unit_in_its_place_is_not_it) {
         job_removed("done");
         expect_end("e", UNIT_OUTCOME_UNKNOWN, UNIT_STOP_NONE,
                    "the unit disappeared before its result could be read");
+}
+
+/* ... nor is it ours to be forgotten, which would stop it. */
+Test(unit_bus, another_unit_in_its_place_is_left_alone) {
+        answers.begun = true;
+        cr_assert_eq(unit_adopt(manager, NAME, NONCE, on_unit, NULL, &unit), 0);
+        await(is_running, "it is found");
+        answers.nonce = "00000000000000000000000000000002";
+        job_removed("done");
+        expect_end("se", UNIT_OUTCOME_UNKNOWN, UNIT_STOP_NONE,
+                   "the unit disappeared before its result could be read");
+        unit_discard(unit);
+        unit = unit_free(unit);
+        run_for(100 * USEC_PER_MSEC);
+        cr_expect_eq(stops, 0);
 }
 
 Test(unit_bus, a_stop_that_is_refused_looks_again) {
