@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -81,7 +82,7 @@ class Build:
     """One build directory of one source directory. `jobs`: processes of ninja."""
 
     def __init__(self, programs, source, directory, flags="", jobs=1):
-        self.programs, self.source, self.directory, self.jobs = programs, source, directory, jobs
+        self.programs, self.source, self.directory, self.jobs, self.fault = programs, source, directory, jobs, ""
         linker = "-fuse-ld=gold" if shutil.which("gold") else ""
         launcher = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
         self.call("cmake", "-S", source, "-B", directory, "-G", "Ninja", *SETTINGS, *launcher, f"-DCMAKE_C_FLAGS={FLAGS} {flags}",
@@ -96,8 +97,14 @@ class Build:
         return output
 
     def ninja(self, *targets):
-        """Returns whether all is built."""
-        return self.programs.run(["ninja", "-C", self.directory, "-j", self.jobs, *targets], BUILD_LIMIT)[0] == 0
+        """Returns whether all is built. What fails is tried again: the machine may have been short of something. `fault` is why."""
+        for _ in range(2):
+            status, output, _ = self.programs.run(["ninja", "-C", self.directory, "-j", self.jobs, *targets], BUILD_LIMIT)
+            if status == 0:
+                return True
+            faults = re.findall(r"error: .*", output) or output.splitlines() or [f"ninja ended with {status}"]
+            self.fault = faults[0].strip()
+        return False
 
     def object(self, name):
         words = shlex.split(self.commands[name]["command"])

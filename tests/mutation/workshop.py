@@ -60,13 +60,13 @@ class Workshop:
     def outcome(self, mutant, before):
         after = self.object(mutant.file)
         if after is None:
-            return "not built", "it does not compile"
+            return "not built", f"it does not compile: {self.build.fault}"
         if after == before:
             return "same", "the compiler makes the same of it"
         tests = self.reach.of(mutant)
         for few in chunks(tests):
             if not self.build.ninja(*sorted({test.target for test in few})):
-                return "not built", "it does not link"
+                return "not built", f"it does not link: {self.build.fault}"
             with concurrent.futures.ThreadPoolExecutor(len(few)) as pool:
                 outcomes = list(pool.map(self.run, few))
             for test, outcome in zip(few, outcomes):
