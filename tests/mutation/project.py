@@ -19,10 +19,14 @@ def output_of(argv, **options):
     return subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True, **options).stdout
 
 
-def copy(root, target):
-    """What git knows of the tree, and what it would add; a file that is the same keeps its time, so that it is not built again. Returns the names."""
+def names_in(root):
+    """The files that git knows of the tree, and what it would add."""
     known = output_of(["git", "-C", root, "ls-files", "-z", "-co", "--exclude-standard"]).split("\0")
-    names = [name for name in known if name and os.path.isfile(f"{root}/{name}")]
+    return sorted({name for name in known if name and os.path.isfile(f"{root}/{name}")})
+
+
+def copy(root, names, target):
+    """These files and no others. One that is the same keeps its time, so that it is not built again."""
     for name in names:
         put(f"{root}/{name}", f"{target}/{name}")
     kept = {f"{target}/{name}" for name in names}
@@ -30,7 +34,6 @@ def copy(root, target):
         for path in (f"{directory}/{name}" for name in files):
             if path not in kept:
                 os.unlink(path)
-    return sorted(set(names))
 
 
 def put(source, target):

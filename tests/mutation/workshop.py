@@ -28,9 +28,11 @@ def chunks(tests):
 
 
 class Workshop:
-    def __init__(self, programs, root, directory, reach, jobs):
+    """`tree` has these files, as they were when the mutants were found: who goes on working on the tree itself disturbs nothing."""
+
+    def __init__(self, programs, tree, names, directory, reach, jobs):
         self.source, self.reach = f"{directory}/source", reach
-        copy(root, self.source)
+        copy(tree, names, self.source)
         self.build = Build(programs, self.source, f"{directory}/build", jobs=jobs)
 
     def judge(self, mutant):
