@@ -209,20 +209,20 @@ static int on_call(sd_bus_message *call, void *userdata, sd_bus_error *error) {
         return 1;
 }
 
-static void job_removed_of(const char *name, const char *word) {
+static void job_removed_of(const char *name, const char *job, const char *word) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *signal = NULL;
 
         cr_assert_geq(sd_bus_message_new_signal(used->server, &signal, "/org/freedesktop/systemd1",
                                                 "org.freedesktop.systemd1.Manager", "JobRemoved"),
                       0);
-        cr_assert_geq(sd_bus_message_append(signal, "uoss", 7, START_JOB, name, word), 0);
+        cr_assert_geq(sd_bus_message_append(signal, "uoss", 7, job, name, word), 0);
         if (used == &system_bus)
                 cr_assert_geq(sd_bus_message_set_sender(signal, PID1), 0);
         cr_assert_geq(sd_bus_send(used->server, signal, NULL), 0);
 }
 
 static void job_removed(const char *word) {
-        job_removed_of(NAME, word);
+        job_removed_of(NAME, START_JOB, word);
 }
 
 static int on_connection(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
@@ -505,6 +505,16 @@ Test(unit_bus, stopped_by_a_person) {
         expect_end("sxe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_OTHER, "");
 }
 
+/* A person has asked for another start, say, and thought better of it. */
+Test(unit_bus, what_becomes_of_another_job_of_the_unit_says_nothing) {
+        start_unit();
+        main_process_ends("success", CLD_EXITED, 0);
+        job_removed_of(NAME, "/org/freedesktop/systemd1/job/9", "canceled");
+        run_for(100 * USEC_PER_MSEC);
+        job_removed("done");
+        expect_end("sxe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE, "");
+}
+
 /* No end is told before it is known who ended it. */
 Test(unit_bus, stopped_by_a_shutdown) {
         answers.slow_state = true;
@@ -656,7 +666,7 @@ static void expect_scope_fails(const char *fault) {
 Test(unit_bus, a_scope_whose_process_cannot_be_moved) {
         start_scope();
         scope_stop(scope); /* there is nothing to stop yet */
-        job_removed_of(SCOPE, "failed");
+        job_removed_of(SCOPE, START_JOB, "failed");
         expect_scope_fails("the service manager could not move the process");
         cr_expect_eq(stops, 0);
 }
@@ -664,7 +674,7 @@ Test(unit_bus, a_scope_whose_process_cannot_be_moved) {
 Test(unit_bus, a_scope_that_nobody_knows_the_place_of) {
         start_scope();
         answers.get_all = "org.freedesktop.DBus.Error.UnknownObject";
-        job_removed_of(SCOPE, "done");
+        job_removed_of(SCOPE, START_JOB, "done");
         expect_scope_fails("the service manager does not say where its cgroup is");
 }
 
