@@ -23,6 +23,7 @@ struct Ensemble {
         int64_t epoch;
         EnsembleFunc func; /* of who is told of commits; NULL: nobody is */
         void *userdata;
+        EnsembleWatcher watcher;
 };
 
 static GPtrArray *ensembles; /* of Ensemble, one a world */
@@ -100,6 +101,14 @@ Ensemble *ensemble_free(Ensemble *ensemble) {
         return NULL;
 }
 
+void ensemble_watch(Ensemble *ensemble, const EnsembleWatcher *watcher) {
+        ensemble->watcher = watcher ? *watcher : (EnsembleWatcher){0};
+}
+
+const EnsembleWatcher *ensemble_watcher(const Ensemble *ensemble) {
+        return &ensemble->watcher;
+}
+
 Network *ensemble_network(const Ensemble *ensemble) {
         return ensemble->network;
 }
@@ -170,6 +179,8 @@ void ensemble_commit(Ensemble *ensemble, const Server *leader, Transaction *txn)
                 g_assert_true(ensemble_history(ensemble, leader->position) == txn);
                 return;
         }
+        if (ensemble->watcher.committed)
+                ensemble->watcher.committed(txn, leader->tree, ensemble->watcher.userdata);
         g_ptr_array_add(ensemble->history, txn_ref(txn));
         if (ensemble->func)
                 ensemble->func(txn, ensemble->userdata);
@@ -318,8 +329,25 @@ bool ensemble_end_session(Ensemble *ensemble, int64_t session) {
         if (leader < 0)
                 return false;
         leader_close_session(ensemble_server(ensemble, (unsigned)leader)->leader, session, 0,
-                             UINT_MAX);
+                             TXN_BY_HAND);
         return true;
+}
+
+bool ensemble_delete(Ensemble *ensemble, const char *path) {
+        const ZkOp op = {.type = ZK_OP_DELETE, .path = path, .version = -1};
+        _cleanup_(request_unrefp) Request *request = request_new_write(REQUEST_DELETE, &op, 1);
+        int leader = ensemble_leader(ensemble);
+
+        if (leader < 0)
+                return false;
+        leader_submit(ensemble_server(ensemble, (unsigned)leader)->leader, request, TXN_BY_HAND);
+        return true;
+}
+
+void ensemble_break_connections(Ensemble *ensemble, const char *host, bool arrives) {
+        for (unsigned i = 0; i < ensemble_size(ensemble); i++)
+                network_break(network_host(ensemble->network, host), ensemble_host(ensemble, i),
+                              arrives);
 }
 
 /* ---- who knows ---- */

@@ -26,6 +26,21 @@ typedef struct EnsembleOptions {
                 .container_interval = 60 * USEC_PER_SEC                                            \
         }
 
+/* Who looks on and changes nothing: told of what happens, when it happens. A function may be NULL.
+ */
+typedef struct EnsembleWatcher {
+        /* It is about to be done; `tree`: the nodes without it. */
+        void (*committed)(const Transaction *txn, const DataTree *tree, void *userdata);
+        /* A client on that host has just sent it. */
+        void (*asked)(const char *host, const Request *request, void *userdata);
+        /* A sync (or a multi: `write`) of a client on that host is answered well. `asked`: when the
+         * client asked for it, true time. */
+        void (*answered)(const char *host, bool write, usec_t asked, void *userdata);
+        /* A client on that host has a session, made or come back to. */
+        void (*connected)(const char *host, int64_t session, void *userdata);
+        void *userdata;
+} EnsembleWatcher;
+
 /* Starts servers on the hosts "zk1", "zk2" and so on. One ensemble a world. */
 Ensemble *ensemble_new(Network *network, const EnsembleOptions *options);
 /* No client may be left. */
@@ -39,6 +54,10 @@ const EnsembleOptions *ensemble_options(const Ensemble *ensemble);
 /* "zk1:2181,zk2:2181" */
 const char *ensemble_addresses(const Ensemble *ensemble);
 unsigned ensemble_size(const Ensemble *ensemble);
+
+/* One at a time, copied; NULL: nobody. */
+void ensemble_watch(Ensemble *ensemble, const EnsembleWatcher *watcher);
+const EnsembleWatcher *ensemble_watcher(const Ensemble *ensemble);
 
 /* Somebody on `host` connects to a server. Return: the wire to it; `out`, the one from it, is then
  * the server's; NULL: nobody listens there. */
@@ -67,6 +86,11 @@ void ensemble_part(Ensemble *ensemble, unsigned one, unsigned other, bool parted
 /* Somebody ends a session that is not theirs (its password follows from its id). Return: false
  * while nobody leads. */
 bool ensemble_end_session(Ensemble *ensemble, int64_t session);
+/* Somebody who may do so deletes a node. Return: false while nobody leads. */
+bool ensemble_delete(Ensemble *ensemble, const char *path);
+/* The connections of that host to all servers break, and both ends hear of it soon. What the host
+ * has sent arrives before that (`arrives`), or not; what servers have sent does not. */
+void ensemble_break_connections(Ensemble *ensemble, const char *host, bool arrives);
 
 /* ---- what a checker may know ---- */
 

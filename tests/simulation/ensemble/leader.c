@@ -24,8 +24,6 @@
 #define SYNC_MIN (5 * USEC_PER_MSEC)
 #define SYNC_MAX (150 * USEC_PER_MSEC)
 #define INIT_LIMIT 10
-/* The servers' own requests wait nowhere. */
-#define NO_ORIGIN UINT_MAX
 /* Between deletions of containers. */
 #define CONTAINERS_AT_ONCE 100
 
@@ -121,6 +119,12 @@ static void leader_flushed(const Leader *leader, const Flush *flush) {
         wire_send(learner->out, packet);
 }
 
+/* The same for a client of the leader's own. */
+static void leader_flushed_here(const Leader *leader, const Flush *flush) {
+        if (flush->origin == leader->server->index)
+                connection_on_flushed(leader->server, flush->session, flush->xid);
+}
+
 /* What the transaction means for sessions. */
 static void leader_note_session(const Leader *leader, const Transaction *txn) {
         if (txn->of == REQUEST_CLOSE)
@@ -137,6 +141,8 @@ static void leader_do(Leader *leader, Proposal *proposal) {
                 leader_flushed(leader, &g_array_index(proposal->flushes, Flush, i));
         leader_note_session(leader, proposal->txn);
         server_apply(server, proposal->txn);
+        for (guint i = 0; proposal->flushes && i < proposal->flushes->len; i++)
+                leader_flushed_here(leader, &g_array_index(proposal->flushes, Flush, i));
         preparer_done(leader->preparer, proposal->txn->zxid);
         (void)txn_unref(proposal->txn); /* the log's */
         proposal_free(proposal);
@@ -222,7 +228,7 @@ void leader_submit(Leader *leader, Request *request, unsigned origin) {
                 leader_close_session(leader, request->session, request->xid, origin);
                 return;
         }
-        if (origin != NO_ORIGIN)
+        if (origin < TXN_BY_HAND)
                 session = session_tracker_check(leader->tracker, request->session, origin);
         txn = preparer_prepare(leader->preparer, request, session, leader_next(leader),
                                server_time_ms(leader->server));
@@ -230,17 +236,36 @@ void leader_submit(Leader *leader, Request *request, unsigned origin) {
         leader_propose(leader, txn);
 }
 
+static void proposal_add_flush(Proposal *proposal, const Flush *flush) {
+        if (!proposal->flushes)
+                proposal->flushes = g_array_new(FALSE, FALSE, sizeof(Flush));
+        g_array_append_vals(proposal->flushes, flush, 1);
+}
+
 void leader_flush(Leader *leader, unsigned origin, int64_t session, uint64_t xid) {
         const Flush flush = {origin, session, xid};
         Proposal *last = g_queue_peek_tail(&leader->proposals);
 
-        if (!last) {
+        if (last)
+                proposal_add_flush(last, &flush);
+        else
                 leader_flushed(leader, &flush);
+}
+
+/* CommitProcessor: a sync of a client of the leader's own is a read, and waits for nothing but what
+ * its session wrote, over whichever connection that came. */
+void leader_flush_here(Leader *leader, int64_t session, uint64_t xid) {
+        const Flush flush = {leader->server->index, session, xid};
+
+        for (GList *link = leader->proposals.tail; link; link = link->prev) {
+                Proposal *proposal = link->data;
+
+                if (proposal->txn->session != session)
+                        continue;
+                proposal_add_flush(proposal, &flush);
                 return;
         }
-        if (!last->flushes)
-                last->flushes = g_array_new(FALSE, FALSE, sizeof(Flush));
-        g_array_append_val(last->flushes, flush);
+        connection_on_flushed(leader->server, session, xid);
 }
 
 bool leader_revalidate(Leader *leader, unsigned origin, int64_t session, usec_t timeout) {
@@ -269,7 +294,7 @@ static void leader_on_containers(void *userdata) {
                 _cleanup_(request_unrefp) Request *request =
                     request_new_write(REQUEST_DELETE_CONTAINER, &op, 1);
 
-                leader_submit(leader, request, NO_ORIGIN);
+                leader_submit(leader, request, TXN_NO_ORIGIN);
         }
 }
 
@@ -285,7 +310,7 @@ static void leader_on_expiry(void *userdata) {
                 int64_t session = g_array_index(expired, int64_t, i);
 
                 ensemble_say(leader->server, "expires session %" G_GINT64_MODIFIER "x", session);
-                leader_close_session(leader, session, 0, NO_ORIGIN);
+                leader_close_session(leader, session, 0, TXN_NO_ORIGIN);
         }
 }
 

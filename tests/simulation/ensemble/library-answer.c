@@ -232,6 +232,17 @@ static void completion_call(const Completion *completion, const Answer *answer, 
         }
 }
 
+/* What shows that the session lives. */
+static void library_tell_watcher(const zhandle_t *handle, const Completion *completion, int error) {
+        const EnsembleWatcher *watcher = ensemble_watcher(handle->ensemble);
+        bool sync = completion->type == COMPLETION_STRING,
+             write = completion->type == COMPLETION_VOID && completion->n_results > 0;
+
+        if (watcher->answered && error == ZOK && (sync || write))
+                watcher->answered(host_name(handle->host), write, completion->asked,
+                                  watcher->userdata);
+}
+
 bool library_answer(zhandle_t *handle, Answer *message) {
         _cleanup_(answer_freep) Answer *answer = message;
         Completion *completion;
@@ -250,6 +261,7 @@ bool library_answer(zhandle_t *handle, Answer *message) {
         if (answer->zxid > 0)
                 handle->zxid = answer->zxid;
         library_activate(handle, &completion->registration, error);
+        library_tell_watcher(handle, completion, error);
         completion_call(completion, answer, error);
         completion_free(completion);
         return true;

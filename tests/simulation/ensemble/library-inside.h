@@ -27,6 +27,7 @@ typedef struct WatchRegistration {
 typedef struct Completion {
         CompletionType type;
         uint64_t xid;
+        usec_t asked; /* true time */
         union {
                 void_completion_t on_void;
                 string_completion_t on_string;

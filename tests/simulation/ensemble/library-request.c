@@ -50,6 +50,7 @@ static Completion *library_ask(zhandle_t *handle, Request *request, CompletionTy
         request->xid = library_next_xid();
         completion->type = type;
         completion->xid = request->xid;
+        completion->asked = world_now(network_world(host_network(handle->host)));
         completion->data = data;
         g_queue_push_tail(&handle->completions, completion);
         library_send(handle, request);

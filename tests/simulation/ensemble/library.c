@@ -88,7 +88,11 @@ static void library_await_time(zhandle_t *handle) {
 /* ---- sending ---- */
 
 static void library_put(zhandle_t *handle, Request *request) {
+        const EnsembleWatcher *watcher = ensemble_watcher(handle->ensemble);
+
         handle->sent_at = library_now(handle);
+        if (watcher->asked)
+                watcher->asked(host_name(handle->host), request, watcher->userdata);
         wire_send(handle->out, request);
 }
 
@@ -180,6 +184,10 @@ static bool library_on_connected(zhandle_t *handle, const Answer *answer) {
                 return false;
         }
         library_say(handle, "connected to");
+        if (ensemble_watcher(handle->ensemble)->connected)
+                ensemble_watcher(handle->ensemble)
+                    ->connected(host_name(handle->host), answer->session,
+                                ensemble_watcher(handle->ensemble)->userdata);
         handle->named = true;
         handle->id.client_id = answer->session;
         memcpy(handle->id.passwd, answer->password, sizeof(handle->id.passwd));
@@ -276,7 +284,7 @@ static void library_connect(void *userdata) {
                               library_on_refused);
                 return;
         }
-        wire_send(handle->out, library_handshake(handle));
+        library_put(handle, library_handshake(handle));
         library_await_time(handle);
 }
 

@@ -289,6 +289,26 @@ void network_mend(Host *from, Host *to) {
         }
 }
 
+static void wire_break(Wire *wire, bool arrives) {
+        if (!wire->func || wire->lost || wire->closed)
+                return;
+        if (!arrives)
+                wire_clear(wire);
+        wire_put(wire, NULL);
+        wire->lost = true;
+}
+
+void network_break(Host *one, Host *other, bool arrives) {
+        for (GList *link = one->network->wires.head; link; link = link->next) {
+                Wire *wire = link->data;
+
+                if (wire->from == one && wire->to == other)
+                        wire_break(wire, arrives);
+                else if (wire->from == other && wire->to == one)
+                        wire_break(wire, false);
+        }
+}
+
 void host_crash(Host *host) {
         host->down = true;
         for (GList *link = host->network->wires.head; link; link = link->next) {

@@ -44,6 +44,10 @@ void host_crash(Host *host);
 void host_boot(Host *host);
 bool host_is_down(const Host *host);
 
+/* Connections between the two break, and both hear of it soon. What is under way from the first
+ * arrives before that, or not; what is under way to it never does. */
+void network_break(Host *one, Host *other, bool arrives);
+
 /* One direction of a connection: what is sent arrives in order, or not. `func` gets the messages,
  * which are then the receiver's, and NULL when the sender has closed it. */
 typedef void (*WireFunc)(void *message, void *userdata);

@@ -199,7 +199,7 @@ void server_flush(Server *server, int64_t session, uint64_t xid) {
         Packet *packet;
 
         if (server->leader) {
-                connection_on_flushed(server, session, xid);
+                leader_flush_here(server->leader, session, xid);
                 return;
         }
         packet = packet_new(PACKET_FLUSH);

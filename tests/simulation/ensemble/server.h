@@ -115,6 +115,8 @@ unsigned leader_followers(const Leader *leader);
 void leader_submit(Leader *leader, Request *request, unsigned origin);
 void leader_close_session(Leader *leader, int64_t session, uint64_t xid, unsigned origin);
 void leader_flush(Leader *leader, unsigned origin, int64_t session, uint64_t xid);
+/* A client of the leader's own asks for it. */
+void leader_flush_here(Leader *leader, int64_t session, uint64_t xid);
 bool leader_revalidate(Leader *leader, unsigned origin, int64_t session, usec_t timeout);
 void leader_touch(Leader *leader, int64_t session, usec_t timeout);
 

@@ -213,6 +213,35 @@ Test(ensemble, a_request_may_be_done_after_its_client_gave_it_up) {
         cr_assert(exists(site, "/a"));
 }
 
+Test(ensemble, a_connection_that_breaks_loses_the_answer_or_the_request_too) {
+        for (int arrives = 0; arrives <= 1; arrives++) {
+                _cleanup_(site_freep) Site *site = site_of(1, 9);
+                Client *client = connected(site, "n1");
+
+                client_send_create(client, "/a", 0);
+                ensemble_break_connections(site_ensemble(site), "n1", arrives);
+                await_answer(site, client);
+                cr_assert_eq(client_answer(client)->code, ZK_UNKNOWN);
+                cr_assert(client_await_state(client, ZK_STATE_CONNECTED));
+                cr_assert_eq(exists(site, "/a"), arrives);
+        }
+}
+
+Test(ensemble, a_sync_waits_for_what_its_session_wrote_over_the_connection_before) {
+        _cleanup_(site_freep) Site *site = site_of(1, 10);
+        Client *client = connected(site, "n1");
+
+        ensemble_set_disk(site_ensemble(site), 0, 5 * USEC_PER_SEC);
+        client_send_create(client, "/a", 0);
+        site_run(site, 10 * USEC_PER_MSEC);
+        ensemble_break_connections(site_ensemble(site), "n1", true);
+        await_answer(site, client);
+        cr_assert(client_await_state(client, ZK_STATE_CONNECTED));
+        cr_assert_not(exists(site, "/a"));
+        cr_assert_eq(client_sync(client), ZK_OK);
+        cr_assert_eq(client_exists(client, "/a", false), ZK_OK);
+}
+
 Test(ensemble, a_request_that_comes_by_the_former_server_is_refused) {
         _cleanup_(site_freep) Site *site = site_of(3, 9);
         Ensemble *ensemble = site_ensemble(site);

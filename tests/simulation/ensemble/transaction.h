@@ -6,6 +6,7 @@
 #pragma once
 
 #include <glib.h>
+#include <limits.h>
 
 #include "zk.h"
 
@@ -64,6 +65,11 @@ typedef struct TransactionOp {
         int64_t owner;   /* CREATE: of an ephemeral node, CONTAINER_OWNER, or 0 */
         int32_t version; /* SET: the new one; CREATE: the parent's new count of creations */
 } TransactionOp;
+
+/* Of the servers' own requests: nobody waits for them. */
+#define TXN_NO_ORIGIN UINT_MAX
+/* Of what somebody does who reaches the servers, and is no client. */
+#define TXN_BY_HAND (UINT_MAX - 1)
 
 typedef struct Transaction {
         gint refs;
