@@ -26,6 +26,7 @@ TSAN = f"{ROOT}/build/tsan"
 FAULTS = f"{ROOT}/build/faults"
 FUZZ_SECONDS = 30
 CLUSTERS = 75
+PLANTED = ("claim-unknown-is-won", "deadline-plus-tick", "locks-go-before-the-run", "settle-no-ledger-version")  # tests/simulation/plant has more
 EXPOSURE = 20  # tenths, by systemd's count: more the daemon's service may not have
 ROOMS = ("base", "config", "lock", "units", "coordinator", "cli")
 
@@ -90,7 +91,7 @@ class Checks:
         return not faults, "\n".join(faults)
 
     def simulation(self):
-        """Clusters with ASan and UBSan; and the same steps in gcc's and in clang's build."""
+        """Clusters with ASan and UBSan; the same steps in gcc's and in clang's build; and some planted bugs are found."""
         built, output = self.clang()
         if not built or not build(self.programs, ROOT, runner.ASAN, *runner.SANITIZED, targets=("simulate",)):
             return False, output
@@ -99,7 +100,8 @@ class Checks:
         print("".join(f"       {said}\n" for said in output.splitlines()) if good else "", end="", flush=True)
         if not good:
             return False, output
-        return self.run([f"{directory}/check-same", f"{runner.ASAN}/{simulate}", "--other", f"{CLANG}/{simulate}", "--minutes=2"])
+        good, output = self.run([f"{directory}/check-same", f"{runner.ASAN}/{simulate}", "--other", f"{CLANG}/{simulate}", "--minutes=2"])
+        return self.run([f"{directory}/plant", "--clusters=20", *PLANTED]) if good else (good, output)
 
     def tsan(self):
         """The port is the one place with threads. Address randomisation is off because gcc's runtime cannot map its shadow on new kernels."""

@@ -122,6 +122,16 @@ def run_clusters_in_one_process(programs, options, totals):
     totals.add(passed, failed)
 
 
+def run_planted(programs, options, totals):
+    """Every planted bug is found."""
+    name = "simulation/plant"
+    if not options.long or (options.pattern is not None and options.pattern not in name):
+        return
+    status, _, seconds = programs.run([f"{HERE}/simulation/plant"], None, live=True)
+    line(name, seconds, int(not status), int(bool(status)))
+    totals.add(int(not status), int(bool(status)))
+
+
 def run_cluster(programs, options, totals):
     argv = [f"{HERE}/cluster/run.py", "--build", NODES, "--tests-build", ASAN]
     argv += ["-k", options.pattern] if options.pattern else []
@@ -146,6 +156,7 @@ def run_parts(programs, parts, options, environment, totals):
             totals.add(0, 1)
     if "simulation" in parts:
         run_clusters_in_one_process(programs, options, totals)
+        run_planted(programs, options, totals)
     if "cluster" in parts:
         built = build(programs, ROOT, NODES, *DEBUG, "-DCMAKE_INSTALL_PREFIX=/usr", "-DJOBKEEPER_TESTS=OFF")
         if built and build(programs, ROOT, ASAN, *SANITIZED, targets=["lock-probe"]):

@@ -8,10 +8,12 @@
 
 #include "checker.h"
 #include "commands.h"
+#include "deadline-checker.h"
 #include "ensemble.h"
 #include "fault.h"
 #include "fleet.h"
 #include "history.h"
+#include "loss-checker.h"
 #include "message-id.h"
 #include "plan.h"
 #include "surroundings.h"
@@ -32,6 +34,9 @@
 #define FOREIGNERS 2
 #define NO_SUCH_COMMAND 203 /* systemd.exec(5) */
 
+/* A node that nothing has befallen for so long has stopped its runs in time. */
+#define WELL_FOR (20 * USEC_PER_SEC)
+
 typedef struct Cluster {
         const ClusterOptions *options;
         char *directory;
@@ -45,6 +50,7 @@ typedef struct Cluster {
         Commands *commands;
         ForeignSetting abroad;
         GPtrArray *foreigners; /* of Foreigner */
+        DeadlineChecker *deadlines;
         Faults *faults;
         WorldChance *conduct;
 } Cluster;
@@ -106,8 +112,16 @@ static const ServiceWatcher cluster_watcher = {
 
 /* A session that is lost explains what its node leaves undone, as a fault does. */
 static void cluster_on_log(const char *machine, const char *message_id, void *userdata) {
-        if (g_strcmp0(message_id, MESSAGE_SESSION_LOST) == 0)
-                history_disturb(((const Cluster *)userdata)->history, machine);
+        const Cluster *cluster = userdata;
+
+        if (g_strcmp0(message_id, MESSAGE_SESSION_LOST) != 0)
+                return;
+        loss_note_session(cluster->checker, machine,
+                          deadline_checker_is_over(cluster->deadlines, machine) &&
+                              !history_was_disturbed(cluster->history, machine,
+                                                     usec_sub(world_now(cluster->world), WELL_FOR),
+                                                     world_now(cluster->world)));
+        history_disturb(cluster->history, machine);
 }
 
 /* ---- making and freeing ---- */
@@ -159,6 +173,41 @@ static void cluster_open_foreigners(Cluster *cluster) {
         }
 }
 
+static void cluster_on_commit(const Transaction *txn, const DataTree *tree, void *userdata) {
+        const Cluster *cluster = userdata;
+
+        deadline_checker_committed(cluster->deadlines, txn);
+        checker_write(cluster->checker, txn, tree);
+        checker_on_commit(cluster->checker, txn);
+}
+
+static void cluster_on_answered(const char *host, bool write, usec_t asked, void *userdata) {
+        deadline_checker_answered(((const Cluster *)userdata)->deadlines, host, write, asked);
+}
+
+static void cluster_on_asked(const char *host, const Request *request, void *userdata) {
+        const Cluster *cluster = userdata;
+
+        if (cluster->faults)
+                faults_asked(cluster->faults, host, request);
+}
+
+static void cluster_on_connected(const char *host, int64_t session, void *userdata) {
+        checker_session(((const Cluster *)userdata)->checker, host, session);
+}
+
+static void cluster_watch_servers(Cluster *cluster) {
+        const EnsembleWatcher watcher = {
+            .committed = cluster_on_commit,
+            .asked = cluster_on_asked,
+            .answered = cluster_on_answered,
+            .connected = cluster_on_connected,
+            .userdata = cluster,
+        };
+
+        ensemble_watch(cluster->ensemble, &watcher);
+}
+
 static void cluster_open(Cluster *cluster) {
         const ClusterOptions *options = cluster->options;
         EnsembleOptions servers = ENSEMBLE_DEFAULTS;
@@ -173,11 +222,13 @@ static void cluster_open(Cluster *cluster) {
         cluster->plan = plan_new(cluster->world, options->jobs);
         cluster->history = history_new(cluster->world);
         cluster->checker = checker_new(cluster->world, cluster->plan, cluster->history);
-        ensemble_listen(cluster->ensemble, checker_on_commit, cluster->checker);
         surroundings_listen(cluster_on_log, cluster);
         cluster_open_fleet(cluster);
         cluster->commands = commands_new(cluster->fleet, cluster->history, cluster->checker);
         cluster_open_foreigners(cluster);
+        cluster->deadlines = deadline_checker_new(cluster->checker, cluster->world, cluster->fleet,
+                                                  ensemble_options(cluster->ensemble));
+        cluster_watch_servers(cluster);
 }
 
 static void cluster_remove_tree(const char *path) {
@@ -194,11 +245,12 @@ static void cluster_remove_tree(const char *path) {
 }
 
 static void cluster_close(Cluster *cluster) {
+        ensemble_watch(cluster->ensemble, NULL);
         faults_free(cluster->faults);
         g_ptr_array_unref(cluster->foreigners);
         commands_free(cluster->commands);
+        deadline_checker_free(cluster->deadlines);
         fleet_free(cluster->fleet);
-        ensemble_listen(cluster->ensemble, NULL, NULL);
         checker_free(cluster->checker);
         history_free(cluster->history);
         plan_free(cluster->plan);
@@ -265,6 +317,8 @@ static void cluster_live_and_end(Cluster *cluster) {
                 return;
         checker_judge_ledgers(cluster->checker, ensemble_tree(cluster->ensemble),
                               cluster_second(calm_from), cluster_second(world_now(cluster->world)));
+        checker_judge_queues(cluster->checker, ensemble_tree(cluster->ensemble),
+                             cluster_second(world_now(cluster->world)));
         if (checker_fault(cluster->checker))
                 return;
         cluster_stop_all(cluster);

@@ -14,7 +14,7 @@
 typedef struct Simulate {
         ClusterOptions cluster;
         unsigned clusters;
-        bool quiet, shrinks;
+        bool quiet, shrinks, until_broken;
 } Simulate;
 
 static void simulate_help(void) {
@@ -34,6 +34,7 @@ static void simulate_help(void) {
                "     --pace=PERCENT   How often they do (100)\n"
                "     --trace          What happens, in words\n"
                "     --shrink         Of one that fails: with fewer faults, jobs and minutes\n"
+               "     --until-broken   No more clusters after one that fails\n"
                "     --quiet          Only what is broken\n\n"
                "Faults: %s.\n",
                faults);
@@ -60,6 +61,7 @@ enum {
         OPTION_TRACE,
         OPTION_SECONDS,
         OPTION_SHRINK,
+        OPTION_UNTIL_BROKEN,
         OPTION_QUIET
 };
 
@@ -99,6 +101,9 @@ static bool simulate_take(Simulate *simulate, int option, const char *text) {
         case OPTION_SHRINK:
                 simulate->shrinks = true;
                 return true;
+        case OPTION_UNTIL_BROKEN:
+                simulate->until_broken = true;
+                return true;
         case OPTION_QUIET:
                 simulate->quiet = true;
                 return true;
@@ -122,6 +127,7 @@ static int simulate_parse(Simulate *simulate, int argc, char **argv) {
             {"trace", no_argument, NULL, OPTION_TRACE},
             {"seconds", required_argument, NULL, OPTION_SECONDS},
             {"shrink", no_argument, NULL, OPTION_SHRINK},
+            {"until-broken", no_argument, NULL, OPTION_UNTIL_BROKEN},
             {"quiet", no_argument, NULL, OPTION_QUIET},
             {0},
         };
@@ -183,13 +189,13 @@ int main(int argc, char **argv) {
                                          .duration = 10 * USEC_PER_MINUTE,
                                          .pace = 100}};
         int r = simulate_parse(&simulate, argc, argv);
-        unsigned broken = 0;
+        unsigned done = 0, broken = 0;
 
         if (r >= 0)
                 return r;
-        for (unsigned i = 0; i < simulate.clusters; i++)
-                broken += !simulate_one(&simulate, simulate.cluster.seed + i);
+        for (; done < simulate.clusters && !(simulate.until_broken && broken > 0); done++)
+                broken += !simulate_one(&simulate, simulate.cluster.seed + done);
         if (!simulate.quiet)
-                printf("%u clusters, %u with a broken promise\n", simulate.clusters, broken);
+                printf("%u clusters, %u with a broken promise\n", done, broken);
         return broken > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

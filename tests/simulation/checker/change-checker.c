@@ -123,8 +123,7 @@ static bool change_has_failed(const Transaction *txn) {
         return false;
 }
 
-void checker_on_commit(const Transaction *txn, void *userdata) {
-        Checker *checker = userdata;
+void checker_on_commit(Checker *checker, const Transaction *txn) {
         GHashTable *ledgers = checker_ledgers(checker);
 
         if (change_has_failed(txn))

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "ledger.h"
+#include "loss-checker.h"
 #include "trace.h"
+#include "write-checker.h"
 
 struct Checker {
         World *world;
@@ -14,6 +16,8 @@ struct Checker {
         GHashTable *started; /* "JOB:RUN", a set */
         GHashTable *tokens;  /* job → the largest that a run began with, int64_t */
         GHashTable *ledgers; /* job → Ledger */
+        WriteBook *book;
+        LossBook *losses;
         char *fault;
 };
 
@@ -31,6 +35,8 @@ Checker *checker_new(World *world, const Plan *plan, const History *history) {
         checker->tokens = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
         checker->ledgers =
             g_hash_table_new_full(g_str_hash, g_str_equal, NULL, checker_drop_ledger);
+        checker->book = write_book_new(checker);
+        checker->losses = loss_book_new();
         return checker;
 }
 
@@ -40,6 +46,8 @@ Checker *checker_free(Checker *checker) {
         g_hash_table_unref(checker->started);
         g_hash_table_unref(checker->tokens);
         g_hash_table_unref(checker->ledgers);
+        write_book_free(checker->book);
+        loss_book_free(checker->losses);
         g_free(checker->fault);
         g_free(checker);
         return NULL;
@@ -59,6 +67,18 @@ const History *checker_history(const Checker *checker) {
 
 GHashTable *checker_ledgers(const Checker *checker) {
         return checker->ledgers;
+}
+
+WriteBook *checker_book(const Checker *checker) {
+        return checker->book;
+}
+
+LossBook *checker_losses(const Checker *checker) {
+        return checker->losses;
+}
+
+usec_t checker_now(const Checker *checker) {
+        return world_now(checker->world);
 }
 
 void checker_complain(Checker *checker, const char *format, ...) {
@@ -94,6 +114,22 @@ static void checker_judge_attempts(Checker *checker, const HistoryRun *run) {
         }
 }
 
+/* A token is the number of the claim. */
+static void checker_judge_claim(Checker *checker, const HistoryRun *run) {
+        const Claimed *claimed = write_book_find(checker->book, run->job, run->run);
+
+        if (!claimed)
+                checker_complain(checker, "run %s of %s begins on %s, and nobody has claimed it",
+                                 run->run, run->job, run->node);
+        else if (strcmp(claimed->node, run->node) != 0)
+                checker_complain(checker, "run %s of %s begins on %s, and %s has claimed it",
+                                 run->run, run->job, run->node, claimed->node);
+        else if (run->token != claimed->zxid)
+                checker_complain(checker,
+                                 "run %s of %s has token %" PRId64 ", and was claimed as %" PRId64,
+                                 run->run, run->job, run->token, claimed->zxid);
+}
+
 static void checker_judge_token(Checker *checker, const HistoryRun *run) {
         const PlanJob *job = plan_find(checker->plan, run->job);
         const PlanLock *own = job->locks->len > 0 ? job->locks->pdata[0] : NULL;
@@ -117,6 +153,7 @@ void checker_run_begins(Checker *checker, const HistoryRun *run) {
         if (!g_hash_table_add(checker->started, g_strdup_printf("%s:%s", run->job, run->run)))
                 checker_complain(checker, "run %s of %s is started a second time, on %s", run->run,
                                  run->job, run->node);
+        checker_judge_claim(checker, run);
         if (run->excused)
                 return;
         checker_judge_locks(checker, run);

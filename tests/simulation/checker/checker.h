@@ -19,6 +19,8 @@
 #include "transaction.h"
 
 typedef struct Checker Checker;
+typedef struct WriteBook WriteBook;
+typedef struct LossBook LossBook;
 
 /* `plan` and `history` live longer. */
 Checker *checker_new(World *world, const Plan *plan, const History *history);
@@ -30,16 +32,22 @@ void checker_run_begins(Checker *checker, const HistoryRun *run);
 
 /* Somebody else has just begun to rely on a lock. */
 void checker_hold_begins(Checker *checker, const HistoryHold *hold);
+/* The session is that node's. */
+void checker_session(Checker *checker, const char *node, int64_t session);
+/* A transaction is committed; `tree`: the nodes without it. See write-checker.h. */
+void checker_write(Checker *checker, const Transaction *txn, const DataTree *tree);
 
 /* Nothing of a run lives any more, since just now. */
 void checker_run_ends(Checker *checker, const HistoryRun *run, const DataTree *tree);
 
-/* Something was committed (EnsembleFunc). */
-void checker_on_commit(const Transaction *txn, void *userdata);
+/* The same, for change-checker.c. */
+void checker_on_commit(Checker *checker, const Transaction *txn);
 
 /* The cluster was left in peace: all ticks are decided whose deadline has passed, and since
  * `calm_from` none was missed. Seconds, of a clock without fault. */
 void checker_judge_ledgers(Checker *checker, const DataTree *tree, int64_t calm_from, int64_t now);
+/* The same: nobody waits, or is waited for, in vain. */
+void checker_judge_queues(Checker *checker, const DataTree *tree, int64_t now);
 /* Every daemon was stopped as it should be. */
 void checker_judge_rest(Checker *checker, const DataTree *tree, const Fleet *fleet);
 
@@ -55,3 +63,6 @@ const History *checker_history(const Checker *checker);
 void checker_judge_locks(Checker *checker, const HistoryRun *run);
 /* Return: job → Ledger, as it was committed last. */
 GHashTable *checker_ledgers(const Checker *checker);
+WriteBook *checker_book(const Checker *checker);
+LossBook *checker_losses(const Checker *checker);
+usec_t checker_now(const Checker *checker);

@@ -6,6 +6,7 @@
 
 #include "checker.h"
 #include "ledger.h"
+#include "loss-checker.h"
 #include "paths.h"
 #include "run-record.h"
 
@@ -13,6 +14,7 @@
 /* So long after its deadline a tick is decided, seconds. */
 #define DECIDED_AFTER 60
 /* What befell a node before or after a claim explains that nothing came of it. */
+#define ASKED_WITHIN (5 * USEC_PER_SEC)
 #define STARTED_WITHIN (30 * USEC_PER_SEC)
 
 typedef struct TickState {
@@ -110,7 +112,7 @@ static void view_judge_start(const JobView *view, const TreeNode *node, const Ru
                 return;
         if (record->state == RUN_SUCCEEDED || record->state == RUN_TIMED_OUT ||
             !history_was_disturbed(checker_history(view->checker), record->node,
-                                   usec_sub(made, STARTED_WITHIN), made + STARTED_WITHIN))
+                                   usec_sub(made, ASKED_WITHIN), made + STARTED_WITHIN))
                 checker_complain(view->checker,
                                  "run %s of %s on %s was never started, and is settled as %s (%s)",
                                  record->run, view->job->name, record->node,
@@ -234,6 +236,7 @@ void checker_run_ends(Checker *checker, const HistoryRun *run, const DataTree *t
         const TreeNode *node = data_tree_find(tree, path);
         _cleanup_(run_record_freep) RunRecord *record = NULL;
 
+        loss_judge(checker, run);
         if (run->excused || !node || !node->data ||
             run_record_decode(node->data, strlen(node->data), &record) < 0 ||
             !run_state_is_final(record->state))

@@ -1,10 +1,12 @@
-/* Nothing is left over: after a stop of all daemons no contender, no open run, no member and no
- * request stands in ZooKeeper, and no unit of a run on any machine. */
+/* Nothing is left over: in peace no contender stands in a queue for nobody; after a stop of all
+ * daemons no contender, no open run, no member and no request stands in ZooKeeper, and no unit of a
+ * run on any machine. */
 #include <string.h>
 
 #include "checker.h"
 #include "lock-memory.h"
 #include "paths.h"
+#include "write-checker.h"
 
 #define ROOT "/jobkeeper"
 
@@ -69,6 +71,61 @@ static void checker_judge_holds(Checker *checker) {
                 checker_complain(checker, "%s (%u) on %s still holds %s", hold->who, hold->number,
                                  hold->node, hold->resource);
         }
+}
+
+/* ---- while the cluster works ---- */
+
+/* No wait for a lock, and nobody who is no run holds one, for so long: see plan.c. */
+#define QUEUED_AT_MOST_MS (330 * INT64_C(1000))
+
+typedef struct Stale {
+        Checker *checker;
+        const DataTree *tree;
+        int64_t before_ms;
+} Stale;
+
+/* Return: whether it belongs to a node: other programs do as they like. */
+static bool stale_is_nodes(const Stale *stale, const TreeNode *contender) {
+        const char *host = write_book_host(checker_book(stale->checker), contender->owner);
+        g_autofree char *member = path_node(ROOT, host ? host : "");
+
+        return data_tree_find(stale->tree, member);
+}
+
+static gboolean stale_look_at(gpointer name, gpointer data, gpointer userdata) {
+        const TreeNode *node = data;
+        const Stale *stale = userdata;
+        const GPtrArray *alive = history_alive(checker_history(stale->checker));
+        const Claimed *claimed = write_book_holder(checker_book(stale->checker), node->path);
+
+        if (node->ctime_ms >= stale->before_ms || !stale_is_nodes(stale, node))
+                return FALSE;
+        for (guint i = 0; claimed && i < alive->len; i++) {
+                const HistoryRun *run = alive->pdata[i];
+
+                if (strcmp(run->job, claimed->job) == 0 && strcmp(run->run, claimed->run) == 0)
+                        return FALSE;
+        }
+        checker_complain(stale->checker, "a contender stands in a queue, and nobody behind it: %s",
+                         node->path);
+        return FALSE;
+}
+
+static gboolean stale_look_in(gpointer name, gpointer data, gpointer userdata) {
+        const TreeNode *node = data;
+
+        if (node->children)
+                g_tree_foreach(node->children, stale_look_at, userdata);
+        return FALSE;
+}
+
+void checker_judge_queues(Checker *checker, const DataTree *tree, int64_t now) {
+        g_autofree char *path = path_locks(ROOT);
+        const TreeNode *node = data_tree_find(tree, path);
+        Stale stale = {checker, tree, now * 1000 - QUEUED_AT_MOST_MS};
+
+        if (node && node->children)
+                g_tree_foreach(node->children, stale_look_in, &stale);
 }
 
 void checker_judge_rest(Checker *checker, const DataTree *tree, const Fleet *fleet) {

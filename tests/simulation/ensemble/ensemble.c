@@ -21,8 +21,6 @@ struct Ensemble {
         size_t forgotten;   /* of the history's beginning */
         GArray *losses;     /* of size_t: how much of the history was left, each time */
         int64_t epoch;
-        EnsembleFunc func; /* of who is told of commits; NULL: nobody is */
-        void *userdata;
         EnsembleWatcher watcher;
 };
 
@@ -182,15 +180,8 @@ void ensemble_commit(Ensemble *ensemble, const Server *leader, Transaction *txn)
         if (ensemble->watcher.committed)
                 ensemble->watcher.committed(txn, leader->tree, ensemble->watcher.userdata);
         g_ptr_array_add(ensemble->history, txn_ref(txn));
-        if (ensemble->func)
-                ensemble->func(txn, ensemble->userdata);
         if (ensemble->history->len % FORGET_AT_ONCE == 0)
                 ensemble_forget(ensemble);
-}
-
-void ensemble_listen(Ensemble *ensemble, EnsembleFunc func, void *userdata) {
-        ensemble->func = func;
-        ensemble->userdata = userdata;
 }
 
 unsigned ensemble_lineage(const Ensemble *ensemble) {

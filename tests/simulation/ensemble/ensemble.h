@@ -99,8 +99,5 @@ int ensemble_leader(const Ensemble *ensemble);
 bool ensemble_serves(const Ensemble *ensemble, unsigned server);
 /* Return: the nodes as of the newest transaction that was ever committed. */
 const DataTree *ensemble_tree(const Ensemble *ensemble);
-/* Tells of every transaction when it is committed. */
-typedef void (*EnsembleFunc)(const Transaction *txn, void *userdata);
-void ensemble_listen(Ensemble *ensemble, EnsembleFunc func, void *userdata);
 /* Return: how many transactions were committed. */
 size_t ensemble_committed(const Ensemble *ensemble);

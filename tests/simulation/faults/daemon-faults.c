@@ -70,10 +70,10 @@ static void fault_go_on(const FaultSite *site, const FaultCase *fault) {
 }
 
 const FaultKind daemon_faults[] = {
-    {"daemon-kill", 20 * USEC_PER_SEC, fault_kill, NULL},
-    {"state-lost", 90 * USEC_PER_SEC, fault_lose_state, NULL},
-    {"daemon-restart", 30 * USEC_PER_SEC, fault_restart, NULL},
-    {"daemon-stop", 60 * USEC_PER_SEC, fault_stop, fault_start},
-    {"daemon-hang", 60 * USEC_PER_SEC, fault_hang, fault_go_on},
+    {"daemon-kill", 20 * USEC_PER_SEC, fault_kill, NULL, .aim = 4, .explains = true},
+    {"state-lost", 90 * USEC_PER_SEC, fault_lose_state, NULL, .aim = 1, .explains = true},
+    {"daemon-restart", 30 * USEC_PER_SEC, fault_restart, NULL, .aim = 2, .explains = true},
+    {"daemon-stop", 60 * USEC_PER_SEC, fault_stop, fault_start, .explains = true},
+    {"daemon-hang", 60 * USEC_PER_SEC, fault_hang, fault_go_on, .aim = 1, .explains = true},
     {NULL},
 };

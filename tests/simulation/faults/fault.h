@@ -24,6 +24,7 @@ typedef struct FaultSite {
 /* One that has begun. */
 typedef struct FaultCase {
         unsigned target; /* a node or a server */
+        bool aimed;      /* the target is given */
         unsigned way;
 } FaultCase;
 
@@ -34,11 +35,17 @@ typedef struct FaultKind {
         usec_t (*begin)(const FaultSite *site, WorldChance *chance, FaultCase *fault);
         /* Also called early, and where something else has ended it; NULL: it never lasts. */
         void (*end)(const FaultSite *site, const FaultCase *fault);
+        bool explains; /* what it befalls may leave a run unstarted that it has claimed */
+        unsigned aim;  /* how often it is the one that is aimed, beside others; 0: never */
 } FaultKind;
 
 /* A fault of the families but server_faults and foreign_faults has a node as its target. */
 extern const FaultKind daemon_faults[], machine_faults[], network_faults[], server_faults[],
     file_faults[], request_faults[], command_faults[], foreign_faults[];
+
+/* Not a fault of its own: one of the others strikes a node right after it has asked for something
+ * that counts (moment.h), where it does most harm. It has no `begin`. */
+extern const FaultKind aimed_faults[];
 
 /* The job file of every node. */
 #define FAULT_JOB_FILE "jobs.yaml"
@@ -48,6 +55,8 @@ typedef struct Faults Faults;
 /* `names`: which kinds, separated by commas; NULL: all. `pace`: percent; 200: twice as often.
  * Return: NULL where there is no such kind. */
 Faults *faults_new(const FaultSite *site, const char *names, unsigned pace);
+/* A node has just asked for that. */
+void faults_asked(Faults *faults, const char *node, const Request *request);
 /* Ends all that last, and lets no more begin. */
 void faults_stop(Faults *faults);
 Faults *faults_free(Faults *faults);
@@ -58,5 +67,5 @@ unsigned faults_count(const Faults *faults);
 /* Return: newly allocated, the names of all kinds, separated by commas. */
 char *faults_names(void);
 
-/* Return: a node, drawn. */
+/* Return: the node that is aimed at, or one that is drawn. */
 FleetNode *fault_draw_node(const FaultSite *site, WorldChance *chance, FaultCase *fault);

@@ -2,13 +2,22 @@
 #include <string.h>
 
 #include "fault.h"
+#include "moment.h"
 #include "trace.h"
+
+/* Now and then all that lasts ends when something is aimed: who was away comes back in the middle
+ * of what others do about it. */
+#define RELIEF_ONCE_IN 8
 
 typedef struct FaultSource {
         Faults *faults;
         const FaultKind *kind;
         WorldChance *chance;
         WorldTask *next;
+        /* of aimed ones */
+        Moment moment;     /* that it waits for */
+        unsigned target;   /* the node that it has found */
+        WorldTask *strike; /* about to come */
 } FaultSource;
 
 typedef struct FaultUnderWay {
@@ -27,26 +36,23 @@ struct Faults {
 
 static const FaultKind *const families[] = {daemon_faults,  machine_faults, network_faults,
                                             server_faults,  file_faults,    request_faults,
-                                            command_faults, foreign_faults};
+                                            command_faults, foreign_faults, aimed_faults};
+
+const FaultKind aimed_faults[] = {{"aimed", 3 * USEC_PER_SEC}, {NULL}};
 
 static void fault_source_on_time(void *userdata);
 
 FleetNode *fault_draw_node(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
-        fault->target = (unsigned)world_draw_between(chance, 0, fleet_size(site->fleet) - 1);
+        if (!fault->aimed)
+                fault->target =
+                    (unsigned)world_draw_between(chance, 0, fleet_size(site->fleet) - 1);
         return fleet_node(site->fleet, fault->target);
 }
 
 /* ---- one after another ---- */
 
-static bool fault_is_in(const FaultKind *family, const FaultKind *kind) {
-        while (family->name && family != kind)
-                family++;
-        return family->name;
-}
-
-/* What befalls a node explains what it leaves undone. */
 static void fault_note(const Faults *faults, const FaultKind *kind, const FaultCase *fault) {
-        if (!fault_is_in(server_faults, kind) && !fault_is_in(foreign_faults, kind))
+        if (kind->explains)
                 history_disturb(faults->site.history,
                                 fleet_node_name(fleet_node(faults->site.fleet, fault->target)));
 }
@@ -69,6 +75,11 @@ static void fault_end(FaultUnderWay *one) {
         (void)g_ptr_array_remove(faults->under_way, one);
 }
 
+static void faults_end_all(Faults *faults) {
+        while (faults->under_way->len > 0)
+                fault_end(faults->under_way->pdata[0]);
+}
+
 static void fault_on_end(void *userdata) {
         FaultUnderWay *one = userdata;
 
@@ -76,24 +87,111 @@ static void fault_on_end(void *userdata) {
         fault_end(one);
 }
 
-static void fault_source_on_time(void *userdata) {
-        FaultSource *source = userdata;
-        Faults *faults = source->faults;
-        FaultCase fault = {0};
+static void faults_begin(Faults *faults, const FaultKind *kind, WorldChance *chance,
+                         FaultCase fault) {
         FaultUnderWay *one;
         usec_t lasts;
 
-        fault_source_wait(source);
         faults->count++;
-        lasts = source->kind->begin(&faults->site, source->chance, &fault);
-        trace_write("fault", "%s of %u begins", source->kind->name, fault.target + 1);
-        fault_note(faults, source->kind, &fault);
+        lasts = kind->begin(&faults->site, chance, &fault);
+        trace_write("fault", "%s of %u begins", kind->name, fault.target + 1);
+        fault_note(faults, kind, &fault);
         if (lasts == 0)
                 return;
         one = g_new0(FaultUnderWay, 1);
-        *one = (FaultUnderWay){.faults = faults, .kind = source->kind, .fault = fault};
+        *one = (FaultUnderWay){.faults = faults, .kind = kind, .fault = fault};
         one->end = world_after(faults->site.world, lasts, fault_on_end, one);
         g_ptr_array_add(faults->under_way, one);
+}
+
+static void fault_source_on_time(void *userdata) {
+        FaultSource *source = userdata;
+
+        fault_source_wait(source);
+        if (source->kind->begin)
+                faults_begin(source->faults, source->kind, source->chance, (FaultCase){0});
+        else
+                source->moment =
+                    (Moment)world_draw_between(source->chance, MOMENT_NONE + 1, MOMENTS - 1);
+}
+
+/* ---- at a moment ---- */
+
+/* Return: one of those that there are, by their weights; NULL: there is none. */
+static const FaultKind *faults_draw_aimed(const Faults *faults, WorldChance *chance) {
+        uint64_t sum = 0, at;
+
+        for (guint i = 0; i < faults->sources->len; i++)
+                sum += ((FaultSource *)faults->sources->pdata[i])->kind->aim;
+        if (sum == 0)
+                return NULL;
+        at = world_draw_between(chance, 0, sum - 1);
+        for (guint i = 0; i < faults->sources->len; i++) {
+                const FaultKind *kind = ((FaultSource *)faults->sources->pdata[i])->kind;
+
+                if (at < kind->aim)
+                        return kind;
+                at -= kind->aim;
+        }
+        g_assert_not_reached();
+}
+
+static void fault_source_on_strike(void *userdata) {
+        FaultSource *source = userdata;
+        Faults *faults = source->faults;
+        const FaultKind *kind = faults_draw_aimed(faults, source->chance);
+
+        source->strike = NULL;
+        if (world_draw_once_in(source->chance, RELIEF_ONCE_IN))
+                faults_end_all(faults);
+        if (kind)
+                faults_begin(faults, kind, source->chance,
+                             (FaultCase){.target = source->target, .aimed = true});
+}
+
+/* Before what was asked is on its way, while it is, when it is done, or a little later. */
+static usec_t fault_draw_pause(WorldChance *chance) {
+        static const usec_t longest[] = {0, USEC_PER_MSEC, 6 * USEC_PER_MSEC, 60 * USEC_PER_MSEC};
+
+        return world_draw_between(
+            chance, 0, longest[world_draw_between(chance, 0, G_N_ELEMENTS(longest) - 1)]);
+}
+
+/* Return: the number of the node; as many as there are: it is none. */
+static unsigned faults_find_node(const Faults *faults, const char *node) {
+        unsigned i = 0;
+
+        while (i < fleet_size(faults->site.fleet) &&
+               !g_str_equal(fleet_node_name(fleet_node(faults->site.fleet, i)), node))
+                i++;
+        return i;
+}
+
+static void fault_source_take_aim(FaultSource *source, const char *node) {
+        const Faults *faults = source->faults;
+
+        source->target = faults_find_node(faults, node);
+        if (source->target == fleet_size(faults->site.fleet))
+                return;
+        trace_write("fault", "is aimed at %s, which %s", node, moment_to_string(source->moment));
+        source->moment = MOMENT_NONE;
+        source->strike = world_after(faults->site.world, fault_draw_pause(source->chance),
+                                     fault_source_on_strike, source);
+}
+
+void faults_asked(Faults *faults, const char *node, const Request *request) {
+        Moment moment = MOMENTS;
+
+        for (guint i = 0; i < faults->sources->len; i++) {
+                FaultSource *source = faults->sources->pdata[i];
+
+                if (source->moment == MOMENT_NONE || source->strike)
+                        continue;
+                if (moment == MOMENTS)
+                        moment = moment_of(node, request);
+                if (source->moment == moment)
+                        fault_source_take_aim(source, node);
+        }
 }
 
 /* ---- all of them ---- */
@@ -113,6 +211,7 @@ static void fault_source_free(void *data) {
         FaultSource *source = data;
 
         world_task_free(source->next);
+        world_task_free(source->strike);
         world_chance_free(source->chance);
         g_free(source);
 }
@@ -150,8 +249,7 @@ Faults *faults_new(const FaultSite *site, const char *names, unsigned pace) {
 
 void faults_stop(Faults *faults) {
         g_ptr_array_set_size(faults->sources, 0);
-        while (faults->under_way->len > 0)
-                fault_end(faults->under_way->pdata[0]);
+        faults_end_all(faults);
 }
 
 Faults *faults_free(Faults *faults) {

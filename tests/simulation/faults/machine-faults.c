@@ -89,9 +89,9 @@ static usec_t fault_disconnect(const FaultSite *site, WorldChance *chance, Fault
 }
 
 const FaultKind machine_faults[] = {
-    {"machine-crash", 60 * USEC_PER_SEC, fault_crash, fault_boot},
-    {"machine-freeze", 60 * USEC_PER_SEC, fault_freeze, fault_thaw},
-    {"clock-step", 60 * USEC_PER_SEC, fault_step, fault_set_right},
+    {"machine-crash", 60 * USEC_PER_SEC, fault_crash, fault_boot, .aim = 1, .explains = true},
+    {"machine-freeze", 60 * USEC_PER_SEC, fault_freeze, fault_thaw, .aim = 1, .explains = true},
+    {"clock-step", 60 * USEC_PER_SEC, fault_step, fault_set_right, .explains = true},
     {"pid1-slow", 60 * USEC_PER_SEC, fault_slow, fault_quick},
     {"pid1-disconnect", 30 * USEC_PER_SEC, fault_disconnect, NULL},
     {NULL},

@@ -39,8 +39,37 @@ static void fault_speed_up(const FaultSite *site, const FaultCase *fault) {
         host_set_slow(fault_host(site, fault), 0);
 }
 
+/* What was asked is done, or not: the answer does not come. */
+static usec_t fault_lose_answer(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        const FleetNode *node = fault_draw_node(site, chance, fault);
+
+        ensemble_break_connections(site->ensemble, fleet_node_name(node),
+                                   !world_draw_once_in(chance, 4));
+        return 0;
+}
+
+static void fault_set_lag(const FaultSite *site, usec_t lag) {
+        for (unsigned i = 0; i < ensemble_size(site->ensemble); i++)
+                ensemble_set_lag(site->ensemble, i, lag);
+}
+
+/* And the next server that is asked does not know of it yet. */
+static usec_t fault_lose_answer_behind(const FaultSite *site, WorldChance *chance,
+                                       FaultCase *fault) {
+        fault_set_lag(site, world_draw_between(chance, USEC_PER_SEC / 2, 8 * USEC_PER_SEC));
+        (void)fault_lose_answer(site, chance, fault);
+        return world_draw_between(chance, USEC_PER_SEC, 10 * USEC_PER_SEC);
+}
+
+static void fault_catch_up(const FaultSite *site, const FaultCase *fault) {
+        (void)fault;
+        fault_set_lag(site, 0);
+}
+
 const FaultKind network_faults[] = {
-    {"cut", 30 * USEC_PER_SEC, fault_cut, fault_mend},
+    {"cut", 30 * USEC_PER_SEC, fault_cut, fault_mend, .aim = 2},
+    {"answer-lost", 60 * USEC_PER_SEC, fault_lose_answer, NULL, .aim = 6},
+    {"answer-lost-behind", 60 * USEC_PER_SEC, fault_lose_answer_behind, fault_catch_up, .aim = 4},
     {"slow-network", 60 * USEC_PER_SEC, fault_slow_down, fault_speed_up},
     {NULL},
 };

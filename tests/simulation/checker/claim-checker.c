@@ -1,0 +1,92 @@
+/* A claim: whoever makes it holds every lock that the run needs at that very moment, and its tick
+ * is nobody's yet. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "contender.h"
+#include "paths.h"
+#include "write-checker.h"
+
+#define ROOT "/jobkeeper"
+
+/* Those that stand before a contender in its queue, and keep it waiting. */
+typedef struct Queue {
+        Contender own;
+        unsigned before;
+} Queue;
+
+static gboolean queue_count(gpointer name, gpointer data, gpointer userdata) {
+        const TreeNode *node = data;
+        Queue *queue = userdata;
+        Contender other;
+
+        contender_parse(node->name, &other);
+        if (other.kind != CONTENDER_FOREIGN && other.sequence < queue->own.sequence &&
+            contender_is_in_the_way(queue->own.kind, &other))
+                queue->before++;
+        return FALSE;
+}
+
+/* Return: the path of the run's contender for that resource; NULL where it names none. */
+static const char *claim_find_contender(const RunRecord *record, const char *resource) {
+        g_autofree char *locks = path_locks(ROOT),
+                        *head = g_strdup_printf("%s/%s/", locks, resource);
+
+        for (char **path = record->locks; path && *path; path++)
+                if (g_str_has_prefix(*path, head))
+                        return *path;
+        return NULL;
+}
+
+static void claim_judge_lock(const Write *write, const RunRecord *record, const PlanLock *lock) {
+        const char *path = claim_find_contender(record, lock->resource);
+        const TreeNode *node = path ? data_tree_find(write->tree, path) : NULL;
+        Queue queue = {.before = 0};
+
+        if (!node || node->owner != write->txn->session) {
+                checker_complain(write->checker, "run %s of %s is claimed by %s, which %s %s",
+                                 record->run, record->job, record->node,
+                                 node ? "is not who stands in the queue of"
+                                      : "stands in no queue of",
+                                 lock->resource);
+                return;
+        }
+        contender_parse(node->name, &queue.own);
+        g_tree_foreach(node->parent->children, queue_count, &queue);
+        if (queue.before >= (queue.own.kind == CONTENDER_SLOT ? lock->slots : 1))
+                checker_complain(write->checker,
+                                 "run %s of %s is claimed by %s, and %u stand before it in the "
+                                 "queue of %s",
+                                 record->run, record->job, record->node, queue.before,
+                                 lock->resource);
+}
+
+static void claim_judge_tick(const Write *write, const RunRecord *record) {
+        const Ledger *before = write_ledger(write, record->job);
+        _cleanup_(ledger_freep) Ledger *after = write_ledger_after(write, record->job);
+
+        if (before && record->tick && record->attempt <= 1 &&
+            ledger_is_decided(before, record->tick))
+                checker_complain(write->checker,
+                                 "tick %" PRId64 " of %s is claimed by %s, and was decided before",
+                                 record->tick, record->job, record->node);
+        if (before && record->tick && record->attempt <= 1 && ledger_first_claimed(before))
+                checker_complain(write->checker,
+                                 "tick %" PRId64 " of %s is claimed by %s while run %s is claimed",
+                                 record->tick, record->job, record->node,
+                                 ledger_first_claimed(before)->run);
+        if (!after || !ledger_find_run(after, record->run))
+                checker_complain(write->checker, "run %s of %s is claimed, and not in the ledger",
+                                 record->run, record->job);
+}
+
+void claim_judge(const Write *write, const RunRecord *record) {
+        const PlanJob *job = plan_find(checker_plan(write->checker), record->job);
+        Claimed *claimed = write_note_claim(write, record);
+
+        for (guint i = 0; job && i < job->locks->len; i++)
+                claim_judge_lock(write, record, job->locks->pdata[i]);
+        for (char **path = record->locks; path && *path; path++)
+                write_note_lock(write, *path, claimed);
+        claim_judge_tick(write, record);
+}

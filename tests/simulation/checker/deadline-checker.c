@@ -1,0 +1,122 @@
+/* Until when a node counts on its locks, in true time: no longer than the servers certainly keep
+ * its session, by what the last request proves that they answered; and never after they have ended
+ * it. */
+#include <inttypes.h>
+
+#include "deadline-checker.h"
+
+/* jobkeeper.yaml's default. */
+#define HEARTBEAT (1 * USEC_PER_SEC)
+/* An answer is looked at a moment after it came, and clocks drift. */
+#define TOLERANCE (5 * USEC_PER_MSEC)
+
+struct DeadlineChecker {
+        Checker *checker; /* weak, as what follows */
+        const World *world;
+        const Fleet *fleet;
+        EnsembleOptions servers;
+        usec_t timeout; /* of a session */
+        usec_t *proofs; /* of each node: when the last request that proves something was asked */
+};
+
+DeadlineChecker *deadline_checker_new(Checker *checker, const World *world, const Fleet *fleet,
+                                      const EnsembleOptions *servers) {
+        DeadlineChecker *deadlines = g_new0(DeadlineChecker, 1);
+
+        deadlines->checker = checker;
+        deadlines->world = world;
+        deadlines->fleet = fleet;
+        deadlines->servers = *servers;
+        deadlines->timeout =
+            MIN(checker_plan(checker)->session_timeout * USEC_PER_SEC, servers->max_timeout);
+        deadlines->proofs = g_new0(usec_t, fleet_size(fleet));
+        return deadlines;
+}
+
+DeadlineChecker *deadline_checker_free(DeadlineChecker *deadlines) {
+        if (!deadlines)
+                return NULL;
+        g_free(deadlines->proofs);
+        g_free(deadlines);
+        return NULL;
+}
+
+static const Session *deadline_session(const FleetNode *node) {
+        const Coordinator *coordinator =
+            fleet_node_daemon(node) ? daemon_coordinator(fleet_node_daemon(node)) : NULL;
+
+        return coordinator ? coordinator->session : NULL;
+}
+
+/* Return: until when the node counts on its locks, true time; 0: it does not. */
+static usec_t deadline_of(const DeadlineChecker *deadlines, const FleetNode *node) {
+        const Session *session = deadline_session(node);
+        usec_t held = session ? session_held_until(session) : 0, left;
+
+        if (held == 0)
+                return 0;
+        left = machine_until(fleet_node_machine(node), CLOCK_BOOTTIME, held);
+        return left > 0 ? world_now(deadlines->world) + left : 0;
+}
+
+/* Return: until when it may, by what the servers have answered. */
+static usec_t deadline_allowed(const DeadlineChecker *deadlines, unsigned i) {
+        return deadlines->proofs[i] + deadlines->timeout - HEARTBEAT -
+               (deadlines->servers.sync_limit + 1) * deadlines->servers.tick;
+}
+
+static void deadline_judge(const DeadlineChecker *deadlines, unsigned i) {
+        const FleetNode *node = fleet_node(deadlines->fleet, i);
+        usec_t until = deadline_of(deadlines, node), allowed = deadline_allowed(deadlines, i);
+
+        if (until > allowed + TOLERANCE)
+                checker_complain(
+                    deadlines->checker,
+                    "%s counts on its locks until %" PRIu64 " ms, and what the servers "
+                    "answered allows %" PRIu64 " ms",
+                    fleet_node_name(node), until / USEC_PER_MSEC, allowed / USEC_PER_MSEC);
+}
+
+/* Return: its number; as many as there are: it is no node. */
+static unsigned deadline_index(const DeadlineChecker *deadlines, const char *node) {
+        unsigned i = 0;
+
+        while (i < fleet_size(deadlines->fleet) &&
+               !g_str_equal(fleet_node_name(fleet_node(deadlines->fleet, i)), node))
+                i++;
+        return i;
+}
+
+bool deadline_checker_is_over(const DeadlineChecker *deadlines, const char *node) {
+        /* A second before it, too: drift and margin. */
+        return world_now(deadlines->world) + USEC_PER_SEC >=
+               deadline_allowed(deadlines, deadline_index(deadlines, node));
+}
+
+void deadline_checker_answered(DeadlineChecker *deadlines, const char *host, bool write,
+                               usec_t asked) {
+        bool quick = world_now(deadlines->world) <= asked + deadlines->servers.tick;
+        unsigned i = deadline_index(deadlines, host);
+
+        if (i == fleet_size(deadlines->fleet))
+                return;
+        deadline_judge(deadlines, i);
+        if (write || quick)
+                deadlines->proofs[i] = MAX(deadlines->proofs[i], asked);
+}
+
+void deadline_checker_committed(const DeadlineChecker *deadlines, const Transaction *txn) {
+        if (txn->of != REQUEST_CLOSE || txn->origin != TXN_NO_ORIGIN)
+                return;
+        for (unsigned i = 0; i < fleet_size(deadlines->fleet); i++) {
+                const FleetNode *node = fleet_node(deadlines->fleet, i);
+                usec_t until = deadline_of(deadlines, node);
+
+                if (until > 0 && session_id(deadline_session(node)) == txn->session)
+                        checker_complain(deadlines->checker,
+                                         "the session of %s has expired, and %s counts on its "
+                                         "locks until %" PRIu64 " ms",
+                                         fleet_node_name(node), fleet_node_name(node),
+                                         until / USEC_PER_MSEC);
+        }
+}

@@ -1,0 +1,71 @@
+/* Who holds its locks no more ends its runs: all of them are told to end some time before the
+ * deadline, and those that were not are when the session is lost, or another one is made. */
+#include "loss-checker.h"
+
+#include <string.h>
+
+/* So long after it PID 1 has been told, slow or out of reach for a moment. */
+#define TOLD_WITHIN (5 * USEC_PER_SEC)
+/* What began so shortly before it may not be known yet. */
+#define JUST_BEGUN (3 * USEC_PER_SEC)
+
+struct LossBook {
+        GHashTable *losses; /* "JOB:RUN" → usec_t */
+};
+
+LossBook *loss_book_new(void) {
+        LossBook *book = g_new0(LossBook, 1);
+
+        book->losses = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        return book;
+}
+
+LossBook *loss_book_free(LossBook *book) {
+        if (!book)
+                return NULL;
+        g_hash_table_unref(book->losses);
+        g_free(book);
+        return NULL;
+}
+
+void loss_note(Checker *checker, const char *job, const char *run) {
+        usec_t now = checker_now(checker);
+        char *key = g_strdup_printf("%s:%s", job, run);
+
+        if (g_hash_table_contains(checker_losses(checker)->losses, key))
+                g_free(key);
+        else
+                g_hash_table_insert(checker_losses(checker)->losses, key,
+                                    g_memdup2(&now, sizeof(now)));
+}
+
+void loss_note_session(Checker *checker, const char *node, bool in_time) {
+        const GPtrArray *alive = history_alive(checker_history(checker));
+
+        for (guint i = 0; i < alive->len; i++) {
+                const HistoryRun *run = alive->pdata[i];
+
+                if (strcmp(run->node, node) != 0)
+                        continue;
+                loss_note(checker, run->job, run->run);
+                if (in_time && !run->over && !run->stopped &&
+                    run->begun + JUST_BEGUN < checker_now(checker))
+                        checker_complain(checker,
+                                         "run %s of %s on %s was not told to end, and the session "
+                                         "is lost",
+                                         run->run, run->job, node);
+        }
+}
+
+void loss_judge(Checker *checker, const HistoryRun *run) {
+        g_autofree char *key = g_strdup_printf("%s:%s", run->job, run->run);
+        const usec_t *lost = g_hash_table_lookup(checker_losses(checker)->losses, key);
+
+        if (!lost || run->stopped || run->crashed || run->over < *lost + TOLD_WITHIN ||
+            history_was_disturbed(checker_history(checker), run->node, *lost, run->over))
+                return;
+        checker_complain(checker,
+                         "run %s of %s on %s lived on for %" G_GUINT64_FORMAT
+                         " s when it had lost its locks",
+                         run->run, run->job, run->node, (run->over - *lost) / USEC_PER_SEC);
+}

@@ -1,0 +1,200 @@
+/* See write-checker.h: what a transaction is about, and what is remembered of those before it. */
+#include "write-checker.h"
+
+#include <string.h>
+
+#include "loss-checker.h"
+#include "paths.h"
+
+#define ROOT "/jobkeeper"
+
+struct WriteBook {
+        Checker *checker;
+        GHashTable *claims;   /* "JOB:RUN" → Claimed */
+        GHashTable *locks;    /* path of a contender → Claimed, borrowed */
+        GHashTable *sessions; /* int64_t → name of a node */
+};
+
+static void claimed_free(void *data) {
+        Claimed *claimed = data;
+
+        g_free(claimed->job);
+        g_free(claimed->run);
+        g_free(claimed->node);
+        g_free(claimed);
+}
+
+WriteBook *write_book_new(Checker *checker) {
+        WriteBook *book = g_new0(WriteBook, 1);
+
+        book->checker = checker;
+        book->claims = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, claimed_free);
+        book->locks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        book->sessions = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+        return book;
+}
+
+WriteBook *write_book_free(WriteBook *book) {
+        if (!book)
+                return NULL;
+        g_hash_table_unref(book->locks);
+        g_hash_table_unref(book->claims);
+        g_hash_table_unref(book->sessions);
+        g_free(book);
+        return NULL;
+}
+
+/* ---- what is known ---- */
+
+const Claimed *write_book_find(const WriteBook *book, const char *job, const char *run) {
+        g_autofree char *key = g_strdup_printf("%s:%s", job, run);
+
+        return g_hash_table_lookup(book->claims, key);
+}
+
+const Claimed *write_book_holder(const WriteBook *book, const char *path) {
+        return g_hash_table_lookup(book->locks, path);
+}
+
+Claimed *write_claimed(const Write *write, const char *job, const char *run) {
+        return (Claimed *)write_book_find(write->book, job, run);
+}
+
+Claimed *write_note_claim(const Write *write, const RunRecord *record) {
+        Claimed *claimed = g_new0(Claimed, 1);
+
+        *claimed = (Claimed){
+            .job = g_strdup(record->job),
+            .run = g_strdup(record->run),
+            .node = g_strdup(record->node),
+            .session = write->txn->session,
+            .zxid = write->txn->zxid,
+        };
+        g_hash_table_replace(write->book->claims,
+                             g_strdup_printf("%s:%s", record->job, record->run), claimed);
+        return claimed;
+}
+
+void write_note_lock(const Write *write, const char *path, Claimed *claimed) {
+        g_hash_table_insert(write->book->locks, g_strdup(path), claimed);
+}
+
+const char *write_book_host(const WriteBook *book, int64_t session) {
+        return g_hash_table_lookup(book->sessions, &session);
+}
+
+const char *write_author(const Write *write) {
+        return write_book_host(write->book, write->txn->session);
+}
+
+/* ---- what is written ---- */
+
+static const char *write_data(const Write *write, const char *path, bool after) {
+        const TreeNode *node = data_tree_find(write->tree, path);
+        const char *data = node ? node->data : NULL;
+
+        for (size_t i = 0; after && i < write->txn->n_ops; i++) {
+                const TransactionOp *op = &write->txn->ops[i];
+
+                if (op->path && op->type != TXN_CHECK && strcmp(op->path, path) == 0)
+                        data = op->data;
+        }
+        return data;
+}
+
+RunRecord *write_record(const Write *write, const char *job, const char *run, bool after) {
+        g_autofree char *path = path_run(ROOT, job, run);
+        const char *data = write_data(write, path, after);
+        RunRecord *record = NULL;
+
+        return data && run_record_decode(data, strlen(data), &record) == 0 ? record : NULL;
+}
+
+const Ledger *write_ledger(const Write *write, const char *job) {
+        return g_hash_table_lookup(checker_ledgers(write->checker), job);
+}
+
+Ledger *write_ledger_after(const Write *write, const char *job) {
+        g_autofree char *path = path_job(ROOT, job);
+        const char *data = write_data(write, path, true);
+        Ledger *ledger = NULL;
+
+        return data && ledger_decode(data, strlen(data), &ledger) == 0 ? ledger : NULL;
+}
+
+/* ---- one operation after the other ---- */
+
+static void write_take_record(const Write *write, const char *job, const char *run) {
+        _cleanup_(run_record_freep) RunRecord *before = write_record(write, job, run, false),
+                                              *after = write_record(write, job, run, true);
+
+        if (!before && after && after->state == RUN_CLAIMED)
+                claim_judge(write, after);
+        else if (before)
+                settle_judge(write, before, after);
+}
+
+static void write_take_ledger(const Write *write, const char *job) {
+        const Ledger *before = write_ledger(write, job);
+        _cleanup_(ledger_freep) Ledger *after = before ? write_ledger_after(write, job) : NULL;
+
+        if (after)
+                step_judge(write, job, before, after);
+}
+
+static void write_take_contender(const Write *write, const TransactionOp *op) {
+        Claimed *claimed = g_hash_table_lookup(write->book->locks, op->path);
+
+        if (op->type != TXN_DELETE || !claimed)
+                return;
+        claimed->cleared |= write->txn->origin == TXN_BY_HAND;
+        if (write->txn->of != REQUEST_CLOSE && !claimed->cleared)
+                settle_judge_leaving(write, op->path, claimed);
+        g_hash_table_remove(write->book->locks, op->path);
+}
+
+/* What a node has claimed in another session it does not hold in that of its new member. */
+static void write_take_member(const Write *write, const char *node) {
+        const GPtrArray *alive = history_alive(checker_history(write->checker));
+
+        for (guint i = 0; i < alive->len; i++) {
+                const HistoryRun *run = alive->pdata[i];
+                const Claimed *claimed = write_book_find(write->book, run->job, run->run);
+
+                if (claimed && claimed->session != write->txn->session &&
+                    strcmp(run->node, node) == 0)
+                        loss_note(write->checker, run->job, run->run);
+        }
+}
+
+static void write_take(const Write *write, const TransactionOp *op) {
+        g_auto(GStrv) parts = g_strsplit(op->path, "/", 7); /* the first is empty */
+        guint n = g_strv_length(parts);
+
+        if (n < 4 || strcmp(parts[1], ROOT + 1) != 0)
+                return;
+        if (strcmp(parts[2], "jobs") == 0 && n == 4)
+                write_take_ledger(write, parts[3]);
+        else if (strcmp(parts[2], "jobs") == 0 && n == 6)
+                write_take_record(write, parts[3], parts[5]);
+        else if (strcmp(parts[2], "locks") == 0 && n == 5)
+                write_take_contender(write, op);
+        else if (strcmp(parts[2], "nodes") == 0 && op->type == TXN_CREATE)
+                write_take_member(write, parts[3]);
+}
+
+void checker_session(Checker *checker, const char *node, int64_t session) {
+        g_hash_table_insert(checker_book(checker)->sessions, g_memdup2(&session, sizeof(session)),
+                            g_strdup(node));
+}
+
+void checker_write(Checker *checker, const Transaction *txn, const DataTree *tree) {
+        const Write write = {checker_book(checker), checker, txn, tree};
+
+        for (size_t i = 0; i < txn->n_ops; i++)
+                if (txn->ops[i].type == TXN_ERROR)
+                        return;
+        for (size_t i = 0; i < txn->n_ops; i++)
+                if (txn->ops[i].path && txn->ops[i].type != TXN_CHECK)
+                        write_take(&write, &txn->ops[i]);
+}

@@ -1,0 +1,62 @@
+/* Every write that the servers commit, beside the promises: as it is committed, before anybody is
+ * told of it.
+ *
+ * claim-checker.c: who claims a run holds all its locks, and its tick was not decided.
+ * settle-checker.c: a run is settled once, by its own node or when nothing holds it any more, and
+ * lets its locks go with that. step-checker.c: a ledger forgets nothing. */
+#pragma once
+
+#include "checker.h"
+#include "ledger.h"
+#include "run-record.h"
+
+/* What was claimed. */
+typedef struct Claimed {
+        char *job, *run, *node;
+        int64_t session; /* of the claim */
+        int64_t zxid;
+        bool settled;
+        bool cleared; /* somebody deleted a contender of it by hand: nothing is promised */
+} Claimed;
+
+/* `checker`: weak. */
+WriteBook *write_book_new(Checker *checker);
+WriteBook *write_book_free(WriteBook *book);
+
+/* Return: the claim of that run; NULL: there was none. */
+const Claimed *write_book_find(const WriteBook *book, const char *job, const char *run);
+
+/* Return: the host whose session that is; NULL: it is not known. */
+const char *write_book_host(const WriteBook *book, int64_t session);
+/* Return: whose contender that is; NULL: no claimed run's. */
+const Claimed *write_book_holder(const WriteBook *book, const char *path);
+
+/* ---- for its parts ---- */
+
+/* One write, and what it is about. */
+typedef struct Write {
+        WriteBook *book;
+        Checker *checker;
+        const Transaction *txn;
+        const DataTree *tree; /* as it is without the transaction */
+} Write;
+
+/* Return: the node whose session it is; NULL: none of them. */
+const char *write_author(const Write *write);
+/* Return: a copy of the record as it stands before the transaction, or (`after`) behind it; NULL:
+ * there is none. */
+RunRecord *write_record(const Write *write, const char *job, const char *run, bool after);
+/* Return: the ledger before the transaction, borrowed, or a copy of it behind it; NULL: there is
+ * none. */
+const Ledger *write_ledger(const Write *write, const char *job);
+Ledger *write_ledger_after(const Write *write, const char *job);
+/* The contender is a run's from now on. */
+void write_note_lock(const Write *write, const char *path, Claimed *claimed);
+Claimed *write_claimed(const Write *write, const char *job, const char *run);
+Claimed *write_note_claim(const Write *write, const RunRecord *record);
+
+void claim_judge(const Write *write, const RunRecord *record);
+void settle_judge(const Write *write, const RunRecord *before, const RunRecord *after);
+/* A contender is deleted, by whom it belongs to or somebody else, while its session lives. */
+void settle_judge_leaving(const Write *write, const char *path, const Claimed *claimed);
+void step_judge(const Write *write, const char *job, const Ledger *before, const Ledger *after);
