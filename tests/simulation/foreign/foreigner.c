@@ -260,6 +260,23 @@ static void foreigner_list(Foreigner *foreigner) {
                               &foreigner->call, NULL, NULL, NULL);
 }
 
+static void foreigner_on_certain(const ZkReply *reply, void *userdata) {
+        Foreigner *foreigner = userdata;
+
+        foreigner->call = NULL;
+        if (reply->code == ZK_OK)
+                foreigner_list(foreigner);
+        else
+                foreigner_retry(foreigner);
+}
+
+/* What was asked for on an earlier connection is done by then, or never will be: with a write that
+ * changes nothing before it, a list shows that. (Curator lists without one, and where that comes
+ * too early its node stays until its session ends.) */
+static void foreigner_resolve(Foreigner *foreigner) {
+        (void)zk_heartbeat(foreigner->zk, true, foreigner_on_certain, foreigner, &foreigner->call);
+}
+
 /* Return: whether it stands in the queue, and does not know what is before it. */
 static bool foreigner_looks(const Foreigner *foreigner) {
         return foreigner->wants && foreigner->node && !foreigner->hold && !foreigner->waits;
@@ -269,7 +286,9 @@ static void foreigner_go(Foreigner *foreigner) {
         if (!foreigner->zk || foreigner->call || foreigner->retry ||
             zk_state(foreigner->zk) != ZK_STATE_CONNECTED)
                 return;
-        if (foreigner->in_doubt || foreigner_looks(foreigner))
+        if (foreigner->in_doubt)
+                foreigner_resolve(foreigner);
+        else if (foreigner_looks(foreigner))
                 foreigner_list(foreigner);
         else if (!foreigner->wants && foreigner->node)
                 foreigner_delete(foreigner);
