@@ -90,6 +90,24 @@ Test(life, a_break_while_the_tree_is_checked_is_got_over) {
         cr_expect_gt(versions_read, 1);
 }
 
+/* The first one is never answered. */
+static ServerWay keep_version(const ZkCall *call) {
+        if (call->request != REQUEST_GET || !g_str_has_suffix(call->path, "/version"))
+                return SERVER_ANSWER;
+        return versions_read++ ? SERVER_ANSWER : SERVER_KEEP;
+}
+
+/* Rather than after the pause that follows what was answered, and failed. */
+Test(life, what_was_asked_of_the_tree_before_a_break_is_asked_anew_after_it) {
+        server.way = keep_version;
+        open_daemon();
+        await(has_lost_version, "the check of the tree");
+        port_tell(newest_port(), ZK_STATE_SUSPENDED);
+        port_tell(newest_port(), ZK_STATE_CONNECTED);
+        await(is_ready, "the node is registered");
+        cr_expect_eq(versions_read, 2);
+}
+
 Test(life, without_an_answer_runs_are_stopped_before_their_locks_expire) {
         write_job("    every: 1s\n    exec: [/bin/true]\n");
         open_daemon();
