@@ -671,6 +671,15 @@ Test(unit_bus, a_scope_whose_process_cannot_be_moved) {
         cr_expect_eq(stops, 0);
 }
 
+/* What has failed fails once, for its first reason. */
+Test(unit_bus, a_scope_whose_connection_is_lost_after_it_has_failed) {
+        start_scope();
+        job_removed_of(SCOPE, START_JOB, "failed");
+        await(scope_has_failed, "it has failed");
+        way_cut(&private_socket);
+        expect_scope_fails("the service manager could not move the process");
+}
+
 Test(unit_bus, a_scope_that_nobody_knows_the_place_of) {
         start_scope();
         answers.get_all = "org.freedesktop.DBus.Error.UnknownObject";
