@@ -501,10 +501,9 @@ void command_lock_session_stops(CommandLock *lock) {
                 command_lock_end(lock, false, "ZooKeeper has not answered for too long");
 }
 
+/* Who waits is told by the set, and queues again. */
 void command_lock_session_is_lost(CommandLock *lock) {
-        if (lock->state == COMMAND_LOCK_QUEUED)
-                lock->set = lock_set_free(lock->set);
-        else
+        if (lock->state != COMMAND_LOCK_QUEUED)
                 command_lock_end_with_session(lock);
 }
 
