@@ -83,6 +83,8 @@ static void fault_quick(const FaultSite *site, const FaultCase *fault) {
 static usec_t fault_disconnect(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         const FleetNode *node = fault_draw_node(site, chance, fault);
 
+        if (pid1_awaits_start(fleet_node_pid1(node))) /* nobody can know what came of it */
+                history_disturb(site->history, fleet_node_name(node));
         pid1_disconnect(fleet_node_pid1(node),
                         world_draw_between(chance, 10 * USEC_PER_MSEC, 800 * USEC_PER_MSEC));
         return 0;

@@ -291,6 +291,16 @@ void pid1_call_is_lost(Pid1Call *call, bool undone) {
         call->answered = true;
 }
 
+bool pid1_awaits_start(const Pid1 *pid1) {
+        for (const GList *link = on_the_way.head; link; link = link->next) {
+                const Pid1Call *call = link->data;
+
+                if (call->pid1 == pid1 && call->kind == PID1_CALL_START)
+                        return true;
+        }
+        return false;
+}
+
 void pid1_calls_drop(const Pid1 *pid1) {
         for (GList *link = on_the_way.head, *next = NULL; link; link = next) {
                 Pid1Call *call = link->data;

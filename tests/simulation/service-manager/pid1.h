@@ -38,6 +38,8 @@ usec_t pid1_slowness(const Pid1 *pid1);
 /* Return: when a message arrives that would at `at`, true time: after all that were sent before it,
  * whoever sent them, as the bus passes them on. */
 usec_t pid1_in_turn(Pid1 *pid1, usec_t at);
+/* Return: whether a start is on its way there, which is lost where the connection breaks now. */
+bool pid1_awaits_start(const Pid1 *pid1);
 /* The daemon's connection breaks, and comes back in `after`. */
 void pid1_disconnect(Pid1 *pid1, usec_t after);
 /* It comes back now. */
