@@ -17,7 +17,7 @@ struct Machine {
         usec_t booted; /* true time */
         int32_t drift; /* parts per million */
         int64_t offset;
-        bool frozen;
+        bool full, frozen;
         GPtrArray *listeners; /* of MachineListener */
 };
 
@@ -159,6 +159,14 @@ void machine_thaw(Machine *machine) {
                 return;
         machine->frozen = false;
         machine_tell(machine);
+}
+
+void machine_set_full(Machine *machine, bool full) {
+        machine->full = full;
+}
+
+bool machine_is_full(const Machine *machine) {
+        return machine->full;
 }
 
 bool machine_is_frozen(const Machine *machine) {

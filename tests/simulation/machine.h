@@ -55,6 +55,10 @@ bool machine_is_frozen(const Machine *machine);
  */
 void machine_boot(Machine *machine);
 
+/* Nothing can be written to its disk any more, or it can again. */
+void machine_set_full(Machine *machine, bool full);
+bool machine_is_full(const Machine *machine);
+
 /* Who wants to hear of steps of the wall clock and of thaws. */
 typedef struct MachineListener {
         void (*changed)(void *userdata);

@@ -148,29 +148,42 @@ char *plan_config(const Plan *plan, const char *servers) {
         return g_string_free(text, FALSE);
 }
 
-char *plan_text(const Plan *plan) {
-        return plan_text_without(plan, NULL);
+static void plan_write_job(const PlanJob *job, GString *text) {
+        g_string_append_printf(text,
+                               "  %s:\n    every: %us\n    exec: [/bin/true]\n"
+                               "    history: 1000\n    catch-up: %s\n"
+                               "    start-deadline: %us\n    stop-timeout: %us\n",
+                               job->name, job->every, job->catches_up ? "latest" : "none",
+                               job->deadline, job->stop_timeout);
+        if (job->timeout > 0)
+                g_string_append_printf(text, "    timeout: %us\n", job->timeout);
+        plan_write_locks(job, text);
 }
 
-char *plan_text_without(const Plan *plan, const PlanJob *left_out) {
+/* `edited` and `left_out` may be NULL. */
+static char *plan_write(const Plan *plan, const PlanJob *edited, const PlanJob *left_out) {
         GString *text = g_string_new("jobs:\n");
 
         for (guint i = 0; i < plan->jobs->len; i++) {
                 const PlanJob *job = plan->jobs->pdata[i];
 
-                if (job == left_out)
-                        continue;
-                g_string_append_printf(text,
-                                       "  %s:\n    every: %us\n    exec: [/bin/true]\n"
-                                       "    history: 1000\n    catch-up: %s\n"
-                                       "    start-deadline: %us\n    stop-timeout: %us\n",
-                                       job->name, job->every, job->catches_up ? "latest" : "none",
-                                       job->deadline, job->stop_timeout);
-                if (job->timeout > 0)
-                        g_string_append_printf(text, "    timeout: %us\n", job->timeout);
-                plan_write_locks(job, text);
+                if (job != left_out)
+                        plan_write_job(
+                            edited && strcmp(edited->name, job->name) == 0 ? edited : job, text);
         }
         return g_string_free(text, FALSE);
+}
+
+char *plan_text(const Plan *plan) {
+        return plan_write(plan, NULL, NULL);
+}
+
+char *plan_text_with(const Plan *plan, const PlanJob *edited) {
+        return plan_write(plan, edited, NULL);
+}
+
+char *plan_text_without(const Plan *plan, const PlanJob *left_out) {
+        return plan_write(plan, NULL, left_out);
 }
 
 const PlanJob *plan_find(const Plan *plan, const char *name) {

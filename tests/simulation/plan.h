@@ -50,6 +50,8 @@ bool plan_is_of_kazoo(const PlanLock *lock);
 char *plan_config(const Plan *plan, const char *servers);
 /* Return: newly allocated. */
 char *plan_text(const Plan *plan);
+/* The same with another definition of the job of that name. */
+char *plan_text_with(const Plan *plan, const PlanJob *edited);
 /* The same without one of them. */
 char *plan_text_without(const Plan *plan, const PlanJob *left_out);
 /* Return: NULL where there is none of that name. */

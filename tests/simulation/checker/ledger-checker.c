@@ -50,10 +50,11 @@ static bool view_is_alone(const JobView *view) {
                 g_str_has_prefix(((const PlanLock *)locks->pdata[0])->resource, "job:"));
 }
 
+/* A range may have begun with ticks of another schedule, which somebody has edited since. */
 static void view_take_skips(const JobView *view, const RunRecord *record) {
-        int64_t to = record->to ? record->to : record->tick;
+        int64_t to = record->to ? record->to : record->tick, every = view->job->every;
 
-        for (int64_t tick = record->tick; tick <= to; tick += view->job->every)
+        for (int64_t tick = (record->tick + every - 1) / every * every; tick <= to; tick += every)
                 view_tick(view, tick)->skips++;
         if (to >= view->calm_from && checker_plan(view->checker)->max_runs == 0 &&
             view_is_alone(view) && record->why && g_str_has_prefix(record->why, "missed"))
@@ -260,7 +261,8 @@ static void view_judge(JobView *view, const DataTree *tree, const Ledger *ledger
         view->written = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
         if (runs && runs->children)
                 g_tree_foreach(runs->children, view_take_record, view);
-        view_judge_ticks(view, ledger, until);
+        if (!checker_is_nobodys(view->checker, tree, view->job))
+                view_judge_ticks(view, ledger, until);
         view_judge_runs(view);
         g_hash_table_unref(view->ticks);
         g_hash_table_unref(view->written);

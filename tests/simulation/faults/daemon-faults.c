@@ -48,6 +48,39 @@ static usec_t fault_lose_state(const FaultSite *site, WorldChance *chance, Fault
         fault_excuse_deserted(site, fault);
         if (!fleet_node_daemon(node))
                 (void)unlink(path);
+        history_forget(site->history);
+        return 0;
+}
+
+/* It is cut off, or something else stands behind. */
+static void fault_tear(const char *path, WorldChance *chance) {
+        g_autofree char *text = NULL;
+        size_t length = 0;
+
+        if (!g_file_get_contents(path, &text, &length, NULL) || length == 0)
+                return;
+        if (world_draw_once_in(chance, 2)) {
+                length = world_draw_between(chance, 0, length - 1);
+        } else {
+                text = g_realloc(text, length + 2);
+                text[length++] = '}';
+                text[length++] = (char)world_draw_between(chance, 0, 255);
+        }
+        g_assert_true(g_file_set_contents(path, text, (gssize)length, NULL));
+}
+
+static usec_t fault_tear_state(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        static const char *const files[][2] = {{"state", "digests.json"}, {"run", "session"}};
+        FleetNode *node = fault_draw_node(site, chance, fault);
+        const char *const *file = files[world_draw_between(chance, 0, G_N_ELEMENTS(files) - 1)];
+        g_autofree char *path =
+            g_build_filename(machine_directory(fleet_node_machine(node)), file[0], file[1], NULL);
+
+        fleet_node_kill(node);
+        fault_excuse_deserted(site, fault);
+        if (!fleet_node_daemon(node))
+                fault_tear(path, chance);
+        history_forget(site->history);
         return 0;
 }
 
@@ -72,6 +105,7 @@ static void fault_go_on(const FaultSite *site, const FaultCase *fault) {
 const FaultKind daemon_faults[] = {
     {"daemon-kill", 20 * USEC_PER_SEC, fault_kill, NULL, .aim = 4, .explains = true},
     {"state-lost", 90 * USEC_PER_SEC, fault_lose_state, NULL, .aim = 1, .explains = true},
+    {"state-torn", 90 * USEC_PER_SEC, fault_tear_state, NULL, .explains = true},
     {"daemon-restart", 30 * USEC_PER_SEC, fault_restart, NULL, .aim = 2, .explains = true},
     {"daemon-stop", 60 * USEC_PER_SEC, fault_stop, fault_start, .explains = true},
     {"daemon-hang", 60 * USEC_PER_SEC, fault_hang, fault_go_on, .aim = 1, .explains = true},

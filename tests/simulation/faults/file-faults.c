@@ -1,5 +1,8 @@
-/* What befalls the job files of a node: somebody takes a job out, or breaks the file, and has the
- * daemon read it; and mends it later. */
+/* What befalls the job files: somebody takes a job out on a node, breaks the file, or copies half
+ * of it; or edits a job on some of the nodes, or all of them. The daemons read it, and it is mended
+ * later. And a disk that is full. */
+#include <string.h>
+
 #include "fault.h"
 
 static usec_t fault_remove_job(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
@@ -21,6 +24,21 @@ static usec_t fault_break_file(const FaultSite *site, WorldChance *chance, Fault
         return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
 }
 
+/* It is cut off where that leaves no definition of anything, but a file that is wrong. */
+static usec_t fault_tear_file(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        FleetNode *node = fault_draw_node(site, chance, fault);
+        g_autofree char *text = plan_text(site->plan);
+        uint64_t job = world_draw_between(chance, 1, site->plan->jobs->len);
+        char *at = text;
+
+        for (uint64_t i = 0; i < job; i++)
+                at = strstr(at, "exec: [") + strlen("exec: [");
+        *at = '\0';
+        fleet_node_write(node, FAULT_JOB_FILE, text);
+        fleet_node_reload(node);
+        return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
+}
+
 static void fault_mend_file(const FaultSite *site, const FaultCase *fault) {
         FleetNode *node = fleet_node(site->fleet, fault->target);
         g_autofree char *text = plan_text(site->plan);
@@ -29,8 +47,68 @@ static void fault_mend_file(const FaultSite *site, const FaultCase *fault) {
         fleet_node_reload(node);
 }
 
+/* ---- edits ---- */
+
+/* On those nodes, each of which is a bit. */
+static void fault_write_some(const FaultSite *site, unsigned nodes, const char *text) {
+        for (unsigned i = 0; i < fleet_size(site->fleet); i++) {
+                FleetNode *node = fleet_node(site->fleet, i);
+
+                if (!(nodes & 1U << i))
+                        continue;
+                fleet_node_write(node, FAULT_JOB_FILE, text);
+                fleet_node_reload(node);
+        }
+}
+
+/* Another period, or one more lock, which nobody else takes. */
+static usec_t fault_edit_job(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        static const unsigned periods[] = {5, 10, 15, 20, 30, 60};
+        PlanLock more = {(char *)"edited", PLAN_EXCLUSIVE, 1};
+        g_autoptr(GPtrArray) locks = g_ptr_array_new();
+        g_autofree char *text = NULL;
+        PlanJob job;
+
+        (void)fault_draw_node(site, chance, fault);
+        job =
+            *(const PlanJob *)
+                 site->plan->jobs->pdata[world_draw_between(chance, 0, site->plan->jobs->len - 1)];
+        g_ptr_array_extend(locks, job.locks, NULL, NULL);
+        if (world_draw_once_in(chance, 2))
+                g_ptr_array_add(locks, &more);
+        else
+                job.every = periods[world_draw_between(chance, 0, G_N_ELEMENTS(periods) - 1)];
+        job.locks = locks;
+        text = plan_text_with(site->plan, &job);
+        fault->way = 1U << fault->target |
+                     (unsigned)world_draw_between(chance, 0, (1U << fleet_size(site->fleet)) - 1);
+        fault_write_some(site, fault->way, text);
+        return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
+}
+
+static void fault_take_back_edit(const FaultSite *site, const FaultCase *fault) {
+        g_autofree char *text = plan_text(site->plan);
+
+        fault_write_some(site, fault->way, text);
+}
+
+/* ---- the disk ---- */
+
+static usec_t fault_fill_disk(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        machine_set_full(fleet_node_machine(fault_draw_node(site, chance, fault)), true);
+        history_forget(site->history);
+        return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
+}
+
+static void fault_make_room(const FaultSite *site, const FaultCase *fault) {
+        machine_set_full(fleet_node_machine(fleet_node(site->fleet, fault->target)), false);
+}
+
 const FaultKind file_faults[] = {
     {"job-removed", 60 * USEC_PER_SEC, fault_remove_job, fault_mend_file},
     {"file-broken", 60 * USEC_PER_SEC, fault_break_file, fault_mend_file},
+    {"file-torn", 90 * USEC_PER_SEC, fault_tear_file, fault_mend_file},
+    {"job-edited", 60 * USEC_PER_SEC, fault_edit_job, fault_take_back_edit},
+    {"disk-full", 90 * USEC_PER_SEC, fault_fill_disk, fault_make_room},
     {NULL},
 };
