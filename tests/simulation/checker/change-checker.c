@@ -36,17 +36,26 @@ static bool change_has_record(const Change *change, int64_t tick) {
         return false;
 }
 
+/* Return: the next tick of the schedule in force; INT64_MAX where none is. */
+static int64_t change_next_tick(const Schedule *schedule, int64_t after) {
+        int64_t tick = 0;
+
+        return schedule && schedule_next(schedule, after, &tick) ? tick : INT64_MAX;
+}
+
 static void change_judge_mark(const Change *change) {
-        int64_t every = change->job->every, was = ledger_floor(change->before),
-                is = ledger_floor(change->after);
+        int64_t was = ledger_floor(change->before), is = ledger_floor(change->after);
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+
+        (void)ledger_schedule(change->after, &schedule);
 
         if (is < was)
                 checker_complain(change->checker,
                                  "the mark of %s goes back from %" PRId64 " to %" PRId64,
                                  change->job->name, was, is);
-        for (int64_t tick = (was / every + 1) * every; tick <= is; tick += every)
-                if (tick > change->after->from && !ledger_is_decided(change->before, tick) &&
-                    !change_has_record(change, tick))
+        for (int64_t tick = change_next_tick(schedule, MAX(was, change->after->from)); tick <= is;
+             tick = change_next_tick(schedule, tick))
+                if (!ledger_is_decided(change->before, tick) && !change_has_record(change, tick))
                         checker_complain(change->checker,
                                          "the mark of %s passes tick %" PRId64
                                          ", which nobody decided",
@@ -66,25 +75,32 @@ static void change_judge_claim(const Change *change, const LedgerEntry *entry) {
                                  entry->run, change->job->name, other->run);
 }
 
+/* What a range of skips has decided. */
+static void change_judge_range(const Change *change, const Schedule *schedule,
+                               const LedgerEntry *entry) {
+        for (int64_t tick = entry->tick > 0 ? change_next_tick(schedule, entry->tick - 1)
+                                            : INT64_MAX;
+             tick <= entry->to; tick = change_next_tick(schedule, tick))
+                if (!ledger_is_decided(change->after, tick))
+                        checker_complain(change->checker,
+                                         "tick %" PRId64 " of %s was decided, and is no more", tick,
+                                         change->job->name);
+}
+
 static void change_judge_entries(const Change *change) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+
+        (void)ledger_schedule(change->before, &schedule);
         if (change->after->open->len > LEDGER_OPEN_MAX)
                 checker_complain(change->checker, "the ledger of %s has %u entries",
                                  change->job->name, change->after->open->len);
-        for (guint i = 0; i < change->before->open->len; i++) {
-                const LedgerEntry *entry = change->before->open->pdata[i];
-
-                for (int64_t tick = entry->tick; tick > 0 && tick <= entry->to;
-                     tick += change->job->every)
-                        if (!ledger_is_decided(change->after, tick))
-                                checker_complain(change->checker,
-                                                 "tick %" PRId64
-                                                 " of %s was decided, and is no more",
-                                                 tick, change->job->name);
-        }
+        for (guint i = 0; i < change->before->open->len; i++)
+                change_judge_range(change, schedule, change->before->open->pdata[i]);
         for (guint i = 0; i < change->after->open->len; i++) {
                 const LedgerEntry *entry = change->after->open->pdata[i];
 
-                if (!run_state_is_final(entry->state) && entry->tick > 0 &&
+                /* One of a definition before does not count. */
+                if (!run_state_is_final(entry->state) && entry->tick > change->after->from &&
                     entry->tick <= change->after->mark)
                         checker_complain(change->checker,
                                          "the mark of %s passes run %s, which is under way",
