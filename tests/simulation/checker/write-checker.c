@@ -171,7 +171,7 @@ static void write_take(const Write *write, const TransactionOp *op) {
         g_auto(GStrv) parts = g_strsplit(op->path, "/", 7); /* the first is empty */
         guint n = g_strv_length(parts);
 
-        if (n < 4 || strcmp(parts[1], ROOT + 1) != 0)
+        if (n < 4 || strcmp(parts[1], &ROOT[1]) != 0)
                 return;
         if (strcmp(parts[2], "jobs") == 0 && n == 4)
                 write_take_ledger(write, parts[3]);
