@@ -16,11 +16,15 @@ typedef struct ClockSkew {
         int64_t skew;    /* ours minus the server's, µs: the nearest to 0 that the sample allows */
         usec_t measured; /* CLOCK_BOOTTIME; 0: never */
         int64_t offset;  /* CLOCK_REALTIME minus CLOCK_BOOTTIME then */
+        usec_t seen;     /* CLOCK_REALTIME of the last sample that said too little; 0: none did */
+        int64_t seen_offset;
 } ClockSkew;
 
 /* Takes a sample: `server` (ms precision) lies between `sent` and `received` (ours,
  * CLOCK_REALTIME), read at `boottime`. A sample whose answer took longer than `precision` says too
- * little and is ignored unless there is none yet. */
+ * little and is ignored unless there is none yet: the clock may have been set while it was under
+ * way, and then it allows whatever the clock shows. So it also has to be asked for after another
+ * one came, and the clock not set since. */
 void clock_skew_sample(ClockSkew *skew, usec_t server, usec_t sent, usec_t received,
                        usec_t boottime, usec_t precision);
 

@@ -42,9 +42,30 @@ Test(clock_skew, a_slow_answer_says_too_little) {
 Test(clock_skew, a_slow_answer_is_better_than_none) {
         ClockSkew skew = {0};
 
-        clock_skew_sample(&skew, EPOCH, EPOCH + 9000 * MS, EPOCH + 20000 * MS, 10, 50 * MS);
-        cr_expect_eq(skew.skew, 8999 * (int64_t)MS);
-        cr_expect_eq(skew.measured, 10);
+        clock_skew_sample(&skew, EPOCH, EPOCH + 9000 * MS, EPOCH + 20000 * MS, 20000 * MS, 50 * MS);
+        cr_expect_eq(skew.measured, 0, "whether the clock was set meanwhile is not known");
+        clock_skew_sample(&skew, EPOCH, EPOCH + 19000 * MS, EPOCH + 21000 * MS, 21000 * MS,
+                          50 * MS);
+        cr_expect_eq(skew.measured, 0, "nor when this was asked for");
+        clock_skew_sample(&skew, EPOCH, EPOCH + 22000 * MS, EPOCH + 30000 * MS, 30000 * MS,
+                          50 * MS);
+        cr_expect_eq(skew.skew, 21999 * (int64_t)MS);
+        cr_expect_eq(skew.measured, 30000 * MS);
+}
+
+/* An hour forward: between the two, our clock showed what the server's did. */
+Test(clock_skew, a_clock_that_is_set_while_the_answer_is_under_way_is_not_right) {
+        ClockSkew skew = {0};
+
+        clock_skew_sample(&skew, EPOCH, EPOCH, EPOCH + USEC_PER_HOUR, 2 * MS, 50 * MS);
+        cr_expect_not(clock_skew_is_known(&skew, EPOCH + USEC_PER_HOUR, 2 * MS));
+        clock_skew_sample(&skew, EPOCH + 60 * MS, EPOCH + USEC_PER_HOUR + 60 * MS,
+                          EPOCH + 2 * USEC_PER_HOUR, 120 * MS, 50 * MS);
+        cr_expect_not(clock_skew_is_known(&skew, EPOCH + 2 * USEC_PER_HOUR, 120 * MS), "again");
+        clock_skew_sample(&skew, EPOCH + 121 * MS, EPOCH + 2 * USEC_PER_HOUR + 1 * MS,
+                          EPOCH + 2 * USEC_PER_HOUR + 61 * MS, 181 * MS, 50 * MS);
+        cr_expect(clock_skew_is_known(&skew, EPOCH + 2 * USEC_PER_HOUR + 61 * MS, 181 * MS));
+        cr_expect(clock_skew_exceeds(&skew, USEC_PER_MINUTE));
 }
 
 Test(clock_skew, fresh_for_a_minute) {
