@@ -138,8 +138,8 @@ static void queues_on_keep(GPtrArray *directories, GPtrArray *paths, void *userd
         runs_keep(coordinator->runs, paths);
 }
 
-static void queues_on_waited_for(const char *name, int64_t tick, void *userdata) {
-        job_table_waited_for(((Coordinator *)userdata)->jobs, name, tick);
+static bool queues_on_waited_for(const char *name, int64_t tick, usec_t span, void *userdata) {
+        return job_table_waited_for(((Coordinator *)userdata)->jobs, name, tick, span);
 }
 
 static LeftQueues *new_left_queues(Coordinator *coordinator) {

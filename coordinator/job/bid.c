@@ -263,6 +263,13 @@ usec_t bid_wait_ends(const JobSpec *spec, int64_t tick) {
         return usec_add(bid_deadline(spec, tick), spec->lock_wait);
 }
 
+bool bid_is_seen_in_queues_alone(const JobSpec *spec, int64_t tick, usec_t span) {
+        usec_t then = usec_add(clock_realtime(), span);
+
+        return spec->lock_wait_set && spec->lock_wait > span && then >= bid_deadline(spec, tick) &&
+               then < bid_wait_ends(spec, tick);
+}
+
 /* What a process before us waited for has less time left. */
 static usec_t bid_wait(const Bid *bid) {
         const JobSpec *spec = bid->spec;

@@ -75,3 +75,6 @@ bool bid_needs_locks(const JobSpec *spec);
 /* Return: until when (CLOCK_REALTIME) anybody waits for a tick's locks, of a job that says for how
  * long: queueing begins before the start deadline. */
 usec_t bid_wait_ends(const JobSpec *spec, int64_t tick);
+/* Return: whether in `span` from now nothing but who stands in the queues tells that a tick is
+ * waited for, and there is still time to wait for it. */
+bool bid_is_seen_in_queues_alone(const JobSpec *spec, int64_t tick, usec_t span);

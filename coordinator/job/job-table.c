@@ -86,11 +86,10 @@ void job_table_hurry(const JobTable *table, const char *name) {
                 scheduled_job_hurry(job);
 }
 
-void job_table_waited_for(const JobTable *table, const char *name, int64_t tick) {
+bool job_table_waited_for(const JobTable *table, const char *name, int64_t tick, usec_t span) {
         ScheduledJob *job = job_table_find(table, name);
 
-        if (job)
-                scheduled_job_waited_for(job, tick);
+        return job && scheduled_job_waited_for(job, tick, span);
 }
 
 GPtrArray *job_table_list(const JobTable *table) {

@@ -24,10 +24,10 @@ DEFINE_CLEANUP(JobTable, job_table_free);
 
 /* Return: the job, or NULL. */
 ScheduledJob *job_table_find(const JobTable *table, const char *name);
-/* scheduled_job_hurry() and scheduled_job_waited_for(); nothing where there is none of this name.
- */
+/* scheduled_job_hurry() and scheduled_job_waited_for(); nothing, false, where there is none of this
+ * name. */
 void job_table_hurry(const JobTable *table, const char *name);
-void job_table_waited_for(const JobTable *table, const char *name, int64_t tick);
+bool job_table_waited_for(const JobTable *table, const char *name, int64_t tick, usec_t span);
 /* Return: all of them, borrowed until each is removed; g_ptr_array_unref(). */
 GPtrArray *job_table_list(const JobTable *table);
 unsigned job_table_size(const JobTable *table);

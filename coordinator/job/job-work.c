@@ -229,6 +229,10 @@ void job_work_wait_again(JobWork *work, int64_t tick) {
         (void)gate_ask_place(work->parts->gate, job_work_name(work), (usec_t)tick * USEC_PER_SEC);
 }
 
+bool job_work_restores(const JobWork *work) {
+        return work->restores;
+}
+
 /* Return: whether a place is had. Otherwise we hear of it once one is, and look again when it is
  * too late. */
 static bool job_work_has_place(JobWork *work, int64_t tick, const ManualRun *run) {

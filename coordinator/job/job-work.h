@@ -63,6 +63,8 @@ void job_work_queue(JobWork *work, int64_t tick, const ManualRun *run);
 void job_work_go_on(JobWork *work);
 /* The process before us waited for that tick. */
 void job_work_wait_again(JobWork *work, int64_t tick);
+/* Return: whether it is not known so far what becomes of that. */
+bool job_work_restores(const JobWork *work);
 /* Nothing is to be run at present: neither a place nor one in line is needed. */
 void job_work_leave_line(JobWork *work);
 

@@ -1,6 +1,7 @@
 /* See scheduled-job.h. */
 #include "scheduled-job.h"
 
+#include "bid.h"
 #include "job-decision.h"
 #include "job-next.h"
 #include "job-work.h"
@@ -95,7 +96,9 @@ static JobOutlook scheduled_job_outlook(const ScheduledJob *job, const Decision 
             .clock_known = clock_watch_is_known(job->parts->clock),
             .may_be_waited_for = !nobody_waits && waited_for_matters(spec, decision),
             .now = clock_realtime(),
-            .lower_ranks = usec_sub(job->hold_until, clock_boottime()),
+            /* What was waited for is not left to others first. */
+            .lower_ranks =
+                job_work_restores(job->work) ? 0 : usec_sub(job->hold_until, clock_boottime()),
         };
 }
 
@@ -230,6 +233,11 @@ static bool scheduled_job_act_on_what_is_known(ScheduledJob *job, const Decision
         return true;
 }
 
+/* Return: whether it is not known so far what becomes of what the process before us waited for. */
+static bool scheduled_job_may_restore(const ScheduledJob *job) {
+        return job_work_restores(job->work) && ranks_is_undecided(job->parts->ranks, job->name);
+}
+
 /* Nothing is under way. Is anything to be done? */
 static void scheduled_job_look(void *userdata) {
         ScheduledJob *job = userdata;
@@ -240,13 +248,15 @@ static void scheduled_job_look(void *userdata) {
         if (job_ledger_is_unchecked(job->ledger)) /* whether it is in force stands in the ledger */
                 job_ledger_forget(job->ledger);
         if (scheduled_job_is_held_back(job)) {
-                job_work_leave_line(job->work);
+                if (!job_work_restores(job->work))
+                        job_work_leave_line(job->work);
                 return;
         }
         rank = ranks_act(job->parts->ranks, scheduled_job_spec(job), &nobody);
         if (!scheduled_job_is_our_business(job, rank) ||
             !scheduled_job_has_something_to_do(job, &decision)) {
-                job_work_leave_line(job->work);
+                if (!scheduled_job_may_restore(job))
+                        job_work_leave_line(job->work);
                 scheduled_job_wake_at(job, decision.again);
                 return;
         }
@@ -341,9 +351,10 @@ bool scheduled_job_try_anew(ScheduledJob *job) {
         return job_work_try_anew(job->work);
 }
 
-void scheduled_job_waited_for(ScheduledJob *job, int64_t tick) {
+bool scheduled_job_waited_for(ScheduledJob *job, int64_t tick, usec_t span) {
         job_work_wait_again(job->work, tick);
         scheduled_job_hurry(job);
+        return bid_is_seen_in_queues_alone(scheduled_job_spec(job), tick, span);
 }
 
 void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, usec_t not_after) {

@@ -37,8 +37,9 @@ void scheduled_job_begin(ScheduledJob *job);
 void scheduled_job_reset(ScheduledJob *job);
 /* Something changed that may change the answer. */
 void scheduled_job_consider(ScheduledJob *job);
-/* The process before us waited for the locks of this tick. */
-void scheduled_job_waited_for(ScheduledJob *job, int64_t tick);
+/* The process before us waited for the locks of this tick. Return: whether, for `span` from now and
+ * longer, nothing but its contenders tells the others that somebody does. */
+bool scheduled_job_waited_for(ScheduledJob *job, int64_t tick, usec_t span);
 /* As scheduled_job_consider(), from the loop. */
 void scheduled_job_hurry(ScheduledJob *job);
 /* A manual run was asked for: ID is claimed by the rank that comes first. */

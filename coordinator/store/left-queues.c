@@ -20,6 +20,7 @@ struct LeftQueues {
         GPtrArray *waiting; /* paths: the contenders with which it did, until they have stayed */
         ZkCall *list_call;  /* all that it may have waited in */
         sd_event_source *timer;
+        bool begun; /* in this session: what stands there by now may be ours */
         bool due;
 };
 
@@ -47,7 +48,7 @@ void left_queues_reset(LeftQueues *queues) {
         queues->list_call = zk_call_free(queues->list_call);
         queues->timer = sd_event_source_disable_unref(queues->timer);
         g_ptr_array_set_size(queues->waiting, 0);
-        queues->due = false;
+        queues->begun = queues->due = false;
 }
 
 /* Directories to be looked through, each once, in the order of their finding. */
@@ -164,8 +165,8 @@ void left_queues_delete(LeftQueues *queues) {
 static void left_queues_take_waiter(LeftQueues *queues, const Waiter *waiter, GHashTable *keep) {
         if (!waiter->ours || g_hash_table_contains(keep, waiter->path))
                 return;
-        g_ptr_array_add(queues->waiting, g_strdup(waiter->path));
-        queues->events->waited_for(waiter->job, waiter->tick, queues->userdata);
+        if (queues->events->waited_for(waiter->job, waiter->tick, WAITING_STAYS, queues->userdata))
+                g_ptr_array_add(queues->waiting, g_strdup(waiter->path));
 }
 
 static void left_queues_on_waiters(int error, const GPtrArray *found, void *userdata) {
@@ -191,9 +192,9 @@ static bool may_wait_past_its_deadline(const JobSpec *spec) {
 void left_queues_begin(LeftQueues *queues, bool due) {
         g_autoptr(GPtrArray) specs = g_ptr_array_new(), waiting = g_ptr_array_new();
 
-        queues->due = due;
-        if (!due)
+        if (queues->begun || !due)
                 return;
+        queues->begun = queues->due = true;
         queues->events->jobs(specs, queues->userdata);
         for (guint i = 0; i < specs->len; i++)
                 if (may_wait_past_its_deadline(specs->pdata[i]))

@@ -14,8 +14,9 @@ typedef struct LeftQueuesEvents {
         void (*jobs)(GPtrArray *specs, void *userdata);
         /* Adds directories beside theirs, and the paths of contenders that stay: new copies. */
         void (*keep)(GPtrArray *directories, GPtrArray *paths, void *userdata);
-        /* It waited for that tick. */
-        void (*waited_for)(const char *job, int64_t tick, void *userdata);
+        /* It waited for that tick. Return: whether it is to be seen for `span` more that somebody
+         * does: its contenders stay, and are in the way of the new ones. */
+        bool (*waited_for)(const char *job, int64_t tick, usec_t span, void *userdata);
         /* All that it waited for was said. */
         void (*looked)(void *userdata);
 } LeftQueuesEvents;
@@ -25,7 +26,8 @@ LeftQueues *left_queues_new(Node *node, const LeftQueuesEvents *events, void *us
 LeftQueues *left_queues_free(LeftQueues *queues);
 DEFINE_CLEANUP(LeftQueues, left_queues_free);
 
-/* There is a session: `due`, if it is the one of the process before us. Looks what it waited for.
+/* There is a session: `due`, if it is the one of the process before us. Looks what it waited for,
+ * once a session.
  */
 void left_queues_begin(LeftQueues *queues, bool due);
 /* Return: NULL once that is known, else a sentence: it is to come before what is due now. */

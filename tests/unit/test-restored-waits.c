@@ -4,6 +4,7 @@
 #include "daemon-fixture.h"
 #include "gate.h"
 #include "job-table.h"
+#include "placement.h"
 
 #define ROOT "/jobkeeper"
 #define RESOURCE ROOT "/locks/r"
@@ -58,14 +59,31 @@ static bool is_late_and_waits(void) {
                clock_realtime() > (usec_t)(the_tick + 1) * USEC_PER_SEC + USEC_PER_SEC / 10;
 }
 
-/* One job runs, another waits for a lock until its start deadline is over; then the daemon is
- * restarted with that max-runs. */
-static void begin_with(unsigned max_runs, ServerWay (*way)(const ZkCall *call)) {
+static void make_scene(void) {
         the_tick = now() + 3;
         server_create(ROOT, "", 0);
+        server_create(ROOT "/nodes", "", 0);
         server_create(ROOT "/locks", "", 0);
         server_create(RESOURCE, "", 0);
         server_create(BLOCKER, "", 99);
+}
+
+/* The job alone, until it waits. */
+static void begin_alone(const char *configuration, const char *keys) {
+        make_scene();
+        tree_write(root, "jobkeeper.yaml", configuration);
+        write_job_of("w0", keys);
+        open_daemon();
+        await(all_are_there, "the ledger");
+        await(is_late_and_waits, "it waits");
+        close_daemon();
+        server_forget_watches();
+}
+
+/* One job runs, another waits for a lock until its start deadline is over; then the daemon is
+ * restarted with that max-runs. */
+static void begin_with(unsigned max_runs, ServerWay (*way)(const ZkCall *call)) {
+        make_scene();
         configure(2);
         write_job_of("runs", "");
         write_job_of("w0", WAITS "    lock-wait: 4h\n");
@@ -90,11 +108,15 @@ static bool has_started_too(void) {
 }
 
 /* Return: whether the tick's run is what started. */
-static bool has_run(void) {
+static bool is_claimed(void) {
         g_autofree char *path =
             g_strdup_printf(ROOT "/jobs/w0/runs/%" G_GINT64_FORMAT "-1", the_tick);
 
-        return has_started_too() && server_node(path);
+        return has_started() && server_node(path);
+}
+
+static bool has_run(void) {
+        return has_started_too() && is_claimed();
 }
 
 static bool due_is_in_line(void) {
@@ -197,4 +219,62 @@ Test(restored_waits, what_runs_is_not_one) {
         serve_for(6 * USEC_PER_SEC); /* longer than what waited stays */
         cr_expect_eq(contenders(), 1);
         cr_expect_eq(sweeps, 1);
+}
+
+/* ---- in whose way ---- */
+
+/* Its new contender stands behind the old one, and has not the time to wait for that. */
+Test(restored_waits, one_that_waits_for_less_is_not_in_its_own_way) {
+        begin_alone("node: {name: n1}\n",
+                    "    start-deadline: 1h\n    locks: {r: exclusive}\n    lock-wait: 4s\n");
+        open_daemon_again();
+        serve_for(500 * USEC_PER_MSEC);
+        free_the_resource();
+        await(is_claimed, "it runs");
+}
+
+static void add_better_node(void) {
+        for (unsigned i = 0;; i++) {
+                g_autofree char *name = g_strdup_printf("p%u", i),
+                                *path = g_strconcat(ROOT "/nodes/", name, NULL);
+
+                if (placement_score("w0", name) <= placement_score("w0", "n1"))
+                        continue;
+                server_create(path, "{\"machine\":\"m\",\"boot\":\"b\"}", 99);
+                return;
+        }
+}
+
+/* That would take the tick, were it due now. */
+Test(restored_waits, one_is_not_left_to_a_better_node) {
+        begin_alone("node: {name: n1}\ntakeover-delay: 7s\n", WAITS "    lock-wait: 4h\n");
+        add_better_node();
+        open_daemon_again();
+        await(stands_beside, "it stands there anew");
+        await(stands_alone, "what was left goes");
+}
+
+static unsigned looks;
+
+static ServerWay count_looks(const ZkCall *call) {
+        looks += call->request == REQUEST_GET && g_str_has_prefix(call->path, ROOT "/locks/");
+        return SERVER_ANSWER;
+}
+
+static bool is_registered_anew(void) {
+        return server_node(ROOT "/nodes/n1");
+}
+
+/* What stands there is not what the process before us left. */
+Test(restored_waits, what_waits_goes_on_where_somebody_deletes_the_member) {
+        begin_alone("node: {name: n1}\n", WAITS "    lock-wait: 4h\n");
+        open_daemon_again();
+        await(stands_beside, "it stands there anew");
+        await(stands_alone, "what was left goes");
+        server.way = count_looks;
+        server_delete(ROOT "/nodes/n1");
+        await(is_registered_anew, "it is registered anew");
+        free_the_resource();
+        await(is_claimed, "it runs");
+        cr_expect_eq(looks, 0);
 }
