@@ -51,9 +51,10 @@ static CommandLock *command_lock_alloc(const CommandLockSetting *setting) {
 
 CommandLock *command_lock_new(const CommandLockSetting *setting, CommandRequest *request) {
         CommandLock *lock = command_lock_alloc(setting);
+        uint32_t high = draw_bits(), low = draw_bits();
 
         lock->request = request;
-        lock->record.id = g_strdup_printf("%08x%08x", draw_bits(), draw_bits());
+        lock->record.id = g_strdup_printf("%08x%08x", high, low);
         lock->record.label = g_strdup(request->label);
         lock->record.directories = g_strdupv(request->directories);
         lock->record.go_on = request->go_on;
