@@ -14,7 +14,7 @@
 /* So long after its deadline a tick is decided, seconds. */
 #define DECIDED_AFTER 60
 /* What befell a node before or after a claim explains that nothing came of it. */
-#define ASKED_WITHIN (5 * USEC_PER_SEC)
+#define ASKED_WITHIN (20 * USEC_PER_SEC)
 #define STARTED_WITHIN (30 * USEC_PER_SEC)
 
 typedef struct TickState {
