@@ -81,9 +81,10 @@ static void cluster_draw_conduct(const Service *service, ServiceConduct *conduct
 
 static void cluster_on_begun(const Service *service, void *userdata) {
         const Cluster *cluster = cluster_of(userdata);
+        HistoryRun *run = history_begun(cluster->history, fleet_node_name(userdata), service);
 
-        checker_run_begins(cluster->checker,
-                           history_begun(cluster->history, fleet_node_name(userdata), service));
+        run->excused |= checker_has_cleared(cluster->checker, run);
+        checker_run_begins(cluster->checker, run);
 }
 
 static void cluster_on_over(const Service *service, void *userdata) {

@@ -27,6 +27,9 @@ Checker *checker_new(World *world, const Plan *plan, const History *history);
 Checker *checker_free(Checker *checker);
 DEFINE_CLEANUP(Checker, checker_free);
 
+/* Return: whether somebody has taken the run's locks away by hand since it was claimed, its session
+ * or a contender: its node may hear of it late, and nothing is promised for it. */
+bool checker_has_cleared(const Checker *checker, const HistoryRun *run);
 /* A run has just begun. */
 void checker_run_begins(Checker *checker, const HistoryRun *run);
 

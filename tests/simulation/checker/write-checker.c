@@ -183,6 +183,12 @@ static void write_take(const Write *write, const TransactionOp *op) {
                 write_take_member(write, parts[3]);
 }
 
+bool checker_has_cleared(const Checker *checker, const HistoryRun *run) {
+        const Claimed *claimed = write_book_find(checker_book(checker), run->job, run->run);
+
+        return claimed && claimed->cleared;
+}
+
 void checker_session(Checker *checker, const char *node, int64_t session) {
         g_hash_table_insert(checker_book(checker)->sessions, g_memdup2(&session, sizeof(session)),
                             g_strdup(node));
