@@ -62,8 +62,8 @@ static void leader_serve(Leader *leader) {
         Server *server = leader->server;
         usec_t tick = ensemble_options(server->ensemble)->tick;
 
+        /* It stood still while they came to follow it, and they have given it up since. */
         if (!ensemble_has_all(server->ensemble, server)) {
-                g_assert_true(ensemble_options(server->ensemble)->forgetful);
                 server_look(server, "another one has led meanwhile");
                 return;
         }

@@ -434,6 +434,28 @@ Test(ensemble, a_frozen_leader_is_replaced_and_believes_it_leads_for_a_moment) {
         cr_assert_eq(client_set(client, "/a", "x", 0), ZK_OK);
 }
 
+/* At each moment of an election: whoever is about to lead, or to follow, stands still. */
+Test(ensemble, who_was_frozen_when_it_was_to_lead_leads_no_more) {
+        for (usec_t pause = 0; pause < 2 * USEC_PER_SEC; pause += 10 * USEC_PER_MSEC) {
+                _cleanup_(site_freep) Site *site = site_of(3, 1);
+                Ensemble *ensemble = site_ensemble(site);
+                Client *client = connected(site, "n1");
+                unsigned leader = leader_of(site);
+
+                ensemble_kill(ensemble, leader);
+                site_run(site, pause);
+                ensemble_start(ensemble, leader);
+                ensemble_freeze(ensemble, leader == 2 ? 1 : 2);
+                site_run(site, 14 * USEC_PER_SEC);
+                cr_assert(client_await_state(client, ZK_STATE_CONNECTED));
+                cr_assert_eq(client_create(client, "/a", "", 0), ZK_OK);
+                ensemble_thaw(ensemble, leader == 2 ? 1 : 2);
+                site_run(site, 5 * USEC_PER_SEC);
+                cr_assert(exists(site, "/a"));
+                cr_assert_geq(ensemble_leader(ensemble), 0);
+        }
+}
+
 Test(ensemble, without_a_quorum_nobody_answers_and_nobody_expires) {
         _cleanup_(site_freep) Site *site = site_of(3, 17);
         Ensemble *ensemble = site_ensemble(site);
