@@ -1,0 +1,77 @@
+/* A PID 1 of the test's own, on a private socket and a bus of its own, and one unit that is asked
+ * of it: for answers that the real one gives rarely, or at no time that a test could choose. */
+#pragma once
+
+#include <criterion/criterion.h>
+#include <glib.h>
+
+#include "scope.h"
+#include "unit.h"
+
+#define NAME "jobkeeper-a-1700000000-1.service"
+#define NONCE "00000000000000000000000000000001"
+#define START_JOB "/org/freedesktop/systemd1/job/7"
+
+/* What PID 1 answers, by method: the name of an error, or NULL. */
+typedef struct Answers {
+        const char *start, *stop, *get_all;
+        bool slow_state;          /* SystemState is not told */
+        const char *system_state; /* SystemState */
+        const char *active, *result, *nonce;
+        bool slow_stop; /* StopUnit is not answered */
+        uint32_t main_pid;
+        int32_t code, status;
+        bool with_job, begun;
+} Answers;
+
+/* Where PID 1 can be asked; on the bus, the bus and PID 1 in one. */
+typedef struct Way {
+        const char *name; /* of the socket in the directory */
+        int listening;
+        sd_event_source *source;
+        sd_bus *server;
+        bool silent;    /* takes connections, and says nothing */
+        unsigned calls; /* of Manager's methods but Subscribe, and reads */
+} Way;
+
+extern Answers answers;
+extern unsigned starts, stops, reads;
+extern unsigned referring_starts, references; /* RefUnit, less UnrefUnit */
+extern sd_bus_message *asked;                 /* SystemState, while it is not told */
+extern UnitManager *manager;
+extern Unit *unit;
+extern char told[8]; /* of the unit, a letter an event */
+extern Way private_socket, system_bus;
+extern Way *used; /* by what the test says in PID 1's name */
+
+/* With the ways alone; with a manager that is connected, too. */
+void setup_ways(void);
+void new_manager(void);
+void setup(void);
+void teardown(void);
+
+void way_open(Way *way);
+/* The connection alone, which may come back. */
+void way_cut(Way *way);
+void way_close(Way *way);
+
+void await(bool (*condition)(void), const char *what);
+void run_for(usec_t span);
+bool is_connected(void);
+bool is_referable(void);
+bool is_referred_to(void);
+bool is_not_referred_to(void);
+bool is_asked(void);
+bool is_started(void);
+bool is_running(void);
+bool is_stopped(void);
+bool has_ended(void);
+
+void on_unit(Unit *which, UnitEvent event, void *userdata);
+void start_unit(void);
+/* PID 1 tells that a job is over: of any unit; of the one that was started. */
+void job_removed_of(const char *name, const char *job, const char *word);
+void job_removed(const char *word);
+/* The main process has ended, as PID 1 shows it. */
+void main_process_ends(const char *result, int32_t code, int32_t status);
+void expect_end(const char *events, UnitOutcome outcome, UnitStop stop, const char *detail);

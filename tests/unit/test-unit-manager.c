@@ -1,0 +1,120 @@
+/* The ways to PID 1, the private socket and the bus, with one of the test's own behind them
+ * (private-pid1.h): which is used, and what becomes of references where one goes. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "private-pid1.h"
+
+TestSuite(unit_ways, .init = setup_ways, .fini = teardown);
+
+static bool has_moved(void) {
+        return private_socket.calls > 0;
+}
+
+static void end_unit(void) {
+        main_process_ends("success", CLD_EXITED, 0);
+        job_removed("done");
+        expect_end("sxe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE, "");
+}
+
+static void end_unit_by_owner(void) {
+        main_process_ends("signal", CLD_KILLED, SIGTERM);
+        job_removed("canceled");
+        expect_end("sxe", UNIT_OUTCOME_SIGNAL, UNIT_STOP_OWNER, "signal");
+}
+
+Test(unit_ways, the_private_socket_is_asked_and_references_are_on_the_bus) {
+        new_manager();
+        await(is_referable, "a connection to the bus");
+        start_unit();
+        await(is_referred_to, "a reference");
+        cr_expect_eq(referring_starts, 0);
+        end_unit();
+        cr_expect_eq(system_bus.calls, 0);
+        unit = unit_free(unit);
+        await(is_not_referred_to, "no reference");
+}
+
+/* Whoever keeps dbus-daemon busy keeps nothing else from going on. */
+Test(unit_ways, a_bus_that_says_nothing_delays_nothing) {
+        system_bus.silent = true;
+        new_manager();
+        start_unit();
+        answers.slow_stop = true;
+        unit_stop(unit);
+        await(is_stopped, "a stop");
+        end_unit_by_owner();
+        cr_expect_not(is_referable());
+}
+
+Test(unit_ways, what_is_said_on_the_bus_meanwhile_does_not_count) {
+        unsigned before;
+
+        new_manager();
+        await(is_referable, "a connection to the bus");
+        start_unit();
+        run_for(50 * USEC_PER_MSEC);
+        before = reads;
+        used = &system_bus;
+        job_removed("done");
+        run_for(200 * USEC_PER_MSEC);
+        cr_expect_eq(reads, before);
+        used = &private_socket;
+        end_unit();
+}
+
+Test(unit_ways, a_bus_that_was_gone_is_told_the_references_again) {
+        new_manager();
+        await(is_referable, "a connection to the bus");
+        start_unit();
+        await(is_referred_to, "a reference");
+        references = 0;
+        way_cut(&system_bus);
+        await(is_referred_to, "a reference again");
+        end_unit();
+}
+
+/* PID 1 executes itself anew. */
+Test(unit_ways, a_private_socket_that_comes_back_is_waited_for) {
+        new_manager();
+        await(is_referable, "a connection to the bus");
+        start_unit();
+        answers.slow_stop = true;
+        unit_stop(unit);
+        await(is_stopped, "a stop");
+        way_close(&private_socket);
+        run_for(500 * USEC_PER_MSEC);
+        cr_expect_not(is_connected());
+        way_open(&private_socket);
+        stops = 0;
+        await(is_stopped, "the stop again");
+        cr_expect_eq(system_bus.calls, 0);
+        end_unit_by_owner();
+}
+
+Test(unit_ways, the_bus_is_asked_while_there_is_no_private_socket) {
+        way_close(&private_socket);
+        used = &system_bus;
+        new_manager();
+        start_unit();
+        cr_expect_eq(referring_starts, 1);
+        end_unit();
+        cr_expect_eq(references, 0); /* taken by the start */
+        cr_expect_eq(private_socket.calls, 0);
+}
+
+/* With what the bus has not answered. */
+Test(unit_ways, the_bus_is_left_when_there_is_a_private_socket) {
+        way_close(&private_socket);
+        new_manager();
+        start_unit();
+        answers.slow_stop = true;
+        unit_stop(unit);
+        await(is_stopped, "a stop");
+        way_open(&private_socket);
+        stops = 0;
+        await(is_stopped, "the stop again");
+        cr_expect(has_moved());
+        end_unit_by_owner();
+}
