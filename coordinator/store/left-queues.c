@@ -51,37 +51,20 @@ void left_queues_reset(LeftQueues *queues) {
         queues->begun = queues->due = false;
 }
 
-/* Directories to be looked through, each once, in the order of their finding. */
-typedef struct QueueDirectories {
-        GPtrArray *paths;  /* NULL-terminated in the end */
-        GHashTable *known; /* a set of the same, borrowed */
-} QueueDirectories;
-
-/* Takes over `path`. */
-static void directories_add(const QueueDirectories *directories, char *path) {
-        if (g_hash_table_contains(directories->known, path)) {
-                g_free(path);
-                return;
-        }
-        g_hash_table_add(directories->known, path);
-        g_ptr_array_add(directories->paths, path);
-}
-
-static void directories_add_job(const QueueDirectories *directories, const DaemonConfig *config,
+static void directories_add_job(GPtrArray *directories, const DaemonConfig *config,
                                 const JobSpec *spec) {
         g_autofree char *parent = path_locks(config->root), *own = resource_of_job(spec->name);
 
-        directories_add(directories, g_strconcat(parent, "/", own, NULL));
+        g_ptr_array_add(directories, g_strconcat(parent, "/", own, NULL));
         for (guint i = 0; i < spec->resources->len; i++) {
                 const JobResource *resource = spec->resources->pdata[i];
 
-                directories_add(directories, resource_directory(config, resource->name));
+                g_ptr_array_add(directories, resource_directory(config, resource->name));
         }
 }
 
 /* Those that stand elsewhere. */
-static void directories_add_declared(const QueueDirectories *directories,
-                                     const DaemonConfig *config) {
+static void directories_add_declared(GPtrArray *directories, const DaemonConfig *config) {
         GHashTableIter iterator;
         gpointer name;
 
@@ -89,7 +72,7 @@ static void directories_add_declared(const QueueDirectories *directories,
                 return;
         g_hash_table_iter_init(&iterator, config->resources);
         while (g_hash_table_iter_next(&iterator, &name, NULL))
-                directories_add(directories, resource_directory(config, name));
+                g_ptr_array_add(directories, resource_directory(config, name));
 }
 
 static void left_queues_list(void *userdata);
@@ -107,16 +90,14 @@ static void left_queues_sweep(LeftQueues *queues, const char *const *listed) {
         g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free),
                              keep = g_ptr_array_new_with_free_func(g_free),
                              specs = g_ptr_array_new();
-        g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
-        const QueueDirectories directories = {paths, known};
         g_autofree char *parent = path_locks(config->root);
 
         queues->events->jobs(specs, queues->userdata);
         for (guint i = 0; i < specs->len; i++)
-                directories_add_job(&directories, config, specs->pdata[i]);
-        directories_add_declared(&directories, config);
+                directories_add_job(paths, config, specs->pdata[i]);
+        directories_add_declared(paths, config);
         for (; listed && *listed; listed++)
-                directories_add(&directories, g_strconcat(parent, "/", *listed, NULL));
+                g_ptr_array_add(paths, g_strconcat(parent, "/", *listed, NULL));
         queues->events->keep(paths, keep, queues->userdata);
         for (guint i = 0; i < queues->waiting->len; i++)
                 g_ptr_array_add(keep, g_strdup(queues->waiting->pdata[i]));

@@ -232,19 +232,6 @@ static void cluster_open(Cluster *cluster) {
         cluster_watch_servers(cluster);
 }
 
-static void cluster_remove_tree(const char *path) {
-        GDir *directory = g_dir_open(path, 0, NULL);
-        const char *name;
-
-        while (directory && (name = g_dir_read_name(directory))) {
-                g_autofree char *file = g_build_filename(path, name, NULL);
-
-                cluster_remove_tree(file);
-        }
-        g_clear_pointer(&directory, g_dir_close);
-        (void)g_remove(path);
-}
-
 static void cluster_close(Cluster *cluster) {
         ensemble_watch(cluster->ensemble, NULL);
         faults_free(cluster->faults);
@@ -261,7 +248,7 @@ static void cluster_close(Cluster *cluster) {
         surroundings_listen(NULL, NULL);
         trace_end();
         world_free(cluster->world);
-        cluster_remove_tree(cluster->directory);
+        machine_remove_tree(cluster->directory);
         g_free(cluster->directory);
 }
 

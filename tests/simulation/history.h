@@ -17,7 +17,6 @@ typedef struct HistoryRun {
             empty;         /* true time; 0: not yet. `over`: the main process, `empty`: all */
         UnitResult result; /* once over */
         bool stopped;      /* somebody asked for its end */
-        bool crashed;      /* its node crashed, perhaps before anybody else knew the result */
         bool
             excused; /* its node could not do its part: it was frozen, or nobody was there to act */
 } HistoryRun;

@@ -173,7 +173,7 @@ bool machine_is_frozen(const Machine *machine) {
         return machine->frozen;
 }
 
-static void machine_remove_tree(const char *path) {
+void machine_remove_tree(const char *path) {
         GDir *directory = g_dir_open(path, 0, NULL);
         const char *name;
 

@@ -54,6 +54,8 @@ bool machine_is_frozen(const Machine *machine);
 /* Its clocks begin anew, with another boot id and without anything in run/. Nobody may run there.
  */
 void machine_boot(Machine *machine);
+/* A directory with all that is in it. */
+void machine_remove_tree(const char *path);
 
 /* Nothing can be written to its disk any more, or it can again. */
 void machine_set_full(Machine *machine, bool full);

@@ -61,7 +61,7 @@ void loss_judge(Checker *checker, const HistoryRun *run) {
         g_autofree char *key = g_strdup_printf("%s:%s", run->job, run->run);
         const usec_t *lost = g_hash_table_lookup(checker_losses(checker)->losses, key);
 
-        if (!lost || run->stopped || run->crashed || run->over < *lost + TOLD_WITHIN ||
+        if (!lost || run->stopped || run->over < *lost + TOLD_WITHIN ||
             history_was_disturbed(checker_history(checker), run->node, *lost, run->over))
                 return;
         checker_complain(checker,

@@ -20,6 +20,12 @@ static void commands_free_one(void *command) {
         command_free(command);
 }
 
+static void commands_lose_daemon(Commands *commands, const FleetNode *node) {
+        for (guint i = 0; i < commands->all->len; i++)
+                if (command_node(commands->all->pdata[i]) == node)
+                        command_lose_daemon(commands->all->pdata[i]);
+}
+
 static void commands_on_daemon_gone(FleetNode *node, void *userdata) {
         commands_lose_daemon(userdata, node);
 }
@@ -65,12 +71,6 @@ void commands_kill_one(Commands *commands, const FleetNode *node, unsigned n) {
                 }
 }
 
-void commands_lose_daemon(Commands *commands, const FleetNode *node) {
-        for (guint i = 0; i < commands->all->len; i++)
-                if (command_node(commands->all->pdata[i]) == node)
-                        command_lose_daemon(commands->all->pdata[i]);
-}
-
 static void commands_lose_bus_on_turn(void *userdata) {
         Daemon *daemon = userdata;
 
@@ -85,12 +85,4 @@ void commands_lose_bus(Commands *commands, const FleetNode *node) {
                 return;
         process_do(daemon_process(daemon), commands_lose_bus_on_turn, daemon);
         commands_lose_daemon(commands, node);
-}
-
-unsigned commands_count(const Commands *commands) {
-        return commands->all->len;
-}
-
-unsigned commands_begun(const Commands *commands) {
-        return commands->begun;
 }

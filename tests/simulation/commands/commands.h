@@ -33,9 +33,3 @@ void commands_begin(Commands *commands, FleetNode *node, const CommandPlan *plan
 void commands_kill_one(Commands *commands, const FleetNode *node, unsigned n);
 /* The bus of that machine is started anew: all lose it, and find it again. */
 void commands_lose_bus(Commands *commands, const FleetNode *node);
-/* The daemon of that machine is about to be gone. */
-void commands_lose_daemon(Commands *commands, const FleetNode *node);
-
-/* Return: how many there are, and how many there ever were. */
-unsigned commands_count(const Commands *commands);
-unsigned commands_begun(const Commands *commands);

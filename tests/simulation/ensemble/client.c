@@ -39,8 +39,6 @@ typedef struct Call {
         int32_t version;
         unsigned flags;
         bool watch;
-        const ZkOp *ops;
-        size_t n_ops;
         int r;
 } Call;
 
@@ -68,19 +66,6 @@ Site *site_new(uint64_t seed, const EnsembleOptions *options) {
         return site;
 }
 
-static void remove_tree(const char *path) {
-        GDir *directory = g_dir_open(path, 0, NULL);
-        const char *name;
-
-        while (directory && (name = g_dir_read_name(directory))) {
-                g_autofree char *file = g_build_filename(path, name, NULL);
-
-                remove_tree(file);
-        }
-        g_clear_pointer(&directory, g_dir_close);
-        (void)g_remove(path);
-}
-
 Site *site_free(Site *site) {
         if (!site)
                 return NULL;
@@ -93,7 +78,7 @@ Site *site_free(Site *site) {
         ensemble_free(site->ensemble);
         network_free(site->network);
         world_free(site->world);
-        remove_tree(site->directory);
+        machine_remove_tree(site->directory);
         g_free(site->directory);
         g_free(site);
         return NULL;
@@ -101,10 +86,6 @@ Site *site_free(Site *site) {
 
 World *site_world(const Site *site) {
         return site->world;
-}
-
-Network *site_network(const Site *site) {
-        return site->network;
 }
 
 Ensemble *site_ensemble(const Site *site) {
@@ -371,10 +352,6 @@ static int send_acl(Client *client, const Call *call) {
         return zk_get_acl(client->zk, call->path, client_on_reply, client, NULL);
 }
 
-static int send_multi(Client *client, const Call *call) {
-        return zk_multi(client->zk, call->ops, call->n_ops, client_on_reply, client, NULL);
-}
-
 ZkCode client_create(Client *client, const char *path, const char *data, unsigned flags) {
         return client_ask(&(Call){client, send_create, .path = path, .data = data, .flags = flags});
 }
@@ -406,10 +383,6 @@ ZkCode client_list(Client *client, const char *path, bool watch) {
 
 ZkCode client_acl(Client *client, const char *path) {
         return client_ask(&(Call){client, send_acl, .path = path});
-}
-
-ZkCode client_multi(Client *client, const ZkOp *ops, size_t n_ops) {
-        return client_ask(&(Call){client, send_multi, .ops = ops, .n_ops = n_ops});
 }
 
 void client_send_create(Client *client, const char *path, unsigned flags) {

@@ -22,7 +22,6 @@ Site *site_new(uint64_t seed, const EnsembleOptions *options);
 Site *site_free(Site *site);
 DEFINE_CLEANUP(Site, site_free);
 World *site_world(const Site *site);
-Network *site_network(const Site *site);
 Ensemble *site_ensemble(const Site *site);
 Host *site_host(const Site *site, const char *machine);
 void site_run(const Site *site, usec_t duration);
@@ -52,7 +51,6 @@ ZkCode client_get(Client *client, const char *path, bool watch);
 ZkCode client_exists(Client *client, const char *path, bool watch);
 ZkCode client_list(Client *client, const char *path, bool watch);
 ZkCode client_acl(Client *client, const char *path);
-ZkCode client_multi(Client *client, const ZkOp *ops, size_t n_ops);
 /* Sends a create and a list at once, without waiting. */
 void client_send_create(Client *client, const char *path, unsigned flags);
 bool client_waits(const Client *client);

@@ -263,12 +263,6 @@ GPtrArray *data_tree_empty_containers(const DataTree *tree) {
         return paths;
 }
 
-usec_t data_tree_session(const DataTree *tree, int64_t session) {
-        const usec_t *timeout = g_tree_lookup(tree->sessions, &session);
-
-        return timeout ? *timeout : 0;
-}
-
 typedef struct EachSession {
         void (*func)(int64_t session, usec_t timeout, void *userdata);
         void *userdata;

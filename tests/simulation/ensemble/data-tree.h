@@ -60,8 +60,7 @@ GPtrArray *data_tree_owned(const DataTree *tree, int64_t session);
 /* Return: the paths of containers whose last child has gone. */
 GPtrArray *data_tree_empty_containers(const DataTree *tree);
 
-/* The sessions that there are: they are part of what is agreed on. Return: the timeout, or 0. */
-usec_t data_tree_session(const DataTree *tree, int64_t session);
+/* The sessions that there are: they are part of what is agreed on. */
 void data_tree_each_session(const DataTree *tree,
                             void (*func)(int64_t session, usec_t timeout, void *userdata),
                             void *userdata);

@@ -298,10 +298,6 @@ void ensemble_set_lag(Ensemble *ensemble, unsigned server, usec_t lag) {
                 follower_lag(one->follower);
 }
 
-void ensemble_step_clock(Ensemble *ensemble, unsigned server, int64_t by) {
-        ensemble_server(ensemble, server)->clock_offset += by;
-}
-
 void ensemble_part(Ensemble *ensemble, unsigned one, unsigned other, bool parted) {
         Host *a = ensemble_host(ensemble, one), *b = ensemble_host(ensemble, other);
 

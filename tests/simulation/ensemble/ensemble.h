@@ -79,8 +79,6 @@ void ensemble_thaw(Ensemble *ensemble, unsigned server);
 void ensemble_set_disk(Ensemble *ensemble, unsigned server, usec_t delay);
 /* It hears of what others write so much later, while its clients hear of it as ever. */
 void ensemble_set_lag(Ensemble *ensemble, unsigned server, usec_t lag);
-/* Its wall clock is set, by so much. */
-void ensemble_step_clock(Ensemble *ensemble, unsigned server, int64_t by);
 /* The two hear nothing of each other. */
 void ensemble_part(Ensemble *ensemble, unsigned one, unsigned other, bool parted);
 /* Somebody ends a session that is not theirs (its password follows from its id). Return: false

@@ -132,10 +132,6 @@ static void follower_on_packet(void *message, void *userdata) {
         packet_free(packet);
 }
 
-static void packet_drop(void *packet) {
-        packet_free(packet);
-}
-
 static void follower_on_check(void *userdata) {
         Follower *follower = userdata;
         const EnsembleOptions *options = ensemble_options(follower->server->ensemble);

@@ -111,10 +111,6 @@ static void learner_on_packet(void *message, void *userdata) {
         packet_free(packet);
 }
 
-static void packet_drop(void *packet) {
-        packet_free(packet);
-}
-
 Wire *leader_accept(Leader *leader, Server *follower, Wire *out) {
         Learner *learner = g_new0(Learner, 1);
 

@@ -100,10 +100,6 @@ Network *network_free(Network *network) {
         return NULL;
 }
 
-void network_set_delays(Network *network, const NetworkDelays *delays) {
-        network->delays = *delays;
-}
-
 World *network_world(const Network *network) {
         return network->world;
 }

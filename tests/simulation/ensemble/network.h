@@ -23,7 +23,6 @@ Network *network_new(World *world);
 Network *network_free(Network *network);
 DEFINE_CLEANUP(Network, network_free);
 
-void network_set_delays(Network *network, const NetworkDelays *delays);
 World *network_world(const Network *network);
 
 /* Return: the host of that name, made where there is none; the network's. */

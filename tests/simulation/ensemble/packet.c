@@ -51,3 +51,7 @@ Packet *packet_free(Packet *packet) {
         g_free(packet);
         return NULL;
 }
+
+void packet_drop(void *packet) {
+        packet_free(packet);
+}

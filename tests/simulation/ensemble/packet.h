@@ -76,3 +76,5 @@ typedef struct Packet {
 
 Packet *packet_new(PacketType type);
 Packet *packet_free(Packet *packet);
+/* The same, of what a wire still carries. */
+void packet_drop(void *packet);

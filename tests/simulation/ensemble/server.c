@@ -60,8 +60,7 @@ usec_t server_now(const Server *server) {
 
 int64_t server_time_ms(const Server *server) {
         return (int64_t)((ENSEMBLE_EPOCH * USEC_PER_SEC + world_now(server_world(server))) /
-                         USEC_PER_MSEC) +
-               server->clock_offset / (int64_t)USEC_PER_MSEC;
+                         USEC_PER_MSEC);
 }
 
 int64_t server_logged_zxid(const Server *server) {

@@ -27,12 +27,11 @@ struct Server {
         Host *host;
         ServerState state;
         bool frozen;
-        usec_t phase;         /* what its clock counts from */
-        int64_t clock_offset; /* of its wall clock */
-        usec_t disk_delay;    /* what a write to its disk takes more than usual */
-        usec_t lag;           /* what it takes more than usual to hear of its leader */
-        uint64_t n_sessions;  /* that it made, for their ids */
-        GQueue timers;        /* of ServerTimer */
+        usec_t phase;        /* what its clock counts from */
+        usec_t disk_delay;   /* what a write to its disk takes more than usual */
+        usec_t lag;          /* what it takes more than usual to hear of its leader */
+        uint64_t n_sessions; /* that it made, for their ids */
+        GQueue timers;       /* of ServerTimer */
         WorldChance *chance;
         Forgetting *forgetting; /* NULL: all of what follows is on its disk */
 

@@ -1,0 +1,12 @@
+/* See usec.h. */
+#include "usec.h"
+
+usec_t usec_add(usec_t a, usec_t b) {
+        return a > USEC_INFINITY - b ? USEC_INFINITY : a + b;
+}
+
+usec_t usec_sub(usec_t a, usec_t b) {
+        if (a == USEC_INFINITY)
+                return USEC_INFINITY;
+        return a > b ? a - b : 0;
+}
