@@ -9,12 +9,17 @@
 #include "trace.h"
 #include "write-checker.h"
 
+/* The largest that runs began with. */
+typedef struct Tokens {
+        int64_t exclusive, any;
+} Tokens;
+
 struct Checker {
         World *world;
         const Plan *plan;
         const History *history;
         GHashTable *started; /* "JOB:RUN", a set */
-        GHashTable *tokens;  /* job → the largest that a run began with, int64_t */
+        GHashTable *tokens;  /* resource → Tokens */
         GHashTable *ledgers; /* job → Ledger */
         WriteBook *book;
         LossBook *losses;
@@ -32,7 +37,7 @@ Checker *checker_new(World *world, const Plan *plan, const History *history) {
         checker->plan = plan;
         checker->history = history;
         checker->started = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        checker->tokens = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+        checker->tokens = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         checker->ledgers =
             g_hash_table_new_full(g_str_hash, g_str_equal, NULL, checker_drop_ledger);
         checker->book = write_book_new(checker);
@@ -130,19 +135,41 @@ static void checker_judge_claim(Checker *checker, const HistoryRun *run) {
                                  run->run, run->job, run->token, claimed->zxid);
 }
 
-static void checker_judge_token(Checker *checker, const HistoryRun *run) {
-        const PlanJob *job = plan_find(checker->plan, run->job);
-        const PlanLock *own = job->locks->len > 0 ? job->locks->pdata[0] : NULL;
-        int64_t *largest = g_hash_table_lookup(checker->tokens, job->name);
+static Tokens *checker_tokens(const Checker *checker, const char *resource) {
+        Tokens *tokens = g_hash_table_lookup(checker->tokens, resource);
 
-        if (!own || own->mode != PLAN_EXCLUSIVE || !g_str_has_prefix(own->resource, "job:"))
-                return;
-        if (largest && run->token <= *largest)
+        if (!tokens) {
+                tokens = g_new0(Tokens, 1);
+                g_hash_table_insert(checker->tokens, g_strdup(resource), tokens);
+        }
+        return tokens;
+}
+
+/* Whoever holds a lock alone has a larger one than all before, and all after have larger ones. */
+static void checker_judge_token(Checker *checker, const HistoryRun *run, const PlanLock *lock) {
+        Tokens *tokens = checker_tokens(checker, lock->resource);
+        bool alone = lock->mode == PLAN_EXCLUSIVE;
+        int64_t before = alone ? tokens->any : tokens->exclusive;
+
+        if (run->token <= before)
                 checker_complain(checker,
-                                 "run %s of %s has token %" PRId64 ", and one before it had "
-                                 "%" PRId64,
-                                 run->run, run->job, run->token, *largest);
-        g_hash_table_insert(checker->tokens, job->name, g_memdup2(&run->token, sizeof(run->token)));
+                                 "run %s of %s has token %" PRId64 ", and one that had %s before "
+                                 "it %" PRId64,
+                                 run->run, run->job, run->token, lock->resource, before);
+        tokens->any = MAX(tokens->any, run->token);
+        if (alone)
+                tokens->exclusive = MAX(tokens->exclusive, run->token);
+}
+
+static void checker_judge_tokens(Checker *checker, const HistoryRun *run) {
+        const PlanJob *job = plan_find(checker->plan, run->job);
+
+        for (guint i = 0; i < job->locks->len; i++) {
+                const PlanLock *lock = job->locks->pdata[i];
+
+                if (lock->slots == 1)
+                        checker_judge_token(checker, run, lock);
+        }
 }
 
 void checker_run_begins(Checker *checker, const HistoryRun *run) {
@@ -158,5 +185,5 @@ void checker_run_begins(Checker *checker, const HistoryRun *run) {
                 return;
         checker_judge_locks(checker, run);
         checker_judge_attempts(checker, run);
-        checker_judge_token(checker, run);
+        checker_judge_tokens(checker, run);
 }
