@@ -16,6 +16,10 @@
 /* What befell a node before or after a claim explains that nothing came of it. */
 #define ASKED_WITHIN (20 * USEC_PER_SEC)
 #define STARTED_WITHIN (30 * USEC_PER_SEC)
+/* So long into the calm nothing of what was before is felt, seconds. */
+#define SETTLED_AFTER 60
+/* In the calm a run begins so soon after its tick, seconds. */
+#define ON_TIME 5
 
 typedef struct TickState {
         unsigned runs, skips; /* records that decide it */
@@ -50,17 +54,40 @@ static bool view_is_alone(const JobView *view) {
                 g_str_has_prefix(((const PlanLock *)locks->pdata[0])->resource, "job:"));
 }
 
+/* Return: whether a run of the job lived around the tick. */
+static bool view_has_run_at(const JobView *view, int64_t tick) {
+        const GPtrArray *runs = history_runs(checker_history(view->checker));
+        usec_t time = (usec_t)(tick - MACHINE_EPOCH) * USEC_PER_SEC;
+
+        for (guint i = 0; i < runs->len; i++) {
+                const HistoryRun *run = runs->pdata[i];
+
+                if (strcmp(run->job, view->job->name) == 0 &&
+                    run->begun <= time + ON_TIME * USEC_PER_SEC &&
+                    (run->empty == 0 || run->empty >= usec_sub(time, USEC_PER_SEC)))
+                        return true;
+        }
+        return false;
+}
+
 /* A range may have begun with ticks of another schedule, which somebody has edited since. */
 static void view_take_skips(const JobView *view, const RunRecord *record) {
         int64_t to = record->to ? record->to : record->tick, every = view->job->every;
 
         for (int64_t tick = (record->tick + every - 1) / every * every; tick <= to; tick += every)
                 view_tick(view, tick)->skips++;
-        if (to >= view->calm_from && checker_plan(view->checker)->max_runs == 0 &&
-            view_is_alone(view) && record->why && g_str_has_prefix(record->why, "missed"))
+        if (checker_plan(view->checker)->max_runs > 0 || !view_is_alone(view))
+                return;
+        if (to >= view->calm_from && record->why && g_str_has_prefix(record->why, "missed"))
                 checker_complain(view->checker,
                                  "tick %" PRId64 " of %s was skipped though nothing was wrong: %s",
                                  to, view->job->name, record->why);
+        for (int64_t tick = (record->tick + every - 1) / every * every; tick <= to; tick += every)
+                if (tick >= view->calm_from + SETTLED_AFTER && !view_has_run_at(view, tick))
+                        checker_complain(view->checker,
+                                         "tick %" PRId64
+                                         " of %s was skipped, and nothing was in its way: %s",
+                                         tick, view->job->name, record->why ? record->why : "");
 }
 
 /* Return: whether that run lives, or (NULL) any of the job. */
