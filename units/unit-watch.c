@@ -59,6 +59,7 @@ struct UnitWatch {
         bool read_again;         /* something happened while a read was under way */
         bool known_ours;         /* seen with our nonce */
         bool started_told;
+        bool was_ordered; /* to end, before we looked */
 
         BusCall *peek, *read;
         CgroupWatch *empty;
@@ -264,6 +265,12 @@ static void watch_apply_counting(UnitWatch *watch, const UnitProperties *p) {
         watch_end(watch, UNIT_OUTCOME_UNKNOWN, "");
 }
 
+/* Nobody has ordered anything yet, whatever the owner wants: what is over has ended by itself. */
+static void watch_first_seen(UnitWatch *watch, const UnitProperties *p) {
+        if (unit_properties_over(p) && !watch->was_ordered)
+                watch->result.stop = UNIT_STOP_NONE;
+}
+
 static void watch_apply_ours(UnitWatch *watch, const UnitProperties *p) {
         watch->known_ours = true;
         if (p->control_group && *p->control_group) {
@@ -277,6 +284,8 @@ static void watch_apply_ours(UnitWatch *watch, const UnitProperties *p) {
         switch (watch->state) {
         case WATCH_UNSURE:
         case WATCH_RUNNING:
+                if (watch->state == WATCH_UNSURE)
+                        watch_first_seen(watch, p);
                 watch->state = WATCH_RUNNING;
                 watch_apply_running(watch, p);
                 break;
@@ -531,6 +540,10 @@ void unit_watch_end(UnitWatch *watch, UnitOrder order) {
         if (watch->state < WATCH_DRAINING)
                 watch->result.stop = UNIT_STOP_OWNER;
         watch_pursue(watch);
+}
+
+void unit_watch_was_ordered(UnitWatch *watch) {
+        watch->was_ordered = true;
 }
 
 void unit_watch_discard(UnitWatch *watch) {

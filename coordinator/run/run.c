@@ -114,6 +114,17 @@ static void run_log_end(const Run *run) {
 
 /* ---- the unit ---- */
 
+/* A process after us sees how it ended, and not that it was ended. */
+static void run_note_end(const Run *run) {
+        if (run->interrupted)
+                ended_units_add(run->parts->node->runtime_dir, run->record->unit, run->record->why);
+}
+
+/* Return: whether nobody has seen yet how its unit is, so that nothing was ordered. */
+static bool run_is_sought(const Run *run) {
+        return run->recovering && run->phase == RUN_PHASE_CLAIMED;
+}
+
 static void run_on_unit(Unit *unit, UnitEvent event, void *userdata) {
         static const RunEvent events[] = {
             [UNIT_EVENT_STARTED] = RUN_EVENT_UNIT_STARTED,
@@ -121,8 +132,11 @@ static void run_on_unit(Unit *unit, UnitEvent event, void *userdata) {
             [UNIT_EVENT_ENDED] = RUN_EVENT_UNIT_ENDED,
             [UNIT_EVENT_ABSENT] = RUN_EVENT_UNIT_ABSENT,
         };
+        Run *run = userdata;
 
-        run_event(userdata, events[event]);
+        if (run->recovering && run->phase == RUN_PHASE_STOPPING && event == UNIT_EVENT_STARTED)
+                run_note_end(run); /* what was sought lives, and is stopped now */
+        run_event(run, events[event]);
 }
 
 /* What was ended and is gone has left no result, but that it was ended is known. */
@@ -227,9 +241,9 @@ void run_stop(Run *run, bool interrupted, const char *why) {
         run->interrupted = interrupted;
         if (!run->record->why)
                 run->record->why = g_strdup(why);
-        /* A process after us sees how it ended, and not that it was ended. */
-        if (interrupted && run->unit && run->phase <= RUN_PHASE_RUNNING)
-                ended_units_add(run->parts->node->runtime_dir, run->record->unit, why);
+        /* One that is being looked for is ended where it is found alive. */
+        if (run->unit && run->phase <= RUN_PHASE_RUNNING && !run_is_sought(run))
+                run_note_end(run);
         run_event(run, RUN_EVENT_STOP);
 }
 
@@ -288,10 +302,12 @@ Run *run_start(const RunParts *parts, const JobSpec *spec, RunRecord *record, Lo
         return run;
 }
 
-/* Its unit is looked for. Some have to end whatever is found. */
+/* Its unit is looked for. Some have to end if they live. */
 static void run_end_if_needed(Run *run) {
         const char *ended = ended_units_why(run->parts->ended, run->record->unit);
 
+        if (ended)
+                unit_stop_again(run->unit);
         if (run->session_lost) {
                 run_stop(run, true, "the ZooKeeper session was lost while the daemon was away");
                 run_kill_if_locked(run);
@@ -341,8 +357,10 @@ Run *run_recover_result(const RunParts *parts, RunRecord *record) {
         g_clear_pointer(&record->why, g_free);
         if (unit_adopt(parts->units, record->unit, record->nonce, run_on_unit, run, &run->unit) < 0)
                 run_over(run, RUN_UNKNOWN, g_strdup("its unit could not be queried"));
-        else if (ended)
+        else if (ended) {
+                unit_stop_again(run->unit);
                 run_stop(run, true, ended);
+        }
         return run;
 }
 

@@ -211,10 +211,10 @@ static int unit_new(const char *name, UnitFunc func, void *userdata, Unit **ret_
 }
 
 /* Says where the service has got to by now. */
-static void unit_watch(Unit *unit, Service *service) {
+static void unit_watch(Unit *unit, Service *service, bool adopted) {
         unit->service = service;
         service->unit = unit;
-        if (service->state != SERVICE_ASKED)
+        if (service->state == SERVICE_RUNNING || (service->state != SERVICE_ASKED && !adopted))
                 unit_tell(unit, UNIT_EVENT_STARTED);
         if (service->state > SERVICE_RUNNING)
                 unit_tell(unit, UNIT_EVENT_EXITED);
@@ -249,7 +249,7 @@ int unit_start(UnitManager *manager, const UnitSpec *spec, UnitFunc func, void *
                 if (service_manager.hold_starts)
                         service->state = SERVICE_ASKED;
         }
-        unit_watch(*ret_unit, service);
+        unit_watch(*ret_unit, service, false);
         return 0;
 }
 
@@ -262,7 +262,7 @@ int unit_adopt(UnitManager *manager, const char *name, const char *nonce, UnitFu
         if ((r = unit_new(name, func, userdata, ret_unit)) < 0)
                 return r;
         if (service && g_strcmp0(service->nonce, nonce) == 0)
-                unit_watch(*ret_unit, service);
+                unit_watch(*ret_unit, service, true);
         else
                 unit_tell(*ret_unit, UNIT_EVENT_ABSENT);
         return 0;
@@ -271,6 +271,10 @@ int unit_adopt(UnitManager *manager, const char *name, const char *nonce, UnitFu
 void unit_stop(Unit *unit) {
         if (unit->service)
                 service_stop(unit->service);
+}
+
+void unit_stop_again(Unit *unit) {
+        unit_stop(unit);
 }
 
 void unit_kill(Unit *unit) {

@@ -282,6 +282,21 @@ Test(run, one_whose_session_is_gone_is_ended) {
         cr_expect_not(service_is_alive(service_newest()));
 }
 
+/* ... but what had ended before has ended by itself, and no later process is told otherwise. */
+Test(run, one_that_failed_before_its_session_was_found_gone_has_failed) {
+        g_autoptr(GHashTable) ended = NULL;
+
+        leave_it();
+        service_exit(service_newest(), 3);
+        server_expire(last_session);
+        open_daemon();
+        await(is_over, "it is settled");
+        expect_state(RUN_FAILED);
+        ended = ended_units_load(coordinator->node->runtime_dir);
+        cr_expect_null(g_hash_table_lookup(ended, service_newest()->name), "%s",
+                       (char *)g_hash_table_lookup(ended, service_newest()->name));
+}
+
 static bool is_ready(void) {
         return node_is_ready(coordinator->node);
 }

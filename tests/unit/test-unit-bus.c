@@ -161,6 +161,38 @@ Test(unit_bus, adopted_when_it_had_ended_well_and_stopped_too_late) {
         expect_end("xe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE, "");
 }
 
+/* Nor does a wish of before it was seen: what had failed has failed. */
+static void adopt_failed(void) {
+        main_process_ends("exit-code", CLD_EXITED, 3);
+        answers.active = "failed";
+        answers.with_job = false;
+        answers.begun = true;
+        cr_assert_eq(unit_adopt(manager, NAME, NONCE, on_unit, NULL, &unit), 0);
+}
+
+Test(unit_bus, adopted_when_it_had_failed_and_stopped_before_it_was_seen) {
+        adopt_failed();
+        unit_stop(unit);
+        unit_kill(unit);
+        expect_end("xe", UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_NONE, "exit-code");
+}
+
+Test(unit_bus, adopted_when_a_process_before_us_had_it_ended) {
+        adopt_failed();
+        unit_stop_again(unit);
+        expect_end("xe", UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_OWNER, "exit-code");
+}
+
+Test(unit_bus, adopted_alive_and_stopped_before_it_was_seen) {
+        answers.begun = true;
+        cr_assert_eq(unit_adopt(manager, NAME, NONCE, on_unit, NULL, &unit), 0);
+        unit_stop(unit);
+        await(is_stopped, "a stop");
+        main_process_ends("signal", CLD_KILLED, SIGTERM);
+        job_removed("canceled");
+        expect_end("sxe", UNIT_OUTCOME_SIGNAL, UNIT_STOP_OWNER, "signal");
+}
+
 /* PID 1 stops it already, at its time limit; only a job's end is told. */
 Test(unit_bus, one_that_is_being_stopped_is_given_a_job_whose_end_is_told) {
         answers.active = "deactivating";

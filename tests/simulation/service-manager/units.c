@@ -36,7 +36,8 @@ struct Unit {
         const char *word;             /* how its start job ended, as told */
         bool others;                  /* who ended it */
         bool wants_stop, wants_kill, gave_stop, gave_kill;
-        bool has_rest; /* what an active one left is to be ended */
+        bool has_rest;    /* what an active one left is to be ended */
+        bool was_ordered; /* to end, by a process before us */
         bool known, again;
         UnitResult result;
         unsigned told, waiting; /* bits of UnitEvent */
@@ -161,8 +162,11 @@ static void unit_take(Unit *unit, const ShownUnit *shown) {
 
 static void unit_see(Unit *unit, const ShownUnit *shown) {
         unit->known = true;
-        if (unit->state == UNIT_UNSURE)
+        if (unit->state == UNIT_UNSURE) {
+                if (shown->phase >= SERVICE_LINGERING && !unit->was_ordered)
+                        unit->result.stop = UNIT_STOP_NONE;
                 unit->state = UNIT_RUNNING;
+        }
         if (unit->state == UNIT_RUNNING) /* the result is that of the main process */
                 unit_take(unit, shown);
         if (shown->result.started > 0 && !(unit->adopts && shown->phase >= SERVICE_LINGERING))
@@ -363,6 +367,11 @@ static void unit_end(Unit *unit) {
 void unit_stop(Unit *unit) {
         unit->wants_stop = true;
         unit_end(unit);
+}
+
+void unit_stop_again(Unit *unit) {
+        unit->was_ordered = true;
+        unit_stop(unit);
 }
 
 void unit_kill(Unit *unit) {
