@@ -32,7 +32,7 @@ def check(programs, root):
 
 def run_programs(programs, root, directory):
     """Returns what a program that failed said. In the node they count in the same files as outside."""
-    commands = [["ctest", "--test-dir", directory, "-R", "^unit/test-", "-j", os.cpu_count() or 1, "--output-on-failure"]]
+    commands = [["ctest", "--test-dir", directory, "-R", "^unit/test-", "-j", 2 * (os.cpu_count() or 1), "--output-on-failure"]]  # they wait more than they compute
     commands += [[f"{root}/tests/cluster/run-in-node", "--writable", directory, f"{directory}/tests/integration/{name}"] for name in NODE_PROGRAMS]
     for command in commands:
         status, output, _ = programs.run(command, TIMEOUT)

@@ -55,7 +55,7 @@ def registered(part):
         properties = {item["name"]: item["value"] for item in test.get("properties", [])}
         yield {"name": test["name"], "command": test["command"], "timeout": float(properties.get("TIMEOUT", 300)),
                "environment": dict(setting.split("=", 1) for setting in properties.get("ENVIRONMENT", [])),
-               "directory": properties.get("WORKING_DIRECTORY", ASAN)}
+               "directory": properties.get("WORKING_DIRECTORY", ASAN), "alone": bool(properties.get("RUN_SERIAL")), "cost": float(properties.get("COST", 0))}
 
 
 def run_registered(programs, test, pattern, environment):
@@ -77,9 +77,12 @@ def run_registered(programs, test, pattern, environment):
 
 
 def run_part(programs, part, pattern, jobs, environment, totals):
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for future in [pool.submit(run_registered, programs, test, pattern, environment) for test in registered(part)]:
-            totals.add(*future.result())
+    """What takes long first; what must be alone when all others are done."""
+    tests = sorted(registered(part), key=lambda test: -test["cost"])
+    for at_a_time, alone in ((jobs, False), (1, True)):
+        with concurrent.futures.ThreadPoolExecutor(at_a_time) as pool:
+            for future in [pool.submit(run_registered, programs, test, pattern, environment) for test in tests if test["alone"] == alone]:
+                totals.add(*future.result())
 
 
 def run_node_programs(programs, pattern, environment, totals):
@@ -146,7 +149,8 @@ def run_cluster(programs, options, totals):
 def run_parts(programs, parts, options, environment, totals):
     if any(part in parts for part in ("unit", "simulation", "integration")):
         if build(programs, ROOT, ASAN, *SANITIZED):
-            for part, jobs in (("unit", os.cpu_count() or 1), ("simulation", os.cpu_count() or 1), ("integration", 1)):
+            processors = os.cpu_count() or 1
+            for part, jobs in (("unit", 2 * processors), ("simulation", processors), ("integration", 1)):  # unit/ waits more than it computes
                 if part in parts:
                     run_part(programs, part, options.pattern, jobs, environment, totals)
             if "integration" in parts:
