@@ -36,6 +36,7 @@ struct CommandLock {
         LockSet *set;
         Scope *scope;
         sd_event_source *timer; /* queued: gives up; held: the caller's coming back */
+        sd_event_source *again; /* queues again */
 };
 
 static void command_lock_end(CommandLock *lock, bool at_once, const char *why);
@@ -66,6 +67,7 @@ CommandLock *command_lock_free(CommandLock *lock) {
                 return NULL;
         command_caller_free(lock->caller);
         sd_event_source_disable_unref(lock->timer);
+        sd_event_source_disable_unref(lock->again);
         scope_free(lock->scope);
         lock_set_forget(lock->set);
         command_request_free(lock->request);
@@ -336,14 +338,20 @@ static void command_lock_adopt_scope(CommandLock *lock) {
 
 /* ---- the queue ---- */
 
+static void command_lock_on_again(void *userdata) {
+        command_lock_queue(userdata);
+}
+
 static void command_lock_on_granted(CommandLock *lock) {
         usec_t now = clock_boottime();
 
-        /* Granted so late that the command would be stopped at once: queue again. */
+        /* Granted so late that the command would be stopped at once: queue again, when another
+         * heartbeat may have come, for until then it would be as late. */
         if (lock_set_held_until(lock->set) <= now ||
             session_stop_at(command_lock_session(lock)) <= now) {
                 lock->set = lock_set_free(lock->set);
-                command_lock_queue(lock);
+                (void)timer_in(lock->setting->node->event, &lock->again,
+                               lock->setting->node->config->heartbeat, command_lock_on_again, lock);
                 return;
         }
         lock->timer = sd_event_source_disable_unref(lock->timer);

@@ -315,3 +315,21 @@ Test(command_lock_loss, a_lock_that_comes_after_a_long_silence_is_queued_for_aga
         expect_queue("db", 1);
         cr_expect_str_neq(first_in_queue("db"), before);
 }
+
+/* Each time is two writes, and none is any better before another heartbeat has come. */
+Test(command_lock_loss, during_a_silence_it_is_not_queued_for_again_and_again) {
+        const usec_t span = 500 * USEC_PER_MSEC, heartbeat = 100 * USEC_PER_MSEC;
+        Question *waits = NULL;
+        unsigned before;
+
+        server.way = keep_heartbeats;
+        await(is_time_to_stop, "commands are stopped");
+        before = server.writes;
+        waits = caller_acquire(second, DB);
+        serve_for(span);
+        cr_expect_not(waits->answered);
+        cr_expect_leq(server.writes - before, 2 * (span / heartbeat + 1));
+        answer_again();
+        (void)expect_held(waits);
+        expect_queue("db", 1);
+}
