@@ -28,8 +28,10 @@ struct InForce {
         InForceFunc remembered;
         void *userdata;
         Standing standing;
-        DigestWait *wait; /* for what is about to be sent to be remembered */
-        char *remember;   /* the memory of what is being put in force */
+        DigestWait *wait;     /* for what is about to be sent to be remembered */
+        char *remember;       /* the memory of what is being put in force */
+        char *nobodys;        /* the digest in force, where nobody has it and we are the first */
+        usec_t nobodys_since; /* CLOCK_BOOTTIME */
         ZkCall *resume_call;
         int error;
 };
@@ -50,6 +52,7 @@ void in_force_reset(InForce *in_force) {
         in_force->resume_call = zk_call_free(in_force->resume_call);
         in_force->wait = digest_wait_free(in_force->wait);
         g_clear_pointer(&in_force->remember, g_free);
+        g_clear_pointer(&in_force->nobodys, g_free);
 }
 
 InForce *in_force_free(InForce *in_force) {
@@ -64,6 +67,7 @@ InForce *in_force_free(InForce *in_force) {
 }
 
 void in_force_changed(InForce *in_force) {
+        g_clear_pointer(&in_force->nobodys, g_free);
         in_force->standing = STANDING_UNCHECKED; /* to be found out anew, and published anew */
         registration_set_drifted(in_force->parts.registration, in_force->job, false);
 }
@@ -259,6 +263,7 @@ static bool in_force_skips_what_is_owed(InForce *in_force, InForceVerdict *ret_v
 }
 
 static InForceVerdict in_force_adopt(InForce *in_force, const JobSpec *spec, const char *digest) {
+        bool nobodys = in_force->nobodys && in_force_patience_left(in_force) == 0;
         InForceVerdict verdict;
         Ledger *next;
 
@@ -268,13 +273,20 @@ static InForceVerdict in_force_adopt(InForce *in_force, const JobSpec *spec, con
         if (!in_force_may_send(in_force, digest, in_force_version(in_force)))
                 return IN_FORCE_REMEMBERS;
         next = ledger_copy(in_force_ledger(in_force));
-        ledger_adopt_digest(next, digest, in_force_now());
+        if (nobodys)
+                ledger_stand_in(next, digest, in_force_now());
+        else
+                ledger_adopt_digest(next, digest, in_force_now());
         in_force_put(in_force, spec, next, digest);
         in_force_change_slots(in_force, spec);
         return in_force_begun(
             in_force,
-            ledger_writer_set(in_force->parts.writer, next,
-                              "the job's definition changed: the new one is in force from now on"));
+            nobodys ? ledger_writer_set(in_force->parts.writer, next, MESSAGE_DEFINITION_OF_NOBODY,
+                                        "no node has had the definition in force for "
+                                        "some minutes: this node's is in force from now on")
+                    : ledger_writer_set(
+                          in_force->parts.writer, next, MESSAGE_RELOADED,
+                          "the job's definition changed: the new one is in force from now on"));
 }
 
 /* The definition is the same, and what this machine knows of its time zones is new. Nothing else
@@ -284,43 +296,84 @@ static InForceVerdict in_force_adopt_zones(InForce *in_force, const JobSpec *spe
 
         in_force_put(in_force, spec, next, next->digest);
         return in_force_begun(
-            in_force, ledger_writer_set(in_force->parts.writer, next,
+            in_force, ledger_writer_set(in_force->parts.writer, next, MESSAGE_RELOADED,
                                         "this node's time zone data changed: they are in force for "
                                         "the job's schedule from now on"));
 }
 
 /* ---- whose it is ---- */
 
-/* Return: whether no member that may run the job has the definition in force, and we are the first
- * of them: a fleet that was set up anew beside an old ledger. */
+/* Return: whether that member has the job, as far as the others can know. */
+static bool in_force_concerns(const InForce *in_force, const JobSpec *spec, const Member *member) {
+        return job_spec_matches_node(spec, member->node, member->labels) &&
+               !g_hash_table_contains(member->absent, in_force->job);
+}
+
+/* Ours differs. Return: whether no other member that may run the job has the definition in force
+ * either, and we are the first of those whose clocks let them change it: a fleet that was set up
+ * anew beside an old ledger. */
 static bool in_force_is_first_of_all_drifted(const InForce *in_force, const JobSpec *spec) {
+        const char *self = in_force->parts.node->config->node_name;
         const GPtrArray *members = members_list(in_force->parts.members);
         g_autoptr(GPtrArray) names = g_ptr_array_new();
 
         for (guint i = 0; i < members->len; i++) {
                 const Member *member = members->pdata[i];
-                if (!job_spec_matches_node(spec, member->node, member->labels))
+                if (!in_force_concerns(in_force, spec, member))
                         continue;
-                if (!member_is_drifted(member, in_force->job))
+                if (strcmp(member->node, self) != 0 && !member_is_drifted(member, in_force->job))
                         return false;
-                g_ptr_array_add(names, member->node);
+                if (!member->skewed)
+                        g_ptr_array_add(names, member->node);
         }
         g_ptr_array_add(names, NULL);
-        return placement_rank(in_force->job, (const char *const *)names->pdata,
-                              in_force->parts.node->config->node_name) == 0;
+        return placement_rank(in_force->job, (const char *const *)names->pdata, self) == 0;
+}
+
+usec_t in_force_patience_left(const InForce *in_force) {
+        return in_force->nobodys ? usec_sub(usec_add(in_force->nobodys_since, IN_FORCE_PATIENCE),
+                                            clock_boottime())
+                                 : USEC_INFINITY;
+}
+
+/* Return: whether nobody has had the definition in force for so long that it is for us to end that.
+ */
+static bool in_force_is_nobodys(InForce *in_force, const JobSpec *spec) {
+        const char *digest = in_force_ledger(in_force)->digest;
+
+        if (!in_force_is_first_of_all_drifted(in_force, spec)) {
+                g_clear_pointer(&in_force->nobodys, g_free);
+                return false;
+        }
+        if (g_strcmp0(in_force->nobodys, digest) != 0) {
+                g_free(in_force->nobodys);
+                in_force->nobodys = g_strdup(digest);
+                in_force->nobodys_since = clock_boottime();
+        }
+        return in_force_patience_left(in_force) == 0;
+}
+
+/* Return: whether ours was in force before what stands in for it, and we may run it: others that
+ * have it would change nothing of why that stands there. */
+static bool in_force_is_displaced(const InForce *in_force, const JobSpec *spec, const char *own) {
+        const DaemonConfig *config = in_force->parts.node->config;
+
+        return g_strcmp0(in_force_ledger(in_force)->instead_of, own) == 0 &&
+               job_spec_matches_node(spec, config->node_name, config->labels);
 }
 
 /* Has our own file changed since we last agreed, so that it is for us to change the ledger? Without
- * a memory only the one node of a cluster may say so, or the first where all are drifted. A job
- * that was withdrawn for good is anybody's. */
-static bool in_force_is_ours_to_change(const InForce *in_force, const JobSpec *spec,
-                                       const char *own) {
+ * a memory only the one node of a cluster may say so, or the first where all are drifted; with one
+ * that it has not, the first where all are for long, and whoever has what that displaced may put it
+ * back. A job that was withdrawn for good is anybody's. */
+static bool in_force_is_ours_to_change(InForce *in_force, const JobSpec *spec, const char *own) {
         const char *remembered = digest_memory_get(in_force->parts.digests, in_force->job);
 
-        if (*in_force_ledger(in_force)->digest == '\0')
+        if (*in_force_ledger(in_force)->digest == '\0' ||
+            in_force_is_displaced(in_force, spec, own))
                 return true;
         if (remembered)
-                return !in_force_remembers(remembered, own);
+                return !in_force_remembers(remembered, own) || in_force_is_nobodys(in_force, spec);
         return members_list(in_force->parts.members)->len == 1 ||
                in_force_is_first_of_all_drifted(in_force, spec);
 }
@@ -361,6 +414,7 @@ static void in_force_take(InForce *in_force, const JobSpec *spec, ZonesVerdict v
         int64_t now = in_force_now();
 
         in_force_agree(in_force);
+        g_clear_pointer(&in_force->nobodys, g_free);
         if (ledger->withdrawn)
                 in_force_resume(in_force, ledger);
         digest_memory_set(in_force->parts.digests, in_force->job, memory);

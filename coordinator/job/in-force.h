@@ -4,13 +4,23 @@
  * (digest-memory.h), and not before it remembers that it is about to; likewise its time zone data
  * (zones.h). Any other node that differs is drifted:
  * it claims and skips nothing of the job until they agree, and says so to people and to the other
- * nodes. */
+ * nodes.
+ *
+ * That alone could leave a job to nobody: whoever put its definition in force has lost its memory
+ * and has another file now, say, and all others have their old one still. So where a definition is
+ * in force that none of the members has that have the job, and that stays so for IN_FORCE_PATIENCE,
+ * the first of them puts its own in force, until somebody comes who has the other. While files are
+ * given out node by node that does not happen: the nodes that have the new one have what is in
+ * force. */
 #pragma once
 
 #include "ledger-cache.h"
 #include "ledger-writer.h"
 #include "members.h"
 #include "registration.h"
+
+/* Longer than a restart of the daemon whose file is in force, and than members take to tell. */
+#define IN_FORCE_PATIENCE (180 * USEC_PER_SEC)
 
 typedef struct DigestMemory DigestMemory;
 typedef struct InForce InForce;
@@ -60,3 +70,6 @@ InForceVerdict in_force_make_ledger(InForce *in_force, const JobSpec *spec);
 /* What was begun is done (`outcome`), or not. */
 void in_force_written(InForce *in_force, LedgerWriteOutcome outcome);
 int in_force_error(const InForce *in_force);
+/* We are drifted. Return: when to look again because nobody has what is in force, a pause;
+ * USEC_INFINITY: somebody has, or it is for another node to change it. */
+usec_t in_force_patience_left(const InForce *in_force);

@@ -217,14 +217,15 @@ static void job_ledger_on_remembered(void *userdata) {
  */
 static void job_ledger_on_drifted(JobLedger *ledger) {
         const char *digest = job_ledger_known(ledger)->digest;
+        usec_t patience = in_force_patience_left(ledger->in_force), pause;
         Backoff *backoff = &ledger->backoffs.drifted;
 
         if (g_strcmp0(ledger->drifted_from, digest) != 0)
                 *backoff = (Backoff){0};
         g_free(ledger->drifted_from);
         ledger->drifted_from = g_strdup(digest);
-        job_ledger_over(ledger,
-                        job_ledger_pause(ledger, backoff, JOB_FAULT_DELAY, JOB_DRIFTED_DELAY_MAX));
+        pause = job_ledger_pause(ledger, backoff, JOB_FAULT_DELAY, JOB_DRIFTED_DELAY_MAX);
+        job_ledger_over(ledger, MIN(pause, usec_add(patience, 1)));
 }
 
 static void job_ledger_follow(JobLedger *ledger, InForceVerdict verdict) {

@@ -230,11 +230,11 @@ int ledger_writer_make(LedgerWriter *writer, Ledger *ledger) {
         return ledger_writer_send(writer, ops);
 }
 
-int ledger_writer_set(LedgerWriter *writer, Ledger *next, const char *note) {
+int ledger_writer_set(LedgerWriter *writer, Ledger *next, const char *note_id, const char *note) {
         g_autoptr(GArray) ops = zk_ops_new();
 
         writer->write.note = g_strdup(note);
-        writer->write.note_id = MESSAGE_RELOADED;
+        writer->write.note_id = note_id;
         return ledger_writer_send_next(writer, ops, next);
 }
 

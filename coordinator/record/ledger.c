@@ -44,6 +44,7 @@ Ledger *ledger_free(Ledger *ledger) {
                 return NULL;
         g_free(ledger->digest);
         g_free(ledger->schedule);
+        g_free(ledger->instead_of);
         g_free(ledger->zones);
         g_clear_pointer(&ledger->open, g_ptr_array_unref);
         ledger->last = run_record_free(ledger->last);
@@ -64,6 +65,7 @@ Ledger *ledger_copy(const Ledger *ledger) {
 
         copy->mark = ledger->mark;
         copy->schedule = g_strdup(ledger->schedule);
+        copy->instead_of = g_strdup(ledger->instead_of);
         copy->zones_from = ledger->zones_from;
         copy->zones = g_strdup(ledger->zones);
         copy->withdrawn = ledger->withdrawn;
@@ -91,6 +93,8 @@ char *ledger_encode(const Ledger *ledger) {
         json_object_set_new(object, "digest", json_string(ledger->digest));
         if (ledger->schedule)
                 json_object_set_new(object, "schedule", json_string(ledger->schedule));
+        if (ledger->instead_of)
+                json_object_set_new(object, "instead_of", json_string(ledger->instead_of));
         if (ledger->zones)
                 json_object_set_new(object, "zones",
                                     json_pack("{s:I, s:s}", "from", (json_int_t)ledger->zones_from,
@@ -165,6 +169,7 @@ static int ledger_from_json(json_t *object, Ledger *ledger) {
         ledger->from = json_integer_value(from);
         ledger->digest = g_strdup(digest);
         ledger->schedule = g_strdup(json_string_value(json_object_get(object, "schedule")));
+        ledger->instead_of = g_strdup(json_string_value(json_object_get(object, "instead_of")));
         ledger->withdrawn = json_integer_value(withdrawn);
         if (!zones_from_json(json_object_get(object, "zones"), ledger))
                 return -EBADMSG;
@@ -446,10 +451,18 @@ static void set_digest(Ledger *ledger, const char *digest) {
 }
 
 void ledger_adopt_digest(Ledger *ledger, const char *digest, int64_t now) {
+        g_clear_pointer(&ledger->instead_of, g_free);
         set_digest(ledger, digest);
         ledger->from = MAX(ledger->from, now);
         ledger->withdrawn = 0;
         ledger_compact(ledger, NULL);
+}
+
+void ledger_stand_in(Ledger *ledger, const char *digest, int64_t now) {
+        char *before = g_strdup(ledger->instead_of ? ledger->instead_of : ledger->digest);
+
+        ledger_adopt_digest(ledger, digest, now);
+        ledger->instead_of = before;
 }
 
 void ledger_set_schedule(Ledger *ledger, const Schedule *schedule) {

@@ -1,7 +1,7 @@
 /* The ledger: what ZooKeeper remembers of a job's ticks. Pure: the data, its one line of JSON, and
  * the rules by which it changes; others read and write it.
  *
- *   {"v":1, "mark":T, "from":T, "digest":"hex", "schedule":"text",
+ *   {"v":1, "mark":T, "from":T, "digest":"hex", "instead_of":"hex", "schedule":"text",
  *    "zones":{"from":T, "changes":"text"}, "withdrawn":T, "open":[entry...],
  *    "last":{run record, short}}
  *
@@ -46,9 +46,10 @@ typedef struct LedgerEntry {
 typedef struct Ledger {
         int64_t mark;
         int64_t from;
-        char *digest;   /* "" when the job was withdrawn for good */
-        char *schedule; /* of that definition, in normal form; "" when it has none; NULL: not
-                           known, or too long */
+        char *digest;     /* "" when the job was withdrawn for good */
+        char *instead_of; /* the digest in whose place that was put because nobody had it; NULL */
+        char *schedule;   /* of that definition, in normal form; "" when it has none; NULL: not
+                             known, or too long */
         int64_t zones_from;
         char *zones; /* the changes of offset that are in force from then on, for two years, as
                         schedule_transitions() tells them; NULL: none, not known, or too long */
@@ -104,6 +105,8 @@ void ledger_compact(Ledger *ledger, const Schedule *schedule);
  * any more: whoever does this skips first what is due by the schedule that was in force
  * (ledger_schedule()). */
 void ledger_adopt_digest(Ledger *ledger, const char *digest, int64_t now);
+/* The same because nobody has the one that was in force; it is remembered in whose place. */
+void ledger_stand_in(Ledger *ledger, const char *digest, int64_t now);
 /* Notes which schedule is in force with the digest (NULL: none). */
 void ledger_set_schedule(Ledger *ledger, const Schedule *schedule);
 /* Notes that the zones of the schedule (NULL: none) are in force as this machine knows them. */

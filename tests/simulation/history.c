@@ -20,7 +20,6 @@ struct History {
         unsigned n_holds;                         /* that there ever were */
         GArray *disturbances, *crashes, *excuses; /* of Disturbance */
         GArray *hold_excuses;
-        bool forgotten;
 };
 
 static void history_run_free(void *data) {
@@ -236,12 +235,4 @@ const GPtrArray *history_alive(const History *history) {
 
 const GPtrArray *history_holds(const History *history) {
         return history->holds;
-}
-
-void history_forget(History *history) {
-        history->forgotten = true;
-}
-
-bool history_has_forgotten(const History *history) {
-        return history->forgotten;
 }

@@ -54,9 +54,6 @@ void history_hold_ends(History *history, HistoryHold *hold);
 void history_disturb(History *history, const char *node);
 /* Return: whether something befell it, or something that had befallen it ended, at that time. */
 bool history_was_disturbed(const History *history, const char *node, usec_t from, usec_t to);
-/* A node does not remember any more, or never will, what it has put in force. */
-void history_forget(History *history);
-bool history_has_forgotten(const History *history);
 /* The node crashed: what had ended, and was not written down elsewhere, is known to nobody. */
 void history_crash(History *history, const char *node);
 bool history_has_crashed(const History *history, const char *node, usec_t from, usec_t to);

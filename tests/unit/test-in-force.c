@@ -3,15 +3,40 @@
  * (test-scheduled-job.c, test-scheduled-job-zones.c). */
 #include "in-force.h"
 
+#include <time.h>
+
 #include "daemon-fixture.h"
 #include "digest-memory.h"
 #include "journal.h"
 #include "ledger-fixture.h"
 #include "paths.h"
+#include "placement.h"
 
 #define DIFFERS "this node's definition differs from the one in force in the cluster"
 #define ROOT "/jobkeeper"
 #define PATH ROOT "/jobs/b" /* of no job of this node, so that nobody else has to do with it */
+
+static usec_t ahead; /* so much later it is than the machine's clock says */
+
+/* In place of base/clock.c. */
+static usec_t read_clock(clockid_t id) {
+        struct timespec ts = {0};
+
+        (void)clock_gettime(id, &ts);
+        return (usec_t)ts.tv_sec * USEC_PER_SEC + (usec_t)ts.tv_nsec / 1000;
+}
+
+usec_t clock_boottime(void) {
+        return read_clock(CLOCK_BOOTTIME) + ahead;
+}
+
+usec_t clock_monotonic(void) {
+        return read_clock(CLOCK_MONOTONIC);
+}
+
+usec_t clock_realtime(void) {
+        return read_clock(CLOCK_REALTIME);
+}
 
 static InForce *in_force;
 static LedgerWriter *writer;
@@ -34,12 +59,12 @@ static void on_remembered(void *userdata) {
         n_remembered++;
 }
 
-static void setup_in_force(void) {
+static void setup_with(const char *job) {
         LedgerWriterParts writes;
         InForceParts parts;
 
         setup();
-        write_job("    every: 10s\n    exec: [/bin/true]\n    nodes: [another]\n");
+        write_job(job);
         open_daemon();
         await(is_ready, "ready");
         serve_for(100 * USEC_PER_MSEC);
@@ -68,7 +93,16 @@ static void teardown_in_force(void) {
         teardown();
 }
 
+static void setup_in_force(void) {
+        setup_with("    every: 10s\n    exec: [/bin/true]\n    nodes: [another]\n");
+}
+
+static void setup_nobodys(void) {
+        setup_with("    every: 300d\n    exec: [/bin/true]\n");
+}
+
 TestSuite(in_force, .init = setup_in_force, .fini = teardown_in_force);
+TestSuite(nobodys, .init = setup_nobodys, .fini = teardown_in_force);
 
 static bool is_told(void) {
         return n_told > 0;
@@ -80,17 +114,21 @@ static void expect_outcome(LedgerWriteOutcome expected) {
         n_told = 0;
 }
 
-/* A ledger of that definition stands there and was read. */
-static void know(const char *digest, const char *schedule, int64_t from) {
-        Ledger *ledger = ledger_new(from, digest);
-        g_autofree char *data = NULL;
+/* It stands there and was read. */
+static void know_ledger(Ledger *ledger) {
+        g_autofree char *data = ledger_encode(ledger);
 
-        g_free(ledger->schedule);
-        ledger->schedule = g_strdup(schedule);
-        data = ledger_encode(ledger);
         server_write(PATH, data);
         server_create(PATH "/runs", "", 0);
         ledger_cache_set(coordinator->store.ledgers, "b", ledger, server_node(PATH)->stat.version);
+}
+
+static void know(const char *digest, const char *schedule, int64_t from) {
+        Ledger *ledger = ledger_new(from, digest);
+
+        g_free(ledger->schedule);
+        ledger->schedule = g_strdup(schedule);
+        know_ledger(ledger);
 }
 
 static const Ledger *known(void) {
@@ -314,6 +352,111 @@ Test(in_force, where_it_cannot_be_written_that_is_told) {
         cr_expect_eq(ledger_writer_outcome(in_force_error(in_force)), LEDGER_WRITE_CLOSED);
         cr_expect_null(known());
         cr_expect_null(in_force_free(NULL));
+}
+
+/* ---- what nobody has ---- */
+
+static void add_member(const char *data) {
+        server_write(ROOT "/nodes/another", data);
+        await(are_two, "two members");
+}
+
+/* Our file is what it was, and what is in force is another for so long. */
+static InForceVerdict look_after(usec_t time) {
+        InForceVerdict verdict;
+
+        ahead = time;
+        verdict = in_force_check(in_force, spec, true);
+        ahead = 0;
+        return verdict;
+}
+
+static void know_what_nobody_has(void) {
+        digest_memory_set(coordinator->digests, "b", own);
+        know("other", "every 10s", now());
+        cr_assert_eq(look_after(0), IN_FORCE_DRIFTED);
+}
+
+Test(nobodys, what_nobody_has_gives_way_in_time) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        know_what_nobody_has();
+        cr_expect_leq(in_force_patience_left(in_force), IN_FORCE_PATIENCE);
+        cr_expect_eq(look_after(IN_FORCE_PATIENCE / 2), IN_FORCE_DRIFTED);
+        cr_expect_eq(look_after(IN_FORCE_PATIENCE + USEC_PER_SEC), IN_FORCE_REMEMBERS);
+        await(is_remembered, "it is remembered");
+        await(is_said_to_agree, "it is told"); /* which is no agreement with what is in force */
+        cr_expect_eq(look_after(IN_FORCE_PATIENCE + USEC_PER_SEC), IN_FORCE_WRITES);
+        expect_outcome(LEDGER_WRITE_DONE);
+        ledger = there();
+        cr_expect_str_eq(ledger->digest, own);
+        cr_expect_str_eq(ledger->instead_of, "other");
+        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_OURS);
+        cr_expect_eq(in_force_patience_left(in_force), USEC_INFINITY);
+}
+
+Test(nobodys, the_time_begins_anew_with_what_another_puts_in_force) {
+        know_what_nobody_has();
+        know("a third", "every 10s", now());
+        cr_expect_eq(look_after(IN_FORCE_PATIENCE + USEC_PER_SEC), IN_FORCE_DRIFTED);
+        cr_expect_gt(in_force_patience_left(in_force), IN_FORCE_PATIENCE);
+}
+
+Test(nobodys, what_somebody_has_stays_however_long) {
+        add_member("{\"machine\":\"m\",\"boot\":\"b\"}");
+        know_what_nobody_has();
+        cr_expect_eq(in_force_patience_left(in_force), USEC_INFINITY);
+        cr_expect_eq(look_after(IN_FORCE_PATIENCE + USEC_PER_SEC), IN_FORCE_DRIFTED);
+        cr_expect_eq(look_after(3 * IN_FORCE_PATIENCE), IN_FORCE_DRIFTED);
+}
+
+Test(nobodys, who_lost_the_job_does_not_have_what_is_in_force) {
+        add_member("{\"machine\":\"m\",\"boot\":\"b\",\"absent\":[\"b\"]}");
+        know_what_nobody_has();
+        cr_expect_eq(look_after(IN_FORCE_PATIENCE + USEC_PER_SEC), IN_FORCE_REMEMBERS);
+}
+
+Test(nobodys, of_those_that_differ_one_changes_it) {
+        const char *const both[] = {"another", "n1", NULL};
+        bool first = placement_rank("b", both, "n1") == 0;
+
+        add_member("{\"machine\":\"m\",\"boot\":\"b\",\"drifted\":[\"b\"]}");
+        know_what_nobody_has();
+        cr_expect_eq(look_after(IN_FORCE_PATIENCE + USEC_PER_SEC),
+                     first ? IN_FORCE_REMEMBERS : IN_FORCE_DRIFTED);
+}
+
+Test(nobodys, and_not_one_whose_clock_is_wrong) {
+        add_member("{\"machine\":\"m\",\"boot\":\"b\",\"drifted\":[\"b\"],\"skewed\":true}");
+        know_what_nobody_has();
+        cr_expect_eq(look_after(IN_FORCE_PATIENCE + USEC_PER_SEC), IN_FORCE_REMEMBERS);
+}
+
+/* Whoever comes with what nobody had puts it back at once. */
+Test(nobodys, what_stands_in_goes_when_the_other_comes) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(now(), own);
+        _cleanup_(ledger_freep) Ledger *after = NULL;
+
+        digest_memory_set(coordinator->digests, "b", own);
+        ledger_stand_in(ledger, "other", now());
+        ledger_stand_in(ledger, "a third", now());
+        cr_expect_str_eq(ledger->instead_of, own);
+        know_ledger(g_steal_pointer(&ledger));
+        expect_writes();
+        expect_outcome(LEDGER_WRITE_DONE);
+        after = there();
+        cr_expect_str_eq(after->digest, own);
+        cr_expect_null(after->instead_of);
+}
+
+/* ... unless it cannot run the job: those that can would differ again. */
+Test(in_force, what_stands_in_stays_where_the_other_cannot_be_run) {
+        Ledger *ledger = ledger_new(now(), own);
+
+        digest_memory_set(coordinator->digests, "b", own);
+        ledger_stand_in(ledger, "other", now());
+        know_ledger(ledger);
+        cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_DRIFTED);
 }
 
 /* ---- what was sent, and nobody said whether it was written ---- */

@@ -73,6 +73,20 @@ Test(ledger_codec, with_its_schedule_and_withdrawn) {
         cr_expect_eq(found->withdrawn, 50);
 }
 
+Test(ledger_codec, in_whose_place_a_definition_stands_is_kept) {
+        _cleanup_(ledger_freep) Ledger *ledger = full_ledger();
+        _cleanup_(ledger_freep) Ledger *found = NULL;
+        g_autofree char *text = NULL;
+
+        ledger_stand_in(ledger, "other", 1000);
+        text = ledger_encode(ledger);
+        cr_assert_eq(ledger_decode(text, strlen(text), &found), 0);
+        cr_expect_str_eq(found->digest, "other");
+        cr_expect_str_eq(found->instead_of, ledger->instead_of);
+        ledger_adopt_digest(found, "a third", 1001);
+        cr_expect_null(found->instead_of);
+}
+
 Test(ledger_codec, copies_share_nothing) {
         _cleanup_(ledger_freep) Ledger *ledger = full_ledger();
         _cleanup_(ledger_freep) Ledger *copy = ledger_copy(ledger);

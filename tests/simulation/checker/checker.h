@@ -62,10 +62,6 @@ const char *checker_fault(const Checker *checker);
 void checker_complain(Checker *checker, const char *format, ...) G_GNUC_PRINTF(2, 3);
 const Plan *checker_plan(const Checker *checker);
 const History *checker_history(const Checker *checker);
-/* Return: whether no node has the definition that is in force, because the one that had put it in
- * force has lost its memory of that, so that nobody may take it back: the job stands still until
- * somebody edits it, and says so. */
-bool checker_is_nobodys(const Checker *checker, const DataTree *tree, const PlanJob *job);
 /* A run begins. */
 void checker_judge_locks(Checker *checker, const HistoryRun *run);
 /* Return: job → Ledger, as it was committed last. */

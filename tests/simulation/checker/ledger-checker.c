@@ -283,13 +283,15 @@ static void view_judge(JobView *view, const DataTree *tree, const Ledger *ledger
         g_autofree char *path = path_runs(ROOT, view->job->name);
         const TreeNode *runs = data_tree_find(tree, path);
 
+        /* Until a definition that nobody had gave way, nobody could decide anything. */
+        if (ledger->instead_of)
+                view->calm_from = MAX(view->calm_from, ledger->from);
         view->ticks = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
         view->records = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, record_free);
         view->written = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
         if (runs && runs->children)
                 g_tree_foreach(runs->children, view_take_record, view);
-        if (!checker_is_nobodys(view->checker, tree, view->job))
-                view_judge_ticks(view, ledger, until);
+        view_judge_ticks(view, ledger, until);
         view_judge_runs(view);
         g_hash_table_unref(view->ticks);
         g_hash_table_unref(view->written);

@@ -48,7 +48,6 @@ static usec_t fault_lose_state(const FaultSite *site, WorldChance *chance, Fault
         fault_excuse_deserted(site, fault);
         if (!fleet_node_daemon(node))
                 (void)unlink(path);
-        history_forget(site->history);
         return 0;
 }
 
@@ -80,7 +79,6 @@ static usec_t fault_tear_state(const FaultSite *site, WorldChance *chance, Fault
         fault_excuse_deserted(site, fault);
         if (!fleet_node_daemon(node))
                 fault_tear(path, chance);
-        history_forget(site->history);
         return 0;
 }
 

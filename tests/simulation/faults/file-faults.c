@@ -96,7 +96,6 @@ static void fault_take_back_edit(const FaultSite *site, const FaultCase *fault) 
 
 static usec_t fault_fill_disk(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         machine_set_full(fleet_node_machine(fault_draw_node(site, chance, fault)), true);
-        history_forget(site->history);
         return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
 }
 
