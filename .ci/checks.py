@@ -20,7 +20,7 @@ ROOT = os.path.dirname(HERE)
 sys.path.insert(0, f"{ROOT}/tests")
 import coverage  # pylint: disable=wrong-import-position
 import runner  # pylint: disable=wrong-import-position
-from programs import SANITIZER, Programs, build, count, line  # pylint: disable=wrong-import-position
+from programs import SANITIZER, Programs, build, count, interrupted, line  # pylint: disable=wrong-import-position
 
 CLANG = f"{ROOT}/build/clang"
 TSAN = f"{ROOT}/build/tsan"
@@ -113,7 +113,7 @@ class Checks:
             return False, ""
         options = f"exitcode=66:suppressions={ROOT}/tests/integration/tsan-zk.suppressions"
         program = f"{TSAN}/tests/integration/tsan-zk"
-        return self.run(["setarch", "--addr-no-randomize", program], 300, env={**os.environ, "TSAN_OPTIONS": options, "G_SLICE": "always-malloc"})
+        return self.run(["setarch", "--addr-no-randomize", program], 300, env={**os.environ, "TMPDIR": self.directory, "TSAN_OPTIONS": options, "G_SLICE": "always-malloc"})
 
     def fuzz(self):
         """Each target for half a minute, from the committed seeds if it has any; what it finds is kept in build/."""
@@ -145,7 +145,7 @@ class Checks:
 
     def coverage(self):
         """Every file of the daemon's rooms is executed by tests that need no cluster; the table is printed in any case."""
-        good, output = coverage.check(self.programs, ROOT)
+        good, output = coverage.check(self.programs, ROOT, self.directory)
         print(output if good else "", flush=True)
         return good, output
 
@@ -196,26 +196,37 @@ def run_tests(programs):
     return count(status, output)
 
 
+def run_checks(programs, names, results):
+    directory = tempfile.mkdtemp(prefix="jobkeeper-ci-")
+    os.chmod(directory, 0o755)
+    try:
+        checks = Checks(programs, directory)
+        for name in names:
+            began = os.times().elapsed
+            good, output = getattr(checks, name)()
+            if not good:
+                print(output)
+            line(f"ci/{name}", os.times().elapsed - began, int(good), int(not good))
+            results.append((int(good), int(not good)))
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
 def main():
     names = ("clang", "format", "tidy", "blocking", "simulation", "tsan", "fuzz", "faults", "coverage", "package", "bench")
     chosen = sys.argv[1:] or ("tests", *names)
     unknown = [name for name in chosen if name not in ("tests", *names)]
     if unknown:
         sys.exit(f"no such check: {' '.join(unknown)}\n{__doc__}")
-    programs = Programs()
-    passed, failed = run_tests(programs) if "tests" in chosen else (0, 0)
-    directory = tempfile.mkdtemp(prefix="jobkeeper-ci-")
+    programs, results = Programs(), []
     try:
-        checks = Checks(programs, directory)
-        for name in (name for name in names if name in chosen):
-            began = os.times().elapsed
-            good, output = getattr(checks, name)()
-            if not good:
-                print(output)
-            line(f"ci/{name}", os.times().elapsed - began, int(good), int(not good))
-            passed, failed = passed + good, failed + (not good)
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        if "tests" in chosen:
+            results.append(run_tests(programs))
+        run_checks(programs, [name for name in names if name in chosen], results)
+    except KeyboardInterrupt as interrupt:
+        print(f".ci/run: interrupted ({interrupt})")
+        results.append(interrupted(interrupt))
+    passed, failed = (sum(counts) for counts in zip(*results))
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 
@@ -223,7 +234,5 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except KeyboardInterrupt as interrupt:
-        sys.exit(f".ci/run: interrupted ({interrupt})")
     except subprocess.CalledProcessError as fault:
         sys.exit(str(fault))

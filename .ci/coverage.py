@@ -13,12 +13,12 @@ from programs import build
 TREES = ("coordinator", "units")
 FLOOR = 90  # percent of the lines of each file
 TIMING = 2  # so much of it may be how fast the machine was
-TIMEOUT = 300
+TIMEOUT = 900
 NODE_PROGRAMS = ("node-units",)
 
 
-def check(programs, root):
-    """Returns (whether every file has its share, what is to be said)."""
+def check(programs, root, scratch):
+    """Returns (whether every file has its share, what is to be said). `scratch`: where programs may leave what they wrote."""
     directory = f"{root}/build/coverage"
     units = sorted(os.path.basename(path)[:-len(".c")] for path in glob.glob(f"{root}/tests/unit/test-*.c"))
     if not build(programs, root, directory, "-DCMAKE_C_COMPILER=gcc", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS=--coverage -O0",
@@ -26,16 +26,16 @@ def check(programs, root):
         return False, ""
     for path in glob.glob(f"{directory}/**/*.gcda", recursive=True):
         os.unlink(path)
-    failed = run_programs(programs, root, directory)
+    failed = run_programs(programs, root, directory, {**os.environ, "TMPDIR": scratch})
     return (False, failed) if failed else judge(shares(programs, root, directory))
 
 
-def run_programs(programs, root, directory):
+def run_programs(programs, root, directory, environment):
     """Returns what a program that failed said. In the node they count in the same files as outside."""
     commands = [["ctest", "--test-dir", directory, "-R", "^unit/test-", "-j", 2 * (os.cpu_count() or 1), "--output-on-failure"]]  # they wait more than they compute
     commands += [[f"{root}/tests/cluster/run-in-node", "--writable", directory, f"{directory}/tests/integration/{name}"] for name in NODE_PROGRAMS]
     for command in commands:
-        status, output, _ = programs.run(command, TIMEOUT)
+        status, output, _ = programs.run(command, TIMEOUT, env=environment)
         if status != 0:
             return output[-20000:]
     return ""

@@ -1,7 +1,7 @@
 """Running the programs of a test run: output that fails on a sanitizer's report, counts summed up, nothing left when interrupted.
 
-Every program is a session of its own. An interrupt does not reach it from the terminal; we end its process group with SIGTERM and
-wait until it is done, since some programs have machines to take down.
+Every program is a session of its own. An interrupt does not reach it from the terminal; we end its session with SIGTERM and wait until it is
+done, since some programs have machines to take down. The session and not the process group: ninja and ctest give what they start groups of its own.
 """
 
 import contextlib
@@ -51,19 +51,31 @@ class Programs:
         return process.returncode, output, time.monotonic() - began
 
     def _read(self, process, timeout, live):
+        """An interrupt takes along, as `said`, what a live program has said."""
+        heard = []
         try:
             if live:
-                return "".join(_echo(line) for line in process.stdout)
+                for text in process.stdout:
+                    heard.append(_echo(text))
+                return "".join(heard)
             return process.communicate(timeout=timeout)[0]
         except subprocess.TimeoutExpired:
             return self._end(process) + f"\nnot done after {timeout} s\n"
-        except BaseException:
-            self._end(process)
+        except BaseException as fault:
+            last_words = self._end(process)
+            if live:
+                fault.said = "".join([*heard, _echo(last_words)])
             raise
         finally:
             process.wait()
 
     def _end(self, process):
+        try:
+            return self._end_leader(process)
+        finally:
+            _signal_session(process.pid, signal.SIGKILL)  # what outlived it is nobody's
+
+    def _end_leader(self, process):
         for number, patience in ((signal.SIGTERM, self.kill_after), (signal.SIGKILL, READ_FOR)):
             _signal(process, number)
             try:
@@ -79,10 +91,23 @@ def _echo(text):
 
 
 def _signal(process, number):
-    """To the whole group, which has the process's number as long as that is not waited for."""
+    """To the whole session, which has the process's number as long as that is not waited for."""
     if process.poll() is None:
+        _signal_session(process.pid, number)
+
+
+def _signal_session(session, number):
+    """Its leader first, so that it hears of it before it hears of its children. A number is not given anew while a process has it as its session's."""
+    for pid in sorted(_session(session), key=lambda pid: pid != session):
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
+            os.kill(pid, number)
+
+
+def _session(session):
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as stream:
+            if int(stream.read().rpartition(")")[2].split()[3]) == session:
+                yield int(name)
 
 
 def count(status, output):
@@ -100,6 +125,11 @@ def count(status, output):
     if not failed and (status != 0 or SANITIZER.search(output)):
         failed = 1  # it says that all is well, and it is not
     return passed, failed
+
+
+def interrupted(interrupt):
+    """(passed, failed) of what ran when it came: what was cut short has not passed."""
+    return count(1, getattr(interrupt, "said", ""))
 
 
 def line(name, seconds, passed, failed):

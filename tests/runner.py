@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 
-from programs import Programs, build, count, line
+from programs import Programs, build, count, interrupted, line
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -178,10 +178,14 @@ def main():
     options = parser.parse_args()
     parts = options.only or PARTS
     programs, totals = Programs(), Totals()
-    with tempfile.TemporaryDirectory(prefix="jobkeeper-tests-") as scratch:
-        os.chmod(scratch, 0o755)
-        environment = {**os.environ, **SANITIZERS, "TMPDIR": scratch}  # what a killed program leaves goes with the directory
-        run_parts(programs, parts, options, environment, totals)
+    try:
+        with tempfile.TemporaryDirectory(prefix="jobkeeper-tests-") as scratch:
+            os.chmod(scratch, 0o755)
+            environment = {**os.environ, **SANITIZERS, "TMPDIR": scratch}  # what a killed program leaves goes with the directory
+            run_parts(programs, parts, options, environment, totals)
+    except KeyboardInterrupt as interrupt:
+        print(f"tests/run: interrupted ({interrupt})")
+        totals.add(*interrupted(interrupt))
     if not totals.passed + totals.failed:
         print(f"no test has {options.pattern!r} in its name")
     print(f"{totals.passed} passed, {totals.failed} failed")
@@ -189,7 +193,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt as interrupt:
-        sys.exit(f"tests/run: interrupted ({interrupt})")
+    sys.exit(main())

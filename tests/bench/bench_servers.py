@@ -102,7 +102,7 @@ class Servers:
         main = "server.quorum.QuorumPeerMain" if self.count > 1 else "server.ZooKeeperServerMain"
         with open(f"{self.directory}/{number}.log", "w", encoding="utf-8") as log:
             self.processes.append(subprocess.Popen(
-                ["java", "-Xmx512m", "-XX:+UseSerialGC", "-Dzookeeper.forceSync=no", "-cp", CLASS_PATH, f"org.apache.zookeeper.{main}",
+                ["java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Dzookeeper.forceSync=no", "-cp", CLASS_PATH, f"org.apache.zookeeper.{main}",
                  f"{self.directory}/{number}.cfg"],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.directory, start_new_session=True, preexec_fn=die_with_parent))
 

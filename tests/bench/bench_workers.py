@@ -50,7 +50,7 @@ def command(name, build_directory, classes, heartbeat):
         return [f"{build_directory}/tests/bench/bench-locks", name, str(heartbeat)]
     if name == "kazoo":
         return ["/usr/bin/python3", f"{HERE}/kazoo-worker"]
-    return ["java", "-Xmx1g", "-XX:+UseSerialGC", "-cp", f"{CURATOR_JARS}:{classes}", "CuratorWorker"]
+    return ["java", "-Xmx1g", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-cp", f"{CURATOR_JARS}:{classes}", "CuratorWorker"]
 
 
 class Worker:

@@ -46,7 +46,7 @@ class Peers:
         return self._start(name, probe_command(self.bed.servers(), "--session-timeout", session_ms, "--sync-limit", 0))
 
     def curator(self, name, session_ms):
-        return self._start(name, ["java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+        return self._start(name, ["java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
                                   "-cp", self.class_path, "CuratorPeer", self.bed.servers(), str(session_ms), str(_clock_offset())])
 
     def kazoo(self, name, session_ms):

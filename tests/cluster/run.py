@@ -22,7 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LIMIT = 240  # seconds for one process
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
-from programs import Programs  # pylint: disable=wrong-import-position
+from programs import Programs, interrupted  # pylint: disable=wrong-import-position
 
 
 class Result(unittest.TestResult):
@@ -175,7 +175,8 @@ def build_deb(directory):
     return next(f"{directory}/{name}" for name in sorted(os.listdir(directory)) if name.startswith("jobkeeper_") and name.endswith(".deb"))
 
 
-def run_all(options, programs):
+def run_all(options, programs, counts):
+    """Appends (passed, failed) of each process to `counts`."""
     groups, needs = units(options.pattern)
     if not groups:
         sys.exit(f"no test has {options.pattern!r} in its name")
@@ -189,8 +190,8 @@ def run_all(options, programs):
             os.environ["JOBKEEPER_DEB"] = os.path.abspath(options.deb) if options.deb else build_deb(f"{directory}/deb")
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             futures = [pool.submit(run_process, programs, ids) for ids in groups * options.repeat]
-            counts = [future.result() for future in futures]
-    return sum(passed for passed, _ in counts), sum(failed for _, failed in counts)
+            for future in futures:
+                counts.append(future.result())
 
 
 def main():
@@ -219,13 +220,16 @@ def main():
         os.environ["JOBKEEPER_KEEP"] = "1"
     if options.long:
         os.environ["JOBKEEPER_LONG"] = "1"
-    passed, failed = run_all(options, Programs())
+    programs, counts = Programs(), []
+    try:
+        run_all(options, programs, counts)
+    except KeyboardInterrupt as interrupt:
+        print(f"interrupted: {interrupt}")
+        counts.append(interrupted(interrupt))
+    passed, failed = (sum(numbers) for numbers in zip(*counts))
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt as interrupt:
-        sys.exit(f"interrupted: {interrupt}")
+    sys.exit(main())

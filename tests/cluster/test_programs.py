@@ -1,10 +1,13 @@
 """What runs the tests must itself come to an end (tests/programs.py). No nodes."""
 
+import os
 import signal
+import sys
+import threading
 import time
 import unittest
 
-from programs import Programs
+from programs import Programs, interrupted
 
 
 class EndOfPrograms(unittest.TestCase):
@@ -31,3 +34,24 @@ class EndOfPrograms(unittest.TestCase):
         self.assertEqual(status, -signal.SIGKILL)
         self.assertIn("begun", output)
         self.assertLess(seconds, 20)
+
+    def test_what_has_a_process_group_of_its_own_ends_with_it(self):
+        script = "import os, subprocess, time; print(subprocess.Popen(['sleep', '30'], process_group=0, stdout=subprocess.DEVNULL).pid, flush=True); time.sleep(30)"
+        _, output, _ = Programs(kill_after=0.5).run([sys.executable, "-c", script], 2)
+        self.assertFalse(is_running(int(output.split()[0])), output)
+
+    def test_a_live_one_that_is_interrupted_is_still_counted(self):
+        programs = Programs(kill_after=5)
+        threading.Timer(1, os.kill, (os.getpid(), signal.SIGTERM)).start()
+        with self.assertRaises(KeyboardInterrupt) as caught:
+            programs.run(["sh", "-c", "trap 'echo 5 passed, 1 failed; exit 1' TERM; echo begun; while :; do sleep 0.1; done"], None, live=True)
+        self.assertEqual(interrupted(caught.exception), (5, 1))
+        self.assertEqual(interrupted(KeyboardInterrupt("SIGINT")), (0, 1))
+
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as stream:
+            return stream.read().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False

@@ -106,7 +106,7 @@ static G_GNUC_NORETURN void execute(const char *main_class, const char *configur
         dup2(fd, STDERR_FILENO);
         close_range(STDERR_FILENO + 1, ~0U, 0);
         execlp("java", "java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-               "-Dzookeeper.forceSync=no", "-cp",
+               "-XX:-UsePerfData", "-Dzookeeper.forceSync=no", "-cp",
                "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar", main_class,
                configuration, NULL);
         _exit(127);

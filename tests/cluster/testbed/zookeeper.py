@@ -60,7 +60,7 @@ class ZooKeeper(Machine):
         self.connect()
         self.process = self.spawn(
             *self.network.enter(self.name),
-            "java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no", "-Dzookeeper.forceSnapshotSync=true",
+            "java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Dzookeeper.forceSync=no", "-Dzookeeper.forceSnapshotSync=true",
             "-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
             "-cp", CLASS_PATH, "org.apache.zookeeper.server.quorum.QuorumPeerMain", f"{self.directory}/zoo.cfg")
 
@@ -86,7 +86,7 @@ class ZooKeeper(Machine):
 
     def shell(self, *commands):
         """Runs commands of ZooKeeper's own shell, as an administrator would type them; returns what it printed, refusals last."""
-        result = run(*self.network.enter(), "java", "-XX:TieredStopAtLevel=1", "-cp", CLASS_PATH, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+        result = run(*self.network.enter(), "java", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-cp", CLASS_PATH, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
                    "org.apache.zookeeper.ZooKeeperMain", "-server", self.endpoint(), input="\n".join([*commands, "quit", ""]),
                    check=False)
         return result.stdout + result.stderr
