@@ -218,8 +218,16 @@ static char *requests_asked_by(const Requests *requests, const Pending *pending,
             requests->parts.node->config->auth == DAEMON_AUTH_NONE ? " (not verified)" : "");
 }
 
-static bool pending_take(Pending *pending, const char *data, size_t size) {
-        json_t *object = json_line_parse(data, size);
+/* Return: until when it may be taken. No longer than it would be were the clock of who wrote it the
+ * server's: what it holds up until then, the job's ticks, is held up by no clock that is ahead. */
+static usec_t pending_over_at(double not_after, const ZkStat *stat) {
+        usec_t written = (usec_t)stat->ctime_ms * USEC_PER_MSEC;
+
+        return MIN((usec_t)(not_after * (double)USEC_PER_SEC), usec_add(written, REQUEST_LIFETIME));
+}
+
+static bool pending_take(Pending *pending, const ZkReply *reply) {
+        json_t *object = json_line_parse(reply->data, reply->data_size);
         const json_t *not_after = json_object_get(object, "not_after");
         const char *job = json_string_value(json_object_get(object, "job"));
         bool good = name_is_valid(job) && json_is_number(not_after) &&
@@ -228,7 +236,7 @@ static bool pending_take(Pending *pending, const char *data, size_t size) {
         if (good) {
                 pending->job = g_strdup(job);
                 pending->who = requests_asked_by(pending->requests, pending, object);
-                pending->not_after = (usec_t)(json_number_value(not_after) * (double)USEC_PER_SEC);
+                pending->not_after = pending_over_at(json_number_value(not_after), &reply->stat);
         }
         json_decref(object);
         return good;
@@ -246,7 +254,7 @@ static void pending_on_reply(const ZkReply *reply, void *userdata) {
                 g_hash_table_remove(pending->requests->pending, pending->id);
                 return;
         }
-        if (!pending_take(pending, reply->data, reply->data_size)) {
+        if (!pending_take(pending, reply)) {
                 remarks_foreign(pending->requests->remarks, pending->path, "request");
                 return;
         }

@@ -40,7 +40,7 @@ DEFINE_CLEANUP(Requests, requests_free);
 void requests_start(Requests *requests);
 void requests_reset(Requests *requests);
 
-/* How long a request may wait to be taken. */
+/* How long a request may wait to be taken, whatever it says: since the server has it. */
 #define REQUEST_LIFETIME (60 * USEC_PER_SEC)
 
 typedef void (*RequestWrittenFunc)(int error, const char *run, void *userdata);

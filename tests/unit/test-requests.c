@@ -152,6 +152,8 @@ Test(requests, whom_the_bus_named_asked_for_that_job_alone) {
 
 #define HOLDER "/jobkeeper/locks/r/_c_00000000-0000-0000-0000-000000000000-__WRIT__0000000000"
 
+#define AHEAD "/jobkeeper/requests/1000000000-m0badcafe"
+
 static bool is_waiting(void) {
         return scheduled_job_state(job_table_find(coordinator->jobs, "a")) == JOB_WAITING;
 }
@@ -178,6 +180,29 @@ Test(requests, one_beside_a_tick_that_waits_without_end_is_over_in_time) {
         cr_expect(strstr(server_data(path), "no node could start it in time"), "%s",
                   server_data(path));
         cr_expect_eq(server_count("/jobkeeper/locks/r"), 2U, "the tick still waits");
+}
+
+/* Nor does the job wait any longer where the clock of who asked was an hour ahead. */
+Test(requests, one_of_a_clock_that_was_ahead_is_over_in_time) {
+        int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
+        g_autofree char *data = NULL;
+
+        server_create("/jobkeeper", "", 0);
+        server_create("/jobkeeper/locks", "", 0);
+        server_create("/jobkeeper/locks/r", "", 0);
+        server_create(HOLDER, "", 99);
+        write_job("    exec: [/bin/true]\n    locks: {r: exclusive}\n");
+        open_daemon();
+        await(is_ready, "ready");
+        data = g_strdup_printf("{\"job\":\"a\",\"not_after\":%" G_GINT64_FORMAT "}", now + 3660);
+        server_create(AHEAD, data, 0);
+        server_node(AHEAD)->stat.ctime_ms -= (int64_t)(REQUEST_LIFETIME / USEC_PER_MSEC) - 2000;
+        server_fire_parent(AHEAD);
+        await(is_waiting, "it waits");
+        await(is_request_gone, "an answer");
+        cr_expect(strstr(server_data(JOB "/runs/1000000000-m0badcafe"), "\"skipped\""), "%s",
+                  server_data(JOB "/runs/1000000000-m0badcafe"));
+        cr_expect_eq(server_count("/jobkeeper/locks/r"), 1U, "nobody waits any more");
 }
 
 /* ---- what is no request ---- */
