@@ -41,11 +41,42 @@ static int op_create_mode(unsigned flags, int *ret_mode) {
         }
 }
 
+/* Return: whether a name of that length, the last of its path or not, is one. A sequential one gets
+ * its number yet. */
+static bool name_is_sound(const char *name, size_t length, bool numbered) {
+        bool dots = (length == 1 && name[0] == '.') || (length == 2 && memcmp(name, "..", 2) == 0);
+
+        for (size_t i = 0; i < length; i++)
+                if (name[i] > 0 && name[i] < 0x1f)
+                        return false;
+        return numbered || (length > 0 && !dots);
+}
+
+/* As the library has it (isValidPath()). */
+static bool path_is_sound(const char *path, bool sequential) {
+        if (!path || path[0] != '/')
+                return false;
+        if (path[1] == '\0')
+                return true;
+        for (const char *name = path + 1, *end;; name = end + 1) {
+                end = strchrnul(name, '/');
+                if (!name_is_sound(name, (size_t)(end - name), sequential && *end == '\0'))
+                        return false;
+                if (*end == '\0')
+                        return true;
+        }
+}
+
+/* Return: whether the library survives it in a multi: it ends the process, and not the request,
+ * where a path is malformed or a container is to be made. */
 static bool op_is_sound(const ZkOp *op) {
+        bool sequential = op->type == ZK_OP_CREATE && (op->flags & ZK_CREATE_SEQUENTIAL);
         int mode;
 
-        return op->type == ZK_OP_CREATE ? op_create_mode(op->flags, &mode) >= 0
-                                        : op->type <= ZK_OP_DELETE;
+        if (op->type == ZK_OP_CREATE &&
+            (op_create_mode(op->flags, &mode) < 0 || mode == ZOO_CONTAINER))
+                return false;
+        return op->type <= ZK_OP_DELETE && path_is_sound(op->path, sequential);
 }
 
 int zk_request_check(const ZkRequest *request) {

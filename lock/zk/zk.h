@@ -220,7 +220,8 @@ typedef struct ZkOp {
 
 /* All or nothing. When one fails, reply.code is that operation's code and `results` tells which.
  * The results of set operations carry their stat: its mzxid is the zxid of the whole transaction.
- */
+ * Return: as the others; -EINVAL also for no operation at all, and for one that makes a container,
+ * which the library cannot say. */
 int zk_multi(Zk *zk, const ZkOp *ops, size_t n_ops, ZkReplyFunc func, void *userdata,
              ZkCall **ret_call);
 

@@ -2,6 +2,7 @@
  * test's (--wrap), so that each answer comes when it wants.
  */
 #include <criterion/criterion.h>
+#include <errno.h>
 
 #include "zk-request.h"
 
@@ -191,6 +192,47 @@ Test(zk_request, what_is_refused_after_it_waited_is_answered_in_its_place) {
         end();
 }
 
+static int ask_all_or_nothing(ZkOp op) {
+        const ZkOp ops[] = {{.type = ZK_OP_CHECK, .path = "/", .version = -1}, op};
+
+        return zk_multi((Zk *)(void *)&port, ops, G_N_ELEMENTS(ops), NULL, NULL, NULL);
+}
+
+/* The library would end the process. */
+Test(zk_request, what_the_library_does_not_survive_in_a_multi_is_refused) {
+        static const char *const bad[] = {NULL,    "",     "a",    "/a/",   "//a",   "/a//b", "/.",
+                                          "/a/..", "/./a", "/a/.", "/../a", "/a\nb", "/a/b/"};
+
+        begin();
+        for (size_t i = 0; i < G_N_ELEMENTS(bad); i++)
+                for (ZkOpType type = ZK_OP_CHECK; type <= ZK_OP_DELETE; type++)
+                        cr_expect_eq(ask_all_or_nothing((ZkOp){.type = type, .path = bad[i]}),
+                                     -EINVAL, "%u %s", type, bad[i] ? bad[i] : "NULL");
+        cr_expect_eq(ask_all_or_nothing(
+                         (ZkOp){.type = ZK_OP_CREATE, .path = "/a", .flags = ZK_CREATE_CONTAINER}),
+                     -EINVAL);
+        cr_expect_eq(ask_all_or_nothing((ZkOp){
+                         .type = ZK_OP_CREATE, .path = "/./a-", .flags = ZK_CREATE_SEQUENTIAL}),
+                     -EINVAL);
+        cr_expect_eq(waiting(), WAITING);
+        end();
+}
+
+Test(zk_request, what_is_sound_in_a_multi_is_sent) {
+        static const char *const good[] = {"/", "/a", "/a/b", "/.a", "/a..", "/a/...", "/\x7f"};
+
+        begin();
+        for (size_t i = 0; i < G_N_ELEMENTS(good); i++)
+                cr_expect_eq(ask_all_or_nothing((ZkOp){.type = ZK_OP_SET, .path = good[i]}), 0,
+                             "%s", good[i]);
+        /* A number follows. */
+        cr_expect_eq(ask_all_or_nothing((ZkOp){
+                         .type = ZK_OP_CREATE, .path = "/a/", .flags = ZK_CREATE_SEQUENTIAL}),
+                     0);
+        cr_expect_eq(waiting(), WAITING + G_N_ELEMENTS(good) + 1);
+        end();
+}
+
 Test(zk_request, nothing_is_sent_once_the_session_is_over) {
         begin();
         port.queue.over = true;
@@ -259,4 +301,12 @@ Test(zk_request, what_is_lost_already_is_not_handed_over) {
         cr_assert_eq(port.code, ZK_CLOSED);
         answer(sent->len, ZCONNECTIONLOSS);
         end();
+}
+
+Test(zk_request, without_a_session_nothing_is_asked) {
+        const ZkOp op = {.type = ZK_OP_SET, .path = "/a"};
+
+        cr_expect_eq(zk_set(NULL, "/a", "", -1, NULL, NULL, NULL), -ENOTCONN);
+        cr_expect_eq(zk_multi(NULL, &op, 1, NULL, NULL, NULL), -ENOTCONN);
+        cr_expect_eq(zk_heartbeat(NULL, true, NULL, NULL, NULL), -ENOTCONN);
 }
