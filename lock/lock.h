@@ -141,13 +141,14 @@ const char *lock_set_waiting_for(const LockSet *set, size_t *ret_before);
 const char *lock_set_fault(const LockSet *set);
 
 /* Asks the holder whose contender stands at `path` to let go: writes "__REVOKE__" to it, as
- * Curator's Revoker does. `func` (may be NULL) gets the answer. Return: 0 once sent; negative errno
- * as zk_set(). */
+ * Curator's Revoker does. `func` (may be NULL) gets the answer. Return: 0 once sent; -ENOTCONN
+ * without a session; negative errno as zk_set(). */
 int lock_revoke(Session *session, const char *path, ZkReplyFunc func, void *userdata);
 
 /* Changes how many slots a resource has (its directory must exist and be in use with slots). Those
  * that wait for one hear of it; with fewer, those that hold stay. `func` (may be NULL) gets the
- * answer. Return: 0 once sent; -EINVAL for fewer than 2; negative errno as zk_set(). */
+ * answer. Return: 0 once sent; -EINVAL for fewer than 2; -ENOTCONN without a session; negative
+ * errno as zk_set(). */
 int lock_change_slots(Session *session, const char *directory, unsigned slots, ZkReplyFunc func,
                       void *userdata);
 

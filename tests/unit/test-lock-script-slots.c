@@ -1,4 +1,6 @@
 /* Slots on a scripted port (lock-script.h): their number changes when it is least expected. */
+#include <errno.h>
+
 #include "lock-script.h"
 
 #define DIRECTORY "/locks/a"
@@ -208,4 +210,17 @@ static void be_overtaken(ZkCode code) {
 Test(lock_script_slots, who_is_not_alone_any_more_when_he_has_changed_the_number_puts_it_back) {
         be_overtaken(ZK_OK);
         be_overtaken(ZK_UNKNOWN);
+}
+
+/* Both leave at once, or not at all. */
+Test(lock_script_slots, without_a_session_nothing_is_changed_and_nobody_asked_to_let_go) {
+        Script script = {0};
+
+        script_open(&script);
+        port_tell(port(), ZK_STATE_EXPIRED);
+        cr_assert_null(session_zk(script.session));
+        cr_expect_eq(lock_change_slots(script.session, DIRECTORY, 3, NULL, NULL), -ENOTCONN);
+        cr_expect_eq(lock_revoke(script.session, DIRECTORY "/x", NULL, NULL), -ENOTCONN);
+        cr_expect_eq(lock_change_slots(script.session, DIRECTORY, 1, NULL, NULL), -EINVAL);
+        script_close(&script);
 }
