@@ -14,6 +14,7 @@
 #include <glib.h>
 
 #include "bus-call.h"
+#include "bus-open.h"
 #include "bus-owner.h"
 #include "clock.h"
 
@@ -161,7 +162,7 @@ static int link_connect(SystemdLink *link) {
         _cleanup_(sd_bus_unrefp) sd_bus *bus = NULL;
         int r;
 
-        if ((r = sd_bus_new(&bus)) < 0 || (r = sd_bus_set_address(bus, link->address)) < 0 ||
+        if ((r = bus_new(&bus)) < 0 || (r = sd_bus_set_address(bus, link->address)) < 0 ||
             (r = sd_bus_set_bus_client(bus, !link->is_private)) < 0 ||
             (r = sd_bus_set_connected_signal(bus, true)) < 0 || (r = sd_bus_start(bus)) < 0 ||
             (r = sd_bus_attach_event(bus, link->event, SD_EVENT_PRIORITY_NORMAL)) < 0)

@@ -14,13 +14,12 @@
 #include "unit-manager.h"
 
 #include <glib.h>
-#include <stdlib.h>
 
+#include "bus-open.h"
 #include "cgroup.h"
 #include "systemd-link.h"
 #include "timer.h"
 
-#define SYSTEM_BUS_ADDRESS "unix:path=/run/dbus/system_bus_socket"
 #define PRIVATE_ADDRESS "unix:path=/run/systemd/private"
 
 /* How long PID 1 may be without its socket before it is asked over the bus: it executes itself anew
@@ -212,10 +211,7 @@ int unit_manager_new_at(sd_event *event, const char *private_address, const char
 }
 
 int unit_manager_new(sd_event *event, UnitManager **ret_manager) {
-        const char *bus = secure_getenv("DBUS_SYSTEM_BUS_ADDRESS");
-
-        return unit_manager_new_at(event, PRIVATE_ADDRESS, bus ? bus : SYSTEM_BUS_ADDRESS,
-                                   ret_manager);
+        return unit_manager_new_at(event, PRIVATE_ADDRESS, bus_system_address(), ret_manager);
 }
 
 UnitManager *unit_manager_free(UnitManager *manager) {

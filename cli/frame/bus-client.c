@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bus-interface.h"
+#include "bus-open.h"
 #include "exit-code.h"
 #include "output.h"
 
@@ -169,7 +170,7 @@ void bus_ask(BusAnswer *ret, const char *method, usec_t timeout, const char *typ
         bool is_root = geteuid() == 0;
         sd_bus *bus = NULL;
         va_list arguments;
-        int r = sd_bus_open_system(&bus);
+        int r = bus_open_system(&bus);
 
         bus_answer_done(ret);
         if (r < 0) {

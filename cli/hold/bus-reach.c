@@ -5,6 +5,7 @@
 #include <glib.h>
 #include <unistd.h>
 
+#include "bus-open.h"
 #include "lease-way.h"
 #include "timer.h"
 
@@ -115,7 +116,7 @@ static void bus_reach_try(void *userdata) {
         int r;
 
         bus_reach_close(reach);
-        r = sd_bus_open_system(&reach->bus);
+        r = bus_open_system(&reach->bus);
         if (r >= 0)
                 r = sd_bus_attach_event(reach->bus, reach->event, SD_EVENT_PRIORITY_NORMAL);
         if (r >= 0)

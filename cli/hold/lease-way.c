@@ -7,6 +7,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "bus-open.h"
+
 struct LeaseWay {
         sd_event *event;
         char *address;
@@ -45,7 +47,7 @@ LeaseWay *lease_way_free(LeaseWay *way) {
 }
 
 static int lease_way_open(LeaseWay *way) {
-        int r = sd_bus_new(&way->bus);
+        int r = bus_new(&way->bus);
 
         if (r < 0 || (r = sd_bus_set_address(way->bus, way->address)) < 0 ||
             (r = sd_bus_start(way->bus)) < 0)

@@ -3,6 +3,7 @@
 
 #include <glib.h>
 
+#include "bus-open.h"
 #include "clock.h"
 #include "log.h"
 #include "timer.h"
@@ -96,7 +97,7 @@ static void door_connect(void *userdata) {
         int r;
 
         door_disconnect(door);
-        r = sd_bus_open_system(&door->bus);
+        r = bus_open_system(&door->bus);
         if (r >= 0)
                 r = door_serve(door);
         if (r >= 0)

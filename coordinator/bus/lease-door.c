@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "bus-interface.h"
+#include "bus-open.h"
 #include "chance.h"
 #include "command-lock-call.h"
 #include "timer.h"
@@ -115,7 +116,7 @@ static int door_on_connection(sd_event_source *source, int fd, uint32_t events, 
         }
         guest = g_new0(Guest, 1);
         guest->door = door;
-        if (sd_bus_new(&guest->bus) < 0 || guest_serve(guest, peer) < 0)
+        if (bus_new(&guest->bus) < 0 || guest_serve(guest, peer) < 0)
                 guest_free(guest);
         else
                 g_hash_table_add(door->guests, guest);

@@ -132,6 +132,21 @@ class BusyBus(RightsTest):
         said, complaints = command.communicate(timeout=TAKEOVER + 60)
         self.assertEqual((said, command.returncode), ("ended\n", 0), complaints)
 
+    def test_a_descriptor_that_lingers_holds_up_nobody(self):
+        """Neither the daemon, nor a command that holds a lock: by its name, and by those that the bus gave."""
+        node = self.begin(nodes=1, files=JOBS).nodes["n1"]
+        command = node.popen("jobkeeper", "lock", "kept", "--", "sh", "-c", f"echo begun; sleep {TAKEOVER}; echo ended", stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+        self.assertEqual(command.stdout.readline(), "begun\n")
+        names = [line.split()[0] for line in node.run("busctl", "list", "--no-legend").stdout.splitlines()
+                 if line.startswith(":") and line.split()[2].startswith("jobkeeper")]
+        self.assertGreater(len(names), 2, "the daemon's, and the command's")
+        sender = node.popen(*NOBODY, f"{TOOLS}/send-descriptor", "--seconds", str(TAKEOVER), "org.jobkeeper.Manager1", *names, stdout=subprocess.PIPE)
+        self.addCleanup(sender.communicate, timeout=60)
+        self.addCleanup(sender.terminate)
+        self.assertEqual(sender.stdout.readline(), "sent\n")
+        said, complaints = command.communicate(timeout=TAKEOVER + 60)
+        self.assertEqual((said, command.returncode), ("ended\n", 0), complaints)
 
     def test_it_does_not_make_a_lock_weaker_without_a_word(self):
         """A bus that lets nobody in hides the daemon from nobody: the command runs in a scope of its own, or not at all."""

@@ -76,6 +76,17 @@ static void expect_no_name(void) {
 
 /* ---- the bus ---- */
 
+/* Its last close() could wait for as long as its sender likes. */
+Test(bus_door, a_descriptor_is_not_delivered) {
+        open_door();
+        await(is_settled, "it is settled");
+        ask_as(bus, NAME, "Greet", "h", STDERR_FILENO);
+        expect_said(SD_BUS_ERROR_NOT_SUPPORTED);
+        ask_door();
+        expect_said("hello");
+        close_door();
+}
+
 Test(bus_door, who_has_the_name_answers) {
         open_door();
         cr_expect_eq(settled, 0U, "the bus has not answered yet");
