@@ -16,12 +16,15 @@
 #include "loss-checker.h"
 #include "message-id.h"
 #include "plan.h"
+#include "request-checker.h"
 #include "surroundings.h"
 #include "trace.h"
 
 /* All faults are over, and within this the cluster works as if there had been none: sessions end,
  * deadlines of ticks pass, and whoever waits has looked again. */
 #define PEACE (4 * USEC_PER_MINUTE)
+/* At its end the cluster asks of the servers what its work needs, and no more. */
+#define QUIET USEC_PER_MINUTE
 /* Within this after the last fault, or the beginning, nodes agree who is there. */
 #define CALM_AFTER USEC_PER_MINUTE
 /* What nodes and jobs take of the world's steps in a second of peace, at most: three times what was
@@ -51,6 +54,7 @@ typedef struct Cluster {
         ForeignSetting abroad;
         GPtrArray *foreigners; /* of Foreigner */
         DeadlineChecker *deadlines;
+        RequestChecker *requests;
         Faults *faults;
         WorldChance *conduct;
 } Cluster;
@@ -189,6 +193,7 @@ static void cluster_on_answered(const char *host, bool write, usec_t asked, void
 static void cluster_on_asked(const char *host, const Request *request, void *userdata) {
         const Cluster *cluster = userdata;
 
+        request_checker_asked(cluster->requests, host, request);
         if (cluster->faults)
                 faults_asked(cluster->faults, host, request);
 }
@@ -229,6 +234,7 @@ static void cluster_open(Cluster *cluster) {
         cluster_open_foreigners(cluster);
         cluster->deadlines = deadline_checker_new(cluster->checker, cluster->world, cluster->fleet,
                                                   ensemble_options(cluster->ensemble));
+        cluster->requests = request_checker_new(cluster->checker, cluster->fleet);
         cluster_watch_servers(cluster);
 }
 
@@ -238,6 +244,7 @@ static void cluster_close(Cluster *cluster) {
         g_ptr_array_unref(cluster->foreigners);
         commands_free(cluster->commands);
         deadline_checker_free(cluster->deadlines);
+        request_checker_free(cluster->requests);
         fleet_free(cluster->fleet);
         checker_free(cluster->checker);
         history_free(cluster->history);
@@ -276,8 +283,12 @@ static bool cluster_live_in_peace(Cluster *cluster) {
         uint64_t before = world_steps(cluster->world), each,
                  most = (uint64_t)options->nodes * STEPS_NODE + (uint64_t)options->jobs * STEPS_JOB;
 
-        if (!cluster_live(cluster, PEACE))
+        if (!cluster_live(cluster, PEACE - QUIET))
                 return false;
+        request_checker_begin(cluster->requests);
+        if (!cluster_live(cluster, QUIET))
+                return false;
+        request_checker_judge(cluster->requests);
         each = (world_steps(cluster->world) - before) / (PEACE / USEC_PER_SEC);
         trace_write("cluster", "%" PRIu64 " steps a second in peace", each);
         if (each > most)

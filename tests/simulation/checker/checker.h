@@ -9,6 +9,8 @@
  *
  * At the end (ledger-checker.c), of what stands in ZooKeeper: every due tick was decided once, and
  * with the state that really happened. (quiet-checker.c): nothing is left over.
+ *
+ * What the nodes ask of the servers (request-checker.c) is bounded.
  */
 #pragma once
 
