@@ -19,6 +19,7 @@
 #include "request-checker.h"
 #include "surroundings.h"
 #include "trace.h"
+#include "write-checker.h"
 
 /* All faults are over, and within this the cluster works as if there had been none: sessions end,
  * deadlines of ticks pass, and whoever waits has looked again. */
@@ -123,10 +124,10 @@ static void cluster_on_log(const char *machine, const char *message_id, void *us
                 return;
         loss_note_session(cluster->checker, machine,
                           deadline_checker_is_over(cluster->deadlines, machine) &&
-                              !history_was_disturbed(cluster->history, machine,
-                                                     usec_sub(world_now(cluster->world), WELL_FOR),
-                                                     world_now(cluster->world)));
-        history_disturb(cluster->history, machine);
+                              !history_befell(cluster->history, machine, HISTORY_ANY,
+                                              usec_sub(world_now(cluster->world), WELL_FOR),
+                                              world_now(cluster->world)));
+        history_note(cluster->history, machine, HISTORY_SESSION);
 }
 
 /* ---- making and freeing ---- */
@@ -178,9 +179,18 @@ static void cluster_open_foreigners(Cluster *cluster) {
         }
 }
 
+static void cluster_note_session(const Cluster *cluster, int64_t session) {
+        const char *host = write_book_host(checker_book(cluster->checker), session);
+
+        if (host)
+                history_note(cluster->history, host, HISTORY_SESSION);
+}
+
 static void cluster_on_commit(const Transaction *txn, const DataTree *tree, void *userdata) {
         const Cluster *cluster = userdata;
 
+        if (txn->of == REQUEST_CLOSE) /* perhaps before its node hears of it */
+                cluster_note_session(cluster, txn->session);
         deadline_checker_committed(cluster->deadlines, txn);
         checker_write(cluster->checker, txn, tree);
         checker_on_commit(cluster->checker, txn);

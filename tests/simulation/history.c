@@ -8,6 +8,7 @@
 typedef struct Disturbance {
         const char *node; /* interned */
         usec_t time;
+        HistoryMatter matter;
 } Disturbance;
 
 /* A daemon that can act again has ended by then what it must not start. */
@@ -15,11 +16,10 @@ typedef struct Disturbance {
 
 struct History {
         World *world;
-        GPtrArray *runs, *alive;                  /* of HistoryRun */
-        GPtrArray *holds;                         /* of HistoryHold */
-        unsigned n_holds;                         /* that there ever were */
-        GArray *disturbances, *crashes, *excuses; /* of Disturbance */
-        GArray *hold_excuses;
+        GPtrArray *runs, *alive;                       /* of HistoryRun */
+        GPtrArray *holds;                              /* of HistoryHold */
+        unsigned n_holds;                              /* that there ever were */
+        GArray *disturbances, *excuses, *hold_excuses; /* of Disturbance */
 };
 
 static void history_run_free(void *data) {
@@ -50,7 +50,6 @@ History *history_new(World *world) {
         history->holds = g_ptr_array_new_with_free_func(history_hold_free);
         history->hold_excuses = g_array_new(FALSE, FALSE, sizeof(Disturbance));
         history->disturbances = g_array_new(FALSE, FALSE, sizeof(Disturbance));
-        history->crashes = g_array_new(FALSE, FALSE, sizeof(Disturbance));
         history->excuses = g_array_new(FALSE, FALSE, sizeof(Disturbance));
         return history;
 }
@@ -63,18 +62,18 @@ History *history_free(History *history) {
         g_ptr_array_unref(history->holds);
         g_array_unref(history->hold_excuses);
         g_array_unref(history->disturbances);
-        g_array_unref(history->crashes);
         g_array_unref(history->excuses);
         g_free(history);
         return NULL;
 }
 
-static bool disturbed_between(const GArray *disturbances, const char *node, usec_t from,
-                              usec_t to) {
+static bool disturbed_between(const GArray *disturbances, const char *node, unsigned matters,
+                              usec_t from, usec_t to) {
         for (guint i = 0; i < disturbances->len; i++) {
                 const Disturbance *one = &g_array_index(disturbances, Disturbance, i);
 
-                if (one->time >= from && one->time <= to && strcmp(one->node, node) == 0)
+                if ((one->matter & matters) && one->time >= from && one->time <= to &&
+                    strcmp(one->node, node) == 0)
                         return true;
         }
         return false;
@@ -84,7 +83,7 @@ static bool disturbed_between(const GArray *disturbances, const char *node, usec
 static bool history_is_excused(const History *history, const GArray *excuses, const char *node) {
         usec_t now = world_now(history->world);
 
-        return disturbed_between(excuses, node, usec_sub(now, EXCUSED_FOR), now);
+        return disturbed_between(excuses, node, HISTORY_ANY, usec_sub(now, EXCUSED_FOR), now);
 }
 
 static int64_t history_number(const Service *service, const char *variable) {
@@ -141,6 +140,8 @@ void history_ordered(History *history, const Service *service, const char *node)
 
                 if (strcmp(run->unit, service->spec->name) == 0 && strcmp(run->node, node) == 0) {
                         run->stopped = true;
+                        if (run->ordered == 0)
+                                run->ordered = world_now(history->world);
                         return;
                 }
         }
@@ -158,24 +159,15 @@ const HistoryRun *history_empty(History *history, const Service *service, const 
         return run;
 }
 
-void history_disturb(History *history, const char *node) {
-        const Disturbance disturbance = {g_intern_string(node), world_now(history->world)};
+void history_note(History *history, const char *node, HistoryMatter matter) {
+        const Disturbance disturbance = {g_intern_string(node), world_now(history->world), matter};
 
         g_array_append_val(history->disturbances, disturbance);
 }
 
-bool history_was_disturbed(const History *history, const char *node, usec_t from, usec_t to) {
-        return disturbed_between(history->disturbances, node, from, to);
-}
-
-void history_crash(History *history, const char *node) {
-        const Disturbance crash = {g_intern_string(node), world_now(history->world)};
-
-        g_array_append_val(history->crashes, crash);
-}
-
-bool history_has_crashed(const History *history, const char *node, usec_t from, usec_t to) {
-        return disturbed_between(history->crashes, node, from, to);
+bool history_befell(const History *history, const char *node, unsigned matters, usec_t from,
+                    usec_t to) {
+        return disturbed_between(history->disturbances, node, matters, from, to);
 }
 
 HistoryHold *history_hold_begins(History *history, const char *node, const char *who,
@@ -198,7 +190,8 @@ void history_hold_ends(History *history, HistoryHold *hold) {
 }
 
 void history_excuse(History *history, const char *node) {
-        const Disturbance excuse = {g_intern_string(node), world_now(history->world)};
+        const Disturbance excuse = {g_intern_string(node), world_now(history->world),
+                                    HISTORY_STANDSTILL};
 
         g_array_append_val(history->hold_excuses, excuse);
         for (guint i = 0; i < history->holds->len; i++) {
@@ -210,7 +203,8 @@ void history_excuse(History *history, const char *node) {
 }
 
 void history_excuse_runs(History *history, const char *node) {
-        const Disturbance excuse = {g_intern_string(node), world_now(history->world)};
+        const Disturbance excuse = {g_intern_string(node), world_now(history->world),
+                                    HISTORY_STANDSTILL};
 
         g_array_append_val(history->excuses, excuse);
         for (guint i = 0; i < history->holds->len; i++) {

@@ -7,6 +7,17 @@
 #include "plan.h"
 #include "service.h"
 
+/* What befalls a node. */
+typedef enum HistoryMatter {
+        HISTORY_DAEMON = 1 << 0,     /* it was killed, restarted or stopped, or came back */
+        HISTORY_STANDSTILL = 1 << 1, /* the daemon or the machine did */
+        HISTORY_CLOCK = 1 << 2,      /* somebody set it */
+        HISTORY_CRASH = 1 << 3,      /* what had ended, and was not written, is known to nobody */
+        HISTORY_SESSION = 1 << 4,    /* it, or a contender in it, was lost */
+        HISTORY_PID1 = 1 << 5,       /* it was out of reach */
+        HISTORY_ANY = (1 << 6) - 1,
+} HistoryMatter;
+
 typedef struct HistoryRun {
         unsigned number; /* in the order in which they began */
         char *node, *job, *run, *unit;
@@ -17,6 +28,7 @@ typedef struct HistoryRun {
             empty;         /* true time; 0: not yet. `over`: the main process, `empty`: all */
         UnitResult result; /* once over */
         bool stopped;      /* somebody asked for its end */
+        usec_t ordered;    /* when somebody first did; 0: nobody did */
         bool
             excused; /* its node could not do its part: it was frozen, or nobody was there to act */
 } HistoryRun;
@@ -50,13 +62,11 @@ HistoryHold *history_hold_begins(History *history, const char *node, const char 
                                  const PlanLock *lock);
 void history_hold_ends(History *history, HistoryHold *hold);
 
-/* Something befell the node now. */
-void history_disturb(History *history, const char *node);
-/* Return: whether something befell it, or something that had befallen it ended, at that time. */
-bool history_was_disturbed(const History *history, const char *node, usec_t from, usec_t to);
-/* The node crashed: what had ended, and was not written down elsewhere, is known to nobody. */
-void history_crash(History *history, const char *node);
-bool history_has_crashed(const History *history, const char *node, usec_t from, usec_t to);
+/* That befell the node now, or ends now. */
+void history_note(History *history, const char *node, HistoryMatter matter);
+/* Return: whether one of these (HistoryMatter) befell it, or ended, at that time. */
+bool history_befell(const History *history, const char *node, unsigned matters, usec_t from,
+                    usec_t to);
 /* The runs of this node that live, or begin in a moment, may outlive their locks from now on, and
  * no promise holds for them. */
 void history_excuse(History *history, const char *node);

@@ -139,8 +139,8 @@ static void view_judge_start(const JobView *view, const TreeNode *node, const Ru
             view_find_run(view, record->run))
                 return;
         if (record->state == RUN_SUCCEEDED || record->state == RUN_TIMED_OUT ||
-            !history_was_disturbed(checker_history(view->checker), record->node,
-                                   usec_sub(made, ASKED_WITHIN), made + STARTED_WITHIN))
+            !history_befell(checker_history(view->checker), record->node, HISTORY_ANY,
+                            usec_sub(made, ASKED_WITHIN), made + STARTED_WITHIN))
                 checker_complain(view->checker,
                                  "run %s of %s on %s was never started, and is settled as %s (%s)",
                                  record->run, view->job->name, record->node,
@@ -200,8 +200,24 @@ static void view_judge_ticks(const JobView *view, const Ledger *ledger, int64_t 
 
 /* ---- every run ---- */
 
+static bool run_befell(const JobView *view, const HistoryRun *run, unsigned matters, usec_t from,
+                       usec_t to) {
+        return history_befell(checker_history(view->checker), run->node, matters,
+                              usec_sub(from, USEC_PER_SEC), to + USEC_PER_SEC);
+}
+
+/* Return: whether whoever settled the run, at that time, may have missed how it ended. What is
+ * there to be read its node reads, also after a restart of its daemon. */
+static bool view_may_not_know(const JobView *view, const HistoryRun *run, usec_t written) {
+        return run_befell(view, run, HISTORY_CRASH | HISTORY_SESSION | HISTORY_PID1, run->begun,
+                          MAX(written, run->empty)) ||
+               (run->ordered && run_befell(view, run, HISTORY_DAEMON, run->ordered, written));
+}
+
 /* Return: whether a run that ended so may be settled so. */
 static bool view_is_true(const JobView *view, const HistoryRun *run, const RunRecord *record) {
+        usec_t written = *(const usec_t *)g_hash_table_lookup(view->written, record->run);
+
         switch (record->state) {
         case RUN_SUCCEEDED:
                 return run->result.outcome == UNIT_OUTCOME_SUCCESS;
@@ -212,13 +228,10 @@ static bool view_is_true(const JobView *view, const HistoryRun *run, const RunRe
                 return run->result.outcome == UNIT_OUTCOME_TIMEOUT;
         case RUN_STOPPED:
         case RUN_INTERRUPTED:
-                return run->stopped ||
-                       history_has_crashed(
-                           checker_history(view->checker), run->node, run->over,
-                           *(const usec_t *)g_hash_table_lookup(view->written, record->run) +
-                               USEC_PER_SEC) ||
+                return run->stopped || run_befell(view, run, HISTORY_CRASH, run->over, written) ||
                        run->result.outcome != UNIT_OUTCOME_SUCCESS;
         case RUN_UNKNOWN:
+                return view_may_not_know(view, run, written);
         case RUN_CLAIMED: /* it was judged before */
                 return true;
         case RUN_RUNNING:

@@ -101,11 +101,14 @@ static void fault_go_on(const FaultSite *site, const FaultCase *fault) {
 }
 
 const FaultKind daemon_faults[] = {
-    {"daemon-kill", 20 * USEC_PER_SEC, fault_kill, NULL, .aim = 4, .explains = true},
-    {"state-lost", 90 * USEC_PER_SEC, fault_lose_state, NULL, .aim = 1, .explains = true},
-    {"state-torn", 90 * USEC_PER_SEC, fault_tear_state, NULL, .explains = true},
-    {"daemon-restart", 30 * USEC_PER_SEC, fault_restart, NULL, .aim = 2, .explains = true},
-    {"daemon-stop", 60 * USEC_PER_SEC, fault_stop, fault_start, .explains = true},
-    {"daemon-hang", 60 * USEC_PER_SEC, fault_hang, fault_go_on, .aim = 1, .explains = true},
+    {"daemon-kill", 20 * USEC_PER_SEC, fault_kill, NULL, .aim = 4, .explains = HISTORY_DAEMON},
+    {"state-lost", 90 * USEC_PER_SEC, fault_lose_state, NULL, .aim = 1,
+     .explains = HISTORY_SESSION},
+    {"state-torn", 90 * USEC_PER_SEC, fault_tear_state, NULL, .explains = HISTORY_SESSION},
+    {"daemon-restart", 30 * USEC_PER_SEC, fault_restart, NULL, .aim = 2,
+     .explains = HISTORY_DAEMON},
+    {"daemon-stop", 60 * USEC_PER_SEC, fault_stop, fault_start, .explains = HISTORY_DAEMON},
+    {"daemon-hang", 60 * USEC_PER_SEC, fault_hang, fault_go_on, .aim = 1,
+     .explains = HISTORY_STANDSTILL},
     {NULL},
 };

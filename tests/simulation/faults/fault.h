@@ -35,8 +35,9 @@ typedef struct FaultKind {
         usec_t (*begin)(const FaultSite *site, WorldChance *chance, FaultCase *fault);
         /* Also called early, and where something else has ended it; NULL: it never lasts. */
         void (*end)(const FaultSite *site, const FaultCase *fault);
-        bool explains; /* what it befalls may leave a run unstarted that it has claimed */
-        unsigned aim;  /* how often it is the one that is aimed, beside others; 0: never */
+        /* 0: a node that it befalls does all that it has begun. */
+        HistoryMatter explains;
+        unsigned aim; /* how often it is the one that is aimed, beside others; 0: never */
 } FaultKind;
 
 /* A fault of the families but server_faults and foreign_faults has a node as its target. */

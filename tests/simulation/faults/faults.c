@@ -53,8 +53,9 @@ FleetNode *fault_draw_node(const FaultSite *site, WorldChance *chance, FaultCase
 
 static void fault_note(const Faults *faults, const FaultKind *kind, const FaultCase *fault) {
         if (kind->explains)
-                history_disturb(faults->site.history,
-                                fleet_node_name(fleet_node(faults->site.fleet, fault->target)));
+                history_note(faults->site.history,
+                             fleet_node_name(fleet_node(faults->site.fleet, fault->target)),
+                             kind->explains);
 }
 
 static void fault_source_wait(FaultSource *source) {

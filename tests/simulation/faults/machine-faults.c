@@ -11,7 +11,6 @@ static usec_t fault_crash(const FaultSite *site, WorldChance *chance, FaultCase 
                 return 0;
         host_crash(network_host(ensemble_network(site->ensemble), fleet_node_name(node)));
         fleet_node_crash(node);
-        history_crash(site->history, fleet_node_name(node));
         return world_draw_between(chance, USEC_PER_SEC, 90 * USEC_PER_SEC);
 }
 
@@ -84,16 +83,18 @@ static usec_t fault_disconnect(const FaultSite *site, WorldChance *chance, Fault
         const FleetNode *node = fault_draw_node(site, chance, fault);
 
         if (pid1_awaits_start(fleet_node_pid1(node))) /* nobody can know what came of it */
-                history_disturb(site->history, fleet_node_name(node));
+                history_note(site->history, fleet_node_name(node), HISTORY_PID1);
         pid1_disconnect(fleet_node_pid1(node),
                         world_draw_between(chance, 10 * USEC_PER_MSEC, 800 * USEC_PER_MSEC));
         return 0;
 }
 
 const FaultKind machine_faults[] = {
-    {"machine-crash", 60 * USEC_PER_SEC, fault_crash, fault_boot, .aim = 1, .explains = true},
-    {"machine-freeze", 60 * USEC_PER_SEC, fault_freeze, fault_thaw, .aim = 1, .explains = true},
-    {"clock-step", 60 * USEC_PER_SEC, fault_step, fault_set_right, .explains = true},
+    {"machine-crash", 60 * USEC_PER_SEC, fault_crash, fault_boot, .aim = 1,
+     .explains = HISTORY_CRASH},
+    {"machine-freeze", 60 * USEC_PER_SEC, fault_freeze, fault_thaw, .aim = 1,
+     .explains = HISTORY_STANDSTILL},
+    {"clock-step", 60 * USEC_PER_SEC, fault_step, fault_set_right, .explains = HISTORY_CLOCK},
     {"pid1-slow", 60 * USEC_PER_SEC, fault_slow, fault_quick},
     {"pid1-disconnect", 30 * USEC_PER_SEC, fault_disconnect, NULL},
     {NULL},

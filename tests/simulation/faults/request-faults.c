@@ -46,9 +46,10 @@ static usec_t fault_delete_contender(const FaultSite *site, WorldChance *chance,
 }
 
 const FaultKind request_faults[] = {
-    {"session-end", 120 * USEC_PER_SEC, fault_end_session, NULL, .aim = 1, .explains = true},
+    {"session-end", 120 * USEC_PER_SEC, fault_end_session, NULL, .aim = 1,
+     .explains = HISTORY_SESSION},
     {"contender-deleted", 120 * USEC_PER_SEC, fault_delete_contender, NULL, .aim = 2,
-     .explains = true},
+     .explains = HISTORY_SESSION},
     {"manual-run", 20 * USEC_PER_SEC, fault_manual_run, NULL},
     {NULL},
 };
