@@ -2,6 +2,7 @@
 #include "face.h"
 
 #include "job-table.h"
+#include "left-queues.h"
 #include "leftovers.h"
 #include "ranks.h"
 #include "registration.h"
@@ -23,6 +24,8 @@ static const char *face_fault(const void *userdata) {
                 return tree_fault(coordinator->tree);
         if (leftovers_busy(coordinator->left.leftovers))
                 return leftovers_busy(coordinator->left.leftovers);
+        if (left_queues_busy(coordinator->left.queues))
+                return left_queues_busy(coordinator->left.queues);
         return registration_fault(coordinator->registration);
 }
 

@@ -2,6 +2,7 @@
 #include "left-queues.h"
 
 #include "lock.h"
+#include "log.h"
 #include "paths.h"
 #include "resource.h"
 #include "timer.h"
@@ -11,6 +12,9 @@
 /* So long do those stay with which it waited, for the others to see until we stand there anew. They
  * are in the way of whoever waits behind them. */
 #define WAITING_STAYS (5 * USEC_PER_SEC)
+/* Nothing is started before it is known what was waited for, and anybody may stand in a queue: one
+ * with very many of them is not read to its end. */
+#define LOOK_PATIENCE (5 * USEC_PER_SEC)
 
 struct LeftQueues {
         Node *node; /* weak */
@@ -19,8 +23,8 @@ struct LeftQueues {
         Waiters *waiters;   /* what it waited for is being looked at */
         GPtrArray *waiting; /* paths: the contenders with which it did, until they have stayed */
         ZkCall *list_call;  /* all that it may have waited in */
-        sd_event_source *timer;
-        bool begun; /* in this session: what stands there by now may be ours */
+        sd_event_source *timer; /* of the look, and after it of what follows */
+        bool begun;             /* in this session: what stands there by now may be ours */
         bool due;
 };
 
@@ -150,6 +154,12 @@ static void left_queues_take_waiter(LeftQueues *queues, const Waiter *waiter, GH
                 g_ptr_array_add(queues->waiting, g_strdup(waiter->path));
 }
 
+static void left_queues_end_look(LeftQueues *queues) {
+        queues->waiters = waiters_free(queues->waiters);
+        queues->timer = sd_event_source_disable_unref(queues->timer);
+        queues->events->looked(queues->userdata);
+}
+
 static void left_queues_on_waiters(int error, const GPtrArray *found, void *userdata) {
         LeftQueues *queues = userdata;
         g_autoptr(GPtrArray) directories = g_ptr_array_new_with_free_func(g_free),
@@ -161,8 +171,24 @@ static void left_queues_on_waiters(int error, const GPtrArray *found, void *user
                 g_hash_table_add(keep, paths->pdata[i]);
         for (guint i = 0; error >= 0 && i < found->len; i++)
                 left_queues_take_waiter(queues, found->pdata[i], keep);
-        queues->waiters = waiters_free(queues->waiters);
-        queues->events->looked(queues->userdata);
+        left_queues_end_look(queues);
+}
+
+/* While nobody answers no time is lost: nothing could be started either. */
+static void left_queues_on_patience(void *userdata) {
+        LeftQueues *queues = userdata;
+
+        if (session_state(queues->node->session) != SESSION_CONNECTED) {
+                (void)timer_in(queues->node->event, &queues->timer, LOOK_PATIENCE,
+                               left_queues_on_patience, queues);
+                return;
+        }
+        log_warning(NULL,
+                    "the queues of the jobs with \"lock-wait\" could not be read in %u s: "
+                    "jobs are started without knowing what the previous daemon process "
+                    "waited for beyond a start deadline, which is not waited for any more",
+                    (unsigned)(LOOK_PATIENCE / USEC_PER_SEC));
+        left_queues_end_look(queues);
 }
 
 static bool may_wait_past_its_deadline(const JobSpec *spec) {
@@ -180,11 +206,13 @@ void left_queues_begin(LeftQueues *queues, bool due) {
         for (guint i = 0; i < specs->len; i++)
                 if (may_wait_past_its_deadline(specs->pdata[i]))
                         g_ptr_array_add(waiting, specs->pdata[i]);
-        if (waiting->len > 0)
-                (void)waiters_look(queues->node, waiting, left_queues_on_waiters, queues,
-                                   &queues->waiters);
+        if (waiting->len > 0 && waiters_look(queues->node, waiting, left_queues_on_waiters, queues,
+                                             &queues->waiters) >= 0)
+                (void)timer_in(queues->node->event, &queues->timer, LOOK_PATIENCE,
+                               left_queues_on_patience, queues);
 }
 
 const char *left_queues_busy(const LeftQueues *queues) {
-        return queues->waiters ? "what the process before waited for is being looked at" : NULL;
+        return queues->waiters ? "what the previous daemon process waited for is being looked at"
+                               : NULL;
 }

@@ -95,6 +95,28 @@ Test(face, a_unit_that_is_being_stopped_is_shown) {
         expect_fault("");
 }
 
+static ServerWay keep_lists_of_own_lock(const ZkCall *call) {
+        return call->request == REQUEST_LIST && g_str_equal(call->path, OWN_LOCK) ? SERVER_KEEP
+                                                                                  : SERVER_ANSWER;
+}
+
+Test(face, a_look_at_what_was_waited_for_is_shown) {
+        write_job("    every: 1h\n    lock-wait: 1h\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_ready, "ready");
+        close_daemon();
+        server_forget_watches();
+        server.way = keep_lists_of_own_lock;
+        open_daemon_again();
+        await_daemon_on_bus();
+        await(is_ready, "ready");
+        expect_fault("what the previous daemon process waited for is being looked at");
+        server.way = NULL;
+        server_release();
+        await_quiet();
+        expect_fault("");
+}
+
 /* ---- what keeps a job ---- */
 
 static bool is_waiting(void) {

@@ -4,6 +4,7 @@
 #include "daemon-fixture.h"
 #include "gate.h"
 #include "job-table.h"
+#include "left-queues.h"
 #include "placement.h"
 
 #define ROOT "/jobkeeper"
@@ -180,6 +181,41 @@ Test(restored_waits, one_has_its_place_before_whatever_is_due_by_then) {
         server_release();
         free_the_resource();
         await(has_run, "the one that waited runs");
+}
+
+static bool is_known(void) {
+        return !left_queues_busy(coordinator->left.queues);
+}
+
+/* Anybody may fill a queue: nothing here waits for its end. */
+Test(restored_waits, a_look_that_takes_too_long_is_given_up) {
+        usec_t begun;
+
+        begin_with(2, keep_looks);
+        await(is_kept, "what was waited for is looked at");
+        begun = clock_boottime();
+        await_within(is_known, "the end of the look", 6 * USEC_PER_SEC);
+        cr_expect_geq(clock_boottime() - begun, 4 * USEC_PER_SEC);
+        await(has_started_too, "what is due starts");
+}
+
+static bool is_suspended(void) {
+        return session_state(coordinator->session) == SESSION_SUSPENDED;
+}
+
+/* Then nothing could be started anyway. */
+Test(restored_waits, without_a_connection_a_look_is_not_given_up) {
+        begin_with(2, keep_looks);
+        await(is_kept, "what was waited for is looked at");
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_SUSPENDED);
+        await(is_suspended, "the connection is lost");
+        serve_for(5500 * USEC_PER_MSEC);
+        cr_expect(left_queues_busy(coordinator->left.queues));
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
+        server.way = NULL;
+        server_release();
+        await(due_is_in_line, "what is due stands in line");
+        cr_expect(gate_has_place(coordinator->gate, "w0"));
 }
 
 static bool is_given_up(void) {
