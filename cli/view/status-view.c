@@ -46,6 +46,8 @@ static void head_clock(GString *text, const json_t *clock) {
                 g_string_append_printf(text, "clock    %+.3fs against ZooKeeper's", skew);
         if (json_is_true(json_object_get(clock, "skewed")))
                 g_string_append(text, ": SKEWED, this node starts no runs");
+        else if (!isnan(skew) && json_is_false(json_object_get(clock, "known")))
+                g_string_append(text, ", to be compared again before a run starts");
         g_string_append_c(text, '\n');
 }
 

@@ -77,6 +77,9 @@ static json_t *clock_to_json(const Node *node) {
         json_object_set_new(object, "skew",
                             skew->measured ? json_real((double)skew->skew / (double)USEC_PER_SEC)
                                            : json_null());
+        json_object_set_new(
+            object, "known",
+            json_boolean(clock_skew_is_known(skew, clock_realtime(), clock_boottime())));
         json_object_set_new(object, "skewed",
                             json_boolean(clock_skew_exceeds(skew, node->config->max_skew)));
         return object;

@@ -3,36 +3,61 @@
 
 #include <stdlib.h>
 
-/* Return: whether a sample that took long counts: there is none, and the clock was not set while it
- * was under way. */
-static bool clock_skew_takes_slow(const ClockSkew *skew, usec_t sent, int64_t offset) {
-        return !skew->measured && skew->seen && sent >= skew->seen &&
-               llabs(offset - skew->seen_offset) < (int64_t)CLOCK_SKEW_STEP_MIN;
+/* Return: whether the clock was not set between what it showed as `then` and a sample that was sent
+ * at `sent`, and came at `offset`. */
+static bool clock_skew_was_left(usec_t then, int64_t offset_then, usec_t sent, int64_t offset) {
+        return sent >= then && llabs(offset - offset_then) < (int64_t)CLOCK_SKEW_STEP_MIN;
+}
+
+static bool clock_skew_was_set(const ClockSkew *skew, int64_t offset) {
+        return skew->measured && llabs(offset - skew->offset) >= (int64_t)CLOCK_SKEW_STEP_MIN;
+}
+
+/* A sample that took long, `low` to `high`. What is known bounds it: a measurement of before, if
+ * the clock was left alone since; and if there is none, the clock may be right. Return: whether it
+ * counts. */
+static bool clock_skew_takes_slow(const ClockSkew *skew, usec_t sent, int64_t offset,
+                                  int64_t *ret_guess) {
+        if (skew->measured && !clock_skew_was_set(skew, offset)) {
+                if (!clock_skew_was_left((usec_t)((int64_t)skew->measured + skew->offset),
+                                         skew->offset, sent, offset))
+                        return false;
+                *ret_guess = skew->skew;
+                return true;
+        }
+        return skew->seen && clock_skew_was_left(skew->seen, skew->seen_offset, sent, offset);
+}
+
+/* The first that came since the clock was set, if it was, is kept: where answers overlap, none is
+ * asked for after the last. */
+static void clock_skew_see(ClockSkew *skew, usec_t received, int64_t offset) {
+        if (skew->seen && llabs(offset - skew->seen_offset) < (int64_t)CLOCK_SKEW_STEP_MIN)
+                return;
+        skew->seen = received;
+        skew->seen_offset = offset;
 }
 
 void clock_skew_sample(ClockSkew *skew, usec_t server, usec_t sent, usec_t received,
                        usec_t boottime, usec_t precision) {
         int64_t low = (int64_t)sent - (int64_t)(server + USEC_PER_MSEC),
-                high = (int64_t)received - (int64_t)server;
+                high = (int64_t)received - (int64_t)server,
+                offset = (int64_t)received - (int64_t)boottime, guess = 0;
+        bool slow = received > sent && received - sent > precision;
 
-        if (received > sent && received - sent > precision &&
-            !clock_skew_takes_slow(skew, sent, (int64_t)received - (int64_t)boottime)) {
-                skew->seen = received;
-                skew->seen_offset = (int64_t)received - (int64_t)boottime;
+        if (slow && !clock_skew_takes_slow(skew, sent, offset, &guess)) {
+                clock_skew_see(skew, received, offset);
                 return;
         }
-        /* Anything between low and high is possible: blame the clock only for what the network
-         * cannot explain. */
-        skew->skew = low > 0 ? low : high < 0 ? high : 0;
+        /* Anything between low and high is possible: blame the clock only for what neither the
+         * network nor what was known can explain. */
+        skew->skew = low > guess ? low : high < guess ? high : guess;
         skew->measured = boottime;
-        skew->offset = (int64_t)received - (int64_t)boottime;
+        skew->offset = offset;
 }
 
 /* Return: whether our clock was set since the measurement, which then says nothing any more. */
 static bool clock_skew_was_stepped(const ClockSkew *skew, usec_t realtime, usec_t boottime) {
-        int64_t offset = (int64_t)realtime - (int64_t)boottime;
-
-        return skew->measured && llabs(offset - skew->offset) >= (int64_t)CLOCK_SKEW_STEP_MIN;
+        return clock_skew_was_set(skew, (int64_t)realtime - (int64_t)boottime);
 }
 
 bool clock_skew_is_fresh(const ClockSkew *skew, usec_t boottime) {

@@ -23,7 +23,7 @@
  *                  "server": "127.0.0.1:2181", "timeout": 30.0,
  *                  "held_for": 15.2,             seconds until the deadline
  *                  "fault": ""},                 or a sentence
- *      "clock": {"skew": 0.002 | null, "skewed": false},
+ *      "clock": {"skew": 0.002 | null, "known": true, "skewed": false},
  *      "members": [{"node": "n1", "labels": {"role": "worker"}, "self": true, "skewed": false,
  *                   "busy": "" | "max-runs" | "ending" | "stopping",
  *                   "unfit": {"JOB": "why"}, "drifted": ["JOB"], "absent": ["JOB"],

@@ -106,6 +106,16 @@ Test(status, head_lines) {
         json_decref(status);
 }
 
+Test(status, a_clock_that_was_compared_long_ago) {
+        json_t *status = quoted_json("{'clock': {'skew': -0.5, 'known': false, 'skewed': false}}");
+        g_autofree char *head = status_head(status, NOW);
+
+        cr_expect(strstr(head, "clock    -0.500s against ZooKeeper's, to be compared again before "
+                               "a run starts\n"),
+                  "%s", head);
+        json_decref(status);
+}
+
 Test(status, head_of_a_daemon_that_knows_nothing) {
         json_t *status = quoted_json("{'node': 'n1', 'version': '0.1.0', 'session': {'state': "
                                      "'connecting', 'id': '0x0', 'fault': 'no such host'},"

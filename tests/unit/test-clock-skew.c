@@ -53,6 +53,62 @@ Test(clock_skew, a_slow_answer_is_better_than_none) {
         cr_expect_eq(skew.measured, 30000 * MS);
 }
 
+/* Return: whether the clock is known all the time while each answer takes `took`, and one is asked
+ * for every `period`. */
+static bool is_known_by_slow_answers(ClockSkew *skew, usec_t period, usec_t took) {
+        bool known = true;
+
+        for (usec_t sent = USEC_PER_SEC; sent < 10 * USEC_PER_MINUTE; sent += period) {
+                usec_t at = sent + took;
+
+                clock_skew_sample(skew, EPOCH + sent + took / 2, EPOCH + sent, EPOCH + at, at,
+                                  USEC_PER_SEC);
+                known = known && clock_skew_is_known(skew, EPOCH + at, at);
+        }
+        return known;
+}
+
+Test(clock_skew, a_server_that_is_slow_all_the_time_keeps_it_known) {
+        ClockSkew skew = {0};
+
+        clock_skew_sample(&skew, EPOCH, EPOCH, EPOCH + 1 * MS, 1 * MS, USEC_PER_SEC);
+        cr_expect(is_known_by_slow_answers(&skew, 5 * USEC_PER_SEC, 1200 * MS));
+        cr_expect_eq(skew.skew, 0);
+}
+
+Test(clock_skew, answers_that_overlap_make_it_known_too) {
+        ClockSkew never = {0}, before = {.measured = 1, .offset = EPOCH};
+
+        (void)is_known_by_slow_answers(&never, 500 * MS, 1200 * MS);
+        cr_expect(clock_skew_is_known(&never, EPOCH + 10 * USEC_PER_MINUTE, 10 * USEC_PER_MINUTE));
+        cr_expect(is_known_by_slow_answers(&before, 500 * MS, 1200 * MS));
+}
+
+/* An answer of three seconds does not excuse a clock that was known to be two seconds ahead. */
+Test(clock_skew, a_slow_answer_does_not_forget_what_is_known) {
+        ClockSkew skew = {0};
+        usec_t ahead = 2100 * MS;
+
+        clock_skew_sample(&skew, EPOCH, EPOCH + ahead, EPOCH + ahead + 1 * MS, 1 * MS,
+                          USEC_PER_SEC);
+        cr_assert_eq(skew.skew, (int64_t)(ahead - MS));
+        clock_skew_sample(&skew, EPOCH + 3200 * MS, EPOCH + ahead + 200 * MS,
+                          EPOCH + ahead + 3200 * MS, 3200 * MS, USEC_PER_SEC);
+        cr_expect_eq(skew.skew, (int64_t)(ahead - MS), "it allows that");
+        cr_expect_eq(skew.measured, 3200 * MS);
+        clock_skew_sample(&skew, EPOCH + ahead + 5000 * MS, EPOCH + ahead + 4000 * MS,
+                          EPOCH + ahead + 5500 * MS, 5500 * MS, USEC_PER_SEC);
+        cr_expect_eq(skew.skew, 500 * (int64_t)MS, "it does not: it was slewed");
+}
+
+Test(clock_skew, a_clock_that_was_set_is_known_by_a_slow_server_too) {
+        ClockSkew skew = {.skew = -9 * (int64_t)USEC_PER_SEC, .measured = 1, .offset = 0};
+
+        (void)is_known_by_slow_answers(&skew, 5 * USEC_PER_SEC, 1200 * MS);
+        cr_expect(clock_skew_is_known(&skew, EPOCH + 10 * USEC_PER_MINUTE, 10 * USEC_PER_MINUTE));
+        cr_expect_eq(skew.skew, 0, "what was known before says nothing any more");
+}
+
 /* An hour forward: between the two, our clock showed what the server's did. */
 Test(clock_skew, a_clock_that_is_set_while_the_answer_is_under_way_is_not_right) {
         ClockSkew skew = {0};

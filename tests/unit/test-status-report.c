@@ -100,7 +100,8 @@ Test(status_report, a_session_that_is_suspended_or_gone_is_shown) {
                      "that is asked for");
         expect_text(json_object_get(object, "members"), "[]");
         expect_text(json_object_get(object, "away"), "[]");
-        expect_text(json_object_get(object, "clock"), "{\"skew\":null,\"skewed\":false}");
+        expect_text(json_object_get(object, "clock"),
+                    "{\"known\":false,\"skew\":null,\"skewed\":false}");
         json_decref(object);
 }
 
@@ -148,6 +149,13 @@ Test(status_report, the_clock_is_shown) {
         skew = json_number_value(json_object_get(json_object_get(object, "clock"), "skew"));
         cr_expect(skew > 4.5 && skew < 5.5, "%f", skew);
         cr_expect(json_is_true(json_object_get(json_object_get(object, "clock"), "skewed")));
+        cr_expect(json_is_true(json_object_get(json_object_get(object, "clock"), "known")));
+        json_decref(object);
+
+        coordinator->node->skew.offset -= (int64_t)USEC_PER_SEC;
+        object = status();
+        cr_expect(json_is_false(json_object_get(json_object_get(object, "clock"), "known")),
+                  "it was set");
         json_decref(object);
 }
 
