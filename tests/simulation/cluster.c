@@ -271,13 +271,18 @@ static void cluster_close(Cluster *cluster) {
 
 /* ---- its life ---- */
 
-/* Return: whether all promises were kept until then. */
+static bool cluster_is_over(const Cluster *cluster) {
+        return checker_fault(cluster->checker) ||
+               (cluster->options->is_over && cluster->options->is_over());
+}
+
+/* Return: whether all promises were kept until then, and it goes on. */
 static bool cluster_live(Cluster *cluster, usec_t span) {
         usec_t until = world_now(cluster->world) + span;
 
-        while (!checker_fault(cluster->checker) && world_step(cluster->world, until))
+        while (!cluster_is_over(cluster) && world_step(cluster->world, until))
                 ;
-        return !checker_fault(cluster->checker);
+        return !cluster_is_over(cluster);
 }
 
 static void cluster_stop_all(const Cluster *cluster) {

@@ -10,10 +10,11 @@
 typedef struct ClusterOptions {
         uint64_t seed;
         unsigned nodes, jobs, servers;
-        usec_t duration;    /* in which faults happen */
-        const char *faults; /* names, separated by commas; NULL: all, "": none */
-        unsigned pace;      /* of the faults, percent */
-        FILE *trace;        /* NULL: none */
+        usec_t duration;       /* in which faults happen */
+        const char *faults;    /* names, separated by commas; NULL: all, "": none */
+        unsigned pace;         /* of the faults, percent */
+        FILE *trace;           /* NULL: none */
+        bool (*is_over)(void); /* asked before each step; NULL: it goes to its end */
 } ClusterOptions;
 
 typedef struct ClusterOutcome {

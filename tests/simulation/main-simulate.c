@@ -2,10 +2,13 @@
 #include <getopt.h>
 #include <glib.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cluster.h"
 #include "fault.h"
@@ -70,8 +73,8 @@ static bool simulate_take(Simulate *simulate, int option, const char *text) {
 
         switch (option) {
         case OPTION_SEED:
-                simulate->cluster.seed = g_ascii_strtoull(text, NULL, 10);
-                return true;
+                return g_ascii_string_to_unsigned(text, 10, 0, UINT64_MAX, &simulate->cluster.seed,
+                                                  NULL);
         case OPTION_CLUSTERS:
                 return simulate_take_number(text, &simulate->clusters);
         case OPTION_MINUTES:
@@ -131,19 +134,58 @@ static int simulate_parse(Simulate *simulate, int argc, char **argv) {
             {"quiet", no_argument, NULL, OPTION_QUIET},
             {0},
         };
-        int option;
+        int option, index = 0;
 
-        while ((option = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
+        while ((option = getopt_long(argc, argv, "h", options, &index)) >= 0) {
                 if (option == 'h') {
                         simulate_help();
                         return EXIT_SUCCESS;
                 }
+                if (option == '?') /* which is told */
+                        return EX_USAGE;
                 if (!simulate_take(simulate, option, optarg)) {
-                        fprintf(stderr, "simulate: wrong option or value, see --help\n");
+                        fprintf(stderr, "simulate: --%s=%s: no number that is taken, see --help\n",
+                                options[index].name, optarg);
                         return EX_USAGE;
                 }
         }
+        if (optind < argc)
+                fprintf(stderr, "simulate: \"%s\": it takes options only, see --help\n",
+                        argv[optind]);
         return optind < argc ? EX_USAGE : -1;
+}
+
+/* ---- how it ends early ---- */
+
+static volatile sig_atomic_t simulate_signal; /* that ended it */
+static char simulate_aborted[64];             /* what is said if it aborts now */
+
+static void simulate_on_signal(int number) {
+        simulate_signal = number;
+}
+
+/* The trace is out, line by line. */
+static void simulate_on_abort(int number) {
+        if (write(STDOUT_FILENO, simulate_aborted, strlen(simulate_aborted)) < 0)
+                _exit(EX_IOERR);
+}
+
+/* So that nothing of it is left in memory: the cluster is ended, and its directory goes. */
+static void simulate_catch(void) {
+        static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+        struct sigaction action = {.sa_handler = simulate_on_signal, .sa_flags = (int)SA_RESETHAND};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(signals); i++)
+                (void)sigaction(signals[i], &action, NULL);
+        action.sa_handler = simulate_on_abort;
+        (void)sigaction(SIGABRT, &action, NULL);
+        action.sa_handler = SIG_IGN; /* who reads the trace may leave */
+        (void)sigaction(SIGPIPE, &action, NULL);
+        (void)setvbuf(stdout, NULL, _IOLBF, 0);
+}
+
+static bool simulate_is_over(void) {
+        return simulate_signal || ferror(stdout);
 }
 
 static unsigned simulate_servers(const Simulate *simulate, uint64_t seed) {
@@ -161,11 +203,14 @@ static bool simulate_one(const Simulate *simulate, uint64_t seed) {
 
         options.seed = seed;
         options.servers = simulate_servers(simulate, seed);
+        options.is_over = simulate_is_over;
+        (void)snprintf(simulate_aborted, sizeof(simulate_aborted), "seed %" PRIu64 ": aborted\n",
+                       seed);
         if (!cluster_simulate(&options, &outcome)) {
                 fprintf(stderr, "simulate: no such fault in \"%s\", see --help\n", options.faults);
                 exit(EX_USAGE);
         }
-        if (outcome.fault || !simulate->quiet)
+        if ((outcome.fault || !simulate->quiet) && !simulate_is_over())
                 printf("seed %" PRIu64 ": %s (%u runs, %u faults, %" PRIu64 " steps, %" PRIu64
                        " s)\n",
                        seed, outcome.fault ? outcome.fault : "all promises kept", outcome.runs,
@@ -175,7 +220,6 @@ static bool simulate_one(const Simulate *simulate, uint64_t seed) {
 
                 printf("shrunk: simulate %s\n", less);
         }
-        (void)fflush(stdout);
         broken = outcome.fault;
         g_free(outcome.fault);
         return !broken;
@@ -193,8 +237,15 @@ int main(int argc, char **argv) {
 
         if (r >= 0)
                 return r;
-        for (; done < simulate.clusters && !(simulate.until_broken && broken > 0); done++)
+        simulate_catch();
+        for (; done < simulate.clusters && !(simulate.until_broken && broken > 0) &&
+               !simulate_is_over();
+             done++)
                 broken += !simulate_one(&simulate, simulate.cluster.seed + done);
+        if (simulate_is_over()) {
+                fprintf(stderr, "simulate: interrupted\n");
+                return simulate_signal ? 128 + simulate_signal : EX_IOERR;
+        }
         if (!simulate.quiet)
                 printf("%u clusters, %u with a broken promise\n", done, broken);
         return broken > 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -39,6 +39,7 @@ static bool shrink_faults(ClusterOptions *options, char **names) {
 
                 options->faults = fewer;
                 if (shrink_breaks(options)) {
+                        printf("also with %s\n", fewer);
                         g_free(*names);
                         *names = fewer;
                         return true;
