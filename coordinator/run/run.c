@@ -204,8 +204,8 @@ static void run_on_locks(LockSet *set, LockEvent event, void *userdata) {
         if (event == LOCK_EVENT_HELD)
                 return; /* adopted */
         /* Those of its contenders that still stand protect it until its cgroup is empty: the settle
-         * deletes them. */
-        run->locks = lock_set_forget(run->locks);
+         * deletes them. Until then they are this set's, so that a sweep that is under way does not
+         * take them for nobody's. */
         run_stop(run, true, "its locks were lost");
 }
 

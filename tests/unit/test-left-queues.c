@@ -67,3 +67,68 @@ Test(left_queues, a_lost_answer_is_asked_for_again) {
         await(none_stands, "what was left is deleted");
         cr_expect_eq(lost, 3);
 }
+
+static bool list_is_kept;
+
+static ServerWay keep_lists_of_res(const ZkCall *call) {
+        bool is_list = call->request == REQUEST_LIST && g_str_equal(call->path, LOCKS "/res");
+        bool keep = is_list && !list_is_kept; /* the sweep's */
+
+        list_is_kept |= is_list;
+        return keep ? SERVER_KEEP : SERVER_ANSWER;
+}
+
+static bool is_kept(void) {
+        return list_is_kept;
+}
+
+static bool has_started(void) {
+        return started->len > 0;
+}
+
+static bool is_being_stopped(void) {
+        const Service *service = service_newest();
+
+        return service && service->stops + service->kills > 0;
+}
+
+static bool no_contender_stands(void) {
+        return server_count(LOCKS "/res") == 0;
+}
+
+static void delete_contenders(const char *directory) {
+        g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func(g_free);
+        g_autofree char *prefix = g_strconcat(directory, "/", NULL);
+        GHashTableIter iterator;
+        gpointer path;
+
+        g_hash_table_iter_init(&iterator, server.nodes);
+        while (g_hash_table_iter_next(&iterator, &path, NULL))
+                if (g_str_has_prefix(path, prefix))
+                        g_ptr_array_add(found, g_strdup(path));
+        for (guint i = 0; i < found->len; i++)
+                server_delete(found->pdata[i]);
+}
+
+/* The sweep began before there was that run, and knows nothing of it. */
+Test(left_queues, the_other_lock_of_a_run_that_lost_one_stays_until_it_has_ended) {
+        (void)due_soon("    locks: {res: exclusive}\n");
+        close_daemon();
+        server_forget_watches();
+        server_create(LOCKS "/res", "", 0);
+        server.way = keep_lists_of_res;
+        open_daemon_again();
+        await(is_kept, "a sweep that takes long");
+        await(has_started, "it runs");
+        await_quiet();
+        cr_assert_eq(server_count(LOCKS "/res"), 1);
+        service_manager.deaf = true;
+        delete_contenders(LOCKS "/job:a");
+        await(is_being_stopped, "it is stopped");
+        server_release();
+        await_quiet();
+        cr_expect_eq(server_count(LOCKS "/res"), 1);
+        service_manager.deaf = false;
+        service_obey(service_newest());
+        await(no_contender_stands, "it has ended");
+}
