@@ -174,9 +174,6 @@ static bool check_shape(const YamlNode *root, Diagnostics *diagnostics) {
         for (guint i = 0; i < root->items->len; i++)
                 if (report_misplaced(root->items->pdata[i], diagnostics))
                         return false;
-        if (root->items->len > 0)
-                diagnostics_warn(diagnostics, &root->mark,
-                                 "there is no \"jobs:\": this file defines no job");
         return true;
 }
 
@@ -195,24 +192,44 @@ static void read_root(const YamlNode *root, GPtrArray *jobs, Diagnostics *diagno
                                 read_job(found.jobs->items->pdata[i], found.defaults, diagnostics));
 }
 
+/* Reads what is no mistake as a whole. Return: 0 with the root, -EBADMSG when it is one, which is
+ * said, negative errno. */
+static int parse_text(const char *file, const char *text, size_t size, Diagnostics *diagnostics,
+                      YamlNode **ret_root) {
+        Mark mark = {g_intern_string(file), 0, 0};
+        g_autofree char *whole = g_strndup(text, MIN(size, JOB_FILE_SIZE_MAX));
+        g_autofree char *foreign = foreign_file_explain(whole, &mark);
+
+        if (size == 0) /* what a full disk and a broken copy leave */
+                diagnostics_add(diagnostics, &mark,
+                                "is empty: to withdraw its jobs, delete it, or hide it by a link "
+                                "to /dev/null");
+        else if (foreign)
+                diagnostics_add(diagnostics, &mark, "%s", foreign);
+        else
+                return yaml_tree_parse(file, text, size, diagnostics, ret_root);
+        return -EBADMSG;
+}
+
 int job_file_parse(const char *file, const char *text, size_t size, Diagnostics *diagnostics,
                    JobFile **ret_file) {
         _cleanup_(job_file_freep) JobFile *result = job_file_new_refused(file);
         _cleanup_(yaml_node_freep) YamlNode *root = NULL;
-        Mark mark = {g_intern_string(file), 0, 0};
-        g_autofree char *whole = g_strndup(text, MIN(size, JOB_FILE_SIZE_MAX));
-        g_autofree char *foreign = foreign_file_explain(whole, &mark);
+        const Mark mark = {g_intern_string(file), 0, 0};
         unsigned before = diagnostics_count(diagnostics);
         int r;
 
-        if (foreign)
-                diagnostics_add(diagnostics, &mark, "%s", foreign);
-        r = foreign ? -EBADMSG : yaml_tree_parse(file, text, size, diagnostics, &root);
+        r = parse_text(file, text, size, diagnostics, &root);
         if (r < 0 && r != -EBADMSG)
                 return r;
         if (root)
                 read_root(root, result->jobs, diagnostics);
         result->good = diagnostics_count(diagnostics) == before;
+        if (result->good && result->jobs->len == 0)
+                diagnostics_warn(diagnostics, &mark, "defines no jobs%s",
+                                 yaml_node_pair(root, "defaults") && !yaml_node_pair(root, "jobs")
+                                     ? ": there is no \"jobs:\""
+                                     : "");
         if (!result->good) {
                 GPtrArray *none = result->refused;
 

@@ -125,6 +125,21 @@ Test(cli_verify, shell_syntax_is_a_warning_that_says_what_to_write) {
                "shell.yaml");
 }
 
+Test(cli_verify, a_file_without_jobs) {
+        make_file("empty.yaml", "");
+        EXPECT(1, "",
+               "empty.yaml: error: is empty: to withdraw its jobs, delete it, or hide it by a link "
+               "to /dev/null\n",
+               "empty.yaml");
+        expect_stdin("empty.yaml", 1, "",
+                     "(standard input): error: is empty: to withdraw its jobs, delete it, or hide "
+                     "it by a link to /dev/null\n");
+        make_file("none.yaml", "# none yet\n");
+        EXPECT(0, "0 jobs in 1 file are good\n", "none.yaml: warning: defines no jobs\n",
+               "none.yaml");
+        EXPECT(0, "0 jobs in 1 file are good\n", "", "/dev/null");
+}
+
 Test(cli_verify, a_file_that_is_not_there) {
         EXPECT(1, "", "absent.yaml: error: does not exist\n", "absent.yaml");
         EXPECT(1, "", "./jobkeeper.yaml: error: No such file or directory\n", "./jobkeeper.yaml");

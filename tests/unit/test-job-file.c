@@ -230,15 +230,32 @@ Test(job_file, faults_of_defaults_are_told_once) {
                         "f:1:11: error: \"defaults\" must be a mapping, not a list");
 }
 
+/* Parses a file that is good and expects these warnings. */
+static void expect_warnings(const char *text, const char *warnings) {
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+        _cleanup_(job_file_freep) JobFile *file = NULL;
+        g_auto(GStrv) lines = NULL;
+        g_autofree char *joined = NULL;
+
+        cr_assert_eq(job_file_parse("f", text, strlen(text), diagnostics, &file), 0);
+        cr_expect(file->good, "%s", text);
+        lines = diagnostics_warnings_to_strv(diagnostics);
+        joined = g_strjoinv("\n", lines);
+        cr_expect_str_eq(joined, warnings, "%s: %s", text, joined);
+}
+
 Test(job_file, the_file_as_a_whole) {
-        static const char *const nothing[] = {"",           "# nothing\n",        "jobs:\n",
-                                              "jobs: {}\n", "defaults:\njobs:\n", "{}\n"};
+        static const char *const nothing[] = {
+            "\n", "# nothing\n", "---\n", "jobs:\n", "jobs: {}\n", "defaults:\njobs:\n", "{}\n"};
 
         for (size_t i = 0; i < G_N_ELEMENTS(nothing); i++) {
                 _cleanup_(job_file_freep) JobFile *file = parse_job_file(nothing[i], "");
 
                 cr_expect_eq(file->jobs->len, 0);
+                expect_warnings(nothing[i], "f: warning: defines no jobs");
         }
+        expect_job_file("", "f: error: is empty: to withdraw its jobs, delete it, or hide it by a "
+                            "link to /dev/null");
         expect_job_file(
             "[a]\n",
             "f:1:1: error: a job file must be a mapping, not a list: write \"jobs:\" first and "
@@ -268,24 +285,9 @@ Test(job_file, the_file_as_a_whole) {
                         "content (while parsing a flow node that begins in line 1)");
 }
 
-/* Parses a file that is good and expects these warnings. */
-static void expect_warnings(const char *text, const char *warnings) {
-        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
-        _cleanup_(job_file_freep) JobFile *file = NULL;
-        g_auto(GStrv) lines = NULL;
-        g_autofree char *joined = NULL;
-
-        cr_assert_eq(job_file_parse("f", text, strlen(text), diagnostics, &file), 0);
-        cr_expect(file->good, "%s", text);
-        lines = diagnostics_warnings_to_strv(diagnostics);
-        joined = g_strjoinv("\n", lines);
-        cr_expect_str_eq(joined, warnings, "%s: %s", text, joined);
-}
-
 Test(job_file, warnings_make_no_file_bad) {
         expect_warnings("defaults: {user: a}\n",
-                        "f:1:1: warning: there is no \"jobs:\": this file defines no job");
-        expect_warnings("# none yet\n", "");
+                        "f: warning: defines no jobs: there is no \"jobs:\"");
         expect_warnings("jobs: {a: {exec: \"/bin/true > /dev/null 2>&1\"}}\n",
                         "f:1:18: warning: \"exec\" has \">\", which only a shell understands, and "
                         "there is no shell: the program gets it as an argument. For a shell write "

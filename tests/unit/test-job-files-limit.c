@@ -25,7 +25,7 @@ Test(job_files_limit, too_many_files) {
         for (unsigned file = 0; file < JOB_FILES_MAX + 2; file++) {
                 g_autofree char *name = g_strdup_printf("etc/jobkeeper/jobs.d/%04u.yaml", file);
 
-                tree_write(root, name, "");
+                tree_write(root, name, "jobs:\n");
         }
         cr_assert_eq(job_files_load((const char *const *)directories, diagnostics, &files), 0);
         cr_expect_eq(files->len, JOB_FILES_MAX + 2);

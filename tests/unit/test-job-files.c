@@ -146,7 +146,7 @@ Test(job_files, a_link_to_dev_null_hides) {
         tree_link(root, "etc/jobkeeper/jobs.d/a.yaml", "/dev/null");
         expect("ROOT/usr/lib/jobkeeper/jobs.d/b.yaml: b", "");
         tree_write(root, "run/jobkeeper/jobs.d/b.yaml",
-                   ""); /* empty is not hidden, but says no jobs */
+                   "jobs:\n"); /* not hidden, but says no jobs */
         expect("ROOT/run/jobkeeper/jobs.d/b.yaml:", "");
 }
 

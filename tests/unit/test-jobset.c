@@ -98,6 +98,20 @@ Test(jobset, a_broken_file_keeps_what_it_had) {
         expect("b=3 c=2", "");
 }
 
+/* What a full disk and a broken copy leave. */
+Test(jobset, an_empty_file_keeps_what_it_had) {
+        write_jobs(ETC "a.yaml", "a=1 b=1");
+        expect("a=1 b=1", "");
+        tree_write(root, ETC "a.yaml", "");
+        expect("a=1 b=1",
+               "ROOT/etc/jobkeeper/jobs.d/a.yaml: error: is empty: to withdraw its jobs, delete "
+               "it, or hide it by a link to /dev/null");
+        tree_write(root, ETC "a.yaml", "jobs:\n");
+        expect("", "");
+        cr_assert_not_null(jobset_warnings(set)[0]);
+        cr_expect_not_null(strstr(jobset_warnings(set)[0], "a.yaml: warning: defines no jobs"));
+}
+
 Test(jobset, a_file_that_was_never_good_has_nothing) {
         tree_write(root, ETC "a.yaml", BROKEN);
         write_jobs(ETC "b.yaml", "c=1");
@@ -334,7 +348,7 @@ Test(jobset, a_summary_counts_and_names_what_was_refused) {
         expect_summary("1 job");
         tree_write(root, ETC "x1.yaml", BROKEN);
         expect_summary("1 job, 1 file refused (1 error): x1.yaml (its jobs are not loaded)");
-        tree_write(root, ETC "x1.yaml", "");
+        tree_write(root, ETC "x1.yaml", "jobs:\n");
         expect_summary("1 job");
         tree_write(root, ETC "x1.yaml", BROKEN);
         expect_summary("1 job, 1 file refused (1 error): x1.yaml");
@@ -354,7 +368,7 @@ Test(jobset, a_summary_counts_and_names_what_was_refused) {
         for (unsigned i = 1; i <= 6; i++) {
                 g_autofree char *name = g_strdup_printf(ETC "x%u.yaml", i);
 
-                tree_write(root, name, "");
+                tree_write(root, name, "jobs:\n");
         }
         expect_summary("1 job, 1 error: good2.yaml");
 }
@@ -380,7 +394,7 @@ Test(jobset, a_file_that_always_had_errors_has_no_jobs_and_is_named) {
         tree_write(root, ETC "x2.yaml", BROKEN);
         tree_write(root, ETC "good.yaml", BROKEN);
         expect_unloaded("x1.yaml");
-        tree_write(root, ETC "x1.yaml", "");
+        tree_write(root, ETC "x1.yaml", "jobs:\n");
         expect_unloaded("");
         tree_delete(root, ETC "x2.yaml");
         expect_unloaded("");

@@ -138,7 +138,7 @@ Test(reload, jobs_that_went_are_named) {
         tree_delete(root, "etc/jobkeeper/jobs.d/a.yaml");
         reload();
         cr_expect(journal_has("warning: no longer in this node's job files: a"));
-        tree_write(root, "etc/jobkeeper/jobs.d/many.yaml", "");
+        tree_write(root, "etc/jobkeeper/jobs.d/many.yaml", "jobs:\n");
         reload();
         cr_expect(
             journal_has("warning: no longer in this node's job files: j10, j11, j12, j13, j14, "

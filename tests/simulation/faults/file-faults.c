@@ -24,11 +24,12 @@ static usec_t fault_break_file(const FaultSite *site, WorldChance *chance, Fault
         return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
 }
 
-/* It is cut off where that leaves no definition of anything, but a file that is wrong. */
+/* It is cut off where that leaves no definition of anything, but a file that is wrong: before all
+ * that it says, or within a job. */
 static usec_t fault_tear_file(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         FleetNode *node = fault_draw_node(site, chance, fault);
         g_autofree char *text = plan_text(site->plan);
-        uint64_t job = world_draw_between(chance, 1, site->plan->jobs->len);
+        uint64_t job = world_draw_between(chance, 0, site->plan->jobs->len);
         char *at = text;
 
         for (uint64_t i = 0; i < job; i++)
