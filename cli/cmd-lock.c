@@ -126,7 +126,9 @@ static int lock_checked(const LockArguments *arguments, char **rest, LockTask *t
 
         if (!arguments->command)
                 return options_error("lock", "a resource, \"--\" and a command are required");
-        if (g_strv_length(rest) != 1)
+        if (!rest[0])
+                return options_error("lock", "a resource is missing before \"--\"");
+        if (rest[1])
                 return options_error(
                     "lock",
                     "only one resource can stand before \"--\"; use --also for further ones");

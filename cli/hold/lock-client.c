@@ -39,8 +39,8 @@ static void lock_client_leave(int status, void *userdata) {
 static void lock_client_on_absent(const char *why, void *userdata) {
         LockClient *client = userdata;
 
-        complain("%s: this process holds the lock %s itself, and stops less when it is lost "
-                 "(see jobkeeper(1))",
+        complain("%s: this process will hold the lock %s itself; when it is lost, only the "
+                 "command's process group is stopped (see jobkeeper(1))",
                  why, client->task->label);
         client->absent = true;
         lock_client_leave(EXIT_CODE_UNAVAILABLE, client);

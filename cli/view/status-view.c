@@ -37,11 +37,13 @@ static void head_session(GString *text, const json_t *session) {
         g_string_append_c(text, '\n');
 }
 
-static void head_clock(GString *text, const json_t *clock) {
+static void head_clock(GString *text, const json_t *clock, bool connected) {
         double skew = json_number(clock, "skew", NAN);
 
         if (isnan(skew))
-                g_string_append(text, "clock    not measured yet");
+                g_string_append_printf(text, "clock    %s",
+                                       connected ? "not measured yet"
+                                                 : "not known until ZooKeeper is connected");
         else
                 g_string_append_printf(text, "clock    %+.3fs against ZooKeeper's", skew);
         if (json_is_true(json_object_get(clock, "skewed")))
@@ -89,7 +91,9 @@ char *status_head(const json_t *status, double now) {
 
         head_node(text, status, now);
         head_session(text, json_object_get(status, "session"));
-        head_clock(text, json_object_get(status, "clock"));
+        head_clock(
+            text, json_object_get(status, "clock"),
+            g_str_equal(json_text(json_object_get(status, "session"), "state"), "connected"));
         head_members(text, json_object_get(status, "members"), json_object_get(status, "away"),
                      now);
         head_warnings(text, json_object_get(status, "warnings"));

@@ -59,7 +59,8 @@ const Key *key_table_find(const KeyTable *table, const char *name) {
         return NULL;
 }
 
-/* Return: the forms as people would say them: "an integer", "a text or a list". */
+/* Return: the forms as people would say them: "an integer", "a text or a list"; without the words
+ * that are only reserved. */
 static char *forms_to_string(const Key *key) {
         g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
         GString *text = g_string_new(NULL);
@@ -73,7 +74,8 @@ static char *forms_to_string(const Key *key) {
         if (key->forms & KEY_DURATION)
                 g_ptr_array_add(words, g_strdup("a duration (\"1h 30min\", or whole seconds)"));
         for (const KeyChoice *choice = key->choices; choice && choice->name; choice++)
-                g_ptr_array_add(words, g_strdup_printf("\"%s\"", choice->name));
+                if (!choice->later)
+                        g_ptr_array_add(words, g_strdup_printf("\"%s\"", choice->name));
         if (key->forms & KEY_LIST)
                 g_ptr_array_add(words, g_strdup("a list"));
         if (key->forms & (KEY_MAPPING | KEY_TABLE))

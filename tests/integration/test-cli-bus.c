@@ -435,13 +435,15 @@ Test(cli_bus, what_the_daemon_does_not_hold_is_told) {
 Test(cli_bus, who_may_not_ask_the_daemon_is_told_that_he_has_less) {
         cr_assert_eq(unshare(CLONE_NEWNET), 0);
         EXPECT(75, "",
-               "jobkeeper: jobkeeperd holds locks for root only: this process holds the lock roots "
-               "itself, and stops less when it is lost (see jobkeeper(1))\n"
+               "jobkeeper: jobkeeperd holds locks for root only: this process will hold the lock "
+               "roots itself; when "
+               "it is lost, only the command's process group is stopped (see jobkeeper(1))\n"
                "jobkeeper: ZooKeeper at 127.0.0.1:2181 cannot be reached\n",
                "lock", "-t", "100ms", "roots", "--", "true");
         EXPECT(75, "",
-               "jobkeeper: jobkeeperd holds locks for root only: this process holds the lock roots "
-               "itself, and stops less when it is lost (see jobkeeper(1))\n",
+               "jobkeeper: jobkeeperd holds locks for root only: this process will hold the lock "
+               "roots itself; when "
+               "it is lost, only the command's process group is stopped (see jobkeeper(1))\n",
                "lock", "-q", "-t", "100ms", "roots", "--", "true");
 }
 
@@ -640,8 +642,8 @@ Test(cli_no_daemon, a_time_limit_is_waited_for_without_a_bus_too) {
         cr_assert_eq(unshare(CLONE_NEWNET), 0);
         EXPECT(75, "",
                "jobkeeper: jobkeeperd cannot be reached on the system bus (No such file or "
-               "directory): this process holds the lock db itself, and stops less when it is lost "
-               "(see jobkeeper(1))\n",
+               "directory): this process will hold the lock db itself; when "
+               "it is lost, only the command's process group is stopped (see jobkeeper(1))\n",
                "lock", "--quiet", "--timeout", "1s", "db", "--", "echo", "never");
         cr_expect_geq(clock_monotonic() - began, USEC_PER_SEC);
 }
@@ -650,8 +652,9 @@ Test(cli_no_daemon, a_time_limit_is_waited_for_without_a_bus_too) {
 Test(cli_no_daemon, who_holds_a_lock_without_one_is_told_that_he_has_less) {
         cr_assert_eq(unshare(CLONE_NEWNET), 0);
         EXPECT(75, "",
-               "jobkeeper: jobkeeperd does not run on this machine: this process holds the lock db "
-               "itself, and stops less when it is lost (see jobkeeper(1))\n"
+               "jobkeeper: jobkeeperd does not run on this machine: this process will hold the "
+               "lock db itself; when "
+               "it is lost, only the command's process group is stopped (see jobkeeper(1))\n"
                "jobkeeper: ZooKeeper at 127.0.0.1:2181 cannot be reached\n",
                "lock", "-t", "100ms", "db", "--", "echo", "never");
         EXPECT(75, "", "jobkeeper: ZooKeeper at 127.0.0.1:2181 cannot be reached\n", "lock",
@@ -711,8 +714,8 @@ Test(cli_no_bus, a_bus_that_refuses_does_not_take_the_daemon_away) {
         leave_door();
         EXPECT(75, "",
                "jobkeeper: jobkeeperd cannot be reached on the system bus (No such file or "
-               "directory): this process holds the lock db itself, and stops less when it is lost "
-               "(see jobkeeper(1))\n"
+               "directory): this process will hold the lock db itself; when "
+               "it is lost, only the command's process group is stopped (see jobkeeper(1))\n"
                "jobkeeper: ZooKeeper at 127.0.0.1:2181 cannot be reached\n",
                "lock", "-t", "100ms", "db", "--", "echo", "never");
 }

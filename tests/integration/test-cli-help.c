@@ -17,6 +17,13 @@ Test(cli_help, usage_errors_are_64) {
         EXPECT(64, "", NULL, "history", "a", "-n", "0");
         EXPECT(64, "", NULL, "status", "--frob");
         EXPECT(64, "", NULL, "lock", "db", "true");
+        EXPECT(64, "",
+               "jobkeeper lock: a resource is missing before \"--\"\nTry: jobkeeper lock --help\n",
+               "lock", "--", "echo", "hi");
+        EXPECT(64, "",
+               "jobkeeper lock: only one resource can stand before \"--\"; use --also for further "
+               "ones\nTry: jobkeeper lock --help\n",
+               "lock", "a", "b", "--", "true");
         EXPECT(64, "", NULL, "lock", "DB", "--", "true");
         EXPECT(64, "", NULL, "lock", "--timeout", "soon", "db", "--", "true");
 }

@@ -124,7 +124,19 @@ Test(status, head_of_a_daemon_that_knows_nothing) {
 
         cr_assert_str_eq(
             head, "node     n1, jobkeeperd 0.1.0\nsession  connecting: no such host\nclock    not "
-                  "measured yet: SKEWED, this node starts no runs\nmembers  not known\n");
+                  "known until ZooKeeper is connected: SKEWED, this node starts no runs\nmembers  "
+                  "not known\n");
+        json_decref(status);
+}
+
+Test(status, a_clock_that_was_just_not_measured) {
+        json_t *status = quoted_json("{'node': 'n1', 'version': '0.1.0', 'session': {'state': "
+                                     "'connected', 'server': 'z:2181', 'id': '0x0'},"
+                                     " 'clock': {'skew': null, 'skewed': false}, 'members': []}");
+        g_autofree char *head = status_head(status, NOW);
+
+        cr_assert_str_eq(head, "node     n1, jobkeeperd 0.1.0\nsession  connected to z:2181\n"
+                               "clock    not measured yet\nmembers  not known\n");
         json_decref(status);
 }
 
