@@ -49,6 +49,10 @@ static char *face_job_why(const void *userdata, const char *name) {
         return scheduled_job_why(face_find(userdata, name));
 }
 
+static void face_look_again(void *userdata, const char *name) {
+        scheduled_job_look_again(job_table_find(((Coordinator *)userdata)->jobs, name));
+}
+
 static bool face_can_run(const void *userdata, const char *name) {
         return !ranks_unfit(((const Coordinator *)userdata)->ranks, name);
 }
@@ -73,6 +77,7 @@ static const ViewCalls face_calls = {
     .job = face_job,
     .job_state = face_job_state,
     .job_why = face_job_why,
+    .look_again = face_look_again,
     .can_run = face_can_run,
     .has_candidate = face_has_candidate,
     .request = face_request,

@@ -166,7 +166,7 @@ static bool next_on_step(void *userdata) {
         json_object_set_new(object, "job", json_string(answer->job));
         json_object_set_new(object, "schedule", text ? json_string(text) : json_null());
         json_object_set(object, "ticks", answer->ticks);
-        if (status_is_drifted(answer_view(answer), answer->job))
+        if (status_is_drifted(answer_view(answer), answer->job, NULL))
                 json_object_set_new(object, "drifted", json_true());
         answer_reply(answer, object);
         return false;

@@ -279,13 +279,14 @@ static json_t *running_to_json(const View *view, const char *job, const Ledger *
 
 /* `why` may become another. */
 static const char *job_state_word(const View *view, const char *job, const Ledger *ledger,
-                                  bool runs, char **why) {
+                                  bool drifted, bool runs, char **why) {
         static const char *const words[] = {
             [JOB_UNREAD] = "unread",   [JOB_IDLE] = "idle",       [JOB_WAITING] = "waiting",
             [JOB_RUNNING] = "running", [JOB_DRIFTED] = "drifted", [JOB_UNFIT] = "unfit",
             [JOB_NO_NODE] = "no-node",
         };
-        ScheduledJobState state = view->calls->job_state(view->userdata, job);
+        ScheduledJobState state =
+            drifted ? JOB_DRIFTED : view->calls->job_state(view->userdata, job);
 
         /* What was just read is newer than what the job remembers. */
         if (ledger && (state == JOB_RUNNING || (state == JOB_UNREAD && !**why)))
@@ -303,9 +304,29 @@ static const char *job_state_word(const View *view, const char *job, const Ledge
         return words[state];
 }
 
-bool status_is_drifted(const View *view, const char *job) {
-        return view->calls->job(view->userdata, job) &&
-               view->calls->job_state(view->userdata, job) == JOB_DRIFTED;
+/* Return: whether what was read has another definition in force than ours, which is still what we
+ * agreed on: another node's file has changed. Where ours has, it is about to be put there. */
+static bool ledger_differs(const View *view, const JobSpec *spec, const Ledger *ledger) {
+        const DigestMemory *digests = view->digests;
+        g_autofree char *own = NULL;
+
+        if (!ledger || !*ledger->digest || !digest_memory_get(digests, spec->name) ||
+            digest_memory_has(digests, spec->name, ledger->digest))
+                return false;
+        own = job_spec_digest(spec, view->node->config);
+        return digest_memory_has(digests, spec->name, own) &&
+               g_strcmp0(ledger->instead_of, own) != 0;
+}
+
+bool status_is_drifted(const View *view, const char *job, const Ledger *ledger) {
+        const JobSpec *spec = view->calls->job(view->userdata, job);
+
+        if (!spec || view->calls->job_state(view->userdata, job) == JOB_DRIFTED)
+                return spec;
+        if (!ledger_differs(view, spec, ledger))
+                return false;
+        view->calls->look_again(view->userdata, job);
+        return true;
 }
 
 /* Return: whether a tick is to come by the schedule in force: that of our file where it is not
@@ -329,14 +350,15 @@ json_t *status_report_job(const View *view, const char *name, const Ledger *ledg
         g_autofree char *why = NULL;
         const char *word = NULL;
         int64_t next = 0;
-        bool has_next = false;
+        bool has_next = false, drifted = false;
 
         if (!spec)
                 return NULL;
         running = running_to_json(view, name, ledger);
         why = view->calls->job_why(view->userdata, name);
-        word = job_state_word(view, name, ledger, json_array_size(running) > 0, &why);
-        has_next = job_next_tick(spec, ledger, status_is_drifted(view, name), &next);
+        drifted = status_is_drifted(view, name, ledger);
+        word = job_state_word(view, name, ledger, drifted, json_array_size(running) > 0, &why);
+        has_next = job_next_tick(spec, ledger, drifted, &next);
         object = json_object();
         json_object_set_new(object, "job", json_string(name));
         json_object_set_new(object, "description",

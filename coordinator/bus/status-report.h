@@ -34,8 +34,9 @@ json_t *status_report_member(const View *view, const Member *member);
  * node does not have the job (any more). */
 json_t *status_report_job(const View *view, const char *name, const Ledger *ledger);
 
-/* Return: whether the cluster runs the job by another definition than ours. */
-bool status_is_drifted(const View *view, const char *job);
+/* Return: whether the cluster runs the job by another definition than ours. `ledger`: that was just
+ * read, or NULL; where the job does not know that yet, it is to look again. */
+bool status_is_drifted(const View *view, const char *job, const Ledger *ledger);
 
 /* A record that says "claimed" is one of ours that runs: then it says so, and since when. */
 void status_refine(const View *view, RunRecord *record);

@@ -28,6 +28,9 @@ typedef struct ViewCalls {
         ScheduledJobState (*job_state)(const void *userdata, const char *name);
         /* Of a job that it has: what keeps it, a sentence or ""; the caller's. */
         char *(*job_why)(const void *userdata, const char *name);
+        /* Its ledger was seen to be another than it last saw: it is to read it, where it does not
+         * deal with it already. */
+        void (*look_again)(void *userdata, const char *name);
         /* Whether this machine can run the job at present; `nodes:` aside. */
         bool (*can_run)(const void *userdata, const char *name);
         /* Whether some node of the cluster can, or may turn out to. */

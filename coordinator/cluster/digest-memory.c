@@ -304,6 +304,14 @@ const char *digest_memory_get(const DigestMemory *memory, const char *job) {
         return json_string_value(json_object_get(memory->digests, job));
 }
 
+bool digest_memory_has(const DigestMemory *memory, const char *job, const char *digest) {
+        const char *remembered = digest_memory_get(memory, job);
+        size_t length = strlen(digest);
+
+        return remembered && strncmp(remembered, digest, length) == 0 &&
+               (remembered[length] == '\0' || remembered[length] == ' ');
+}
+
 static void digest_memory_change(DigestMemory *memory) {
         memory->changes++;
         digest_memory_write_soon(memory);

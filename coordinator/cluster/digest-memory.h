@@ -53,6 +53,8 @@ DEFINE_CLEANUP(DigestMemory, digest_memory_free);
 
 /* Return: the remembered digest, or NULL. Borrowed until the next change. */
 const char *digest_memory_get(const DigestMemory *memory, const char *job);
+/* Return: whether that is the digest that is remembered, whatever stands behind it. */
+bool digest_memory_has(const DigestMemory *memory, const char *job, const char *digest);
 /* Remembers (NULL: forgets), at once in this process and soon in the file. What was sent before is
  * settled by that, and forgotten. */
 void digest_memory_set(DigestMemory *memory, const char *job, const char *digest);

@@ -143,13 +143,6 @@ static const char *in_force_remembered_zones(const InForce *in_force) {
         return space ? space + 1 : NULL;
 }
 
-static bool in_force_remembers(const char *remembered, const char *digest) {
-        size_t length = strlen(digest);
-
-        return strncmp(remembered, digest, length) == 0 &&
-               (remembered[length] == '\0' || remembered[length] == ' ');
-}
-
 static void in_force_on_remembered(void *userdata) {
         InForce *in_force = userdata;
 
@@ -373,7 +366,8 @@ static bool in_force_is_ours_to_change(InForce *in_force, const JobSpec *spec, c
             in_force_is_displaced(in_force, spec, own))
                 return true;
         if (remembered)
-                return !in_force_remembers(remembered, own) || in_force_is_nobodys(in_force, spec);
+                return !digest_memory_has(in_force->parts.digests, in_force->job, own) ||
+                       in_force_is_nobodys(in_force, spec);
         return members_list(in_force->parts.members)->len == 1 ||
                in_force_is_first_of_all_drifted(in_force, spec);
 }

@@ -56,6 +56,14 @@ void scheduled_job_hurry(ScheduledJob *job) {
         scheduled_job_retry_in(0, job);
 }
 
+/* Where something is under way, what it is about to do is checked against the ledger anyway. */
+void scheduled_job_look_again(ScheduledJob *job) {
+        if (job_work_phase(job->work) != JOB_PHASE_IDLE)
+                return;
+        job_ledger_forget(job->ledger);
+        scheduled_job_hurry(job);
+}
+
 /* ---- what ---- */
 
 /* Return: whether nothing may be claimed for it now; when that is over it is considered again. */

@@ -42,6 +42,8 @@ void scheduled_job_consider(ScheduledJob *job);
 bool scheduled_job_waited_for(ScheduledJob *job, int64_t tick, usec_t span);
 /* As scheduled_job_consider(), from the loop. */
 void scheduled_job_hurry(ScheduledJob *job);
+/* The same, and what is known of the ledger is not the truth any more. */
+void scheduled_job_look_again(ScheduledJob *job);
 /* A manual run was asked for: ID is claimed by the rank that comes first. */
 void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, usec_t not_after);
 /* That request is gone: nothing is queued for it any more. */
