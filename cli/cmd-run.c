@@ -21,11 +21,21 @@ static bool outcome_may_pass(BusOutcome outcome) {
         return outcome == BUS_NO_ANSWER || outcome == BUS_NO_DAEMON || outcome == BUS_NOT_CONNECTED;
 }
 
+/* Said once: afterwards whoever waits knows how long. */
+static void tell_patience(BusOutcome outcome) {
+        complain("%s: waiting up to %d s for it",
+                 outcome == BUS_NOT_CONNECTED ? "jobkeeperd cannot use ZooKeeper at present"
+                                              : "jobkeeperd is gone",
+                 WAIT_TRIES);
+}
+
 static void wait_for_run(BusAnswer *answer, const char *job, const char *run) {
         for (unsigned tries = 0;; tries++) {
                 bus_ask(answer, "WaitRun", USEC_INFINITY, "ss", job, run);
                 if (!outcome_may_pass(answer->outcome) || tries == WAIT_TRIES)
                         return;
+                if (tries == 0)
+                        tell_patience(answer->outcome);
                 (void)sleep(1);
         }
 }
@@ -34,6 +44,10 @@ static int run_wait(const char *job, const char *run, gboolean json) {
         _cleanup_answer_ BusAnswer answer = {0};
 
         wait_for_run(&answer, job, run);
+        if (outcome_may_pass(answer.outcome))
+                complain("the result of run %s is not known here: jobkeeper history %s on another "
+                         "node",
+                         run, job);
         if (answer.outcome != BUS_ANSWERED)
                 return bus_answer_report(&answer);
         if (json) {

@@ -586,7 +586,8 @@ Test(cli_bus, run_asks_and_returns) {
 Test(cli_bus, run_wait_outlives_a_daemon_that_is_restarted_and_ends_as_the_run_did) {
         EXPECT(0, "run r1 of good on n2: succeeded after 2.0s\n",
                "jobkeeper: run r1 of good was requested; waiting until it has ended "
-               "(Ctrl-C ends the waiting, not the run)\n",
+               "(Ctrl-C ends the waiting, not the run)\n"
+               "jobkeeper: jobkeeperd is gone: waiting up to 60 s for it\n",
                "run", "good", "--wait");
         EXPECT(1, "run r1 of bad on n2: failed (exit status 4) after 2.0s\n", NULL, "run", "-w",
                "bad");
