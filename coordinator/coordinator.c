@@ -142,11 +142,16 @@ static bool queues_on_waited_for(const char *name, int64_t tick, usec_t span, vo
         return job_table_waited_for(((Coordinator *)userdata)->jobs, name, tick, span);
 }
 
+static bool queues_on_stands_anew(const char *name, int64_t tick, void *userdata) {
+        return job_table_stands_for_tick(((Coordinator *)userdata)->jobs, name, tick);
+}
+
 static LeftQueues *new_left_queues(Coordinator *coordinator) {
         static const LeftQueuesEvents events = {
             .jobs = queues_on_jobs,
             .keep = queues_on_keep,
             .waited_for = queues_on_waited_for,
+            .stands_anew = queues_on_stands_anew,
             .looked = life_on_queues_looked,
         };
 

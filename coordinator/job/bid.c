@@ -85,6 +85,10 @@ bool bid_holds_locks(const Bid *bid) {
         return bid->held;
 }
 
+bool bid_stands(const Bid *bid) {
+        return bid->locks && *lock_set_paths(bid->locks);
+}
+
 const char *bid_fault(const Bid *bid) {
         return bid->fault;
 }

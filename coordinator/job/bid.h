@@ -60,6 +60,8 @@ const JobSpec *bid_spec(const Bid *bid);
 /* The definition is another that waits alike: what is claimed and run is of this one. */
 void bid_take_spec(Bid *bid, const JobSpec *spec);
 bool bid_holds_locks(const Bid *bid);
+/* Return: whether it stands in a queue, for the others to see. */
+bool bid_stands(const Bid *bid);
 /* Return: which lock it waits for, a sentence, or "" where it waits for none; the caller's. */
 char *bid_waits_for(const Bid *bid);
 /* Return: why the locks cannot be had or nothing can be claimed, a sentence, borrowed. */

@@ -92,6 +92,12 @@ bool job_table_waited_for(const JobTable *table, const char *name, int64_t tick,
         return job && scheduled_job_waited_for(job, tick, span);
 }
 
+bool job_table_stands_for_tick(const JobTable *table, const char *name, int64_t tick) {
+        const ScheduledJob *job = job_table_find(table, name);
+
+        return job && scheduled_job_stands_for_tick(job, tick);
+}
+
 GPtrArray *job_table_list(const JobTable *table) {
         GPtrArray *jobs = g_ptr_array_new();
         GHashTableIter iterator;

@@ -28,6 +28,8 @@ ScheduledJob *job_table_find(const JobTable *table, const char *name);
  * name. */
 void job_table_hurry(const JobTable *table, const char *name);
 bool job_table_waited_for(const JobTable *table, const char *name, int64_t tick, usec_t span);
+/* scheduled_job_stands_for_tick(), likewise. */
+bool job_table_stands_for_tick(const JobTable *table, const char *name, int64_t tick);
 /* Return: all of them, borrowed until each is removed; g_ptr_array_unref(). */
 GPtrArray *job_table_list(const JobTable *table);
 unsigned job_table_size(const JobTable *table);

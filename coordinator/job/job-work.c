@@ -47,6 +47,10 @@ int64_t job_work_queued_tick(const JobWork *work) {
         return tick && bid_is_for(work->bid, tick, NULL) ? tick : 0;
 }
 
+bool job_work_stands_for(const JobWork *work, int64_t tick) {
+        return job_work_queued_tick(work) == tick && bid_stands(work->bid);
+}
+
 char *job_work_waits_for(const JobWork *work) {
         return job_phase_is_in_queues(work->phase) ? bid_waits_for(work->bid) : g_strdup("");
 }

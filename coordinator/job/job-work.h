@@ -71,6 +71,8 @@ void job_work_leave_line(JobWork *work);
 JobPhase job_work_phase(const JobWork *work);
 /* Return: the tick that we stand in the queues for, or 0. */
 int64_t job_work_queued_tick(const JobWork *work);
+/* Return: whether the others can see that we do, for this tick. */
+bool job_work_stands_for(const JobWork *work, int64_t tick);
 bool job_work_is_queued_for(const JobWork *work, const ManualRun *run);
 /* For what the owner has to know to decide. */
 JobLedger *job_work_ledger(JobWork *work);

@@ -365,6 +365,10 @@ bool scheduled_job_waited_for(ScheduledJob *job, int64_t tick, usec_t span) {
         return bid_is_seen_in_queues_alone(scheduled_job_spec(job), tick, span);
 }
 
+bool scheduled_job_stands_for_tick(const ScheduledJob *job, int64_t tick) {
+        return job_work_stands_for(job->work, tick);
+}
+
 void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, usec_t not_after) {
         manual_runs_add(job->manual, id, who, not_after);
         scheduled_job_consider(job);

@@ -40,6 +40,8 @@ void scheduled_job_consider(ScheduledJob *job);
 /* The process before us waited for the locks of this tick. Return: whether, for `span` from now and
  * longer, nothing but its contenders tells the others that somebody does. */
 bool scheduled_job_waited_for(ScheduledJob *job, int64_t tick, usec_t span);
+/* Return: whether it stands in a queue for this tick, for the others to see. */
+bool scheduled_job_stands_for_tick(const ScheduledJob *job, int64_t tick);
 /* As scheduled_job_consider(), from the loop. */
 void scheduled_job_hurry(ScheduledJob *job);
 /* The same, and what is known of the ledger is not the truth any more. */

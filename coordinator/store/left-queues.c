@@ -9,24 +9,41 @@
 #include "waiters.h"
 
 #define LIST_RETRY_DELAY USEC_PER_SEC
-/* So long do those stay with which it waited, for the others to see until we stand there anew. They
- * are in the way of whoever waits behind them. */
+/* So long, at most, do those stay with which it waited, for the others to see until we stand there
+ * anew. They are in the way of whoever waits behind them, so they go once we do: a process that is
+ * restarted again and again would leave them there for good. */
 #define WAITING_STAYS (5 * USEC_PER_SEC)
+#define WAITING_LOOK_PERIOD (200 * USEC_PER_MSEC)
 /* Nothing is started before it is known what was waited for, and anybody may stand in a queue: one
  * with very many of them is not read to its end. */
 #define LOOK_PATIENCE (5 * USEC_PER_SEC)
+
+typedef struct LeftWaiting {
+        char *path;
+        char *job;
+        int64_t tick;
+} LeftWaiting;
 
 struct LeftQueues {
         Node *node; /* weak */
         const LeftQueuesEvents *events;
         void *userdata;
         Waiters *waiters;   /* what it waited for is being looked at */
-        GPtrArray *waiting; /* paths: the contenders with which it did, until they have stayed */
+        GPtrArray *waiting; /* of LeftWaiting: the contenders with which it did, until they go */
+        usec_t stay_until;  /* CLOCK_BOOTTIME */
         ZkCall *list_call;  /* all that it may have waited in */
         sd_event_source *timer; /* of the look, and after it of what follows */
         bool begun;             /* in this session: what stands there by now may be ours */
         bool due;
 };
+
+static void left_waiting_free(void *data) {
+        LeftWaiting *waiting = data;
+
+        g_free(waiting->path);
+        g_free(waiting->job);
+        g_free(waiting);
+}
 
 LeftQueues *left_queues_new(Node *node, const LeftQueuesEvents *events, void *userdata) {
         LeftQueues *queues = g_new0(LeftQueues, 1);
@@ -34,7 +51,7 @@ LeftQueues *left_queues_new(Node *node, const LeftQueuesEvents *events, void *us
         queues->node = node;
         queues->events = events;
         queues->userdata = userdata;
-        queues->waiting = g_ptr_array_new_with_free_func(g_free);
+        queues->waiting = g_ptr_array_new_with_free_func(left_waiting_free);
         return queues;
 }
 
@@ -79,13 +96,46 @@ static void directories_add_declared(GPtrArray *directories, const DaemonConfig 
                 g_ptr_array_add(directories, resource_directory(config, name));
 }
 
-static void left_queues_list(void *userdata);
+/* Takes the directories. What stays so far is spared. */
+static void left_queues_sweep_in(LeftQueues *queues, GPtrArray *directories, GPtrArray *keep) {
+        for (guint i = 0; i < queues->waiting->len; i++)
+                g_ptr_array_add(keep, g_strdup(((LeftWaiting *)queues->waiting->pdata[i])->path));
+        g_ptr_array_add(directories, NULL);
+        g_ptr_array_add(keep, NULL);
+        (void)lock_sweep(queues->node->session, (const char *const *)directories->pdata,
+                         (const char *const *)keep->pdata);
+}
 
-static void left_queues_on_stayed(void *userdata) {
+static void left_queues_on_stay(void *userdata);
+
+static void left_queues_stay(LeftQueues *queues) {
+        if (queues->waiting->len > 0)
+                (void)timer_in(queues->node->event, &queues->timer, WAITING_LOOK_PERIOD,
+                               left_queues_on_stay, queues);
+}
+
+/* A lock set tells nothing before it holds, so it is asked. */
+static void left_queues_on_stay(void *userdata) {
         LeftQueues *queues = userdata;
+        bool over = clock_boottime() >= queues->stay_until;
+        g_autoptr(GPtrArray) directories = g_ptr_array_new_with_free_func(g_free),
+                             others = g_ptr_array_new_with_free_func(g_free),
+                             keep = g_ptr_array_new_with_free_func(g_free);
 
-        g_ptr_array_set_size(queues->waiting, 0);
-        left_queues_list(queues);
+        for (guint i = queues->waiting->len; i-- > 0;) {
+                const LeftWaiting *waiting = queues->waiting->pdata[i];
+
+                if (!over &&
+                    !queues->events->stands_anew(waiting->job, waiting->tick, queues->userdata))
+                        continue;
+                g_ptr_array_add(directories, g_path_get_dirname(waiting->path));
+                g_ptr_array_remove_index_fast(queues->waiting, i);
+        }
+        if (directories->len > 0) {
+                queues->events->keep(others, keep, queues->userdata);
+                left_queues_sweep_in(queues, directories, keep);
+        }
+        left_queues_stay(queues);
 }
 
 /* `listed`: what stands below our locks, as the server says; NULL: that is not to be had. */
@@ -103,16 +153,12 @@ static void left_queues_sweep(LeftQueues *queues, const char *const *listed) {
         for (; listed && *listed; listed++)
                 g_ptr_array_add(paths, g_strconcat(parent, "/", *listed, NULL));
         queues->events->keep(paths, keep, queues->userdata);
-        for (guint i = 0; i < queues->waiting->len; i++)
-                g_ptr_array_add(keep, g_strdup(queues->waiting->pdata[i]));
-        g_ptr_array_add(paths, NULL);
-        g_ptr_array_add(keep, NULL);
-        (void)lock_sweep(queues->node->session, (const char *const *)paths->pdata,
-                         (const char *const *)keep->pdata);
-        if (queues->waiting->len > 0)
-                (void)timer_in(queues->node->event, &queues->timer, WAITING_STAYS,
-                               left_queues_on_stayed, queues);
+        left_queues_sweep_in(queues, paths, keep);
+        queues->stay_until = clock_boottime() + WAITING_STAYS;
+        left_queues_stay(queues);
 }
+
+static void left_queues_list(void *userdata);
 
 static void left_queues_on_listed(const ZkReply *reply, void *userdata) {
         LeftQueues *queues = userdata;
@@ -150,8 +196,14 @@ void left_queues_delete(LeftQueues *queues) {
 static void left_queues_take_waiter(LeftQueues *queues, const Waiter *waiter, GHashTable *keep) {
         if (!waiter->ours || g_hash_table_contains(keep, waiter->path))
                 return;
-        if (queues->events->waited_for(waiter->job, waiter->tick, WAITING_STAYS, queues->userdata))
-                g_ptr_array_add(queues->waiting, g_strdup(waiter->path));
+        if (queues->events->waited_for(waiter->job, waiter->tick, WAITING_STAYS,
+                                       queues->userdata)) {
+                LeftWaiting *waiting = g_new0(LeftWaiting, 1);
+
+                *waiting =
+                    (LeftWaiting){g_strdup(waiter->path), g_strdup(waiter->job), waiter->tick};
+                g_ptr_array_add(queues->waiting, waiting);
+        }
 }
 
 static void left_queues_end_look(LeftQueues *queues) {

@@ -17,6 +17,8 @@ typedef struct LeftQueuesEvents {
         /* It waited for that tick. Return: whether it is to be seen for `span` more that somebody
          * does: its contenders stay, and are in the way of the new ones. */
         bool (*waited_for)(const char *job, int64_t tick, usec_t span, void *userdata);
+        /* Return: whether we stand in the queues for that tick ourselves, for the others to see. */
+        bool (*stands_anew)(const char *job, int64_t tick, void *userdata);
         /* All that it waited for was said, or could not be learnt in time. */
         void (*looked)(void *userdata);
 } LeftQueuesEvents;

@@ -190,6 +190,26 @@ Test(bid, when_the_waiting_ends) {
 
 /* ---- claims ---- */
 
+/* Return: what is said of a tick so long ago. */
+static bool is_seen_in_queues_alone(usec_t start_deadline, usec_t lock_wait, int64_t ago) {
+        const JobSpec spec = {
+            .start_deadline = start_deadline, .lock_wait = lock_wait, .lock_wait_set = true};
+
+        return bid_is_seen_in_queues_alone(&spec, (int64_t)(clock_realtime() / USEC_PER_SEC) - ago,
+                                           5 * USEC_PER_SEC);
+}
+
+Test(bid, what_is_seen_in_queues_alone) {
+        cr_expect(is_seen_in_queues_alone(USEC_PER_SEC, 3600 * USEC_PER_SEC, 10));
+        cr_expect(is_seen_in_queues_alone(2 * USEC_PER_SEC, 3600 * USEC_PER_SEC, 0), "it will be");
+        cr_expect_not(is_seen_in_queues_alone(3600 * USEC_PER_SEC, 3600 * USEC_PER_SEC, 10),
+                      "it may still be started");
+        cr_expect_not(is_seen_in_queues_alone(USEC_PER_SEC, 12 * USEC_PER_SEC, 10),
+                      "nobody waits then");
+        cr_expect_not(is_seen_in_queues_alone(3 * USEC_PER_SEC, 4 * USEC_PER_SEC, 0),
+                      "it waits for less");
+}
+
 Test(bid, what_is_won_runs_with_its_locks) {
         int32_t version = -1;
         const Ledger *ledger;

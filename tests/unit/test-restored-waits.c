@@ -5,6 +5,7 @@
 #include "gate.h"
 #include "job-table.h"
 #include "left-queues.h"
+#include "members.h"
 #include "placement.h"
 
 #define ROOT "/jobkeeper"
@@ -174,6 +175,7 @@ Test(restored_waits, one_has_its_place_before_whatever_is_due_by_then) {
         await(is_kept, "what was waited for is looked at");
         serve_for(1200 * USEC_PER_MSEC);
         cr_expect_eq(started->len, 1, "nothing begins meanwhile");
+        cr_expect_eq(server_count(RESOURCE), 2, "and nothing goes");
         server_release();
         await(due_is_in_line, "what is due stands in line");
         cr_expect(gate_has_place(coordinator->gate, "w0"), "it has not looked itself so far");
@@ -257,7 +259,80 @@ Test(restored_waits, what_runs_is_not_one) {
         cr_expect_eq(sweeps, 1);
 }
 
+static void leave_waiter_of_another(void) {
+        g_autofree char *payload = g_strdup_printf(
+            "{\"node\":\"n2\",\"job\":\"w0\",\"tick\":%" G_GINT64_FORMAT "}", the_tick);
+
+        server_create(OWN "/_c_11111111-0000-0000-0000-000000000000-__WRIT__0000000000", payload,
+                      98);
+}
+
+static bool is_late(void) {
+        return clock_realtime() > (usec_t)(the_tick + 1) * USEC_PER_SEC + USEC_PER_SEC / 10;
+}
+
+/* Another node waits for it, and goes on. */
+Test(restored_waits, what_others_wait_for_is_not_ours) {
+        make_scene();
+        configure(2);
+        write_job_of("w0", WAITS "    lock-wait: 4h\n");
+        open_daemon();
+        await(all_are_there, "the ledger");
+        close_daemon();
+        server_forget_watches();
+        server_create(OWN, "", 0);
+        leave_waiter_of_another();
+        await(is_late, "its start deadline");
+        open_daemon_again();
+        await(all_are_there, "the ledger");
+        await(is_known, "what was waited for");
+        cr_expect_not(gate_has_place(coordinator->gate, "w0"));
+        await_quiet();
+        cr_expect_eq(contenders(), 1);
+}
+
 /* ---- in whose way ---- */
+
+static bool is_ready_again(void) {
+        return node_is_ready(coordinator->node);
+}
+
+/* Otherwise there would be one more each time, and nobody's at the front. */
+Test(restored_waits, what_was_left_goes_also_where_the_daemon_ends_again_and_again) {
+        begin_alone("node: {name: n1}\n", WAITS "    lock-wait: 4h\n");
+        for (unsigned i = 0; i < 3; i++) {
+                open_daemon_again();
+                await(is_ready_again, "ready");
+                await(stands_beside, "it stands there anew");
+                await_within(stands_alone, "and what was left goes", 2 * USEC_PER_SEC);
+                close_daemon();
+                server_forget_watches();
+        }
+        open_daemon_again();
+        await(is_ready_again, "ready");
+        free_the_resource();
+        await_within(is_claimed, "it runs", 2 * USEC_PER_SEC);
+}
+
+static bool little_time_is_left(void) {
+        return clock_realtime() > (usec_t)(the_tick + 5) * USEC_PER_SEC - USEC_PER_SEC / 2;
+}
+
+/* Some of it would be left if that stayed for as long as it may. */
+Test(restored_waits, what_was_left_is_not_long_in_the_way_of_one_with_little_time_left) {
+        make_scene();
+        tree_write(root, "jobkeeper.yaml", "node: {name: n1}\n");
+        write_job_of("w0", WAITS "    lock-wait: 9s\n");
+        open_daemon();
+        await(all_are_there, "the ledger");
+        await(little_time_is_left, "it waits");
+        close_daemon();
+        server_forget_watches();
+        open_daemon_again();
+        await(is_ready_again, "ready");
+        free_the_resource();
+        await_within(is_claimed, "it runs", 2 * USEC_PER_SEC);
+}
 
 /* Its new contender stands behind the old one, and has not the time to wait for that. */
 Test(restored_waits, one_that_waits_for_less_is_not_in_its_own_way) {
@@ -307,6 +382,7 @@ Test(restored_waits, what_waits_goes_on_where_somebody_deletes_the_member) {
         open_daemon_again();
         await(stands_beside, "it stands there anew");
         await(stands_alone, "what was left goes");
+        serve_for(2 * MEMBERS_LIST_PERIOD); /* then they are read again at once */
         server.way = count_looks;
         server_delete(ROOT "/nodes/n1");
         await(is_registered_anew, "it is registered anew");
