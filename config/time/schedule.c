@@ -135,6 +135,31 @@ static int entry_set_zone(ScheduleEntry *entry, const Schedule *schedule, char *
         return 0;
 }
 
+static size_t entry_size(const ScheduleEntry *entry) {
+        return strlen(entry->calendar->text) + strlen(" ") + strlen(zone_name(entry->zone));
+}
+
+/* What is too long in normal form could not be noted where others have to read it again. */
+static int schedule_check_size(const Schedule *schedule, const ScheduleEntry *entry,
+                               char **ret_message) {
+        g_autofree char *before = schedule_to_string(schedule);
+
+        if (entry_size(entry) > SCHEDULE_TEXT_MAX) {
+                *ret_message = g_strdup_printf("a calendar expression has at most %d characters, "
+                                               "its normal form and time zone included",
+                                               SCHEDULE_TEXT_MAX);
+                return -E2BIG;
+        }
+        if (strlen(before) + strlen("\n") + entry_size(entry) > SCHEDULE_SIZE_MAX) {
+                *ret_message = g_strdup_printf("the expressions of a schedule have at most %d "
+                                               "characters together, in normal form with their "
+                                               "time zones",
+                                               SCHEDULE_SIZE_MAX);
+                return -E2BIG;
+        }
+        return 0;
+}
+
 int schedule_add_calendar(Schedule *schedule, const char *expression, char **ret_message) {
         g_autofree char *message = NULL;
         ScheduleEntry *entry;
@@ -159,6 +184,11 @@ int schedule_add_calendar(Schedule *schedule, const char *expression, char **ret
                         message = g_steal_pointer(&general);
                 *ret_message =
                     g_strdup_printf("calendar expression \"%.80s\": %s", expression, message);
+                schedule_entry_free(entry);
+                return r;
+        }
+        r = schedule_check_size(schedule, entry, ret_message);
+        if (r < 0) {
                 schedule_entry_free(entry);
                 return r;
         }

@@ -25,7 +25,9 @@
 typedef struct Schedule Schedule;
 
 #define SCHEDULE_EXPRESSIONS_MAX 32
-#define SCHEDULE_TEXT_MAX 1024
+#define SCHEDULE_TEXT_MAX                                                                          \
+        1024 /* an expression, as it is written and in normal form with its zone */
+#define SCHEDULE_SIZE_MAX 4096 /* all of it in normal form */
 
 /* An empty schedule whose expressions are read in `zone` (an IANA name, NULL for UTC) where they
  * name none themselves. Return: 0; -EINVAL with a newly allocated sentence fragment in *ret_message

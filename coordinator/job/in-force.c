@@ -238,7 +238,8 @@ static void in_force_change_slots(const InForce *in_force, const JobSpec *spec) 
 
 /* What the definition in force still owes would be owed by nobody under ours. Return: whether that
  * has to be written first, with the verdict; then the ledger is read again. */
-static bool in_force_skips_what_is_owed(InForce *in_force, InForceVerdict *ret_verdict) {
+static bool in_force_skips_what_is_owed(InForce *in_force, int64_t now,
+                                        InForceVerdict *ret_verdict) {
         const Ledger *ledger = in_force_ledger(in_force);
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
         DecisionSkip skips[DECISION_SKIPS_MAX];
@@ -246,8 +247,7 @@ static bool in_force_skips_what_is_owed(InForce *in_force, InForceVerdict *ret_v
 
         if (ledger_schedule(ledger, &schedule) < 0)
                 return false;
-        n = owed_skips(ledger, schedule, in_force_now(), "its definition changed while it waited",
-                       skips);
+        n = owed_skips(ledger, schedule, now, "its definition changed while it waited", skips);
         if (n == 0)
                 return false;
         *ret_verdict = in_force_begun(
@@ -257,19 +257,21 @@ static bool in_force_skips_what_is_owed(InForce *in_force, InForceVerdict *ret_v
 
 static InForceVerdict in_force_adopt(InForce *in_force, const JobSpec *spec, const char *digest) {
         bool nobodys = in_force->nobodys && in_force_patience_left(in_force) == 0;
+        int64_t now = in_force_now(); /* a tick of a second between two reads would be nobody's */
         InForceVerdict verdict;
         Ledger *next;
 
         /* Of a job that was withdrawn for good nothing is owed. */
-        if (*in_force_ledger(in_force)->digest && in_force_skips_what_is_owed(in_force, &verdict))
+        if (*in_force_ledger(in_force)->digest &&
+            in_force_skips_what_is_owed(in_force, now, &verdict))
                 return verdict;
         if (!in_force_may_send(in_force, digest, in_force_version(in_force)))
                 return IN_FORCE_REMEMBERS;
         next = ledger_copy(in_force_ledger(in_force));
         if (nobodys)
-                ledger_stand_in(next, digest, in_force_now());
+                ledger_stand_in(next, digest, now);
         else
-                ledger_adopt_digest(next, digest, in_force_now());
+                ledger_adopt_digest(next, digest, now);
         in_force_put(in_force, spec, next, digest);
         in_force_change_slots(in_force, spec);
         return in_force_begun(

@@ -24,8 +24,8 @@
  * entry of their own, or whose entry goes with the next ledger_compact(). */
 #define LEDGER_OPEN_MAX 64
 
-/* Longer ones are not noted. */
-#define LEDGER_SCHEDULE_MAX ((size_t)4096)
+/* Longer ones are not noted: there is no longer schedule. */
+#define LEDGER_SCHEDULE_MAX ((size_t)SCHEDULE_SIZE_MAX)
 #define LEDGER_ZONES_MAX ((size_t)8192)
 
 /* The reason of a range that was joined because the ledger was full, not because of its reason. */

@@ -442,3 +442,21 @@ Test(job_file, all_faults_at_once) {
             "f:9:15: error: \"timezone\": \"Mars/Base\" is not the name of a time zone (such as "
             "\"Europe/Berlin\")");
 }
+
+/* Names the expression that is too much, not the first. */
+Test(job_file, a_schedule_that_does_not_fit_in_the_ledger) {
+        g_autoptr(GString) years = g_string_new("2001");
+        g_autofree char *yaml = NULL;
+
+        for (int year = 2003; year < 2180; year += 2)
+                g_string_append_printf(years, ",%d", year);
+        g_string_append(years, "-01-01");
+        yaml = g_strdup_printf("jobs:\n  a:\n    exec: /bin/true\n    schedule:\n      - %s\n"
+                               "      - %s\n      - %s\n      - %s\n      - %s\n      - %s\n"
+                               "      - %s\n      - %s\n      - daily\n      - %s\n",
+                               years->str, years->str, years->str, years->str, years->str,
+                               years->str, years->str, years->str, years->str);
+        job_file_free(parse_job_file(
+            yaml, "f:14:9: error: \"schedule\": the expressions of a schedule have at most 4096 "
+                  "characters together, in normal form with their time zones"));
+}

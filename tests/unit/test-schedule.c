@@ -235,6 +235,53 @@ Test(schedule, several_expressions_are_a_union) {
         cr_assert_str_eq(text, "*-*-* 06:00:00 Asia/Kathmandu\n*-*-* 00:15:00 UTC\nevery 6h");
 }
 
+/* Return: newly allocated, an expression of `size` characters, in normal form but for its zone. */
+static char *long_expression(size_t size) {
+        GString *text = g_string_new("2001");
+
+        for (int year = 2002; text->len + strlen(",2001-01-01 00:00:00") <= size; year++)
+                g_string_append_printf(text, ",%d", year);
+        g_string_append(text, "-01-01 00:00:00");
+        return g_string_free(text, FALSE);
+}
+
+/* It stands in ZooKeeper in normal form, and has to be read again there. */
+Test(schedule, no_longer_in_normal_form_than_can_be_read_again) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL, *copy = NULL;
+        g_autofree char *zone_message = NULL, *message = NULL, *text = NULL, *again = NULL;
+        g_autofree char *expression = long_expression(480);
+        unsigned taken = 0;
+
+        cr_assert_eq(schedule_new("America/Argentina/Buenos_Aires", &schedule, &zone_message), 0);
+        while (taken < SCHEDULE_EXPRESSIONS_MAX &&
+               schedule_add_calendar(schedule, expression, &message) == 0)
+                taken++;
+        text = schedule_to_string(schedule);
+        cr_expect_leq(strlen(text), (size_t)SCHEDULE_SIZE_MAX);
+        cr_expect_gt(strlen(text) + 480 + 32, (size_t)SCHEDULE_SIZE_MAX, "%u taken", taken);
+        cr_assert_not_null(message);
+        cr_expect_str_eq(message, "the expressions of a schedule have at most 4096 characters "
+                                  "together, in normal form with their time zones");
+        cr_assert_eq(schedule_from_string(text, &copy), 0);
+        again = schedule_to_string(copy);
+        cr_expect_str_eq(again, text);
+}
+
+Test(schedule, no_expression_is_too_long_with_its_zone) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL, *copy = NULL;
+        g_autofree char *zone_message = NULL, *message = NULL, *text = NULL;
+        g_autofree char *fits = long_expression(990), *too_long = long_expression(1010);
+
+        cr_assert_eq(schedule_new("America/Argentina/Buenos_Aires", &schedule, &zone_message), 0);
+        cr_expect_eq(schedule_add_calendar(schedule, too_long, &message), -E2BIG);
+        cr_expect_str_eq(message, "a calendar expression has at most 1024 characters, its normal "
+                                  "form and time zone included");
+        g_clear_pointer(&message, g_free);
+        cr_expect_eq(schedule_add_calendar(schedule, fits, &message), 0, "%s", message);
+        text = schedule_to_string(schedule);
+        cr_expect_eq(schedule_from_string(text, &copy), 0);
+}
+
 Test(schedule, normal_form_and_back) {
         static const char *const texts[] = {
             "*-*-* 06:00:00 Asia/Kathmandu\n*-*-* 00:15:00 UTC\nevery 6h", "every 1min 30s",
