@@ -8,7 +8,9 @@
 
 #include <string.h>
 
+#include "cron-hint.h"
 #include "job-values.h"
+#include "schedule.h"
 #include "timezone.h"
 
 #define DESCRIPTION_LENGTH_MAX 200
@@ -23,6 +25,17 @@ static const char *timezone_fault(const char *text) {
         return timezone_is_valid(text)
                    ? NULL
                    : "is not the name of a time zone (such as \"Europe/Berlin\")";
+}
+
+/* Of what is no duration. */
+static const char *every_fault(const char *text) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        g_autofree char *message = NULL, *cron = NULL;
+
+        if (schedule_new(NULL, &schedule, &message) < 0 ||
+            (schedule_add_calendar(schedule, text, &message) < 0 && !cron_explain(text, &cron)))
+                return NULL;
+        return "is no interval but times of the calendar: use \"schedule:\" instead";
 }
 
 static const Key text_entry = {.name = "text", .forms = KEY_TEXT};
@@ -138,6 +151,7 @@ static const Key job_keys[] = {
         .flags = KEY_JOB_ONLY,
         .min = USEC_PER_SEC,
         .max = 366 * USEC_PER_DAY,
+        .fault = every_fault,
         .take = job_take_every,
         .documentation = "The interval at which the job runs, instead of a schedule.",
     },

@@ -96,7 +96,10 @@ static void report_form(const Key *key, const char *label, const YamlNode *node,
         bool quote =
             (key->forms & KEY_TEXT) && node->type == YAML_SCALAR && kind != YAML_KIND_NOTHING;
 
-        if (kind == YAML_KIND_TEXT)
+        if (kind == YAML_KIND_TEXT && key->fault && key->fault(node->text))
+                diagnostics_add(diagnostics, &node->mark, "%s: \"%s\" %s", label, node->text,
+                                key->fault(node->text));
+        else if (kind == YAML_KIND_TEXT)
                 diagnostics_add(diagnostics, &node->mark, "%s must be %s, not \"%s\"", label, forms,
                                 node->text);
         else

@@ -72,8 +72,8 @@ struct Key {
         size_t offset, size;
         size_t mark_offset; /* 0: nowhere (a mark is never the first member) */
 
-        /* Says what is wrong with a text, as a sentence fragment ("is empty"), or NULL. May be NULL
-         * itself. */
+        /* Says what is wrong with a text, as a sentence fragment ("is empty"), or NULL: with one
+         * that is a value, or that stands where another form is meant. May be NULL itself. */
         const char *(*fault)(const char *text);
         /* Takes over what no field can hold. Called with a value of the right form that all other
          * checks passed. */

@@ -60,6 +60,15 @@ char *trusted_place_fault(const char *path) {
         return NULL; /* a circle: whoever opens it is told */
 }
 
+/* Return: why it could not be opened. */
+static char *open_fault(const char *path, int error) {
+        g_autofree char *closed = trusted_file_closed(path, error);
+        g_autofree char *target = error == ENOENT ? g_file_read_link(path, NULL) : NULL;
+
+        return target ? g_strdup_printf("is a link to %s, which does not exist", target)
+                      : g_strdup_printf("cannot be opened: %s%s", g_strerror(error), closed);
+}
+
 /* Return: NULL where it is no link. */
 static char *link_fault(const char *path) {
         struct stat st;
@@ -158,14 +167,7 @@ int trusted_file_read(const char *path, size_t size_max, Diagnostics *diagnostic
         fd = open_file(path, &st);
         if (fd == -ENOENT && (lstat(path, &st) < 0 || !S_ISLNK(st.st_mode)))
                 return -ENOENT;
-        if (fd < 0) {
-                g_autofree char *closed = trusted_file_closed(path, -fd);
-
-                diagnostics_add(diagnostics, &mark, "cannot be opened: %s%s", g_strerror(-fd),
-                                closed);
-                return -EBADMSG;
-        }
-        fault = link_fault(path);
+        fault = fd < 0 ? open_fault(path, -fd) : link_fault(path);
         if (!fault && is_dev_null(&st))
                 return TRUSTED_FILE_MASKED;
         if (!fault)

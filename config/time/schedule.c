@@ -160,6 +160,22 @@ static int schedule_check_size(const Schedule *schedule, const ScheduleEntry *en
         return 0;
 }
 
+/* Return: whether it is an interval, with what to write instead (g_free). A number alone is none.
+ */
+static bool interval_explain(const char *text, char **ret_message) {
+        g_autofree char *duration = NULL;
+        usec_t interval;
+
+        if (g_ascii_strncasecmp(text, INTERVAL_PREFIX, strlen(INTERVAL_PREFIX)) == 0)
+                text += strlen(INTERVAL_PREFIX);
+        if (!text[strspn(text, "0123456789 ")] || duration_parse(text, &interval) < 0 ||
+            interval == USEC_INFINITY)
+                return false;
+        duration = duration_to_string(interval);
+        *ret_message = g_strdup_printf("this is an interval: use \"every: %s\" instead", duration);
+        return true;
+}
+
 int schedule_add_calendar(Schedule *schedule, const char *expression, char **ret_message) {
         g_autofree char *message = NULL;
         ScheduleEntry *entry;
@@ -180,7 +196,7 @@ int schedule_add_calendar(Schedule *schedule, const char *expression, char **ret
         if (r < 0) {
                 g_autofree char *general = g_steal_pointer(&message);
 
-                if (!cron_explain(expression, &message))
+                if (!interval_explain(expression, &message) && !cron_explain(expression, &message))
                         message = g_steal_pointer(&general);
                 *ret_message =
                     g_strdup_printf("calendar expression \"%.80s\": %s", expression, message);

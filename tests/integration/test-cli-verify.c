@@ -141,6 +141,13 @@ Test(cli_verify, a_file_without_jobs) {
 }
 
 Test(cli_verify, a_file_that_is_not_there) {
+        g_autofree char *link = g_build_filename(directory, "link.yaml", NULL);
+
+        EXPECT(1, "", ".: error: is a directory: name its files\n", ".");
+        cr_assert_eq(symlink("nowhere.yaml", link), 0);
+        g_ptr_array_add(made, g_steal_pointer(&link));
+        EXPECT(1, "", "link.yaml: error: is a link to nowhere.yaml, which does not exist\n",
+               "link.yaml");
         EXPECT(1, "", "absent.yaml: error: does not exist\n", "absent.yaml");
         EXPECT(1, "", "./jobkeeper.yaml: error: No such file or directory\n", "./jobkeeper.yaml");
 }

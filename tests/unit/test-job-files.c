@@ -158,7 +158,7 @@ Test(job_files, links_are_followed) {
         expect(
             "ROOT/etc/jobkeeper/jobs.d/a.yaml: a; ROOT/etc/jobkeeper/jobs.d/b.yaml!:; "
             "ROOT/etc/jobkeeper/jobs.d/c.yaml!:",
-            "ROOT/etc/jobkeeper/jobs.d/b.yaml: error: cannot be opened: No such file or directory\n"
+            "ROOT/etc/jobkeeper/jobs.d/b.yaml: error: is a link to nowhere, which does not exist\n"
             "ROOT/etc/jobkeeper/jobs.d/c.yaml: error: is not a regular file");
 }
 

@@ -41,6 +41,15 @@ static const struct {
     {"schedule: \"*-02-30 00:00\"",
      "f:4:15: error: \"schedule\": calendar expression \"*-02-30 00:00\": it never elapses: no "
      "such moment exists from 1970 to 2199"},
+    {"schedule: \"every 5 minutes\"",
+     "f:4:15: error: \"schedule\": calendar expression \"every 5 minutes\": this is an interval: "
+     "use \"every: 5min\" instead"},
+    {"schedule: 5min", "f:4:15: error: \"schedule\": calendar expression \"5min\": this is an "
+                       "interval: use \"every: 5min\" instead"},
+    {"every: daily", "f:4:12: error: \"every\": \"daily\" is no interval but times of the "
+                     "calendar: use \"schedule:\" instead"},
+    {"every: \"*/5 * * * *\"", "f:4:12: error: \"every\": \"*/5 * * * *\" is no interval but "
+                               "times of the calendar: use \"schedule:\" instead"},
     {"schedule: daily\nevery: 5min",
      "f:5:5: error: \"every\" and \"schedule\" cannot be used together"},
     {"every: maybe",
