@@ -60,6 +60,15 @@ static void verdict_note_detail(UnitResult *result, const UnitProperties *p,
                                     start_job->word ? start_job->word : "unknown");
 }
 
+/* A main process that ends well leaves the unit active, unless it ended because the unit was being
+ * stopped. Where nobody heard how the start job ended, this is all that tells of it; a time limit
+ * is told apart by its outcome. */
+static bool verdict_shows_a_stop(const UnitResult *result, const UnitProperties *p,
+                                 const StartJob *start_job) {
+        return !start_job->word && result->outcome == UNIT_OUTCOME_SUCCESS &&
+               p->exec_main_code != 0 && !verdict_was_active(p);
+}
+
 void unit_verdict(UnitResult *result, const UnitProperties *properties, const StartJob *start_job,
                   bool killed) {
         const UnitProperties *p = properties;
@@ -77,6 +86,9 @@ void unit_verdict(UnitResult *result, const UnitProperties *properties, const St
             (start_job_ended_as(start_job, "failed") && !killed))
                 result->stop = UNIT_STOP_NONE;
         else if (result->stop == UNIT_STOP_NONE)
-                result->stop = start_job->stopper;
+                result->stop = start_job->stopper == UNIT_STOP_NONE &&
+                                       verdict_shows_a_stop(result, p, start_job)
+                                   ? UNIT_STOP_OTHER
+                                   : start_job->stopper;
         verdict_note_detail(result, p, start_job, word);
 }
