@@ -61,6 +61,18 @@ static void claim_judge_lock(const Write *write, const RunRecord *record, const 
                                  lock->resource);
 }
 
+/* Without any lock it is the member node that stands for who claims. */
+static void claim_judge_member(const Write *write, const RunRecord *record) {
+        g_autofree char *path = path_node(ROOT, record->node);
+        const TreeNode *member = data_tree_find(write->tree, path);
+
+        if (!member || member->owner != write->txn->session)
+                checker_complain(write->checker,
+                                 "run %s of %s is claimed by %s, which is no member%s", record->run,
+                                 record->job, record->node,
+                                 member ? " but in another session" : "");
+}
+
 static void claim_judge_tick(const Write *write, const RunRecord *record) {
         const Ledger *before = write_ledger(write, record->job);
         _cleanup_(ledger_freep) Ledger *after = write_ledger_after(write, record->job);
@@ -88,5 +100,7 @@ void claim_judge(const Write *write, const RunRecord *record) {
                 claim_judge_lock(write, record, job->locks->pdata[i]);
         for (char **path = record->locks; path && *path; path++)
                 write_note_lock(write, *path, claimed);
+        if (!record->locks || !*record->locks)
+                claim_judge_member(write, record);
         claim_judge_tick(write, record);
 }

@@ -1,6 +1,6 @@
-/* A settle: what is final stays as it is but for "unknown"; a run is settled by the node that it
- * runs on, or once nothing stands there any more by which that node has claimed it; and until then
- * its contenders stay. */
+/* A settle: what is final stays as it is but for "unknown", which is refined; a run is settled by
+ * the node that it runs on, or once nothing stands there any more by which that node has claimed
+ * it; and until then its contenders stay. */
 #include <string.h>
 
 #include "paths.h"
@@ -50,6 +50,21 @@ static void settle_judge_author(const Write *write, const RunRecord *after) {
                                  claimed->node);
 }
 
+static void settle_complain_of_change(const Write *write, const RunRecord *before,
+                                      const RunRecord *after) {
+        checker_complain(write->checker, "run %s of %s was settled as %s, and is now %s",
+                         before->run, before->job, run_state_to_string(before->state),
+                         run_state_to_string(after->state));
+}
+
+static void settle_complain_of_repetition(const Write *write, const RunRecord *after) {
+        const char *author = write_author(write);
+
+        checker_complain(write->checker, "run %s of %s is settled as %s a second time, by %s",
+                         after->run, after->job, run_state_to_string(after->state),
+                         author ? author : "somebody");
+}
+
 void settle_judge(const Write *write, const RunRecord *before, const RunRecord *after) {
         if (!run_state_is_final(before->state)) {
                 if (!after)
@@ -59,10 +74,11 @@ void settle_judge(const Write *write, const RunRecord *before, const RunRecord *
                                          before->run, before->job);
                 else if (run_state_is_final(after->state))
                         settle_judge_author(write, after);
-        } else if (after && after->state != before->state && before->state != RUN_UNKNOWN) {
-                checker_complain(write->checker, "run %s of %s was settled as %s, and is now %s",
-                                 before->run, before->job, run_state_to_string(before->state),
-                                 run_state_to_string(after->state));
+        } else if (after && after->state != before->state) {
+                if (before->state != RUN_UNKNOWN)
+                        settle_complain_of_change(write, before, after);
+        } else if (after && after->state != RUN_SKIPPED) { /* a range of skips grows */
+                settle_complain_of_repetition(write, after);
         }
 }
 

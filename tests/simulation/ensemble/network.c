@@ -11,6 +11,9 @@
 #define LATE_ONCE_IN 300
 #define LATE_MAX (40 * USEC_PER_MSEC)
 #define AGAIN_MAX (2 * USEC_PER_SEC)
+/* What is lost is sent again after so long. */
+#define RESEND_MIN (200 * USEC_PER_MSEC)
+#define RESEND_MAX (3 * USEC_PER_SEC)
 
 struct Network {
         World *world;
@@ -25,6 +28,7 @@ struct Host {
         char *name;
         GPtrArray *cut; /* of Host: to whom there is no way */
         usec_t slow;
+        unsigned lost_once_in; /* messages from and to it; 0: none */
         bool down;
 };
 
@@ -136,6 +140,10 @@ void host_set_slow(Host *host, usec_t extra) {
         host->slow = extra;
 }
 
+void host_set_loss(Host *host, unsigned once_in) {
+        host->lost_once_in = once_in;
+}
+
 bool host_is_down(const Host *host) {
         return host->down;
 }
@@ -207,14 +215,22 @@ Wire *wire_new(Host *from, Host *to, WireFunc func, void *userdata, GDestroyNoti
         return wire;
 }
 
+static usec_t wire_draw_resending(const Wire *wire) {
+        unsigned once_in = MAX(wire->from->lost_once_in, wire->to->lost_once_in);
+
+        if (once_in == 0 || !world_draw_once_in(wire->network->chance, once_in))
+                return 0;
+        return world_draw_between(wire->network->chance, RESEND_MIN, RESEND_MAX);
+}
+
 static usec_t wire_draw_delay(const Wire *wire) {
         const NetworkDelays *delays = &wire->network->delays;
         WorldChance *chance = wire->network->chance;
         usec_t max =
             world_draw_once_in(chance, delays->late_once_in) ? delays->late_max : delays->max;
+        usec_t usual = world_draw_between(chance, delays->min, MAX(max, delays->min));
 
-        return world_draw_between(chance, delays->min, MAX(max, delays->min)) + wire->slow +
-               wire->from->slow + wire->to->slow;
+        return usual + wire_draw_resending(wire) + wire->slow + wire->from->slow + wire->to->slow;
 }
 
 static void wire_put(Wire *wire, void *data) {

@@ -37,6 +37,9 @@ void network_mend(Host *from, Host *to);
 bool network_is_cut(const Host *from, const Host *to);
 /* Every message from it or to it takes so much longer. */
 void host_set_slow(Host *host, usec_t extra);
+/* One message in so many, from or to it, is lost, and sent again some time later, before all behind
+ * it; 0: none. */
+void host_set_loss(Host *host, unsigned once_in);
 /* The machine is gone, and nobody is told: what is under way from it and to it is lost. Once it
  * runs again, those who still have a connection to it are told that there is none. */
 void host_crash(Host *host);

@@ -1,5 +1,5 @@
-/* What befalls the way between a machine and the servers: it is cut, in one direction or both, or
- * slow. */
+/* What befalls the way between a machine and the servers: it is cut, in one direction or both,
+ * slow, or loses packets. */
 #include "fault.h"
 
 enum { CUT_AWAY = 1, CUT_BACK = 2 };
@@ -39,6 +39,17 @@ static void fault_speed_up(const FaultSite *site, const FaultCase *fault) {
         host_set_slow(fault_host(site, fault), 0);
 }
 
+/* What was sent at once arrives in two parts, some time apart. */
+static usec_t fault_lose_packets(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        (void)fault_draw_node(site, chance, fault);
+        host_set_loss(fault_host(site, fault), (unsigned)world_draw_between(chance, 2, 12));
+        return world_draw_between(chance, USEC_PER_SEC / 2, 15 * USEC_PER_SEC);
+}
+
+static void fault_lose_none(const FaultSite *site, const FaultCase *fault) {
+        host_set_loss(fault_host(site, fault), 0);
+}
+
 /* What was asked is done, or not: the answer does not come. */
 static usec_t fault_lose_answer(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         const FleetNode *node = fault_draw_node(site, chance, fault);
@@ -70,6 +81,7 @@ const FaultKind network_faults[] = {
     {"cut", 30 * USEC_PER_SEC, fault_cut, fault_mend, .aim = 2},
     {"answer-lost", 60 * USEC_PER_SEC, fault_lose_answer, NULL, .aim = 6},
     {"answer-lost-behind", 60 * USEC_PER_SEC, fault_lose_answer_behind, fault_catch_up, .aim = 4},
+    {"packet-loss", 60 * USEC_PER_SEC, fault_lose_packets, fault_lose_none, .aim = 2},
     {"slow-network", 60 * USEC_PER_SEC, fault_slow_down, fault_speed_up},
     {NULL},
 };
