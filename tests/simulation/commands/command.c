@@ -96,7 +96,7 @@ static void command_say(const Command *command, const char *what) {
         if (!trace_is_on())
                 return;
         who = g_strdup_printf("%s/lock %u", fleet_node_name(command->node), command->number);
-        trace_write(who, "%s %s", command->plan.lock.resource, what);
+        trace_write(who, "%s/%u %s", command->plan.lock.resource, command->plan.lock.slots, what);
 }
 
 static usec_t command_boottime(const Command *command) {

@@ -24,6 +24,24 @@ static usec_t fault_command(const FaultSite *site, WorldChance *chance, FaultCas
         return 0;
 }
 
+/* The same on several machines at once, as timers do it; those who wrote it do not agree how many
+ * may run at a time. */
+static usec_t fault_commands_at_once(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        uint64_t n = world_draw_between(chance, 3, 7);
+        CommandPlan plan = {.lock = {(char *)"many", PLAN_EXCLUSIVE, 1}};
+
+        for (uint64_t i = 0; i < n; i++) {
+                FleetNode *node = fault_draw_node(site, chance, fault);
+
+                plan.lock.slots = world_draw_once_in(chance, 4) ? 3 : 2;
+                plan.wait = (double)world_draw_between(chance, 100, 20000) / 1000;
+                plan.duration = world_draw_between(chance, 10 * USEC_PER_MSEC, 4 * USEC_PER_SEC);
+                plan.manners = SERVICE_DIES;
+                commands_begin(site->commands, node, &plan);
+        }
+        return 0;
+}
+
 static usec_t fault_kill_command(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         const FleetNode *node = fault_draw_node(site, chance, fault);
 
@@ -40,6 +58,7 @@ static usec_t fault_lose_bus(const FaultSite *site, WorldChance *chance, FaultCa
 
 const FaultKind command_faults[] = {
     {"command", 8 * USEC_PER_SEC, fault_command, NULL},
+    {"commands-at-once", 20 * USEC_PER_SEC, fault_commands_at_once, NULL},
     {"command-kill", 10 * USEC_PER_SEC, fault_kill_command, NULL},
     {"bus-lost", 120 * USEC_PER_SEC, fault_lose_bus, NULL},
     {NULL},
