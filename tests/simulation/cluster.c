@@ -196,8 +196,12 @@ static void cluster_on_commit(const Transaction *txn, const DataTree *tree, void
         checker_on_commit(cluster->checker, txn);
 }
 
-static void cluster_on_answered(const char *host, bool write, usec_t asked, void *userdata) {
-        deadline_checker_answered(((const Cluster *)userdata)->deadlines, host, write, asked);
+static void cluster_on_answered(const char *host, int64_t session, bool write, usec_t asked,
+                                void *userdata) {
+        const Cluster *cluster = userdata;
+
+        deadline_checker_answered(cluster->deadlines, host, write, asked);
+        checker_answered(cluster->checker, session);
 }
 
 static void cluster_on_asked(const char *host, const Request *request, void *userdata) {

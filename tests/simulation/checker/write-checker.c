@@ -5,6 +5,7 @@
 
 #include "loss-checker.h"
 #include "paths.h"
+#include "turn-checker.h"
 
 #define ROOT "/jobkeeper"
 
@@ -13,6 +14,7 @@ struct WriteBook {
         GHashTable *claims;   /* "JOB:RUN" → Claimed */
         GHashTable *locks;    /* path of a contender → Claimed, borrowed */
         GHashTable *sessions; /* int64_t → name of a node */
+        TurnBook *turns;
 };
 
 static void claimed_free(void *data) {
@@ -31,12 +33,14 @@ WriteBook *write_book_new(Checker *checker) {
         book->claims = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, claimed_free);
         book->locks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         book->sessions = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+        book->turns = turn_book_new();
         return book;
 }
 
 WriteBook *write_book_free(WriteBook *book) {
         if (!book)
                 return NULL;
+        turn_book_free(book->turns);
         g_hash_table_unref(book->locks);
         g_hash_table_unref(book->claims);
         g_hash_table_unref(book->sessions);
@@ -194,9 +198,14 @@ void checker_session(Checker *checker, const char *node, int64_t session) {
                             g_strdup(node));
 }
 
+void checker_answered(Checker *checker, int64_t session) {
+        turn_note_answer(checker_book(checker)->turns, session, checker_now(checker));
+}
+
 void checker_write(Checker *checker, const Transaction *txn, const DataTree *tree) {
         const Write write = {checker_book(checker), checker, txn, tree};
 
+        turn_look(checker, write.book->turns, tree);
         for (size_t i = 0; i < txn->n_ops; i++)
                 if (txn->ops[i].type == TXN_ERROR)
                         return;

@@ -35,7 +35,8 @@ typedef struct EnsembleWatcher {
         void (*asked)(const char *host, const Request *request, void *userdata);
         /* A sync (or a multi: `write`) of a client on that host is answered well. `asked`: when the
          * client asked for it, true time. */
-        void (*answered)(const char *host, bool write, usec_t asked, void *userdata);
+        void (*answered)(const char *host, int64_t session, bool write, usec_t asked,
+                         void *userdata);
         /* A client on that host has a session, made or come back to. */
         void (*connected)(const char *host, int64_t session, void *userdata);
         void *userdata;

@@ -239,8 +239,8 @@ static void library_tell_watcher(const zhandle_t *handle, const Completion *comp
              write = completion->type == COMPLETION_VOID && completion->n_results > 0;
 
         if (watcher->answered && error == ZOK && (sync || write))
-                watcher->answered(host_name(handle->host), write, completion->asked,
-                                  watcher->userdata);
+                watcher->answered(host_name(handle->host), handle->id.client_id, write,
+                                  completion->asked, watcher->userdata);
 }
 
 bool library_answer(zhandle_t *handle, Answer *message) {

@@ -41,6 +41,10 @@ static Moment moment_of_write(const char *node, const Request *request) {
 Moment moment_of(const char *node, const Request *request) {
         if (request->type == REQUEST_CONNECT)
                 return request->session != 0 ? MOMENT_ATTACH : MOMENT_NONE;
+        if (request->type == REQUEST_GET)
+                return request->watch && g_str_has_prefix(request->path, ROOT "/locks/")
+                           ? MOMENT_WATCH
+                           : MOMENT_NONE;
         if (request->type == REQUEST_SYNC)
                 return g_str_has_prefix(request->path, ROOT "/jobs/") ? MOMENT_READ : MOMENT_NONE;
         return request_is_write(request) ? moment_of_write(node, request) : MOMENT_NONE;
@@ -48,8 +52,15 @@ Moment moment_of(const char *node, const Request *request) {
 
 const char *moment_to_string(Moment moment) {
         static const char *const words[MOMENTS] = {
-            "nothing",        "attaches to a session", "queues",         "claims",
-            "settles",        "settles for another",   "leaves a queue", "writes a ledger",
+            "nothing",
+            "attaches to a session",
+            "queues",
+            "watches a queue",
+            "claims",
+            "settles",
+            "settles for another",
+            "leaves a queue",
+            "writes a ledger",
             "reads it again",
         };
 

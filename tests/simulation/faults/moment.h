@@ -8,6 +8,7 @@ typedef enum Moment {
         MOMENT_NONE,
         MOMENT_ATTACH, /* a process takes a session over, or comes back to it */
         MOMENT_QUEUE,  /* a contender is made */
+        MOMENT_WATCH,  /* a contender, or how many may hold it at once, is put under watch */
         MOMENT_CLAIM,
         MOMENT_SETTLE,
         MOMENT_ORPHAN, /* a run of somebody else is settled */

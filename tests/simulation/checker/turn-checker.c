@@ -1,0 +1,185 @@
+/* Nobody overlooks its turn: whose contenders all stand where nobody keeps them waiting claims its
+ * run, or goes. Who has missed that those before it went waits in vain, and keeps others waiting.
+ * See checker.h. */
+#include "turn-checker.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "contender.h"
+#include "paths.h"
+#include "write-checker.h"
+
+#define ROOT "/jobkeeper"
+/* How often it is looked. */
+#define LOOK_PERIOD (2 * USEC_PER_SEC)
+/* Whom the servers answer takes it within this. */
+#define TAKEN_WITHIN (20 * USEC_PER_SEC)
+/* A daemon asks every second. */
+#define ANSWERED_EVERY (5 * USEC_PER_SEC)
+
+/* In which servers answer. */
+typedef struct TurnSession {
+        usec_t since, last;
+} TurnSession;
+
+struct TurnBook {
+        GHashTable *sessions; /* int64_t → TurnSession */
+        GHashTable *turns;    /* path of a contender → usec_t: its turn has come since then */
+        usec_t looked;
+};
+
+typedef struct TurnLook {
+        Checker *checker;
+        TurnBook *book;
+        GHashTable *turns; /* those of this look */
+        GPtrArray *here;   /* of TreeNode: contenders for jobs whose turn it is */
+        GHashTable *kept;  /* what the contenders of those say that are kept waiting, a set */
+} TurnLook;
+
+TurnBook *turn_book_new(void) {
+        TurnBook *book = g_new0(TurnBook, 1);
+
+        book->sessions = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+        book->turns = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        return book;
+}
+
+TurnBook *turn_book_free(TurnBook *book) {
+        if (!book)
+                return NULL;
+        g_hash_table_unref(book->sessions);
+        g_hash_table_unref(book->turns);
+        g_free(book);
+        return NULL;
+}
+
+/* ---- a queue ---- */
+
+/* Return: how many may hold it at once as the job of that contender does; 0: it is no job's. */
+static unsigned turn_slots(const Checker *checker, const TreeNode *contender) {
+        json_t *said = contender->data ? json_loads(contender->data, 0, NULL) : NULL;
+        const char *name = json_string_value(json_object_get(said, "job"));
+        const PlanJob *job = name ? plan_find(checker_plan(checker), name) : NULL;
+        unsigned slots = 0;
+
+        for (guint i = 0; job && i < job->locks->len; i++) {
+                const PlanLock *lock = job->locks->pdata[i];
+
+                if (strcmp(lock->resource, contender->parent->name) == 0)
+                        slots = lock->slots;
+        }
+        json_decref(said);
+        return slots;
+}
+
+typedef struct TurnQueue {
+        Contender own;
+        unsigned before;
+} TurnQueue;
+
+static gboolean turn_count(gpointer name, gpointer data, gpointer userdata) {
+        const TreeNode *node = data;
+        TurnQueue *queue = userdata;
+        Contender other;
+
+        contender_parse(node->name, &other);
+        if (other.kind != CONTENDER_FOREIGN && contender_compare(&other, &queue->own) < 0 &&
+            contender_is_in_the_way(queue->own.kind, &other))
+                queue->before++;
+        return FALSE;
+}
+
+static gboolean turn_look_at(gpointer name, gpointer data, gpointer userdata) {
+        const TreeNode *node = data;
+        TurnLook *look = userdata;
+        unsigned slots = turn_slots(look->checker, node);
+        TurnQueue queue = {.before = 0};
+
+        if (slots == 0 || write_book_holder(checker_book(look->checker), node->path))
+                return FALSE;
+        contender_parse(node->name, &queue.own);
+        g_tree_foreach(node->parent->children, turn_count, &queue);
+        if (queue.before >= (queue.own.kind == CONTENDER_SLOT ? slots : 1))
+                g_hash_table_add(look->kept, node->data);
+        else
+                g_ptr_array_add(look->here, (void *)node);
+        return FALSE;
+}
+
+static gboolean turn_look_in(gpointer name, gpointer data, gpointer userdata) {
+        const TreeNode *node = data;
+
+        if (node->children)
+                g_tree_foreach(node->children, turn_look_at, userdata);
+        return FALSE;
+}
+
+/* ---- a turn ---- */
+
+/* Return: since when servers answer in the session; now: they do not. */
+static usec_t turn_answered_since(const TurnBook *book, int64_t id, usec_t now) {
+        const TurnSession *session = g_hash_table_lookup(book->sessions, &id);
+
+        return session && now < session->last + ANSWERED_EVERY ? session->since : now;
+}
+
+static void turn_judge(const TurnLook *look, const TreeNode *node, usec_t since) {
+        usec_t now = checker_now(look->checker), answered;
+        const char *host = write_book_host(checker_book(look->checker), node->owner);
+
+        if (!host)
+                return;
+        answered = turn_answered_since(look->book, node->owner, now);
+        if (now - MAX(since, answered) < TAKEN_WITHIN ||
+            history_befell(checker_history(look->checker), host, HISTORY_ANY, since, now))
+                return;
+        checker_complain(look->checker,
+                         "the turn of %s has come %" G_GUINT64_FORMAT
+                         " s ago, and it does nothing: %s",
+                         host, (now - since) / USEC_PER_SEC, node->path);
+}
+
+/* Of several locks the others may be waited for. */
+static void turn_take(const TurnLook *look, const TreeNode *node) {
+        const usec_t *before = g_hash_table_lookup(look->book->turns, node->path);
+        usec_t now = checker_now(look->checker), since = before ? *before : now;
+
+        if (g_hash_table_contains(look->kept, node->data))
+                return;
+        g_hash_table_insert(look->turns, g_strdup(node->path), g_memdup2(&since, sizeof(since)));
+        turn_judge(look, node, since);
+}
+
+void turn_note_answer(TurnBook *book, int64_t id, usec_t now) {
+        TurnSession *session = g_hash_table_lookup(book->sessions, &id);
+
+        if (!session) {
+                session = g_new0(TurnSession, 1);
+                g_hash_table_insert(book->sessions, g_memdup2(&id, sizeof(id)), session);
+        }
+        if (now >= session->last + ANSWERED_EVERY)
+                session->since = now;
+        session->last = now;
+}
+
+void turn_look(Checker *checker, TurnBook *book, const DataTree *tree) {
+        g_autofree char *path = path_locks(ROOT);
+        const TreeNode *locks = data_tree_find(tree, path);
+        usec_t now = checker_now(checker);
+        TurnLook look = {.checker = checker, .book = book};
+
+        if (!locks || !locks->children || now < book->looked + LOOK_PERIOD)
+                return;
+        book->looked = now;
+        look.turns = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        look.here = g_ptr_array_new();
+        look.kept = g_hash_table_new(g_str_hash, g_str_equal);
+        g_tree_foreach(locks->children, turn_look_in, &look);
+        for (guint i = 0; i < look.here->len; i++)
+                turn_take(&look, look.here->pdata[i]);
+        g_hash_table_unref(look.kept);
+        g_ptr_array_unref(look.here);
+        g_hash_table_unref(book->turns);
+        book->turns = look.turns;
+}
