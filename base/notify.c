@@ -2,7 +2,6 @@
 #include "notify.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -23,6 +22,10 @@ struct Notify {
         usec_t watchdog; /* the manager's period; 0: it has none */
         sd_event_source *ping;
 };
+
+bool notify_has_manager(void) {
+        return getenv("NOTIFY_SOCKET");
+}
 
 Notify *notify_new(sd_event *event) {
         Notify *notify = g_new0(Notify, 1);

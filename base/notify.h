@@ -11,11 +11,15 @@
 #pragma once
 
 #include <glib.h>
+#include <stdbool.h>
 #include <systemd/sd-event.h>
 
 #include "cleanup.h"
 
 typedef struct Notify Notify;
+
+/* Return: whether a service manager wants to be told: it has started this process. */
+bool notify_has_manager(void);
 
 /* `$NOTIFY_SOCKET` is looked at with the first message; where there is none, nobody is told. */
 Notify *notify_new(sd_event *event);

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <glib.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "clearing.h"
@@ -29,10 +28,10 @@
 /* PID 1 gives a start 90 s, and our wait may last as long as a session. */
 #define EXTEND_TIMEOUT (30 * USEC_PER_SEC)
 
-typedef struct FailedStart {
-        sd_event *event;
-        Notify *notify; /* weak */
-        const char *runtime_dir;
+struct FailedStart {
+        sd_event *event; /* weak, as the next one */
+        Notify *notify;
+        char *runtime_dir;
         UnitManager *units;
         Clearing *clearing;
         int fault;                  /* why the start cannot go on */
@@ -41,19 +40,22 @@ typedef struct FailedStart {
         GHashTable *going_on;       /* a set: scopes that are left alone */
         unsigned waiting;           /* what this look found and spared */
         bool told;
-        sd_event_source *look, *deadline, *terminate, *interrupt;
-} FailedStart;
+        sd_event_source *look, *deadline;
+};
 
 static void failed_start_look(void *userdata);
 
-static void failed_start_clear(FailedStart *start) {
+FailedStart *failed_start_free(FailedStart *start) {
+        if (!start)
+                return NULL;
         sd_event_source_disable_unref(start->look);
         sd_event_source_disable_unref(start->deadline);
-        sd_event_source_disable_unref(start->terminate);
-        sd_event_source_disable_unref(start->interrupt);
         clearing_free(start->clearing);
         unit_manager_free(start->units);
         g_hash_table_unref(start->going_on);
+        g_free(start->runtime_dir);
+        g_free(start);
+        return NULL;
 }
 
 static const char *failed_start_why(const FailedStart *start) {
@@ -182,14 +184,10 @@ static void failed_start_on_systemd_job(SystemdJob systemd_job, void *userdata) 
         failed_start_look(start);
 }
 
-static int failed_start_on_signal(sd_event_source *source, const struct signalfd_siginfo *info,
-                                  void *userdata) {
-        FailedStart *start = userdata;
-
+void failed_start_terminate(FailedStart *start) {
         if (unit_manager_query_systemd_job(start->units, DAEMON_UNIT, RESTART_QUERY_TIMEOUT,
                                            failed_start_on_systemd_job, start) < 0)
                 failed_start_on_systemd_job(SYSTEMD_JOB_UNKNOWN, start);
-        return 0;
 }
 
 /* ---- the whole ---- */
@@ -215,7 +213,7 @@ static bool failed_start_inherits(FailedStart *start) {
         SessionFile file = {0};
         bool found = false;
 
-        if (!getenv("NOTIFY_SOCKET"))
+        if (!notify_has_manager())
                 return false;
         if (session_file_load_any(path, &file) >= 0) {
                 start->held_until = file.held_until;
@@ -231,14 +229,13 @@ static bool failed_start_inherits(FailedStart *start) {
 }
 
 static int failed_start_begin(FailedStart *start) {
-        int r = unit_manager_new(start->event, &start->units);
+        int r;
 
-        if (r < 0 ||
-            (r = sd_event_add_signal(start->event, &start->terminate, SIGTERM,
-                                     failed_start_on_signal, start)) < 0 ||
-            (r = sd_event_add_signal(start->event, &start->interrupt, SIGINT,
-                                     failed_start_on_signal, start)) < 0)
-                return r;
+        if (!failed_start_inherits(start))
+                return start->fault;
+        r = unit_manager_new(start->event, &start->units);
+        if (r < 0)
+                return start->fault;
         failed_start_look(start);
         if (start->held_until > 0)
                 failed_start_arm(start, &start->deadline, start->held_until,
@@ -246,18 +243,39 @@ static int failed_start_begin(FailedStart *start) {
         return 0;
 }
 
-int failed_start(sd_event *event, Notify *notify, const char *runtime_dir, int fault) {
-        FailedStart start = {.event = event,
-                             .notify = notify,
-                             .runtime_dir = runtime_dir,
-                             .fault = fault,
-                             .result = fault};
+int failed_start_new(sd_event *event, Notify *notify, const char *runtime_dir, int fault,
+                     FailedStart **ret_start) {
+        _cleanup_(failed_start_freep) FailedStart *start = g_new0(FailedStart, 1);
+        int r;
 
-        if (!failed_start_inherits(&start))
+        start->event = event;
+        start->notify = notify;
+        start->runtime_dir = g_strdup(runtime_dir);
+        start->fault = start->result = fault;
+        start->going_on = scopes_going_on(runtime_dir);
+        r = failed_start_begin(start);
+        if (r < 0)
+                return r;
+        *ret_start = g_steal_pointer(&start);
+        return 0;
+}
+
+/* ---- as a process ---- */
+
+static int failed_start_on_signal(sd_event_source *source, const struct signalfd_siginfo *info,
+                                  void *userdata) {
+        failed_start_terminate(userdata);
+        return 0;
+}
+
+int failed_start(sd_event *event, Notify *notify, const char *runtime_dir, int fault) {
+        _cleanup_(sd_event_source_unrefp) sd_event_source *terminate = NULL, *interrupt = NULL;
+        _cleanup_(failed_start_freep) FailedStart *start = NULL;
+        int r = failed_start_new(event, notify, runtime_dir, fault, &start);
+
+        if (r < 0 ||
+            sd_event_add_signal(event, &terminate, SIGTERM, failed_start_on_signal, start) < 0 ||
+            sd_event_add_signal(event, &interrupt, SIGINT, failed_start_on_signal, start) < 0)
                 return fault;
-        start.going_on = scopes_going_on(runtime_dir);
-        if (failed_start_begin(&start) >= 0)
-                fault = sd_event_loop(event);
-        failed_start_clear(&start);
-        return fault;
+        return sd_event_loop(event);
 }

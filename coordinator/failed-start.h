@@ -17,10 +17,23 @@
 
 #include "notify.h"
 
-/* Runs the loop until nothing is left that has to be ended, or SIGTERM or SIGINT, which must be
- * blocked, says that the next process is coming. `fault`: why the start cannot go on, negative
- * errno; -EBADMSG and -ENOKEY are those after which the service manager does not try again. After
- * any other it does, a moment later, and this returns at once where the next attempt is in time,
- * too. So it does in a process that no service manager started: that is somebody's trial, and what
- * runs is not its business. Return: `fault`, or 0 when asked to end. */
+typedef struct FailedStart FailedStart;
+
+/* `fault`: why the start cannot go on, negative errno; -EBADMSG and -ENOKEY are those after which
+ * the service manager does not try again. After any other it does, a moment later, and nothing is
+ * waited for where the next attempt is in time, too. So it is in a process that no service manager
+ * started: that is somebody's trial, and what runs is not its business. Return: 0, and the loop
+ * ends with `fault` when nothing is left that has to be ended, or as failed_start_terminate() says;
+ * `fault` where nothing is waited for. */
+int failed_start_new(sd_event *event, Notify *notify, const char *runtime_dir, int fault,
+                     FailedStart **ret_start);
+FailedStart *failed_start_free(FailedStart *start);
+DEFINE_CLEANUP(FailedStart, failed_start_free);
+
+/* SIGTERM and SIGINT: either the next process is coming, and the loop ends with 0 at once; or it is
+ * a real stop, and it does when all has been ended. */
+void failed_start_terminate(FailedStart *start);
+
+/* All of that: runs the loop, and takes the signals, which must be blocked. Return: what the loop
+ * ended with, or `fault`. */
 int failed_start(sd_event *event, Notify *notify, const char *runtime_dir, int fault);

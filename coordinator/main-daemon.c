@@ -102,10 +102,6 @@ static int add_signals(sd_event *event, Coordinator *coordinator) {
         return sd_event_add_signal(event, NULL, SIGHUP, on_hangup, coordinator);
 }
 
-static bool is_service(void) {
-        return getenv("NOTIFY_SOCKET");
-}
-
 static void tell_other(Notify *notify, pid_t holder) {
         const LogAbout about = {.message_id = MESSAGE_ANOTHER_DAEMON};
         g_autofree char *which = holder ? g_strdup_printf(" (process %d)", (int)holder) : NULL;
@@ -122,7 +118,8 @@ static void tell_other(Notify *notify, pid_t holder) {
  * nobody waits: that is somebody who did not know that it runs. */
 static int lock_machine(sd_event *event, Notify *notify, const char *runtime_dir) {
         pid_t holder = 0;
-        int r = process_lock_take(event, runtime_dir, is_service() ? LOCK_PATIENCE : 0, &holder);
+        int r = process_lock_take(event, runtime_dir, notify_has_manager() ? LOCK_PATIENCE : 0,
+                                  &holder);
 
         if (r == -EBUSY)
                 tell_other(notify, holder);
@@ -190,7 +187,7 @@ int main(int argc, char **argv) {
         (void)setlocale(LC_ALL, "");
         r = parse_arguments(argc, argv, &options);
         if (r == EX_USAGE &&
-            is_service()) /* in a drop-in of the service: it leaves nothing behind either */
+            notify_has_manager()) /* in a drop-in of the service: it leaves nothing behind either */
                 (void)run_logged(&options, -EINVAL);
         if (r >= 0)
                 return r;

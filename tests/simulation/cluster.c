@@ -130,6 +130,10 @@ static void cluster_on_log(const char *machine, const char *message_id, void *us
         history_note(cluster->history, machine, HISTORY_SESSION);
 }
 
+static void cluster_on_failed_start(FleetNode *node, void *userdata) {
+        checker_start_failed(((const Cluster *)userdata)->checker, fleet_node_name(node));
+}
+
 /* ---- making and freeing ---- */
 
 /* In memory, unless whoever cleans up has said where. */
@@ -151,6 +155,7 @@ static void cluster_open_fleet(Cluster *cluster) {
 
         cluster->fleet = fleet_new(cluster->world, &options);
         fleet_set_userdata(cluster->fleet, cluster);
+        fleet_listen_failed(cluster->fleet, cluster_on_failed_start, cluster);
         for (unsigned i = 0; i < cluster->options->nodes; i++) {
                 FleetNode *node = fleet_node(cluster->fleet, i);
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "event.h"
+#include "failed-start.h"
 #include "handle.h"
 #include "requests.h"
 #include "thread.h"
@@ -15,7 +16,8 @@ struct Daemon {
         Machine *machine;
         Process *process;
         sd_event *event;
-        Coordinator *coordinator;
+        Coordinator *coordinator; /* NULL: it has ended, or cannot begin */
+        FailedStart *failing;
         sd_event_source *signals[DAEMON_SIGNALS];
         GPtrArray *requests; /* of DaemonRequest, that are not answered */
         WorldTask *telling;
@@ -79,6 +81,7 @@ static void daemon_clear(void *userdata) {
                 daemon->signals[i] = sd_event_source_disable_unref(daemon->signals[i]);
         g_ptr_array_set_size(daemon->requests, 0);
         daemon->coordinator = coordinator_free(daemon->coordinator);
+        daemon->failing = failed_start_free(daemon->failing);
         daemon->event = sd_event_unref(daemon->event);
         threads_finish(daemon->process);
         handles_finish(daemon->process);
@@ -125,20 +128,34 @@ Daemon *daemon_free(Daemon *daemon) {
 /* ---- signals ---- */
 
 static int daemon_on_terminate(sd_event_source *source, void *userdata) {
+        Daemon *daemon = userdata;
+
         (void)source;
-        coordinator_terminate(((Daemon *)userdata)->coordinator);
+        if (daemon->failing)
+                failed_start_terminate(daemon->failing);
+        else
+                coordinator_terminate(daemon->coordinator);
         return 0;
 }
 
 static int daemon_on_interrupt(sd_event_source *source, void *userdata) {
+        Daemon *daemon = userdata;
+
         (void)source;
-        coordinator_stop(((Daemon *)userdata)->coordinator);
+        if (daemon->failing)
+                failed_start_terminate(daemon->failing);
+        else
+                coordinator_stop(daemon->coordinator);
         return 0;
 }
 
+/* Of one that has failed it is blocked. */
 static int daemon_on_reload(sd_event_source *source, void *userdata) {
+        Daemon *daemon = userdata;
+
         (void)source;
-        coordinator_reload(((Daemon *)userdata)->coordinator);
+        if (daemon->coordinator)
+                coordinator_reload(daemon->coordinator);
         return 0;
 }
 
@@ -182,6 +199,8 @@ static void daemon_begin(void *userdata) {
         event_on_exit(daemon->event, daemon_is_over, daemon);
         r = coordinator_new(daemon->event, &options, &daemon->coordinator);
         if (r < 0)
+                r = failed_start_new(daemon->event, NULL, runtime, r, &daemon->failing);
+        if (r < 0)
                 daemon_is_over(r, daemon);
         else
                 daemon_add_signals(daemon);
@@ -197,6 +216,10 @@ Daemon *daemon_new(Machine *machine, DaemonFunc ended, void *userdata) {
         daemon->userdata = userdata;
         process_do(daemon->process, daemon_begin, daemon);
         return daemon;
+}
+
+bool daemon_is_failing(const Daemon *daemon) {
+        return daemon->failing;
 }
 
 const Coordinator *daemon_coordinator(const Daemon *daemon) {

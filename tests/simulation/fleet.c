@@ -1,6 +1,7 @@
 /* See fleet.h. */
 #include "fleet.h"
 
+#include <errno.h>
 #include <glib.h>
 #include <glib/gstdio.h>
 
@@ -20,15 +21,17 @@ struct FleetNode {
         Daemon *daemon;
         ProcessTask *start; /* PID 1's: nothing starts on a frozen machine */
         bool on, wanted, restarts;
+        bool failed; /* PID 1 does not try again */
 };
 
 struct Fleet {
         World *world;
+        char *config;
         unsigned n_nodes;
         FleetNode *nodes;
         void *userdata;
-        FleetFunc gone;
-        void *gone_userdata;
+        FleetFunc gone, failed;
+        void *gone_userdata, *failed_userdata;
 };
 
 static void fleet_node_on_start(void *userdata);
@@ -40,6 +43,11 @@ void fleet_listen(Fleet *fleet, FleetFunc gone, void *userdata) {
         fleet->gone_userdata = userdata;
 }
 
+void fleet_listen_failed(Fleet *fleet, FleetFunc failed, void *userdata) {
+        fleet->failed = failed;
+        fleet->failed_userdata = userdata;
+}
+
 static void fleet_node_free_daemon(FleetNode *node) {
         Daemon *daemon = g_steal_pointer(&node->daemon);
 
@@ -48,15 +56,28 @@ static void fleet_node_free_daemon(FleetNode *node) {
         daemon_free(daemon);
 }
 
-static void fleet_node_configure(const FleetNode *node, const char *config) {
-        g_autofree char *path = g_build_filename(machine_directory(node->machine), "jobkeeper.yaml",
-                                                 NULL),
-                        *text = g_strdup_printf("node: {name: %s}\n%s", node->name, config),
+char *fleet_node_config(const FleetNode *node) {
+        return g_strdup_printf("node: {name: %s}\n%s", node->name, node->fleet->config);
+}
+
+void fleet_node_write_config(const FleetNode *node, const char *text) {
+        g_autofree char *path =
+            g_build_filename(machine_directory(node->machine), "jobkeeper.yaml", NULL);
+
+        (void)g_remove(path);
+        if (text)
+                g_assert_true(g_file_set_contents(path, text, -1, NULL));
+        else
+                g_assert_cmpint(g_mkdir(path, 0755), ==, 0);
+        g_assert_cmpint(g_chmod(path, text ? 0644 : 0755), ==, 0);
+}
+
+static void fleet_node_configure(const FleetNode *node) {
+        g_autofree char *text = fleet_node_config(node),
                         *jobs = g_build_filename(machine_directory(node->machine), "etc",
                                                  "jobkeeper", "jobs.d", NULL);
 
-        g_assert_true(g_file_set_contents(path, text, -1, NULL));
-        g_assert_cmpint(g_chmod(path, 0644), ==, 0);
+        fleet_node_write_config(node, text);
         g_assert_cmpint(g_mkdir_with_parents(jobs, 0755), ==, 0);
 }
 
@@ -72,13 +93,14 @@ static void fleet_node_init(Fleet *fleet, unsigned i, const FleetOptions *option
         node->watcher.userdata = node;
         node->pid1 = pid1_new(node->machine, &node->watcher);
         node->on = true;
-        fleet_node_configure(node, options->config);
+        fleet_node_configure(node);
 }
 
 Fleet *fleet_new(World *world, const FleetOptions *options) {
         Fleet *fleet = g_new0(Fleet, 1);
 
         fleet->world = world;
+        fleet->config = g_strdup(options->config);
         fleet->n_nodes = options->nodes;
         fleet->nodes = g_new0(FleetNode, options->nodes);
         for (unsigned i = 0; i < fleet->n_nodes; i++)
@@ -99,6 +121,7 @@ Fleet *fleet_free(Fleet *fleet) {
                 g_free(node->name);
         }
         g_free(fleet->nodes);
+        g_free(fleet->config);
         g_free(fleet);
         return NULL;
 }
@@ -143,6 +166,10 @@ bool fleet_node_is_deserted(const FleetNode *node) {
         return node->on && !node->daemon && !node->wanted;
 }
 
+bool fleet_node_has_failed(const FleetNode *node) {
+        return node->wanted && (node->failed || (node->daemon && daemon_is_failing(node->daemon)));
+}
+
 void fleet_node_write(FleetNode *node, const char *name, const char *text) {
         g_autofree char *path = g_build_filename(machine_directory(node->machine), "etc",
                                                  "jobkeeper", "jobs.d", name, NULL);
@@ -159,9 +186,15 @@ void fleet_node_write(FleetNode *node, const char *name, const char *text) {
 
 static void fleet_node_start_in(FleetNode *node, usec_t delay) {
         node->start = process_task_free(node->start);
+        node->failed = false;
         if (node->on && node->wanted)
                 node->start =
                     process_after(pid1_process(node->pid1), delay, fleet_node_on_start, node);
+}
+
+/* RestartPreventExitStatus of packaging/jobkeeperd.service. */
+static bool fleet_tries_again(int code) {
+        return code != -EBADMSG && code != -ENOKEY;
 }
 
 static void fleet_node_on_end(int code, void *userdata) {
@@ -170,7 +203,11 @@ static void fleet_node_on_end(int code, void *userdata) {
         trace_write(node->name, "jobkeeperd ended: %d", code);
         fleet_node_free_daemon(node);
         pid1_set_daemon_job(node->pid1, SYSTEMD_JOB_NONE);
-        fleet_node_start_in(node, node->restarts ? EXCHANGE_TIME : RESTART_DELAY);
+        node->failed = !node->restarts && !fleet_tries_again(code);
+        if (node->failed && node->fleet->failed)
+                node->fleet->failed(node, node->fleet->failed_userdata);
+        if (!node->failed)
+                fleet_node_start_in(node, node->restarts ? EXCHANGE_TIME : RESTART_DELAY);
         node->restarts = false;
 }
 
@@ -198,7 +235,7 @@ static void fleet_node_terminate(FleetNode *node, SystemdJob systemd_job) {
 
 void fleet_node_stop(FleetNode *node) {
         trace_write(node->name, "jobkeeperd is stopped");
-        node->wanted = node->restarts = false;
+        node->wanted = node->restarts = node->failed = false;
         node->start = process_task_free(node->start);
         fleet_node_terminate(node, SYSTEMD_JOB_STOP);
 }

@@ -1,7 +1,8 @@
 /* The machines of a cluster, with PID 1 and jobkeeperd on each, and the files that they read.
  *
  * PID 1 keeps jobkeeperd running as its unit says: a process that failed or was killed is started
- * again after a second; one that was asked to end is not. What befalls them from outside is done
+ * again after a second; one that was asked to end is not, nor one that cannot begin because of what
+ * is in jobkeeper.yaml. What befalls them from outside is done
  * with the functions here, at any step of the world.
  */
 #pragma once
@@ -33,6 +34,8 @@ void *fleet_userdata(const FleetNode *node);
 /* Told whenever a daemon is over, just before it is freed. One at most; NULL: nobody. */
 typedef void (*FleetFunc)(FleetNode *node, void *userdata);
 void fleet_listen(Fleet *fleet, FleetFunc gone, void *userdata);
+/* The same, where its start has failed and PID 1 does not try again. */
+void fleet_listen_failed(Fleet *fleet, FleetFunc failed, void *userdata);
 
 const char *fleet_node_name(const FleetNode *node);
 Machine *fleet_node_machine(const FleetNode *node);
@@ -45,6 +48,13 @@ bool fleet_node_is_deserted(const FleetNode *node);
 
 /* Writes jobs.d/NAME there, or removes it (NULL). A daemon that runs is not told. */
 void fleet_node_write(FleetNode *node, const char *name, const char *text);
+
+/* Return: newly allocated, jobkeeper.yaml as it should be there. */
+char *fleet_node_config(const FleetNode *node);
+/* Writes it; NULL: something that cannot be read stands in its place. A daemon is not told. */
+void fleet_node_write_config(const FleetNode *node, const char *text);
+/* Return: whether jobkeeperd should run there, and its start has failed. */
+bool fleet_node_has_failed(const FleetNode *node);
 
 /* systemctl start, stop, restart, reload. */
 void fleet_node_start(FleetNode *node);

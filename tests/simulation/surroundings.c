@@ -78,6 +78,10 @@ struct Notify {
         char nothing;
 };
 
+bool notify_has_manager(void) {
+        return true;
+}
+
 Notify *notify_new(sd_event *event) {
         (void)event;
         return g_new0(Notify, 1);

@@ -35,6 +35,10 @@ bool checker_has_cleared(const Checker *checker, const HistoryRun *run);
 /* A run has just begun. */
 void checker_run_begins(Checker *checker, const HistoryRun *run);
 
+/* The start of that node's daemon has failed, and nobody tries again: nothing runs there that it
+ * would have to end. */
+void checker_start_failed(Checker *checker, const char *node);
+
 /* Somebody else has just begun to rely on a lock. */
 void checker_hold_begins(Checker *checker, const HistoryHold *hold);
 /* The session is that node's. */

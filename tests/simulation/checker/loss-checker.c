@@ -1,5 +1,6 @@
 /* Who holds its locks no more ends its runs: all of them are told to end some time before the
- * deadline, and those that were not are when the session is lost, or another one is made. */
+ * deadline, and those that were not are when the session is lost, or another one is made. A start
+ * that fails leaves none behind. */
 #include "loss-checker.h"
 
 #include <string.h>
@@ -68,4 +69,26 @@ void loss_judge(Checker *checker, const HistoryRun *run) {
                          "run %s of %s on %s lived on for %" G_GUINT64_FORMAT
                          " s when it had lost its locks",
                          run->run, run->job, run->node, (run->over - *lost) / USEC_PER_SEC);
+}
+
+void checker_start_failed(Checker *checker, const char *node) {
+        const GPtrArray *alive = history_alive(checker_history(checker)),
+                        *holds = history_holds(checker_history(checker));
+
+        for (guint i = 0; i < alive->len; i++) {
+                const HistoryRun *run = alive->pdata[i];
+
+                if (!run->excused && strcmp(run->node, node) == 0)
+                        checker_complain(checker,
+                                         "run %s of %s on %s is left behind by a start that failed",
+                                         run->run, run->job, node);
+        }
+        for (guint i = 0; i < holds->len; i++) {
+                const HistoryHold *hold = holds->pdata[i];
+
+                if (hold->unattended && !hold->excused && strcmp(hold->node, node) == 0)
+                        checker_complain(checker,
+                                         "%s (%u) on %s is left behind by a start that failed",
+                                         hold->who, hold->number, node);
+        }
 }

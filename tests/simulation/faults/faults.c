@@ -34,9 +34,9 @@ struct Faults {
         GPtrArray *under_way; /* of FaultUnderWay */
 };
 
-static const FaultKind *const families[] = {daemon_faults,  machine_faults, network_faults,
-                                            server_faults,  file_faults,    request_faults,
-                                            command_faults, foreign_faults, aimed_faults};
+static const FaultKind *const families[] = {
+    daemon_faults, machine_faults, network_faults, server_faults,  file_faults,
+    config_faults, request_faults, command_faults, foreign_faults, aimed_faults};
 
 const FaultKind aimed_faults[] = {{"aimed", 3 * USEC_PER_SEC}, {NULL}};
 
