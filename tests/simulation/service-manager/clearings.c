@@ -29,7 +29,10 @@ static void clearing_look(void *userdata);
 
 bool unit_is_populated(const UnitManager *manager, const char *slice, const char *unit) {
         const Service *service = pid1_find(manager_pid1(manager), unit);
+        const Outsider *outsider = pid1_find_scope(manager_pid1(manager), unit);
 
+        if (outsider)
+                return strcmp(outsider_slice(outsider), slice) == 0;
         return service && service_is_alive(service) && strcmp(service->spec->slice, slice) == 0;
 }
 

@@ -11,7 +11,7 @@ struct Outsider {
         OutsiderFunc func;
         void *userdata;
         pid_t pid;
-        char *scope;
+        char *scope, *slice;
         usec_t stop_timeout;
         ProcessTask *killer;
 };
@@ -32,6 +32,7 @@ Outsider *outsider_free(Outsider *outsider) {
         process_task_free(outsider->killer);
         pid1_remove_outsider(outsider->pid1, outsider);
         g_free(outsider->scope);
+        g_free(outsider->slice);
         g_free(outsider);
         return NULL;
 }
@@ -48,10 +49,16 @@ void outsider_signal(Outsider *outsider, int signal) {
         outsider->func(signal, outsider->userdata);
 }
 
-void outsider_move(Outsider *outsider, const char *scope, usec_t stop_timeout) {
+const char *outsider_slice(const Outsider *outsider) {
+        return outsider->slice;
+}
+
+void outsider_move(Outsider *outsider, const UnitSpec *scope) {
         g_free(outsider->scope);
-        outsider->scope = g_strdup(scope);
-        outsider->stop_timeout = stop_timeout;
+        g_free(outsider->slice);
+        outsider->scope = g_strdup(scope->name);
+        outsider->slice = g_strdup(scope->slice);
+        outsider->stop_timeout = scope->stop_timeout;
 }
 
 static void outsider_on_killer(void *userdata) {

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include "process.h"
+#include "unit.h"
 
 typedef struct Pid1 Pid1;
 typedef struct Outsider Outsider;
@@ -20,10 +21,12 @@ Outsider *outsider_free(Outsider *outsider);
 pid_t outsider_pid(const Outsider *outsider);
 /* Return: NULL while it is in none. */
 const char *outsider_scope(const Outsider *outsider);
+/* Return: where that scope is. */
+const char *outsider_slice(const Outsider *outsider);
 void outsider_signal(Outsider *outsider, int signal);
 
 /* ---- for PID 1 ---- */
 
-void outsider_move(Outsider *outsider, const char *scope, usec_t stop_timeout);
+void outsider_move(Outsider *outsider, const UnitSpec *scope);
 /* SIGTERM, and SIGKILL when its time is over. */
 void outsider_stop(Outsider *outsider);

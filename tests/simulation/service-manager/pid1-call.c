@@ -75,6 +75,26 @@ static int pid1_call_read(Pid1Call *call) {
         return 0;
 }
 
+static void pid1_call_show_scope(const Pid1Call *call, const Outsider *outsider) {
+        ShownUnit *unit = g_new0(ShownUnit, 1);
+
+        unit->name = g_strdup(outsider_scope(outsider));
+        unit->slice = g_strdup(outsider_slice(outsider));
+        unit->phase = SERVICE_RUNNING;
+        g_ptr_array_add(call->answer.units, unit);
+}
+
+static void pid1_call_list_scopes(const Pid1Call *call) {
+        const GPtrArray *outsiders = pid1_outsiders(call->pid1);
+
+        for (guint i = 0; i < outsiders->len; i++) {
+                const char *scope = outsider_scope(outsiders->pdata[i]);
+
+                if (scope && fnmatch(call->name, scope, 0) == 0)
+                        pid1_call_show_scope(call, outsiders->pdata[i]);
+        }
+}
+
 static void pid1_call_list(Pid1Call *call) {
         const GPtrArray *services = pid1_services(call->pid1);
 
@@ -84,6 +104,7 @@ static void pid1_call_list(Pid1Call *call) {
                 if (fnmatch(call->name, service->spec->name, 0) == 0)
                         pid1_call_show(call, service);
         }
+        pid1_call_list_scopes(call);
 }
 
 /* Return: whether who sent it is there yet. References are a connection's, and end with it. */
@@ -125,8 +146,7 @@ static int pid1_call_do(Pid1Call *call) {
                 pid1_call_list(call);
                 return 0;
         case PID1_CALL_SCOPE:
-                return pid1_start_scope(call->pid1, call->name, call->pid,
-                                        call->spec->stop_timeout);
+                return pid1_start_scope(call->pid1, call->spec, call->pid);
         case PID1_CALL_QUERY:
                 call->answer.systemd_job = (SystemdJob)pid1_daemon_job(call->pid1);
                 return 0;

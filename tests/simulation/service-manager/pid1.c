@@ -186,12 +186,16 @@ Outsider *pid1_find_scope(const Pid1 *pid1, const char *scope) {
         return NULL;
 }
 
-int pid1_start_scope(Pid1 *pid1, const char *scope, pid_t pid, usec_t stop_timeout) {
-        if (pid1_find_scope(pid1, scope))
+const GPtrArray *pid1_outsiders(const Pid1 *pid1) {
+        return pid1->outsiders;
+}
+
+int pid1_start_scope(Pid1 *pid1, const UnitSpec *scope, pid_t pid) {
+        if (pid1_find_scope(pid1, scope->name))
                 return -EEXIST;
         for (guint i = 0; i < pid1->outsiders->len; i++)
                 if (outsider_pid(pid1->outsiders->pdata[i]) == pid) {
-                        outsider_move(pid1->outsiders->pdata[i], scope, stop_timeout);
+                        outsider_move(pid1->outsiders->pdata[i], scope);
                         return 0;
                 }
         return -ESRCH;

@@ -52,13 +52,15 @@ unsigned pid1_daemon_job(const Pid1 *pid1);
 const GPtrArray *pid1_services(const Pid1 *pid1);
 Service *pid1_find(const Pid1 *pid1, const char *name);
 
+/* Return: of Outsider, in no scope or in one. Borrowed. */
+const GPtrArray *pid1_outsiders(const Pid1 *pid1);
 /* Return: who is in that scope; NULL: nobody. */
 Outsider *pid1_find_scope(const Pid1 *pid1, const char *scope);
 
 /* ---- what it is asked for, at the moment it gets to it ---- */
 
 /* Moves the process there. Return: 0; -ESRCH: there is no such process; -EEXIST. */
-int pid1_start_scope(Pid1 *pid1, const char *scope, pid_t pid, usec_t stop_timeout);
+int pid1_start_scope(Pid1 *pid1, const UnitSpec *scope, pid_t pid);
 
 /* Return: 0; -EEXIST: a unit of that name is there. */
 int pid1_start(Pid1 *pid1, const UnitSpec *spec);
