@@ -7,7 +7,7 @@
 
 typedef struct LedgerBackoffs {
         Backoff reads, writes; /* refused */
-        Backoff drifted;
+        Backoff unreadable, drifted;
 } LedgerBackoffs;
 
 struct JobLedger {
@@ -266,20 +266,26 @@ static void job_ledger_on_absent(JobLedger *ledger) {
                 job_ledger_wait_for_clock(ledger);
 }
 
+/* What stands there could be read. */
+static void job_ledger_forget_faults(JobLedger *ledger) {
+        ledger->backoffs.reads = ledger->backoffs.unreadable = (Backoff){0};
+}
+
 static void job_ledger_on_cursor(LedgerCursorEvent event, void *userdata) {
         JobLedger *ledger = userdata;
 
         switch (event) {
         case LEDGER_CURSOR_READ:
-                ledger->backoffs.reads = (Backoff){0};
+                job_ledger_forget_faults(ledger);
                 job_ledger_on_read(ledger);
                 return;
         case LEDGER_CURSOR_ABSENT:
-                ledger->backoffs.reads = (Backoff){0};
+                job_ledger_forget_faults(ledger);
                 job_ledger_on_absent(ledger);
                 return;
         case LEDGER_CURSOR_UNREADABLE:
-                job_ledger_over(ledger, JOB_FAULT_DELAY);
+                job_ledger_over(ledger, job_ledger_pause(ledger, &ledger->backoffs.unreadable,
+                                                         JOB_FAULT_DELAY, JOB_REFUSED_DELAY_MAX));
                 return;
         case LEDGER_CURSOR_REFUSED:
                 job_ledger_over(ledger, job_ledger_pause_refused(ledger, &ledger->backoffs.reads));

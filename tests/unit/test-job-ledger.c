@@ -80,6 +80,10 @@ static usec_t pause_drifted(unsigned failures) {
         return backoff_pause(JOB_FAULT_DELAY, JOB_DRIFTED_DELAY_MAX, failures, backoff_spread("b"));
 }
 
+static usec_t pause_unreadable(unsigned failures) {
+        return backoff_pause(JOB_FAULT_DELAY, JOB_REFUSED_DELAY_MAX, failures, backoff_spread("b"));
+}
+
 /* ---- the scene ---- */
 
 static bool is_ready(void) {
@@ -233,10 +237,27 @@ Test(job_ledger, one_that_is_none_is_said) {
         put_ours();
         server_write(PATH, "][");
         cr_assert_eq(job_ledger_read(ledger, false), 0);
-        expect_heard("over:30000");
+        expect_pause(pause_unreadable(0));
         cr_expect_not_null(strstr(job_ledger_fault(ledger), "not a ledger"));
         read_ours(false);
         cr_expect_null(job_ledger_fault(ledger));
+}
+
+/* It may stay so until somebody sees to it. */
+Test(job_ledger, one_that_is_none_is_read_less_and_less_often) {
+        usec_t since = clock_boottime();
+
+        put_ours();
+        server_write(PATH, "][");
+        cr_assert_eq(job_ledger_read(ledger, false), 0);
+        expect_pause(pause_unreadable(0));
+        serve_for(50 * USEC_PER_MSEC);
+        cr_assert_eq(job_ledger_read(ledger, false), 0);
+        expect_heard_pause(pause_unreadable(0), since);
+        read_ours(false);
+        server_write(PATH, "][");
+        cr_assert_eq(job_ledger_read(ledger, false), 0);
+        expect_pause(pause_unreadable(0));
 }
 
 static ServerWay refuse_ours(const ZkCall *call) {
