@@ -95,6 +95,16 @@ void session_beat_recount(SessionBeat *beat) {
         beat_arm(beat);
 }
 
+/* A server tells the leader with its next ping only that it has heard of a session, and until then
+ * the leader counts from what it was told before. Each heartbeat is sent while the one before
+ * counts, which leaves time for that. Before the first one there is only the request for the
+ * session; where the answer to that was slow, or we stood still before we saw it, the session may
+ * be about to end whatever we send. Return: whether it is so. */
+static bool beat_is_late(const SessionBeat *beat, usec_t sent) {
+        return beat->good == 0 && beat->until == 0 &&
+               sent > usec_add(beat->asked, deadline_lease(beat->rule, beat->timeout));
+}
+
 static void beat_on_answer(SessionBeat *beat, const ZkReply *reply, bool write) {
         bool slow = clock_boottime() > usec_add(reply->sent, beat->rule->tick_time);
 
@@ -114,6 +124,10 @@ static void beat_on_answer(SessionBeat *beat, const ZkReply *reply, bool write) 
         }
         if (write)
                 beat->doubt = false;
+        if (beat_is_late(beat, reply->sent)) {
+                beat->func(BEAT_LATE, reply->sent, beat->userdata);
+                return;
+        }
         /* Too late: the timer is about to say the same. */
         beat->func(beat_is_over(beat) ? BEAT_LOST : BEAT_GOOD, reply->sent, beat->userdata);
 }
@@ -156,6 +170,10 @@ static int beat_on_time(sd_event_source *source, uint64_t usec, void *userdata) 
 void session_beat_now(SessionBeat *beat) {
         session_timer_arm(beat->event, &beat->timer, CLOCK_BOOTTIME, clock_boottime(), beat_on_time,
                           beat);
+}
+
+void session_beat_ask(SessionBeat *beat) {
+        beat->asked = clock_boottime();
 }
 
 void session_beat_begin(SessionBeat *beat, Zk *zk) {

@@ -366,6 +366,9 @@ static void session_on_beat(BeatNews news, usec_t sent, void *userdata) {
                 session_on_good(session, sent);
         } else if (news == BEAT_LOST) {
                 session_lose(session);
+        } else if (news == BEAT_LATE) {
+                session_drop_zk(session);
+                session_connect(session);
         } else if (!session->stopped) {
                 session->stopped = true;
                 (void)session_emit(session, SESSION_EVENT_STOP);
@@ -448,6 +451,7 @@ static void session_on_zk_state(Zk *zk, ZkState state, void *userdata) {
 }
 
 static int session_try_connect(Session *session) {
+        session_beat_ask(&session->beat);
         return zk_connect(session->event,
                           &(ZkOptions){
                               .servers = session->options.servers,

@@ -131,6 +131,25 @@ Test(session_script, both_timers_follow_a_deadline_that_has_moved) {
         life_close(&life);
 }
 
+/* It was asked for, and then we stood still for so long that the servers may be about to end it. */
+Test(session_script, a_session_whose_first_heartbeat_is_late_is_asked_for_anew) {
+        Life life = {0};
+        const Zk *first;
+
+        cr_assert_eq(life_new(&life, &rule, SHORT), 0);
+        first = newest_port();
+        sleep_until(clock_boottime() + SHORT / 2);
+        port_tell(newest_port(), ZK_STATE_CONNECTED);
+        answer_beat(&life, REQUEST_MULTI);
+        cr_expect_eq(life.events[SESSION_EVENT_CONNECTED], 0);
+        cr_expect_eq(session_held_until(life.session), 0);
+        cr_assert_neq(newest_port(), first);
+        port_tell(newest_port(), ZK_STATE_CONNECTED);
+        answer_beat(&life, REQUEST_MULTI);
+        cr_expect_eq(life.events[SESSION_EVENT_CONNECTED], 1);
+        life_close(&life);
+}
+
 /* The loop stood still past the deadline, and the answer was there first. */
 Test(session_script, an_answer_after_the_deadline_revives_nothing) {
         Life life = {0};
