@@ -31,8 +31,7 @@ typedef struct PlaceRecipe {
 typedef struct PlaceSlots {
         ZkCall *call;      /* asks for the directory's, or declares ours */
         bool lost;         /* the answer was: ask again once connected */
-        unsigned asked;    /* of us; 0: not known (adoption) */
-        unsigned number;   /* that we count with; 0 while that is not known (adoption) */
+        unsigned number;   /* 0 while that is not known (adoption) */
         unsigned replaced; /* the number that we wrote ours over, until nobody counts with it */
         ZkCode code;       /* the directory's answer */
         int32_t version;

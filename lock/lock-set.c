@@ -247,15 +247,13 @@ static int set_add_requests(LockSet *set, const char *parent, const LockRequest 
         for (size_t i = 0; i < n_requests; i++) {
                 g_autofree char *directory = NULL;
                 ContenderKind kind;
-                Place *place;
                 int r = lock_request_check(&requests[i], &kind);
 
                 if (r < 0)
                         return r;
                 directory = lock_request_directory(&requests[i], parent);
-                place =
-                    set_add_place(set, directory, requests[i].resource, requests[i].naming, kind);
-                place->slots.number = place->slots.asked = requests[i].slots;
+                set_add_place(set, directory, requests[i].resource, requests[i].naming, kind)
+                    ->slots.number = requests[i].slots;
         }
         g_ptr_array_sort(set->places, compare_places);
         for (guint i = 1; i < set->places->len; i++)

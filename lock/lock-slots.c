@@ -35,15 +35,6 @@ static void place_declare_slots(Place *place, unsigned slots) {
                            place_on_slots_declared, place, &place->slots.call));
 }
 
-/* It changed while we wait, perhaps only for a moment: with fewer we count at once, with more than
- * we asked for never. */
-static void place_count_with_said(Place *place) {
-        PlaceSlots *slots = &place->slots;
-
-        if (slots->said > 0)
-                slots->number = slots->asked > 0 ? MIN(slots->asked, slots->said) : slots->said;
-}
-
 /* Return: whether the answer is there to be looked at; else it was asked for again. */
 static bool place_knows_slots(Place *place) {
         if (place->slots.code == ZK_OK)
@@ -65,10 +56,9 @@ bool place_slots_agree(Place *place, bool alone) {
                 return true; /* it changed since; the answer is looked at by itself */
         if (!place_knows_slots(place))
                 return false;
-        if (place->queue.waited)
-                place_count_with_said(place);
-        if (place->queue.waited && place->slots.said > place->slots.number && !alone)
-                return true;
+        /* Changed while we wait: it is the directory that counts. */
+        if (place->queue.waited && place->slots.said > 0)
+                place->slots.number = place->slots.said;
         if (place->slots.said == place->slots.number && (place->slots.replaced == 0 || alone))
                 return true;
         if (place->slots.said == place->slots.number) {
@@ -107,7 +97,8 @@ static void place_on_slots(const ZkReply *reply, void *userdata) {
                 outcome_stall(place->outcome);
                 return;
         }
-        place_count_with_said(place);
+        if (place->slots.said > 0)
+                place->slots.number = place->slots.said;
         place->recipe->look(place, false);
 }
 

@@ -480,6 +480,8 @@ static InForceVerdict in_force_differ(InForce *in_force, const JobSpec *spec) {
 InForceVerdict in_force_check(InForce *in_force, const JobSpec *spec, bool may_change) {
         g_autofree char *own = job_spec_digest(spec, in_force->parts.node->config);
 
+        if (g_strcmp0(in_force->nobodys, in_force_ledger(in_force)->digest) != 0)
+                g_clear_pointer(&in_force->nobodys, g_free); /* that was another */
         if (strcmp(own, in_force_ledger(in_force)->digest) == 0)
                 return in_force_check_zones(in_force, spec, may_change);
         in_force_recognise_what_was_sent(in_force);

@@ -48,7 +48,7 @@ int64_t job_work_queued_tick(const JobWork *work) {
 }
 
 bool job_work_stands_for(const JobWork *work, int64_t tick) {
-        return job_work_queued_tick(work) == tick && bid_stands(work->bid);
+        return tick != 0 && job_work_queued_tick(work) == tick && bid_stands(work->bid);
 }
 
 char *job_work_waits_for(const JobWork *work) {

@@ -102,11 +102,12 @@ void session_beat_recount(SessionBeat *beat) {
  * be about to end whatever we send. Return: whether it is so. */
 static bool beat_is_late(const SessionBeat *beat, usec_t sent) {
         return beat->good == 0 && beat->until == 0 &&
-               sent > usec_add(beat->asked, deadline_lease(beat->rule, beat->timeout));
+               sent > usec_add(zk_asked(beat->zk), deadline_lease(beat->rule, beat->timeout));
 }
 
 static void beat_on_answer(SessionBeat *beat, const ZkReply *reply, bool write) {
         bool slow = clock_boottime() > usec_add(reply->sent, beat->rule->tick_time);
+        BeatNews news;
 
         beat->call = NULL;
         if (zk_state(beat->zk) != ZK_STATE_CONNECTED)
@@ -124,12 +125,10 @@ static void beat_on_answer(SessionBeat *beat, const ZkReply *reply, bool write) 
         }
         if (write)
                 beat->doubt = false;
-        if (beat_is_late(beat, reply->sent)) {
-                beat->func(BEAT_LATE, reply->sent, beat->userdata);
-                return;
-        }
-        /* Too late: the timer is about to say the same. */
-        beat->func(beat_is_over(beat) ? BEAT_LOST : BEAT_GOOD, reply->sent, beat->userdata);
+        news = beat_is_late(beat, reply->sent) ? BEAT_LATE
+               : beat_is_over(beat)            ? BEAT_LOST /* the timer is about to say the same */
+                                               : BEAT_GOOD;
+        beat->func(news, reply->sent, beat->userdata);
 }
 
 static void beat_on_sync(const ZkReply *reply, void *userdata) {
@@ -170,10 +169,6 @@ static int beat_on_time(sd_event_source *source, uint64_t usec, void *userdata) 
 void session_beat_now(SessionBeat *beat) {
         session_timer_arm(beat->event, &beat->timer, CLOCK_BOOTTIME, clock_boottime(), beat_on_time,
                           beat);
-}
-
-void session_beat_ask(SessionBeat *beat) {
-        beat->asked = clock_boottime();
 }
 
 void session_beat_begin(SessionBeat *beat, Zk *zk) {

@@ -22,7 +22,6 @@ typedef struct SessionBeat {
         Zk *zk; /* weak: where it beats; NULL while it does not */
         sd_event_source *timer, *stop, *lost;
         ZkCall *call; /* the one in flight */
-        usec_t asked; /* CLOCK_BOOTTIME: no server heard of the session before */
         usec_t sent;
         bool doubt;     /* only a write proves that the server still speaks for the quorum */
         usec_t good;    /* when the last one that counts was sent, CLOCK_BOOTTIME; 0: none yet */
@@ -37,8 +36,6 @@ void session_beat_init(SessionBeat *beat, sd_event *event, const DeadlineRule *r
 void session_beat_inherit(SessionBeat *beat, usec_t until, usec_t stop_at);
 /* There is no such deadline any more. */
 void session_beat_disinherit(SessionBeat *beat);
-/* The library is about to ask for the session, or for ours again. */
-void session_beat_ask(SessionBeat *beat);
 /* The library says that it is connected (again): asks for proof at once. */
 void session_beat_begin(SessionBeat *beat, Zk *zk);
 /* Asks for one at once. */

@@ -359,6 +359,20 @@ static void session_on_good(Session *session, usec_t sent) {
         (void)session_emit(session, SESSION_EVENT_RESUMED);
 }
 
+/* The handle is of no use any more. */
+static void session_on_failed(Session *session, const char *fault) {
+        g_autofree char *sentence = g_strdup(fault);
+
+        if (session->established) {
+                if (!session_give_up(session))
+                        return;
+        } else
+                session_drop_zk(session);
+        if (!session_report_fault(session, sentence) || session->ending != ENDING_NOT)
+                return;
+        session_connect_later(session);
+}
+
 static void session_on_beat(BeatNews news, usec_t sent, void *userdata) {
         Session *session = userdata;
 
@@ -367,8 +381,8 @@ static void session_on_beat(BeatNews news, usec_t sent, void *userdata) {
         } else if (news == BEAT_LOST) {
                 session_lose(session);
         } else if (news == BEAT_LATE) {
-                session_drop_zk(session);
-                session_connect(session);
+                session_on_failed(session,
+                                  "the ZooKeeper servers took too long to grant a session");
         } else if (!session->stopped) {
                 session->stopped = true;
                 (void)session_emit(session, SESSION_EVENT_STOP);
@@ -391,20 +405,6 @@ static void session_on_expired(Session *session) {
         }
         session_drop_zk(session);
         session_connect(session);
-}
-
-/* The handle is of no use any more. */
-static void session_on_failed(Session *session, const char *fault) {
-        g_autofree char *sentence = g_strdup(fault);
-
-        if (session->established) {
-                if (!session_give_up(session))
-                        return;
-        } else
-                session_drop_zk(session);
-        if (!session_report_fault(session, sentence) || session->ending != ENDING_NOT)
-                return;
-        session_connect_later(session);
 }
 
 static void session_finish(Session *session) {
@@ -451,7 +451,6 @@ static void session_on_zk_state(Zk *zk, ZkState state, void *userdata) {
 }
 
 static int session_try_connect(Session *session) {
-        session_beat_ask(&session->beat);
         return zk_connect(session->event,
                           &(ZkOptions){
                               .servers = session->options.servers,

@@ -274,6 +274,7 @@ static void handle_on_session(zhandle_t *theirs, int type, int state, const char
                 socklen_t length = sizeof(peer);
 
                 each_descriptor(seal_socket, handle);
+                item->asked = handle->asked;
                 item->timeout = (usec_t)zoo_recv_timeout(theirs) * USEC_PER_MSEC;
                 item->session.id = id->client_id;
                 memcpy(item->session.password, id->passwd, sizeof(item->session.password));
@@ -294,6 +295,7 @@ static zhandle_t *handle_open(ZkHandle *handle, char **ret_fault) {
         if (numeric) {
                 zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR); /* process-wide */
                 each_descriptor(remember_pipe, pipes);
+                handle->asked = clock_boottime();
                 theirs = zookeeper_init2(numeric, handle_on_session, handle->timeout_ms,
                                          handle->wanted.id ? &session : NULL, handle,
                                          ZOO_NO_LOG_CLIENTENV, zk_log_line);

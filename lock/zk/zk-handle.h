@@ -25,6 +25,7 @@ typedef struct ZkHandle {
         struct sockaddr_storage *addresses; /* what `servers` resolved to; written before the handle
                                                is made, read by its threads */
         size_t n_addresses;
+        usec_t asked;       /* zk_asked(); written and read as the addresses are */
         bool authenticated; /* the library knows `auth`; its completion thread's alone */
 } ZkHandle;
 

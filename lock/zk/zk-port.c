@@ -23,7 +23,7 @@ struct Zk {
         void (*log)(int priority, const char *message, void *userdata);
         ZkStateFunc func;
         void *userdata;
-        usec_t timeout;
+        usec_t timeout, asked;
         unsigned connections;
         ZkSessionId session;
         char *server;
@@ -58,6 +58,7 @@ static void zk_end(Zk *zk, ZkState state) {
 static void zk_on_connected(Zk *zk, ZkItem *item) {
         zk->requests.handle = item->handle;
         zk->timeout = item->timeout;
+        zk->asked = item->asked;
         zk->connections++;
         zk->session = item->session;
         g_free(zk->server);
@@ -230,6 +231,10 @@ unsigned zk_connections(const Zk *zk) {
 
 usec_t zk_timeout(const Zk *zk) {
         return zk->timeout;
+}
+
+usec_t zk_asked(const Zk *zk) {
+        return zk->asked;
 }
 
 ZkSessionId zk_session_id(const Zk *zk) {

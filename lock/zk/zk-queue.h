@@ -56,7 +56,7 @@ typedef struct ZkItem {
 
         zhandle_t *handle; /* SESSION */
         ZkSessionId session;
-        usec_t timeout;
+        usec_t timeout, asked;
 } ZkItem;
 
 typedef struct ZkQueue {

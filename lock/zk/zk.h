@@ -151,6 +151,9 @@ DEFINE_CLEANUP(Zk, zk_free);
 ZkState zk_state(const Zk *zk);
 /* The negotiated session timeout as of the latest CONNECTED, in usec; 0 before the first. */
 usec_t zk_timeout(const Zk *zk);
+/* When the names of the servers were known and the library began, CLOCK_BOOTTIME: before that no
+ * server had heard from it. 0 before the first CONNECTED. */
+usec_t zk_asked(const Zk *zk);
 /* The session's identity; all zero before the first CONNECTED. */
 ZkSessionId zk_session_id(const Zk *zk);
 /* How many connections there have been; what happened on an earlier one may not be known on this.

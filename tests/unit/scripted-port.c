@@ -70,6 +70,7 @@ int zk_connect(sd_event *event, const ZkOptions *options, Zk **ret_zk) {
                 return connect_error;
         zk = g_new0(Zk, 1);
         zk->options = *options;
+        zk->asked = clock_boottime();
         if (port_attaches && options->session)
                 zk->session = *options->session;
         else
@@ -116,6 +117,10 @@ Zk *zk_free(Zk *zk) {
 
 ZkState zk_state(const Zk *zk) {
         return zk->state;
+}
+
+usec_t zk_asked(const Zk *zk) {
+        return zk->asked;
 }
 
 usec_t zk_timeout(const Zk *zk) {

@@ -52,6 +52,7 @@ struct Zk {
         ZkState state;
         ZkSessionId session;
         usec_t granted;     /* 0: what was asked for */
+        usec_t asked;       /* when it was made */
         GQueue calls;       /* of ZkCall, not answered yet */
         GPtrArray *watches; /* of ZkWatch, all that there ever were */
         bool ended;         /* zk_close() or zk_abandon() was asked for */

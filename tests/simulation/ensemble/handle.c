@@ -84,6 +84,7 @@ static void handle_on_state(zhandle_t *theirs, int state, void *userdata) {
                         library_add_auth(theirs, identity);
                         handle->authenticated = true;
                 }
+                item->asked = handle->asked;
                 item->timeout = (usec_t)zoo_recv_timeout(theirs) * USEC_PER_MSEC;
                 item->session.id = id->client_id;
                 memcpy(item->session.password, id->passwd, sizeof(item->session.password));
@@ -127,6 +128,7 @@ static zhandle_t *handle_open(ZkHandle *handle, const Process *process, char **r
         memcpy(session.passwd, handle->wanted.password, sizeof(session.passwd));
         if (!handle_resolve(handle, ensemble, servers, ret_fault))
                 return NULL;
+        handle->asked = clock_boottime();
         return library_open(ensemble, (const unsigned *)(const void *)servers->data, servers->len,
                             handle->timeout_ms, &session, handle_on_state, handle);
 }
