@@ -79,6 +79,7 @@ static void beat_measure(const SessionBeat *beat, usec_t *ret_until, usec_t *ret
 }
 
 void session_beat_count(SessionBeat *beat, usec_t sent) {
+        beat->late = false;
         beat->good = MAX(beat->good, sent);
         beat_measure(beat, &beat->until, &beat->stop_at);
         beat_arm(beat);
@@ -98,16 +99,26 @@ void session_beat_recount(SessionBeat *beat) {
 /* A server tells the leader with its next ping only that it has heard of a session, and until then
  * the leader counts from what it was told before. Each heartbeat is sent while the one before
  * counts, which leaves time for that. Before the first one there is only the request for the
- * session; where the answer to that was slow, or we stood still before we saw it, the session may
- * be about to end whatever we send. Return: whether it is so. */
-static bool beat_is_late(const SessionBeat *beat, usec_t sent) {
-        return beat->good == 0 && beat->until == 0 &&
-               sent > usec_add(zk_asked(beat->zk), deadline_lease(beat->rule, beat->timeout));
+ * session: where that was long ago, because servers did not answer or we stood still, the session
+ * may be about to end whatever we send. It is asked for anew then, which takes no time where
+ * servers answer by now. Where that was long, too, what is answered counts once the leader has
+ * certainly been told of the first. Return: whether one that was sent then counts. */
+static bool beat_counts(SessionBeat *beat, usec_t sent) {
+        usec_t lease = deadline_lease(beat->rule, beat->timeout);
+        bool again = beat->late;
+
+        if (beat->good != 0 || beat->until != 0 || sent <= usec_add(zk_asked(beat->zk), lease))
+                return true;
+        if (beat->counts_from != 0)
+                return sent >= beat->counts_from;
+        beat->counts_from = clock_boottime() + usec_sub(beat->timeout, lease);
+        beat->late = true;
+        beat->func(again ? BEAT_LATE_AGAIN : BEAT_LATE, sent, beat->userdata);
+        return false;
 }
 
 static void beat_on_answer(SessionBeat *beat, const ZkReply *reply, bool write) {
         bool slow = clock_boottime() > usec_add(reply->sent, beat->rule->tick_time);
-        BeatNews news;
 
         beat->call = NULL;
         if (zk_state(beat->zk) != ZK_STATE_CONNECTED)
@@ -125,10 +136,9 @@ static void beat_on_answer(SessionBeat *beat, const ZkReply *reply, bool write) 
         }
         if (write)
                 beat->doubt = false;
-        news = beat_is_late(beat, reply->sent) ? BEAT_LATE
-               : beat_is_over(beat)            ? BEAT_LOST /* the timer is about to say the same */
-                                               : BEAT_GOOD;
-        beat->func(news, reply->sent, beat->userdata);
+        /* Too late: the timer is about to say the same. */
+        if (beat_counts(beat, reply->sent))
+                beat->func(beat_is_over(beat) ? BEAT_LOST : BEAT_GOOD, reply->sent, beat->userdata);
 }
 
 static void beat_on_sync(const ZkReply *reply, void *userdata) {
@@ -176,6 +186,7 @@ void session_beat_begin(SessionBeat *beat, Zk *zk) {
         /* The server may have granted less than before, or more. */
         beat->timeout = zk_timeout(zk);
         beat->doubt = true;
+        beat->counts_from = 0;
         session_beat_recount(beat);
         session_beat_now(beat);
 }
@@ -192,6 +203,6 @@ void session_beat_end(SessionBeat *beat) {
         if (beat->good != 0)
                 beat_disarm(beat);
         beat->zk = NULL;
-        beat->sent = beat->good = beat->timeout = 0;
+        beat->sent = beat->good = beat->timeout = beat->counts_from = 0;
         beat->doubt = false;
 }

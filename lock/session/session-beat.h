@@ -5,10 +5,11 @@
 #include "zk.h"
 
 typedef enum BeatNews {
-        BEAT_GOOD, /* one was answered: session_beat_count() makes it count */
-        BEAT_STOP, /* D - K has passed; may be told again */
-        BEAT_LOST, /* D has passed */
-        BEAT_LATE, /* the first one, and asked so late that it proves nothing */
+        BEAT_GOOD,       /* one was answered: session_beat_count() makes it count */
+        BEAT_STOP,       /* D - K has passed; may be told again */
+        BEAT_LOST,       /* D has passed */
+        BEAT_LATE,       /* the first, so late that the session is to be asked for anew */
+        BEAT_LATE_AGAIN, /* that, too: for a while none counts */
 } BeatNews;
 
 /* `sent`: when the good one was, CLOCK_BOOTTIME. Anything may be done in it. */
@@ -23,7 +24,9 @@ typedef struct SessionBeat {
         sd_event_source *timer, *stop, *lost;
         ZkCall *call; /* the one in flight */
         usec_t sent;
-        bool doubt;     /* only a write proves that the server still speaks for the quorum */
+        usec_t counts_from; /* CLOCK_BOOTTIME: none counts that was sent before; 0: they do */
+        bool late;          /* the session was granted late, and none has counted since */
+        bool doubt;         /* only a write proves that the server still speaks for the quorum */
         usec_t good;    /* when the last one that counts was sent, CLOCK_BOOTTIME; 0: none yet */
         usec_t timeout; /* negotiated */
         usec_t until, stop_at; /* D and D - K; 0 while there is none */

@@ -359,18 +359,15 @@ static void session_on_good(Session *session, usec_t sent) {
         (void)session_emit(session, SESSION_EVENT_RESUMED);
 }
 
-/* The handle is of no use any more. */
-static void session_on_failed(Session *session, const char *fault) {
-        g_autofree char *sentence = g_strdup(fault);
-
-        if (session->established) {
-                if (!session_give_up(session))
-                        return;
-        } else
-                session_drop_zk(session);
-        if (!session_report_fault(session, sentence) || session->ending != ENDING_NOT)
-                return;
-        session_connect_later(session);
+/* There is somebody: nobody else is looked for meanwhile. */
+static void session_on_late(Session *session) {
+        session_say(
+            session, LOG_NOTICE,
+            "the ZooKeeper session was granted long after it was asked for: locks are taken "
+            "once all servers have certainly heard of it");
+        session_timer_arm(session->event, &session->silence, CLOCK_MONOTONIC,
+                          clock_monotonic() + zk_timeout(session->zk) + PATIENCE,
+                          session_on_patience, session);
 }
 
 static void session_on_beat(BeatNews news, usec_t sent, void *userdata) {
@@ -381,8 +378,10 @@ static void session_on_beat(BeatNews news, usec_t sent, void *userdata) {
         } else if (news == BEAT_LOST) {
                 session_lose(session);
         } else if (news == BEAT_LATE) {
-                session_on_failed(session,
-                                  "the ZooKeeper servers took too long to grant a session");
+                session_drop_zk(session);
+                session_connect(session);
+        } else if (news == BEAT_LATE_AGAIN) {
+                session_on_late(session);
         } else if (!session->stopped) {
                 session->stopped = true;
                 (void)session_emit(session, SESSION_EVENT_STOP);
@@ -405,6 +404,20 @@ static void session_on_expired(Session *session) {
         }
         session_drop_zk(session);
         session_connect(session);
+}
+
+/* The handle is of no use any more. */
+static void session_on_failed(Session *session, const char *fault) {
+        g_autofree char *sentence = g_strdup(fault);
+
+        if (session->established) {
+                if (!session_give_up(session))
+                        return;
+        } else
+                session_drop_zk(session);
+        if (!session_report_fault(session, sentence) || session->ending != ENDING_NOT)
+                return;
+        session_connect_later(session);
 }
 
 static void session_finish(Session *session) {
