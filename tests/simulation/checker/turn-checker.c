@@ -14,7 +14,7 @@
 /* How often it is looked. */
 #define LOOK_PERIOD (2 * USEC_PER_SEC)
 /* Whom the servers answer takes it within this. */
-#define TAKEN_WITHIN (20 * USEC_PER_SEC)
+#define TAKEN_WITHIN (60 * USEC_PER_SEC)
 /* A daemon asks every second. */
 #define ANSWERED_EVERY (5 * USEC_PER_SEC)
 
