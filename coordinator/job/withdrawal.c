@@ -25,12 +25,13 @@
 #define LOOK_PERIOD (10 * USEC_PER_MINUTE)
 
 struct Withdrawals {
-        const Node *node;      /* weak */
-        DigestMemory *digests; /* weak */
-        ClockWatch *clock;     /* weak */
-        GHashTable *jobs;      /* job → Withdrawal */
-        GQueue waiting;        /* Withdrawal: for one of those that are busy to be done */
-        unsigned busy;         /* with a request under way */
+        const Node *node;             /* weak */
+        DigestMemory *digests;        /* weak */
+        ClockWatch *clock;            /* weak */
+        GHashTable *jobs;             /* job → Withdrawal */
+        GQueue waiting;               /* Withdrawal: for one of those that are busy to be done */
+        unsigned busy;                /* with a request under way */
+        sd_event_source *clock_timer; /* all that wait do so until our clock is good */
 };
 
 typedef struct Withdrawal {
@@ -84,6 +85,7 @@ Withdrawals *withdrawals_free(Withdrawals *withdrawals) {
 }
 
 void withdrawals_reset(Withdrawals *withdrawals) {
+        withdrawals->clock_timer = sd_event_source_disable_unref(withdrawals->clock_timer);
         g_hash_table_remove_all(withdrawals->jobs);
 }
 
@@ -91,8 +93,28 @@ unsigned withdrawals_size(const Withdrawals *withdrawals) {
         return g_hash_table_size(withdrawals->jobs);
 }
 
+static void withdrawals_go_on(Withdrawals *withdrawals);
+
+static void withdrawals_on_clock(void *userdata) {
+        withdrawals_go_on(userdata);
+}
+
+/* Nothing is dated by a clock that is not good. That may last, and while it is skewed somebody else
+ * measures it: a look for each of thousands would be as many requests each second. */
+static bool withdrawals_may_look(Withdrawals *withdrawals) {
+        if (clock_watch_is_good(withdrawals->clock))
+                return true;
+        if (!clock_watch_is_known(withdrawals->clock))
+                clock_watch_measure(withdrawals->clock);
+        if (!withdrawals->clock_timer)
+                (void)timer_in(withdrawals->node->event, &withdrawals->clock_timer, RETRY_DELAY,
+                               withdrawals_on_clock, withdrawals);
+        return false;
+}
+
 static void withdrawals_go_on(Withdrawals *withdrawals) {
-        while (withdrawals->busy < WITHDRAWALS_BUSY_MAX && withdrawals->waiting.length > 0) {
+        while (withdrawals->busy < WITHDRAWALS_BUSY_MAX && withdrawals->waiting.length > 0 &&
+               withdrawals_may_look(withdrawals)) {
                 Withdrawal *next = g_queue_pop_head_link(&withdrawals->waiting)->data;
                 next->waits = false;
                 withdrawal_look(next);
@@ -266,8 +288,7 @@ static void withdrawal_go_on(Withdrawal *withdrawal, Ledger *ledger, int32_t ver
                 return;
         }
         if (!clock_watch_is_good(withdrawal->withdrawals->clock)) {
-                clock_watch_measure(withdrawal->withdrawals->clock);
-                withdrawal_look_in(withdrawal, RETRY_DELAY);
+                withdrawal_wait(withdrawal);
                 return;
         }
         if (!ledger->withdrawn) {

@@ -283,3 +283,24 @@ Test(withdrawal, some_are_under_way_and_the_others_wait) {
         server_release();
         await(is_over, "all are over");
 }
+
+static unsigned asked; /* requests that are no heartbeats */
+
+static ServerWay count_asked(const ZkCall *call) {
+        asked += call->request != REQUEST_SYNC;
+        return SERVER_ANSWER;
+}
+
+/* However many wait, and however long that lasts. */
+Test(withdrawal, while_the_clock_is_skewed_nothing_is_asked_for_each) {
+        server.clock = -(int64_t)USEC_PER_HOUR;
+        node_clock_sample(coordinator->node, 1000, clock_realtime());
+        server.way = count_asked;
+        add_many();
+        serve_for(3 * USEC_PER_SEC);
+        cr_expect_lt(asked, 10, "%u", asked);
+        cr_expect_eq(withdrawals_size(withdrawals), MANY);
+        server.clock = 0;
+        clock_watch_measure(coordinator->clock);
+        await(is_over, "all are over");
+}
