@@ -148,22 +148,26 @@ static bool leftovers_exclude_each_other(const JobSpec *one, const JobSpec *othe
         return false;
 }
 
+/* Return: the job that the unit is a run of, where our files have it; borrowed. */
+static const JobSpec *leftovers_job_of(const Leftovers *leftovers, const char *unit) {
+        g_autofree char *name = open_name_of_unit(unit), *job = NULL, *run = NULL;
+
+        return name && open_name_split(name, &job, &run) == 0
+                   ? jobset_find(leftovers->parts.jobset, job)
+                   : NULL;
+}
+
+/* What a job that left the files excludes nobody can say. */
 static bool leftovers_is_in_the_way(const Leftovers *leftovers, const char *unit,
                                     const JobSpec *spec) {
-        bool known = false;
+        const JobSpec *other;
 
         if (unit_name_is_of_job(unit, spec->name))
                 return true;
-        for (guint i = 0; i < jobset_size(leftovers->parts.jobset); i++) {
-                const JobSpec *other = jobset_get(leftovers->parts.jobset, i);
-                if (!unit_name_is_of_job(unit, other->name))
-                        continue;
-                known = true;
-                if (leftovers_exclude_each_other(spec, other))
-                        return true;
-        }
-        /* What a job that left the files excludes nobody can say. */
-        return !known && spec->resources->len > 0;
+        if (spec->resources->len == 0)
+                return false;
+        other = leftovers_job_of(leftovers, unit);
+        return !other || leftovers_exclude_each_other(spec, other);
 }
 
 const char *leftovers_block(const Leftovers *leftovers, const JobSpec *spec) {

@@ -11,10 +11,12 @@
 #include "gate.h"
 #include "job-files.h"
 #include "job-table.h"
+#include "leftovers.h"
 #include "members.h"
 #include "ranking.h"
 #include "reload.h"
 #include "sweep.h"
+#include "unit-spec.h"
 #include "withdrawal.h"
 
 #define JOBS JOBS_MAX
@@ -41,7 +43,8 @@ static void write_jobs(unsigned n) {
                                                "  job-with-a-name-of-some-length-%05u:\n"
                                                "    schedule: \"2030-01-01 %02u:%02u\"\n"
                                                "    exec: [/bin/true]\n"
-                                               "    nodes: {role: worker}\n",
+                                               "    nodes: {role: worker}\n"
+                                               "    locks: {database: shared}\n",
                                                i, i % 24, i % 60);
                 if (yaml->len > strlen("jobs:\n"))
                         tree_write(root, name, yaml->str);
@@ -373,4 +376,29 @@ Test(scale, the_list_of_all_is_not_read_for_each) {
         /* Lists, looks after the dead, heartbeats: it was a list for each before. */
         cr_expect_leq(n_requests - requests - looks_at_the_dead, 10, "%u",
                       n_requests - requests - looks_at_the_dead);
+}
+
+#define STUCK 50
+
+/* Whether they are in the way of a job is asked each time that it is looked at. */
+Test(scale, what_a_process_before_left_and_cannot_be_ended_holds_up_nothing_else) {
+        begin(JOBS, 1);
+        service_manager.deaf = true;
+        service_manager.patience = 0;
+        for (unsigned i = 0; i < STUCK; i++) {
+                g_autofree char *unit = g_strdup_printf(
+                    "jobkeeper-job-with-a-name-of-some-length-%05u-1700000000-1.service", i);
+
+                (void)service_add(unit, "nonce", UNIT_SLICE);
+        }
+        longest = 0;
+        leftovers_end(coordinator->left.leftovers, LEFTOVERS_ALL, false, "a test");
+        run_for(USEC_PER_SEC);
+        cr_assert(leftovers_left(coordinator->left.leftovers));
+        cr_assert_null(leftovers_busy(coordinator->left.leftovers), "they are stuck");
+        settle_down();
+        expect_short_turns("fifty leftovers are stuck");
+        service_manager.deaf = false;
+        for (unsigned i = 0; i < STUCK; i++)
+                service_obey(service_manager.services->pdata[i]);
 }
