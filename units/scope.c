@@ -61,11 +61,14 @@ static int scope_watch(Scope *scope) {
 
 /* ---- stopping ---- */
 
-/* Before the process has moved in there is nothing to stop; it is looked at again when it has. */
+/* Before the process has moved in there is nothing to stop; it is looked at again when it has. What
+ * is killed is not asked to end before. */
 static void scope_pursue(Scope *scope) {
-        for (UnitOrder order = 0; scope->cgroup && order < UNIT_ORDER_COUNT; order++)
-                if (scope->wishes & (1U << order))
-                        unit_ending_order(scope->ending, order);
+        static const UnitOrder orders[] = {UNIT_ORDER_KILL, UNIT_ORDER_STOP};
+
+        for (size_t i = 0; scope->cgroup && i < G_N_ELEMENTS(orders); i++)
+                if (scope->wishes & (1U << orders[i]))
+                        unit_ending_order(scope->ending, orders[i]);
 }
 
 void scope_stop(Scope *scope) {

@@ -7,11 +7,13 @@
  */
 #include <glib.h>
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "script.h"
@@ -24,7 +26,8 @@
 
 static struct {
         sd_event *event;
-        sd_bus *bus; /* others' */
+        sd_bus *bus;       /* others' */
+        GHashTable *begun; /* name → StageCommand */
         char *directory, *command;
 } stage;
 
@@ -117,12 +120,21 @@ void stage_mend(void) {
 
 /* ---- what commands do ---- */
 
+static const char *const command_traps[] = {"", "trap 'exit 0' TERM\n", "trap '' TERM\n"};
+
 static void command_append_life(GString *text, ScriptManners manners, const char *ready,
                                 const char *word) {
-        static const char *const traps[] = {"", "trap 'exit 0' TERM\n", "trap '' TERM\n"};
-
         g_string_append_printf(text, "%stouch %s\nwhile ! [ -e %s ]; do sleep 0.05; done\n",
-                               traps[manners], ready, word);
+                               command_traps[manners], ready, word);
+}
+
+/* What is to be in a scope is begun there: who moves leaves behind what it has begun before. */
+static void command_append_move(GString *text, const char *name, ScriptManners manners) {
+        g_autofree char *begun = stage_path("begun-", name);
+
+        g_string_append_printf(
+            text, "%stouch %s\nwhile ! grep -qF %s /proc/self/cgroup; do sleep 0.01; done\n",
+            command_traps[manners], begun, name);
 }
 
 const char *const *stage_command(const char *name, const ScriptConduct *conduct) {
@@ -131,6 +143,8 @@ const char *const *stage_command(const char *name, const ScriptConduct *conduct)
                         *word = stage_path("word-", name);
         g_autoptr(GString) text = g_string_new("");
 
+        if (g_str_has_suffix(name, ".scope"))
+                command_append_move(text, name, conduct->manners);
         if (conduct->remains) {
                 g_string_append(text, "(\n");
                 command_append_life(text, conduct->manners, rest, "/nonexistent");
@@ -143,6 +157,54 @@ const char *const *stage_command(const char *name, const ScriptConduct *conduct)
         g_free(stage.command);
         argv[1] = stage.command = stage_path("command-", name);
         return argv;
+}
+
+/* Of a scope: our own child, which somebody might as well have begun in a shell. */
+typedef struct StageCommand {
+        GPid pid;
+        int status; /* as waitpid() says; -1: it has not ended */
+} StageCommand;
+
+static bool stage_is_begun(void *userdata) {
+        return stage_has("begun-", userdata);
+}
+
+pid_t stage_begin(const char *name, const ScriptConduct *conduct) {
+        const char *const *argv = stage_command(name, conduct);
+        StageCommand *command = g_new0(StageCommand, 1);
+
+        command->status = -1;
+        g_assert_true(g_spawn_async(NULL, (char **)argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD, NULL,
+                                    NULL, &command->pid, NULL));
+        g_hash_table_insert(stage.begun, g_strdup(name), command);
+        stage_await(stage_is_begun, (void *)name);
+        return command->pid;
+}
+
+int stage_status(const char *name) {
+        StageCommand *command = g_hash_table_lookup(stage.begun, name);
+
+        if (command->status < 0)
+                (void)waitpid(command->pid, &command->status, WNOHANG);
+        if (command->status < 0)
+                return -1;
+        return WIFSIGNALED(command->status) ? 128 + WTERMSIG(command->status)
+                                            : WEXITSTATUS(command->status);
+}
+
+static bool stage_has_ended(void *userdata) {
+        return stage_status(userdata) >= 0;
+}
+
+void stage_end(const char *name) {
+        const StageCommand *command = g_hash_table_lookup(stage.begun, name);
+
+        (void)kill(command->pid, SIGKILL);
+        stage_await(stage_has_ended, (void *)name);
+}
+
+bool stage_has_scope(const char *name) {
+        return strcmp(stage_state(name), "absent") != 0;
 }
 
 bool stage_is_ready(const char *name) {
@@ -202,8 +264,11 @@ int main(int argc, char **argv) {
         stage.directory = g_mkdtemp(g_strdup("/run/compared-XXXXXX"));
         g_assert_cmpint(sd_event_new(&stage.event), >=, 0);
         g_assert_cmpint(sd_bus_open_system(&stage.bus), >=, 0);
+        stage.begun = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         stage_mend();
         script_play((uint32_t)strtoul(argv[1], NULL, 10), (unsigned)strtoul(argv[2], NULL, 10));
+        scopes_play((uint32_t)strtoul(argv[1], NULL, 10), (unsigned)strtoul(argv[2], NULL, 10));
+        g_hash_table_unref(stage.begun);
         sd_bus_flush_close_unref(stage.bus);
         sd_event_unref(stage.event);
         g_free(stage.directory);

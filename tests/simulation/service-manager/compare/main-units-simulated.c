@@ -1,5 +1,6 @@
 /* The script with the simulated PID 1. Usage: units-simulated SEED STEPS */
 #include <glib.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ static struct {
         Process *process;
         sd_event *event;
         GTree *conducts; /* unit → ScriptConduct */
+        GTree *begun;    /* scope → StageCommand */
 } stage;
 
 void stage_do(void (*func)(void *userdata), void *userdata) {
@@ -89,16 +91,84 @@ static const ServiceWatcher stage_watcher = {stage_on_conduct, stage_on_service,
 bool stage_is_ready(const char *name) {
         const Service *service = pid1_find(stage.pid1, name);
 
-        return service && service->phase == SERVICE_RUNNING;
+        return (service && service->phase == SERVICE_RUNNING) || pid1_find_scope(stage.pid1, name);
 }
 
 static void stage_release_it(void *userdata) {
         service_end(userdata);
 }
 
+/* ---- commands of others ---- */
+
+typedef struct StageCommand {
+        ScriptConduct conduct;
+        Outsider *outsider; /* NULL: nothing of it lives */
+        int status;
+} StageCommand;
+
+static void command_ends(StageCommand *command, int status) {
+        if (command->status < 0)
+                command->status = status;
+        command->outsider = outsider_free(command->outsider);
+}
+
+static void command_on_signal(int number, void *userdata) {
+        StageCommand *command = userdata;
+
+        if (number == SIGTERM && command->conduct.manners == SCRIPT_IGNORES)
+                return;
+        command_ends(command, number == SIGTERM && command->conduct.manners == SCRIPT_EXITS
+                                  ? 0
+                                  : 128 + number);
+}
+
+static void command_free(void *data) {
+        StageCommand *command = data;
+
+        outsider_free(command->outsider);
+        g_free(command);
+}
+
+pid_t stage_begin(const char *name, const ScriptConduct *conduct) {
+        StageCommand *command = g_new0(StageCommand, 1);
+
+        *command =
+            (StageCommand){*conduct, outsider_new(stage.pid1, command_on_signal, command), -1};
+        g_tree_insert(stage.begun, g_strdup(name), command);
+        return outsider_pid(command->outsider);
+}
+
+static void command_kill(void *userdata) {
+        command_ends(userdata, 128 + SIGKILL);
+}
+
+void stage_end(const char *name) {
+        process_do(pid1_process(stage.pid1), command_kill, g_tree_lookup(stage.begun, name));
+}
+
+int stage_status(const char *name) {
+        return ((const StageCommand *)g_tree_lookup(stage.begun, name))->status;
+}
+
+bool stage_has_scope(const char *name) {
+        return pid1_find_scope(stage.pid1, name);
+}
+
+static void command_release(void *userdata) {
+        StageCommand *command = userdata;
+
+        if (!command->conduct.remains)
+                command_ends(command, command->conduct.status);
+        else if (command->status < 0)
+                command->status = command->conduct.status;
+}
+
 void stage_release(const char *name) {
         Service *service = pid1_find(stage.pid1, name);
+        StageCommand *command = g_tree_lookup(stage.begun, name);
 
+        if (command && command->outsider)
+                process_do(pid1_process(stage.pid1), command_release, command);
         if (service)
                 process_do(pid1_process(stage.pid1), stage_release_it, service);
 }
@@ -178,13 +248,16 @@ int main(int argc, char **argv) {
         if (argc != 3)
                 return EXIT_FAILURE;
         stage.conducts = g_tree_new_full(stage_compare, NULL, g_free, g_free);
+        stage.begun = g_tree_new_full(stage_compare, NULL, g_free, command_free);
         stage.world = world_new(strtoull(argv[1], NULL, 10));
         stage.machine = machine_new(stage.world, "n1", directory);
         stage.pid1 = pid1_new(stage.machine, &stage_watcher);
         stage.process = process_new(stage.machine);
         stage_do(stage_open_loop, NULL);
         script_play((uint32_t)strtoul(argv[1], NULL, 10), (unsigned)strtoul(argv[2], NULL, 10));
+        scopes_play((uint32_t)strtoul(argv[1], NULL, 10), (unsigned)strtoul(argv[2], NULL, 10));
         stage_do(stage_close_loop, NULL);
+        g_tree_unref(stage.begun);
         process_end(stage.process);
         process_free(stage.process);
         pid1_free(stage.pid1);

@@ -1,5 +1,5 @@
-/* The same random script of units for a real service manager and for the simulated one. See
- * script.c.
+/* The same random script of units and of scopes for a real service manager and for the simulated
+ * one. See script.c and scopes-script.c.
  *
  * A stage is where a script is played: it has the service manager, what commands do there, what
  * others than the daemon ask of it, and time.
@@ -59,6 +59,14 @@ const char *const *stage_command(const char *name, const ScriptConduct *conduct)
 bool stage_is_ready(const char *name);
 /* Its main process ends by itself. */
 void stage_release(const char *name);
+/* Somebody else begins a command, which does as it is to do once it is in the scope of that name,
+ * which the service manager does not know of yet. Return: its main process. */
+pid_t stage_begin(const char *name, const ScriptConduct *conduct);
+/* It is killed, outside of any scope; nothing of it is left when this returns. */
+void stage_end(const char *name);
+/* Return: its exit status, or 128 and the signal that ended it; -1: it lives. */
+int stage_status(const char *name);
+bool stage_has_scope(const char *name);
 /* Somebody else asks for it; it is done when this returns, or soon. */
 void stage_order(const char *name, StageOrder order);
 /* Return: what the service manager says of it: absent, runs, ends, ended, failed, or inactive. */
@@ -70,3 +78,4 @@ void stage_mend(void);
 
 /* Prints what came of it, and nothing that depends on time. */
 void script_play(uint32_t seed, unsigned steps);
+void scopes_play(uint32_t seed, unsigned steps);
