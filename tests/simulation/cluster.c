@@ -240,6 +240,7 @@ static void cluster_open(Cluster *cluster) {
         EnsembleOptions servers = ENSEMBLE_DEFAULTS;
 
         servers.n_servers = options->servers;
+        servers.forgetful = options->forgetful;
         cluster->directory = cluster_make_directory();
         cluster->world = world_new(options->seed);
         trace_begin(cluster->world, options->trace);

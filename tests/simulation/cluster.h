@@ -14,6 +14,7 @@ typedef struct ClusterOptions {
         const char *faults;    /* names, separated by commas; NULL: all, "": none */
         unsigned pace;         /* of the faults, percent */
         FILE *trace;           /* NULL: none */
+        bool forgetful;        /* servers lose what they have confirmed: promises are broken */
         bool (*is_over)(void); /* asked before each step; NULL: it goes to its end */
 } ClusterOptions;
 

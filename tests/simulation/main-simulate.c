@@ -35,6 +35,8 @@ static void simulate_help(void) {
                "     --servers=N      ZooKeeper servers in each (1, 3 or 5, by the seed)\n"
                "     --faults=LIST    Which faults happen, separated by commas; \"\" none (all)\n"
                "     --pace=PERCENT   How often they do (100)\n"
+               "     --forgetful      With servers that lose what they have confirmed, as 3.8.0\n"
+               "                      may: what is broken then is not the product's fault\n"
                "     --trace          What happens, in words\n"
                "     --shrink         Of one that fails: with fewer faults, jobs and minutes\n"
                "     --until-broken   No more clusters after one that fails\n"
@@ -61,6 +63,7 @@ enum {
         OPTION_SERVERS,
         OPTION_FAULTS,
         OPTION_PACE,
+        OPTION_FORGETFUL,
         OPTION_TRACE,
         OPTION_SECONDS,
         OPTION_SHRINK,
@@ -98,6 +101,9 @@ static bool simulate_take(Simulate *simulate, int option, const char *text) {
                 return true;
         case OPTION_PACE:
                 return simulate_take_number(text, &simulate->cluster.pace);
+        case OPTION_FORGETFUL:
+                simulate->cluster.forgetful = true;
+                return true;
         case OPTION_TRACE:
                 simulate->cluster.trace = stdout;
                 return true;
@@ -127,6 +133,7 @@ static int simulate_parse(Simulate *simulate, int argc, char **argv) {
             {"servers", required_argument, NULL, OPTION_SERVERS},
             {"faults", required_argument, NULL, OPTION_FAULTS},
             {"pace", required_argument, NULL, OPTION_PACE},
+            {"forgetful", no_argument, NULL, OPTION_FORGETFUL},
             {"trace", no_argument, NULL, OPTION_TRACE},
             {"seconds", required_argument, NULL, OPTION_SECONDS},
             {"shrink", no_argument, NULL, OPTION_SHRINK},

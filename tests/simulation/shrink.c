@@ -82,7 +82,8 @@ char *shrink(const ClusterOptions *options) {
         shrink_jobs(&least);
         shrink_duration(&least);
         return g_strdup_printf("--seed=%" PRIu64 " --nodes=%u --jobs=%u --servers=%u "
-                               "--seconds=%" PRIu64 " --pace=%u --faults=%s",
+                               "--seconds=%" PRIu64 " --pace=%u%s --faults=%s",
                                least.seed, least.nodes, least.jobs, least.servers,
-                               least.duration / USEC_PER_SEC, least.pace, names);
+                               least.duration / USEC_PER_SEC, least.pace,
+                               least.forgetful ? " --forgetful" : "", names);
 }

@@ -11,6 +11,12 @@ static usec_t fault_kill_server(const FaultSite *site, WorldChance *chance, Faul
         return world_draw_between(chance, 100 * USEC_PER_MSEC, 20 * USEC_PER_SEC);
 }
 
+/* Its machine's power fails: nobody is told, and connections stay open until they time out. */
+static usec_t fault_crash_server(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        ensemble_crash(site->ensemble, fault_draw_server(site, chance, fault));
+        return world_draw_between(chance, 100 * USEC_PER_MSEC, 20 * USEC_PER_SEC);
+}
+
 static void fault_start_server(const FaultSite *site, const FaultCase *fault) {
         if (!ensemble_is_running(site->ensemble, fault->target))
                 ensemble_start(site->ensemble, fault->target);
@@ -75,6 +81,7 @@ const FaultKind server_faults[] = {
     {"server-cut-off", 60 * USEC_PER_SEC, fault_cut_server_off, fault_join_server},
     {"server-disk", 60 * USEC_PER_SEC, fault_slow_disk, fault_fast_disk},
     {"server-kill", 40 * USEC_PER_SEC, fault_kill_server, fault_start_server},
+    {"server-crash", 60 * USEC_PER_SEC, fault_crash_server, fault_start_server},
     {"server-freeze", 60 * USEC_PER_SEC, fault_freeze_server, fault_thaw_server},
     {NULL},
 };
