@@ -4,8 +4,9 @@
 #include <string.h>
 
 /* Jobs share a few resources, so that some of them meet. */
-#define RESOURCES 4
+#define RESOURCES 5
 #define KAZOO_RESOURCE "res-2"
+#define MUTEX_RESOURCE "res-4"
 #define SLOTS 2 /* of every second resource */
 
 static void plan_lock_free(void *data) {
@@ -30,13 +31,19 @@ static void plan_add_lock(PlanJob *job, char *resource, PlanMode mode, unsigned 
         g_ptr_array_add(job->locks, lock);
 }
 
-/* Every second resource has slots, and is held exclusively alone. */
-static void plan_fill_in_lock(WorldChance *chance, unsigned number, PlanLock *ret_lock) {
-        bool has_slots = number % 2 == 1;
+unsigned plan_slots(const char *resource) {
+        return g_str_equal(resource, "res-1") || g_str_equal(resource, "res-3") ? SLOTS : 1;
+}
 
+/* Every second resource has slots, and is held exclusively alone, as is what only a mutex guards.
+ */
+static void plan_fill_in_lock(WorldChance *chance, unsigned number, PlanLock *ret_lock) {
         ret_lock->resource = g_strdup_printf("res-%u", number);
-        ret_lock->mode = has_slots || world_draw_once_in(chance, 2) ? PLAN_EXCLUSIVE : PLAN_SHARED;
-        ret_lock->slots = has_slots ? SLOTS : 1;
+        ret_lock->slots = plan_slots(ret_lock->resource);
+        ret_lock->mode = ret_lock->slots > 1 || strcmp(ret_lock->resource, MUTEX_RESOURCE) == 0 ||
+                                 world_draw_once_in(chance, 2)
+                             ? PLAN_EXCLUSIVE
+                             : PLAN_SHARED;
 }
 
 void plan_draw_lock(WorldChance *chance, PlanLock *ret_lock) {
@@ -45,6 +52,10 @@ void plan_draw_lock(WorldChance *chance, PlanLock *ret_lock) {
 
 bool plan_is_of_kazoo(const PlanLock *lock) {
         return strcmp(lock->resource, KAZOO_RESOURCE) == 0;
+}
+
+bool plan_is_mutex(const PlanLock *lock) {
+        return strcmp(lock->resource, MUTEX_RESOURCE) == 0;
 }
 
 static void plan_draw_locks(PlanJob *job, WorldChance *chance) {
@@ -61,6 +72,21 @@ static void plan_draw_locks(PlanJob *job, WorldChance *chance) {
                 plan_fill_in_lock(chance, i, &lock);
                 plan_add_lock(job, lock.resource, lock.mode, lock.slots);
         }
+}
+
+static void plan_copy_lock(void *data, void *userdata) {
+        const PlanLock *lock = data;
+
+        plan_add_lock(userdata, g_strdup(lock->resource), lock->mode, lock->slots);
+}
+
+static void plan_note_edit(const Plan *plan, const PlanJob *job) {
+        PlanJob *copy = g_memdup2(job, sizeof(*job));
+
+        copy->name = g_strdup(job->name);
+        copy->locks = g_ptr_array_new_with_free_func(plan_lock_free);
+        g_ptr_array_foreach(job->locks, plan_copy_lock, copy);
+        g_ptr_array_add(plan->edits, copy);
 }
 
 static PlanJob *plan_draw_job(WorldChance *chance, unsigned number) {
@@ -100,6 +126,7 @@ Plan *plan_new(World *world, unsigned jobs) {
         Plan *plan = g_new0(Plan, 1);
 
         plan->jobs = g_ptr_array_new_with_free_func(plan_job_free);
+        plan->edits = g_ptr_array_new_with_free_func(plan_job_free);
         for (unsigned i = 0; i < jobs; i++)
                 g_ptr_array_add(plan->jobs, plan_draw_job(chance, i));
         world_chance_free(chance);
@@ -111,6 +138,7 @@ Plan *plan_free(Plan *plan) {
         if (!plan)
                 return NULL;
         g_ptr_array_unref(plan->jobs);
+        g_ptr_array_unref(plan->edits);
         g_free(plan);
         return NULL;
 }
@@ -141,7 +169,8 @@ char *plan_config(const Plan *plan, const char *servers) {
         g_string_append_printf(text,
                                "zookeeper: {servers: \"%s\", session-timeout: %us}\n"
                                "takeover-delay: %ums\n"
-                               "resources: {" KAZOO_RESOURCE ": {naming: kazoo}}\n",
+                               "resources: {" KAZOO_RESOURCE ": {naming: kazoo}, " MUTEX_RESOURCE
+                               ": {naming: curator-mutex}}\n",
                                servers, plan->session_timeout, plan->takeover_ms);
         if (plan->max_runs > 0)
                 g_string_append_printf(text, "max-runs: %u\n", plan->max_runs);
@@ -179,6 +208,7 @@ char *plan_text(const Plan *plan) {
 }
 
 char *plan_text_with(const Plan *plan, const PlanJob *edited) {
+        plan_note_edit(plan, edited);
         return plan_write(plan, edited, NULL);
 }
 

@@ -30,7 +30,8 @@ typedef struct PlanJob {
 } PlanJob;
 
 typedef struct Plan {
-        GPtrArray *jobs; /* of PlanJob */
+        GPtrArray *jobs;  /* of PlanJob */
+        GPtrArray *edits; /* of PlanJob: what somebody has made of one of them for a while */
         /* of every daemon */
         unsigned session_timeout, takeover_ms;
         unsigned max_runs; /* 0: as many as there are */
@@ -45,14 +46,18 @@ DEFINE_CLEANUP(Plan, plan_free);
 void plan_draw_lock(WorldChance *chance, PlanLock *ret_lock);
 /* Return: whether contenders at it are named as kazoo names them; else as Curator does. */
 bool plan_is_of_kazoo(const PlanLock *lock);
+/* Return: whether they are named as Curator's InterProcessMutex names them. */
+bool plan_is_mutex(const PlanLock *lock);
 
 /* Return: newly allocated, lines of jobkeeper.yaml. */
 char *plan_config(const Plan *plan, const char *servers);
 /* Return: newly allocated. */
 char *plan_text(const Plan *plan);
-/* The same with another definition of the job of that name. */
+/* The same with another definition of the job of that name, which is remembered. */
 char *plan_text_with(const Plan *plan, const PlanJob *edited);
 /* The same without one of them. */
 char *plan_text_without(const Plan *plan, const PlanJob *left_out);
+/* Return: how many may hold that resource at once, of those that hold it exclusively. */
+unsigned plan_slots(const char *resource);
 /* Return: NULL where there is none of that name. */
 const PlanJob *plan_find(const Plan *plan, const char *name);

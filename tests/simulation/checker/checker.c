@@ -74,6 +74,13 @@ GHashTable *checker_ledgers(const Checker *checker) {
         return checker->ledgers;
 }
 
+const GPtrArray *checker_locks(const Checker *checker, const HistoryRun *run) {
+        const Claimed *claimed = write_book_find(checker->book, run->job, run->run);
+
+        return claimed && claimed->locks ? claimed->locks
+                                         : plan_find(checker->plan, run->job)->locks;
+}
+
 WriteBook *checker_book(const Checker *checker) {
         return checker->book;
 }
@@ -162,10 +169,10 @@ static void checker_judge_token(Checker *checker, const HistoryRun *run, const P
 }
 
 static void checker_judge_tokens(Checker *checker, const HistoryRun *run) {
-        const PlanJob *job = plan_find(checker->plan, run->job);
+        const GPtrArray *locks = checker_locks(checker, run);
 
-        for (guint i = 0; i < job->locks->len; i++) {
-                const PlanLock *lock = job->locks->pdata[i];
+        for (guint i = 0; i < locks->len; i++) {
+                const PlanLock *lock = locks->pdata[i];
 
                 if (lock->slots == 1)
                         checker_judge_token(checker, run, lock);

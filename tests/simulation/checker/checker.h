@@ -74,6 +74,8 @@ const History *checker_history(const Checker *checker);
 void checker_judge_locks(Checker *checker, const HistoryRun *run);
 /* Return: job → Ledger, as it was committed last. */
 GHashTable *checker_ledgers(const Checker *checker);
+/* Return: of PlanLock, by the definition that the run was claimed by. Borrowed. */
+const GPtrArray *checker_locks(const Checker *checker, const HistoryRun *run);
 WriteBook *checker_book(const Checker *checker);
 LossBook *checker_losses(const Checker *checker);
 usec_t checker_now(const Checker *checker);

@@ -38,6 +38,39 @@ static const char *claim_find_contender(const RunRecord *record, const char *res
         return NULL;
 }
 
+static bool claim_has_lock(const RunRecord *record, const PlanLock *lock) {
+        static const ContenderKind kinds[] = {
+            [PLAN_SHARED] = CONTENDER_READER, [PLAN_EXCLUSIVE] = CONTENDER_WRITER};
+        const char *path = claim_find_contender(record, lock->resource);
+        Contender contender;
+
+        if (!path)
+                return false;
+        contender_parse(strrchr(path, '/') + 1, &contender);
+        return contender.kind == (lock->slots > 1 ? CONTENDER_SLOT : kinds[lock->mode]);
+}
+
+static bool claim_is_by(const RunRecord *record, const PlanJob *job) {
+        if (strcmp(job->name, record->job) != 0 ||
+            job->locks->len != (record->locks ? g_strv_length(record->locks) : 0))
+                return false;
+        for (guint i = 0; i < job->locks->len; i++)
+                if (!claim_has_lock(record, job->locks->pdata[i]))
+                        return false;
+        return true;
+}
+
+/* Return: the definition, of all that the job ever had, whose locks these are; NULL: none is. */
+static const PlanJob *claim_find_definition(const Plan *plan, const PlanJob *job,
+                                            const RunRecord *record) {
+        if (claim_is_by(record, job))
+                return job;
+        for (guint i = 0; i < plan->edits->len; i++)
+                if (claim_is_by(record, plan->edits->pdata[i]))
+                        return plan->edits->pdata[i];
+        return NULL;
+}
+
 static void claim_judge_lock(const Write *write, const RunRecord *record, const PlanLock *lock) {
         const char *path = claim_find_contender(record, lock->resource);
         const TreeNode *node = path ? data_tree_find(write->tree, path) : NULL;
@@ -92,12 +125,27 @@ static void claim_judge_tick(const Write *write, const RunRecord *record) {
                                  record->run, record->job);
 }
 
+static void claim_judge_locks(const Write *write, const RunRecord *record, Claimed *claimed) {
+        const Plan *plan = checker_plan(write->checker);
+        const PlanJob *job = plan_find(plan, record->job),
+                      *definition = job ? claim_find_definition(plan, job, record) : NULL;
+
+        if (!job)
+                return;
+        if (!definition)
+                checker_complain(write->checker,
+                                 "run %s of %s is claimed by %s with locks that no definition of "
+                                 "the job ever named",
+                                 record->run, record->job, record->node);
+        claimed->locks = definition ? definition->locks : job->locks;
+        for (guint i = 0; i < claimed->locks->len; i++)
+                claim_judge_lock(write, record, claimed->locks->pdata[i]);
+}
+
 void claim_judge(const Write *write, const RunRecord *record) {
-        const PlanJob *job = plan_find(checker_plan(write->checker), record->job);
         Claimed *claimed = write_note_claim(write, record);
 
-        for (guint i = 0; job && i < job->locks->len; i++)
-                claim_judge_lock(write, record, job->locks->pdata[i]);
+        claim_judge_locks(write, record, claimed);
         for (char **path = record->locks; path && *path; path++)
                 write_note_lock(write, *path, claimed);
         if (!record->locks || !*record->locks)

@@ -1,5 +1,5 @@
-/* No two who conflict hold a lock at once: runs of jobs, by the locks of their plan, and all others
- * (history.h). */
+/* No two who conflict hold a lock at once: runs of jobs, by the locks of their definition, and all
+ * others (history.h). */
 #include <string.h>
 
 #include "checker.h"
@@ -22,10 +22,10 @@ static void holders_add(Holders *holders, PlanMode mode, char *who) {
 }
 
 static void holders_add_run(Holders *holders, const Checker *checker, const HistoryRun *run) {
-        const PlanJob *job = plan_find(checker_plan(checker), run->job);
+        const GPtrArray *locks = checker_locks(checker, run);
 
-        for (guint i = 0; !run->excused && i < job->locks->len; i++) {
-                const PlanLock *lock = job->locks->pdata[i];
+        for (guint i = 0; !run->excused && i < locks->len; i++) {
+                const PlanLock *lock = locks->pdata[i];
 
                 if (strcmp(lock->resource, holders->lock->resource) == 0)
                         holders_add(
@@ -61,11 +61,11 @@ static void checker_judge_lock(Checker *checker, const PlanLock *lock, const voi
 }
 
 void checker_judge_locks(Checker *checker, const HistoryRun *run) {
-        const PlanJob *job = plan_find(checker_plan(checker), run->job);
+        const GPtrArray *locks = checker_locks(checker, run);
 
-        for (guint i = 0; i < job->locks->len; i++)
+        for (guint i = 0; i < locks->len; i++)
                 checker_judge_lock(
-                    checker, job->locks->pdata[i], run,
+                    checker, locks->pdata[i], run,
                     g_strdup_printf("run %s of %s on %s", run->run, run->job, run->node));
 }
 

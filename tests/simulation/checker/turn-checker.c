@@ -56,21 +56,14 @@ TurnBook *turn_book_free(TurnBook *book) {
 
 /* ---- a queue ---- */
 
-/* Return: how many may hold it at once as the job of that contender does; 0: it is no job's. */
+/* Return: how many may hold what that contender of a job stands for; 0: it is no job's. */
 static unsigned turn_slots(const Checker *checker, const TreeNode *contender) {
         json_t *said = contender->data ? json_loads(contender->data, 0, NULL) : NULL;
         const char *name = json_string_value(json_object_get(said, "job"));
-        const PlanJob *job = name ? plan_find(checker_plan(checker), name) : NULL;
-        unsigned slots = 0;
+        bool known = name && plan_find(checker_plan(checker), name);
 
-        for (guint i = 0; job && i < job->locks->len; i++) {
-                const PlanLock *lock = job->locks->pdata[i];
-
-                if (strcmp(lock->resource, contender->parent->name) == 0)
-                        slots = lock->slots;
-        }
         json_decref(said);
-        return slots;
+        return known ? plan_slots(contender->parent->name) : 0;
 }
 
 typedef struct TurnQueue {

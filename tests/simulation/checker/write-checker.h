@@ -15,6 +15,7 @@ typedef struct Claimed {
         char *job, *run, *node;
         int64_t session; /* of the claim */
         int64_t zxid;
+        const GPtrArray *locks; /* of PlanLock: as the definition says that it was claimed by */
         bool settled;
         bool cleared; /* somebody deleted a contender of it by hand: nothing is promised */
 } Claimed;

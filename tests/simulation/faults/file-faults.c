@@ -62,29 +62,61 @@ static void fault_write_some(const FaultSite *site, unsigned nodes, const char *
         }
 }
 
+static const PlanJob *fault_draw_job(const FaultSite *site, WorldChance *chance) {
+        return site->plan->jobs->pdata[world_draw_between(chance, 0, site->plan->jobs->len - 1)];
+}
+
+static usec_t fault_write_edited(const FaultSite *site, WorldChance *chance, FaultCase *fault,
+                                 const PlanJob *job) {
+        g_autofree char *text = plan_text_with(site->plan, job);
+
+        fault->way = 1U << fault->target |
+                     (unsigned)world_draw_between(chance, 0, (1U << fleet_size(site->fleet)) - 1);
+        fault_write_some(site, fault->way, text);
+        return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
+}
+
 /* Another period, or one more lock, which nobody else takes. */
 static usec_t fault_edit_job(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         static const unsigned periods[] = {5, 10, 15, 20, 30, 60};
         PlanLock more = {(char *)"edited", PLAN_EXCLUSIVE, 1};
         g_autoptr(GPtrArray) locks = g_ptr_array_new();
-        g_autofree char *text = NULL;
         PlanJob job;
 
         (void)fault_draw_node(site, chance, fault);
-        job =
-            *(const PlanJob *)
-                 site->plan->jobs->pdata[world_draw_between(chance, 0, site->plan->jobs->len - 1)];
+        job = *fault_draw_job(site, chance);
         g_ptr_array_extend(locks, job.locks, NULL, NULL);
         if (world_draw_once_in(chance, 2))
                 g_ptr_array_add(locks, &more);
         else
                 job.every = periods[world_draw_between(chance, 0, G_N_ELEMENTS(periods) - 1)];
         job.locks = locks;
-        text = plan_text_with(site->plan, &job);
-        fault->way = 1U << fault->target |
-                     (unsigned)world_draw_between(chance, 0, (1U << fleet_size(site->fleet)) - 1);
-        fault_write_some(site, fault->way, text);
-        return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
+        return fault_write_edited(site, chance, fault, &job);
+}
+
+/* It takes one of the resources that jobs share in another way, no more, or as well, while its runs
+ * wait for them or hold them. */
+static usec_t fault_edit_locks(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        g_autoptr(GPtrArray) locks = g_ptr_array_new();
+        bool goes = world_draw_once_in(chance, 2), had = false;
+        PlanLock other = {0};
+        PlanJob job;
+        usec_t lasts;
+
+        (void)fault_draw_node(site, chance, fault);
+        job = *fault_draw_job(site, chance);
+        plan_draw_lock(chance, &other);
+        for (guint i = 0; i < job.locks->len; i++)
+                if (strcmp(((const PlanLock *)job.locks->pdata[i])->resource, other.resource) == 0)
+                        had = true;
+                else
+                        g_ptr_array_add(locks, job.locks->pdata[i]);
+        if (!had || !goes)
+                g_ptr_array_add(locks, &other);
+        job.locks = locks;
+        lasts = fault_write_edited(site, chance, fault, &job);
+        g_free(other.resource);
+        return lasts;
 }
 
 static void fault_take_back_edit(const FaultSite *site, const FaultCase *fault) {
@@ -109,6 +141,7 @@ const FaultKind file_faults[] = {
     {"file-broken", 60 * USEC_PER_SEC, fault_break_file, fault_mend_file},
     {"file-torn", 90 * USEC_PER_SEC, fault_tear_file, fault_mend_file},
     {"job-edited", 60 * USEC_PER_SEC, fault_edit_job, fault_take_back_edit},
+    {"locks-edited", 60 * USEC_PER_SEC, fault_edit_locks, fault_take_back_edit},
     {"disk-full", 90 * USEC_PER_SEC, fault_fill_disk, fault_make_room},
     {NULL},
 };

@@ -17,7 +17,9 @@ static usec_t fault_foreign_lock(const FaultSite *site, WorldChance *chance, Fau
                 g_free(plan.lock.resource);
                 plan_draw_lock(chance, &plan.lock);
         } while (plan.lock.slots != 1);
-        plan.naming = plan_is_of_kazoo(&plan.lock) ? FOREIGN_KAZOO : FOREIGN_CURATOR;
+        plan.naming = plan_is_of_kazoo(&plan.lock) ? FOREIGN_KAZOO
+                      : plan_is_mutex(&plan.lock)  ? FOREIGN_CURATOR_MUTEX
+                                                   : FOREIGN_CURATOR;
         plan.wait = world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
         plan.duration = world_draw_between(chance, 10 * USEC_PER_MSEC, 20 * USEC_PER_SEC);
         foreigner_ask(site->foreigners->pdata[fault->target], &plan);

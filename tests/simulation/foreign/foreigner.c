@@ -68,7 +68,7 @@ static void foreigner_has_done(void *userdata) {
 }
 
 static void foreigner_begins(Foreigner *foreigner) {
-        static const char *const names[] = {"Curator", "kazoo"};
+        static const char *const names[] = {"Curator", "Curator's mutex", "kazoo"};
 
         foreigner_say(foreigner, "is held");
         foreigner->hold = history_hold_begins(foreigner->setting->history, foreigner->label,
@@ -212,6 +212,7 @@ static void foreigner_on_created(const ZkReply *reply, void *userdata) {
 /* Another identity each time, so that what is found is of this time. */
 static void foreigner_name_node(Foreigner *foreigner) {
         static const char *const forms[][2] = {{"_c_%s-__READ__", "_c_%s-__WRIT__"},
+                                               {NULL, "_c_%s-lock-"},
                                                {"%s__rlock__", "%s__lock__"}};
         uint64_t high = world_draw(foreigner->chance), low = world_draw(foreigner->chance);
         g_autofree char *hex = g_strdup_printf(
@@ -224,7 +225,7 @@ static void foreigner_name_node(Foreigner *foreigner) {
 
         g_free(foreigner->identity);
         foreigner->identity = g_strconcat(
-            parts[0], foreigner->plan.naming == FOREIGN_CURATOR ? uuid : hex, parts[1], NULL);
+            parts[0], foreigner->plan.naming == FOREIGN_KAZOO ? hex : uuid, parts[1], NULL);
 }
 
 static void foreigner_create(Foreigner *foreigner) {

@@ -1,7 +1,7 @@
 /* A program that is not jobkeeper, on a machine of its own, which takes locks at the same resources
- * by the recipes of Curator (InterProcessReadWriteLock) and kazoo (WriteLock, ReadLock): a
- * sequential ephemeral node, a list, and a watch on who stands before it. It stops what it does
- * under a lock as soon as it has lost its connection, as both libraries advise.
+ * by the recipes of Curator (InterProcessReadWriteLock, InterProcessMutex) and kazoo (WriteLock,
+ * ReadLock): a sequential ephemeral node, a list, and a watch on who stands before it. It stops
+ * what it does under a lock as soon as it has lost its connection, as both libraries advise.
  */
 #pragma once
 
@@ -12,6 +12,7 @@ typedef struct Foreigner Foreigner;
 
 typedef enum ForeignNaming {
         FOREIGN_CURATOR,
+        FOREIGN_CURATOR_MUTEX,
         FOREIGN_KAZOO,
 } ForeignNaming;
 
