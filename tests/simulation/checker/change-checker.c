@@ -87,6 +87,16 @@ static void change_judge_range(const Change *change, const Schedule *schedule,
                                          change->job->name);
 }
 
+/* Return: whether the mark passed it. A run of a definition before does not count, were it claimed
+ * a moment too soon, by a clock that is ahead, so that its tick comes after the new one. */
+static bool change_passed(const Change *change, const LedgerEntry *entry) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+
+        (void)ledger_schedule(change->after, &schedule);
+        return entry->tick > change->after->from && entry->tick <= change->after->mark &&
+               change_next_tick(schedule, entry->tick - 1) == entry->tick;
+}
+
 static void change_judge_entries(const Change *change) {
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
 
@@ -99,9 +109,7 @@ static void change_judge_entries(const Change *change) {
         for (guint i = 0; i < change->after->open->len; i++) {
                 const LedgerEntry *entry = change->after->open->pdata[i];
 
-                /* One of a definition before does not count. */
-                if (!run_state_is_final(entry->state) && entry->tick > change->after->from &&
-                    entry->tick <= change->after->mark)
+                if (!run_state_is_final(entry->state) && change_passed(change, entry))
                         checker_complain(change->checker,
                                          "the mark of %s passes run %s, which is under way",
                                          change->job->name, entry->run);
