@@ -107,7 +107,7 @@ static int open_cluster(Coordinator *coordinator) {
 /* ---- runs, and what others left ---- */
 
 static void coordinator_measure_clock(void *userdata) {
-        clock_watch_measure(((Coordinator *)userdata)->clock);
+        (void)clock_watch_measure(((Coordinator *)userdata)->clock);
 }
 
 static void open_store(Coordinator *coordinator) {

@@ -21,7 +21,13 @@ ClockProbe *clock_probe_new(const char *path, const ClockProbeEvents *events, vo
 ClockProbe *clock_probe_free(ClockProbe *probe);
 DEFINE_CLEANUP(ClockProbe, clock_probe_free);
 
-/* Asks unless that is under way; NULL zk: nothing. */
+/* What told nothing is not asked again for so long: everybody who is due asks, and the node may be
+ * made again only a second later (tree.h). */
+#define CLOCK_PROBE_PAUSE (500 * USEC_PER_MSEC)
+
+/* Asks unless that is under way, or told nothing just now; NULL zk: nothing. */
 void clock_probe_ask(ClockProbe *probe, Zk *zk);
+/* Return: for how long it asks nothing. */
+usec_t clock_probe_pause_left(const ClockProbe *probe);
 /* The session is gone. */
 void clock_probe_reset(ClockProbe *probe);

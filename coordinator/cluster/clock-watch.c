@@ -9,6 +9,7 @@
 #include "paths.h"
 #include "timer.h"
 
+#define LOOK_DELAY (100 * USEC_PER_MSEC)
 /* While our clock is skewed, nothing else measures it. */
 #define SKEW_MEASURE_PERIOD (10 * USEC_PER_SEC)
 
@@ -39,7 +40,7 @@ static void clock_watch_measure_later(ClockWatch *watch) {
 static void clock_watch_on_timer(void *userdata) {
         ClockWatch *watch = userdata;
 
-        clock_watch_measure(watch);
+        (void)clock_watch_measure(watch);
         clock_watch_measure_later(watch);
 }
 
@@ -85,9 +86,10 @@ ClockWatch *clock_watch_free(ClockWatch *watch) {
         return NULL;
 }
 
-void clock_watch_measure(ClockWatch *watch) {
+usec_t clock_watch_measure(ClockWatch *watch) {
         if (tree_is_done(watch->tree))
                 clock_probe_ask(watch->probe, session_zk(watch->node->session));
+        return MAX(LOOK_DELAY, clock_probe_pause_left(watch->probe));
 }
 
 bool clock_watch_is_known(const ClockWatch *watch) {

@@ -16,8 +16,9 @@ ClockWatch *clock_watch_new(Node *node, Tree *tree, ClockWatchFunc changed, void
 ClockWatch *clock_watch_free(ClockWatch *watch);
 DEFINE_CLEANUP(ClockWatch, clock_watch_free);
 
-/* Has a write of ours tell how our clock is, soon: node_clock_sample(). */
-void clock_watch_measure(ClockWatch *watch);
+/* Has a write of ours tell how our clock is, soon: node_clock_sample(). Return: after how long who
+ * needs that looks again, and asks again. */
+usec_t clock_watch_measure(ClockWatch *watch);
 /* Return: whether our clock was compared with the server's lately, and not set since. */
 bool clock_watch_is_known(const ClockWatch *watch);
 /* Return: whether it is good, too: nothing is dated by any other. */

@@ -194,9 +194,10 @@ void job_ledger_look_for_records(JobLedger *ledger) {
 /* Nothing is written by a clock that was not compared with the server's lately. That is begun, and
  * the ledger is read again a moment later. */
 static void job_ledger_wait_for_clock(JobLedger *ledger) {
-        clock_watch_measure(ledger->clock);
+        usec_t delay = clock_watch_measure(ledger->clock);
+
         job_ledger_forget(ledger);
-        job_ledger_over(ledger, JOB_CLOCK_DELAY);
+        job_ledger_over(ledger, delay);
 }
 
 /* A write was begun before anything else, or (`error`) could not be. */

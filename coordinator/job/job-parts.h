@@ -16,16 +16,15 @@
 #include "runs.h"
 #include "tree.h"
 
-/* When it is tried again: what failed and may be well at once, what people have to see to or others
- * have to come round to, and what waits for our clock to be compared with the server's. What the
- * server refuses, what stands there and is no ledger, and a ledger that others have another
- * definition in, may stay so for days, and for all jobs at once: the pauses double (backoff.h). */
+/* When it is tried again: what failed and may be well at once, and what people have to see to or
+ * others have to come round to. What the server refuses, what stands there and is no ledger, and a
+ * ledger that others have another definition in, may stay so for days, and for all jobs at once:
+ * the pauses double (backoff.h). */
 #define JOB_RETRY_DELAY (1 * USEC_PER_SEC)
 #define JOB_REFUSED_DELAY (2 * USEC_PER_SEC)
 #define JOB_REFUSED_DELAY_MAX (300 * USEC_PER_SEC)
 #define JOB_FAULT_DELAY (30 * USEC_PER_SEC)
 #define JOB_DRIFTED_DELAY_MAX (600 * USEC_PER_SEC)
-#define JOB_CLOCK_DELAY (100 * USEC_PER_MSEC)
 
 typedef struct JobParts JobParts;
 

@@ -154,7 +154,7 @@ static void pending_expire_by_a_known_clock(Pending *pending) {
         if (clock_watch_is_known(clock))
                 pending_expire(pending);
         else
-                clock_watch_measure(clock);
+                (void)clock_watch_measure(clock);
         pending_take_turn_in(pending, RETRY_DELAY); /* unless it is gone by then */
 }
 

@@ -112,11 +112,12 @@ static JobOutlook scheduled_job_outlook(const ScheduledJob *job, const Decision 
 
 /* Locks that are held are kept meanwhile. */
 static void scheduled_job_measure_clock(ScheduledJob *job) {
-        clock_watch_measure(job->parts->clock);
+        usec_t delay = clock_watch_measure(job->parts->clock);
+
         if (job_work_phase(job->work) != JOB_PHASE_HOLDING ||
             !members_registered(job->parts->members))
                 job_work_end(job->work);
-        scheduled_job_retry_in(JOB_CLOCK_DELAY, job);
+        scheduled_job_retry_in(delay, job);
 }
 
 /* Waits until the ledger changes (a watch), or the run in our way has stood there for too long. */

@@ -105,7 +105,7 @@ static bool withdrawals_may_look(Withdrawals *withdrawals) {
         if (clock_watch_is_good(withdrawals->clock))
                 return true;
         if (!clock_watch_is_known(withdrawals->clock))
-                clock_watch_measure(withdrawals->clock);
+                (void)clock_watch_measure(withdrawals->clock);
         if (!withdrawals->clock_timer)
                 (void)timer_in(withdrawals->node->event, &withdrawals->clock_timer, RETRY_DELAY,
                                withdrawals_on_clock, withdrawals);

@@ -99,6 +99,25 @@ Test(clock_watch, who_asks_while_an_answer_is_awaited_shares_it) {
         cr_expect_eq(probes, 2U, "and may be again");
 }
 
+/* Every job that is due asks, while somebody deleted what it asks of. */
+Test(clock_watch, what_tells_nothing_is_not_asked_again_at_once) {
+        usec_t began = 0;
+
+        begin("    every: 1h\n");
+        await(is_ready, "ready");
+        await_quiet();
+        server_delete(PROBED);
+        server.way = count_probes;
+        measured_before = coordinator->node->skew.measured;
+        began = clock_monotonic();
+        while (!is_measured_anew() && clock_monotonic() < began + LIMIT) {
+                (void)clock_watch_measure(coordinator->clock);
+                turn();
+        }
+        cr_expect(is_measured_anew(), "it was made again");
+        cr_expect_leq(probes, 2 + (clock_monotonic() - began) / (USEC_PER_SEC / 2), "%u", probes);
+}
+
 Test(clock_watch, a_clock_that_was_set_is_not_known) {
         begin("    every: 1h\n");
         await(is_ready, "ready");
