@@ -6,9 +6,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* In one second one node asks for the same so often, at most: while its part of the tree is missing
- * each of its jobs asks for the time ten times. */
-#define SAME_AT_MOST 250
+/* In one second one node asks for the same so often, at most: what it asks for again and again it
+ * asks for every 100 ms, as a job does its ledger while the clock is not known, and what befalls it
+ * has it begin anew. */
+#define SAME_AT_MOST 40
 /* In peace, at most: what an idle node asks for in a second, its heartbeat; and what a tick costs,
  * all candidates and waiters together, and all else that is no heartbeat. Half as much again as was
  * ever measured. */
