@@ -208,7 +208,7 @@ static void cluster_on_answered(const char *host, int64_t session, bool write, u
         const Cluster *cluster = userdata;
 
         deadline_checker_answered(cluster->deadlines, host, write, asked);
-        checker_answered(cluster->checker, session);
+        checker_answered(cluster->checker, session, asked);
 }
 
 static void cluster_on_asked(const char *host, const Request *request, void *userdata) {

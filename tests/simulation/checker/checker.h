@@ -43,8 +43,8 @@ void checker_start_failed(Checker *checker, const char *node);
 void checker_hold_begins(Checker *checker, const HistoryHold *hold);
 /* The session is that node's. */
 void checker_session(Checker *checker, const char *node, int64_t session);
-/* A server has answered in that session. */
-void checker_answered(Checker *checker, int64_t session);
+/* A server has answered in that session what was asked then. */
+void checker_answered(Checker *checker, int64_t session, usec_t asked);
 /* A transaction is committed; `tree`: the nodes without it. See write-checker.h. */
 void checker_write(Checker *checker, const Transaction *txn, const DataTree *tree);
 

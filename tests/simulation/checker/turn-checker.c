@@ -13,19 +13,32 @@
 #define ROOT "/jobkeeper"
 /* How often it is looked. */
 #define LOOK_PERIOD (2 * USEC_PER_SEC)
-/* Whom the servers answer takes it within this. */
-#define TAKEN_WITHIN (60 * USEC_PER_SEC)
+/* Whom the servers answer takes it within this, and within so many flights to them and back, one
+ * after the other: what a process that was killed left in a queue goes once the next one has come
+ * back to the session, looked at the tree, registered, read its open runs and their records, listed
+ * the locks, the queue and the contender, and had it deleted. Those are ten, and the first and the
+ * last may be under way when it is looked; at servers that are slow each takes seconds. */
+#define TAKEN_WITHIN (20 * USEC_PER_SEC)
+#define TAKEN_WITHIN_FLIGHTS 12
 /* A daemon asks every second. */
 #define ANSWERED_EVERY (5 * USEC_PER_SEC)
 
 /* In which servers answer. */
 typedef struct TurnSession {
         usec_t since, last;
+        usec_t landed;    /* the last flight */
+        unsigned flights; /* in that time, one after the other */
 } TurnSession;
+
+/* It has come. */
+typedef struct Turn {
+        usec_t since;
+        unsigned flights; /* of the session, by then */
+} Turn;
 
 struct TurnBook {
         GHashTable *sessions; /* int64_t → TurnSession */
-        GHashTable *turns;    /* path of a contender → usec_t: its turn has come since then */
+        GHashTable *turns;    /* path of a contender → Turn */
         usec_t looked;
 };
 
@@ -110,21 +123,21 @@ static gboolean turn_look_in(gpointer name, gpointer data, gpointer userdata) {
 
 /* ---- a turn ---- */
 
-/* Return: since when servers answer in the session; now: they do not. */
-static usec_t turn_answered_since(const TurnBook *book, int64_t id, usec_t now) {
-        const TurnSession *session = g_hash_table_lookup(book->sessions, &id);
+/* Return: whether servers answer in the session, and have for long enough. */
+static bool turn_is_late(const TurnSession *session, const Turn *turn, usec_t now) {
+        bool answered = turn->since >= session->since; /* all the time */
 
-        return session && now < session->last + ANSWERED_EVERY ? session->since : now;
+        return now < session->last + ANSWERED_EVERY &&
+               now - MAX(turn->since, session->since) >= TAKEN_WITHIN &&
+               session->flights - (answered ? turn->flights : 0) >= TAKEN_WITHIN_FLIGHTS;
 }
 
-static void turn_judge(const TurnLook *look, const TreeNode *node, usec_t since) {
-        usec_t now = checker_now(look->checker), answered;
+static void turn_judge(const TurnLook *look, const TreeNode *node, const TurnSession *session,
+                       const Turn *turn) {
+        usec_t now = checker_now(look->checker), since = turn->since;
         const char *host = write_book_host(checker_book(look->checker), node->owner);
 
-        if (!host)
-                return;
-        answered = turn_answered_since(look->book, node->owner, now);
-        if (now - MAX(since, answered) < TAKEN_WITHIN ||
+        if (!host || !turn_is_late(session, turn, now) ||
             history_befell(checker_history(look->checker), host, HISTORY_ANY, since, now))
                 return;
         checker_complain(look->checker,
@@ -135,25 +148,33 @@ static void turn_judge(const TurnLook *look, const TreeNode *node, usec_t since)
 
 /* Of several locks the others may be waited for. */
 static void turn_take(const TurnLook *look, const TreeNode *node) {
-        const usec_t *before = g_hash_table_lookup(look->book->turns, node->path);
-        usec_t now = checker_now(look->checker), since = before ? *before : now;
+        const TurnSession *session = g_hash_table_lookup(look->book->sessions, &node->owner);
+        const Turn *before = g_hash_table_lookup(look->book->turns, node->path);
+        Turn turn;
 
-        if (g_hash_table_contains(look->kept, node->data))
+        if (!session || g_hash_table_contains(look->kept, node->data))
                 return;
-        g_hash_table_insert(look->turns, g_strdup(node->path), g_memdup2(&since, sizeof(since)));
-        turn_judge(look, node, since);
+        turn = before ? *before : (Turn){checker_now(look->checker), session->flights};
+        g_hash_table_insert(look->turns, g_strdup(node->path), g_memdup2(&turn, sizeof(turn)));
+        turn_judge(look, node, session, &turn);
 }
 
-void turn_note_answer(TurnBook *book, int64_t id, usec_t now) {
+void turn_note_answer(TurnBook *book, int64_t id, usec_t asked, usec_t now) {
         TurnSession *session = g_hash_table_lookup(book->sessions, &id);
 
         if (!session) {
                 session = g_new0(TurnSession, 1);
                 g_hash_table_insert(book->sessions, g_memdup2(&id, sizeof(id)), session);
         }
-        if (now >= session->last + ANSWERED_EVERY)
+        if (now >= session->last + ANSWERED_EVERY) {
                 session->since = now;
+                session->flights = 0;
+        }
         session->last = now;
+        if (asked < session->landed)
+                return;
+        session->landed = now;
+        session->flights++;
 }
 
 void turn_look(Checker *checker, TurnBook *book, const DataTree *tree) {

@@ -198,8 +198,8 @@ void checker_session(Checker *checker, const char *node, int64_t session) {
                             g_strdup(node));
 }
 
-void checker_answered(Checker *checker, int64_t session) {
-        turn_note_answer(checker_book(checker)->turns, session, checker_now(checker));
+void checker_answered(Checker *checker, int64_t session, usec_t asked) {
+        turn_note_answer(checker_book(checker)->turns, session, asked, checker_now(checker));
 }
 
 void checker_write(Checker *checker, const Transaction *txn, const DataTree *tree) {
