@@ -205,6 +205,22 @@ Test(requests, one_of_a_clock_that_was_ahead_is_over_in_time) {
         cr_expect_eq(server_count("/jobkeeper/locks/r"), 1U, "nobody waits any more");
 }
 
+/* Nor does it stand there any longer where nobody could take it. */
+Test(requests, one_of_a_clock_that_was_ahead_for_nobody_goes_in_time) {
+        int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
+        g_autofree char *data = NULL;
+
+        begin();
+        data = g_strdup_printf("{\"job\":\"b\",\"not_after\":%" G_GINT64_FORMAT "}", now + 3660);
+        server_create(AHEAD, data, 0);
+        server_node(AHEAD)->stat.ctime_ms -= (int64_t)(REQUEST_LIFETIME / USEC_PER_MSEC);
+        server_fire_parent(AHEAD);
+        serve_for(USEC_PER_SEC / 2);
+        cr_expect_not(is_request_gone(), "there is time for who could");
+        await(is_request_gone, "its end");
+        cr_expect_eq(started->len, 0U);
+}
+
 /* ---- what is no request ---- */
 
 #define REQUESTS "/jobkeeper/requests"
