@@ -59,7 +59,7 @@ static bool commands_may_kill(const Command *command, const FleetNode *node) {
         return command_node(command) == node && command_holds(command);
 }
 
-void commands_kill_one(Commands *commands, const FleetNode *node, unsigned n) {
+bool commands_kill_one(Commands *commands, const FleetNode *node, unsigned n) {
         unsigned there = 0;
 
         for (guint i = 0; i < commands->all->len; i++)
@@ -67,8 +67,9 @@ void commands_kill_one(Commands *commands, const FleetNode *node, unsigned n) {
         for (guint i = 0, at = 0; there > 0 && i < commands->all->len; i++)
                 if (commands_may_kill(commands->all->pdata[i], node) && at++ == n % there) {
                         command_kill(commands->all->pdata[i]);
-                        return;
+                        return true;
                 }
+        return false;
 }
 
 static void commands_lose_bus_on_turn(void *userdata) {
@@ -78,11 +79,12 @@ static void commands_lose_bus_on_turn(void *userdata) {
                                bus_of(daemon_process(daemon)));
 }
 
-void commands_lose_bus(Commands *commands, const FleetNode *node) {
+bool commands_lose_bus(Commands *commands, const FleetNode *node) {
         Daemon *daemon = fleet_node_daemon(node);
 
         if (!daemon || !daemon_coordinator(daemon))
-                return;
+                return false;
         process_do(daemon_process(daemon), commands_lose_bus_on_turn, daemon);
         commands_lose_daemon(commands, node);
+        return true;
 }

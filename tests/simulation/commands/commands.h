@@ -29,7 +29,8 @@ DEFINE_CLEANUP(Commands, commands_free);
 /* Somebody types it. Nothing happens on a machine that is off. */
 void commands_begin(Commands *commands, FleetNode *node, const CommandPlan *plan);
 /* kill -9 of one that holds its lock there, the n-th in turn: of `jobkeeper lock`, with which its
- * command dies, but not what that has started. */
-void commands_kill_one(Commands *commands, const FleetNode *node, unsigned n);
-/* The bus of that machine is started anew: all lose it, and find it again. */
-void commands_lose_bus(Commands *commands, const FleetNode *node);
+ * command dies, but not what that has started. Return: whether there is one. */
+bool commands_kill_one(Commands *commands, const FleetNode *node, unsigned n);
+/* The bus of that machine is started anew: all lose it, and find it again. Return: whether a daemon
+ * is there. */
+bool commands_lose_bus(Commands *commands, const FleetNode *node);

@@ -18,6 +18,7 @@ static usec_t fault_command(const FaultSite *site, WorldChance *chance, FaultCas
         FleetNode *node = fault_draw_node(site, chance, fault);
         CommandPlan plan = {0};
 
+        fault->missed = !fault_node_works(node);
         fault_draw_command(chance, &plan);
         commands_begin(site->commands, node, &plan);
         g_free(plan.lock.resource);
@@ -52,14 +53,14 @@ static usec_t fault_commands_at_once(const FaultSite *site, WorldChance *chance,
 static usec_t fault_kill_command(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         const FleetNode *node = fault_draw_node(site, chance, fault);
 
-        if (!machine_is_frozen(fleet_node_machine(node)))
-                commands_kill_one(site->commands, node,
-                                  (unsigned)world_draw_between(chance, 0, 100));
+        fault->missed =
+            machine_is_frozen(fleet_node_machine(node)) ||
+            !commands_kill_one(site->commands, node, (unsigned)world_draw_between(chance, 0, 100));
         return 0;
 }
 
 static usec_t fault_lose_bus(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
-        commands_lose_bus(site->commands, fault_draw_node(site, chance, fault));
+        fault->missed = !commands_lose_bus(site->commands, fault_draw_node(site, chance, fault));
         return 0;
 }
 

@@ -14,9 +14,15 @@ static void fault_excuse_deserted(const FaultSite *site, const FaultCase *fault)
                 fault_excuse(site, fault);
 }
 
-static usec_t fault_kill(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
-        fleet_node_kill(fault_draw_node(site, chance, fault));
+/* kill -9, of a daemon that runs. */
+static void fault_kill_daemon(const FaultSite *site, FleetNode *node, FaultCase *fault) {
+        fault->missed = !fleet_node_daemon(node) || !fault_node_works(node);
+        fleet_node_kill(node);
         fault_excuse_deserted(site, fault);
+}
+
+static usec_t fault_kill(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        fault_kill_daemon(site, fault_draw_node(site, chance, fault), fault);
         return 0;
 }
 
@@ -44,8 +50,7 @@ static usec_t fault_lose_state(const FaultSite *site, WorldChance *chance, Fault
         g_autofree char *path =
             g_build_filename(machine_directory(fleet_node_machine(node)), file[0], file[1], NULL);
 
-        fleet_node_kill(node);
-        fault_excuse_deserted(site, fault);
+        fault_kill_daemon(site, node, fault);
         if (!fleet_node_daemon(node))
                 (void)unlink(path);
         return 0;
@@ -75,8 +80,7 @@ static usec_t fault_tear_state(const FaultSite *site, WorldChance *chance, Fault
         g_autofree char *path =
             g_build_filename(machine_directory(fleet_node_machine(node)), file[0], file[1], NULL);
 
-        fleet_node_kill(node);
-        fault_excuse_deserted(site, fault);
+        fault_kill_daemon(site, node, fault);
         if (!fleet_node_daemon(node))
                 fault_tear(path, chance);
         return 0;
@@ -86,7 +90,7 @@ static usec_t fault_hang(const FaultSite *site, WorldChance *chance, FaultCase *
         const FleetNode *node = fault_draw_node(site, chance, fault);
 
         if (!fleet_node_daemon(node))
-                return 0;
+                return fault_miss(fault);
         daemon_hang(fleet_node_daemon(node));
         fault_excuse(site, fault);
         return world_draw_between(chance, 100 * USEC_PER_MSEC, USEC_PER_MINUTE);

@@ -26,6 +26,7 @@ typedef struct FaultCase {
         unsigned target; /* a node or a server */
         bool aimed;      /* the target is given */
         unsigned way;
+        bool missed; /* there was nothing for it to befall */
 } FaultCase;
 
 typedef struct FaultKind {
@@ -63,10 +64,14 @@ void faults_stop(Faults *faults);
 Faults *faults_free(Faults *faults);
 DEFINE_CLEANUP(Faults, faults_free);
 
-/* Return: how many there were. */
+/* Return: how many there were that befell something. */
 unsigned faults_count(const Faults *faults);
 /* Return: newly allocated, the names of all kinds, separated by commas. */
 char *faults_names(void);
 
 /* Return: the node that is aimed at, or one that is drawn. */
 FleetNode *fault_draw_node(const FaultSite *site, WorldChance *chance, FaultCase *fault);
+/* Return: whether something can be done there: it is on, and not frozen. */
+bool fault_node_works(const FleetNode *node);
+/* There is nothing to befall. Return: 0. */
+usec_t fault_miss(FaultCase *fault);

@@ -49,6 +49,15 @@ FleetNode *fault_draw_node(const FaultSite *site, WorldChance *chance, FaultCase
         return fleet_node(site->fleet, fault->target);
 }
 
+bool fault_node_works(const FleetNode *node) {
+        return fleet_node_is_on(node) && !machine_is_frozen(fleet_node_machine(node));
+}
+
+usec_t fault_miss(FaultCase *fault) {
+        fault->missed = true;
+        return 0;
+}
+
 /* ---- one after another ---- */
 
 static void fault_note(const Faults *faults, const FaultKind *kind, const FaultCase *fault) {
@@ -93,9 +102,10 @@ static void faults_begin(Faults *faults, const FaultKind *kind, WorldChance *cha
         FaultUnderWay *one;
         usec_t lasts;
 
-        faults->count++;
         lasts = kind->begin(&faults->site, chance, &fault);
-        trace_write("fault", "%s of %u begins", kind->name, fault.target + 1);
+        faults->count += !fault.missed;
+        trace_write("fault", "%s of %u %s", kind->name, fault.target + 1,
+                    fault.missed ? "misses" : "begins");
         fault_note(faults, kind, &fault);
         if (lasts == 0)
                 return;

@@ -8,7 +8,7 @@ static usec_t fault_crash(const FaultSite *site, WorldChance *chance, FaultCase 
         FleetNode *node = fault_draw_node(site, chance, fault);
 
         if (!fleet_node_is_on(node))
-                return 0;
+                return fault_miss(fault);
         host_crash(network_host(ensemble_network(site->ensemble), fleet_node_name(node)));
         fleet_node_crash(node);
         return world_draw_between(chance, USEC_PER_SEC, 90 * USEC_PER_SEC);
@@ -27,7 +27,7 @@ static usec_t fault_freeze(const FaultSite *site, WorldChance *chance, FaultCase
         const FleetNode *node = fault_draw_node(site, chance, fault);
 
         if (!fleet_node_is_on(node))
-                return 0;
+                return fault_miss(fault);
         machine_freeze(fleet_node_machine(node));
         history_excuse(site->history, fleet_node_name(node));
         return world_draw_between(chance, 100 * USEC_PER_MSEC, USEC_PER_MINUTE);

@@ -7,7 +7,10 @@ static unsigned fault_draw_server(const FaultSite *site, WorldChance *chance, Fa
 }
 
 static usec_t fault_kill_server(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
-        ensemble_kill(site->ensemble, fault_draw_server(site, chance, fault));
+        unsigned server = fault_draw_server(site, chance, fault);
+
+        fault->missed = !ensemble_is_running(site->ensemble, server);
+        ensemble_kill(site->ensemble, server);
         return world_draw_between(chance, 100 * USEC_PER_MSEC, 20 * USEC_PER_SEC);
 }
 
@@ -23,7 +26,10 @@ static void fault_start_server(const FaultSite *site, const FaultCase *fault) {
 }
 
 static usec_t fault_freeze_server(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
-        ensemble_freeze(site->ensemble, fault_draw_server(site, chance, fault));
+        unsigned server = fault_draw_server(site, chance, fault);
+
+        fault->missed = !ensemble_is_running(site->ensemble, server);
+        ensemble_freeze(site->ensemble, server);
         return world_draw_between(chance, 100 * USEC_PER_MSEC, 20 * USEC_PER_SEC);
 }
 
