@@ -107,6 +107,14 @@ static void place_see_to_self(Place *place) {
                 outcome_watch_later(place->outcome);
 }
 
+/* Our contender does not stand any more. */
+static void place_is_gone(Place *place) {
+        if (place->slots.leaves)
+                place_begin_anew(place);
+        else
+                outcome_announce(place->outcome, LOCK_EVENT_LOST);
+}
+
 /* The list holds our contender and everybody before it. */
 static void place_join(Place *place, const ZkReply *reply) {
         Outcome *outcome = place->outcome;
@@ -117,7 +125,7 @@ static void place_join(Place *place, const ZkReply *reply) {
                 return;
         self = place_find_self(place, queue);
         if (self == SIZE_MAX) {
-                outcome_announce(outcome, LOCK_EVENT_LOST);
+                place_is_gone(place);
                 return;
         }
         place->node.sequence = g_array_index(queue, Contender, self).sequence;
@@ -143,7 +151,7 @@ void place_on_own_list(Place *place, const ZkReply *reply) {
                 place_join(place, reply);
                 break;
         case ZK_NO_NODE:
-                outcome_announce(place->outcome, LOCK_EVENT_LOST);
+                place_is_gone(place);
                 break;
         case ZK_UNKNOWN:
                 place_stall(place);

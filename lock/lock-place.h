@@ -29,11 +29,11 @@ typedef struct PlaceRecipe {
 
 /* How many may hold it (lock-slots.c). */
 typedef struct PlaceSlots {
-        ZkCall *call;      /* asks for the directory's, or declares ours */
-        bool lost;         /* the answer was: ask again once connected */
-        unsigned number;   /* 0 while that is not known (adoption) */
-        unsigned replaced; /* the number that we wrote ours over, until nobody counts with it */
-        ZkCode code;       /* the directory's answer */
+        ZkCall *call;    /* asks for the directory's, or does something about it */
+        bool lost;       /* the answer was: ask again once connected */
+        unsigned number; /* 0 while that is not known (adoption) */
+        bool leaves;     /* our contender goes, or is gone, with the directory */
+        ZkCode code;     /* the directory's answer */
         int32_t version;
         unsigned said; /* by the directory; 0: it says nothing of slots */
         ZkWatch *watch;

@@ -35,7 +35,8 @@
  * it is asked for again before a grant by event.
  *
  * SLOTS. With N of them the lock is ours when fewer than N are before us, and a waiter watches the
- * nearest N + 1. How many there are is written in the directory, which all waiters watch.
+ * nearest N + 1. How many there are is written in the directory, which all waiters watch; all who
+ * are in it count with the same number (lock-slots.c).
  *
  * TWINS (contender.h, lock-hold.c). A holder may step down from exclusive to shared: then a
  * reader's contender with its number takes the place of its writer's, before all that wait. A

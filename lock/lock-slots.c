@@ -1,14 +1,30 @@
 /* How many may hold a resource at a time, where its contenders are of that kind: what its directory
- * says. All who use it must mean the same number, or one of them would count itself in where
- * another does not: so whoever is alone writes it down, and everybody else compares and watches it.
- * Somebody may come before that is written, and count with the number that was there: so the one
- * that wrote looks again, and where it is not alone any more, it puts back what it found, and goes.
+ * says. All who are in one queue must mean the same number, or one of them would count itself in
+ * where another does not: so everybody compares what the directory says with what he means, watches
+ * it, and follows it while he waits. Then only its administrator changes it.
+ *
+ * Where it says nothing yet, whoever writes first has said it: each writes over what he has read
+ * alone, so that a second one fails, and looks.
+ *
+ * Where it says another number, and nobody else means that any more, the directory is made anew.
+ * That nobody is there is nothing that a list can tell: somebody may come, and count, before
+ * anything is written. So our contender and the directory are deleted in one transaction, which
+ * fails where there is somebody, since no directory goes that has children. Then we come again, as
+ * the first or behind who was.
  */
 #include "lock-slots.h"
 
 #include "lock-data.h"
 
 static void place_on_slots_changed(ZkWatchEvent event, const char *path, void *userdata);
+
+/* What we have sent takes the place of a question, and makes no news for us. */
+static void place_stop_asking(Place *place) {
+        place->slots.call = zk_call_free(place->slots.call);
+        place->slots.watch = zk_watch_free(place->slots.watch);
+}
+
+/* It says nothing yet */
 
 static void place_on_slots_declared(const ZkReply *reply, void *userdata) {
         Place *place = userdata;
@@ -25,15 +41,65 @@ static void place_on_slots_declared(const ZkReply *reply, void *userdata) {
                              zk_code_to_string(reply->code));
 }
 
-static void place_declare_slots(Place *place, unsigned slots) {
-        g_autofree char *data = data_slots(slots);
+static void place_declare_slots(Place *place) {
+        g_autofree char *data = data_slots(place->slots.number);
 
-        place->slots.call = zk_call_free(place->slots.call);
-        place->slots.watch = zk_watch_free(place->slots.watch); /* our own write is no news */
+        place_stop_asking(place);
         place_check(place,
                     zk_set(place_zk(place), place->node.directory, data, place->slots.version,
                            place_on_slots_declared, place, &place->slots.call));
 }
+
+/* It says another number, and we seem to be alone */
+
+static void place_refuse_slots(Place *place, const char *why) {
+        outcome_fail(place->outcome,
+                     "%s has %u slots, not %u: all who use it must mean the same number%s%s",
+                     place->node.directory, place->slots.said, place->slots.number,
+                     why ? ", and it cannot be made anew: " : "", why ? why : "");
+}
+
+static void place_on_left(const ZkReply *reply, void *userdata) {
+        Place *place = userdata;
+
+        place->slots.call = NULL;
+        if (outcome_is_over(place->outcome) || reply->code == ZK_CLOSED)
+                return;
+        if (reply->code == ZK_OK)
+                place_begin_anew(place);
+        else if (reply->code == ZK_UNKNOWN)
+                place_stall(place);
+        else if (zk_code_is_refusal(reply->code))
+                place_refuse_slots(place, zk_code_to_string(reply->code));
+        else
+                place_check(place, place->recipe->search(place)); /* somebody came, or wrote */
+}
+
+static void place_leave_with_directory(Place *place) {
+        const ZkOp ops[] = {
+            {.type = ZK_OP_DELETE, .path = place->node.path, .version = -1},
+            {.type = ZK_OP_DELETE, .path = place->node.directory, .version = place->slots.version},
+        };
+
+        place_stop_asking(place);
+        place->watch.self = sight_free(place->watch.self); /* its deletion is our own doing */
+        place->slots.leaves = true;
+        place_check(place, zk_multi(place_zk(place), ops, G_N_ELEMENTS(ops), place_on_left, place,
+                                    &place->slots.call));
+}
+
+void place_begin_anew(Place *place) {
+        place->slots.leaves = false;
+        if (place->node.unsure)
+                place->recipe->erase(place); /* what else there may be of that name */
+        place_forget_contender(place);
+        g_free(place->node.uuid); /* the numbers begin again, and no name may come again */
+        place->node.uuid =
+            contender_uuid_new(place->node.naming, place->outcome->options.may_downgrade);
+        place_on_directory_missing(place, place->recipe->begin);
+}
+
+/* Either */
 
 /* Return: whether the answer is there to be looked at; else it was asked for again. */
 static bool place_knows_slots(Place *place) {
@@ -59,20 +125,16 @@ bool place_slots_agree(Place *place, bool alone) {
         /* Changed while we wait: it is the directory that counts. */
         if (place->queue.waited && place->slots.said > 0)
                 place->slots.number = place->slots.said;
-        if (place->slots.said == place->slots.number && (place->slots.replaced == 0 || alone))
-                return true;
         if (place->slots.said == place->slots.number) {
-                place_declare_slots(place, place->slots.replaced);
-                return false;
+                place->slots.leaves = false; /* what may have been sent for another one fails */
+                return true;
         }
-        if (place->slots.said == 0 || alone) { /* nobody means another number (any more) */
-                place->slots.replaced = place->slots.said;
-                place_declare_slots(place, place->slots.number);
-                return false;
-        }
-        outcome_fail(place->outcome,
-                     "%s has %u slots, not %u: all who use it must mean the same number",
-                     place->node.directory, place->slots.said, place->slots.number);
+        if (place->slots.said == 0)
+                place_declare_slots(place);
+        else if (alone)
+                place_leave_with_directory(place);
+        else
+                place_refuse_slots(place, NULL);
         return false;
 }
 

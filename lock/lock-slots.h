@@ -13,3 +13,5 @@ void place_retry_slots(Place *place);
 /* `alone`: nobody else is in the queue. Return: whether the directory's slots are known and ours;
  * else something was done about it, or the set has failed. */
 bool place_slots_agree(Place *place, bool alone);
+/* Our contender is gone with its directory, which said another number: makes it with ours. */
+void place_begin_anew(Place *place);

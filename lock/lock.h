@@ -146,9 +146,9 @@ const char *lock_set_fault(const LockSet *set);
 int lock_revoke(Session *session, const char *path, ZkReplyFunc func, void *userdata);
 
 /* Changes how many slots a resource has (its directory must exist and be in use with slots). Those
- * that wait for one hear of it; with fewer, those that hold stay. `func` (may be NULL) gets the
- * answer. Return: 0 once sent; -EINVAL for fewer than 2; -ENOTCONN without a session; negative
- * errno as zk_set(). */
+ * that wait for one follow it, up and down, whatever they asked for; with fewer, those that hold
+ * stay. `func` (may be NULL) gets the answer. Return: 0 once sent; -EINVAL for fewer than 2;
+ * -ENOTCONN without a session; negative errno as zk_set(). */
 int lock_change_slots(Session *session, const char *directory, unsigned slots, ZkReplyFunc func,
                       void *userdata);
 

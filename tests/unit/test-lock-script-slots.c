@@ -150,66 +150,322 @@ Test(lock_script_slots, nobody_is_let_in_while_a_changed_number_is_asked_for_aga
         script_close(&script);
 }
 
-/* Alone where others had meant three. Return: the write of two. */
-static ZkCall *change_the_number(Script *script) {
-        const char *names[] = {NULL, NULL};
-        ZkCall *call;
+/* ---- a directory that says something else ---- */
 
-        script_ask(script, (LockRequest){.resource = "a", .slots = 2});
-        call = expect(script, REQUEST_CREATE);
-        script->contender = g_strconcat(call->path, "0000000000", NULL);
-        names[0] = strrchr(script->contender, '/') + 1;
-        port_reply(call, (ZkReply){.code = ZK_OK, .path = script->contender, .stat = own_stat()});
-        port_reply(expect(script, REQUEST_GET), node_of(0, THREE));
+#define VERSION 5
+
+static ZkReply directory_of(const char *data) {
+        ZkReply reply = node_of(0, data);
+
+        reply.stat.version = VERSION;
+        return reply;
+}
+
+static const char *own_name(const Script *script) {
+        return strrchr(script->contender, '/') + 1;
+}
+
+/* What shows our contender, and one more (or NULL). */
+static void answer_list(Script *script, const char *other) {
+        const char *const names[] = {own_name(script), other, NULL};
+
         port_reply(expect(script, REQUEST_LIST), list_of(names));
-        call = expect(script, REQUEST_SET);
-        cr_assert_str_eq(call->path, DIRECTORY);
-        cr_assert_str_eq(call->data, TWO);
+}
+
+/* Answers the creation of a contender, and what leaves with it. */
+static void answer_flight(Script *script, const char *data, const char *other) {
+        ZkCall *call = expect(script, REQUEST_CREATE);
+
+        g_free(script->contender);
+        script->contender = g_strconcat(call->path, "0000000003", NULL);
+        port_reply(call, (ZkReply){.code = ZK_OK, .path = script->contender, .stat = own_stat()});
+        port_reply(expect(script, REQUEST_GET), directory_of(data));
+        answer_list(script, other);
+}
+
+static void answer_search(Script *script, const char *data, const char *other) {
+        answer(script, REQUEST_MULTI, ZK_OK);
+        port_reply(expect(script, REQUEST_GET), directory_of(data));
+        answer_list(script, other);
+}
+
+/* Return: whether somebody would hear of it. */
+static bool is_watched(const char *path) {
+        for (guint i = 0; i < port()->watches->len; i++) {
+                const ZkWatch *watch = port()->watches->pdata[i];
+
+                if (watch->func && strcmp(watch->path, path) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* The next request. Takes our contender and the directory away, if that is as it was read. */
+static ZkCall *expect_departure(Script *script) {
+        ZkCall *call = expect(script, REQUEST_MULTI);
+
+        cr_assert_eq(call->n_ops, 2);
+        cr_assert_eq(call->ops[0].type, ZK_OP_DELETE);
+        cr_assert_str_eq(call->ops[0].path, script->contender);
+        cr_assert_eq(call->ops[1].type, ZK_OP_DELETE);
+        cr_assert_str_eq(call->ops[1].path, DIRECTORY);
+        cr_assert_eq(call->ops[1].version, VERSION);
+        cr_assert_not(is_watched(script->contender), "that it goes is no news");
         cr_assert_eq(script->events[LOCK_EVENT_HELD], 0);
         return call;
 }
 
-static void answer_search(Script *script, const char *number, const char *other) {
-        const char *const names[] = {strrchr(script->contender, '/') + 1, other, NULL};
-
-        answer(script, REQUEST_MULTI, ZK_OK);
-        port_reply(expect(script, REQUEST_GET), node_of(0, number));
-        port_reply(expect(script, REQUEST_LIST), list_of(names));
+/* The only one where others had meant three. */
+static ZkCall *come_alone_for_two(Script *script) {
+        script_open(script);
+        script_ask(script, (LockRequest){.resource = "a", .slots = 2});
+        answer_flight(script, THREE, NULL);
+        cr_assert_not(is_watched(DIRECTORY), "that it goes is no news");
+        return expect_departure(script);
 }
 
-Test(lock_script_slots, who_is_still_alone_when_he_has_changed_the_number_holds) {
+/* Its creation was not answered. */
+static void lose_creation(Script *script, LockOptions options) {
+        ZkCall *call;
+
+        script_open(script);
+        script_ask_with(script, (LockRequest){.resource = "a", .slots = 2}, options);
+        call = expect(script, REQUEST_CREATE);
+        script->contender = g_strconcat(call->path, "0000000003", NULL);
+        port_reply(call, (ZkReply){.code = ZK_UNKNOWN});
+        answer(script, REQUEST_GET, ZK_UNKNOWN);
+        answer(script, REQUEST_LIST, ZK_UNKNOWN);
+}
+
+/* The directory is made with two, and a contender in it that was not there before. */
+static void expect_anew(Script *script) {
+        g_autofree char *before_that = g_steal_pointer(&script->contender);
+        ZkCall *call = expect(script, REQUEST_CREATE);
+
+        cr_assert_str_eq(call->path, DIRECTORY);
+        cr_assert_str_eq(call->data, TWO);
+        port_reply(call, (ZkReply){.code = ZK_OK, .path = DIRECTORY});
+        answer_flight(script, TWO, NULL);
+        cr_assert_str_neq(script->contender, before_that);
+        script_await(script, LOCK_EVENT_HELD);
+        cr_assert_str_eq(lock_set_paths(script->set)[0], script->contender);
+}
+
+static void expect_refusal(Script *script, const char *sentence) {
+        ZkCall *removal;
+
+        script_await(script, LOCK_EVENT_FAILED);
+        cr_assert(strstr(lock_set_fault(script->set), sentence), "%s", lock_set_fault(script->set));
+        removal = expect(script, REQUEST_DELETE);
+        cr_assert_str_eq(removal->path, script->contender);
+        port_reply(removal, (ZkReply){.code = ZK_OK});
+}
+
+Test(lock_script_slots, who_is_alone_makes_the_directory_anew) {
         Script script = {0};
 
-        script_open(&script);
-        port_reply(change_the_number(&script), (ZkReply){.code = ZK_OK});
+        port_reply(come_alone_for_two(&script), (ZkReply){.code = ZK_OK});
+        expect_anew(&script);
+        script_close(&script);
+}
+
+Test(lock_script_slots, who_is_not_alone_any_more_leaves_the_number_as_it_is) {
+        Script script = {0};
+
+        port_reply(come_alone_for_two(&script), (ZkReply){.code = ZK_NOT_EMPTY});
+        answer_search(&script, THREE, before[1]);
+        expect_refusal(&script, "3 slots, not 2");
+        script_close(&script);
+}
+
+/* Who came was refused, because we were there. */
+Test(lock_script_slots, who_is_alone_again_makes_the_directory_anew) {
+        Script script = {0};
+
+        port_reply(come_alone_for_two(&script), (ZkReply){.code = ZK_NOT_EMPTY});
+        answer_search(&script, THREE, NULL);
+        port_reply(expect_departure(&script), (ZkReply){.code = ZK_OK});
+        expect_anew(&script);
+        script_close(&script);
+}
+
+Test(lock_script_slots, a_number_that_is_changed_just_then_counts) {
+        Script script = {0};
+
+        port_reply(come_alone_for_two(&script), (ZkReply){.code = ZK_BAD_VERSION});
         answer_search(&script, TWO, NULL);
         script_await(&script, LOCK_EVENT_HELD);
         script_close(&script);
 }
 
-/* They read three before it was written over, and hold by that. Whether the answer came makes no
- * difference. */
-static void be_overtaken(ZkCode code) {
+Test(lock_script_slots, a_directory_that_may_not_be_deleted_keeps_its_number) {
+        Script script = {0};
+
+        port_reply(come_alone_for_two(&script), (ZkReply){.code = ZK_NO_AUTH});
+        expect_refusal(&script, "3 slots, not 2: all who use it must mean the same number, and it "
+                                "cannot be made anew: ");
+        script_close(&script);
+}
+
+Test(lock_script_slots, an_answer_that_is_lost_when_all_was_deleted_is_found_out) {
+        Script script = {0};
+
+        port_reply(come_alone_for_two(&script), (ZkReply){.code = ZK_UNKNOWN});
+        answer(&script, REQUEST_MULTI, ZK_NO_NODE);
+        answer(&script, REQUEST_GET, ZK_NO_NODE);
+        answer(&script, REQUEST_LIST, ZK_NO_NODE);
+        expect_anew(&script);
+        script_close(&script);
+}
+
+/* Somebody has made the directory since, and holds. */
+Test(lock_script_slots, who_finds_another_one_in_the_new_directory_comes_behind_it) {
+        const char *const names[] = {before[0], NULL};
+        Script script = {0};
+        ZkCall *call;
+
+        port_reply(come_alone_for_two(&script), (ZkReply){.code = ZK_UNKNOWN});
+        answer(&script, REQUEST_MULTI, ZK_OK);
+        port_reply(expect(&script, REQUEST_GET), directory_of(TWO));
+        port_reply(expect(&script, REQUEST_LIST), list_of(names));
+        call = expect(&script, REQUEST_CREATE);
+        cr_assert_str_eq(call->path, DIRECTORY);
+        port_reply(call, (ZkReply){.code = ZK_NODE_EXISTS});
+        answer_flight(&script, TWO, before[0]);
+        script_await(&script, LOCK_EVENT_HELD);
+        script_close(&script);
+}
+
+Test(lock_script_slots, an_answer_that_is_lost_when_nothing_was_deleted_is_found_out) {
+        Script script = {0};
+
+        port_reply(come_alone_for_two(&script), (ZkReply){.code = ZK_UNKNOWN});
+        answer_search(&script, THREE, NULL);
+        port_reply(expect_departure(&script), (ZkReply){.code = ZK_OK});
+        expect_anew(&script);
+        script_close(&script);
+}
+
+Test(lock_script_slots, who_gives_up_meanwhile_leaves_nothing_behind) {
+        Script script = {0};
+        ZkCall *departure = come_alone_for_two(&script);
+
+        script.set = lock_set_free(script.set);
+        answer(&script, REQUEST_DELETE, ZK_NO_NODE);
+        call_clear(departure);
+        script_close(&script);
+}
+
+/* The creation, whose answer was lost, might have been done twice. */
+Test(lock_script_slots, who_does_not_know_what_he_made_looks_for_it_again) {
+        Script script = {0};
+
+        lose_creation(&script, (LockOptions){0});
+        answer_search(&script, THREE, NULL);
+        port_reply(expect_departure(&script), (ZkReply){.code = ZK_OK});
+        answer(&script, REQUEST_MULTI, ZK_NO_NODE);
+        answer(&script, REQUEST_LIST, ZK_NO_NODE);
+        expect_anew(&script);
+        script_close(&script);
+}
+
+/* The number is changed before that is known which stands there. */
+Test(lock_script_slots, who_has_begun_to_watch_what_he_made_does_not_any_more) {
+        ZkWatch *children;
+        Script script = {0};
+        ZkCall *call, *own;
+
+        lose_creation(&script, (LockOptions){.strategy = LOCK_STRATEGY_PARENT});
+        answer(&script, REQUEST_MULTI, ZK_OK);
+        port_reply(expect(&script, REQUEST_GET), directory_of(TWO));
+        call = expect(&script, REQUEST_LIST);
+        children = call->watch;
+        port_reply(call, list_of((const char *const[]){own_name(&script), NULL}));
+        own = expect(&script, REQUEST_GET);
+        cr_assert_str_eq(own->path, script.contender);
+        children->func(ZK_WATCH_CHANGED, DIRECTORY, children->userdata);
+        answer(&script, REQUEST_LIST, ZK_UNKNOWN);
+        answer_search(&script, THREE, NULL);
+        port_reply(expect_departure(&script), (ZkReply){.code = ZK_OK});
+        call_clear(own);
+        script_close(&script);
+}
+
+/* It was changed just then, and two came and hold. Later somebody deletes what waits. */
+Test(lock_script_slots, who_agreed_in_the_end_and_is_deleted_has_lost) {
+        const char *names[] = {before[1], before[2], NULL, NULL};
+        const char *const others[] = {before[1], before[2], NULL};
+        ZkWatch *children;
         Script script = {0};
         ZkCall *call;
 
         script_open(&script);
-        port_reply(change_the_number(&script), (ZkReply){.code = code});
-        answer_search(&script, TWO, before[1]);
-        call = expect(&script, REQUEST_SET);
-        cr_assert_str_eq(call->data, THREE, "it is put back");
+        script_ask_with(&script, (LockRequest){.resource = "a", .slots = 2},
+                        (LockOptions){.strategy = LOCK_STRATEGY_PARENT});
+        answer_flight(&script, THREE, NULL);
+        port_reply(expect_departure(&script), (ZkReply){.code = ZK_BAD_VERSION});
+        names[2] = own_name(&script);
+        answer(&script, REQUEST_MULTI, ZK_OK);
+        port_reply(expect(&script, REQUEST_GET), directory_of(TWO));
+        call = expect(&script, REQUEST_LIST);
+        children = call->watch;
+        cr_assert_not_null(children);
+        port_reply(call, list_of(names));
+        expect_quiet(&script);
         cr_assert_eq(script.events[LOCK_EVENT_HELD], 0);
-        port_reply(call, (ZkReply){.code = ZK_OK});
-        answer_search(&script, THREE, before[1]);
-        script_await(&script, LOCK_EVENT_FAILED);
-        cr_assert(strstr(lock_set_fault(script.set), "3 slots, not 2"), "%s",
-                  lock_set_fault(script.set));
+        children->func(ZK_WATCH_CHANGED, DIRECTORY, children->userdata);
+        port_reply(expect(&script, REQUEST_LIST), list_of(others));
+        script_await(&script, LOCK_EVENT_LOST);
         script_close(&script);
 }
 
-Test(lock_script_slots, who_is_not_alone_any_more_when_he_has_changed_the_number_puts_it_back) {
-        be_overtaken(ZK_OK);
-        be_overtaken(ZK_UNKNOWN);
+/* ---- a directory that says nothing ---- */
+
+/* Two who are the first. Return: the write of two. */
+static ZkCall *come_first_for_two(Script *script) {
+        ZkCall *call;
+
+        script_open(script);
+        script_ask(script, (LockRequest){.resource = "a", .slots = 2});
+        answer_flight(script, "{\"served\": 7}", before[1]);
+        call = expect(script, REQUEST_SET);
+        cr_assert_str_eq(call->path, DIRECTORY);
+        cr_assert_str_eq(call->data, TWO);
+        cr_assert_eq(call->version, VERSION);
+        cr_assert_eq(script->events[LOCK_EVENT_HELD], 0);
+        return call;
+}
+
+Test(lock_script_slots, who_writes_the_number_first_has_said_it) {
+        Script script = {0};
+
+        port_reply(come_first_for_two(&script), (ZkReply){.code = ZK_OK});
+        answer_search(&script, TWO, before[1]);
+        script_await(&script, LOCK_EVENT_HELD);
+        script_close(&script);
+}
+
+Test(lock_script_slots, who_comes_second_with_the_same_number_agrees) {
+        Script script = {0};
+
+        port_reply(come_first_for_two(&script), (ZkReply){.code = ZK_BAD_VERSION});
+        answer_search(&script, TWO, before[1]);
+        script_await(&script, LOCK_EVENT_HELD);
+        script_close(&script);
+}
+
+/* Whether it was written, and by whom, is seen. */
+Test(lock_script_slots, who_comes_second_with_another_number_goes) {
+        static const ZkCode codes[] = {ZK_BAD_VERSION, ZK_UNKNOWN};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(codes); i++) {
+                Script script = {0};
+
+                port_reply(come_first_for_two(&script), (ZkReply){.code = codes[i]});
+                answer_search(&script, THREE, before[1]);
+                expect_refusal(&script, "3 slots, not 2");
+                script_close(&script);
+        }
 }
 
 /* Both leave at once, or not at all. */
