@@ -1,5 +1,6 @@
 /* No two who conflict hold a lock at once: runs of jobs, by the locks of their definition, and all
- * others (history.h). */
+ * others (history.h); and of several slots never more are held than any of their holders asked for.
+ */
 #include <string.h>
 
 #include "checker.h"
@@ -8,15 +9,18 @@
 typedef struct Holders {
         const PlanLock *lock;
         unsigned alike; /* that hold it in the same way */
+        unsigned slots; /* the least number that any of those, or the newcomer, asked for */
         bool otherwise; /* somebody holds it in another */
         char *other;    /* the last of them, for people */
 } Holders;
 
-static void holders_add(Holders *holders, PlanMode mode, char *who) {
-        if (mode == holders->lock->mode)
+static void holders_add(Holders *holders, PlanMode mode, unsigned slots, char *who) {
+        if (mode == holders->lock->mode) {
                 holders->alike++;
-        else
+                holders->slots = MIN(holders->slots, slots);
+        } else {
                 holders->otherwise = true;
+        }
         g_free(holders->other);
         holders->other = who;
 }
@@ -29,14 +33,14 @@ static void holders_add_run(Holders *holders, const Checker *checker, const Hist
 
                 if (strcmp(lock->resource, holders->lock->resource) == 0)
                         holders_add(
-                            holders, lock->mode,
+                            holders, lock->mode, lock->slots,
                             g_strdup_printf("run %s of %s on %s", run->run, run->job, run->node));
         }
 }
 
 static void holders_add_hold(Holders *holders, const HistoryHold *hold) {
         if (!hold->excused && strcmp(hold->resource, holders->lock->resource) == 0)
-                holders_add(holders, hold->mode,
+                holders_add(holders, hold->mode, hold->slots,
                             g_strdup_printf("%s (%u) on %s", hold->who, hold->number, hold->node));
 }
 
@@ -45,7 +49,7 @@ static void checker_judge_lock(Checker *checker, const PlanLock *lock, const voi
                                char *who) {
         const GPtrArray *runs = history_alive(checker_history(checker)),
                         *holds = history_holds(checker_history(checker));
-        Holders holders = {.lock = lock};
+        Holders holders = {.lock = lock, .slots = lock->slots};
 
         for (guint i = 0; i < runs->len; i++)
                 if (runs->pdata[i] != newcomer)
@@ -53,7 +57,7 @@ static void checker_judge_lock(Checker *checker, const PlanLock *lock, const voi
         for (guint i = 0; i < holds->len; i++)
                 if (holds->pdata[i] != newcomer)
                         holders_add_hold(&holders, holds->pdata[i]);
-        if (holders.otherwise || (lock->mode == PLAN_EXCLUSIVE && holders.alike >= lock->slots))
+        if (holders.otherwise || (lock->mode == PLAN_EXCLUSIVE && holders.alike >= holders.slots))
                 checker_complain(checker, "%s: %s begins while %s is alive", lock->resource, who,
                                  holders.other);
         g_free(holders.other);
