@@ -255,6 +255,36 @@ Test(lock_slots, who_is_alone_may_change_their_number) {
         world_close(&world);
 }
 
+/* Whoever makes the directory anew, the others agree with it or go. */
+Test(lock_slots, those_who_come_at_once_and_do_not_agree_never_hold_together) {
+        static const unsigned numbers[] = {2, 3, 2, 2, 3, 3};
+        World world;
+
+        world_open_shared(&world, 4, TIMEOUT);
+        for (size_t round = 0; round < 10; round++) {
+                Holder before = {0}, holders[G_N_ELEMENTS(numbers)] = {{0}};
+                unsigned agreed = 0, held = 0;
+
+                hold(&world, &before, 0, 4);
+                holder_release(&before);
+                world_await_children(&world, world_session(&world, 0), "a", 0);
+                for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)
+                        queue(&world, &holders[i], (round + i) % 4, numbers[i], FOREVER);
+                loop_for(world.event, A_WHILE);
+                for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++) {
+                        if (!holders[i].events[LOCK_EVENT_HELD])
+                                continue;
+                        cr_assert(agreed == 0 || agreed == numbers[i]);
+                        agreed = numbers[i];
+                        cr_assert_leq(++held, agreed);
+                }
+                for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)
+                        holder_release(&holders[i]);
+                world_await_children(&world, world_session(&world, 0), "a", 0);
+        }
+        world_close(&world);
+}
+
 Test(lock_slots, locks_and_slots_do_not_mix_and_each_is_named) {
         static const char *const locks[] = {"a", "~a"};
         World world;
