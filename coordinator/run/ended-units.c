@@ -35,13 +35,28 @@ GHashTable *ended_units_load(const char *runtime_dir) {
         return ended;
 }
 
+/* The older half of what is remembered goes: those are settled by now. */
+static void ended_units_shorten(const char *path) {
+        g_autofree char *text = NULL;
+        const char *rest;
+        gsize size = 0;
+
+        if (!g_file_get_contents(path, &text, &size, NULL) || size <= ENDED_UNITS_BYTES_MAX / 2)
+                return;
+        rest = strchr(text + size - ENDED_UNITS_BYTES_MAX / 2, '\n');
+        (void)g_file_set_contents_full(path, rest ? rest + 1 : "", -1,
+                                       G_FILE_SET_CONTENTS_CONSISTENT, 0600, NULL);
+}
+
 void ended_units_add(const char *runtime_dir, const char *unit, const char *why) {
         g_autofree char *path = ended_units_path(runtime_dir),
                         *line = g_strdup_printf("%s %s\n", unit, why);
-        _cleanup_close_ int fd =
-            open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+        _cleanup_close_ int fd = -1;
         struct stat st;
 
+        if (lstat(path, &st) >= 0 && st.st_size + (off_t)strlen(line) > ENDED_UNITS_BYTES_MAX)
+                ended_units_shorten(path);
+        fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd >= 0 && fstat(fd, &st) >= 0 && st.st_size < ENDED_UNITS_BYTES_MAX)
                 (void)!write(fd, line, strlen(line));
 }

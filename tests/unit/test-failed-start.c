@@ -291,6 +291,8 @@ Test(failed_start, a_stop_ends_it_at_once) {
 
 /* ---- what is remembered of it ---- */
 
+#define MANY (3 * ENDED_UNITS_BYTES_MAX / 1000)
+
 Test(failed_start, ended_units_are_remembered_in_order_and_within_bounds) {
         g_autofree char *why = g_strnfill(1000, 'x'), *path = tree_path(root, "ended-units");
         g_autoptr(GHashTable) ended = ended_units_load(root);
@@ -299,12 +301,23 @@ Test(failed_start, ended_units_are_remembered_in_order_and_within_bounds) {
         cr_expect_eq(g_hash_table_size(ended), 0);
         ended_units_add(root, RUN_UNIT, "one reason");
         ended_units_add(root, RUN_UNIT, "another reason");
-        for (unsigned i = 0; i < 2 * ENDED_UNITS_BYTES_MAX / 1000; i++)
-                ended_units_add(root, "further.service", why);
         g_hash_table_unref(ended);
         ended = ended_units_load(root);
         cr_expect_str_eq(g_hash_table_lookup(ended, RUN_UNIT), "another reason");
+        for (unsigned i = 0; i < MANY; i++) {
+                g_autofree char *unit = g_strdup_printf("unit-%u.service", i);
+
+                ended_units_add(root, unit, why);
+        }
+        g_hash_table_unref(ended);
+        ended = ended_units_load(root);
+        cr_expect_null(g_hash_table_lookup(ended, RUN_UNIT), "what is long over is forgotten");
+        for (unsigned i = MANY - ENDED_UNITS_BYTES_MAX / 2 / 1100; i < MANY; i++) {
+                g_autofree char *unit = g_strdup_printf("unit-%u.service", i);
+
+                cr_expect_str_eq(g_hash_table_lookup(ended, unit), why, "%s", unit);
+        }
         cr_assert_eq(stat(path, &st), 0);
-        cr_expect_lt(st.st_size, ENDED_UNITS_BYTES_MAX + 1100);
+        cr_expect_leq(st.st_size, ENDED_UNITS_BYTES_MAX);
         cr_expect_eq(st.st_mode & 0777, 0600);
 }
