@@ -1,6 +1,7 @@
 /* See runs.h. */
 #include "runs.h"
 
+#include "paths.h"
 #include "timer.h"
 
 struct Runs {
@@ -126,14 +127,10 @@ void runs_stop_all(Runs *runs, const char *why) {
 }
 
 bool runs_has_unit(const Runs *runs, const char *unit) {
-        GHashTableIter iterator;
-        gpointer run;
+        g_autofree char *key = open_name_of_unit(unit);
+        const Run *run = key ? runs_find(runs, key) : NULL;
 
-        g_hash_table_iter_init(&iterator, runs->runs);
-        while (g_hash_table_iter_next(&iterator, NULL, &run))
-                if (g_strcmp0(((const Run *)run)->record->unit, unit) == 0)
-                        return true;
-        return false;
+        return run && g_strcmp0(run->record->unit, unit) == 0;
 }
 
 bool runs_are_starting(const Runs *runs) {

@@ -13,8 +13,10 @@
 #include "job-table.h"
 #include "leftovers.h"
 #include "members.h"
+#include "paths.h"
 #include "ranking.h"
 #include "reload.h"
+#include "runs.h"
 #include "sweep.h"
 #include "unit-spec.h"
 #include "withdrawal.h"
@@ -401,4 +403,34 @@ Test(scale, what_a_process_before_left_and_cannot_be_ended_holds_up_nothing_else
         service_manager.deaf = false;
         for (unsigned i = 0; i < STUCK; i++)
                 service_obey(service_manager.services->pdata[i]);
+}
+
+static char *unit_of(unsigned i) {
+        g_autofree char *job = g_strdup_printf("job-with-a-name-of-some-length-%05u", i);
+
+        return unit_name_for_run(job, "1700000000-1");
+}
+
+static void add_run(unsigned i) {
+        g_autofree char *job = g_strdup_printf("job-with-a-name-of-some-length-%05u", i);
+        RunRecord *record = run_record_new(job, "1700000000-1");
+
+        record->unit = unit_of(i);
+        runs_recover_nothing(coordinator->runs, record, g_strdup("a test"));
+}
+
+/* All units that there are are looked at in one turn, as often as PID 1 lists them. */
+Test(scale, whose_units_are_whose_is_not_asked_of_all_runs) {
+        usec_t before;
+
+        begin(1, 1);
+        for (unsigned i = 0; i < JOBS; i++)
+                add_run(i);
+        before = clock_monotonic();
+        for (unsigned i = 0; i < 2 * JOBS; i++) {
+                g_autofree char *unit = unit_of(i);
+
+                cr_assert_eq(runs_has_unit(coordinator->runs, unit), i < JOBS, "%s", unit);
+        }
+        cr_expect_lt(clock_monotonic() - before, USEC_PER_SEC);
 }
