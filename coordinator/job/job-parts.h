@@ -15,6 +15,7 @@
 #include "registration.h"
 #include "runs.h"
 #include "tree.h"
+#include "waiter-looks.h"
 
 /* When it is tried again: what failed and may be well at once, and what people have to see to or
  * others have to come round to. What the server refuses, what stands there and is no ledger, and a
@@ -42,4 +43,5 @@ struct JobParts {
         Runs *runs;
         Recovery *recovery;
         Leftovers *leftovers;
+        WaiterLooks *looks; /* the table's */
 };

@@ -20,6 +20,7 @@ JobTable *job_table_free(JobTable *table) {
                 return NULL;
         sweep_free(table->sweep);
         g_hash_table_unref(table->jobs);
+        waiter_looks_free(table->parts.looks);
         g_free(table);
         return NULL;
 }
@@ -42,6 +43,7 @@ JobTable *job_table_new(const JobParts *parts) {
         JobTable *table = g_new0(JobTable, 1);
 
         table->parts = *parts;
+        table->parts.looks = waiter_looks_new(parts->node);
         table->jobs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, job_table_drop);
         table->sweep = sweep_new(parts->node->event, job_table_on_turn, table);
         return table;

@@ -509,7 +509,7 @@ JobWork *job_work_new(const JobParts *parts, const JobSpec *spec, const JobWorkE
         work->events = events;
         work->userdata = userdata;
         work->ledger = job_ledger_new(parts, spec, &ledger_events, work);
-        work->waited_for = waited_for_new(parts->node, spec->name, job_work_on_waiters, work);
+        work->waited_for = waited_for_new(parts->looks, spec->name, job_work_on_waiters, work);
         return work;
 }
 

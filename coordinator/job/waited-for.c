@@ -6,18 +6,18 @@
 #include "bid.h"
 
 struct WaitedFor {
-        Node *node; /* weak */
+        WaiterLooks *looks; /* weak */
         char *job;
         WaitedForFunc func;
         void *userdata;
-        Waiters *look;
+        WaiterLook *look;
         int64_t tick;
 };
 
-WaitedFor *waited_for_new(Node *node, const char *job, WaitedForFunc func, void *userdata) {
+WaitedFor *waited_for_new(WaiterLooks *looks, const char *job, WaitedForFunc func, void *userdata) {
         WaitedFor *waited = g_new0(WaitedFor, 1);
 
-        waited->node = node;
+        waited->looks = looks;
         waited->job = g_strdup(job);
         waited->func = func;
         waited->userdata = userdata;
@@ -86,20 +86,17 @@ WaitedForVerdict waited_for_judge(WaitedFor *waited, const JobSpec *spec, const 
 
 static void waited_for_on_found(int error, const GPtrArray *found, void *userdata) {
         WaitedFor *waited = userdata;
-        Waiters *look = g_steal_pointer(&waited->look);
+        WaiterLook *look = g_steal_pointer(&waited->look);
 
         waited->func(error, found, waited->userdata);
-        waiters_free(look);
+        waiter_look_free(look);
 }
 
 int waited_for_look(WaitedFor *waited, const JobSpec *spec) {
-        g_autoptr(GPtrArray) specs = g_ptr_array_new();
-
-        g_ptr_array_add(specs, (gpointer)spec);
         waited_for_stop(waited);
-        return waiters_look(waited->node, specs, waited_for_on_found, waited, &waited->look);
+        return waiter_looks_ask(waited->looks, spec, waited_for_on_found, waited, &waited->look);
 }
 
 void waited_for_stop(WaitedFor *waited) {
-        waited->look = waiters_free(waited->look);
+        waited->look = waiter_look_free(waited->look);
 }

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "decision.h"
-#include "waiters.h"
+#include "waiter-looks.h"
 
 typedef struct WaitedFor WaitedFor;
 
@@ -17,7 +17,7 @@ typedef enum WaitedForVerdict {
 /* As WaitersFunc. `found` is for waited_for_judge(). */
 typedef void (*WaitedForFunc)(int error, const GPtrArray *found, void *userdata);
 
-WaitedFor *waited_for_new(Node *node, const char *job, WaitedForFunc func, void *userdata);
+WaitedFor *waited_for_new(WaiterLooks *looks, const char *job, WaitedForFunc func, void *userdata);
 WaitedFor *waited_for_free(WaitedFor *waited);
 DEFINE_CLEANUP(WaitedFor, waited_for_free);
 

@@ -11,6 +11,7 @@
 #include "gate.h"
 #include "job-files.h"
 #include "job-table.h"
+#include "ledger.h"
 #include "leftovers.h"
 #include "members.h"
 #include "paths.h"
@@ -433,4 +434,72 @@ Test(scale, whose_units_are_whose_is_not_asked_of_all_runs) {
                 cr_assert_eq(runs_has_unit(coordinator->runs, unit), i < JOBS, "%s", unit);
         }
         cr_expect_lt(clock_monotonic() - before, USEC_PER_SEC);
+}
+
+#define WAITERS 100
+#define LATE 200
+
+static unsigned contenders_read;
+
+static ServerWay count_contenders(const ZkCall *call) {
+        contenders_read +=
+            call->request == REQUEST_GET && strstr(call->path, "/locks/database/") != NULL;
+        return SERVER_ANSWER;
+}
+
+/* Its last tick is long over, by a definition that was in force before it. */
+static void let_be_late(unsigned i) {
+        g_autofree char *path =
+            g_strdup_printf("/jobkeeper/jobs/job-with-a-name-of-some-length-%05u", i);
+        ServerNode *node = server_node(path);
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        g_autofree char *data = NULL;
+
+        cr_assert_eq(ledger_decode(node->data, strlen(node->data), &ledger), 0);
+        ledger->from -= INT64_C(400) * 86400;
+        data = ledger_encode(ledger);
+        server_set(node, data);
+}
+
+static void write_late_jobs(void) {
+        g_autoptr(GDateTime) now = g_date_time_new_now_utc();
+        g_autoptr(GDateTime) tick = g_date_time_add_hours(now, -1);
+        g_autofree char *schedule = g_date_time_format(tick, "*-%m-%d %H:%M:%S");
+        g_autoptr(GString) yaml = g_string_new("jobs:\n");
+
+        for (unsigned i = 0; i < LATE; i++)
+                g_string_append_printf(yaml,
+                                       "  job-with-a-name-of-some-length-%05u:\n"
+                                       "    schedule: \"%s\"\n"
+                                       "    exec: [/bin/true]\n"
+                                       "    lock-wait: 4h\n"
+                                       "    locks: {database: exclusive}\n",
+                                       i, schedule);
+        tree_write(root, "etc/jobkeeper/jobs.d/late.yaml", yaml->str);
+}
+
+/* What is late may be waited for. */
+Test(scale, a_queue_is_not_read_by_each_that_names_it) {
+        write_late_jobs();
+        begin(0, 1);
+        for (unsigned i = 0; i < LATE; i++)
+                let_be_late(i);
+        server_create("/jobkeeper/locks/database", "", 0);
+        for (unsigned i = 0; i < WAITERS; i++) {
+                g_autofree char *path =
+                    g_strdup_printf("/jobkeeper/locks/database/"
+                                    "_c_11111111-1111-1111-1111-111111111111-__WRIT__%010u",
+                                    i);
+
+                server_create(path, "{\"node\":\"m7\"}", OTHER_SESSION);
+        }
+        server.way = count_contenders;
+        server_expire(last_session);
+        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
+        run_for(2 * USEC_PER_SEC);
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
+        run_for(2 * USEC_PER_SEC);
+        settle_down();
+        cr_expect_geq(contenders_read, WAITERS);
+        cr_expect_leq(contenders_read, WAITERS * LATE / 10, "%u", contenders_read);
 }
