@@ -16,7 +16,10 @@ static usec_t fault_kill_server(const FaultSite *site, WorldChance *chance, Faul
 
 /* Its machine's power fails: nobody is told, and connections stay open until they time out. */
 static usec_t fault_crash_server(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
-        ensemble_crash(site->ensemble, fault_draw_server(site, chance, fault));
+        unsigned server = fault_draw_server(site, chance, fault);
+
+        fault->missed = !ensemble_is_running(site->ensemble, server);
+        ensemble_crash(site->ensemble, server);
         return world_draw_between(chance, 100 * USEC_PER_MSEC, 20 * USEC_PER_SEC);
 }
 
