@@ -21,7 +21,7 @@
  *     for the newer one and change it back, as if our edit had come second; that node is then the
  *     drifted one, and says so.
  *   - Nothing is remembered of a new job. That is a node without a memory, which is drifted where
- *     it differs, unless it is alone or all are.
+ *     it differs, unless it is alone or all are for long.
  *   - A withdrawn job is still remembered. It is withdrawn again, which changes nothing, or is
  *     answered by the nodes that have it.
  */

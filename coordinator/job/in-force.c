@@ -305,8 +305,7 @@ static bool in_force_concerns(const InForce *in_force, const JobSpec *spec, cons
 }
 
 /* Ours differs. Return: whether no other member that may run the job has the definition in force
- * either, and we are the first of those whose clocks let them change it: a fleet that was set up
- * anew beside an old ledger. */
+ * either, and we are the first of those whose clocks let them change it. */
 static bool in_force_is_first_of_all_drifted(const InForce *in_force, const JobSpec *spec) {
         const char *self = in_force->parts.node->config->node_name;
         const GPtrArray *members = members_list(in_force->parts.members);
@@ -358,20 +357,20 @@ static bool in_force_is_displaced(const InForce *in_force, const JobSpec *spec, 
 }
 
 /* Has our own file changed since we last agreed, so that it is for us to change the ledger? Without
- * a memory only the one node of a cluster may say so, or the first where all are drifted; with one
- * that it has not, the first where all are for long, and whoever has what that displaced may put it
- * back. A job that was withdrawn for good is anybody's. */
+ * a memory only the one node of a cluster may say so at once: elsewhere the only one that has what
+ * is in force may just be restarting. With one that it has not, or without one, the first where all
+ * are drifted for long may, and whoever has what that displaced may put it back. A job that was
+ * withdrawn for good is anybody's. */
 static bool in_force_is_ours_to_change(InForce *in_force, const JobSpec *spec, const char *own) {
         const char *remembered = digest_memory_get(in_force->parts.digests, in_force->job);
 
         if (*in_force_ledger(in_force)->digest == '\0' ||
             in_force_is_displaced(in_force, spec, own))
                 return true;
-        if (remembered)
-                return !digest_memory_has(in_force->parts.digests, in_force->job, own) ||
-                       in_force_is_nobodys(in_force, spec);
-        return members_list(in_force->parts.members)->len == 1 ||
-               in_force_is_first_of_all_drifted(in_force, spec);
+        if (remembered ? !digest_memory_has(in_force->parts.digests, in_force->job, own)
+                       : members_list(in_force->parts.members)->len == 1)
+                return true;
+        return in_force_is_nobodys(in_force, spec);
 }
 
 /* ---- where the ledger has ours ---- */

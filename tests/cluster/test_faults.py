@@ -265,7 +265,7 @@ class Definitions(ClusterTest):
             node.write("/etc/jobkeeper/jobs.d/ticks.yaml", ticks_file(every="3s", nodes="[n2, n3]")["ticks.yaml"])
         since = time.monotonic()
         fleet.start(*having)
-        fleet.wait_run(lambda run: run.start > since and run.tick % 2, 90, "a run of the new definition")
+        fleet.wait_run(lambda run: run.start > since and run.tick % 2, 270, "a run of the new definition")
         wait_until(lambda: all(fleet.job_status(name, "ticks").get("state") != "drifted" for name in having), 60, "both agree")
         self.assert_exclusive()
 

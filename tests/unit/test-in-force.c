@@ -432,6 +432,37 @@ Test(nobodys, and_not_one_whose_clock_is_wrong) {
         cr_expect_eq(look_after(IN_FORCE_PATIENCE + USEC_PER_SEC), IN_FORCE_REMEMBERS);
 }
 
+/* A new machine with an old file, while the one that has what is in force restarts. */
+Test(nobodys, without_a_memory_the_time_is_waited_for_where_there_are_others) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        add_member("{\"machine\":\"m\",\"boot\":\"b\",\"drifted\":[\"b\"],\"skewed\":true}");
+        know("other", "every 300d", now());
+        cr_assert_eq(look_after(0), IN_FORCE_DRIFTED);
+        cr_expect_leq(in_force_patience_left(in_force), IN_FORCE_PATIENCE);
+        cr_expect_eq(look_after(IN_FORCE_PATIENCE / 2), IN_FORCE_DRIFTED);
+        cr_expect_eq(look_after(IN_FORCE_PATIENCE + USEC_PER_SEC), IN_FORCE_REMEMBERS);
+        await(is_remembered, "it is remembered");
+        cr_expect_eq(look_after(IN_FORCE_PATIENCE + USEC_PER_SEC), IN_FORCE_WRITES);
+        expect_outcome(LEDGER_WRITE_DONE);
+        ledger = there();
+        cr_expect_str_eq(ledger->instead_of, "other", "who has that puts it back");
+}
+
+/* A disk that is full on the first of them keeps the job from nobody. */
+Test(nobodys, what_nobody_has_gives_way_also_where_that_cannot_be_remembered) {
+        g_autofree char *state = tree_path(root, "state"), *away = g_strconcat(state, "-", NULL);
+
+        know_what_nobody_has();
+        cr_assert_eq(rename(state, away), 0);
+        cr_expect_eq(look_after(IN_FORCE_PATIENCE + USEC_PER_SEC), IN_FORCE_REMEMBERS);
+        await(is_remembered, "it cannot be");
+        cr_expect_str_neq(digest_memory_fault(coordinator->digests), "");
+        cr_expect_eq(look_after(IN_FORCE_PATIENCE + USEC_PER_SEC), IN_FORCE_WRITES);
+        expect_outcome(LEDGER_WRITE_DONE);
+        cr_assert_eq(rename(away, state), 0);
+}
+
 /* Whoever comes with what nobody had puts it back at once. */
 Test(nobodys, what_stands_in_goes_when_the_other_comes) {
         _cleanup_(ledger_freep) Ledger *ledger = ledger_new(now(), own);
