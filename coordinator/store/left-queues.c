@@ -13,10 +13,12 @@
  * anew. They are in the way of whoever waits behind them, so they go once we do: a process that is
  * restarted again and again would leave them there for good. */
 #define WAITING_STAYS (5 * USEC_PER_SEC)
-#define WAITING_LOOK_PERIOD (200 * USEC_PER_MSEC)
 /* Nothing is started before it is known what was waited for, and anybody may stand in a queue: one
  * with very many of them is not read to its end. */
 #define LOOK_PATIENCE (5 * USEC_PER_SEC)
+/* Of both, time without a connection does not count: nothing could be started, nor stand anywhere
+ * anew. */
+#define LOOK_PERIOD (200 * USEC_PER_MSEC)
 
 typedef struct LeftWaiting {
         char *path;
@@ -30,7 +32,7 @@ struct LeftQueues {
         void *userdata;
         Waiters *waiters;   /* what it waited for is being looked at */
         GPtrArray *waiting; /* of LeftWaiting: the contenders with which it did, until they go */
-        usec_t stay_until;  /* CLOCK_BOOTTIME */
+        usec_t patience;    /* how much is left of it, with the look or with them */
         ZkCall *list_call;  /* all that it may have waited in */
         sd_event_source *timer; /* of the look, and after it of what follows */
         bool begun;             /* in this session: what stands there by now may be ours */
@@ -106,18 +108,25 @@ static void left_queues_sweep_in(LeftQueues *queues, GPtrArray *directories, GPt
                          (const char *const *)keep->pdata);
 }
 
+/* A period has passed. Return: whether that was the last of it. */
+static bool left_queues_lose_patience(LeftQueues *queues) {
+        if (session_state(queues->node->session) == SESSION_CONNECTED)
+                queues->patience = usec_sub(queues->patience, LOOK_PERIOD);
+        return queues->patience == 0;
+}
+
 static void left_queues_on_stay(void *userdata);
 
 static void left_queues_stay(LeftQueues *queues) {
         if (queues->waiting->len > 0)
-                (void)timer_in(queues->node->event, &queues->timer, WAITING_LOOK_PERIOD,
+                (void)timer_in(queues->node->event, &queues->timer, LOOK_PERIOD,
                                left_queues_on_stay, queues);
 }
 
 /* A lock set tells nothing before it holds, so it is asked. */
 static void left_queues_on_stay(void *userdata) {
         LeftQueues *queues = userdata;
-        bool over = clock_boottime() >= queues->stay_until;
+        bool over = left_queues_lose_patience(queues);
         g_autoptr(GPtrArray) directories = g_ptr_array_new_with_free_func(g_free),
                              others = g_ptr_array_new_with_free_func(g_free),
                              keep = g_ptr_array_new_with_free_func(g_free);
@@ -154,7 +163,7 @@ static void left_queues_sweep(LeftQueues *queues, const char *const *listed) {
                 g_ptr_array_add(paths, g_strconcat(parent, "/", *listed, NULL));
         queues->events->keep(paths, keep, queues->userdata);
         left_queues_sweep_in(queues, paths, keep);
-        queues->stay_until = clock_boottime() + WAITING_STAYS;
+        queues->patience = WAITING_STAYS;
         left_queues_stay(queues);
 }
 
@@ -226,13 +235,12 @@ static void left_queues_on_waiters(int error, const GPtrArray *found, void *user
         left_queues_end_look(queues);
 }
 
-/* While nobody answers no time is lost: nothing could be started either. */
-static void left_queues_on_patience(void *userdata) {
+static void left_queues_on_period(void *userdata) {
         LeftQueues *queues = userdata;
 
-        if (session_state(queues->node->session) != SESSION_CONNECTED) {
-                (void)timer_in(queues->node->event, &queues->timer, LOOK_PATIENCE,
-                               left_queues_on_patience, queues);
+        if (!left_queues_lose_patience(queues)) {
+                (void)timer_in(queues->node->event, &queues->timer, LOOK_PERIOD,
+                               left_queues_on_period, queues);
                 return;
         }
         log_warning(NULL,
@@ -259,9 +267,11 @@ void left_queues_begin(LeftQueues *queues, bool due) {
                 if (may_wait_past_its_deadline(specs->pdata[i]))
                         g_ptr_array_add(waiting, specs->pdata[i]);
         if (waiting->len > 0 && waiters_look(queues->node, waiting, left_queues_on_waiters, queues,
-                                             &queues->waiters) >= 0)
-                (void)timer_in(queues->node->event, &queues->timer, LOOK_PATIENCE,
-                               left_queues_on_patience, queues);
+                                             &queues->waiters) >= 0) {
+                queues->patience = LOOK_PATIENCE;
+                (void)timer_in(queues->node->event, &queues->timer, LOOK_PERIOD,
+                               left_queues_on_period, queues);
+        }
 }
 
 const char *left_queues_busy(const LeftQueues *queues) {

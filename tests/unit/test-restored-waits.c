@@ -205,19 +205,37 @@ static bool is_suspended(void) {
         return session_state(coordinator->session) == SESSION_SUSPENDED;
 }
 
-/* Then nothing could be started anyway. */
+static void lose_connection_for(usec_t span) {
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_SUSPENDED);
+        await(is_suspended, "the connection is lost");
+        serve_for(span);
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
+}
+
+/* Then nothing could be started anyway, and the answer has not had its time yet. */
 Test(restored_waits, without_a_connection_a_look_is_not_given_up) {
         begin_with(2, keep_looks);
         await(is_kept, "what was waited for is looked at");
-        port_tell(ports->pdata[ports->len - 1], ZK_STATE_SUSPENDED);
-        await(is_suspended, "the connection is lost");
-        serve_for(5500 * USEC_PER_MSEC);
+        lose_connection_for(4500 * USEC_PER_MSEC);
+        serve_for(2 * USEC_PER_SEC);
         cr_expect(left_queues_busy(coordinator->left.queues));
-        port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
         server.way = NULL;
         server_release();
         await(due_is_in_line, "what is due stands in line");
         cr_expect(gate_has_place(coordinator->gate, "w0"));
+}
+
+/* Nothing can stand there anew meanwhile. */
+Test(restored_waits, without_a_connection_what_was_left_stays) {
+        begin_with(2, keep_new_contenders);
+        await(is_kept, "it queues again");
+        await_quiet();
+        lose_connection_for(5500 * USEC_PER_MSEC);
+        await_quiet();
+        cr_expect_eq(server_count(RESOURCE), 2);
+        server.way = NULL;
+        server_release();
+        await(stands_alone, "it stands there anew, and what was left goes");
 }
 
 static bool is_given_up(void) {
