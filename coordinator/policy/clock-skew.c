@@ -13,16 +13,16 @@ static bool clock_skew_was_set(const ClockSkew *skew, int64_t offset) {
         return skew->measured && llabs(offset - skew->offset) >= (int64_t)CLOCK_SKEW_STEP_MIN;
 }
 
-/* A sample that took long, `low` to `high`. What is known bounds it: a measurement of before, if
- * the clock was left alone since; and if there is none, the clock may be right. Return: whether it
+/* A sample that took long. What is known bounds it: a measurement of before (`ret_known`), if the
+ * clock was not set since; and if there is none, the clock may be right. Return: whether it
  * counts. */
 static bool clock_skew_takes_slow(const ClockSkew *skew, usec_t sent, int64_t offset,
-                                  int64_t *ret_guess) {
+                                  bool *ret_known) {
         if (skew->measured && !clock_skew_was_set(skew, offset)) {
                 if (!clock_skew_was_left((usec_t)((int64_t)skew->measured + skew->offset),
                                          skew->offset, sent, offset))
                         return false;
-                *ret_guess = skew->skew;
+                *ret_known = true;
                 return true;
         }
         return skew->seen && clock_skew_was_left(skew->seen, skew->seen_offset, sent, offset);
@@ -37,20 +37,25 @@ static void clock_skew_see(ClockSkew *skew, usec_t received, int64_t offset) {
         skew->seen_offset = offset;
 }
 
+static int64_t clock_skew_within(int64_t value, int64_t low, int64_t high) {
+        return low > value ? low : high < value ? high : value;
+}
+
 void clock_skew_sample(ClockSkew *skew, usec_t server, usec_t sent, usec_t received,
                        usec_t boottime, usec_t precision) {
         int64_t low = (int64_t)sent - (int64_t)(server + USEC_PER_MSEC),
                 high = (int64_t)received - (int64_t)server,
-                offset = (int64_t)received - (int64_t)boottime, guess = 0;
-        bool slow = received > sent && received - sent > precision;
+                offset = (int64_t)received - (int64_t)boottime, moved = offset - skew->offset;
+        bool slow = received > sent && received - sent > precision, known = false;
 
-        if (slow && !clock_skew_takes_slow(skew, sent, offset, &guess)) {
+        if (slow && !clock_skew_takes_slow(skew, sent, offset, &known)) {
                 clock_skew_see(skew, received, offset);
                 return;
         }
-        /* Anything between low and high is possible: blame the clock only for what neither the
-         * network nor what was known can explain. */
-        skew->skew = low > guess ? low : high < guess ? high : guess;
+        skew->low = known ? clock_skew_within(skew->low + moved, low, high) : low;
+        skew->high = known ? clock_skew_within(skew->high + moved, low, high) : high;
+        /* Blame the clock only for what neither the network nor what was known can explain. */
+        skew->skew = clock_skew_within(0, skew->low, skew->high);
         skew->measured = boottime;
         skew->offset = offset;
 }

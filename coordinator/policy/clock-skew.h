@@ -13,21 +13,22 @@
 #define CLOCK_SKEW_STEP_MIN (200 * USEC_PER_MSEC)
 
 typedef struct ClockSkew {
-        int64_t skew; /* ours minus the server's, µs: the nearest that the sample allows to 0, or
-                       * to what was known before one that took long */
-        usec_t measured; /* CLOCK_BOOTTIME; 0: never */
-        int64_t offset;  /* CLOCK_REALTIME minus CLOCK_BOOTTIME then */
-        usec_t seen;     /* CLOCK_REALTIME of a sample that said too little; 0: none did */
+        int64_t skew;      /* ours minus the server's, µs: the nearest to 0 of what it may be */
+        int64_t low, high; /* from here to there */
+        usec_t measured;   /* CLOCK_BOOTTIME; 0: never */
+        int64_t offset;    /* CLOCK_REALTIME minus CLOCK_BOOTTIME then */
+        usec_t seen;       /* CLOCK_REALTIME of a sample that said too little; 0: none did */
         int64_t seen_offset;
 } ClockSkew;
 
 /* Takes a sample: `server` (ms precision) lies between `sent` and `received` (ours,
  * CLOCK_REALTIME), read at `boottime`. One whose answer took longer than `precision` says little by
  * itself, and the clock may have been set while it was under way: then it allows whatever the clock
- * shows. If the clock was left alone since the last measurement, and the sample asked for after
- * that, it confirms the measurement, or corrects it as far as the two disagree: a server that is
- * slow all the time is no reason to know nothing. Where there is no such measurement, it counts if
- * it was asked for after another one came, and the clock was not set since. */
+ * shows. If the clock was not set since the last measurement, and the sample asked for after that,
+ * it confirms the measurement, moved by what the clock was slewed since, or corrects it as far as
+ * the two disagree: a server that is slow all the time is no reason to know nothing. Where there is
+ * no such measurement, it counts if it was asked for after another one came, and the clock was not
+ * set since. */
 void clock_skew_sample(ClockSkew *skew, usec_t server, usec_t sent, usec_t received,
                        usec_t boottime, usec_t precision);
 

@@ -101,6 +101,39 @@ Test(clock_skew, a_slow_answer_does_not_forget_what_is_known) {
         cr_expect_eq(skew.skew, 500 * (int64_t)MS, "it does not: it was slewed");
 }
 
+/* The clock moves by that little before each of so many answers, which take nine seconds. */
+static void slew(ClockSkew *skew, int64_t by, unsigned times) {
+        for (unsigned i = 1; i <= times; i++) {
+                usec_t at = i * 10 * USEC_PER_SEC, shown = EPOCH + at + (usec_t)(by * (int64_t)i);
+
+                clock_skew_sample(skew, EPOCH + at - 4500 * MS, shown - 9000 * MS, shown, at,
+                                  USEC_PER_SEC);
+                cr_expect_eq(skew->measured, at);
+        }
+}
+
+/* Each time by less than what counts as set. */
+Test(clock_skew, a_slow_server_does_not_hide_many_small_steps) {
+        ClockSkew skew = {0};
+
+        clock_skew_sample(&skew, EPOCH, EPOCH, EPOCH + 1 * MS, 1 * MS, USEC_PER_SEC);
+        slew(&skew, 150 * (int64_t)MS, 16);
+        cr_expect_eq(skew.skew, 2399 * (int64_t)MS);
+        cr_expect(clock_skew_exceeds(&skew, 2 * USEC_PER_SEC));
+}
+
+/* What was known was never more than that it is within some seconds. */
+Test(clock_skew, a_clock_that_comes_right_by_small_steps_is_not_blamed_for_them) {
+        ClockSkew skew = {.seen = 1, .seen_offset = EPOCH};
+
+        clock_skew_sample(&skew, EPOCH + 5000 * MS, EPOCH, EPOCH + 10000 * MS, 10000 * MS,
+                          USEC_PER_SEC);
+        cr_assert_eq(skew.measured, 10000 * MS);
+        skew.measured = 1;
+        slew(&skew, -150 * (int64_t)MS, 20);
+        cr_expect_eq(skew.skew, 0);
+}
+
 Test(clock_skew, a_clock_that_was_set_is_known_by_a_slow_server_too) {
         ClockSkew skew = {.skew = -9 * (int64_t)USEC_PER_SEC, .measured = 1, .offset = 0};
 
