@@ -47,20 +47,27 @@ void gate_reset(Gate *gate) {
 
 /* ---- shut for all ---- */
 
-const char *gate_closed(const Gate *gate) {
+/* Return: why, whatever has to end first. */
+static const char *gate_closed_anyway(const Gate *gate) {
         const Node *node = gate->node;
-        const char *why;
 
         if (node_is_ending(node))
                 return "the daemon is stopping";
         if (!node_is_ready(node) || session_state(node->session) != SESSION_CONNECTED)
                 return "no ZooKeeper session";
-        why = gate->events->held_back(gate->userdata);
-        if (why)
-                return why;
         if (clock_boottime() >= session_stop_at(node->session))
                 return "ZooKeeper has not answered for too long";
         return node_is_skewed(node) ? "the clock is skewed" : NULL;
+}
+
+const char *gate_closed(const Gate *gate) {
+        const char *why = gate_closed_anyway(gate);
+
+        return why ? why : gate->events->held_back(gate->userdata);
+}
+
+bool gate_opens_soon(const Gate *gate) {
+        return !gate_closed_anyway(gate) && gate->events->held_back(gate->userdata);
 }
 
 bool gate_is_open(const Gate *gate) {

@@ -43,6 +43,8 @@ DEFINE_CLEANUP(Gate, gate_free);
  * Otherwise a sentence. */
 const char *gate_closed(const Gate *gate);
 bool gate_is_open(const Gate *gate);
+/* Return: whether it is shut only for what has to end first, which does not take long. */
+bool gate_opens_soon(const Gate *gate);
 /* Nothing may be claimed now, and somebody would: the owner is told when that is over. */
 void gate_wait(Gate *gate);
 /* Return: whether anybody does. */

@@ -170,6 +170,18 @@ static void scheduled_job_act(ScheduledJob *job, JobNext next, Decision *decisio
         }
 }
 
+/* Nothing may be claimed at present. Return: whether what stands in the queues stays there until it
+ * may be, for it is past its start deadline: nothing else tells of it, and whoever left would not
+ * come back. */
+static bool scheduled_job_stays_in_queues(const ScheduledJob *job) {
+        const Ledger *ledger = job_ledger_known(job->ledger);
+        int64_t tick = job_work_queued_tick(job->work);
+
+        return gate_opens_soon(job->parts->gate) && tick && ledger &&
+               !ledger_is_decided(ledger, tick) &&
+               bid_is_seen_in_queues_alone(scheduled_job_spec(job), tick, 0);
+}
+
 static void scheduled_job_decide(bool nobody_waits, void *userdata) {
         ScheduledJob *job = userdata;
         Decision decision;
@@ -177,7 +189,10 @@ static void scheduled_job_decide(bool nobody_waits, void *userdata) {
         JobNext next;
 
         if (scheduled_job_is_held_back(job)) {
-                job_work_end(job->work);
+                if (!scheduled_job_stays_in_queues(job))
+                        job_work_end(job->work);
+                else if (job_work_phase(job->work) != JOB_PHASE_HOLDING)
+                        job_work_go_on(job->work);
                 return;
         }
         decision = scheduled_job_ask(job);
@@ -188,12 +203,24 @@ static void scheduled_job_decide(bool nobody_waits, void *userdata) {
         scheduled_job_act(job, next, &decision);
 }
 
+/* What the others know of us may be older, for example right after a reload. */
+static bool scheduled_job_runs_here(const ScheduledJob *job) {
+        const Node *node = job->parts->node;
+        const DaemonConfig *config = node->config;
+
+        return !ranks_unfit(job->parts->ranks, job->name) &&
+               !clock_skew_exceeds(&node->skew, config->max_skew) &&
+               job_spec_matches_node(scheduled_job_spec(job), config->node_name, config->labels);
+}
+
 static void scheduled_job_on_waiters(const GPtrArray *waiters, void *userdata) {
         ScheduledJob *job = userdata;
         WaitedFor *waited_for = job_work_waited_for(job->work);
         Decision decision = scheduled_job_ask(job);
 
-        switch (waited_for_judge(waited_for, scheduled_job_spec(job), waiters, &decision)) {
+        switch (waited_for_judge(waited_for, scheduled_job_spec(job), waiters, &decision,
+                                 scheduled_job_runs_here(job) ||
+                                     ranks_is_undecided(job->parts->ranks, job->name))) {
         case WAITED_FOR_BY_NOBODY:
                 scheduled_job_decide(true, job);
                 return;
@@ -394,18 +421,9 @@ bool scheduled_job_stands_for(const ScheduledJob *job, const char *id) {
 
 /* ---- for people ---- */
 
-/* What the others know of us may be older, for example right after a reload. */
-static bool scheduled_job_runs_here(const ScheduledJob *job, const char *unfit) {
-        const Node *node = job->parts->node;
-        const DaemonConfig *config = node->config;
-
-        return !unfit && !clock_skew_exceeds(&node->skew, config->max_skew) &&
-               job_spec_matches_node(scheduled_job_spec(job), config->node_name, config->labels);
-}
-
-static bool scheduled_job_has_no_node(const ScheduledJob *job, const char *unfit) {
+static bool scheduled_job_has_no_node(const ScheduledJob *job) {
         return job_decision_has_no_node(job->decision, scheduled_job_spec(job)) &&
-               !scheduled_job_runs_here(job, unfit);
+               !scheduled_job_runs_here(job);
 }
 
 char *scheduled_job_why(const ScheduledJob *job) {
@@ -420,14 +438,14 @@ char *scheduled_job_why(const ScheduledJob *job) {
                 return g_strdup(block);
         if (gate_waits_for_place(job->parts->gate, job->name))
                 return g_strdup("max-runs is reached on this node");
-        if (scheduled_job_has_no_node(job, unfit))
+        if (scheduled_job_has_no_node(job))
                 return g_strdup("no node of the cluster can run it at present");
         return job_work_waits_for(job->work);
 }
 
 ScheduledJobState scheduled_job_state(const ScheduledJob *job) {
         const char *unfit = ranks_unfit(job->parts->ranks, job->name);
-        bool no_node = scheduled_job_has_no_node(job, unfit);
+        bool no_node = scheduled_job_has_no_node(job);
         const Ledger *ledger = job_ledger_known(job->ledger);
 
         if (job_ledger_is_drifted(job->ledger))

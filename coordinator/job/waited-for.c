@@ -45,12 +45,12 @@ static bool waited_for_is_possible(const JobSpec *spec, int64_t tick) {
         return clock_realtime() < bid_wait_ends(spec, tick);
 }
 
-/* Only what would be recorded as missed: what overlaps is so whoever waits. */
+/* Not what overlaps: that is so whoever waits. */
 bool waited_for_matters(const JobSpec *spec, const Decision *decision) {
         if (!spec->lock_wait_set || !bid_needs_locks(spec))
                 return false;
         for (size_t i = 0; i < decision->n_skips; i++)
-                if (g_str_has_prefix(decision->skips[i].why, "missed") &&
+                if (!g_str_has_prefix(decision->skips[i].why, "overlap") &&
                     waited_for_is_possible(spec, decision->skips[i].to))
                         return true;
         return false;
@@ -65,7 +65,7 @@ static bool waited_for_would_skip(const Decision *decision, int64_t tick) {
 
 /* What the process before us waited for we wait for again; what others wait for is theirs. */
 WaitedForVerdict waited_for_judge(WaitedFor *waited, const JobSpec *spec, const GPtrArray *found,
-                                  const Decision *decision) {
+                                  const Decision *decision, bool may_run) {
         bool others = false;
 
         for (guint i = 0; i < found->len; i++) {
@@ -79,7 +79,7 @@ WaitedForVerdict waited_for_judge(WaitedFor *waited, const JobSpec *spec, const 
                 else
                         others = true;
         }
-        if (waited_for_would_skip(decision, waited->tick))
+        if (may_run && waited_for_would_skip(decision, waited->tick))
                 return WAITED_FOR_BY_US;
         return others ? WAITED_FOR_BY_OTHERS : WAITED_FOR_BY_NOBODY;
 }

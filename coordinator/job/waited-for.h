@@ -1,6 +1,7 @@
 /* What is waited for is not skipped: whether anybody stands in the queues for a tick that would be
- * recorded as missed, and which tick the process before us waited for. Of jobs whose lock-wait may
- * be longer than their start deadline. */
+ * recorded as missed, or as one that no node could run: who stands there may be no member for a
+ * moment, when somebody deletes its node. And which tick the process before us waited for. Of jobs
+ * whose lock-wait may be longer than their start deadline. */
 #pragma once
 
 #include "decision.h"
@@ -26,8 +27,9 @@ bool waited_for_matters(const JobSpec *spec, const Decision *decision);
 /* Looks. Return: 0, then exactly one call of the function, unless it is stopped; negative errno. */
 int waited_for_look(WaitedFor *waited, const JobSpec *spec);
 void waited_for_stop(WaitedFor *waited);
+/* `may_run`: this node. */
 WaitedForVerdict waited_for_judge(WaitedFor *waited, const JobSpec *spec, const GPtrArray *found,
-                                  const Decision *decision);
+                                  const Decision *decision, bool may_run);
 
 /* The tick that the process before us waited for, or 0. */
 int64_t waited_for_tick(const WaitedFor *waited);

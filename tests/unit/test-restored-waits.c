@@ -309,6 +309,36 @@ Test(restored_waits, what_others_wait_for_is_not_ours) {
         cr_expect_eq(contenders(), 1);
 }
 
+static bool is_skipped(void) {
+        g_autofree char *path =
+            g_strdup_printf(ROOT "/jobs/w0/runs/%" G_GINT64_FORMAT "-0", the_tick);
+
+        return server_node(path);
+}
+
+static void leave_job_to_another(void) {
+        make_scene();
+        configure(2);
+        write_job_of("w0", WAITS "    lock-wait: 4h\n    nodes: [n2]\n");
+        open_daemon();
+        await(all_are_there, "the ledger");
+        server_create(OWN, "", 0);
+}
+
+/* It is no member at the moment, and nobody else can run it. */
+Test(restored_waits, what_the_only_node_that_can_run_it_waits_for_is_not_skipped) {
+        leave_job_to_another();
+        leave_waiter_of_another();
+        await(is_late, "its start deadline");
+        serve_for(USEC_PER_SEC);
+        cr_expect_not(is_skipped());
+}
+
+Test(restored_waits, what_no_node_can_run_and_nobody_waits_for_is_skipped) {
+        leave_job_to_another();
+        await(is_skipped, "it is skipped");
+}
+
 /* ---- in whose way ---- */
 
 static bool is_ready_again(void) {
@@ -407,4 +437,29 @@ Test(restored_waits, what_waits_goes_on_where_somebody_deletes_the_member) {
         free_the_resource();
         await(is_claimed, "it runs");
         cr_expect_eq(looks, 0);
+}
+
+static void wait_alone(void) {
+        begin_alone("node: {name: n1}\n", WAITS "    lock-wait: 4h\n");
+        open_daemon_again();
+        await(stands_beside, "it stands there anew");
+        await(stands_alone, "what was left goes");
+}
+
+/* It is no member yet, then begins anew, and looks what was left here. */
+Test(restored_waits, what_waits_gets_its_locks_while_the_member_is_missing) {
+        wait_alone();
+        server_delete(ROOT "/nodes/n1");
+        await(is_registered_anew, "it is registered anew");
+        free_the_resource();
+        await(is_claimed, "it runs");
+}
+
+/* ... likewise, and its clock was not compared for long. */
+Test(restored_waits, what_waits_keeps_its_locks_until_the_clock_is_known) {
+        wait_alone();
+        coordinator->node->skew = (ClockSkew){0};
+        server_delete(ROOT "/nodes/n1");
+        free_the_resource();
+        await(is_claimed, "it runs");
 }

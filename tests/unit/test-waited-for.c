@@ -32,13 +32,15 @@ static Decision skip_of(int64_t from, int64_t to, const char *why) {
                           .n_skips = 1};
 }
 
-Test(waited_for, only_what_is_missed_and_may_be_waited_for_matters) {
+Test(waited_for, only_what_nobody_started_and_may_be_waited_for_matters) {
         Decision missed = skip_of(now - 60, now - 30, "missed: the start deadline passed"),
+                 no_node = skip_of(now - 60, now - 30, "no node could run it"),
                  overlap = skip_of(now - 60, now - 30, "overlap"),
                  old = skip_of(now - 8000, now - 7000, "missed: the start deadline passed"),
                  nothing = {.n_skips = 0};
 
         cr_expect(waited_for_matters(&spec, &missed));
+        cr_expect(waited_for_matters(&spec, &no_node), "it may be no member for a moment");
         cr_expect_not(waited_for_matters(&spec, &overlap), "that is so whoever waits");
         cr_expect_not(waited_for_matters(&spec, &old), "nobody waits so long");
         cr_expect_not(waited_for_matters(&spec, &nothing));
@@ -50,12 +52,14 @@ Test(waited_for, only_what_is_missed_and_may_be_waited_for_matters) {
         cr_expect_not(waited_for_matters(&spec, &missed));
 }
 
+static bool may_run = true;
+
 static WaitedForVerdict judge(const Waiter *waiter, const Decision *decision) {
         g_autoptr(GPtrArray) found = g_ptr_array_new();
 
         if (waiter)
                 g_ptr_array_add(found, (gpointer)waiter);
-        return waited_for_judge(waited, &spec, found, decision);
+        return waited_for_judge(waited, &spec, found, decision, may_run);
 }
 
 Test(waited_for, who_waits) {
@@ -72,6 +76,9 @@ Test(waited_for, who_waits) {
         cr_expect_eq(waited_for_tick(waited), 0);
         cr_expect_eq(judge(&ours, &decision), WAITED_FOR_BY_US);
         cr_expect_eq(waited_for_tick(waited), now - 60);
+        may_run = false;
+        cr_expect_eq(judge(&ours, &decision), WAITED_FOR_BY_NOBODY, "we do not wait again");
+        may_run = true;
         /* It is remembered, also where others wait for another one. */
         cr_expect_eq(judge(&other, &decision), WAITED_FOR_BY_US);
         waited_for_set_tick(waited, 0);
