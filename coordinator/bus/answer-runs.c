@@ -12,6 +12,8 @@
 
 #define HISTORY_LIMIT_MAX 1000
 #define NEXT_COUNT_MAX 1000
+/* Without the ledger what this node knows is said. */
+#define NEXT_PATIENCE (2 * USEC_PER_SEC)
 #define WAIT_POLL (250 * USEC_PER_MSEC)
 /* Beyond the life of a request: for whoever refuses it to say so. */
 #define WAIT_SLACK (15 * USEC_PER_SEC)
@@ -166,16 +168,43 @@ static bool next_on_step(void *userdata) {
         json_object_set_new(object, "job", json_string(answer->job));
         json_object_set_new(object, "schedule", text ? json_string(text) : json_null());
         json_object_set(object, "ticks", answer->ticks);
-        if (status_is_drifted(answer_view(answer), answer->job, NULL))
+        if (answer->drifted || status_is_drifted(answer_view(answer), answer->job, NULL))
                 json_object_set_new(object, "drifted", json_true());
         answer_reply(answer, object);
         return false;
+}
+
+/* The ledger is read, or not in time. */
+static void next_begin(Answer *answer) {
+        int r = 0;
+
+        answer->timer = sd_event_source_disable_unref(answer->timer);
+        if (answer->slice)
+                return;
+        r = slice_new(answer_view(answer)->node->event, next_on_step, answer, &answer->slice);
+        if (r < 0)
+                answer_error(answer, BUS_ERROR_FAILED, "%s", g_strerror(-r));
+}
+
+static void next_on_patience(void *userdata) {
+        next_begin(userdata);
+}
+
+/* Another node's file may have changed since this one looked. */
+static void next_on_ledger(Answer *answer, const char *tag, const ZkReply *reply) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        (void)tag;
+        if (reply->code == ZK_OK)
+                (void)ledger_decode(reply->data, reply->data_size, &ledger);
+        answer->drifted = status_is_drifted(answer_view(answer), answer->job, ledger);
 }
 
 int answer_next(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
         const View *view = owner->view;
         uint32_t count = 0;
         const char *job = NULL;
+        g_autofree char *path = NULL;
         Answer *answer = NULL;
         int r = sd_bus_message_read(message, "su", &job, &count);
 
@@ -183,15 +212,18 @@ int answer_next(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
                 return r;
         if (!name_is_valid(job) || !jobset_find(view->jobset, job))
                 return answer_no_such_job(error, job);
-        answer = answer_new(owner, message, NULL);
+        answer = answer_new(owner, message, next_begin);
         answer_is_patient(answer);
         answer->job = g_strdup(job);
         answer->limit = MIN(count, NEXT_COUNT_MAX);
         answer->ticks = json_array();
         answer->tick = (int64_t)(clock_realtime() / USEC_PER_SEC);
-        r = slice_new(view->node->event, next_on_step, answer, &answer->slice);
-        if (r < 0)
-                answer_error(answer, BUS_ERROR_FAILED, "%s", g_strerror(-r));
+        path = path_job(view->node->config->root, job);
+        if (answer_get(answer, path, NULL, next_on_ledger) < 0)
+                next_begin(answer);
+        else
+                (void)timer_in(view->node->event, &answer->timer, NEXT_PATIENCE, next_on_patience,
+                               answer);
         return 1;
 }
 

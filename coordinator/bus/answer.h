@@ -82,6 +82,7 @@ struct Answer {
         BusOwner *presence;       /* whether the caller is there still */
         bool broken;              /* something could not be read: what was read says too little */
         bool missing;             /* the record that is waited for does not exist (yet) */
+        bool drifted;             /* the ledger has another definition in force than ours */
         usec_t since;             /* CLOCK_MONOTONIC: for so long */
 };
 

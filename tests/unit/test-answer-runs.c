@@ -3,12 +3,15 @@
 #include "answer-runs.h"
 
 #include "bus-fixture.h"
+#include "digest-memory.h"
+#include "ledger.h"
 #include "paths.h"
 #include "run-record.h"
 #include "tree.h"
 
 #define ROOT "/jobkeeper"
-#define RUNS ROOT "/jobs/a/runs"
+#define LEDGER ROOT "/jobs/a"
+#define RUNS LEDGER "/runs"
 #define REQUESTS ROOT "/requests"
 
 TestSuite(answer_runs, .init = setup_bus, .fini = teardown_bus);
@@ -319,6 +322,45 @@ Test(answer_runs, next_of_no_job_is_an_error) {
         begin();
         ask("Next", "su", "b", 1U);
         expect_said(BUS_ERROR_NO_SUCH_JOB ": there is no job \"b\" on this node");
+}
+
+static ServerWay keep_reads(const ZkCall *call) {
+        return call->request == REQUEST_GET ? SERVER_KEEP : SERVER_ANSWER;
+}
+
+Test(answer_runs, next_does_not_wait_long_for_zookeeper) {
+        begin();
+        server.way = keep_reads;
+        ask("Next", "su", "a", 1U);
+        await(is_kept, "the ledger is read");
+        expect_said("\"schedule\":\"every 1h\"");
+        server_release();
+        server.way = NULL;
+        suspend();
+        ask("Next", "su", "a", 1U);
+        expect_said("\"schedule\":\"every 1h\"");
+}
+
+static bool is_agreed(void) {
+        return digest_memory_get(coordinator->digests, "a");
+}
+
+/* Another node's file has changed, and its job is due in an hour. */
+Test(answer_runs, next_says_that_another_definition_is_in_force) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        g_autofree char *data = NULL;
+
+        begin();
+        await(is_agreed, "our definition is in force");
+        await_quiet();
+        ask("Next", "su", "a", 0U);
+        expect_said("\"ticks\":[]}");
+        cr_assert_eq(ledger_decode(server_data(LEDGER), strlen(server_data(LEDGER)), &ledger), 0);
+        ledger_adopt_digest(ledger, "other", (int64_t)(clock_realtime() / USEC_PER_SEC));
+        data = ledger_encode(ledger);
+        server_set(server_node(LEDGER), data);
+        ask("Next", "su", "a", 0U);
+        expect_said("\"drifted\":true");
 }
 
 /* ---- run ---- */
