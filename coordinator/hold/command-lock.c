@@ -17,7 +17,6 @@
 /* How long a held lock waits for its caller to come back after a restart of ours, or when the bus
  * is back. */
 #define CALLER_PATIENCE (10 * USEC_PER_SEC)
-#define NOT_WRITTEN "jobkeeperd cannot store it in its runtime directory"
 
 typedef enum CommandLockState {
         COMMAND_LOCK_QUEUED, /* in the queue, or waits for a session to queue in */
@@ -102,11 +101,12 @@ static Session *command_lock_session(const CommandLock *lock) {
         return lock->setting->node->session;
 }
 
-static bool command_lock_remember(CommandLock *lock) {
-        bool written = lock->setting->events->remember(lock, lock->setting->userdata);
+/* Return: NULL; or why it could not be written down, the caller's. */
+static char *command_lock_remember(CommandLock *lock) {
+        char *why = lock->setting->events->remember(lock, lock->setting->userdata);
 
-        lock->remembered = lock->remembered || written;
-        return written;
+        lock->remembered = lock->remembered || !why;
+        return why;
 }
 
 static void command_lock_remember_later(CommandLock *lock) {
@@ -164,10 +164,12 @@ static void command_lock_answer_not_held(CommandLock *lock, const char *state, c
 
 /* Return: whether it is written down. If not, it is ended, and may be free. */
 static bool command_lock_write_scope(CommandLock *lock) {
-        if (command_lock_remember(lock))
+        g_autofree char *why = command_lock_remember(lock);
+
+        if (!why)
                 return true;
-        command_caller_refuse(lock->caller, COMMAND_CALL_ATTACH, BUS_ERROR_FAILED, NOT_WRITTEN);
-        command_lock_end(lock, true, NOT_WRITTEN);
+        command_caller_refuse(lock->caller, COMMAND_CALL_ATTACH, BUS_ERROR_FAILED, why);
+        command_lock_end(lock, true, why);
         return false;
 }
 
@@ -344,6 +346,7 @@ static void command_lock_on_again(void *userdata) {
 
 static void command_lock_on_granted(CommandLock *lock) {
         usec_t now = clock_boottime();
+        g_autofree char *why = NULL;
 
         /* Granted so late that the command would be stopped at once: queue again, when another
          * heartbeat may have come, for until then it would be as late. */
@@ -358,10 +361,11 @@ static void command_lock_on_granted(CommandLock *lock) {
         lock->state = COMMAND_LOCK_HELD;
         lock->record.token = lock_set_fencing_token(lock->set);
         lock->record.paths = g_strdupv((char **)lock_set_paths(lock->set));
-        if (command_lock_remember(lock))
+        why = command_lock_remember(lock);
+        if (!why)
                 command_lock_answer_held(lock);
         else
-                command_lock_answer_not_held(lock, "failed", NOT_WRITTEN);
+                command_lock_answer_not_held(lock, "failed", why);
 }
 
 static void command_lock_on_held(CommandLock *lock) {
@@ -421,8 +425,8 @@ void command_lock_queue(CommandLock *lock) {
         if (lock->state != COMMAND_LOCK_QUEUED || lock->set || !command_lock_may_queue(lock))
                 return;
         /* Where to look for it after a crash: once, for that stays the same. */
-        if (!lock->remembered && !command_lock_remember(lock)) {
-                command_lock_answer_not_held(lock, "failed", NOT_WRITTEN);
+        if (!lock->remembered && (why = command_lock_remember(lock))) {
+                command_lock_answer_not_held(lock, "failed", why);
                 return;
         }
         options.payload = request->payload;

@@ -15,9 +15,9 @@
 typedef struct CommandLock CommandLock;
 
 typedef struct CommandLockEvents {
-        /* What is to be remembered of it is another now. Return: whether it could be written down:
-         * nobody may begin to rely on what is not. */
-        bool (*remember)(const CommandLock *lock, void *userdata);
+        /* What is to be remembered of it is another now. Return: NULL where that is written
+         * down; or why it is not, the caller's: nobody may begin to rely on it. */
+        char *(*remember)(const CommandLock *lock, void *userdata);
         /* The same, on one of the next turns: nobody relies on it. */
         void (*remember_later)(CommandLock *lock, void *userdata);
         /* It has let go: to be freed, in here. */

@@ -31,7 +31,7 @@ static void command_locks_for_all(CommandLocks *locks, void (*func)(CommandLock 
 
 /* ---- what is remembered ---- */
 
-static bool command_locks_on_remember(const CommandLock *lock, void *userdata) {
+static char *command_locks_on_remember(const CommandLock *lock, void *userdata) {
         const CommandLocks *locks = userdata;
 
         sweep_remove(locks->unwritten, lock);
@@ -43,7 +43,7 @@ static void command_locks_on_remember_later(CommandLock *lock, void *userdata) {
 }
 
 static void command_locks_on_turn(void *item, unsigned what, void *userdata) {
-        (void)command_locks_on_remember(item, userdata);
+        g_autofree char *why = command_locks_on_remember(item, userdata); /* was logged */
 }
 
 static void command_locks_insert(CommandLocks *locks, CommandLock *lock) {

@@ -70,13 +70,14 @@ static bool memory_write(const char *runtime_dir, const LockRecord *record, GErr
                                         error);
 }
 
-bool lock_memory_save(const char *runtime_dir, const LockRecord *record) {
+char *lock_memory_save(const char *runtime_dir, const LockRecord *record) {
         g_autoptr(GError) error = NULL;
 
         if (memory_write(runtime_dir, record, &error))
-                return true;
+                return NULL;
         log_warning(NULL, "cannot store a lock held for a command: %s", error->message);
-        return false;
+        return g_strdup_printf("jobkeeperd cannot store it in its runtime directory: %s",
+                               error->message);
 }
 
 void lock_memory_remove(const char *runtime_dir, const char *id) {
@@ -160,8 +161,11 @@ GPtrArray *lock_memory_take_over(const char *runtime_dir) {
 
         if (!g_file_test(old, G_FILE_TEST_IS_REGULAR))
                 return records;
-        for (guint i = 0; i < records->len; i++)
-                written = lock_memory_save(runtime_dir, records->pdata[i]) && written;
+        for (guint i = 0; i < records->len; i++) {
+                g_autofree char *why = lock_memory_save(runtime_dir, records->pdata[i]);
+
+                written = written && !why;
+        }
         if (written)
                 (void)g_unlink(old);
         return records;

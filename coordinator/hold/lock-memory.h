@@ -31,9 +31,9 @@ void lock_record_clear(LockRecord *record);
 /* Return: whether it is of a lock that is held. */
 bool lock_record_is_held(const LockRecord *record);
 
-/* Writes what is to be known after a restart. Return: whether it could, which is logged where not.
- */
-bool lock_memory_save(const char *runtime_dir, const LockRecord *record);
+/* Writes what is to be known after a restart. Return: NULL; or why it could not, a sentence for
+ * people, which is logged as well; the caller's. */
+char *lock_memory_save(const char *runtime_dir, const LockRecord *record);
 /* Nothing is to be known of it any more. */
 void lock_memory_remove(const char *runtime_dir, const char *id);
 /* Return: newly allocated LockRecord, each id once; g_ptr_array_unref(). */

@@ -57,10 +57,9 @@ static void past_write(PastLock *past) {
         if (past->gone)
                 lock_memory_remove(runtime_dir, past->id);
         else
-                (void)lock_memory_save(runtime_dir, &(LockRecord){
-                                                        .id = past->id,
-                                                        .directories = past->directories,
-                                                    });
+                /* Why it could not was logged. */
+                g_free(lock_memory_save(
+                    runtime_dir, &(LockRecord){.id = past->id, .directories = past->directories}));
 }
 
 /* Without a session nothing is known of what is deleted: it is kept for the next process. Return:

@@ -37,8 +37,8 @@ Test(lock_memory, what_is_saved_is_loaded_until_it_is_removed) {
         g_autoptr(GPtrArray) loaded = NULL, left = NULL;
         const LockRecord *one = NULL;
 
-        cr_assert(lock_memory_save(runtime_dir, &record));
-        cr_assert(lock_memory_save(runtime_dir, &(LockRecord){.id = (char *)"02"}));
+        cr_assert_null(lock_memory_save(runtime_dir, &record));
+        cr_assert_null(lock_memory_save(runtime_dir, &(LockRecord){.id = (char *)"02"}));
         loaded = lock_memory_load(runtime_dir);
         cr_assert_eq(loaded->len, 2);
         one = find(loaded, "01");
@@ -59,8 +59,12 @@ Test(lock_memory, what_is_saved_is_loaded_until_it_is_removed) {
 }
 
 Test(lock_memory, what_cannot_be_saved_is_said) {
+        g_autofree char *why = NULL;
+
         tree_write(runtime_dir, LOCK_MEMORY_DIRECTORY, "");
-        cr_expect_not(lock_memory_save(runtime_dir, &(LockRecord){.id = (char *)"01"}));
+        why = lock_memory_save(runtime_dir, &(LockRecord){.id = (char *)"01"});
+        cr_expect_not_null(strstr(why, "/" LOCK_MEMORY_DIRECTORY "/01.json"), "%s", why);
+        cr_expect_not_null(strstr(why, "Not a directory"), "%s", why);
 }
 
 /* What is not ours in one of them costs no other, and keeps none from being given up. */
@@ -134,7 +138,8 @@ Test(lock_memory, what_was_taken_over_is_not_read_again) {
         g_autoptr(GPtrArray) taken = NULL;
 
         tree_write(runtime_dir, LOCK_MEMORY_OF_ALL, OF_ALL);
-        cr_assert(lock_memory_save(runtime_dir, &(LockRecord){.id = (char *)"03", .token = 5}));
+        cr_assert_null(
+            lock_memory_save(runtime_dir, &(LockRecord){.id = (char *)"03", .token = 5}));
         taken = lock_memory_take_over(runtime_dir);
         cr_expect_eq(taken->len, 3);
         cr_expect_eq(find(taken, "03")->token, 5);
