@@ -365,6 +365,7 @@ bool cluster_simulate(const ClusterOptions *options, ClusterOutcome *ret_outcome
                 cluster_live_and_end(&cluster);
                 *ret_outcome = (ClusterOutcome){
                     .fault = g_strdup(checker_fault(cluster.checker)),
+                    .rule = checker_rule(cluster.checker),
                     .runs = history_runs(cluster.history)->len,
                     .faults = faults_count(cluster.faults),
                     .steps = world_steps(cluster.world),

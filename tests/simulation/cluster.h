@@ -19,7 +19,8 @@ typedef struct ClusterOptions {
 } ClusterOptions;
 
 typedef struct ClusterOutcome {
-        char *fault; /* newly allocated, the first broken promise; NULL: all were kept */
+        char *fault;      /* newly allocated, the first broken promise; NULL: all were kept */
+        const char *rule; /* the same words for whatever breaks the same promise; constant */
         unsigned runs, faults;
         uint64_t steps;
         usec_t time; /* simulated */

@@ -223,7 +223,7 @@ static bool simulate_one(const Simulate *simulate, uint64_t seed) {
                        seed, outcome.fault ? outcome.fault : "all promises kept", outcome.runs,
                        outcome.faults, outcome.steps, outcome.time / USEC_PER_SEC);
         if (outcome.fault && simulate->shrinks) {
-                g_autofree char *less = shrink(&options);
+                g_autofree char *less = shrink(&options, outcome.rule);
 
                 printf("shrunk: simulate %s\n", less);
         }

@@ -4,6 +4,6 @@
 
 #include "cluster.h"
 
-/* `options`: of a cluster that breaks a promise. Return: newly allocated, the arguments of simulate
- * that still do. */
-char *shrink(const ClusterOptions *options);
+/* `options`: of a cluster that breaks a promise, `rule` (ClusterOutcome). Return: newly allocated,
+ * the arguments of simulate that still break that one first. */
+char *shrink(const ClusterOptions *options, const char *rule);

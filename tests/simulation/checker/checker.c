@@ -24,6 +24,7 @@ struct Checker {
         WriteBook *book;
         LossBook *losses;
         char *fault;
+        const char *rule; /* that it breaks; constant */
 };
 
 static void checker_drop_ledger(void *ledger) {
@@ -60,6 +61,10 @@ Checker *checker_free(Checker *checker) {
 
 const char *checker_fault(const Checker *checker) {
         return checker->fault;
+}
+
+const char *checker_rule(const Checker *checker) {
+        return checker->rule;
 }
 
 const Plan *checker_plan(const Checker *checker) {
@@ -101,10 +106,12 @@ void checker_complain(Checker *checker, const char *format, ...) {
         text = g_strdup_vprintf(format, arguments);
         va_end(arguments);
         trace_write("checker", "BROKEN: %s", text);
-        if (!checker->fault)
-                checker->fault = g_strdup_printf("at %" PRIu64 ".%06" PRIu64 ": %s",
-                                                 world_now(checker->world) / USEC_PER_SEC,
-                                                 world_now(checker->world) % USEC_PER_SEC, text);
+        if (checker->fault)
+                return;
+        checker->rule = format;
+        checker->fault = g_strdup_printf("at %" PRIu64 ".%06" PRIu64 ": %s",
+                                         world_now(checker->world) / USEC_PER_SEC,
+                                         world_now(checker->world) % USEC_PER_SEC, text);
 }
 
 /* ---- a run begins ---- */

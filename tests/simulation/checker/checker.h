@@ -64,6 +64,9 @@ void checker_judge_rest(Checker *checker, const DataTree *tree, const Fleet *fle
 
 /* The first broken promise. Return: NULL while all are kept. */
 const char *checker_fault(const Checker *checker);
+/* Return: its words without what is particular to it, the same for whatever breaks that promise;
+ * constant, NULL likewise. */
+const char *checker_rule(const Checker *checker);
 
 /* ---- for its other files ---- */
 
