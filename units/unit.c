@@ -159,9 +159,8 @@ void unit_stop(Unit *unit) {
         unit_end(unit, UNIT_ORDER_STOP);
 }
 
-void unit_stop_again(Unit *unit) {
+void unit_was_ordered(Unit *unit) {
         unit_watch_was_ordered(unit->watch);
-        unit_end(unit, UNIT_ORDER_STOP);
 }
 
 void unit_kill(Unit *unit) {

@@ -37,9 +37,9 @@ int unit_adopt(UnitManager *manager, const char *name, const char *nonce, UnitFu
 /* SIGTERM now, SIGKILL after the stop timeout, to the whole cgroup (StopUnit). Idempotent; ENDED
  * follows. An adopted one that is found over has its own result: nothing was ordered yet. */
 void unit_stop(Unit *unit);
-/* The same for an adopted one that a process before us has ordered to end, so that also one that is
- * found over was stopped. Before its first event. */
-void unit_stop_again(Unit *unit);
+/* A process before us has ordered an adopted one to end, so that also one that is found over was
+ * stopped. Before its first event. */
+void unit_was_ordered(Unit *unit);
 /* SIGKILL to the whole cgroup now. Idempotent; ENDED follows. */
 void unit_kill(Unit *unit);
 

@@ -302,17 +302,14 @@ Run *run_start(const RunParts *parts, const JobSpec *spec, RunRecord *record, Lo
         return run;
 }
 
-/* Its unit is looked for. Some have to end if they live. */
-static void run_end_if_needed(Run *run) {
+/* Its unit is looked for. One that was ordered to end before has to, if it lives. */
+static void run_end_again(Run *run) {
         const char *ended = ended_units_why(run->parts->ended, run->record->unit);
 
-        if (ended)
-                unit_stop_again(run->unit);
-        if (run->session_lost) {
-                run_stop(run, true, "the ZooKeeper session was lost while the daemon was away");
-                run_kill_if_locked(run);
-        } else if (ended)
-                run_stop(run, true, ended);
+        if (!ended)
+                return;
+        unit_was_ordered(run->unit);
+        run_stop(run, true, ended);
 }
 
 Run *run_recover(const RunParts *parts, RunRecord *record, int32_t record_version, bool attached) {
@@ -339,14 +336,17 @@ Run *run_recover(const RunParts *parts, RunRecord *record, int32_t record_versio
                                    run_on_locks, run, &run->locks);
         if (r < 0)
                 run_stop(run, true, "its locks cannot be taken over");
-        run_end_if_needed(run);
+        if (run->session_lost) {
+                run_stop(run, true, "the ZooKeeper session was lost while the daemon was away");
+                run_kill_if_locked(run);
+        }
+        run_end_again(run);
         return run;
 }
 
 Run *run_recover_result(const RunParts *parts, RunRecord *record) {
         Run *run = run_new(parts, record, NULL);
         const LogAbout fields = run_about(run, MESSAGE_RUN_ADOPTED);
-        const char *ended = ended_units_why(parts->ended, record->unit);
 
         run->record_version = -1;
         run->recovering = true;
@@ -357,10 +357,8 @@ Run *run_recover_result(const RunParts *parts, RunRecord *record) {
         g_clear_pointer(&record->why, g_free);
         if (unit_adopt(parts->units, record->unit, record->nonce, run_on_unit, run, &run->unit) < 0)
                 run_over(run, RUN_UNKNOWN, g_strdup("its unit could not be queried"));
-        else if (ended) {
-                unit_stop_again(run->unit);
-                run_stop(run, true, ended);
-        }
+        else
+                run_end_again(run);
         return run;
 }
 

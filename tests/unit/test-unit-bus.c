@@ -181,7 +181,8 @@ Test(unit_bus, adopted_when_it_had_failed_and_stopped_before_it_was_seen) {
 
 Test(unit_bus, adopted_when_a_process_before_us_had_it_ended) {
         adopt_failed();
-        unit_stop_again(unit);
+        unit_was_ordered(unit);
+        unit_stop(unit);
         expect_end("xe", UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_OWNER, "exit-code");
 }
 

@@ -369,9 +369,8 @@ void unit_stop(Unit *unit) {
         unit_end(unit);
 }
 
-void unit_stop_again(Unit *unit) {
+void unit_was_ordered(Unit *unit) {
         unit->was_ordered = true;
-        unit_stop(unit);
 }
 
 void unit_kill(Unit *unit) {
