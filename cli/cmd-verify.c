@@ -150,15 +150,9 @@ static void verify_loaded_file(Verify *verify, const JobFile *file) {
 
 static void verify_job_file(Verify *verify, const char *path) {
         _cleanup_(job_file_freep) JobFile *file = NULL;
-        const Mark mark = {.file = g_intern_string(path)};
         unsigned before = diagnostics_count(verify->report->found);
-        int r;
+        int r = job_file_load(path, verify->report->found, &file);
 
-        if (g_file_test(path, G_FILE_TEST_IS_DIR)) {
-                diagnostics_add(verify->report->found, &mark, "is a directory: name its files");
-                return;
-        }
-        r = job_file_load(path, verify->report->found, &file);
         if (r < 0)
                 verify_fault(verify, path, r, before);
         else

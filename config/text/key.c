@@ -93,12 +93,13 @@ static void report_form(const Key *key, const char *label, const YamlNode *node,
                         Diagnostics *diagnostics) {
         g_autofree char *forms = forms_to_string(key);
         YamlKind kind = yaml_node_kind(node);
+        const char *fault = kind == YAML_KIND_TEXT && key->fault ? key->fault(node->text) : NULL;
         bool quote =
             (key->forms & KEY_TEXT) && node->type == YAML_SCALAR && kind != YAML_KIND_NOTHING;
 
-        if (kind == YAML_KIND_TEXT && key->fault && key->fault(node->text))
+        if (fault)
                 diagnostics_add(diagnostics, &node->mark, "%s: \"%s\" %s", label, node->text,
-                                key->fault(node->text));
+                                fault);
         else if (kind == YAML_KIND_TEXT)
                 diagnostics_add(diagnostics, &node->mark, "%s must be %s, not \"%s\"", label, forms,
                                 node->text);

@@ -82,6 +82,8 @@ static bool is_dev_null(const struct stat *st) {
 
 /* Return: NULL, or why a file like this is refused. */
 static char *stat_fault(const struct stat *st, size_t size_max) {
+        if (S_ISDIR(st->st_mode))
+                return g_strdup("is a directory, not a file");
         if (!S_ISREG(st->st_mode))
                 return g_strdup("is not a regular file");
         if (!is_ours(st))

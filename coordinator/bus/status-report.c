@@ -310,8 +310,7 @@ static bool ledger_differs(const View *view, const JobSpec *spec, const Ledger *
         const DigestMemory *digests = view->digests;
         g_autofree char *own = NULL;
 
-        if (!ledger || !*ledger->digest || !digest_memory_get(digests, spec->name) ||
-            digest_memory_has(digests, spec->name, ledger->digest))
+        if (!ledger || !*ledger->digest || digest_memory_has(digests, spec->name, ledger->digest))
                 return false;
         own = job_spec_digest(spec, view->node->config);
         return digest_memory_has(digests, spec->name, own) &&

@@ -409,7 +409,6 @@ static void in_force_take(InForce *in_force, const JobSpec *spec, ZonesVerdict v
         int64_t now = in_force_now();
 
         in_force_agree(in_force);
-        g_clear_pointer(&in_force->nobodys, g_free);
         if (ledger->withdrawn)
                 in_force_resume(in_force, ledger);
         digest_memory_set(in_force->parts.digests, in_force->job, memory);

@@ -143,7 +143,7 @@ Test(cli_verify, a_file_without_jobs) {
 Test(cli_verify, a_file_that_is_not_there) {
         g_autofree char *link = g_build_filename(directory, "link.yaml", NULL);
 
-        EXPECT(1, "", ".: error: is a directory: name its files\n", ".");
+        EXPECT(1, "", ".: error: is a directory, not a file\n", ".");
         cr_assert_eq(symlink("nowhere.yaml", link), 0);
         g_ptr_array_add(made, g_steal_pointer(&link));
         EXPECT(1, "", "link.yaml: error: is a link to nowhere.yaml, which does not exist\n",

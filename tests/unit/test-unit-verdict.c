@@ -78,8 +78,6 @@ static const Case cases[] = {
      UNIT_OUTCOME_SUCCESS, UNIT_STOP_OTHER, ""},
     {"found over: its time limit passed, and it ended well", timed_out, CLD_EXITED, 0, NULL,
      BY_ITSELF, UNIT_OUTCOME_TIMEOUT, UNIT_STOP_NONE, "timeout"},
-    {"found over, its time limit passed", timed_out, CLD_EXITED, 0, NULL, BY_ITSELF,
-     UNIT_OUTCOME_TIMEOUT, UNIT_STOP_NONE, "timeout"},
     {"it failed, and somebody had that forgotten", success, CLD_EXITED, 3, failed, BY_ITSELF,
      UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_NONE, "exit-code"},
     {"a status that somebody calls a success", success, CLD_EXITED, 3, done, BY_ITSELF,
