@@ -189,7 +189,7 @@ Test(job_files, modes_and_types) {
                "ROOT/etc/jobkeeper/jobs.d/b.yaml: error: is writable by others than its owner "
                "(mode 0646)\n"
                "ROOT/etc/jobkeeper/jobs.d/f.yaml: error: is not a regular file\n"
-               "ROOT/etc/jobkeeper/jobs.d/g.yaml: error: is not a regular file");
+               "ROOT/etc/jobkeeper/jobs.d/g.yaml: error: is a directory, not a file");
 }
 
 Test(job_files, one_that_its_owner_may_not_read) {
