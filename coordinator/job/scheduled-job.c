@@ -389,7 +389,6 @@ bool scheduled_job_try_anew(ScheduledJob *job) {
 
 bool scheduled_job_waited_for(ScheduledJob *job, int64_t tick, usec_t span) {
         job_work_wait_again(job->work, tick);
-        scheduled_job_hurry(job);
         return bid_is_seen_in_queues_alone(scheduled_job_spec(job), tick, span);
 }
 

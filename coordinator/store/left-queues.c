@@ -35,7 +35,7 @@ struct LeftQueues {
         usec_t patience;    /* how much is left of it, with the look or with them */
         ZkCall *list_call;  /* all that it may have waited in */
         sd_event_source *timer; /* of the look, and after it of what follows */
-        bool begun;             /* in this session: what stands there by now may be ours */
+        bool begun;             /* what stands there by now may be ours */
         bool due;
 };
 
@@ -70,8 +70,7 @@ void left_queues_reset(LeftQueues *queues) {
         queues->waiters = waiters_free(queues->waiters);
         queues->list_call = zk_call_free(queues->list_call);
         queues->timer = sd_event_source_disable_unref(queues->timer);
-        g_ptr_array_set_size(queues->waiting, 0);
-        queues->begun = queues->due = false;
+        queues->due = false;
 }
 
 static void directories_add_job(GPtrArray *directories, const DaemonConfig *config,

@@ -29,12 +29,11 @@ LeftQueues *left_queues_free(LeftQueues *queues);
 DEFINE_CLEANUP(LeftQueues, left_queues_free);
 
 /* There is a session: `due`, if it is the one of the process before us. Looks what it waited for,
- * once a session.
- */
+ * once: another session that comes later is not that one. */
 void left_queues_begin(LeftQueues *queues, bool due);
 /* Return: NULL once that is known, else a sentence: it is to come before what is due now. */
 const char *left_queues_busy(const LeftQueues *queues);
 /* Nothing of its runs is in doubt: deletes them, if that is due still, and known. */
 void left_queues_delete(LeftQueues *queues);
-/* The session is gone. */
+/* The session is gone, and what stood there with it. */
 void left_queues_reset(LeftQueues *queues);

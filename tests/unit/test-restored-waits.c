@@ -339,6 +339,97 @@ Test(restored_waits, what_no_node_can_run_and_nobody_waits_for_is_skipped) {
         await(is_skipped, "it is skipped");
 }
 
+/* ---- its place of max-runs ---- */
+
+#define ONE_PLACE "node: {name: n1}\nmax-runs: 1\n"
+
+static void add_due(void) {
+        write_job_named("due", "    schedule: \"*-*-* *:*:*\"\n    exec: [/bin/true]\n");
+}
+
+static ServerWay refuse_ledger(const ZkCall *call) {
+        return call->request == REQUEST_GET && g_str_equal(call->path, ROOT "/jobs/w0")
+                   ? SERVER_REFUSE
+                   : SERVER_ANSWER;
+}
+
+/* That may last. */
+Test(restored_waits, one_whose_ledger_cannot_be_read_keeps_no_place) {
+        begin_alone(ONE_PLACE, WAITS "    lock-wait: 4h\n");
+        add_due();
+        server.refusal = ZK_NO_AUTH;
+        server.way = refuse_ledger;
+        open_daemon_again();
+        await(has_started, "what is due starts");
+}
+
+static void add_node(const char *name) {
+        g_autofree char *path = g_strconcat(ROOT "/nodes/", name, NULL);
+
+        server_create(path, "{\"machine\":\"m\",\"boot\":\"b\"}", 99);
+}
+
+Test(restored_waits, one_that_is_for_others_by_now_keeps_no_place) {
+        begin_alone(ONE_PLACE, WAITS "    lock-wait: 4h\n");
+        write_job_of("w0", WAITS "    lock-wait: 4h\n    nodes: [n2]\n");
+        add_node("n2");
+        add_due();
+        open_daemon_again();
+        await(has_started, "what is due starts");
+}
+
+Test(restored_waits, one_that_runs_has_no_place_besides) {
+        begin_alone("node: {name: n1}\nmax-runs: 2\n", WAITS "    lock-wait: 4h\n");
+        open_daemon_again();
+        await(stands_beside, "it stands there anew");
+        free_the_resource();
+        await(is_claimed, "it runs");
+        add_due();
+        reload();
+        await(has_started_too, "another one runs beside it");
+}
+
+/* ---- a session that is lost meanwhile ---- */
+
+static unsigned lists;
+
+static ServerWay count_lists(const ZkCall *call) {
+        lists += call->request == REQUEST_LIST &&
+                 (g_str_equal(call->path, OWN) || g_str_equal(call->path, RESOURCE));
+        return SERVER_ANSWER;
+}
+
+static void lose_session(void) {
+        server.way = NULL;
+        server_release();
+        server_expire(last_session);
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_EXPIRED);
+        cr_expect(is_known(), "nothing is looked for any more");
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
+}
+
+/* What was left went with it, and nobody looks after it. */
+Test(restored_waits, nothing_is_left_of_one_in_the_next_session) {
+        begin_with(2, keep_new_contenders);
+        await(is_kept, "it queues again");
+        await_quiet();
+        lose_session();
+        await(is_skipped, "nobody waits any more");
+        server.way = count_lists;
+        serve_for(6 * USEC_PER_SEC); /* longer than what was left would have stayed */
+        cr_expect_eq(lists, 0);
+}
+
+Test(restored_waits, the_next_session_looks_for_nothing) {
+        begin_with(2, keep_looks);
+        await(is_kept, "what was waited for is looked at");
+        lose_session();
+        server.way = count_sweeps;
+        await(is_skipped, "nobody waits any more");
+        await_quiet();
+        cr_expect_eq(sweeps, 0);
+}
+
 /* ---- in whose way ---- */
 
 static bool is_ready_again(void) {
