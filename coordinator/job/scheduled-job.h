@@ -37,9 +37,9 @@ void scheduled_job_begin(ScheduledJob *job);
 void scheduled_job_reset(ScheduledJob *job);
 /* Something changed that may change the answer. */
 void scheduled_job_consider(ScheduledJob *job);
-/* The process before us waited for the locks of this tick; to be considered once anything may begin.
- * Return: whether, for `span` from now and longer, nothing but its contenders tells the others that
- * somebody does. */
+/* The process before us waited for the locks of this tick; to be considered once anything may
+ * begin. Return: whether, for `span` from now and longer, nothing but its contenders tells the
+ * others that somebody does. */
 bool scheduled_job_waited_for(ScheduledJob *job, int64_t tick, usec_t span);
 /* Return: whether it stands in a queue for this tick, for the others to see. */
 bool scheduled_job_stands_for_tick(const ScheduledJob *job, int64_t tick);
