@@ -306,6 +306,16 @@ void job_work_go_on(JobWork *work) {
         }
 }
 
+/* Return: whether the clock was ahead when the wait for the tick's locks began: by the one that we
+ * have now there is time left, or it is not even due. */
+static bool job_work_was_hasty(const JobWork *work) {
+        const JobSpec *spec = bid_spec(work->bid);
+        usec_t end = usec_add((usec_t)bid_tick(work->bid) * USEC_PER_SEC,
+                              spec->lock_wait_set ? 0 : spec->start_deadline);
+
+        return usec_add(clock_realtime(), JOB_HASTE_MAX) < end;
+}
+
 /* The locks could not be had in time, and the ledger is read: what they were for is skipped. */
 static void job_work_give_up(JobWork *work) {
         int64_t tick = bid_tick(work->bid);
@@ -318,7 +328,8 @@ static void job_work_give_up(JobWork *work) {
 
         if (run)
                 job_work_refuse(work, run, skip.why);
-        else if (!ledger_is_decided(job_ledger_known(work->ledger), tick))
+        else if (!ledger_is_decided(job_ledger_known(work->ledger), tick) &&
+                 !job_work_was_hasty(work))
                 job_work_skip(work, &skip, 1);
         else
                 job_work_end_and_retry(work, 0);

@@ -1,0 +1,55 @@
+/* A wall clock that was ahead for a moment, in a whole daemon (daemon-fixture.h): what it queued
+ * for is not skipped before it is due. */
+#include <time.h>
+
+#include "daemon-fixture.h"
+#include "paths.h"
+
+#define ROOT "/jobkeeper"
+#define RUNS_PATH ROOT "/jobs/a/runs"
+#define LOCK_PATH ROOT "/locks/r"
+#define BLOCKER LOCK_PATH "/_c_00000000-0000-0000-0000-000000000000-__WRIT__0000000000"
+
+static usec_t set_back; /* the wall clock, by so much */
+
+static usec_t read_clock(clockid_t id) {
+        struct timespec now;
+
+        clock_gettime(id, &now);
+        return (usec_t)now.tv_sec * USEC_PER_SEC + (usec_t)now.tv_nsec / 1000;
+}
+
+usec_t clock_boottime(void) {
+        return read_clock(CLOCK_BOOTTIME);
+}
+
+usec_t clock_monotonic(void) {
+        return read_clock(CLOCK_MONOTONIC);
+}
+
+usec_t clock_realtime(void) {
+        return read_clock(CLOCK_REALTIME) - set_back;
+}
+
+TestSuite(early_clock, .init = setup, .fini = teardown);
+
+static bool stands_in_the_queue(void) {
+        return server_count(LOCK_PATH) == 2;
+}
+
+static bool has_left_the_queue(void) {
+        return server_count(LOCK_PATH) == 1;
+}
+
+Test(early_clock, what_was_queued_for_by_it_is_not_skipped_before_it_is_due) {
+        server_create(ROOT, "", 0);
+        server_create(ROOT "/locks", "", 0);
+        server_create(LOCK_PATH, "", 0);
+        server_create(BLOCKER, "", 99);
+        (void)due_soon("    locks: {r: exclusive}\n    start-deadline: 3s\n");
+        await(stands_in_the_queue, "it queues");
+        set_back = USEC_PER_MINUTE; /* the server's too: it is right now */
+        await(has_left_the_queue, "its time is over");
+        serve_for(USEC_PER_SEC);
+        cr_expect_eq(server_count(RUNS_PATH), 0);
+}
