@@ -9,6 +9,7 @@
 #include "loss-checker.h"
 #include "paths.h"
 #include "run-record.h"
+#include "write-checker.h"
 
 #define ROOT "/jobkeeper"
 /* So long after its deadline a tick is decided, seconds. */
@@ -257,6 +258,9 @@ static void view_judge_run(const JobView *view, const HistoryRun *run) {
                                  unit_outcome_to_string(run->result.outcome),
                                  run->result.exit_status, run->stopped ? ", stopped" : "",
                                  run_state_to_string(record->state));
+        else if (run->empty)
+                time_judge(view->checker, run, record,
+                           *(const usec_t *)g_hash_table_lookup(view->written, run->run));
 }
 
 static void view_judge_runs(const JobView *view) {

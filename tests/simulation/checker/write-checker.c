@@ -73,6 +73,7 @@ Claimed *write_note_claim(const Write *write, const RunRecord *record) {
             .node = g_strdup(record->node),
             .session = write->txn->session,
             .zxid = write->txn->zxid,
+            .at = checker_now(write->checker),
         };
         g_hash_table_replace(write->book->claims,
                              g_strdup_printf("%s:%s", record->job, record->run), claimed);
@@ -136,6 +137,8 @@ static void write_take_record(const Write *write, const char *job, const char *r
                 claim_judge(write, after);
         else if (before)
                 settle_judge(write, before, after);
+        if (after && after->state == RUN_SKIPPED && after->tick)
+                skip_judge(write, after);
 }
 
 static void write_take_ledger(const Write *write, const char *job) {

@@ -3,7 +3,8 @@
  *
  * claim-checker.c: who claims a run holds all its locks, and its tick was not decided.
  * settle-checker.c: a run is settled once, by its own node or when nothing holds it any more, and
- * lets its locks go with that. step-checker.c: a ledger forgets nothing. */
+ * lets its locks go with that. step-checker.c: a ledger forgets nothing. skip-checker.c: what a
+ * skip gives as its reason was so. time-checker.c: at the end, the times that a record says. */
 #pragma once
 
 #include "checker.h"
@@ -15,6 +16,7 @@ typedef struct Claimed {
         char *job, *run, *node;
         int64_t session; /* of the claim */
         int64_t zxid;
+        usec_t at;              /* true time */
         const GPtrArray *locks; /* of PlanLock: as the definition says that it was claimed by */
         bool settled;
         bool cleared; /* somebody deleted a contender of it by hand: nothing is promised */
@@ -60,4 +62,8 @@ void claim_judge(const Write *write, const RunRecord *record);
 void settle_judge(const Write *write, const RunRecord *before, const RunRecord *after);
 /* A contender is deleted, by whom it belongs to or somebody else, while its session lives. */
 void settle_judge_leaving(const Write *write, const char *path, const Claimed *claimed);
+/* A tick, or a range of them, is skipped. */
+void skip_judge(const Write *write, const RunRecord *record);
+/* The record of a run as it stands in the end, `written` then, true time. */
+void time_judge(Checker *checker, const HistoryRun *run, const RunRecord *record, usec_t written);
 void step_judge(const Write *write, const char *job, const Ledger *before, const Ledger *after);

@@ -1,0 +1,91 @@
+/* Why a tick was skipped: the reason that its record gives was one, when it was written. Nodes
+ * judge by the ledger that they change, and by clocks that may be wrong by max-skew. */
+#include <inttypes.h>
+
+#include "write-checker.h"
+
+/* max-skew, seconds. */
+#define SKEW 2
+
+typedef struct Skip {
+        const Write *write;
+        const PlanJob *job;
+        const Ledger *before;
+        const RunRecord *record;
+        int64_t last, now; /* the last tick of it; the servers' clock */
+} Skip;
+
+/* Another run was claimed, and kept it waiting. */
+static bool skip_was_in_the_way(const Skip *skip) {
+        return ledger_first_claimed(skip->before);
+}
+
+static bool skip_was_too_late(const Skip *skip) {
+        return skip->now + SKEW >= skip->last + skip->job->deadline;
+}
+
+static bool skip_was_not_caught_up(const Skip *skip) {
+        return !skip->job->catches_up;
+}
+
+static bool skip_had_no_place(const Skip *skip) {
+        return checker_plan(skip->write->checker)->max_runs > 0;
+}
+
+static bool skip_was_overtaken(const Skip *skip) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        int64_t next = 0;
+
+        return ledger_schedule(skip->before, &schedule) >= 0 &&
+               schedule_next(schedule, skip->last, &next) && next <= skip->now + SKEW;
+}
+
+/* Of a job that takes locks. (That somebody had them is judged at the end.) */
+static bool skip_waited_for_locks(const Skip *skip) {
+        const Plan *plan = checker_plan(skip->write->checker);
+        bool has_locks = skip->job->locks->len > 0;
+
+        for (guint i = 0; i < plan->edits->len; i++) {
+                const PlanJob *edit = plan->edits->pdata[i];
+
+                has_locks |= g_str_equal(edit->name, skip->job->name) && edit->locks->len > 0;
+        }
+        return has_locks && skip_was_too_late(skip);
+}
+
+static const struct {
+        const char *why;
+        bool (*was_so)(const Skip *skip);
+} reasons[] = {
+    {"overlap: the previous run was still under way", skip_was_in_the_way},
+    {"missed: the start deadline passed", skip_was_too_late},
+    {"missed: no node could start it", skip_was_not_caught_up},
+    {"missed: no node started it in time, and a newer tick came", skip_was_overtaken},
+    {"missed: max-runs was reached on the nodes whose turn it was", skip_had_no_place},
+    {"lock-wait: its locks were not free in time", skip_waited_for_locks},
+    {"no node could run it", skip_was_too_late},
+    {"its definition changed while it waited", NULL},
+    {"its job left the job files while it waited", NULL},
+};
+
+void skip_judge(const Write *write, const RunRecord *record) {
+        const Skip skip = {
+            .write = write,
+            .job = plan_find(checker_plan(write->checker), record->job),
+            .before = write_ledger(write, record->job),
+            .record = record,
+            .last = MAX(record->tick, record->to),
+            .now = write->txn->time_ms / 1000,
+        };
+        size_t i = 0;
+
+        if (!skip.job || !skip.before)
+                return;
+        while (i < G_N_ELEMENTS(reasons) && g_strcmp0(reasons[i].why, record->why) != 0)
+                i++;
+        if (i == G_N_ELEMENTS(reasons) || (reasons[i].was_so && !reasons[i].was_so(&skip)))
+                checker_complain(write->checker,
+                                 "tick %" PRId64 " of %s is skipped by %s, and it was not so: %s",
+                                 skip.last, record->job, record->node,
+                                 record->why ? record->why : "no reason");
+}
