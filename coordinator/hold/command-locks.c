@@ -108,7 +108,7 @@ CommandLocks *command_locks_new(const Node *node, UnitManager *units,
         locks->locks =
             g_hash_table_new_full(g_str_hash, g_str_equal, NULL, command_locks_destroy_lock);
         locks->unwritten = sweep_new(node->event, command_locks_on_turn, locks);
-        locks->past = past_locks_new(node);
+        locks->past = past_locks_new(node, units);
         command_locks_recall(locks);
         (void)timer_in(node->event, &locks->again, 0, command_locks_end_again, locks);
         return locks;

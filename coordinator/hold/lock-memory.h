@@ -2,7 +2,7 @@
  * directory, so that what changes of one costs the same however many there are. Of a lock that is
  * held it has all that is needed to go on: the contenders, the scope, and whether a loss stops it;
  * of one that is queued for, or over, it names the directories in which contenders of it may stand,
- * so that they are swept. */
+ * so that they are swept, and the scope of a command that goes on without it. */
 #pragma once
 
 #include <glib.h>

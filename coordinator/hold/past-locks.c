@@ -2,6 +2,7 @@
 #include "past-locks.h"
 
 #include "lock.h"
+#include "scope.h"
 #include "sweep.h"
 #include "timer.h"
 
@@ -18,12 +19,15 @@ typedef struct PastLock {
         PastLocks *locks; /* weak */
         char *id;
         char **directories;
+        char *scope_name, *cgroup;
+        Scope *scope;   /* of a command that goes on without it; NULL: none (any more) */
         bool unwritten; /* its file says that it is held */
-        bool gone;      /* with its session: nothing is left */
+        bool gone;      /* with its session: nothing is left in the queues */
 } PastLock;
 
 struct PastLocks {
         const Node *node;   /* weak */
+        UnitManager *units; /* weak */
         GHashTable *locks;  /* id → PastLock */
         GHashTable *before; /* a set: the directories in which a process before us queued */
         bool to_be_swept;   /* those */
@@ -35,9 +39,30 @@ static void past_free(void *data) {
         PastLock *past = data;
 
         sweep_remove(past->locks->turns, past);
+        scope_free(past->scope);
+        g_free(past->scope_name);
+        g_free(past->cgroup);
         g_strfreev(past->directories);
         g_free(past->id);
         g_free(past);
+}
+
+static void past_on_scope(Scope *scope, ScopeEvent event, void *userdata) {
+        PastLock *past = userdata;
+
+        past->scope = scope_free(past->scope);
+        sweep_add(past->locks->turns, past, PAST_LOOK);
+}
+
+static void past_watch_scope(PastLock *past, const LockRecord *record) {
+        if (!record->go_on || !record->scope || !record->cgroup)
+                return;
+        past->scope_name = g_strdup(record->scope);
+        past->cgroup = g_strdup(record->cgroup);
+        (void)scope_adopt(past->locks->units, record->scope, record->cgroup, past_on_scope, past,
+                          &past->scope);
+        if (past->scope && !scope_is_populated(past->scope))
+                past->scope = scope_free(past->scope);
 }
 
 static PastLock *past_new(PastLocks *locks, const LockRecord *record) {
@@ -46,20 +71,31 @@ static PastLock *past_new(PastLocks *locks, const LockRecord *record) {
         past->locks = locks;
         past->id = g_strdup(record->id);
         past->directories = g_strdupv(record->directories);
+        past_watch_scope(past, record);
         g_hash_table_replace(locks->locks, past->id, past);
         return past;
+}
+
+static bool past_is_over(const PastLock *past) {
+        return past->gone && !past->scope;
 }
 
 static void past_write(PastLock *past) {
         const char *runtime_dir = past->locks->node->runtime_dir;
 
         past->unwritten = false;
-        if (past->gone)
+        if (past_is_over(past))
                 lock_memory_remove(runtime_dir, past->id);
         else
                 /* Why it could not was logged. */
-                g_free(lock_memory_save(
-                    runtime_dir, &(LockRecord){.id = past->id, .directories = past->directories}));
+                g_free(lock_memory_save(runtime_dir,
+                                        &(LockRecord){
+                                            .id = past->id,
+                                            .directories = past->gone ? NULL : past->directories,
+                                            .scope = past->scope ? past->scope_name : NULL,
+                                            .cgroup = past->scope ? past->cgroup : NULL,
+                                            .go_on = past->scope,
+                                        }));
 }
 
 /* Without a session nothing is known of what is deleted: it is kept for the next process. Return:
@@ -104,18 +140,19 @@ static void past_locks_on_turn(void *item, unsigned what, void *userdata) {
 
         if (what & PAST_LOOK)
                 past->gone = past_is_gone(past);
-        if ((what & PAST_WRITE) || past->gone)
+        if ((what & PAST_WRITE) || past_is_over(past))
                 past_write(past);
-        if (past->gone)
+        if (past_is_over(past))
                 g_hash_table_remove(locks->locks, past->id);
 }
 
 /* ---- the whole ---- */
 
-PastLocks *past_locks_new(const Node *node) {
+PastLocks *past_locks_new(const Node *node, UnitManager *units) {
         PastLocks *locks = g_new0(PastLocks, 1);
 
         locks->node = node;
+        locks->units = units;
         locks->locks = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, past_free);
         locks->before = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         locks->turns = sweep_new(node->event, past_locks_on_turn, locks);

@@ -1,7 +1,9 @@
 /* Locks of commands that are over, while contenders of theirs may still stand in the queues: what
  * is being deleted, and what a process before us left, which is swept once nothing of its runs is
  * in doubt. Each is remembered as a record without contenders (lock-memory.h) until nothing of it
- * is left, so that a process that is killed leaves the rest to the next.
+ * is left, so that a process that is killed leaves the rest to the next. So is the scope of a
+ * command that goes on without its lock, while something runs in it: who ends what nobody sees to
+ * any more leaves that alone (failed-start.h).
  *
  * Nothing is written in the turn in which they are added: many may end at once, and their commands
  * are to be stopped first.
@@ -10,10 +12,11 @@
 
 #include "lock-memory.h"
 #include "node.h"
+#include "unit-manager.h"
 
 typedef struct PastLocks PastLocks;
 
-PastLocks *past_locks_new(const Node *node);
+PastLocks *past_locks_new(const Node *node, UnitManager *units);
 /* Writes what is still to be written. */
 PastLocks *past_locks_free(PastLocks *locks);
 DEFINE_CLEANUP(PastLocks, past_locks_free);

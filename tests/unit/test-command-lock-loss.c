@@ -3,6 +3,7 @@
  * does not move before that is empty. */
 #include "bus-fixture.h"
 #include "lock-caller.h"
+#include "lock-memory.h"
 #include "service-scopes.h"
 
 static Caller *first, *second;
@@ -180,6 +181,45 @@ Test(command_lock_loss, a_command_that_may_go_on_survives_the_session) {
         expect_over(id);
         cr_expect(scope->alive);
         cr_expect_eq(scope->stops + scope->kills, 0);
+}
+
+/* Return: whether a process that ends what nobody sees to would leave it alone. */
+static bool goes_on(const ServiceScope *scope) {
+        g_autoptr(GPtrArray) records = lock_memory_load(coordinator->node->runtime_dir);
+
+        for (guint i = 0; i < records->len; i++) {
+                const LockRecord *record = records->pdata[i];
+
+                if (record->go_on && g_strcmp0(record->scope, scope->name) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static unsigned n_remembered(void) {
+        g_autoptr(GPtrArray) records = lock_memory_load(coordinator->node->runtime_dir);
+
+        return records->len;
+}
+
+Test(command_lock_loss, that_a_command_goes_on_is_remembered_until_it_ends) {
+        const char *id = hold("{'resources':[{'resource':'db'}],'go_on':true}");
+        ServiceScope *scope = attach(id);
+
+        cr_expect(goes_on(scope));
+        expire();
+        expect_lost(id, "the ZooKeeper session is over", true);
+        connect_again();
+        serve_for(1500 * USEC_PER_MSEC);
+        cr_expect(goes_on(scope));
+        close_daemon();
+        open_daemon_again();
+        await_daemon_on_bus();
+        serve_for(1500 * USEC_PER_MSEC);
+        cr_expect(goes_on(scope), "also by the next process");
+        service_scope_empty(scope);
+        serve_for(1500 * USEC_PER_MSEC);
+        cr_expect_eq(n_remembered(), 0);
 }
 
 Test(command_lock_loss, who_waits_goes_on_waiting_in_the_next_session) {

@@ -617,18 +617,24 @@ Test(command_locks, with_another_session_the_command_is_killed) {
         cr_expect_eq(scope->stops, 0);
 }
 
+static bool nothing_is_held(void) {
+        return command_locks_idle(coordinator->command_locks);
+}
+
 Test(command_locks, a_command_that_may_go_on_survives_another_session) {
         ServiceScope *scope = NULL;
 
         begin();
         scope = hold("{'resources':[{'resource':'db'}],'go_on':true}");
         come_back_in_another_session();
-        await(nothing_is_remembered, "it is forgotten");
+        await(nothing_is_held, "it is lost");
         await_daemon_on_bus();
         expect_error(caller_ask(first, "AdoptLock", "s", id), BUS_ERROR_NO_SUCH_LOCK,
                      "there is no such lock");
         cr_expect(scope->alive);
         cr_expect_eq(scope->stops + scope->kills, 0);
+        service_scope_empty(scope);
+        await(nothing_is_remembered, "it is forgotten");
 }
 
 /* ---- a damaged memory ---- */
