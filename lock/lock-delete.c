@@ -50,6 +50,7 @@ typedef struct Removal {
         bool refused; /* that was said */
         ZkCall *call;
         Barrier barrier;
+        bool current; /* no barrier is needed */
 
         char *path; /* what to delete; NULL: search `directory` */
         RemovalCheck check;
@@ -267,8 +268,12 @@ static void removal_on_searched(const ZkReply *reply, void *userdata) {
         removal->call = NULL;
         if (reply->code == ZK_CLOSED)
                 return;
+        removal->current |= removal->barrier.passed && removal->events;
+        if (removal->current)
+                removal->events->current(removal->userdata);
         /* Without the barrier another server answered, which may not show it yet. */
-        if (!removal->barrier.passed || (reply->code != ZK_OK && reply->code != ZK_NO_NODE)) {
+        if (!(removal->current || removal->barrier.passed) ||
+            (reply->code != ZK_OK && reply->code != ZK_NO_NODE)) {
                 removal_not_done(removal, reply->code);
                 return;
         }
@@ -307,9 +312,8 @@ static int removal_send_delete(Removal *removal, Zk *zk) {
 }
 
 static int removal_send_search(Removal *removal, Zk *zk) {
-        int r;
+        int r = removal->current ? 0 : barrier_send(&removal->barrier, zk, removal->directory);
 
-        r = barrier_send(&removal->barrier, zk, removal->directory);
         if (r < 0)
                 return r;
         return zk_get_children(zk, removal->directory, removal_on_searched, removal, &removal->call,
@@ -390,13 +394,15 @@ static Removal *removal_new_for(Session *session, char *directory, const Removal
         return removal;
 }
 
-bool orphans_search(Session *session, const char *directory, const RemovalEvents *events,
-                    void *userdata) {
+bool orphans_search(Session *session, const char *directory, bool current,
+                    const RemovalEvents *events, void *userdata) {
         Removal *removal = removal_new_for(session, g_strdup(directory), events, userdata);
 
-        if (removal)
-                removal_step(removal);
-        return removal;
+        if (!removal)
+                return false;
+        removal->current = current;
+        removal_step(removal);
+        return true;
 }
 
 bool orphan_delete(Session *session, const char *path, const RemovalEvents *events,

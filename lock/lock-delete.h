@@ -13,6 +13,8 @@ typedef struct Departure {
 
 /* Of a sweep, which does one thing after another (lock-sweep.c). */
 typedef struct RemovalEvents {
+        /* Who asks from now on is answered as things are (lock-barrier.h). */
+        void (*current)(void *userdata);
         /* A contender stands there, whosesoever it is. */
         void (*found)(const char *path, void *userdata);
         /* It is done, or tried again only after a while: the next may begin. Told once. */
@@ -30,9 +32,9 @@ void contender_search_and_delete(Session *session, const char *directory, const 
  * uuid, or, where there is none ("", or written over), if no live set made it. */
 void single_delete(Session *session, const char *directory, const char *uuid, int64_t czxid);
 
-/* Looks through a directory, and tells what stands there. `events` lives longer than that. Return:
- * whether it has begun: not without a session. */
-bool orphans_search(Session *session, const char *directory, const RemovalEvents *events,
-                    void *userdata);
+/* Looks through a directory, and tells what stands there. `current`: that was told before. `events`
+ * lives longer than the search. Return: whether it has begun: not without a session. */
+bool orphans_search(Session *session, const char *directory, bool current,
+                    const RemovalEvents *events, void *userdata);
 /* Deletes what stands there if it belongs to this session and to no LockSet. Return: as above. */
 bool orphan_delete(Session *session, const char *path, const RemovalEvents *events, void *userdata);

@@ -3,6 +3,9 @@
  * if it is an orphan of this session (lock-delete.c). So a heartbeat never stands behind all of
  * them, and what is spared is remembered once, and not for each.
  *
+ * A server may be behind what the process before us did. The write that makes it current (lock-
+ * barrier.c) is needed once for all: a session is never shown less than it was shown before.
+ *
  * What the server refuses, and is asked for again only after a while, holds up nothing else.
  */
 #include <errno.h>
@@ -17,6 +20,7 @@ typedef struct QueueSweep {
         GHashTable *keep;   /* a set of paths */
         GQueue directories; /* to be looked through: char * */
         GQueue found;       /* to be looked at: char *, paths */
+        bool current;       /* what is asked is answered as things are */
         unsigned n_under_way;
         unsigned users; /* removals that may tell us of something */
 } QueueSweep;
@@ -60,11 +64,13 @@ static void queue_sweep_free(QueueSweep *sweep) {
 
 /* ---- what is under way ---- */
 
+static void queue_sweep_on_current(void *userdata);
 static void queue_sweep_on_found(const char *path, void *userdata);
 static void queue_sweep_on_yield(void *userdata);
 static void queue_sweep_on_over(void *userdata);
 
 static const RemovalEvents removal_events = {
+    .current = queue_sweep_on_current,
     .found = queue_sweep_on_found,
     .yields = queue_sweep_on_yield,
     .over = queue_sweep_on_over,
@@ -80,8 +86,9 @@ static bool queue_sweep_begin_one(QueueSweep *sweep) {
                 return false;
         sweep->n_under_way++;
         sweep->users++;
-        begun = found ? orphan_delete(sweep->session, path, &removal_events, sweep)
-                      : orphans_search(sweep->session, path, &removal_events, sweep);
+        begun = found
+                    ? orphan_delete(sweep->session, path, &removal_events, sweep)
+                    : orphans_search(sweep->session, path, sweep->current, &removal_events, sweep);
         if (!begun) { /* without a session nothing is left of it */
                 sweep->n_under_way--;
                 sweep->users--;
@@ -93,6 +100,10 @@ static bool queue_sweep_begin_one(QueueSweep *sweep) {
 static void queue_sweep_fill(QueueSweep *sweep) {
         while (sweep->n_under_way < LOCK_SWEEP_UNDER_WAY_MAX && queue_sweep_begin_one(sweep))
                 ;
+}
+
+static void queue_sweep_on_current(void *userdata) {
+        ((QueueSweep *)userdata)->current = true;
 }
 
 static void queue_sweep_on_found(const char *path, void *userdata) {

@@ -44,10 +44,14 @@ static unsigned under_way(void) {
         return port()->calls.length;
 }
 
-/* The barrier, and the list behind it. */
+static void answer_list(ZkReply reply) {
+        port_reply(expect(&script, REQUEST_LIST), reply);
+}
+
+/* The barrier, and the list behind it: of those that begin before any has passed it. */
 static void answer_search(ZkReply reply) {
         answer(&script, REQUEST_MULTI, ZK_OK);
-        port_reply(expect(&script, REQUEST_LIST), reply);
+        answer_list(reply);
 }
 
 Test(lock_sweep, a_bounded_number_of_directories_is_looked_through_at_a_time) {
@@ -59,10 +63,13 @@ Test(lock_sweep, a_bounded_number_of_directories_is_looked_through_at_a_time) {
         cr_expect(is_deleting(MANY - 1), "it waits for that");
         for (unsigned i = 0; i < MANY; i++) {
                 cr_assert_leq(under_way(), 2 * LOCK_SWEEP_UNDER_WAY_MAX);
-                answer_search(list_of((const char *const[]){NULL}));
+                if (i < LOCK_SWEEP_UNDER_WAY_MAX)
+                        answer_search(list_of((const char *const[]){NULL}));
+                else
+                        answer_list(list_of((const char *const[]){NULL}));
                 cr_assert_not(is_deleting(i));
         }
-        cr_expect_eq(n_requests, before + 2 * MANY);
+        cr_expect_eq(n_requests, before + MANY + LOCK_SWEEP_UNDER_WAY_MAX);
         cr_expect_eq(under_way(), 0);
 }
 
@@ -126,7 +133,7 @@ Test(lock_sweep, what_is_refused_holds_up_nothing_else) {
         for (unsigned i = 0; i < LOCK_SWEEP_UNDER_WAY_MAX; i++)
                 answer_search((ZkReply){.code = ZK_NO_AUTH});
         for (unsigned i = 0; i < 2; i++)
-                answer_search(list_of((const char *const[]){NULL}));
+                answer_list(list_of((const char *const[]){NULL}));
         cr_expect_eq(under_way(), 0);
         cr_expect_eq(script.warnings, LOCK_SWEEP_UNDER_WAY_MAX);
         cr_expect(is_deleting(0));
@@ -140,7 +147,7 @@ Test(lock_sweep, what_is_found_once_that_is_allowed_is_deleted_too) {
         sweep_many(1, NULL);
         answer_search((ZkReply){.code = ZK_NO_AUTH});
         script_reconnect(&script);
-        answer_search(list_of((const char *const[]){NAME("1"), NULL}));
+        answer_list(list_of((const char *const[]){NAME("1"), NULL}));
         call = expect(&script, REQUEST_EXISTS);
         port_reply(call, (ZkReply){.code = ZK_OK, .stat = own_stat()});
         cr_expect(is_deleting(0));
@@ -157,6 +164,19 @@ Test(lock_sweep, what_is_not_answered_is_asked_again) {
         cr_expect(is_deleting(0));
         answer_search(list_of((const char *const[]){NULL}));
         cr_expect_not(is_deleting(0));
+}
+
+/* What another server shows is no older than what the one before it did. */
+Test(lock_sweep, what_is_answered_behind_a_barrier_needs_no_other_after_a_reconnection) {
+        sweep_many(LOCK_SWEEP_UNDER_WAY_MAX + 1, NULL);
+        for (unsigned i = 0; i < LOCK_SWEEP_UNDER_WAY_MAX; i++)
+                answer_search(list_of((const char *const[]){NULL}));
+        answer_list((ZkReply){.code = ZK_UNKNOWN});
+        cr_expect(is_deleting(LOCK_SWEEP_UNDER_WAY_MAX));
+        script_reconnect(&script);
+        answer_list(list_of((const char *const[]){NULL}));
+        cr_expect_not(is_deleting(LOCK_SWEEP_UNDER_WAY_MAX));
+        expect_quiet(&script);
 }
 
 Test(lock_sweep, with_the_session_goes_what_waits) {
