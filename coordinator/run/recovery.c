@@ -125,40 +125,52 @@ static bool recovery_is_known(const Recovery *recovery, const OpenRun *open) {
         return runs_knows(recovery->runs, key);
 }
 
-static void recovery_tell_doubt(Recovery *recovery, const OpenRun *open) {
+static void recovery_tell(Recovery *recovery, const OpenRun *open, const char *what_follows) {
         const LogAbout about = {
             .message_id = MESSAGE_FOREIGN_DATA, .job = open->job, .run = open->run};
         g_autofree char *key = run_key(open->job, open->run);
 
         if (!g_hash_table_contains(recovery->named, key))
-                log_warning(&about,
-                            "%s/%s:%s: is open, but its record cannot be read; its unit continues, "
-                            "and its locks are kept",
-                            recovery->path, open->job, open->run);
+                log_warning(&about, "%s/%s:%s: is open, but its record cannot be read; %s",
+                            recovery->path, open->job, open->run, what_follows);
         g_hash_table_add(recovery->named, g_steal_pointer(&key));
+}
+
+/* Return: whether its unit lives: then that is in doubt. */
+static bool recovery_take_doubt(Recovery *recovery, const OpenRun *open) {
+        g_autofree char *unit = unit_name_for_run(open->job, open->run);
+
+        if (!unit_is_populated(recovery->units, UNIT_SLICE, unit))
+                return false;
+        recovery_tell(recovery, open, "its unit continues, and its locks are kept");
+        g_hash_table_add(recovery->found, g_steal_pointer(&unit));
+        return true;
 }
 
 /* There is no record, or none that we can read. */
 static void recovery_without_record(Recovery *recovery, const OpenRun *open, bool deleted) {
-        g_autofree char *unit = unit_name_for_run(open->job, open->run);
-
-        if (unit_is_populated(recovery->units, UNIT_SLICE, unit)) {
-                recovery_tell_doubt(recovery, open);
-                g_hash_table_add(recovery->found, g_steal_pointer(&unit));
-                return;
-        }
-        if (recovery_is_known(recovery, open))
+        if (recovery_take_doubt(recovery, open) || recovery_is_known(recovery, open))
                 return;
         runs_recover_nothing(
             recovery->runs, open_run_record_of_nothing(open, recovery->node->config->node_name),
             g_strdup(deleted ? "its record was deleted from ZooKeeper" : DAMAGED_WHY));
 }
 
+/* Whoever may not read it may not write it either. Nothing else waits until people have seen to
+ * that. */
+static void recovery_refused(Recovery *recovery, const OpenRun *open) {
+        if (!recovery_take_doubt(recovery, open))
+                recovery_tell(recovery, open,
+                              "its job is not run until it can be, and jobkeeperd is reloaded");
+}
+
 static void recovery_on_record(OpenRun *open, ZkCode code, RunRecord *record, int32_t version,
                                void *userdata) {
         Recovery *recovery = userdata;
 
-        if (code != ZK_OK && code != ZK_NO_NODE)
+        if (zk_code_is_refusal(code))
+                recovery_refused(recovery, open);
+        else if (code != ZK_OK && code != ZK_NO_NODE)
                 recovery_on_event(recovery, RECOVERY_EVENT_ANSWER_LOST);
         else if (!record)
                 recovery_without_record(recovery, open, code == ZK_NO_NODE);

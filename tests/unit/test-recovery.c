@@ -241,6 +241,43 @@ Test(recovery, nor_before_every_record_was) {
         cr_expect_not_null(runs_find(coordinator->runs, "a:" RUN));
 }
 
+static ServerWay refuse_records(const ZkCall *call) {
+        return reads_record(call) ? SERVER_REFUSE : SERVER_ANSWER;
+}
+
+/* Somebody has changed its rights. */
+Test(recovery, one_record_that_may_not_be_read_holds_up_nothing_else) {
+        leave_open("claimed");
+        server.way = refuse_records;
+        server.refusal = ZK_NO_AUTH;
+        recovery_start(recovery, true);
+        await(is_undoubted, "nothing else waits");
+        cr_expect_eq(journal_count(MESSAGE_FOREIGN_DATA), 1U);
+        cr_expect_null(runs_find(coordinator->runs, "a:" RUN), "nothing is known of it");
+        recovery_check(recovery);
+        serve_for(USEC_PER_SEC + USEC_PER_SEC / 5);
+        cr_expect_eq(journal_count(MESSAGE_FOREIGN_DATA), 1U, "named once");
+        server.way = NULL;
+        recovery_check(recovery);
+        await(is_settled, "it is found and settled");
+        expect_unknown();
+}
+
+Test(recovery, what_lives_and_may_not_be_read_is_in_doubt) {
+        leave_open("claimed");
+        (void)service_add(UNIT, NONCE, UNIT_SLICE);
+        server.way = refuse_records;
+        server.refusal = ZK_NO_AUTH;
+        recovery_start(recovery, true);
+        await(is_recovered, "it is told all the same");
+        cr_expect(recovery_doubts(recovery, UNIT));
+        cr_expect_eq(undoubted, 0U);
+        server.way = NULL;
+        await(is_undoubted, "it is read");
+        cr_expect_not_null(runs_find(coordinator->runs, "a:" RUN));
+        service_exit(service_find(UNIT), 0);
+}
+
 static unsigned syncs;
 
 static ServerWay lose_first_sync(const ZkCall *call) {
