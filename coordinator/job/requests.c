@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "backoff.h"
 #include "json-line.h"
 #include "listing.h"
 #include "log.h"
@@ -18,6 +19,8 @@
 #include "timer.h"
 
 #define RETRY_DELAY (1 * USEC_PER_SEC)
+/* What cannot be deleted stays for days, and every node comes to see that its time is over. */
+#define RETRY_DELAY_MAX (5 * USEC_PER_MINUTE)
 #define LIST_PERIOD (100 * USEC_PER_MSEC)
 /* After a request's time is over: for its candidates to refuse it first. */
 #define EXPIRY_SLACK (5 * USEC_PER_SEC)
@@ -30,7 +33,8 @@ typedef struct Pending {
         usec_t not_after;
         WindowedRead *read;
         sd_event_source *turn;
-        bool taken; /* by us, to run it */
+        Backoff expiry; /* it is over, and was to be deleted */
+        bool taken;     /* by us, to run it */
 } Pending;
 
 struct Requests {
@@ -151,11 +155,16 @@ static void pending_take_turn_in(Pending *pending, usec_t delay);
 static void pending_expire_by_a_known_clock(Pending *pending) {
         ClockWatch *clock = pending->requests->parts.clock;
 
-        if (clock_watch_is_known(clock))
+        usec_t pause = RETRY_DELAY;
+
+        if (clock_watch_is_known(clock)) {
                 pending_expire(pending);
-        else
+                pause = backoff_failed(&pending->expiry, RETRY_DELAY, RETRY_DELAY_MAX,
+                                       backoff_spread(pending->id), clock_boottime());
+        } else {
                 (void)clock_watch_measure(clock);
-        pending_take_turn_in(pending, RETRY_DELAY); /* unless it is gone by then */
+        }
+        pending_take_turn_in(pending, pause); /* unless it is gone by then */
 }
 
 static uint32_t pending_rank(const Pending *pending) {

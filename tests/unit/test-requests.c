@@ -437,6 +437,30 @@ Test(requests, one_is_over_also_when_that_could_not_be_written_at_first) {
         cr_expect_geq(tries, 3U);
 }
 
+static ServerWay refuse_expiry(const ZkCall *call) {
+        bool is_expiry = call_has(call, ZK_OP_DELETE, REQUEST) ||
+                         (call->request == REQUEST_DELETE && g_str_equal(call->path, REQUEST));
+
+        tries += is_expiry;
+        return is_expiry ? SERVER_REFUSE : SERVER_ANSWER;
+}
+
+static bool is_tried(void) {
+        return tries > 0;
+}
+
+/* Somebody has put something below it. A try is two requests. */
+Test(requests, one_that_cannot_be_deleted_is_tried_less_and_less_often) {
+        begin_elsewhere();
+        server.way = refuse_expiry;
+        server.refusal = ZK_NOT_EMPTY;
+        request("a", -60);
+        await(is_tried, "it is over");
+        serve_for(6 * USEC_PER_SEC);
+        cr_expect_geq(tries, 4U, "%u", tries);
+        cr_expect_leq(tries, 8U, "%u", tries);
+}
+
 /* ---- that is gone ---- */
 
 #define QUEUE "/jobkeeper/locks/r"
