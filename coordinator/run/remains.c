@@ -89,7 +89,7 @@ static void remains_on_record(OpenRun *open, ZkCode code, RunRecord *record, int
         RemainsLook *look = userdata;
         g_autofree char *key = run_key(open->job, open->run);
 
-        if (code != ZK_OK && code != ZK_NO_NODE)
+        if (code != ZK_OK && code != ZK_NO_NODE && !zk_code_is_refusal(code))
                 remains_retry_later(look);
         else if (record && remains_is_ours(look, record) && remains_concerns_us(look, record) &&
                  !runs_knows(look->remains->runs, key))

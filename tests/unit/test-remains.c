@@ -158,6 +158,30 @@ Test(remains, it_is_read_again_where_the_answer_was_lost) {
         cr_expect_eq(lost, 2);
 }
 
+static ServerWay refuse_records(const ZkCall *call) {
+        if (call->request != REQUEST_GET || !strstr(call->path, RUNS_PATH "/"))
+                return SERVER_ANSWER;
+        lost++;
+        return SERVER_REFUSE;
+}
+
+static bool is_refused(void) {
+        return lost > 0;
+}
+
+/* Whoever may not read it may not write it either. */
+Test(remains, it_is_not_read_again_where_that_was_refused) {
+        begin_run();
+        lose_session_and_process();
+        settle_as_other();
+        server.way = refuse_records;
+        server.refusal = ZK_NO_AUTH;
+        open_daemon();
+        await(is_refused, "it is asked for");
+        serve_for(3 * USEC_PER_SEC + USEC_PER_SEC / 5);
+        cr_expect_leq(lost, 2, "%u", lost); /* it is remembered, and PID 1 has it */
+}
+
 static void set_record(void (*change)(RunRecord *record)) {
         _cleanup_(run_record_freep) RunRecord *record = the_record();
         g_autofree char *text = NULL, *path = path_run(ROOT, "a", run_name);
