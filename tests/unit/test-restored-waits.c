@@ -378,15 +378,14 @@ Test(restored_waits, one_that_is_for_others_by_now_keeps_no_place) {
         await(has_started, "what is due starts");
 }
 
-Test(restored_waits, one_that_runs_has_no_place_besides) {
-        begin_alone("node: {name: n1}\nmax-runs: 2\n", WAITS "    lock-wait: 4h\n");
-        open_daemon_again();
-        await(stands_beside, "it stands there anew");
-        free_the_resource();
-        await(is_claimed, "it runs");
+/* Somebody stands there who cannot see ours. */
+Test(restored_waits, one_whose_locks_cannot_be_had_keeps_no_place) {
+        begin_alone(ONE_PLACE,
+                    "    start-deadline: 1h\n    locks: {r: exclusive}\n    lock-wait: 4h\n");
+        server_create(RESOURCE "/nonsense", "", 99);
         add_due();
-        reload();
-        await(has_started_too, "another one runs beside it");
+        open_daemon_again();
+        await(has_started, "what is due starts");
 }
 
 /* ---- a session that is lost meanwhile ---- */
