@@ -306,14 +306,14 @@ void job_work_go_on(JobWork *work) {
         }
 }
 
-/* Return: whether the clock was ahead when the wait for the tick's locks began: by the one that we
- * have now there is time left, or it is not even due. */
+/* Return: whether the clock was ahead when the wait for the tick's locks began, and is so still, or
+ * by the one that we have now there is time left, or it is not even due. */
 static bool job_work_was_hasty(const JobWork *work) {
         const JobSpec *spec = bid_spec(work->bid);
         usec_t end = usec_add((usec_t)bid_tick(work->bid) * USEC_PER_SEC,
                               spec->lock_wait_set ? 0 : spec->start_deadline);
 
-        return usec_add(clock_realtime(), JOB_HASTE_MAX) < end;
+        return node_is_skewed(work->parts->node) || usec_add(clock_realtime(), JOB_HASTE_MAX) < end;
 }
 
 /* The locks could not be had in time, and the ledger is read: what they were for is skipped. */

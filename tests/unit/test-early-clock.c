@@ -41,15 +41,35 @@ static bool has_left_the_queue(void) {
         return server_count(LOCK_PATH) == 1;
 }
 
-Test(early_clock, what_was_queued_for_by_it_is_not_skipped_before_it_is_due) {
+static void queue_behind_another(void) {
         server_create(ROOT, "", 0);
         server_create(ROOT "/locks", "", 0);
         server_create(LOCK_PATH, "", 0);
         server_create(BLOCKER, "", 99);
         (void)due_soon("    locks: {r: exclusive}\n    start-deadline: 3s\n");
-        await(stands_in_the_queue, "it queues");
-        set_back = USEC_PER_MINUTE; /* the server's too: it is right now */
+}
+
+static void wait_in_vain(void) {
         await(has_left_the_queue, "its time is over");
         serve_for(USEC_PER_SEC);
         cr_expect_eq(server_count(RUNS_PATH), 0);
+}
+
+Test(early_clock, what_was_queued_for_by_it_is_not_skipped_before_it_is_due) {
+        queue_behind_another();
+        await(stands_in_the_queue, "it queues");
+        set_back = USEC_PER_MINUTE; /* the server's too: it is right now */
+        wait_in_vain();
+}
+
+Test(early_clock, nor_by_one_that_is_ahead_still) {
+        usec_t now;
+
+        queue_behind_another();
+        await(stands_in_the_queue, "it queues");
+        now = clock_realtime();
+        server.clock = -(int64_t)USEC_PER_MINUTE;
+        node_clock_sample_at(coordinator->node, now - USEC_PER_MINUTE, now, now);
+        cr_assert(node_is_skewed(coordinator->node));
+        wait_in_vain();
 }
