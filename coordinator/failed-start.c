@@ -80,14 +80,14 @@ static bool failed_start_spares(const char *unit, void *userdata) {
         return true;
 }
 
-static void failed_start_found(const char *unit, void *userdata) {
+static void failed_start_found(const char *unit, bool exited, void *userdata) {
         const LogAbout about = {.message_id = MESSAGE_STOPPING_RUNS};
         const FailedStart *start = userdata;
         g_autofree char *why =
             g_strdup_printf("jobkeeperd could not be started (%s)", failed_start_why(start));
 
         log_warning(&about, "stopping %s, started by a previous daemon process: %s", unit, why);
-        ended_units_add(start->runtime_dir, unit, why);
+        ended_units_add(start->runtime_dir, unit, exited ? NULL : why);
 }
 
 /* To people and to PID 1, whose patience with a start is ours as well. */

@@ -60,7 +60,7 @@ static void victim_pursue(const Clearing *clearing, Victim *victim) {
 }
 
 /* Return: the victim that it is, or has become. */
-static const Victim *clearing_end_unit(Clearing *clearing, const char *name) {
+static const Victim *clearing_end_unit(Clearing *clearing, const char *name, bool exited) {
         Victim *victim = g_hash_table_lookup(clearing->victims, name);
 
         if (!victim) {
@@ -70,7 +70,7 @@ static const Victim *clearing_end_unit(Clearing *clearing, const char *name) {
                 victim->ending =
                     unit_ending_new(clearing->manager, name, BUS_CALL_URGENT, NULL, NULL);
                 g_hash_table_insert(clearing->victims, victim->name, victim);
-                clearing->options.found(name, clearing->options.userdata);
+                clearing->options.found(name, exited, clearing->options.userdata);
         }
         victim_pursue(clearing, victim);
         return victim;
@@ -90,11 +90,12 @@ static bool clearing_is_alive(const Clearing *clearing, const char *name, uint32
                unit_is_populated(clearing->manager, clearing->slice, name);
 }
 
-static void clearing_take(Clearing *clearing, const char *name, bool alive, GPtrArray *left) {
+static void clearing_take(Clearing *clearing, const char *name, bool alive, bool exited,
+                          GPtrArray *left) {
         if (clearing->options.spare(name, clearing->options.userdata))
                 return;
         if (alive)
-                g_ptr_array_add(left, (void *)clearing_end_unit(clearing, name));
+                g_ptr_array_add(left, (void *)clearing_end_unit(clearing, name, exited));
         else if (clearing->options.over)
                 clearing->options.over(name, clearing->options.userdata);
 }
@@ -102,14 +103,15 @@ static void clearing_take(Clearing *clearing, const char *name, bool alive, GPtr
 /* Reads the list and ends what must not be. Return: 0, and those that are left (Victim), or
  * negative errno. */
 static int clearing_end_listed(Clearing *clearing, sd_bus_message *reply, GPtrArray *left) {
-        const char *name = NULL, *type = NULL;
+        const char *name = NULL, *sub_state = NULL, *type = NULL;
         uint32_t systemd_job = 0;
         int r = sd_bus_message_enter_container(reply, 'a', "(ssssssouso)");
 
-        while (r >= 0 && (r = sd_bus_message_read(reply, "(ssssssouso)", &name, NULL, NULL, NULL,
-                                                  NULL, NULL, NULL, &systemd_job, &type, NULL)) > 0)
+        while (r >= 0 &&
+               (r = sd_bus_message_read(reply, "(ssssssouso)", &name, NULL, NULL, NULL, &sub_state,
+                                        NULL, NULL, &systemd_job, &type, NULL)) > 0)
                 clearing_take(clearing, name, clearing_is_alive(clearing, name, systemd_job, type),
-                              left);
+                              g_str_equal(sub_state, "exited"), left);
         return r;
 }
 

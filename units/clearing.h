@@ -16,7 +16,9 @@ typedef struct ClearingOptions {
         const char *slice; /* that they run in: a unit of such a name elsewhere is left alone */
         /* Return: whether it is left alone. May change from one look to the next. */
         bool (*spare)(const char *unit, void *userdata);
-        void (*found)(const char *unit, void *userdata); /* it is being ended; told once a unit */
+        /* It is being ended; told once a unit, before. `exited`: only what it left is, as the main
+         * process has ended well by itself. */
+        void (*found)(const char *unit, bool exited, void *userdata);
         /* PID 1 has it, and nothing of it lives; told at every look. May be NULL. */
         void (*over)(const char *unit, void *userdata);
         void (*gone)(void *userdata); /* none is left. The last call; the clearing may be freed */

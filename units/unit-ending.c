@@ -29,6 +29,7 @@ struct UnitEnding {
         BusCallFlags flags;
         UnitEndingFunc func;
         void *userdata;
+        usec_t asked; /* CLOCK_MONOTONIC; USEC_INFINITY: nothing was sent yet */
         Order orders[UNIT_ORDER_COUNT];
 };
 
@@ -40,6 +41,8 @@ static int order_build(sd_bus *bus, void *userdata, sd_bus_message **ret_message
         const Order *order = userdata;
         const char *name = order->ending->name;
 
+        if (order_kind(order) != UNIT_ORDER_RESET)
+                order->ending->asked = MIN(order->ending->asked, clock_monotonic());
         switch (order_kind(order)) {
         case UNIT_ORDER_STOP:
                 return systemd_method(bus, ret_message, "StopUnit", "ss", name, "replace");
@@ -87,6 +90,7 @@ UnitEnding *unit_ending_new(UnitManager *manager, const char *name, BusCallFlags
         ending->flags = flags;
         ending->func = func;
         ending->userdata = userdata;
+        ending->asked = USEC_INFINITY;
         for (UnitOrder order = 0; order < UNIT_ORDER_COUNT; order++)
                 ending->orders[order].ending = ending;
         return ending;
@@ -107,6 +111,10 @@ UnitEnding *unit_ending_free(UnitEnding *ending) {
 void unit_ending_order(UnitEnding *ending, UnitOrder order) {
         if (ending->orders[order].state == ORDER_NONE)
                 order_ask(&ending->orders[order]);
+}
+
+usec_t unit_ending_asked(const UnitEnding *ending) {
+        return ending->asked;
 }
 
 void unit_ending_anew(UnitEnding *ending) {

@@ -28,6 +28,8 @@ DEFINE_CLEANUP(UnitEnding, unit_ending_free);
 
 /* Gives an order; nothing happens while it is under way, or obeyed already. */
 void unit_ending_order(UnitEnding *ending, UnitOrder order);
+/* Return: when the first order to end it was sent, CLOCK_MONOTONIC; USEC_INFINITY: none was. */
+usec_t unit_ending_asked(const UnitEnding *ending);
 /* PID 1 may not have got it, or has forgotten: what was obeyed is not any more. */
 void unit_ending_anew(UnitEnding *ending);
 

@@ -102,6 +102,7 @@ static const struct {
     {"ExecMainStatus", "i", NULL, offsetof(UnitProperties, exec_main_status)},
     {"ExecMainStartTimestamp", "t", NULL, offsetof(UnitProperties, exec_main_start)},
     {"ExecMainExitTimestamp", "t", NULL, offsetof(UnitProperties, exec_main_exit)},
+    {"ExecMainExitTimestampMonotonic", "t", NULL, offsetof(UnitProperties, exec_main_gone)},
     {"ActiveEnterTimestamp", "t", NULL, offsetof(UnitProperties, active_enter)},
     {"TimeoutStartUSec", "t", NULL, offsetof(UnitProperties, start_limit)},
     {"CPUUsageNSec", "t", property_read_nsec, offsetof(UnitProperties, cpu)},

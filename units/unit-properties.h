@@ -24,8 +24,9 @@ typedef struct UnitProperties {
         int32_t exec_main_status;
         usec_t exec_main_start; /* CLOCK_REALTIME */
         usec_t exec_main_exit;
-        usec_t active_enter; /* CLOCK_REALTIME, 0: never, since no main process has ended well */
-        usec_t start_limit;  /* USEC_INFINITY: none */
+        usec_t exec_main_gone; /* CLOCK_MONOTONIC: the same */
+        usec_t active_enter;   /* CLOCK_REALTIME, 0: never, since no main process has ended well */
+        usec_t start_limit;    /* USEC_INFINITY: none */
         usec_t cpu;
 } UnitProperties;
 

@@ -69,9 +69,14 @@ static bool verdict_shows_a_stop(const UnitResult *result, const UnitProperties 
                p->exec_main_code != 0 && !verdict_was_active(p);
 }
 
-void unit_verdict(UnitResult *result, const UnitProperties *properties, const StartJob *start_job,
-                  bool killed) {
-        const UnitProperties *p = properties;
+/* Return: whether it was over before the owner's wish left us. After a failure PID 1 keeps the
+ * start job until what is left is dead, so that a stop may still take that away. */
+static bool verdict_was_over(const UnitProperties *p, usec_t asked) {
+        return asked == USEC_INFINITY || (p->exec_main_code && p->exec_main_gone < asked);
+}
+
+static void verdict_fill(UnitResult *result, const UnitProperties *p, const StartJob *start_job,
+                         bool killed) {
         const char *word = p->result ? p->result : "";
 
         if (verdict_word_misleads(result, p, start_job, killed))
@@ -91,4 +96,18 @@ void unit_verdict(UnitResult *result, const UnitProperties *properties, const St
                                    ? UNIT_STOP_OTHER
                                    : start_job->stopper;
         verdict_note_detail(result, p, start_job, word);
+}
+
+void unit_verdict(UnitResult *result, const UnitProperties *properties, const StartJob *start_job,
+                  bool killed, usec_t asked) {
+        StartJob by_itself = {.word = start_job->word, .stopper = start_job->stopper};
+
+        if (!verdict_was_over(properties, asked)) {
+                verdict_fill(result, properties, start_job, killed);
+                return;
+        }
+        if (by_itself.stopper == UNIT_STOP_NONE && start_job_ended_as(start_job, "canceled"))
+                by_itself.word = NULL;
+        result->stop = UNIT_STOP_NONE;
+        verdict_fill(result, properties, &by_itself, false);
 }

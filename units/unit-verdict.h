@@ -6,9 +6,10 @@
 #include "unit-properties.h"
 #include "unit-result.h"
 
-/* The main process has ended: fills the result. `killed`: the owner wanted SIGKILL. */
+/* The main process has ended: fills the result. `killed`: the owner wanted SIGKILL. `asked`: when
+ * PID 1 was first asked to end the unit, CLOCK_MONOTONIC; USEC_INFINITY: the owner never did. */
 void unit_verdict(UnitResult *result, const UnitProperties *properties, const StartJob *start_job,
-                  bool killed);
+                  bool killed, usec_t asked);
 /* Fills result->detail, cut to fit. */
 void unit_verdict_detail(UnitResult *result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -59,7 +59,7 @@ struct UnitWatch {
         bool read_again;         /* something happened while a read was under way */
         bool known_ours;         /* seen with our nonce */
         bool started_told;
-        bool was_ordered; /* to end, before we looked */
+        usec_t ordered; /* to end, by a process before us; USEC_INFINITY: never */
 
         BusCall *peek, *read;
         CgroupWatch *empty;
@@ -215,7 +215,8 @@ static void watch_drain(UnitWatch *watch, bool stop) {
 static void watch_main_over(UnitWatch *watch, const UnitProperties *p) {
         bool deactivating = strcmp(p->active_state, "deactivating") == 0;
 
-        unit_verdict(&watch->result, p, &watch->start_job, watch_wishes(watch, UNIT_ORDER_KILL));
+        unit_verdict(&watch->result, p, &watch->start_job, watch_wishes(watch, UNIT_ORDER_KILL),
+                     MIN(watch->ordered, unit_ending_asked(watch->ending)));
         if (p->exec_main_code) {
                 if (watch->doubt != UNIT_DOUBT_ADOPT)
                         watch_started(watch);
@@ -265,12 +266,6 @@ static void watch_apply_counting(UnitWatch *watch, const UnitProperties *p) {
         watch_end(watch, UNIT_OUTCOME_UNKNOWN, "");
 }
 
-/* Nobody has ordered anything yet, whatever the owner wants: what is over has ended by itself. */
-static void watch_first_seen(UnitWatch *watch, const UnitProperties *p) {
-        if (unit_properties_over(p) && !watch->was_ordered)
-                watch->result.stop = UNIT_STOP_NONE;
-}
-
 static void watch_apply_ours(UnitWatch *watch, const UnitProperties *p) {
         watch->known_ours = true;
         if (p->control_group && *p->control_group) {
@@ -284,8 +279,6 @@ static void watch_apply_ours(UnitWatch *watch, const UnitProperties *p) {
         switch (watch->state) {
         case WATCH_UNSURE:
         case WATCH_RUNNING:
-                if (watch->state == WATCH_UNSURE)
-                        watch_first_seen(watch, p);
                 watch->state = WATCH_RUNNING;
                 watch_apply_running(watch, p);
                 break;
@@ -466,6 +459,7 @@ int unit_watch_new(UnitManager *manager, const char *name, const char *nonce, co
         watch->nonce = g_strdup(nonce);
         watch->cgroup = slice ? cgroup_path_of_unit(slice, name) : NULL;
         watch->result.cpu = USEC_INFINITY;
+        watch->ordered = USEC_INFINITY;
         watch->listener = (UnitListener){.unit = watch->name,
                                          .systemd_job_removed = watch_on_job_removed,
                                          .connected = watch_on_connected,
@@ -542,8 +536,8 @@ void unit_watch_end(UnitWatch *watch, UnitOrder order) {
         watch_pursue(watch);
 }
 
-void unit_watch_was_ordered(UnitWatch *watch) {
-        watch->was_ordered = true;
+void unit_watch_was_ordered(UnitWatch *watch, usec_t when) {
+        watch->ordered = when;
 }
 
 void unit_watch_discard(UnitWatch *watch) {

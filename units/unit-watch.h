@@ -39,8 +39,8 @@ bool unit_watch_waits(const UnitWatch *watch);
 
 /* The owner wants it to end: `order` is a stop or a kill. Kept until the unit is there. */
 void unit_watch_end(UnitWatch *watch, UnitOrder order);
-/* Somebody before us wanted it to end, and PID 1 knows: whatever the first look shows. */
-void unit_watch_was_ordered(UnitWatch *watch);
+/* Somebody before us wanted it to end, and told PID 1 so then (CLOCK_MONOTONIC). */
+void unit_watch_was_ordered(UnitWatch *watch, usec_t when);
 /* After the last event: PID 1 may forget it. */
 void unit_watch_discard(UnitWatch *watch);
 

@@ -159,8 +159,8 @@ void unit_stop(Unit *unit) {
         unit_end(unit, UNIT_ORDER_STOP);
 }
 
-void unit_was_ordered(Unit *unit) {
-        unit_watch_was_ordered(unit->watch);
+void unit_was_ordered(Unit *unit, usec_t when) {
+        unit_watch_was_ordered(unit->watch, when);
 }
 
 void unit_kill(Unit *unit) {

@@ -35,11 +35,11 @@ int unit_adopt(UnitManager *manager, const char *name, const char *nonce, UnitFu
                void *userdata, Unit **ret_unit);
 
 /* SIGTERM now, SIGKILL after the stop timeout, to the whole cgroup (StopUnit). Idempotent; ENDED
- * follows. An adopted one that is found over has its own result: nothing was ordered yet. */
+ * follows. What was over before PID 1 was asked has its own result. */
 void unit_stop(Unit *unit);
-/* A process before us has ordered an adopted one to end, so that also one that is found over was
- * stopped. Before its first event. */
-void unit_was_ordered(Unit *unit);
+/* A process before us has ordered an adopted one to end at that time (CLOCK_MONOTONIC), so that one
+ * that is found over was stopped, unless it was over before. Before its first event. */
+void unit_was_ordered(Unit *unit, usec_t when);
 /* SIGKILL to the whole cgroup now. Idempotent; ENDED follows. */
 void unit_kill(Unit *unit);
 

@@ -1,4 +1,4 @@
-/* See ended-units.h. One line a unit, "UNIT WHY", appended with one write. */
+/* See ended-units.h. A line an end, "UNIT TIME WHY", or "UNIT TIME", appended with one write. */
 #include "ended-units.h"
 
 #include <fcntl.h>
@@ -10,28 +10,57 @@
 
 struct EndedUnits {
         char *runtime_dir;
-        GHashTable *why; /* of each unit */
+        GHashTable *units; /* name → EndedUnit */
 };
 
 static char *ended_units_path(const char *runtime_dir) {
         return g_build_filename(runtime_dir, "ended-units", NULL);
 }
 
+static void ended_unit_free(void *data) {
+        EndedUnit *unit = data;
+
+        g_free(unit->why);
+        g_free(unit);
+}
+
+/* The first end counts, unless it came too late. */
+static void ended_units_insert(GHashTable *ended, char *unit, usec_t when, const char *why) {
+        EndedUnit *entry;
+
+        if (why && g_hash_table_contains(ended, unit)) {
+                g_free(unit);
+                return;
+        }
+        entry = g_new0(EndedUnit, 1);
+        entry->when = when;
+        entry->why = g_strdup(why);
+        g_hash_table_insert(ended, unit, entry);
+}
+
+/* What a line without a time says was always so. */
+static void ended_units_take(GHashTable *ended, const char *line) {
+        const char *space = strchr(line, ' ');
+        char *rest;
+        usec_t when;
+
+        if (!space)
+                return;
+        when = g_ascii_strtoull(space + 1, &rest, 10);
+        ended_units_insert(ended, g_strndup(line, (gsize)(space - line)), when,
+                           *rest == '\0' ? NULL : g_strchug(rest));
+}
+
 GHashTable *ended_units_load(const char *runtime_dir) {
-        GHashTable *ended = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        GHashTable *ended = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, ended_unit_free);
         g_autofree char *path = ended_units_path(runtime_dir), *text = NULL;
         g_auto(GStrv) lines = NULL;
 
         if (!g_file_get_contents(path, &text, NULL, NULL))
                 return ended;
         lines = g_strsplit(text, "\n", -1);
-        for (char **line = lines; *line; line++) {
-                const char *space = strchr(*line, ' ');
-
-                if (space)
-                        g_hash_table_insert(ended, g_strndup(*line, (gsize)(space - *line)),
-                                            g_strdup(space + 1));
-        }
+        for (char **line = lines; *line; line++)
+                ended_units_take(ended, *line);
         return ended;
 }
 
@@ -50,7 +79,8 @@ static void ended_units_shorten(const char *path) {
 
 void ended_units_add(const char *runtime_dir, const char *unit, const char *why) {
         g_autofree char *path = ended_units_path(runtime_dir),
-                        *line = g_strdup_printf("%s %s\n", unit, why);
+                        *line = g_strdup_printf("%s %" G_GUINT64_FORMAT "%s%s\n", unit,
+                                                clock_monotonic(), why ? " " : "", why ? why : "");
         _cleanup_close_ int fd = -1;
         struct stat st;
 
@@ -65,28 +95,28 @@ EndedUnits *ended_units_new(const char *runtime_dir) {
         EndedUnits *ended = g_new0(EndedUnits, 1);
 
         ended->runtime_dir = g_strdup(runtime_dir);
-        ended->why = ended_units_load(runtime_dir);
+        ended->units = ended_units_load(runtime_dir);
         return ended;
 }
 
 EndedUnits *ended_units_free(EndedUnits *ended) {
         if (!ended)
                 return NULL;
-        g_hash_table_unref(ended->why);
+        g_hash_table_unref(ended->units);
         g_free(ended->runtime_dir);
         g_free(ended);
         return NULL;
 }
 
 void ended_units_note(EndedUnits *ended, const char *unit, const char *why) {
-        g_hash_table_insert(ended->why, g_strdup(unit), g_strdup(why));
+        ended_units_insert(ended->units, g_strdup(unit), clock_monotonic(), why);
         ended_units_add(ended->runtime_dir, unit, why);
 }
 
-const char *ended_units_why(const EndedUnits *ended, const char *unit) {
-        return unit ? g_hash_table_lookup(ended->why, unit) : NULL;
+const EndedUnit *ended_units_find(const EndedUnits *ended, const char *unit) {
+        return unit ? g_hash_table_lookup(ended->units, unit) : NULL;
 }
 
 const char **ended_units_list(const EndedUnits *ended) {
-        return (const char **)g_hash_table_get_keys_as_array(ended->why, NULL);
+        return (const char **)g_hash_table_get_keys_as_array(ended->units, NULL);
 }

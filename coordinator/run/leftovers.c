@@ -40,13 +40,13 @@ static bool leftovers_spare(const char *unit, void *userdata) {
                 recovery_doubts(leftovers->parts.recovery, unit));
 }
 
-static void leftovers_on_found(const char *unit, void *userdata) {
+static void leftovers_on_found(const char *unit, bool exited, void *userdata) {
         const LogAbout about = {.message_id = MESSAGE_STOPPING_RUNS};
         Leftovers *leftovers = userdata;
 
         log_warning(&about, "stopping %s, started by a previous daemon process: %s", unit,
                     leftovers->why);
-        ended_units_note(leftovers->parts.ended, unit, leftovers->why);
+        ended_units_note(leftovers->parts.ended, unit, exited ? NULL : leftovers->why);
 }
 
 static void leftovers_on_over(const char *unit, void *userdata) {

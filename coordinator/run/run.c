@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "clearing.h"
 #include "ended-units.h"
 #include "log.h"
 #include "message-id.h"
@@ -120,9 +121,23 @@ static void run_note_end(const Run *run) {
                 ended_units_add(run->parts->node->runtime_dir, run->record->unit, run->record->why);
 }
 
-/* Return: whether nobody has seen yet how its unit is, so that nothing was ordered. */
+static bool run_is_populated(const Run *run) {
+        return unit_is_populated(run->parts->units, UNIT_SLICE, run->record->unit);
+}
+
+/* Return: whether nobody has seen yet that its unit lives, so that there may be nothing to end. */
 static bool run_is_sought(const Run *run) {
-        return run->recovering && run->phase == RUN_PHASE_CLAIMED;
+        return run->recovering && run->phase == RUN_PHASE_CLAIMED && !run_is_populated(run);
+}
+
+/* It has ended well by itself. PID 1 forgets that when what it left is stopped, and was told to end
+ * it, perhaps. */
+static void run_note_success(const Run *run) {
+        const UnitResult *result = unit_result(run->unit);
+
+        if (result->outcome == UNIT_OUTCOME_SUCCESS && result->stop == UNIT_STOP_NONE &&
+            (run->phase == RUN_PHASE_STOPPING || run_is_populated(run)))
+                ended_units_add(run->parts->node->runtime_dir, run->record->unit, NULL);
 }
 
 static void run_on_unit(Unit *unit, UnitEvent event, void *userdata) {
@@ -136,13 +151,27 @@ static void run_on_unit(Unit *unit, UnitEvent event, void *userdata) {
 
         if (run->recovering && run->phase == RUN_PHASE_STOPPING && event == UNIT_EVENT_STARTED)
                 run_note_end(run); /* what was sought lives, and is stopped now */
+        if (event == UNIT_EVENT_EXITED)
+                run_note_success(run);
         run_event(run, events[event]);
 }
 
-/* What was ended and is gone has left no result, but that it was ended is known. */
-static void run_take_unknown(Run *run) {
-        bool ended = ended_units_why(run->parts->ended, run->record->unit);
+static void run_take_success(RunRecord *record, usec_t when) {
+        record->state = RUN_SUCCEEDED;
+        record->exit_status = 0;
+        record->ended = clock_realtime() - usec_sub(clock_monotonic(), when);
+        g_clear_pointer(&record->why, g_free);
+}
 
+/* What was ended and is gone has left no result, but that it was ended is known, or that it had
+ * ended well before. */
+static void run_take_unknown(Run *run) {
+        const EndedUnit *ended = ended_units_find(run->parts->ended, run->record->unit);
+
+        if (ended && !ended->why) {
+                run_take_success(run->record, ended->when);
+                return;
+        }
         run->record->state = ended ? RUN_INTERRUPTED : RUN_UNKNOWN;
         run->record->ended = clock_realtime();
         if (!run->record->why)
@@ -304,12 +333,12 @@ Run *run_start(const RunParts *parts, const JobSpec *spec, RunRecord *record, Lo
 
 /* Its unit is looked for. One that was ordered to end before has to, if it lives. */
 static void run_end_again(Run *run) {
-        const char *ended = ended_units_why(run->parts->ended, run->record->unit);
+        const EndedUnit *ended = ended_units_find(run->parts->ended, run->record->unit);
 
-        if (!ended)
+        if (!ended || !ended->why)
                 return;
-        unit_was_ordered(run->unit);
-        run_stop(run, true, ended);
+        unit_was_ordered(run->unit, ended->when);
+        run_stop(run, true, ended->why);
 }
 
 Run *run_recover(const RunParts *parts, RunRecord *record, int32_t record_version, bool attached) {

@@ -118,8 +118,8 @@ void test_scope(Fixture *f) {
 typedef struct SeenClearing {
         Clearing *clearing;
         const char *spared;
-        GHashTable *found; /* a set */
-        GHashTable *stuck; /* a set, of the last look that said so; NULL: none did */
+        GHashTable *found, *exited; /* sets */
+        GHashTable *stuck;          /* a set, of the last look that said so; NULL: none did */
         bool gone;
 } SeenClearing;
 
@@ -129,8 +129,12 @@ static bool on_spare(const char *unit, void *userdata) {
         return g_strcmp0(unit, seen->spared) == 0;
 }
 
-static void on_found(const char *unit, void *userdata) {
-        g_hash_table_add(((SeenClearing *)userdata)->found, g_strdup(unit));
+static void on_found(const char *unit, bool exited, void *userdata) {
+        SeenClearing *seen = userdata;
+
+        g_hash_table_add(seen->found, g_strdup(unit));
+        if (exited)
+                g_hash_table_add(seen->exited, g_strdup(unit));
 }
 
 static void on_gone(void *userdata) {
@@ -189,11 +193,14 @@ void test_clearing(Fixture *f) {
                         *stubborn = leave_behind(f, "trap '' TERM; while :; do sleep 1; done",
                                                  600 * USEC_PER_SEC),
                         *spared = leave_behind(f, "sleep 1000", 2 * USEC_PER_SEC),
+                        *over = leave_behind(f, "sleep 1000 & sleep 0.5", 2 * USEC_PER_SEC),
                         *pattern = g_strdup_printf("jobkeeper-test-%d-*.service", getpid());
         const char *const patterns[] = {"jobkeeper-none-*.service", pattern, NULL};
         const char *const stop[] = {"systemctl", "stop", spared, NULL};
         SeenClearing seen = {.spared = spared,
-                             .found = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL)};
+                             .found = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
+                             .exited =
+                                 g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL)};
         const ClearingOptions options = {.patterns = patterns,
                                          .slice = SLICE,
                                          .spare = on_spare,
@@ -203,12 +210,15 @@ void test_clearing(Fixture *f) {
                                          .patience = 500 * USEC_PER_MSEC,
                                          .userdata = &seen};
 
+        run_for(f, USEC_PER_SEC); /* the last one's main process is over */
         check(f, clearing_new(f->manager, &options, &seen.clearing) >= 0, "clearing: begun");
         check(f, wait_true(f, is_stuck, &seen), "clearing: something does not end");
         check(f, g_hash_table_size(seen.stuck) == 1 && g_hash_table_contains(seen.stuck, stubborn),
               "clearing: it is the stubborn one");
-        check(f, g_hash_table_size(seen.found) == 2 && !g_hash_table_contains(seen.found, spared),
-              "clearing: two were found, and not the one that is spared");
+        check(f, g_hash_table_size(seen.found) == 3 && !g_hash_table_contains(seen.found, spared),
+              "clearing: three were found, and not the one that is spared");
+        check(f, g_hash_table_size(seen.exited) == 1 && g_hash_table_contains(seen.exited, over),
+              "clearing: of one of them the main process had ended well");
         check(f,
               !unit_is_populated(f->manager, SLICE, obedient) &&
                   unit_is_populated(f->manager, SLICE, stubborn),
@@ -219,9 +229,11 @@ void test_clearing(Fixture *f) {
         check(f, unit_is_populated(f->manager, SLICE, spared), "clearing: the spared one runs");
         clearing_free(seen.clearing);
         g_hash_table_unref(seen.found);
+        g_hash_table_unref(seen.exited);
         g_clear_pointer(&seen.stuck, g_hash_table_unref);
         g_free(command_output(stop));
         expect_forgotten(f, obedient);
+        expect_forgotten(f, over);
         expect_forgotten(f, stubborn);
         expect_forgotten(f, spared);
 }

@@ -77,6 +77,7 @@ void test_stop(Fixture *f);
 void test_stopped_by_others(Fixture *f);
 void test_stop_early(Fixture *f);
 void test_left_behind(Fixture *f);
+void test_stopped_when_over(Fixture *f);
 void test_adopt(Fixture *f);
 void test_adopt_absent(Fixture *f);
 void test_adopt_finished(Fixture *f);

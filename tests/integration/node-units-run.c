@@ -385,3 +385,45 @@ void test_left_behind(Fixture *f) {
                       "child left behind: forgotten after discard");
         }
 }
+
+/* The main process has failed, and PID 1 keeps the start job until what it left is dead: that
+ * somebody wants it to end now, or wanted it before, is told apart. */
+void test_stopped_when_over(Fixture *f) {
+        static const struct {
+                const char *what;
+                bool kill, adopted, before, stopped;
+        } cases[] = {
+            {"stopped when over", false, false, false, false},
+            {"killed when over", true, false, false, false},
+            {"stopped when over, and found", false, true, false, false},
+            {"ordered to end before it was over, and found", false, true, true, true},
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *name = fresh_name(f),
+                                *file = g_strdup_printf("%s/over-%zu", f->directory, i);
+                g_autofree char *script = g_strdup_printf(
+                    "setsid sh -c 'trap \"\" TERM; echo > %s; while :; do sleep 1; done' & "
+                    "while ! [ -s %s ]; do sleep 0.01; done; exit 3",
+                    file, file);
+                usec_t begun = clock_monotonic();
+                Seen seen;
+
+                seen_shell(f, &seen, name, script);
+                (void)wait_file(f, file);
+                run_for(f, 200 * USEC_PER_MSEC);
+                check(f, !strchr(seen.trace, 'e'), "%s: something lives", cases[i].what);
+                if (cases[i].adopted) {
+                        seen.unit = unit_free(seen.unit);
+                        seen_adopt(f, &seen, name, NONCE_A);
+                        unit_was_ordered(seen.unit, cases[i].before ? begun : clock_monotonic());
+                        unit_stop(seen.unit);
+                } else
+                        (cases[i].kill ? unit_kill : unit_stop)(seen.unit);
+                (void)wait_for(f, &seen, 'e');
+                check_told(f, &seen, is(&seen, UNIT_OUTCOME_EXIT_CODE, 3, cases[i].stopped),
+                           cases[i].what);
+                seen_done(&seen);
+                wait_idle(f);
+        }
+}

@@ -44,6 +44,7 @@ static const struct {
     {"stopped-by-others", test_stopped_by_others},
     {"stop-early", test_stop_early},
     {"left-behind", test_left_behind},
+    {"stopped-when-over", test_stopped_when_over},
     {"adopt", test_adopt},
     {"adopt-absent", test_adopt_absent},
     {"adopt-finished", test_adopt_finished},

@@ -127,6 +127,8 @@ void history_over(History *history, const Service *service, const char *node) {
 
         run->over = world_now(history->world);
         run->result = service->result;
+        run->asked = service->asked;
+        run->by_itself = run->ordered == 0;
         run->stopped |= service->stopping || service->killed;
         trace_write(node, "run %s of %s is over: %s %d%s", run->run, run->job,
                     unit_outcome_to_string(run->result.outcome), run->result.exit_status,

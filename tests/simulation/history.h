@@ -16,6 +16,7 @@ typedef enum HistoryMatter {
         HISTORY_SESSION = 1 << 4,    /* it, or a contender in it, was lost */
         HISTORY_PID1 = 1 << 5,       /* it was out of reach */
         HISTORY_ANY = (1 << 6) - 1,
+        HISTORY_BUS = 1 << 6, /* the connection to PID 1 broke: explains little */
 } HistoryMatter;
 
 typedef struct HistoryRun {
@@ -28,7 +29,9 @@ typedef struct HistoryRun {
             empty;         /* true time; 0: not yet. `over`: the main process, `empty`: all */
         UnitResult result; /* once over */
         bool stopped;      /* somebody asked for its end */
-        usec_t ordered;    /* when somebody first did; 0: nobody did */
+        usec_t ordered;    /* when PID 1 first heard of that; 0: it did not */
+        bool by_itself;    /* the main process ended before */
+        bool asked;        /* its daemon had before the main process ended, heard or not */
         bool
             excused; /* its node could not do its part: it was frozen, or nobody was there to act */
 } HistoryRun;

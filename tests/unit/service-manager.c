@@ -273,8 +273,9 @@ void unit_stop(Unit *unit) {
                 service_stop(unit->service);
 }
 
-void unit_was_ordered(Unit *unit) {
+void unit_was_ordered(Unit *unit, usec_t when) {
         (void)unit;
+        (void)when;
 }
 
 void unit_kill(Unit *unit) {
@@ -384,7 +385,10 @@ static bool clearing_wants(const Clearing *clearing, const Service *service) {
 
 static void clearing_end(Clearing *clearing, Service *service) {
         if (g_hash_table_add(clearing->told, g_strdup(service->name)))
-                clearing->options.found(service->name, clearing->options.userdata);
+                clearing->options.found(service->name,
+                                        service->state == SERVICE_LINGERING &&
+                                            service->result.outcome == UNIT_OUTCOME_SUCCESS,
+                                        clearing->options.userdata);
         if (clearing->kills)
                 service_kill(service);
         else if (service->stops == 0)

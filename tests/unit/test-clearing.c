@@ -29,6 +29,7 @@ typedef struct Service {
         bool alive;            /* something is in its cgroup */
         const char *job;       /* of PID 1's own, that is queued; NULL: none */
         bool stubborn;         /* outlives a stop */
+        bool exited;           /* its main process has ended well */
         unsigned stops, kills; /* that were asked for */
         unsigned found, over;  /* that were told of */
 } Service;
@@ -115,8 +116,9 @@ static void reply_list(sd_bus_message *call) {
         cr_assert_geq(sd_bus_message_open_container(reply, 'a', "(ssssssouso)"), 0);
         for (unsigned i = 0; i < n_services; i++)
                 cr_assert_geq(sd_bus_message_append(reply, "(ssssssouso)", services[i].name, "", "",
-                                                    "active", "running", "", "/unit",
-                                                    services[i].job ? 7 : 0,
+                                                    "active",
+                                                    services[i].exited ? "exited" : "running", "",
+                                                    "/unit", services[i].job ? 7 : 0,
                                                     services[i].job ? services[i].job : "", "/job"),
                               0);
         cr_assert_geq(sd_bus_message_close_container(reply), 0);
@@ -284,9 +286,10 @@ static bool on_spare(const char *unit, void *userdata) {
         return g_strcmp0(unit, spared) == 0;
 }
 
-static void on_found(const char *unit, void *userdata) {
+static void on_found(const char *unit, bool exited, void *userdata) {
         (void)userdata;
         service_find(unit)->found++;
+        cr_expect_eq(exited, service_find(unit)->exited);
 }
 
 static void on_over(const char *unit, void *userdata) {
@@ -342,6 +345,7 @@ Test(clearing, each_is_stopped_once_and_told_once) {
         Service *a = service_add(A), *b = service_add(B);
 
         a->stubborn = b->stubborn = true;
+        b->exited = true;
         begin();
         await(is_looked_at, "it looks again");
         cr_expect(a->stops == 1 && a->found == 1 && a->over == 0 && a->kills == 0);

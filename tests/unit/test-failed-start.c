@@ -21,6 +21,7 @@ static char *root;
 static sd_event *loop;
 static GPtrArray *alive;  /* names of units */
 static GHashTable *found; /* name → when it was ended, CLOCK_BOOTTIME */
+static bool has_exited;   /* their main processes, and well */
 static bool stubborn;     /* what is stopped does not end, unless it is killed */
 static usec_t killed;     /* when, CLOCK_BOOTTIME; 0: never */
 static unsigned looks;
@@ -72,7 +73,7 @@ static int on_look(sd_event_source *source, uint64_t usec, void *userdata) {
                 if (g_hash_table_contains(found, name))
                         continue;
                 g_hash_table_insert(found, g_strdup(name), g_steal_pointer(&now));
-                clearing->options.found(name, clearing->options.userdata);
+                clearing->options.found(name, has_exited, clearing->options.userdata);
         }
         for (guint i = alive->len; (!stubborn || killed) && i > 0; i--)
                 if (g_hash_table_contains(found, alive->pdata[i - 1]))
@@ -169,6 +170,13 @@ static usec_t ended_at(const char *unit) {
         return when ? *when : 0;
 }
 
+static const char *why_of(GHashTable *ended, const char *name) {
+        const EndedUnit *unit = g_hash_table_lookup(ended, name);
+
+        cr_assert_not_null(unit);
+        return unit->why ? unit->why : "well";
+}
+
 /* ---- tests ---- */
 
 Test(failed_start, what_runs_is_ended_when_its_locks_end_and_not_before) {
@@ -180,8 +188,19 @@ Test(failed_start, what_runs_is_ended_when_its_locks_end_and_not_before) {
         cr_expect_eq(alive->len, 0);
         cr_expect_eq(killed, 0);
         ended = ended_units_load(root);
-        cr_expect_str_eq(g_hash_table_lookup(ended, RUN_UNIT),
+        cr_expect_str_eq(why_of(ended, RUN_UNIT),
                          "jobkeeperd could not be started (the configuration has errors)");
+}
+
+/* What it left is ended, and PID 1 forgets the rest. */
+Test(failed_start, what_had_ended_well_is_remembered_as_that) {
+        g_autoptr(GHashTable) ended = NULL;
+
+        has_exited = true;
+        cr_assert_eq(failed_start(loop, NULL, root, -EBADMSG), -EBADMSG);
+        cr_expect_eq(alive->len, 0);
+        ended = ended_units_load(root);
+        cr_expect_str_eq(why_of(ended, RUN_UNIT), "well");
 }
 
 Test(failed_start, an_unknown_deadline_ends_it_at_once) {
@@ -225,7 +244,7 @@ Test(failed_start, a_missing_secret_is_called_that) {
         (void)write_session(NEAR, FAR);
         cr_assert_eq(failed_start(loop, NULL, root, -ENOKEY), -ENOKEY);
         ended = ended_units_load(root);
-        cr_expect_str_eq(g_hash_table_lookup(ended, RUN_UNIT),
+        cr_expect_str_eq(why_of(ended, RUN_UNIT),
                          "jobkeeperd could not be started (the secret for ZooKeeper is missing or "
                          "badly formed)");
 }
@@ -295,15 +314,18 @@ Test(failed_start, a_stop_ends_it_at_once) {
 
 Test(failed_start, ended_units_are_remembered_in_order_and_within_bounds) {
         g_autofree char *why = g_strnfill(1000, 'x'), *path = tree_path(root, "ended-units");
+        usec_t before;
         g_autoptr(GHashTable) ended = ended_units_load(root);
         struct stat st;
 
         cr_expect_eq(g_hash_table_size(ended), 0);
         ended_units_add(root, RUN_UNIT, "one reason");
+        before = clock_monotonic();
         ended_units_add(root, RUN_UNIT, "another reason");
         g_hash_table_unref(ended);
         ended = ended_units_load(root);
-        cr_expect_str_eq(g_hash_table_lookup(ended, RUN_UNIT), "another reason");
+        cr_expect_str_eq(why_of(ended, RUN_UNIT), "one reason");
+        cr_expect_leq(((const EndedUnit *)g_hash_table_lookup(ended, RUN_UNIT))->when, before);
         for (unsigned i = 0; i < MANY; i++) {
                 g_autofree char *unit = g_strdup_printf("unit-%u.service", i);
 
@@ -315,7 +337,7 @@ Test(failed_start, ended_units_are_remembered_in_order_and_within_bounds) {
         for (unsigned i = MANY - ENDED_UNITS_BYTES_MAX / 2 / 1100; i < MANY; i++) {
                 g_autofree char *unit = g_strdup_printf("unit-%u.service", i);
 
-                cr_expect_str_eq(g_hash_table_lookup(ended, unit), why, "%s", unit);
+                cr_expect_str_eq(why_of(ended, unit), why, "%s", unit);
         }
         cr_assert_eq(stat(path, &st), 0);
         cr_expect_leq(st.st_size, ENDED_UNITS_BYTES_MAX);

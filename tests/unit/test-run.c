@@ -3,6 +3,7 @@
  * session goes. */
 #include <errno.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "daemon-fixture.h"
 #include "ledger.h"
@@ -293,8 +294,44 @@ Test(run, one_that_failed_before_its_session_was_found_gone_has_failed) {
         await(is_over, "it is settled");
         expect_state(RUN_FAILED);
         ended = ended_units_load(coordinator->node->runtime_dir);
-        cr_expect_null(g_hash_table_lookup(ended, service_newest()->name), "%s",
-                       (char *)g_hash_table_lookup(ended, service_newest()->name));
+        cr_expect_null(g_hash_table_lookup(ended, service_newest()->name));
+}
+
+/* PID 1 forgets what has ended well once what it left is stopped. */
+static void forget_what_it_left(void) {
+        service_empty(service_newest());
+        service_vanish(service_newest());
+}
+
+Test(run, one_that_ended_well_is_remembered_when_pid_1_has_forgotten_it) {
+        start_one("");
+        service_newest()->lingers = true;
+        service_exit(service_newest(), 0);
+        serve_for(100 * USEC_PER_MSEC);
+        close_daemon();
+        forget_what_it_left();
+        open_daemon_again();
+        expect_settled(RUN_SUCCEEDED, "");
+}
+
+static bool is_stopped_unseen(void) {
+        return service_newest()->stops > 0;
+}
+
+/* Nobody knows yet that it was a run; what it left is ended all the same. */
+Test(run, one_that_ended_well_is_remembered_when_it_was_a_leftover) {
+        g_autofree char *session = NULL;
+
+        leave_it();
+        service_newest()->lingers = true;
+        service_exit(service_newest(), 0);
+        session = g_build_filename(root, "run", "session", NULL);
+        cr_assert_eq(unlink(session), 0);
+        server_expire(last_session);
+        open_daemon();
+        await(is_stopped_unseen, "what it left is stopped");
+        forget_what_it_left();
+        expect_settled(RUN_SUCCEEDED, "");
 }
 
 static bool is_ready(void) {

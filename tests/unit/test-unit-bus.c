@@ -181,9 +181,28 @@ Test(unit_bus, adopted_when_it_had_failed_and_stopped_before_it_was_seen) {
 
 Test(unit_bus, adopted_when_a_process_before_us_had_it_ended) {
         adopt_failed();
-        unit_was_ordered(unit);
+        unit_was_ordered(unit, answers.gone - 1);
         unit_stop(unit);
         expect_end("xe", UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_OWNER, "exit-code");
+}
+
+Test(unit_bus, adopted_when_a_process_before_us_had_what_it_left_ended) {
+        adopt_failed();
+        unit_was_ordered(unit, answers.gone + 1);
+        unit_stop(unit);
+        expect_end("xe", UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_NONE, "exit-code");
+}
+
+/* PID 1 keeps the start job of what has failed until what is left is dead, and a stop takes it
+ * away. */
+Test(unit_bus, stopped_when_it_had_failed_and_what_it_left_lived) {
+        start_unit();
+        main_process_ends("exit-code", CLD_EXITED, 3);
+        run_for(USEC_PER_MSEC);
+        unit_stop(unit);
+        await(is_stopped, "a stop");
+        job_removed("canceled");
+        expect_end("sxe", UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_NONE, "exit-code");
 }
 
 Test(unit_bus, adopted_alive_and_stopped_before_it_was_seen) {

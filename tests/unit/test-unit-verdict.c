@@ -20,6 +20,7 @@ typedef struct Case {
         const char *detail;
         bool was_active; /* its start job was done */
         bool limitless;
+        bool late; /* the owner's wish came when it was over */
 } Case;
 
 static char success[] = "success", signaled[] = "signal", timed_out[] = "timeout",
@@ -50,6 +51,15 @@ static const Case cases[] = {
      UNIT_STOP_NONE, ""},
     {"stopped too late, and failed", exit_code, CLD_EXITED, 1, failed, BY_OWNER,
      UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_NONE, "exit-code"},
+    {"stopped when only what it left lived, which keeps a start job that fails", exit_code,
+     CLD_EXITED, 1, canceled, BY_OWNER, UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_NONE, "exit-code", false,
+     false, true},
+    {"killed then", signaled, CLD_KILLED, SIGSEGV, failed, BY_OWNERS_KILL, UNIT_OUTCOME_SIGNAL,
+     UNIT_STOP_NONE, "signal", false, false, true},
+    {"stopped when its time limit had ended it", timed_out, CLD_KILLED, SIGTERM, canceled, BY_OWNER,
+     UNIT_OUTCOME_TIMEOUT, UNIT_STOP_NONE, "timeout", false, false, true},
+    {"stopped when others had", success, CLD_EXITED, 0, canceled, BY_OWNER, UNIT_OUTCOME_SUCCESS,
+     UNIT_STOP_OTHER, "", false, false, true},
     {"killed: the start job fails then", signaled, CLD_KILLED, SIGKILL, failed, BY_OWNERS_KILL,
      UNIT_OUTCOME_SIGNAL, UNIT_STOP_OWNER, "signal"},
     {"killed after the time limit was hit", timed_out, CLD_KILLED, SIGKILL, failed, BY_OWNERS_KILL,
@@ -102,11 +112,13 @@ Test(unit_verdict, every_case) {
                                                    .exec_main_status = c->status,
                                                    .exec_main_start = 10,
                                                    .exec_main_exit = 20,
+                                                   .exec_main_gone = 20,
                                                    .cpu = 5};
                 const StartJob start_job = {.word = c->start_word, .stopper = c->stopper};
                 UnitResult result = {.stop = c->asked};
 
-                unit_verdict(&result, &properties, &start_job, c->killed);
+                unit_verdict(&result, &properties, &start_job, c->killed,
+                             c->asked == UNIT_STOP_NONE ? USEC_INFINITY : (c->late ? 21 : 20));
                 cr_expect_eq(result.outcome, c->outcome, "%s: %s", c->what,
                              unit_outcome_to_string(result.outcome));
                 cr_expect_eq(result.stop, c->stop, "%s: %d", c->what, (int)result.stop);

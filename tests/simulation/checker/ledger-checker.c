@@ -215,13 +215,27 @@ static bool view_may_not_know(const JobView *view, const HistoryRun *run, usec_t
                (run->ordered && run_befell(view, run, HISTORY_DAEMON, run->ordered, written));
 }
 
+/* Return: whether somebody wanted it to end while its main process lived, as far as its node can
+ * know: the daemon had asked PID 1, or somebody else did. */
+static bool view_was_asked(const HistoryRun *run) {
+        return !run->by_itself || run->asked;
+}
+
+/* Return: whether it had ended well, and its daemon, which wanted it to end just then, could not
+ * see that before PID 1 forgot it. */
+static bool view_was_forgotten(const JobView *view, const HistoryRun *run, usec_t written) {
+        return run->result.outcome == UNIT_OUTCOME_SUCCESS && run->ordered > 0 &&
+               (run_befell(view, run, HISTORY_DAEMON, run->over, run->ordered) ||
+                run_befell(view, run, HISTORY_BUS, run->over, written));
+}
+
 /* Return: whether a run that ended so may be settled so. */
 static bool view_is_true(const JobView *view, const HistoryRun *run, const RunRecord *record) {
         usec_t written = *(const usec_t *)g_hash_table_lookup(view->written, record->run);
 
         switch (record->state) {
         case RUN_SUCCEEDED:
-                return run->result.outcome == UNIT_OUTCOME_SUCCESS;
+                return run->result.outcome == UNIT_OUTCOME_SUCCESS && run->by_itself;
         case RUN_FAILED:
                 return run->result.outcome == UNIT_OUTCOME_EXIT_CODE ||
                        run->result.outcome == UNIT_OUTCOME_SIGNAL;
@@ -229,8 +243,8 @@ static bool view_is_true(const JobView *view, const HistoryRun *run, const RunRe
                 return run->result.outcome == UNIT_OUTCOME_TIMEOUT;
         case RUN_STOPPED:
         case RUN_INTERRUPTED:
-                return run->stopped || run_befell(view, run, HISTORY_CRASH, run->over, written) ||
-                       run->result.outcome != UNIT_OUTCOME_SUCCESS;
+                return view_was_asked(run) || view_was_forgotten(view, run, written) ||
+                       run_befell(view, run, HISTORY_CRASH, run->over, written);
         case RUN_UNKNOWN:
                 return view_may_not_know(view, run, written);
         case RUN_CLAIMED: /* it was judged before */
@@ -256,7 +270,7 @@ static void view_judge_run(const JobView *view, const HistoryRun *run) {
                 checker_complain(view->checker, "run %s of %s on %s: %s %d%s, and is settled as %s",
                                  run->run, run->job, run->node,
                                  unit_outcome_to_string(run->result.outcome),
-                                 run->result.exit_status, run->stopped ? ", stopped" : "",
+                                 run->result.exit_status, run->by_itself ? "" : ", stopped",
                                  run_state_to_string(record->state));
         else if (run->empty)
                 time_judge(view->checker, run, record,

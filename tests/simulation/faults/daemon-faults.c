@@ -107,8 +107,9 @@ static void fault_go_on(const FaultSite *site, const FaultCase *fault) {
 const FaultKind daemon_faults[] = {
     {"daemon-kill", 20 * USEC_PER_SEC, fault_kill, NULL, .aim = 4, .explains = HISTORY_DAEMON},
     {"state-lost", 90 * USEC_PER_SEC, fault_lose_state, NULL, .aim = 1,
-     .explains = HISTORY_SESSION},
-    {"state-torn", 90 * USEC_PER_SEC, fault_tear_state, NULL, .explains = HISTORY_SESSION},
+     .explains = HISTORY_DAEMON | HISTORY_SESSION},
+    {"state-torn", 90 * USEC_PER_SEC, fault_tear_state, NULL,
+     .explains = HISTORY_DAEMON | HISTORY_SESSION},
     {"daemon-restart", 30 * USEC_PER_SEC, fault_restart, NULL, .aim = 2,
      .explains = HISTORY_DAEMON},
     {"daemon-stop", 60 * USEC_PER_SEC, fault_stop, fault_start, .explains = HISTORY_DAEMON},

@@ -84,6 +84,7 @@ static usec_t fault_disconnect(const FaultSite *site, WorldChance *chance, Fault
 
         if (pid1_awaits_start(fleet_node_pid1(node))) /* nobody can know what came of it */
                 history_note(site->history, fleet_node_name(node), HISTORY_PID1);
+        history_note(site->history, fleet_node_name(node), HISTORY_BUS);
         pid1_disconnect(fleet_node_pid1(node),
                         world_draw_between(chance, 10 * USEC_PER_MSEC, 800 * USEC_PER_MSEC));
         return 0;

@@ -48,12 +48,12 @@ static void clearing_pursue(const Clearing *clearing, const char *name) {
         pid1_call_send(clearing->manager, PID1_CALL_STOP, name, NULL, NULL, NULL, NULL);
 }
 
-static void clearing_end(Clearing *clearing, const char *name) {
+static void clearing_end(Clearing *clearing, const char *name, bool exited) {
         if (!g_tree_lookup(clearing->victims, name)) {
                 usec_t *since = g_memdup2(&(usec_t){clock_monotonic()}, sizeof(usec_t));
 
                 g_tree_insert(clearing->victims, g_strdup(name), since);
-                clearing->options.found(name, clearing->options.userdata);
+                clearing->options.found(name, exited, clearing->options.userdata);
         }
         clearing_pursue(clearing, name);
         g_ptr_array_add(clearing->left, g_strdup(name));
@@ -68,7 +68,7 @@ static void clearing_take(Clearing *clearing, const ShownUnit *unit) {
             options->spare(unit->name, options->userdata))
                 return;
         if (alive)
-                clearing_end(clearing, unit->name);
+                clearing_end(clearing, unit->name, unit->active);
         else if (options->over)
                 options->over(unit->name, options->userdata);
 }

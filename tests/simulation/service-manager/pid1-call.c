@@ -62,6 +62,7 @@ static void pid1_call_show(Pid1Call *call, Service *service) {
         unit->was_active = service->was_active;
         unit->timed_out = service->timed_out;
         unit->limitless = service->spec->timeout == USEC_INFINITY;
+        unit->gone = service->gone;
         unit->result = service->result;
         g_ptr_array_add(call->answer.units, unit);
 }
@@ -209,11 +210,19 @@ bool pid1_call_deliver(UnitManager *manager) {
 
 /* ---- sending ---- */
 
+static void pid1_call_asks(const Pid1Call *call) {
+        Service *service = pid1_find(call->pid1, call->name);
+
+        if (service)
+                service->asked |= call->kind == PID1_CALL_STOP || call->kind == PID1_CALL_KILL;
+}
+
 void pid1_call_go(Pid1Call *call) {
         if (call->sent || !unit_manager_connected(call->manager))
                 return;
         call->sent = true;
         call->connection = manager_connection(call->manager);
+        pid1_call_asks(call);
         call->way.data = call;
         g_queue_push_tail_link(&on_the_way, &call->way);
         call->there = process_after(pid1_process(call->pid1), manager_travel(call->manager, true),

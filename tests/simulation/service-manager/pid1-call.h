@@ -34,6 +34,7 @@ typedef struct ShownUnit {
         bool active;                         /* it is */
         bool overdue, was_active, timed_out; /* service.h */
         bool limitless;
+        usec_t gone; /* service.h */
         UnitResult result;
 } ShownUnit;
 

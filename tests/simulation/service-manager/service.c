@@ -55,6 +55,8 @@ static void service_take_result(Service *service, UnitOutcome outcome, int statu
         service->result.exit_status = status;
         (void)g_strlcpy(service->result.detail, detail, sizeof(service->result.detail));
         service->result.ended = service_clock(service);
+        service->gone =
+            machine_clock(process_machine(pid1_process(service->pid1)), CLOCK_MONOTONIC);
         service->result.cpu = USEC_PER_MSEC;
         service->own = service->result;
         if (service->timed_out) {
@@ -164,7 +166,7 @@ static void service_end_all(Service *service) {
 static void service_never_runs(Service *service) {
         service->never = true;
         service_take_result(service, UNIT_OUTCOME_START_FAILED, 0, "the start job ended: canceled");
-        service->result.ended = 0;
+        service->result.ended = service->gone = 0;
         service_is_empty(service);
 }
 

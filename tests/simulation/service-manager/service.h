@@ -46,6 +46,7 @@ struct Service {
         ServiceConduct conduct;
         UnitResult result;
         UnitResult own;      /* the main process's alone */
+        usec_t gone;         /* CLOCK_MONOTONIC: the main process is; 0: not yet, or never was */
         bool stopping;       /* it is being ended, or was */
         bool killed;         /* before the main process ended, or by a crash */
         bool timed_out;      /* its limit has passed */
@@ -53,6 +54,7 @@ struct Service {
         bool was_active;     /* its main process ended well, and by itself */
         bool job_over;       /* its start job is */
         bool never;          /* its start job was taken back before anything ran */
+        bool asked;          /* the daemon has asked PID 1 to end it, which may hear of it later */
         bool forgiven;       /* somebody had PID 1 forget that it failed */
         unsigned references; /* of who is connected, and wants it kept */
         ProcessTask *next;   /* of its own life: what the phase ends with */

@@ -360,7 +360,7 @@ static bool spares(const char *name, void *userdata) {
         return g_str_equal(name, "spared.service");
 }
 
-static void found(const char *name, void *userdata) {
+static void found(const char *name, bool exited, void *userdata) {
         cr_expect_str_eq(name, "a.service");
 }
 

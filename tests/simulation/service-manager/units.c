@@ -36,8 +36,8 @@ struct Unit {
         const char *word;             /* how its start job ended, as told */
         bool others;                  /* who ended it */
         bool wants_stop, wants_kill, gave_stop, gave_kill;
-        bool has_rest;    /* what an active one left is to be ended */
-        bool was_ordered; /* to end, by a process before us */
+        bool has_rest; /* what an active one left is to be ended */
+        usec_t asked;  /* PID 1, first, also by a process before us; USEC_INFINITY: never */
         bool known, again;
         UnitResult result;
         unsigned told, waiting; /* bits of UnitEvent */
@@ -103,6 +103,8 @@ static void unit_on_kill(const Pid1Answer *answer, void *userdata) {
 static void unit_pursue(Unit *unit) {
         if (unit->state != UNIT_RUNNING && unit->state != UNIT_DRAINING)
                 return;
+        if ((unit->wants_kill || unit->wants_stop) && unit_manager_connected(unit->manager))
+                unit->asked = MIN(unit->asked, clock_monotonic());
         if (unit->wants_kill && !unit->gave_kill)
                 pid1_call_send(unit->manager, PID1_CALL_KILL, unit->name, NULL, unit_on_kill, unit,
                                &unit->kill);
@@ -126,29 +128,52 @@ static bool unit_job_ended_as(const Unit *unit, const char *word) {
         return g_strcmp0(unit->word, word) == 0;
 }
 
-/* A wish that came too late changed nothing. */
-static UnitStop unit_stop_of(const Unit *unit, const ShownUnit *shown) {
-        if (shown->was_active || unit_job_ended_as(unit, SYSTEMD_JOB_DONE) ||
-            (unit_job_ended_as(unit, SYSTEMD_JOB_FAILED) && !unit->wants_kill))
-                return UNIT_STOP_NONE;
-        if (unit->result.stop == UNIT_STOP_NONE && unit->others)
-                return UNIT_STOP_OTHER;
-        return unit->result.stop;
+/* Return: whether it was over before PID 1 was asked to end it: a wish that comes too late changes
+ * nothing. */
+static bool unit_was_over(const Unit *unit, const ShownUnit *shown) {
+        return unit->asked == USEC_INFINITY || (shown->gone > 0 && shown->gone < unit->asked);
 }
 
-static bool unit_was_stopped_first(const Unit *unit) {
+/* Return: whether its start job was taken back, and not because we came too late. */
+static bool unit_job_was_taken(const Unit *unit, const ShownUnit *shown) {
+        return unit_job_ended_as(unit, SYSTEMD_JOB_CANCELED) &&
+               (unit->others || !unit_was_over(unit, shown));
+}
+
+static bool unit_is_killed(const Unit *unit, const ShownUnit *shown) {
+        return unit->wants_kill && !unit_was_over(unit, shown);
+}
+
+/* Return: whether nothing but somebody's stop can have made it so. */
+static bool unit_shows_a_stop(const Unit *unit, const ShownUnit *shown, bool late) {
+        return (!unit->word || (unit_job_ended_as(unit, SYSTEMD_JOB_CANCELED) &&
+                                !unit_job_was_taken(unit, shown))) &&
+               !late && shown->result.outcome == UNIT_OUTCOME_SUCCESS && shown->gone > 0;
+}
+
+static UnitStop unit_stop_of(const Unit *unit, const ShownUnit *shown, bool late) {
+        if (shown->was_active || unit_job_ended_as(unit, SYSTEMD_JOB_DONE) ||
+            (unit_job_ended_as(unit, SYSTEMD_JOB_FAILED) && !unit_is_killed(unit, shown)))
+                return UNIT_STOP_NONE;
+        if (unit->result.stop != UNIT_STOP_NONE && !unit_was_over(unit, shown))
+                return unit->result.stop;
+        return unit->others || unit_shows_a_stop(unit, shown, late) ? UNIT_STOP_OTHER
+                                                                    : UNIT_STOP_NONE;
+}
+
+static bool unit_was_stopped_first(const Unit *unit, const ShownUnit *shown) {
         if (unit->word)
-                return unit_job_ended_as(unit, SYSTEMD_JOB_CANCELED) || unit->wants_kill;
-        return unit->result.stop == UNIT_STOP_OWNER;
+                return unit_job_was_taken(unit, shown) || unit_is_killed(unit, shown);
+        return unit->result.stop == UNIT_STOP_OWNER && !unit_was_over(unit, shown);
 }
 
 static void unit_take(Unit *unit, const ShownUnit *shown) {
         bool late = (shown->timed_out || (shown->overdue && !shown->limitless)) &&
-                    !shown->was_active && !unit_was_stopped_first(unit);
+                    !shown->was_active && !unit_was_stopped_first(unit, shown);
         UnitStop stop = unit->result.stop;
 
         if (shown->phase >= SERVICE_LINGERING)
-                stop = unit_stop_of(unit, shown);
+                stop = unit_stop_of(unit, shown, late);
         unit->result = shown->result;
         unit->result.stop = stop;
         if (shown->phase < SERVICE_LINGERING) { /* nothing but its id is known */
@@ -162,11 +187,8 @@ static void unit_take(Unit *unit, const ShownUnit *shown) {
 
 static void unit_see(Unit *unit, const ShownUnit *shown) {
         unit->known = true;
-        if (unit->state == UNIT_UNSURE) {
-                if (shown->phase >= SERVICE_LINGERING && !unit->was_ordered)
-                        unit->result.stop = UNIT_STOP_NONE;
+        if (unit->state == UNIT_UNSURE)
                 unit->state = UNIT_RUNNING;
-        }
         if (unit->state == UNIT_RUNNING) /* the result is that of the main process */
                 unit_take(unit, shown);
         if (shown->result.started > 0 && !(unit->adopts && shown->phase >= SERVICE_LINGERING))
@@ -282,6 +304,8 @@ static void unit_on_empty(void *userdata) {
 static void unit_on_connected(void *userdata) {
         Unit *unit = userdata;
 
+        if (unit->stop || unit->kill) /* they waited, and have just left */
+                unit->asked = MIN(unit->asked, clock_monotonic());
         pid1_call_let_go(&unit->stop);
         pid1_call_let_go(&unit->kill);
         unit->gave_stop = unit->gave_kill = false;
@@ -300,6 +324,7 @@ static Unit *unit_new(UnitManager *manager, const char *name, const char *nonce,
         unit->func = func;
         unit->userdata = userdata;
         unit->result.cpu = USEC_INFINITY;
+        unit->asked = USEC_INFINITY;
         unit->listener =
             (ManagerListener){unit->name, unit_on_change, unit_on_empty, unit_on_connected, unit};
         manager_listen(manager, &unit->listener);
@@ -369,8 +394,8 @@ void unit_stop(Unit *unit) {
         unit_end(unit);
 }
 
-void unit_was_ordered(Unit *unit) {
-        unit->was_ordered = true;
+void unit_was_ordered(Unit *unit, usec_t when) {
+        unit->asked = when;
 }
 
 void unit_kill(Unit *unit) {

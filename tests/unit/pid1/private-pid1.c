@@ -93,6 +93,8 @@ static void reply_properties(sd_bus_message *call) {
         cr_assert_geq(append_property(reply, "MainPID", "u", answers.main_pid), 0);
         cr_assert_geq(append_property(reply, "ExecMainCode", "i", answers.code), 0);
         cr_assert_geq(append_property(reply, "ExecMainStatus", "i", answers.status), 0);
+        cr_assert_geq(append_property(reply, "ExecMainExitTimestampMonotonic", "t", answers.gone),
+                      0);
         cr_assert_geq(append_invocation_property(reply), 0);
         cr_assert_geq(sd_bus_message_close_container(reply), 0);
         cr_assert_geq(sd_bus_send(sd_bus_message_get_bus(call), reply, NULL), 0);
@@ -367,6 +369,7 @@ void main_process_ends(const char *result, int32_t code, int32_t status) {
         answers.main_pid = 0;
         answers.code = code;
         answers.status = status;
+        answers.gone = clock_monotonic();
         answers.with_job = false;
 }
 

@@ -21,6 +21,7 @@ typedef struct Answers {
         bool slow_stop; /* StopUnit is not answered */
         uint32_t main_pid;
         int32_t code, status;
+        usec_t gone; /* CLOCK_MONOTONIC: the main process has been since */
         bool with_job, begun;
 } Answers;
 

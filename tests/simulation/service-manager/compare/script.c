@@ -396,7 +396,7 @@ static bool clearance_spares(const char *unit, void *userdata) {
         return g_strcmp0(unit, ((const Clearance *)userdata)->spared) == 0;
 }
 
-static void clearance_found(const char *unit, void *userdata) {
+static void clearance_found(const char *unit, bool exited, void *userdata) {
         g_tree_insert(((Clearance *)userdata)->found, g_strdup(unit), NULL);
 }
 
