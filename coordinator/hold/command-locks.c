@@ -43,7 +43,7 @@ static void command_locks_on_remember_later(CommandLock *lock, void *userdata) {
 }
 
 static void command_locks_on_turn(void *item, unsigned what, void *userdata) {
-        g_autofree char *why = command_locks_on_remember(item, userdata); /* was logged */
+        g_free(command_locks_on_remember(item, userdata)); /* why it could not was logged */
 }
 
 static void command_locks_insert(CommandLocks *locks, CommandLock *lock) {
