@@ -104,7 +104,8 @@ Test(clock_skew, a_slow_answer_does_not_forget_what_is_known) {
 /* The clock moves by that little before each of so many answers, which take nine seconds. */
 static void slew(ClockSkew *skew, int64_t by, unsigned times) {
         for (unsigned i = 1; i <= times; i++) {
-                usec_t at = i * 10 * USEC_PER_SEC, shown = EPOCH + at + (usec_t)(by * (int64_t)i);
+                usec_t at = (usec_t)i * 10 * USEC_PER_SEC,
+                       shown = EPOCH + at + (usec_t)(by * (int64_t)i);
 
                 clock_skew_sample(skew, EPOCH + at - 4500 * MS, shown - 9000 * MS, shown, at,
                                   USEC_PER_SEC);
