@@ -95,7 +95,7 @@ bool deadline_checker_is_over(const DeadlineChecker *deadlines, const char *node
 
 void deadline_checker_answered(DeadlineChecker *deadlines, const char *host, bool write,
                                usec_t asked) {
-        bool quick = world_now(deadlines->world) <= asked + deadlines->servers.tick;
+        bool quick = world_now(deadlines->world) <= asked + deadlines->servers.tick + TOLERANCE;
         unsigned i = deadline_index(deadlines, host);
 
         if (i == fleet_size(deadlines->fleet))

@@ -18,7 +18,7 @@
  * back to the session, looked at the tree, registered, read its open runs and their records, listed
  * the locks, the queue and the contender, and had it deleted. Those are ten, and the first and the
  * last may be under way when it is looked; at servers that are slow each takes seconds. */
-#define TAKEN_WITHIN (20 * USEC_PER_SEC)
+#define TAKEN_WITHIN (12 * USEC_PER_SEC)
 #define TAKEN_WITHIN_FLIGHTS 12
 /* A daemon asks every second. */
 #define ANSWERED_EVERY (5 * USEC_PER_SEC)
