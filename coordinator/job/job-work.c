@@ -316,6 +316,11 @@ static bool job_work_was_hasty(const JobWork *work) {
         return node_is_skewed(work->parts->node) || usec_add(clock_realtime(), JOB_HASTE_MAX) < end;
 }
 
+/* Return: whether our clock was set since it was compared, so that nobody knows what time it is. */
+static bool job_work_clock_was_set(const JobWork *work) {
+        return clock_skew_was_stepped(&work->parts->node->skew, clock_realtime(), clock_boottime());
+}
+
 /* The locks could not be had in time, and the ledger is read: what they were for is skipped. */
 static void job_work_give_up(JobWork *work) {
         int64_t tick = bid_tick(work->bid);
@@ -328,6 +333,8 @@ static void job_work_give_up(JobWork *work) {
 
         if (run)
                 job_work_refuse(work, run, skip.why);
+        else if (job_work_clock_was_set(work))
+                job_work_end_and_retry(work, clock_watch_measure(work->parts->clock));
         else if (!ledger_is_decided(job_ledger_known(work->ledger), tick) &&
                  !job_work_was_hasty(work))
                 job_work_skip(work, &skip, 1);

@@ -110,12 +110,23 @@ static JobOutlook scheduled_job_outlook(const ScheduledJob *job, const Decision 
         };
 }
 
+/* Return: whether it stands in the queues past its start deadline: nothing else tells of it, and
+ * whoever left would not come back. */
+static bool scheduled_job_is_seen_in_queues_alone(const ScheduledJob *job) {
+        const Ledger *ledger = job_ledger_known(job->ledger);
+        int64_t tick = job_work_queued_tick(job->work);
+
+        return tick && ledger && !ledger_is_decided(ledger, tick) &&
+               bid_is_seen_in_queues_alone(scheduled_job_spec(job), tick, 0);
+}
+
 /* Locks that are held are kept meanwhile. */
 static void scheduled_job_measure_clock(ScheduledJob *job) {
         usec_t delay = clock_watch_measure(job->parts->clock);
 
         if (job_work_phase(job->work) != JOB_PHASE_HOLDING ||
-            !members_registered(job->parts->members))
+            (!members_registered(job->parts->members) &&
+             !scheduled_job_is_seen_in_queues_alone(job)))
                 job_work_end(job->work);
         scheduled_job_retry_in(delay, job);
 }
@@ -171,15 +182,9 @@ static void scheduled_job_act(ScheduledJob *job, JobNext next, Decision *decisio
 }
 
 /* Nothing may be claimed at present. Return: whether what stands in the queues stays there until it
- * may be, for it is past its start deadline: nothing else tells of it, and whoever left would not
- * come back. */
+ * may be. */
 static bool scheduled_job_stays_in_queues(const ScheduledJob *job) {
-        const Ledger *ledger = job_ledger_known(job->ledger);
-        int64_t tick = job_work_queued_tick(job->work);
-
-        return gate_opens_soon(job->parts->gate) && tick && ledger &&
-               !ledger_is_decided(ledger, tick) &&
-               bid_is_seen_in_queues_alone(scheduled_job_spec(job), tick, 0);
+        return gate_opens_soon(job->parts->gate) && scheduled_job_is_seen_in_queues_alone(job);
 }
 
 static void scheduled_job_decide(bool nobody_waits, void *userdata) {

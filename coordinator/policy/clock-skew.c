@@ -60,8 +60,7 @@ void clock_skew_sample(ClockSkew *skew, usec_t server, usec_t sent, usec_t recei
         skew->offset = offset;
 }
 
-/* Return: whether our clock was set since the measurement, which then says nothing any more. */
-static bool clock_skew_was_stepped(const ClockSkew *skew, usec_t realtime, usec_t boottime) {
+bool clock_skew_was_stepped(const ClockSkew *skew, usec_t realtime, usec_t boottime) {
         return clock_skew_was_set(skew, (int64_t)realtime - (int64_t)boottime);
 }
 

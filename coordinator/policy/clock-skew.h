@@ -32,6 +32,9 @@ typedef struct ClockSkew {
 void clock_skew_sample(ClockSkew *skew, usec_t server, usec_t sent, usec_t received,
                        usec_t boottime, usec_t precision);
 
+/* Return: whether our clock was set since the measurement, which then says nothing any more; false
+ * before the first. */
+bool clock_skew_was_stepped(const ClockSkew *skew, usec_t realtime, usec_t boottime);
 bool clock_skew_is_fresh(const ClockSkew *skew, usec_t boottime);
 /* Return: whether there is a measurement that still says what our clock is worth: fresh, and the
  * clock was not set since. */

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "daemon-fixture.h"
+#include "job-table.h"
 #include "paths.h"
 
 #define ROOT "/jobkeeper"
@@ -41,6 +42,10 @@ static bool has_left_the_queue(void) {
         return server_count(LOCK_PATH) == 1;
 }
 
+static bool has_ledger(void) {
+        return server_data(ROOT "/jobs/a") != NULL;
+}
+
 static void queue_behind_another(void) {
         server_create(ROOT, "", 0);
         server_create(ROOT "/locks", "", 0);
@@ -72,4 +77,40 @@ Test(early_clock, nor_by_one_that_is_ahead_still) {
         node_clock_sample_at(coordinator->node, now - USEC_PER_MINUTE, now, now);
         cr_assert(node_is_skewed(coordinator->node));
         wait_in_vain();
+}
+
+/* ... nor by one that was set meanwhile, which nobody has compared. */
+static void set_ahead_and_wait_in_vain(const char *more) {
+        int64_t tick = (int64_t)(clock_realtime() / USEC_PER_SEC) + 62;
+        g_autoptr(GDateTime) when = g_date_time_new_from_unix_utc(tick);
+        g_autofree char *text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S"),
+                        *all = g_strdup_printf("    schedule: \"%s\"\n    exec: [/bin/true]\n"
+                                               "    locks: {r: exclusive}\n%s",
+                                               text, more);
+
+        server_create(ROOT, "", 0);
+        server_create(ROOT "/locks", "", 0);
+        server_create(LOCK_PATH, "", 0);
+        server_create(BLOCKER, "", 99);
+        write_job(all);
+        open_daemon();
+        await(has_ledger, "the ledger");
+        serve_for(USEC_PER_SEC);
+        coordinator->node->skew.measured -= 2 * USEC_PER_MINUTE;
+        set_back = (usec_t)0 - USEC_PER_MINUTE;
+        server.clock = -(int64_t)USEC_PER_MINUTE;
+        while (clock_realtime() < (usec_t)tick * USEC_PER_SEC)
+                turn();
+        job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER); /* as the timer of the tick does */
+        await(stands_in_the_queue, "it queues");
+        wait_in_vain();
+        cr_assert(node_is_skewed(coordinator->node));
+}
+
+Test(early_clock, nor_by_one_that_nobody_has_compared) {
+        set_ahead_and_wait_in_vain("    start-deadline: 3s\n");
+}
+
+Test(early_clock, nor_for_a_wait_of_its_own) {
+        set_ahead_and_wait_in_vain("    start-deadline: 3s\n    lock-wait: 4s\n");
 }

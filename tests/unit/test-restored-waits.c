@@ -553,3 +553,32 @@ Test(restored_waits, what_waits_keeps_its_locks_until_the_clock_is_known) {
         free_the_resource();
         await(is_claimed, "it runs");
 }
+
+static ServerWay keep_the_member(const ZkCall *call) {
+        return call->request == REQUEST_CREATE && g_str_equal(call->path, ROOT "/nodes/n1")
+                   ? SERVER_KEEP
+                   : SERVER_ANSWER;
+}
+
+static bool is_no_member(void) {
+        return !members_registered(coordinator->members);
+}
+
+/* ... nor when it waits for the first time, and its lock comes before it is a member again. */
+Test(restored_waits, who_waits_keeps_its_locks_until_it_is_a_member) {
+        make_scene();
+        configure(2);
+        write_job_of("w0", WAITS "    lock-wait: 4h\n");
+        open_daemon();
+        await(all_are_there, "the ledger");
+        await(is_late_and_waits, "the start deadline");
+        coordinator->node->skew = (ClockSkew){0};
+        server.way = keep_the_member;
+        server_delete(ROOT "/nodes/n1");
+        await(is_no_member, "it is no member");
+        free_the_resource();
+        serve_for(200 * USEC_PER_MSEC);
+        server.way = NULL;
+        server_release();
+        await(has_started, "it runs");
+}
