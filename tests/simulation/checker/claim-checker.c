@@ -142,6 +142,18 @@ static void claim_judge_locks(const Write *write, const RunRecord *record, Claim
                 claim_judge_lock(write, record, claimed->locks->pdata[i]);
 }
 
+/* A run that somebody asked for is claimed with the request, so that nobody takes it again. */
+static void claim_judge_request(const Write *write, const RunRecord *record) {
+        g_autofree char *path = path_request(ROOT, record->run);
+
+        for (size_t i = 0; i < write->txn->n_ops; i++)
+                if (write->txn->ops[i].type == TXN_DELETE &&
+                    g_str_equal(write->txn->ops[i].path, path))
+                        return;
+        checker_complain(write->checker, "run %s of %s is claimed by %s, and its request is left",
+                         record->run, record->job, record->node);
+}
+
 void claim_judge(const Write *write, const RunRecord *record) {
         Claimed *claimed = write_note_claim(write, record);
 
@@ -150,5 +162,7 @@ void claim_judge(const Write *write, const RunRecord *record) {
                 write_note_lock(write, *path, claimed);
         if (!record->locks || !*record->locks)
                 claim_judge_member(write, record);
+        if (!record->tick)
+                claim_judge_request(write, record);
         claim_judge_tick(write, record);
 }
