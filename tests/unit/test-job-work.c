@@ -5,6 +5,7 @@
 #include "daemon-fixture.h"
 #include "gate.h"
 #include "job-table.h"
+#include "journal.h"
 #include "ledger.h"
 #include "paths.h"
 #include "placement.h"
@@ -254,12 +255,14 @@ Test(job_work, locks_that_cannot_be_had_are_said_and_what_is_missed_for_them) {
                   "    start-deadline: 2s\n");
         open_daemon();
         await(has_lock_fault, "it is said");
+        cr_expect(journal_has("error: a: its locks cannot be had: "));
         cr_expect_eq(started->len, 0);
         for (unsigned i = 0; i < 6 && !is_missed_for_locks(); i++) {
                 serve_for(USEC_PER_SEC);
                 scheduled_job_consider(job()); /* for it to be noticed at once */
         }
         cr_expect(is_missed_for_locks());
+        cr_expect_eq(journal_count(MESSAGE_FOREIGN_DATA), 1U, "once, however often they are tried");
         server_delete(ROOT "/locks/r/nonsense");
         for (unsigned i = 0; i < 6 && !has_started(); i++) {
                 scheduled_job_consider(job());

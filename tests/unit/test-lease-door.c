@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bus-fixture.h"
+#include "journal.h"
 #include "lease-way.h"
 #include "lock-call.h"
 #include "lock-caller.h"
@@ -52,6 +53,7 @@ TestSuite(lease_door, .init = setup_door, .fini = teardown_door);
 
 Test(lease_door, shows_whoever_may_that_a_daemon_is_there) {
         cr_expect(lease_way_is_served(path));
+        cr_expect_not(journal_has("no socket for the leases"));
         close_daemon();
         cr_expect(g_file_test(path, G_FILE_TEST_EXISTS), "this shows nothing");
         cr_expect_not(lease_way_is_served(path));

@@ -77,6 +77,19 @@ Test(ranks, what_was_not_looked_at_is_not_run) {
         scene_clear(&scene);
 }
 
+/* Each job is asked whenever a member comes or goes. */
+Test(ranks, what_was_acted_on_has_not_changed) {
+        Scene scene;
+        bool nobody;
+
+        scene_init(&scene);
+        (void)ranks_of_job(scene.ranks, scene.spec, &nobody);
+        cr_expect(ranks_have_changed(scene.ranks, scene.spec), "it was only looked at");
+        (void)ranks_act(scene.ranks, scene.spec, &nobody);
+        cr_expect_not(ranks_have_changed(scene.ranks, scene.spec));
+        scene_clear(&scene);
+}
+
 /* A job that left the files is not remembered for ever. */
 Test(ranks, what_is_forgotten_is_computed_anew) {
         Ranking *ranking;

@@ -59,12 +59,23 @@ static bool is_called_a_clone(void) {
                       "another machine with this machine's id");
 }
 
+static unsigned n_tries;
+
+static ServerWay count_tries(const ZkCall *call) {
+        n_tries += call->request == REQUEST_CREATE && g_str_equal(call->path, PATH);
+        return SERVER_ANSWER;
+}
+
+/* ... as soon as an earlier session of ours would be over: each try is two seconds after the last.
+ */
 Test(registration, one_that_stays_is_a_clone_and_is_called_so) {
         begin();
+        server.way = count_tries;
         restart_beside(STRANGER);
         coordinator->config->session_timeout = USEC_PER_SEC;
         coordinator->config->tick_time = USEC_PER_SEC / 2;
         await(is_called_a_clone, "it is called a clone");
+        cr_expect_eq(n_tries, 2U, "%u", n_tries);
         cr_expect_eq(server_node(PATH)->stat.ephemeral_owner, STRANGER);
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "daemon-fixture.h"
+#include "journal.h"
 #include "ledger.h"
 #include "paths.h"
 #include "runs.h"
@@ -160,6 +161,8 @@ Test(run, one_that_cannot_be_asked_for) {
         tick = due_soon("");
         await(is_claimed_and_over, "it is settled");
         expect_settled(RUN_FAILED, "could not be started: Cannot allocate memory");
+        cr_expect_eq(journal_count(MESSAGE_RUN_ENDED), 1U);
+        cr_expect(journal_has("failed: could not be started: Cannot allocate memory"));
 }
 
 /* The locks go when the last of its processes has. */

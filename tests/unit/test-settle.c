@@ -235,6 +235,30 @@ Test(settle, what_is_refused_is_tried_again) {
         expect_state(RUN_SUCCEEDED);
 }
 
+static ServerWay close_the_first(const ZkCall *call) {
+        server.refusal = ZK_CLOSED;
+        return is_settle(call) && tries++ == 0 ? SERVER_REFUSE : SERVER_ANSWER;
+}
+
+static bool has_tried(void) {
+        return tries > 0;
+}
+
+Test(settle, what_a_session_leaves_unwritten_is_written_in_the_next) {
+        start_one("");
+        server.way = close_the_first;
+        service_exit(service_newest(), 0);
+        await(has_tried, "it is tried");
+        serve_for(100 * USEC_PER_MSEC);
+        cr_expect_not(is_over(), "nothing is written so far");
+        server_expire(last_session);
+        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
+        await(is_over, "it is settled");
+        cr_expect_eq(tries, 2);
+        expect_state(RUN_SUCCEEDED);
+}
+
 /* ---- old records ---- */
 
 static void make_old_records(unsigned n) {
