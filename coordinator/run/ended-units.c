@@ -38,7 +38,8 @@ static void ended_units_insert(GHashTable *ended, char *unit, usec_t when, const
         g_hash_table_insert(ended, unit, entry);
 }
 
-/* What a line without a time says was always so. */
+/* What a line without a time says was always so. What is long over is passed over.
+ */
 static void ended_units_take(GHashTable *ended, const char *line) {
         const char *space = strchr(line, ' ');
         char *rest;
@@ -47,6 +48,8 @@ static void ended_units_take(GHashTable *ended, const char *line) {
         if (!space)
                 return;
         when = g_ascii_strtoull(space + 1, &rest, 10);
+        if (when > 0 && usec_sub(clock_monotonic(), when) > ENDED_UNITS_AGE_MAX)
+                return;
         ended_units_insert(ended, g_strndup(line, (gsize)(space - line)), when,
                            *rest == '\0' ? NULL : g_strchug(rest));
 }

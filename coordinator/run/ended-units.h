@@ -12,6 +12,9 @@
  * ended at once, thousands of runs, is less than that half. */
 #define ENDED_UNITS_BYTES_MAX 1048576 /* 1 MiB */
 
+/* What is older is nobody's question any more when a process begins. */
+#define ENDED_UNITS_AGE_MAX (4 * USEC_PER_DAY)
+
 typedef struct EndedUnits EndedUnits;
 
 typedef struct EndedUnit {

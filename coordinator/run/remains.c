@@ -11,7 +11,8 @@ struct Remains {
         const Node *node;        /* weak */
         Runs *runs;              /* weak */
         const EndedUnits *ended; /* weak */
-        GHashTable *looks;       /* unit → RemainsLook */
+        ReadWindow *window;
+        GHashTable *looks; /* unit → RemainsLook */
         sd_event_source *retry;
 };
 
@@ -37,6 +38,7 @@ Remains *remains_new(const Node *node, Runs *runs, const EndedUnits *ended) {
         remains->node = node;
         remains->runs = runs;
         remains->ended = ended;
+        remains->window = read_window_new(node, NULL);
         remains->looks = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, remains_look_free);
         return remains;
 }
@@ -44,6 +46,7 @@ Remains *remains_new(const Node *node, Runs *runs, const EndedUnits *ended) {
 void remains_reset(Remains *remains) {
         remains->retry = sd_event_source_disable_unref(remains->retry);
         g_hash_table_remove_all(remains->looks);
+        read_window_lost(remains->window);
 }
 
 Remains *remains_free(Remains *remains) {
@@ -51,6 +54,7 @@ Remains *remains_free(Remains *remains) {
                 return NULL;
         remains_reset(remains);
         g_hash_table_unref(remains->looks);
+        read_window_free(remains->window);
         g_free(remains);
         return NULL;
 }
@@ -99,7 +103,7 @@ static void remains_on_record(OpenRun *open, ZkCode code, RunRecord *record, int
 
 static void remains_read(RemainsLook *look) {
         look->failed = false;
-        if (open_run_read(look->record, NULL) < 0)
+        if (open_run_read(look->record, look->remains->window) < 0)
                 remains_retry_later(look);
 }
 
@@ -121,7 +125,7 @@ static void remains_look_again(RemainsLook *look, bool is_there) {
         if (!is_there || look->is_there)
                 return;
         look->is_there = true;
-        if (look->record && !look->record->call && !look->failed)
+        if (look->record && !look->record->read && !look->failed)
                 remains_read(look);
 }
 

@@ -27,7 +27,6 @@ void open_run_free(void *data) {
 
         if (!open)
                 return;
-        zk_call_free(open->call);
         windowed_read_free(open->read);
         g_free(open->job);
         g_free(open->run);
@@ -52,7 +51,6 @@ static void open_run_on_record(const ZkReply *reply, void *userdata) {
         OpenRun *open = userdata;
         RunRecord *record = NULL;
 
-        open->call = NULL;
         open->read = windowed_read_free(open->read);
         if (reply->code == ZK_OK && run_record_decode(reply->data, reply->data_size, &record) == 0)
                 record->token = reply->stat.czxid;
@@ -63,13 +61,7 @@ static void open_run_on_record(const ZkReply *reply, void *userdata) {
 
 int open_run_read(OpenRun *open, ReadWindow *window) {
         g_autofree char *path = path_run(open->node->config->root, open->job, open->run);
-        Zk *zk = session_zk(open->node->session);
 
-        if (window) {
-                open->read = read_window_add(window, READ_DATA, path, open_run_on_record, open);
-                return open->read ? 0 : -ENOTCONN;
-        }
-        if (!zk)
-                return -ENOTCONN;
-        return zk_get(zk, path, open_run_on_record, open, &open->call, NULL, NULL, NULL);
+        open->read = read_window_add(window, READ_DATA, path, open_run_on_record, open);
+        return open->read ? 0 : -ENOTCONN;
 }

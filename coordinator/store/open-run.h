@@ -16,8 +16,7 @@ struct OpenRun {
         char *job, *run;
         OpenRunFunc func;
         void *userdata;
-        ZkCall *call;       /* sent at once, or */
-        WindowedRead *read; /* when its turn comes */
+        WindowedRead *read; /* under way, or waiting for its turn; or NULL */
 };
 
 /* `name` is an entry's, "JOB:RUN". Return: NULL when it is not one. */
@@ -27,6 +26,5 @@ void open_run_free(void *data);
 /* Somebody deleted its record, and the ledger may still say that it is under way, and would for
  * ever. Return: newly allocated, what is known of it all the same. `owner`: its node. */
 RunRecord *open_run_record_of_nothing(const OpenRun *open, const char *owner);
-/* Reads, through the window where there may be any number of them; NULL: at once. Return: 0 or
- * negative errno. */
+/* Reads through the window: there may be any number of them. Return: 0 or negative errno. */
 int open_run_read(OpenRun *open, ReadWindow *window);

@@ -1,9 +1,11 @@
 /* Results that were known when the session was lost and that a restart came between, in a whole
  * daemon (daemon-fixture.h): another node has settled the runs as unknown meanwhile. */
+#include "counted-reads.h"
 #include "daemon-fixture.h"
 #include "ledger.h"
 #include "log.h"
 #include "paths.h"
+#include "read-window.h"
 #include "runs.h"
 
 #define ROOT "/jobkeeper"
@@ -239,4 +241,30 @@ Test(remains, a_run_of_another_boot_is_left_alone) {
 
 Test(remains, a_run_of_another_node_is_left_alone) {
         expect_left_alone(it_was_another_node);
+}
+
+#define MANY 300
+
+static bool all_are_read(void) {
+        (void)counted_reads_serve();
+        return counted_reads_served() >= MANY;
+}
+
+/* A heartbeat does not wait behind all that was ended in days. */
+Test(remains, very_many_are_read_a_few_at_a_time) {
+        g_autofree char *path = tree_path(root, "run/ended-units"),
+                        *runtime_dir = g_path_get_dirname(path);
+
+        write_job("    every: 300d\n    exec: [/bin/true]\n");
+        for (unsigned i = 0; i < MANY; i++) {
+                g_autofree char *unit = g_strdup_printf("jobkeeper-a-%u-1.service", 1000000000 + i);
+
+                ended_units_add(runtime_dir, unit, NULL);
+        }
+        counted_reads_begin(RUNS_PATH);
+        open_daemon();
+        await(all_are_read, "they are read");
+        counted_reads_end();
+        cr_expect_eq(counted_reads_served(), (unsigned)MANY);
+        cr_expect_eq(counted_reads_most(), (unsigned)READ_WINDOW_SIZE);
 }
