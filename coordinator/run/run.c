@@ -156,11 +156,21 @@ static void run_on_unit(Unit *unit, UnitEvent event, void *userdata) {
         run_event(run, events[event]);
 }
 
-static void run_take_success(RunRecord *record, usec_t when) {
+/* The good end that is remembered under its unit's name is another run's where it was before the
+ * claim: a tick is claimed again after the ensemble was restored from a backup. Both times are this
+ * machine's, whose clock may have been set meanwhile, from one bound of what claims bear to the
+ * other. Return: whether it is its own, and taken. */
+static bool run_take_success(const Run *run, usec_t when) {
+        usec_t ended = clock_realtime() - usec_sub(clock_monotonic(), when);
+        RunRecord *record = run->record;
+
+        if (ended + 2 * run->parts->node->config->max_skew < record->claimed)
+                return false;
         record->state = RUN_SUCCEEDED;
         record->exit_status = 0;
-        record->ended = clock_realtime() - usec_sub(clock_monotonic(), when);
+        record->ended = ended;
         g_clear_pointer(&record->why, g_free);
+        return true;
 }
 
 /* What was ended and is gone has left no result, but that it was ended is known, or that it had
@@ -168,11 +178,9 @@ static void run_take_success(RunRecord *record, usec_t when) {
 static void run_take_unknown(Run *run) {
         const EndedUnit *ended = ended_units_find(run->parts->ended, run->record->unit);
 
-        if (ended && !ended->why) {
-                run_take_success(run->record, ended->when);
+        if (ended && !ended->why && run_take_success(run, ended->when))
                 return;
-        }
-        run->record->state = ended ? RUN_INTERRUPTED : RUN_UNKNOWN;
+        run->record->state = ended && ended->why ? RUN_INTERRUPTED : RUN_UNKNOWN;
         run->record->ended = clock_realtime();
         if (!run->record->why)
                 run->record->why =

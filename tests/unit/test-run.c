@@ -355,6 +355,24 @@ Test(run, a_claim_without_a_start_is_unknown) {
         cr_expect_eq(started->len, 0);
 }
 
+/* The ensemble is restored, and the tick is claimed again: what had ended well was another run. */
+Test(run, a_good_end_of_before_its_claim_is_not_its_own) {
+        g_autofree char *unit = NULL, *line = NULL;
+
+        server.hold_claims = true;
+        tick = due_soon("");
+        await(has_claimed, "a claim");
+        close_daemon();
+        server.hold_claims = false;
+        unit = g_strdup_printf("jobkeeper-a-%" G_GINT64_FORMAT "-1.service", tick);
+        line = g_strdup_printf("%s %" G_GUINT64_FORMAT "\n", unit,
+                               usec_sub(clock_monotonic(), USEC_PER_HOUR));
+        tree_write(root, "run/ended-units", line);
+        open_daemon_again();
+        expect_settled(RUN_UNKNOWN,
+                       "claimed, but its unit was not found: it may or may not have run");
+}
+
 /* ---- claims whose answers come late, or not ---- */
 
 static unsigned tries;
