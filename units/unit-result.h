@@ -29,6 +29,7 @@ typedef enum UnitStop {
 typedef struct UnitResult {
         UnitOutcome outcome;
         UnitStop stop;
+        bool left;        /* the main process left something, which had to be ended */
         int exit_status;  /* exit code or signal number, by outcome */
         char detail[200]; /* systemd's own word or the bus's error message; "" on success */
         char invocation_id[33];

@@ -205,6 +205,7 @@ static void watch_drain(UnitWatch *watch, bool stop) {
                 watch_end(watch, UNIT_OUTCOME_UNKNOWN, "");
                 return;
         }
+        watch->result.left = true;
         if (stop)
                 watch_order_stop(watch);
         watch_pursue(watch);

@@ -136,7 +136,7 @@ static void run_note_success(const Run *run) {
         const UnitResult *result = unit_result(run->unit);
 
         if (result->outcome == UNIT_OUTCOME_SUCCESS && result->stop == UNIT_STOP_NONE &&
-            (run->phase == RUN_PHASE_STOPPING || run_is_populated(run)))
+            (run->phase == RUN_PHASE_STOPPING || result->left))
                 ended_units_add(run->parts->node->runtime_dir, run->record->unit, NULL);
 }
 

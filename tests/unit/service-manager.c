@@ -150,6 +150,7 @@ void service_end(Service *service, UnitOutcome outcome, int status, const char *
         service->result.exit_status = status;
         service->result.stop =
             service->stops + service->kills > 0 ? UNIT_STOP_OWNER : UNIT_STOP_NONE;
+        service->result.left = service->lingers;
         service->result.ended = clock_realtime();
         g_strlcpy(service->result.detail, detail, sizeof(service->result.detail));
         unit_tell(service->unit, UNIT_EVENT_EXITED);

@@ -317,6 +317,38 @@ Test(run, one_that_ended_well_is_remembered_when_pid_1_has_forgotten_it) {
         expect_settled(RUN_SUCCEEDED, "");
 }
 
+/* Nobody could settle it: the process goes with an answer outstanding. */
+static void end_without_an_answer(void) {
+        for (unsigned i = 0; i < 20; i++)
+                (void)sd_event_run(event, 5 * USEC_PER_MSEC);
+        close_daemon();
+}
+
+/* What it left was ordered to end, and was gone a moment later, when that was told. */
+Test(run, one_that_ended_well_is_remembered_when_what_it_left_goes_at_once) {
+        start_one("");
+        service_newest()->lingers = true;
+        service_exit(service_newest(), 0);
+        service_empty(service_newest());
+        end_without_an_answer();
+        service_vanish(service_newest());
+        open_daemon_again();
+        expect_settled(RUN_SUCCEEDED, "");
+}
+
+/* PID 1 keeps it for the next process. */
+Test(run, one_that_ended_well_and_left_nothing_need_not_be_remembered) {
+        g_autoptr(GHashTable) ended = NULL;
+
+        start_one("");
+        service_exit(service_newest(), 0);
+        end_without_an_answer();
+        open_daemon_again();
+        expect_settled(RUN_SUCCEEDED, "");
+        ended = ended_units_load(coordinator->node->runtime_dir);
+        cr_expect_eq(g_hash_table_size(ended), 0);
+}
+
 static bool is_stopped_unseen(void) {
         return service_newest()->stops > 0;
 }

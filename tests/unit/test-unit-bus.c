@@ -1,5 +1,6 @@
 /* Units and scopes against a PID 1 of the test's own (private-pid1.h): what it answers. */
 #include <errno.h>
+#include <glib/gstdio.h>
 #include <signal.h>
 #include <string.h>
 
@@ -143,6 +144,38 @@ Test(unit_bus, a_start_job_that_is_cancelled_is_no_stop) {
         main_process_ends("success", CLD_EXITED, 0);
         answers.active = "active";
         expect_end("sxe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE, "");
+}
+
+/* A cgroup of the test's own: whatever the real ones' root is, it has a way up. */
+#define WAY_UP "/../../../../../../.."
+
+/* Whether something was left is decided where its end is ordered. */
+Test(unit_bus, what_it_left_is_known_when_it_is_gone) {
+        g_autofree char *group = g_dir_make_tmp("unit-bus-cgroup-XXXXXX", NULL),
+                        *file = g_build_filename(group, "cgroup.events", NULL),
+                        *path = g_strconcat(WAY_UP, group, NULL);
+
+        cr_assert(g_file_set_contents(file, "populated 1\n", -1, NULL));
+        answers.control_group = path;
+        start_unit();
+        main_process_ends("success", CLD_EXITED, 0);
+        answers.active = "active";
+        job_removed("done");
+        await(is_stopped, "what it left is stopped");
+        (void)g_unlink(file);
+        expect_end("sxe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE, "");
+        cr_expect(unit_result(unit)->left);
+        (void)g_rmdir(group);
+}
+
+Test(unit_bus, nothing_was_left_where_its_cgroup_was_empty) {
+        start_unit();
+        main_process_ends("success", CLD_EXITED, 0);
+        answers.active = "active";
+        job_removed("done");
+        expect_end("sxe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE, "");
+        cr_expect_not(unit_result(unit)->left);
+        cr_expect_eq(stops, 0);
 }
 
 Test(unit_bus, adopted_and_not_there) {

@@ -195,8 +195,10 @@ static void unit_see(Unit *unit, const ShownUnit *shown) {
                 unit_tell(unit, UNIT_EVENT_STARTED);
         if (shown->phase >= SERVICE_LINGERING && shown->result.started > 0)
                 unit_tell(unit, UNIT_EVENT_EXITED);
-        if (shown->phase == SERVICE_LINGERING)
+        if (shown->phase == SERVICE_LINGERING) {
                 unit->state = UNIT_DRAINING;
+                unit->result.left = true;
+        }
         unit->has_rest = shown->phase == SERVICE_LINGERING && shown->active;
         if (shown->phase == SERVICE_OVER)
                 unit_is_over(unit, UNIT_OUTCOME_UNKNOWN, "", UNIT_EVENT_ENDED);

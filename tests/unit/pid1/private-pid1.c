@@ -86,6 +86,9 @@ static void reply_properties(sd_bus_message *call) {
         if (g_str_equal(answers.active, "active"))
                 cr_assert_geq(append_property(reply, "ActiveEnterTimestamp", "t", UINT64_C(9)), 0);
         cr_assert_geq(append_property(reply, "Result", "s", answers.result), 0);
+        if (answers.control_group)
+                cr_assert_geq(append_property(reply, "ControlGroup", "s", answers.control_group),
+                              0);
         cr_assert_geq(append_property(reply, "Environment", "as", 1, nonce), 0);
         cr_assert_geq(append_property(reply, "Job", "(uo)", answers.with_job ? 7 : 0,
                                       answers.with_job ? START_JOB : "/"),

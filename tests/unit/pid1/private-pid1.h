@@ -18,7 +18,8 @@ typedef struct Answers {
         bool slow_state;          /* SystemState is not told */
         const char *system_state; /* SystemState */
         const char *active, *result, *nonce;
-        bool slow_stop; /* StopUnit is not answered */
+        const char *control_group; /* NULL: there is none */
+        bool slow_stop;            /* StopUnit is not answered */
         uint32_t main_pid;
         int32_t code, status;
         usec_t gone; /* CLOCK_MONOTONIC: the main process has been since */
