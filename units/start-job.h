@@ -24,7 +24,7 @@ void start_job_clear(StartJob *job);
 
 /* It is that one, unless another is known. */
 void start_job_found(StartJob *job, const char *path);
-/* A job of the unit has ended. `by_owner`: the owner wants the unit to end. */
+/* A job of the unit has ended. `by_owner`: the owner has asked PID 1 to end the unit. */
 void start_job_removed(StartJob *job, const char *path, const char *word, bool by_owner);
 /* Nobody has a job for the unit any more, and it runs: `systemctl cancel` is no stop. */
 void start_job_was_only_cancelled(StartJob *job);

@@ -150,6 +150,11 @@ static void watch_pursue(UnitWatch *watch) {
                 watch_order_stop(watch);
 }
 
+/* Return: when PID 1 was first asked to end it, also by a process before us. Not after the end. */
+static usec_t watch_asked(const UnitWatch *watch) {
+        return MIN(watch->ordered, unit_ending_asked(watch->ending));
+}
+
 /* ---- the invocation id ---- */
 
 static int watch_build_peek(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
@@ -217,7 +222,7 @@ static void watch_main_over(UnitWatch *watch, const UnitProperties *p) {
         bool deactivating = strcmp(p->active_state, "deactivating") == 0;
 
         unit_verdict(&watch->result, p, &watch->start_job, watch_wishes(watch, UNIT_ORDER_KILL),
-                     MIN(watch->ordered, unit_ending_asked(watch->ending)));
+                     watch_asked(watch));
         if (p->exec_main_code) {
                 if (watch->doubt != UNIT_DOUBT_ADOPT)
                         watch_started(watch);
@@ -426,7 +431,9 @@ static void watch_on_job_removed(const char *systemd_job, const char *word, void
 
         if (watch->state != WATCH_UNSURE && watch->state != WATCH_RUNNING)
                 return;
-        start_job_removed(&watch->start_job, systemd_job, word, watch->wishes);
+        /* A wish that PID 1 has not heard of took nothing away. */
+        start_job_removed(&watch->start_job, systemd_job, word,
+                          watch_asked(watch) != USEC_INFINITY);
         unit_events_hold(&watch->events, start_job_asks(&watch->start_job));
         watch_read(watch);
 }

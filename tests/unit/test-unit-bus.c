@@ -123,6 +123,42 @@ Test(unit_bus, stopped_by_a_shutdown) {
         expect_end("sxe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_SHUTDOWN, "");
 }
 
+static int build_stop_of_another(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
+        (void)userdata;
+        return systemd_method(bus, ret_message, "StopUnit", "ss", "another.service", "replace");
+}
+
+static void on_nothing(sd_bus_message *reply, const sd_bus_error *error, void *userdata) {
+        (void)reply;
+        (void)error;
+        (void)userdata;
+}
+
+static bool are_all_under_way(void) {
+        return stops == UNIT_CALLS_IN_FLIGHT_MAX;
+}
+
+/* PID 1 has so much to answer that our own stop has to wait: it was not that. */
+Test(unit_bus, stopped_by_a_person_before_our_own_stop_could_be_sent) {
+        BusCall *calls[UNIT_CALLS_IN_FLIGHT_MAX];
+
+        start_unit();
+        run_for(20 * USEC_PER_MSEC); /* the answer is there */
+        answers.slow_stop = true;
+        for (size_t i = 0; i < G_N_ELEMENTS(calls); i++)
+                calls[i] = bus_call_new(unit_manager_queue(manager), build_stop_of_another,
+                                        on_nothing, NULL, SYSTEMD_CALL_TIMEOUT, BUS_CALL_URGENT);
+        await(are_all_under_way, "there is no room");
+        unit_stop(unit);
+        main_process_ends("signal", CLD_KILLED, SIGTERM);
+        job_removed("canceled");
+        run_for(20 * USEC_PER_MSEC);
+        cr_expect_eq(stops, UNIT_CALLS_IN_FLIGHT_MAX, "ours waits");
+        for (size_t i = 0; i < G_N_ELEMENTS(calls); i++)
+                bus_call_free(calls[i]);
+        expect_end("sxe", UNIT_OUTCOME_SIGNAL, UNIT_STOP_OTHER, "signal");
+}
+
 /* Nor is it waited for for ever. */
 Test(unit_bus, who_stopped_it_is_not_told) {
         answers.slow_state = true;

@@ -289,8 +289,8 @@ static void unit_on_change(const char *word, void *userdata) {
 
         if (word && !unit->word && (unit->state == UNIT_RUNNING || unit->state == UNIT_UNSURE)) {
                 unit->word = word;
-                unit->others = unit_job_ended_as(unit, SYSTEMD_JOB_CANCELED) && !unit->wants_stop &&
-                               !unit->wants_kill;
+                unit->others =
+                    unit_job_ended_as(unit, SYSTEMD_JOB_CANCELED) && unit->asked == USEC_INFINITY;
         }
         unit_look(unit);
 }
