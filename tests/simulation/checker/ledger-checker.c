@@ -222,11 +222,10 @@ static bool view_was_asked(const HistoryRun *run) {
 }
 
 /* Return: whether it had ended well, and its daemon, which wanted it to end just then, could not
- * see that before PID 1 forgot it. */
+ * see that before PID 1 forgot it: it was replaced before it had read it, or asked anew. */
 static bool view_was_forgotten(const JobView *view, const HistoryRun *run, usec_t written) {
         return run->result.outcome == UNIT_OUTCOME_SUCCESS && run->ordered > 0 &&
-               (run_befell(view, run, HISTORY_DAEMON, run->over, run->ordered) ||
-                run_befell(view, run, HISTORY_BUS, run->over, written));
+               run_befell(view, run, HISTORY_DAEMON | HISTORY_BUS, run->over, written);
 }
 
 /* Return: whether a run that ended so may be settled so. */
