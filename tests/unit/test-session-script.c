@@ -3,6 +3,7 @@
  */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <time.h>
 
 #include "event-loop.h"
 #include "scripted-port.h"
@@ -19,6 +20,28 @@
 
 static const DeadlineRule rule = {
     .tick_time = TICK, .sync_limit = 0, .heartbeat = BEAT, .fence_budget = BUDGET};
+
+static usec_t behind; /* so much earlier it is for who asks than for the loop's timers */
+
+/* In place of base/clock.c. */
+static usec_t read_clock(clockid_t id) {
+        struct timespec ts = {0};
+
+        (void)clock_gettime(id, &ts);
+        return (usec_t)ts.tv_sec * USEC_PER_SEC + (usec_t)ts.tv_nsec / 1000;
+}
+
+usec_t clock_boottime(void) {
+        return read_clock(CLOCK_BOOTTIME);
+}
+
+usec_t clock_monotonic(void) {
+        return read_clock(CLOCK_MONOTONIC) - behind;
+}
+
+usec_t clock_realtime(void) {
+        return read_clock(CLOCK_REALTIME);
+}
 
 typedef struct Life {
         sd_event *event;
@@ -271,6 +294,28 @@ Test(session_script, what_cannot_even_begin_to_connect_tries_again) {
         port_tell(newest_port(), ZK_STATE_CONNECTED);
         answer_beat(&life, REQUEST_MULTI);
         cr_assert_eq(life.events[SESSION_EVENT_CONNECTED], 2);
+        life_close(&life);
+}
+
+/* The names of the servers may mean other addresses by now. */
+Test(session_script, where_nobody_answers_for_long_another_port_is_taken) {
+        Life life = {0};
+        usec_t asked, until;
+
+        cr_assert_eq(life_new(&life, &rule, LONG), 0);
+        asked = newest_port()->asked;
+        behind = 29 * USEC_PER_SEC; /* of half a minute, from the first fault on */
+        await(&life, SESSION_EVENT_FAULT);
+        cr_expect_eq(newest_port()->asked, asked);
+        until = clock_monotonic() + LIMIT;
+        while (newest_port()->asked == asked) {
+                cr_assert_lt(clock_monotonic(), until, "it waits for ever");
+                (void)sd_event_run(life.event, 10 * USEC_PER_MSEC);
+        }
+        behind = 0;
+        port_tell(newest_port(), ZK_STATE_CONNECTED);
+        answer_beat(&life, REQUEST_MULTI);
+        cr_expect_eq(life.events[SESSION_EVENT_CONNECTED], 1);
         life_close(&life);
 }
 

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "cgroup.h"
 #include "private-pid1.h"
 
 TestSuite(unit_bus, .init = setup, .fini = teardown);
@@ -294,6 +295,34 @@ Test(unit_bus, one_that_is_being_stopped_is_given_a_job_whose_end_is_told) {
         main_process_ends("timeout", CLD_KILLED, SIGTERM);
         job_removed("done");
         expect_end("sxe", UNIT_OUTCOME_TIMEOUT, UNIT_STOP_NONE, "timeout");
+}
+
+/* What PID 1 told was from before that, and nobody else would ask for the last time. */
+Test(unit_bus, what_was_asked_before_its_cgroup_was_empty_is_asked_again) {
+        g_autofree char *directory = g_dir_make_tmp("unit-bus-cgroup-XXXXXX", NULL),
+                        *file = g_build_filename(directory, "cgroup.events", NULL),
+                        *cgroup = g_strconcat("/../../../..", directory, NULL);
+        unsigned before;
+
+        cr_assert(g_file_set_contents(file, "populated 1\n", -1, NULL));
+        answers.control_group = cgroup;
+        answers.stop = "org.freedesktop.systemd1.NoSuchUnit";
+        start_unit();
+        main_process_ends("success", CLD_EXITED, 0);
+        answers.active = "active"; /* for what it left */
+        job_removed("done");
+        await(is_stopped, "a stop");
+        answers.slow_read = true;
+        await(is_unread, "a look at what was not stopped");
+        before = reads;
+        cr_assert_eq(g_unlink(file), 0);
+        run_for(2 * CGROUP_POLL_PERIOD);
+        cr_expect_str_eq(told, "sx");
+        answers.active = "inactive";
+        answer_read();
+        expect_end("sxe", UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE, "");
+        cr_expect_eq(reads, before + 1);
+        (void)g_rmdir(directory);
 }
 
 Test(unit_bus, what_is_no_unit_is_refused) {

@@ -17,7 +17,7 @@
 
 Answers answers;
 unsigned starts, stops, reads, referring_starts, references;
-sd_bus_message *asked;
+sd_bus_message *asked, *unread;
 UnitManager *manager;
 Unit *unit;
 char told[8];
@@ -143,6 +143,19 @@ static void reply_start(sd_bus_message *call) {
         reply_or_refuse(call, answers.start, "o", START_JOB);
 }
 
+static void reply_read(sd_bus_message *call) {
+        if (answers.get_all)
+                reply_or_refuse(call, answers.get_all, NULL, NULL);
+        else
+                reply_properties(call);
+}
+
+void answer_read(void) {
+        answers.slow_read = false;
+        reply_read(unread);
+        unread = sd_bus_message_unref(unread);
+}
+
 static void reply_unit_method(sd_bus_message *call) {
         if (sd_bus_message_is_method_call(call, NULL, "StartTransientUnit"))
                 reply_start(call);
@@ -152,10 +165,10 @@ static void reply_unit_method(sd_bus_message *call) {
                         reply_or_refuse(call, answers.stop, "o", "/org/freedesktop/systemd1/job/8");
         } else if (sd_bus_message_is_method_call(call, NULL, "GetAll")) {
                 reads++;
-                if (answers.get_all)
-                        reply_or_refuse(call, answers.get_all, NULL, NULL);
+                if (answers.slow_read)
+                        unread = sd_bus_message_ref(call);
                 else
-                        reply_properties(call);
+                        reply_read(call);
         } else if (sd_bus_message_is_method_call(call, NULL, "Get"))
                 reply_get(call);
         else if (sd_bus_message_is_method_call(call, NULL, NULL))
@@ -289,6 +302,10 @@ bool is_started(void) {
         return starts > 0;
 }
 
+bool is_unread(void) {
+        return unread;
+}
+
 bool is_asked(void) {
         return asked;
 }
@@ -334,6 +351,7 @@ void teardown(void) {
         unit = unit_free(unit);
         manager = unit_manager_free(manager);
         asked = sd_bus_message_unref(asked);
+        unread = sd_bus_message_unref(unread);
         way_close(&private_socket);
         way_close(&system_bus);
         loop = sd_event_unref(loop);

@@ -20,6 +20,7 @@ typedef struct Answers {
         const char *active, *result, *nonce;
         const char *control_group; /* NULL: there is none */
         bool slow_stop;            /* StopUnit is not answered */
+        bool slow_read;            /* nor GetAll, but by answer_read() */
         uint32_t main_pid;
         int32_t code, status;
         usec_t gone; /* CLOCK_MONOTONIC: the main process has been since */
@@ -40,6 +41,7 @@ extern Answers answers;
 extern unsigned starts, stops, reads;
 extern unsigned referring_starts, references; /* RefUnit, less UnrefUnit */
 extern sd_bus_message *asked;                 /* SystemState, while it is not told */
+extern sd_bus_message *unread;                /* GetAll, while it is not answered */
 extern UnitManager *manager;
 extern Unit *unit;
 extern char told[8]; /* of the unit, a letter an event */
@@ -74,6 +76,9 @@ void start_unit(void);
 /* PID 1 tells that a job is over: of any unit; of the one that was started. */
 void job_removed_of(const char *name, const char *job, const char *word);
 void job_removed(const char *word);
+/* PID 1 answers what it was slow to answer. */
+void answer_read(void);
+bool is_unread(void);
 /* The main process has ended, as PID 1 shows it. */
 void main_process_ends(const char *result, int32_t code, int32_t status);
 void expect_end(const char *events, UnitOutcome outcome, UnitStop stop, const char *detail);
