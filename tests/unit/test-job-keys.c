@@ -80,6 +80,8 @@ static const struct {
                               "can say it: for something at each boot, enable a systemd service"},
     {"nodes: [web, \"web-[0-9\"]",
      "f:4:18: error: the pattern \"web-[0-9\" has a \"[\" that no \"]\" closes"},
+    {"nodes: [\"web-[]0-9\"]",
+     "f:4:13: error: the pattern \"web-[]0-9\" has a \"[\" that no \"]\" closes"},
     {"nodes: {role: \"a\\\\\"}", "f:4:13: error: the pattern \"a\\\" ends with a backslash"},
     {"timezone: 5",
      "f:4:15: error: \"timezone\" must be a text, not an integer (put it in quotes)"},

@@ -9,6 +9,8 @@
 
 #define FIRST "_c_00000000-0000-0000-0000-000000000001-__WRIT__0000000001"
 #define SECOND "_c_00000000-0000-0000-0000-000000000002-__WRIT__0000000002"
+#define SLOT_1 "_c_00000000-0000-0000-0000-000000000004-__SLOT__0000000004"
+#define SLOT_2 "_c_00000000-0000-0000-0000-000000000005-__SLOT__0000000005"
 #define OF_JAVA "_c_00000000-0000-0000-0000-000000000003-lock-0000000003"
 
 /* Somebody who looks. */
@@ -255,6 +257,28 @@ Test(lock_look, with_the_session_it_is_over_at_once_and_told_once) {
         cr_expect_null(seen.look);
         server_release();
         cr_expect_eq(seen.calls, 1);
+}
+
+static unsigned lost;
+
+static ServerWay lose_slots(const ZkCall *call) {
+        return call->request == REQUEST_GET && g_str_equal(call->path, "/jobkeeper/locks/pool") &&
+                       lost++ == 0
+                   ? SERVER_LOSE
+                   : SERVER_ANSWER;
+}
+
+Test(lock_look, how_many_slots_there_are_is_asked_again_where_the_answer_was_lost) {
+        const json_t *resources = NULL;
+
+        server_create("/jobkeeper/locks/pool", "{\"slots\":2}", 0);
+        server_create("/jobkeeper/locks/pool/" SLOT_1, "", 0x11);
+        server_create("/jobkeeper/locks/pool/" SLOT_2, "", 0x22);
+        server.way = lose_slots;
+        resources = look_at("pool", false);
+        cr_expect_eq(lost, 2);
+        cr_expect(json_is_true(json_object_get(entry_at(resources, 0, 0), "holds")));
+        cr_expect(json_is_true(json_object_get(entry_at(resources, 0, 1), "holds")));
 }
 
 Test(lock_look, who_does_not_look_any_more_is_not_told) {

@@ -376,3 +376,19 @@ Test(lock_script_single, who_has_lost_one_before_it_was_held_queues_for_no_other
         expect_quiet(&script);
         script_close(&script);
 }
+
+/* What was not told is not looked at, either: that would be said in the log. */
+Test(lock_script_single, who_may_not_list_what_confirms_it_is_told_why) {
+        Script script = {0};
+
+        (void)g_log_set_always_fatal(G_LOG_FATAL_MASK | G_LOG_LEVEL_CRITICAL);
+        script_open(&script);
+        script_ask(&script, single);
+        port_reply(expect(&script, REQUEST_CREATE),
+                   (ZkReply){.code = ZK_OK, .path = NODE, .stat = own_stat()});
+        answer(&script, REQUEST_LIST, ZK_NO_AUTH);
+        script_await(&script, LOCK_EVENT_FAILED);
+        cr_expect(strstr(lock_set_fault(script.set), "cannot list /locks/a"), "%s",
+                  lock_set_fault(script.set));
+        script_close(&script);
+}

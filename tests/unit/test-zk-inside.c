@@ -77,3 +77,48 @@ Test(zk_inside, a_line_of_the_log_is_one_step_less_urgent_than_it_says) {
         zk_log_unregister(&queue);
         zk_queue_clear(&queue);
 }
+
+static gpointer say(gpointer data) {
+        zk_log_line(data);
+        return NULL;
+}
+
+typedef struct Leaver {
+        ZkQueue *queue;
+        gint has_left;
+} Leaver;
+
+static gpointer leave(gpointer data) {
+        Leaver *leaver = data;
+
+        zk_log_unregister(leaver->queue);
+        g_atomic_int_set(&leaver->has_left, 1);
+        return NULL;
+}
+
+/* It is said on the library's threads, and a port that is gone could still be told. */
+Test(zk_inside, who_leaves_the_log_waits_for_the_line_that_is_being_told) {
+        static char line[] = "anything";
+        ZkQueue slow = {0}, quick = {0};
+        Leaver leaver = {.queue = &slow};
+        GThread *speaking, *leaving;
+
+        cr_assert_eq(zk_queue_init(&slow, ignore, NULL), 0);
+        cr_assert_eq(zk_queue_init(&quick, ignore, NULL), 0);
+        zk_log_register(&slow);
+        zk_log_register(&quick); /* is told first */
+        pthread_mutex_lock(&slow.mutex);
+        speaking = g_thread_new("speaking", say, line);
+        while (quick.taken.length == 0)
+                zk_take(&quick);
+        leaving = g_thread_new("leaving", leave, &leaver);
+        g_usleep(100 * (gulong)1000);
+        cr_expect_eq(g_atomic_int_get(&leaver.has_left), 0);
+        pthread_mutex_unlock(&slow.mutex);
+        (void)g_thread_join(speaking);
+        (void)g_thread_join(leaving);
+        cr_expect_eq(g_atomic_int_get(&leaver.has_left), 1);
+        zk_log_unregister(&quick);
+        zk_queue_clear(&quick);
+        zk_queue_clear(&slow);
+}

@@ -303,6 +303,28 @@ Test(zk_request, what_is_lost_already_is_not_handed_over) {
         end();
 }
 
+static void on_change(ZkWatchEvent event, const char *path, void *userdata) {
+        (void)event;
+        (void)path;
+        (void)userdata;
+}
+
+/* Else they would fill up, and nothing could be watched any more. */
+Test(zk_request, the_watch_of_what_is_refused_is_not_kept_in_the_books) {
+        ZkWatch *watch = NULL;
+
+        begin();
+        answer(sent->len, ZOK);
+        answer(sent->len, ZOK);
+        send_error = ZBADARGUMENTS;
+        cr_expect_eq(zk_get((Zk *)(void *)&port, "a", NULL, NULL, NULL, on_change, NULL, &watch),
+                     -EINVAL);
+        cr_expect_null(watch);
+        cr_expect_eq(port.requests.watches.bytes, 0);
+        cr_expect_eq(g_hash_table_size(port.requests.watches.watched), 0);
+        end();
+}
+
 Test(zk_request, without_a_session_nothing_is_asked) {
         const ZkOp op = {.type = ZK_OP_SET, .path = "/a"};
 
