@@ -138,6 +138,7 @@ Test(exec, shell_syntax) {
             {"/bin/grep '|' x", NULL},
             {"/bin/echo \\> x", NULL},
             {"/bin/echo '$(x)'", NULL},
+            {"/bin/ls /srv/'a b'/*.log", NULL},
             {"/usr/bin/curl http://x/?a=1&b=2", NULL},
             {"/usr/bin/rsync --exclude=*.o a b", NULL},
             {"/bin/find /x -name x -exec rm {} \\;", NULL},
