@@ -110,6 +110,15 @@ Test(job, digest_stays) {
         }
 }
 
+/* Nodes of two versions, as in the middle of an upgrade, mean the same by it. */
+Test(job, digest_is_that_of_other_versions) {
+        g_autofree char *digest =
+            digest_of("    schedule: daily\n    locks: {cache: exclusive, db: shared}\n");
+
+        cr_expect_str_eq(digest,
+                         "62cf3bbedd882f05fd217b50f7796ceeba9acc5270537e0a2af4029c8384ecc8");
+}
+
 /* Each of these differs from all others. */
 Test(job, digest_changes) {
         static const char *const different[] = {
