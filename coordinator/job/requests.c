@@ -154,7 +154,6 @@ static void pending_take_turn_in(Pending *pending, usec_t delay);
 /* What our clock says of its time counts only once it was compared with the server's lately. */
 static void pending_expire_by_a_known_clock(Pending *pending) {
         ClockWatch *clock = pending->requests->parts.clock;
-
         usec_t pause = RETRY_DELAY;
 
         if (clock_watch_is_known(clock)) {

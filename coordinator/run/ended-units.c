@@ -38,8 +38,7 @@ static void ended_units_insert(GHashTable *ended, char *unit, usec_t when, const
         g_hash_table_insert(ended, unit, entry);
 }
 
-/* What a line without a time says was always so. What is long over is passed over.
- */
+/* What a line without a time says was always so. What is long over is passed over. */
 static void ended_units_take(GHashTable *ended, const char *line) {
         const char *space = strchr(line, ' ');
         char *rest;
