@@ -125,9 +125,10 @@ static bool run_is_populated(const Run *run) {
         return unit_is_populated(run->parts->units, UNIT_SLICE, run->record->unit);
 }
 
-/* Return: whether nobody has seen yet that its unit lives, so that there may be nothing to end. */
-static bool run_is_sought(const Run *run) {
-        return run->recovering && run->phase == RUN_PHASE_CLAIMED && !run_is_populated(run);
+/* Return: whether nobody has seen yet that its unit lives: it is looked for, or PID 1 has not
+ * answered its start. There may be nothing to end, and nothing was told to. */
+static bool run_is_unseen(const Run *run) {
+        return run->phase == RUN_PHASE_CLAIMED && !run_is_populated(run);
 }
 
 /* It has ended well by itself. PID 1 forgets that when what it left is stopped, and was told to end
@@ -149,8 +150,8 @@ static void run_on_unit(Unit *unit, UnitEvent event, void *userdata) {
         };
         Run *run = userdata;
 
-        if (run->recovering && run->phase == RUN_PHASE_STOPPING && event == UNIT_EVENT_STARTED)
-                run_note_end(run); /* what was sought lives, and is stopped now */
+        if (run->phase == RUN_PHASE_STOPPING && event == UNIT_EVENT_STARTED)
+                run_note_end(run); /* what nobody had seen lives, and is stopped now */
         if (event == UNIT_EVENT_EXITED)
                 run_note_success(run);
         run_event(run, events[event]);
@@ -278,8 +279,8 @@ void run_stop(Run *run, bool interrupted, const char *why) {
         run->interrupted = interrupted;
         if (!run->record->why)
                 run->record->why = g_strdup(why);
-        /* One that is being looked for is ended where it is found alive. */
-        if (run->unit && run->phase <= RUN_PHASE_RUNNING && !run_is_sought(run))
+        /* One that nobody has seen yet is ended where it is found alive. */
+        if (run->unit && run->phase <= RUN_PHASE_RUNNING && !run_is_unseen(run))
                 run_note_end(run);
         run_event(run, RUN_EVENT_STOP);
 }

@@ -300,6 +300,35 @@ Test(run, one_that_failed_before_its_session_was_found_gone_has_failed) {
         cr_expect_null(g_hash_table_lookup(ended, service_newest()->name));
 }
 
+static bool is_stopped_unseen(void) {
+        return service_newest()->stops > 0;
+}
+
+static bool is_asked_for(void) {
+        return service_newest() != NULL;
+}
+
+static bool its_end_is_noted(void) {
+        g_autoptr(GHashTable) ended = ended_units_load(coordinator->node->runtime_dir);
+
+        return g_hash_table_contains(ended, service_newest()->name);
+}
+
+/* The daemon wants it to end, and PID 1 has not answered its start: nothing was told to. */
+Test(run, one_that_nobody_has_seen_was_not_ended) {
+        service_manager.hold_starts = service_manager.deaf = true;
+        tick = due_soon("");
+        await(is_asked_for, "PID 1 is asked");
+        coordinator_stop(coordinator);
+        await(is_stopped_unseen, "it is to end");
+        serve_for(100 * USEC_PER_MSEC);
+        cr_expect_not(its_end_is_noted());
+        service_manager.deaf = false;
+        service_begin(service_newest());
+        await(its_end_is_noted, "it is ended where it is seen");
+        expect_settled(RUN_INTERRUPTED, "the daemon was stopped");
+}
+
 /* PID 1 forgets what has ended well once what it left is stopped. */
 static void forget_what_it_left(void) {
         service_empty(service_newest());
@@ -347,10 +376,6 @@ Test(run, one_that_ended_well_and_left_nothing_need_not_be_remembered) {
         expect_settled(RUN_SUCCEEDED, "");
         ended = ended_units_load(coordinator->node->runtime_dir);
         cr_expect_eq(g_hash_table_size(ended), 0);
-}
-
-static bool is_stopped_unseen(void) {
-        return service_newest()->stops > 0;
 }
 
 /* Nobody knows yet that it was a run; what it left is ended all the same. */
