@@ -87,7 +87,7 @@ static void failed_start_found(const char *unit, bool exited, void *userdata) {
             g_strdup_printf("jobkeeperd could not be started (%s)", failed_start_why(start));
 
         log_warning(&about, "stopping %s, started by a previous daemon process: %s", unit, why);
-        ended_units_add(start->runtime_dir, unit, exited ? NULL : why);
+        ended_units_add(start->runtime_dir, unit, clock_monotonic(), exited ? NULL : why);
 }
 
 /* To people and to PID 1, whose patience with a start is ours as well. */

@@ -74,6 +74,7 @@ static void watch_peek(UnitWatch *watch);
 static void watch_release(UnitWatch *watch) {
         watch->peek = bus_call_free(watch->peek);
         watch->read = bus_call_free(watch->read);
+        watch->ordered = unit_watch_asked(watch);
         watch->ending = unit_ending_free(watch->ending);
         watch->empty = cgroup_watch_free(watch->empty);
         watch->timer = sd_event_source_disable_unref(watch->timer);
@@ -150,11 +151,6 @@ static void watch_pursue(UnitWatch *watch) {
                 watch_order_stop(watch);
 }
 
-/* Return: when PID 1 was first asked to end it, also by a process before us. Not after the end. */
-static usec_t watch_asked(const UnitWatch *watch) {
-        return MIN(watch->ordered, unit_ending_asked(watch->ending));
-}
-
 /* ---- the invocation id ---- */
 
 static int watch_build_peek(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
@@ -222,7 +218,7 @@ static void watch_main_over(UnitWatch *watch, const UnitProperties *p) {
         bool deactivating = strcmp(p->active_state, "deactivating") == 0;
 
         unit_verdict(&watch->result, p, &watch->start_job, watch_wishes(watch, UNIT_ORDER_KILL),
-                     watch_asked(watch));
+                     unit_watch_asked(watch));
         if (p->exec_main_code) {
                 if (watch->doubt != UNIT_DOUBT_ADOPT)
                         watch_started(watch);
@@ -433,7 +429,7 @@ static void watch_on_job_removed(const char *systemd_job, const char *word, void
                 return;
         /* A wish that PID 1 has not heard of took nothing away. */
         start_job_removed(&watch->start_job, systemd_job, word,
-                          watch_asked(watch) != USEC_INFINITY);
+                          unit_watch_asked(watch) != USEC_INFINITY);
         unit_events_hold(&watch->events, start_job_asks(&watch->start_job));
         watch_read(watch);
 }
@@ -546,6 +542,12 @@ void unit_watch_end(UnitWatch *watch, UnitOrder order) {
 
 void unit_watch_was_ordered(UnitWatch *watch, usec_t when) {
         watch->ordered = when;
+}
+
+usec_t unit_watch_asked(const UnitWatch *watch) {
+        usec_t asked = watch->ending ? unit_ending_asked(watch->ending) : USEC_INFINITY;
+
+        return MIN(watch->ordered, asked);
 }
 
 void unit_watch_discard(UnitWatch *watch) {

@@ -41,6 +41,9 @@ bool unit_watch_waits(const UnitWatch *watch);
 void unit_watch_end(UnitWatch *watch, UnitOrder order);
 /* Somebody before us wanted it to end, and told PID 1 so then (CLOCK_MONOTONIC). */
 void unit_watch_was_ordered(UnitWatch *watch, usec_t when);
+/* Return: when PID 1 was first told to end it, also by somebody before us (CLOCK_MONOTONIC);
+ * USEC_INFINITY: never. */
+usec_t unit_watch_asked(const UnitWatch *watch);
 /* After the last event: PID 1 may forget it. */
 void unit_watch_discard(UnitWatch *watch);
 

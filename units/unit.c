@@ -163,6 +163,10 @@ void unit_was_ordered(Unit *unit, usec_t when) {
         unit_watch_was_ordered(unit->watch, when);
 }
 
+usec_t unit_asked(const Unit *unit) {
+        return unit_watch_asked(unit->watch);
+}
+
 void unit_kill(Unit *unit) {
         unit_end(unit, UNIT_ORDER_KILL);
 }

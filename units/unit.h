@@ -40,6 +40,9 @@ void unit_stop(Unit *unit);
 /* A process before us has ordered an adopted one to end at that time (CLOCK_MONOTONIC), so that one
  * that is found over was stopped, unless it was over before. Before its first event. */
 void unit_was_ordered(Unit *unit, usec_t when);
+/* Return: when PID 1 was first told to end it, also by a process before us (CLOCK_MONOTONIC);
+ * USEC_INFINITY: never. */
+usec_t unit_asked(const Unit *unit);
 /* SIGKILL to the whole cgroup now. Idempotent; ENDED follows. */
 void unit_kill(Unit *unit);
 

@@ -79,10 +79,10 @@ static void ended_units_shorten(const char *path) {
                                        G_FILE_SET_CONTENTS_CONSISTENT, 0600, NULL);
 }
 
-void ended_units_add(const char *runtime_dir, const char *unit, const char *why) {
+void ended_units_add(const char *runtime_dir, const char *unit, usec_t when, const char *why) {
         g_autofree char *path = ended_units_path(runtime_dir),
-                        *line = g_strdup_printf("%s %" G_GUINT64_FORMAT "%s%s\n", unit,
-                                                clock_monotonic(), why ? " " : "", why ? why : "");
+                        *line = g_strdup_printf("%s %" G_GUINT64_FORMAT "%s%s\n", unit, when,
+                                                why ? " " : "", why ? why : "");
         _cleanup_close_ int fd = -1;
         struct stat st;
 
@@ -111,8 +111,10 @@ EndedUnits *ended_units_free(EndedUnits *ended) {
 }
 
 void ended_units_note(EndedUnits *ended, const char *unit, const char *why) {
-        ended_units_insert(ended->units, g_strdup(unit), clock_monotonic(), why);
-        ended_units_add(ended->runtime_dir, unit, why);
+        usec_t when = clock_monotonic();
+
+        ended_units_insert(ended->units, g_strdup(unit), when, why);
+        ended_units_add(ended->runtime_dir, unit, when, why);
 }
 
 const EndedUnit *ended_units_find(const EndedUnits *ended, const char *unit) {

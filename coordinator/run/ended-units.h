@@ -35,5 +35,6 @@ const char **ended_units_list(const EndedUnits *ended);
 
 /* Return: newly allocated, unit → EndedUnit; empty where nothing is remembered. */
 GHashTable *ended_units_load(const char *runtime_dir);
-/* Remembers one more. Where that fails a result is less exact, and nothing else. */
-void ended_units_add(const char *runtime_dir, const char *unit, const char *why);
+/* Remembers one more, of that time (CLOCK_MONOTONIC). Where that fails a result is less exact, and
+ * nothing else. */
+void ended_units_add(const char *runtime_dir, const char *unit, usec_t when, const char *why);

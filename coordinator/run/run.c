@@ -115,18 +115,20 @@ static void run_log_end(const Run *run) {
 
 /* ---- the unit ---- */
 
-/* A process after us sees how it ended, and not that it was ended. */
+/* A process after us sees how it ended, and not that it was ended, nor when that began: it may be
+ * over by the time that we hear of it. */
 static void run_note_end(const Run *run) {
         if (run->interrupted)
-                ended_units_add(run->parts->node->runtime_dir, run->record->unit, run->record->why);
+                ended_units_add(run->parts->node->runtime_dir, run->record->unit,
+                                MIN(clock_monotonic(), unit_asked(run->unit)), run->record->why);
 }
 
 static bool run_is_populated(const Run *run) {
         return unit_is_populated(run->parts->units, UNIT_SLICE, run->record->unit);
 }
 
-/* Return: whether nobody has seen yet that its unit lives: it is looked for, or PID 1 has not
- * answered its start. There may be nothing to end, and nothing was told to. */
+/* Return: whether nobody has seen yet that its unit lives: it is looked for, or was only just asked
+ * for. There may be nothing to end. */
 static bool run_is_unseen(const Run *run) {
         return run->phase == RUN_PHASE_CLAIMED && !run_is_populated(run);
 }
@@ -138,7 +140,19 @@ static void run_note_success(const Run *run) {
 
         if (result->outcome == UNIT_OUTCOME_SUCCESS && result->stop == UNIT_STOP_NONE &&
             (run->phase == RUN_PHASE_STOPPING || result->left))
-                ended_units_add(run->parts->node->runtime_dir, run->record->unit, NULL);
+                ended_units_add(run->parts->node->runtime_dir, run->record->unit, clock_monotonic(),
+                                NULL);
+}
+
+/* Return: whether that says what becomes of a wish that nobody has noted: what nobody had seen
+ * lives, and is stopped now; or it was taken back before it ran. */
+static bool run_end_is_news(const Run *run, UnitEvent event) {
+        const UnitResult *result = unit_result(run->unit);
+
+        if (run->phase != RUN_PHASE_STOPPING)
+                return false;
+        return event == UNIT_EVENT_STARTED ||
+               (event == UNIT_EVENT_ENDED && !result->started && result->stop == UNIT_STOP_OWNER);
 }
 
 static void run_on_unit(Unit *unit, UnitEvent event, void *userdata) {
@@ -150,8 +164,8 @@ static void run_on_unit(Unit *unit, UnitEvent event, void *userdata) {
         };
         Run *run = userdata;
 
-        if (run->phase == RUN_PHASE_STOPPING && event == UNIT_EVENT_STARTED)
-                run_note_end(run); /* what nobody had seen lives, and is stopped now */
+        if (run_end_is_news(run, event))
+                run_note_end(run);
         if (event == UNIT_EVENT_EXITED)
                 run_note_success(run);
         run_event(run, events[event]);

@@ -27,6 +27,7 @@ struct Unit {
         UnitFunc func;
         void *userdata;
         UnitResult result;
+        usec_t asked;    /* to end, first; USEC_INFINITY: never */
         unsigned events; /* bits of UnitEvent still to be told */
         sd_event_source *teller;
 };
@@ -207,6 +208,7 @@ static int unit_new(const char *name, UnitFunc func, void *userdata, Unit **ret_
         unit->name = g_strdup(name);
         unit->func = func;
         unit->userdata = userdata;
+        unit->asked = USEC_INFINITY;
         *ret_unit = unit;
         return 0;
 }
@@ -247,8 +249,10 @@ int unit_start(UnitManager *manager, const UnitSpec *spec, UnitFunc func, void *
                 service->command = g_strjoinv(" ", (char **)spec->argv);
                 service->environment = g_strdupv((char **)spec->environment);
                 g_ptr_array_add(started, g_strdup(service->command));
-                if (service_manager.hold_starts)
+                if (service_manager.hold_starts) {
                         service->state = SERVICE_ASKED;
+                        service->result.started = 0;
+                }
         }
         unit_watch(*ret_unit, service, false);
         return 0;
@@ -270,6 +274,7 @@ int unit_adopt(UnitManager *manager, const char *name, const char *nonce, UnitFu
 }
 
 void unit_stop(Unit *unit) {
+        unit->asked = MIN(unit->asked, clock_monotonic());
         if (unit->service)
                 service_stop(unit->service);
 }
@@ -279,7 +284,12 @@ void unit_was_ordered(Unit *unit, usec_t when) {
         (void)when;
 }
 
+usec_t unit_asked(const Unit *unit) {
+        return unit->asked;
+}
+
 void unit_kill(Unit *unit) {
+        unit->asked = MIN(unit->asked, clock_monotonic());
         if (unit->service)
                 service_kill(unit->service);
 }

@@ -42,7 +42,7 @@ static bool is_remembered(void) {
 }
 
 Test(ended_units, what_was_ended_is_remembered_for_days_and_no_longer) {
-        ended_units_add(root, UNIT, "the daemon was stopped");
+        ended_units_add(root, UNIT, now, "the daemon was stopped");
         cr_expect(is_remembered());
         now += ENDED_UNITS_AGE_MAX;
         cr_expect(is_remembered());

@@ -319,9 +319,9 @@ Test(failed_start, ended_units_are_remembered_in_order_and_within_bounds) {
         struct stat st;
 
         cr_expect_eq(g_hash_table_size(ended), 0);
-        ended_units_add(root, RUN_UNIT, "one reason");
+        ended_units_add(root, RUN_UNIT, clock_monotonic(), "one reason");
         before = clock_monotonic();
-        ended_units_add(root, RUN_UNIT, "another reason");
+        ended_units_add(root, RUN_UNIT, clock_monotonic(), "another reason");
         g_hash_table_unref(ended);
         ended = ended_units_load(root);
         cr_expect_str_eq(why_of(ended, RUN_UNIT), "one reason");
@@ -329,7 +329,7 @@ Test(failed_start, ended_units_are_remembered_in_order_and_within_bounds) {
         for (unsigned i = 0; i < MANY; i++) {
                 g_autofree char *unit = g_strdup_printf("unit-%u.service", i);
 
-                ended_units_add(root, unit, why);
+                ended_units_add(root, unit, clock_monotonic(), why);
         }
         g_hash_table_unref(ended);
         ended = ended_units_load(root);

@@ -259,7 +259,7 @@ Test(remains, very_many_are_read_a_few_at_a_time) {
         for (unsigned i = 0; i < MANY; i++) {
                 g_autofree char *unit = g_strdup_printf("jobkeeper-a-%u-1.service", 1000000000 + i);
 
-                ended_units_add(runtime_dir, unit, NULL);
+                ended_units_add(runtime_dir, unit, clock_monotonic(), NULL);
         }
         counted_reads_begin(RUNS_PATH);
         open_daemon();

@@ -314,19 +314,42 @@ static bool its_end_is_noted(void) {
         return g_hash_table_contains(ended, service_newest()->name);
 }
 
-/* The daemon wants it to end, and PID 1 has not answered its start: nothing was told to. */
-Test(run, one_that_nobody_has_seen_was_not_ended) {
+static usec_t noted_end(void) {
+        g_autoptr(GHashTable) ended = ended_units_load(coordinator->node->runtime_dir);
+
+        return ((const EndedUnit *)g_hash_table_lookup(ended, service_newest()->name))->when;
+}
+
+/* The daemon wants it to end, and PID 1 has not answered its start. */
+static void stop_unseen(void) {
         service_manager.hold_starts = service_manager.deaf = true;
         tick = due_soon("");
         await(is_asked_for, "PID 1 is asked");
         coordinator_stop(coordinator);
         await(is_stopped_unseen, "it is to end");
+}
+
+/* It is over when its start is told; what a later process reads is when that was asked for. */
+Test(run, one_that_nobody_has_seen_was_not_ended) {
+        usec_t over;
+
+        stop_unseen();
         serve_for(100 * USEC_PER_MSEC);
         cr_expect_not(its_end_is_noted());
         service_manager.deaf = false;
+        over = clock_monotonic();
         service_begin(service_newest());
         await(its_end_is_noted, "it is ended where it is seen");
+        cr_expect_lt(noted_end(), over);
         expect_settled(RUN_INTERRUPTED, "the daemon was stopped");
+}
+
+/* ... or taken back before it ran, of which nobody finds anything later. */
+Test(run, one_that_never_ran_was_ended) {
+        stop_unseen();
+        cr_expect_not(its_end_is_noted());
+        service_vanish(service_newest());
+        await(its_end_is_noted, "that is noted");
 }
 
 /* PID 1 forgets what has ended well once what it left is stopped. */

@@ -285,6 +285,24 @@ Test(unit_bus, adopted_alive_and_stopped_before_it_was_seen) {
         expect_end("sxe", UNIT_OUTCOME_SIGNAL, UNIT_STOP_OWNER, "signal");
 }
 
+/* That is known when all is over, too. */
+Test(unit_bus, when_it_was_asked_to_end) {
+        usec_t before;
+
+        start_unit();
+        cr_expect_eq(unit_asked(unit), USEC_INFINITY);
+        before = clock_monotonic();
+        unit_stop(unit);
+        await(is_stopped, "a stop");
+        cr_expect_geq(unit_asked(unit), before);
+        cr_expect_leq(unit_asked(unit), clock_monotonic());
+        before = unit_asked(unit);
+        main_process_ends("signal", CLD_KILLED, SIGTERM);
+        job_removed("canceled");
+        expect_end("sxe", UNIT_OUTCOME_SIGNAL, UNIT_STOP_OWNER, "signal");
+        cr_expect_eq(unit_asked(unit), before);
+}
+
 /* PID 1 stops it already, at its time limit; only a job's end is told. */
 Test(unit_bus, one_that_is_being_stopped_is_given_a_job_whose_end_is_told) {
         answers.active = "deactivating";

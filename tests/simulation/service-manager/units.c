@@ -400,6 +400,10 @@ void unit_was_ordered(Unit *unit, usec_t when) {
         unit->asked = when;
 }
 
+usec_t unit_asked(const Unit *unit) {
+        return unit->asked;
+}
+
 void unit_kill(Unit *unit) {
         unit->wants_kill = true;
         unit_end(unit);
