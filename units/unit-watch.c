@@ -59,7 +59,8 @@ struct UnitWatch {
         bool read_again;         /* something happened while a read was under way */
         bool known_ours;         /* seen with our nonce */
         bool started_told;
-        usec_t ordered; /* to end, by a process before us; USEC_INFINITY: never */
+        /* To end, by a process before us, and once it is over by us; USEC_INFINITY: never. */
+        usec_t ordered;
 
         BusCall *peek, *read;
         CgroupWatch *empty;

@@ -144,8 +144,8 @@ static void run_note_success(const Run *run) {
                                 NULL);
 }
 
-/* Return: whether that says what becomes of a wish that nobody has noted: what nobody had seen
- * lives, and is stopped now; or it was taken back before it ran. */
+/* Return: whether that says what becomes of a wish that nobody may have noted: what nobody had seen
+ * lives, and is stopped now; or it is over, and no main process of its was seen. */
 static bool run_end_is_news(const Run *run, UnitEvent event) {
         const UnitResult *result = unit_result(run->unit);
 

@@ -280,8 +280,7 @@ void unit_stop(Unit *unit) {
 }
 
 void unit_was_ordered(Unit *unit, usec_t when) {
-        (void)unit;
-        (void)when;
+        unit->asked = when;
 }
 
 usec_t unit_asked(const Unit *unit) {
