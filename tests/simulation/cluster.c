@@ -119,17 +119,23 @@ static const ServiceWatcher cluster_watcher = {
 };
 
 /* A session that is lost explains what its node leaves undone, as a fault does. */
-static void cluster_on_log(const char *machine, const char *message_id, void *userdata) {
-        const Cluster *cluster = userdata;
-
-        if (g_strcmp0(message_id, MESSAGE_SESSION_LOST) != 0)
-                return;
+static void cluster_on_session_lost(const Cluster *cluster, const char *machine) {
         loss_note_session(cluster->checker, machine,
                           deadline_checker_is_over(cluster->deadlines, machine) &&
                               !history_befell(cluster->history, machine, HISTORY_ANY,
                                               usec_sub(world_now(cluster->world), WELL_FOR),
                                               world_now(cluster->world)));
         history_note(cluster->history, machine, HISTORY_SESSION);
+}
+
+/* A daemon may be replaced long after it was told to go: its machine stood still. */
+static void cluster_on_log(const char *machine, const char *message_id, void *userdata) {
+        const Cluster *cluster = userdata;
+
+        if (g_strcmp0(message_id, MESSAGE_SESSION_LOST) == 0)
+                cluster_on_session_lost(cluster, machine);
+        else if (g_strcmp0(message_id, MESSAGE_STARTED) == 0)
+                history_note(cluster->history, machine, HISTORY_DAEMON);
 }
 
 static void cluster_on_failed_start(FleetNode *node, void *userdata) {

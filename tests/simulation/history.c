@@ -221,6 +221,17 @@ void history_excuse_runs(History *history, const char *node) {
         }
 }
 
+/* Where nothing has stood still or gone on since it was over, the daemon hung by then. */
+void history_lose(History *history, const char *node) {
+        for (guint i = 0; i < history->runs->len; i++) {
+                HistoryRun *run = history->runs->pdata[i];
+
+                if (run->over && strcmp(run->node, node) == 0)
+                        run->lost |= !history_befell(history, node, HISTORY_STANDSTILL, run->over,
+                                                     world_now(history->world));
+        }
+}
+
 const GPtrArray *history_runs(const History *history) {
         return history->runs;
 }

@@ -32,6 +32,7 @@ typedef struct HistoryRun {
         usec_t ordered;    /* when PID 1 first heard of that; 0: it did not */
         bool by_itself;    /* the main process ended before */
         bool asked;        /* its daemon had before the main process ended, heard or not */
+        bool lost;         /* how it ended went with its machine, unread by a daemon that hung */
         bool
             excused; /* its node could not do its part: it was frozen, or nobody was there to act */
 } HistoryRun;
@@ -75,6 +76,10 @@ bool history_befell(const History *history, const char *node, unsigned matters, 
 void history_excuse(History *history, const char *node);
 /* The same, where it is the daemon alone that cannot act: others who hold locks there can. */
 void history_excuse_runs(History *history, const char *node);
+
+/* The machine crashes while its daemon hangs: nobody has read how those runs ended that did so
+ * meanwhile. */
+void history_lose(History *history, const char *node);
 
 /* Return: of HistoryRun, all of them; those that live. Borrowed. */
 const GPtrArray *history_runs(const History *history);

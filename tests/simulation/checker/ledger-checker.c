@@ -245,7 +245,7 @@ static bool view_is_true(const JobView *view, const HistoryRun *run, const RunRe
                 return view_was_asked(run) || view_was_forgotten(view, run, written) ||
                        run_befell(view, run, HISTORY_CRASH, run->over, written);
         case RUN_UNKNOWN:
-                return view_may_not_know(view, run, written);
+                return run->lost || view_may_not_know(view, run, written);
         case RUN_CLAIMED: /* it was judged before */
                 return true;
         case RUN_RUNNING:

@@ -9,6 +9,8 @@ static usec_t fault_crash(const FaultSite *site, WorldChance *chance, FaultCase 
 
         if (!fleet_node_is_on(node))
                 return fault_miss(fault);
+        if (fleet_node_daemon(node) && process_is_stopped(daemon_process(fleet_node_daemon(node))))
+                history_lose(site->history, fleet_node_name(node));
         host_crash(network_host(ensemble_network(site->ensemble), fleet_node_name(node)));
         fleet_node_crash(node);
         return world_draw_between(chance, USEC_PER_SEC, 90 * USEC_PER_SEC);
