@@ -362,8 +362,13 @@ static const Key daemon_keys[] = {
     },
     KEY_RESERVED("drain-timeout", KEY_DURATION, "0",
                  "How long a stopping daemon waits for its runs to end.", .max = USEC_PER_DAY),
-    KEY_RESERVED("wait-for-clock", KEY_SWITCH, "yes",
-                 "Whether to wait until the clock has been compared with the servers'.", .min = 0),
+    {
+        .name = "wait-for-clock",
+        .forms = KEY_SWITCH,
+        .fallback = "yes",
+        KEY_FIELD(DaemonConfig, wait_for_clock),
+        .documentation = "Whether nothing is started after a boot until the clock is synchronised.",
+    },
     {
         .name = "resources",
         .forms = KEY_MAPPING,

@@ -9,12 +9,14 @@
 #include "requests.h"
 #include "status-line.h"
 #include "surface.h"
+#include "time-sync.h"
 #include "tree.h"
 
 struct Face {
         View view;
         Surface *surface;
         StatusLine *line;
+        TimeSync *clock;
 };
 
 static const char *face_fault(const void *userdata) {
@@ -103,6 +105,7 @@ int face_new(Coordinator *coordinator, Face **ret_face) {
         if ((r = surface_new(&face->view, &face->surface)) < 0 ||
             (r = status_line_new(&face->view, &face->line)) < 0)
                 return r;
+        face->clock = time_sync_new(coordinator->node, TIME_SYNC_CONTAINER);
         *ret_face = g_steal_pointer(&face);
         return 0;
 }
@@ -110,6 +113,7 @@ int face_new(Coordinator *coordinator, Face **ret_face) {
 Face *face_free(Face *face) {
         if (!face)
                 return NULL;
+        time_sync_free(face->clock);
         status_line_free(face->line);
         surface_free(face->surface);
         g_free(face);

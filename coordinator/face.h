@@ -1,4 +1,5 @@
-/* The daemon's face: gives the bus its view of the coordinator (bus/view.h). */
+/* The daemon's face: gives the bus its view of the coordinator (bus/view.h), and has the bus tell
+ * whether the clock is good to begin with. */
 #pragma once
 
 #include "coordinator.h"

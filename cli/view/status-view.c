@@ -46,7 +46,10 @@ static void head_clock(GString *text, const json_t *clock, bool connected) {
                                                  : "not known until ZooKeeper is connected");
         else
                 g_string_append_printf(text, "clock    %+.3fs against ZooKeeper's", skew);
-        if (json_is_true(json_object_get(clock, "skewed")))
+        if (json_is_true(json_object_get(clock, "waited_for")))
+                g_string_append(text, ": NOT SYNCHRONISED yet, this node starts no runs until it "
+                                      "is (wait-for-clock in jobkeeper.yaml)");
+        else if (json_is_true(json_object_get(clock, "skewed")))
                 g_string_append(text, ": SKEWED, this node starts no runs");
         else if (!isnan(skew) && json_is_false(json_object_get(clock, "known")))
                 g_string_append(text, ", to be compared again before a run starts");

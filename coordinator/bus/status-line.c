@@ -17,6 +17,9 @@ static char *status_line_connected(const View *view) {
 
         if (*fault)
                 return g_strdup_printf("Connected to ZooKeeper, but no jobs are run: %s", fault);
+        if (view->node->waits_for_clock)
+                return g_strdup("Connected to ZooKeeper, but no jobs are run until the clock is "
+                                "synchronised (wait-for-clock)");
         if (!node_is_ready(view->node))
                 return g_strdup("Connected to ZooKeeper, reading what stands there");
         return g_strdup_printf("Connected to ZooKeeper, %s", summary);

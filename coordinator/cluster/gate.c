@@ -57,6 +57,8 @@ static const char *gate_closed_anyway(const Gate *gate) {
                 return "no ZooKeeper session";
         if (clock_boottime() >= session_stop_at(node->session))
                 return "ZooKeeper has not answered for too long";
+        if (node->waits_for_clock)
+                return "the clock is not synchronised yet";
         return node_is_skewed(node) ? "the clock is skewed" : NULL;
 }
 
@@ -153,6 +155,8 @@ static MemberBusy gate_busy(const Gate *gate) {
                 return MEMBER_STOPPING;
         if (gate->events->is_cleaning(gate->userdata))
                 return MEMBER_ENDING;
+        if (gate->node->waits_for_clock)
+                return MEMBER_CLOCK;
         if (places_is_full(gate->places, gate_runs(gate)) &&
             (gate->told == MEMBER_FULL || gate_in_line(gate) > 0))
                 return MEMBER_FULL;

@@ -2,9 +2,9 @@
  * than find out for themselves.
  *
  *   Shut for all.  Nothing is claimed without a session that is ready, past the instant at which
- *                  every run would have to be stopped, by a clock that is skewed, or beside what
- *                  must end first. Who has to wait hears of it when that may be over.
- *   Places.        The places of max-runs (places.h) are counted beside the runs that are under
+ *                  every run would have to be stopped, by a clock that is skewed or not
+ * synchronised yet, or beside what must end first. Who has to wait hears of it when that may be
+ * over. Places.        The places of max-runs (places.h) are counted beside the runs that are under
  *                  way, and whoever is first in line hears of one that was given back.
  *   The others.    That this node begins nothing at present is told to the other nodes, whose ranks
  *                  then move on past it. To be kept from beginning something for a moment is common

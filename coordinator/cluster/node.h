@@ -29,6 +29,7 @@ struct Node {
         SessionPhase session_phase;
         bool attached; /* the session is the one of the process before us */
         ProcessPhase process_phase;
+        bool waits_for_clock; /* to be synchronised: nothing is claimed until it is */
         ClockSkew skew;
         NodeSkewFunc skew_func; /* or NULL */
         void *skew_userdata;

@@ -22,6 +22,7 @@ typedef enum MemberBusy {
         MEMBER_FULL,     /* max-runs is reached, and something waits for a place */
         MEMBER_ENDING,   /* something that must not run any more does so still */
         MEMBER_STOPPING, /* the daemon is being stopped */
+        MEMBER_CLOCK,    /* its clock is not synchronised yet */
 } MemberBusy;
 
 typedef struct Member {

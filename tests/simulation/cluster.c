@@ -91,6 +91,10 @@ static void cluster_on_begun(const Service *service, void *userdata) {
         HistoryRun *run = history_begun(cluster->history, fleet_node_name(userdata), service);
 
         run->excused |= checker_has_cleared(cluster->checker, run);
+        if (!machine_is_synchronised(fleet_node_machine(userdata)))
+                checker_complain(cluster->checker,
+                                 "run %s of %s begins on %s, whose clock is not synchronised",
+                                 run->run, run->job, run->node);
         checker_run_begins(cluster->checker, run);
 }
 

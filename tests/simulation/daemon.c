@@ -12,6 +12,8 @@
 #include "requests.h"
 #include "thread.h"
 
+#define CLOCK_ASK_PERIOD (5 * USEC_PER_SEC)
+
 struct Daemon {
         Machine *machine;
         Process *process;
@@ -21,6 +23,7 @@ struct Daemon {
         sd_event_source *signals[DAEMON_SIGNALS];
         GPtrArray *requests; /* of DaemonRequest, that are not answered */
         WorldTask *telling;
+        ProcessTask *clock_task;
         int code;
         DaemonFunc ended;
         void *userdata;
@@ -79,6 +82,7 @@ static void daemon_clear(void *userdata) {
 
         for (unsigned i = 0; i < DAEMON_SIGNALS; i++)
                 daemon->signals[i] = sd_event_source_disable_unref(daemon->signals[i]);
+        daemon->clock_task = process_task_free(daemon->clock_task);
         g_ptr_array_set_size(daemon->requests, 0);
         daemon->coordinator = coordinator_free(daemon->coordinator);
         daemon->failing = failed_start_free(daemon->failing);
@@ -184,6 +188,22 @@ void daemon_go_on(Daemon *daemon) {
         process_continue(daemon->process);
 }
 
+/* ---- the clock ---- */
+
+/* As bus/time-sync.c does, with timedated's answer. */
+static void daemon_wait_for_clock(void *userdata) {
+        Daemon *daemon = userdata;
+        Node *node = daemon->coordinator ? daemon->coordinator->node : NULL;
+
+        daemon->clock_task = NULL;
+        if (!node)
+                return;
+        node->waits_for_clock = !machine_is_synchronised(daemon->machine);
+        if (node->waits_for_clock)
+                daemon->clock_task =
+                    process_after(daemon->process, CLOCK_ASK_PERIOD, daemon_wait_for_clock, daemon);
+}
+
 /* ---- the beginning ---- */
 
 static void daemon_begin(void *userdata) {
@@ -202,8 +222,10 @@ static void daemon_begin(void *userdata) {
                 r = failed_start_new(daemon->event, NULL, runtime, r, &daemon->failing);
         if (r < 0)
                 daemon_is_over(r, daemon);
-        else
+        else {
                 daemon_add_signals(daemon);
+                daemon_wait_for_clock(daemon);
+        }
 }
 
 Daemon *daemon_new(Machine *machine, DaemonFunc ended, void *userdata) {

@@ -8,14 +8,17 @@
 #define MILLION INT64_C(1000000)
 /* A machine takes as long to get to its daemon. No clock of it shows 0. */
 #define BOOT_TIME (5 * USEC_PER_SEC)
+/* What a time service needs after a boot, at most. */
+#define SYNCHRONISED_AFTER_MAX (60 * USEC_PER_SEC)
 
 struct Machine {
         World *world;
         char *name, *directory;
         char id[33], boot_id[33];
         WorldChance *ids, *chance;
-        usec_t booted; /* true time */
-        int32_t drift; /* parts per million */
+        usec_t booted;       /* true time */
+        usec_t synchronised; /* true time */
+        int32_t drift;       /* parts per million */
         int64_t offset;
         bool full, frozen;
         GPtrArray *listeners; /* of MachineListener */
@@ -194,6 +197,12 @@ void machine_boot(Machine *machine) {
         machine_draw_id(machine, machine->boot_id);
         machine_remove_tree(runtime);
         machine_make_directory(machine, "run");
+        machine->synchronised =
+            machine->booted + world_draw_between(machine->ids, 0, SYNCHRONISED_AFTER_MAX);
+}
+
+bool machine_is_synchronised(const Machine *machine) {
+        return world_now(machine->world) >= machine->synchronised;
 }
 
 void machine_listen(Machine *machine, MachineListener *listener) {

@@ -42,6 +42,9 @@ usec_t machine_until(const Machine *machine, clockid_t clock, usec_t at);
 void machine_set_drift(Machine *machine, int32_t ppm);
 /* Somebody sets the wall clock, by so much. */
 void machine_step_clock(Machine *machine, int64_t by);
+/* Return: whether a time service has looked after the wall clock since the boot; it takes a while.
+ */
+bool machine_is_synchronised(const Machine *machine);
 /* A time service sets it: it shows true time. */
 void machine_set_clock_right(Machine *machine);
 

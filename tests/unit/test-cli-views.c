@@ -129,6 +129,19 @@ Test(status, head_of_a_daemon_that_knows_nothing) {
         json_decref(status);
 }
 
+Test(status, a_clock_that_is_waited_for) {
+        json_t *status = quoted_json(
+            "{'clock': {'skew': 0.5, 'known': true, 'skewed': false, 'waited_for': true}}");
+        char *head = status_head(status, 0);
+
+        cr_expect(strstr(head, "clock    +0.500s against ZooKeeper's: NOT SYNCHRONISED yet, this "
+                               "node starts no runs until it is (wait-for-clock in "
+                               "jobkeeper.yaml)\n"),
+                  "%s", head);
+        g_free(head);
+        json_decref(status);
+}
+
 Test(status, a_clock_that_was_just_not_measured) {
         json_t *status = quoted_json("{'node': 'n1', 'version': '0.1.0', 'session': {'state': "
                                      "'connected', 'server': 'z:2181', 'id': '0x0'},"

@@ -155,7 +155,6 @@ static const struct {
     {"drain-timeout: 10min", "f:1:16: error: \"drain-timeout\" other than 0 is not supported yet"},
     {"drain-timeout: 1.5", "f:1:16: error: \"drain-timeout\" must be a duration (\"1h 30min\", or "
                            "whole seconds), not a fraction"},
-    {"wait-for-clock: no", "f:1:17: error: \"wait-for-clock\" other than yes is not supported yet"},
     {"wait-for-clock: maybe", "f:1:17: error: \"wait-for-clock\" must be yes or no, not \"maybe\""},
     {"wait-for-clock: \"yes\"", "f:1:17: error: \"wait-for-clock\" must be yes or no, not \"yes\""},
     {"wait-for-clock: Yes", "f:1:17: error: \"wait-for-clock\" must be yes or no, not \"Yes\""},
@@ -257,6 +256,7 @@ static void expect_defaults(const DaemonConfig *config) {
         cr_expect_eq(config->takeover_delay, 2 * USEC_PER_SEC);
         cr_expect_eq(config->max_skew, 2 * USEC_PER_SEC);
         cr_expect_eq(config->max_runs, 0);
+        cr_expect(config->wait_for_clock);
 }
 
 Test(daemon_config, defaults) {
@@ -306,7 +306,7 @@ Test(daemon_config, everything) {
                   "max-skew: 1s\n"
                   "max-runs: 4\n"
                   "drain-timeout: 0\n"
-                  "wait-for-clock: yes\n",
+                  "wait-for-clock: no\n",
                   "");
 
         cr_expect_str_eq(config->servers, "zk1:2181,10.0.0.2:65535,2001:db8::1:2181");
@@ -325,6 +325,7 @@ Test(daemon_config, everything) {
         cr_expect_eq(config->takeover_delay, USEC_PER_SEC);
         cr_expect_eq(config->max_skew, USEC_PER_SEC);
         cr_expect_eq(config->max_runs, 4);
+        cr_expect_not(config->wait_for_clock);
 }
 
 /* Where to look when the deadline's sum does not come out. */

@@ -114,3 +114,21 @@ Test(early_clock, nor_by_one_that_nobody_has_compared) {
 Test(early_clock, nor_for_a_wait_of_its_own) {
         set_ahead_and_wait_in_vain("    start-deadline: 3s\n    lock-wait: 4s\n");
 }
+
+static bool is_claimed(void) {
+        return server_count(RUNS_PATH) == 1;
+}
+
+/* After a boot (wait-for-clock). The tick is late then, and not lost. */
+Test(early_clock, before_it_is_synchronised_nothing_is_claimed) {
+        int64_t tick;
+
+        server_create(ROOT, "", 0);
+        tick = due_soon("    start-deadline: 1min\n");
+        coordinator->node->waits_for_clock = true;
+        while (clock_realtime() < (usec_t)(tick + 1) * USEC_PER_SEC)
+                turn();
+        cr_expect_eq(server_count(RUNS_PATH), 0);
+        coordinator->node->waits_for_clock = false;
+        await(is_claimed, "it is synchronised");
+}

@@ -146,6 +146,20 @@ Test(gate, what_lasts_is_told_until_it_is_over) {
         scene_clear(&scene);
 }
 
+Test(gate, a_clock_that_is_not_synchronised_is_told) {
+        Scene scene;
+
+        scene_init(&scene, 1);
+        scene.node->waits_for_clock = true;
+        gate_refused(scene.gate);
+        turn(&scene);
+        cr_expect_eq(scene.told, MEMBER_CLOCK);
+        scene.node->waits_for_clock = false;
+        turn(&scene);
+        cr_expect_eq(scene.told, MEMBER_FREE);
+        scene_clear(&scene);
+}
+
 Test(gate, a_full_node_is_full_until_a_place_is_free) {
         Scene scene;
 

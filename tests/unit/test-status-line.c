@@ -63,6 +63,18 @@ static Zk *newest_port(void) {
         return ports->pdata[ports->len - 1];
 }
 
+Test(status_line, it_says_that_the_clock_is_waited_for) {
+        open_daemon();
+        await_line("Connected to ZooKeeper, 1 job");
+        coordinator->node->waits_for_clock = true;
+        reload(); /* so that the loop turns */
+        await_line("Connected to ZooKeeper, but no jobs are run until the clock is synchronised "
+                   "(wait-for-clock)");
+        coordinator->node->waits_for_clock = false;
+        reload();
+        await_line("Connected to ZooKeeper, 1 job");
+}
+
 static ServerWay refuse_creates(const ZkCall *call) {
         return call->request == REQUEST_CREATE ? SERVER_REFUSE : SERVER_ANSWER;
 }

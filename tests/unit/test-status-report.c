@@ -101,7 +101,8 @@ Test(status_report, a_session_that_is_suspended_or_gone_is_shown) {
         expect_text(json_object_get(object, "members"), "[]");
         expect_text(json_object_get(object, "away"), "[]");
         expect_text(json_object_get(object, "clock"),
-                    "{\"known\":false,\"skew\":null,\"skewed\":false}");
+                    "{\"known\":false,\"skew\":null,\"skewed\":false,"
+                    "\"waited_for\":false}");
         json_decref(object);
 }
 
@@ -156,6 +157,11 @@ Test(status_report, the_clock_is_shown) {
         object = status();
         cr_expect(json_is_false(json_object_get(json_object_get(object, "clock"), "known")),
                   "it was set");
+        json_decref(object);
+
+        coordinator->node->waits_for_clock = true;
+        object = status();
+        cr_expect(json_is_true(json_object_get(json_object_get(object, "clock"), "waited_for")));
         json_decref(object);
 }
 
