@@ -1,10 +1,11 @@
 /* See systemd-link.h.
  *
  * One match for JobRemoved serves all units (dbus-daemon allows 512 match rules a connection, and a
- * rule a unit would cost two more calls a run); of the rest of PID 1's chatter the bus brings
- * nothing, and what others send there in PID 1's name is not listened to. The private socket stands
- * where only root may make one, and its other end is PID 1 itself: there is nobody else on it,
- * messages have no senders, and PID 1 tells everything to everybody.
+ * rule a unit would cost two more calls a run), and one for JobNew, of which our own unit's alone
+ * matter: sd-bus knows no match by the name, which follows a number there. Of the rest of PID 1's
+ * chatter the bus brings nothing, and what others send there in PID 1's name is not listened to.
+ * The private socket stands where only root may make one, and its other end is PID 1 itself: there
+ * is nobody else on it, messages have no senders, and PID 1 tells everything to everybody.
  *
  * When PID 1 executes itself anew the private socket is closed, whereas on the bus its name changes
  * hands while our connection stays: then we subscribe again.
@@ -38,7 +39,7 @@ struct SystemdLink {
         /* The next attempt, or the end of the current one's patience. Made with the link, so that
          * setting it cannot fail: a link without it would never try again. */
         sd_event_source *timer;
-        sd_bus_slot *slots[4]; /* the matches of the current connection, and Subscribe */
+        sd_bus_slot *slots[5]; /* the matches of the current connection, and Subscribe */
         size_t n_slots;
         BusOwner *pid1; /* NULL on the private socket, where nobody else is */
 };
@@ -103,6 +104,17 @@ static int link_on_disconnected(sd_bus_message *message, void *userdata, sd_bus_
         return 0;
 }
 
+static int link_on_job_new(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {
+        const char *path, *name;
+        SystemdLink *link = userdata;
+        uint32_t id;
+
+        if ((!link->pid1 || bus_owner_sent(link->pid1, message)) &&
+            sd_bus_message_read(message, "uos", &id, &path, &name) >= 0)
+                link->events.systemd_job_added(link, name, link->userdata);
+        return 0;
+}
+
 static int link_on_job_removed(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {
         const char *path, *name, *word;
         SystemdLink *link = userdata;
@@ -145,10 +157,14 @@ static int link_match(SystemdLink *link, const char *sender, const char *path,
  * nothing read later can have missed a signal. */
 static int link_on_connected(sd_bus_message *message, void *userdata, sd_bus_error *ret_error) {
         SystemdLink *link = userdata;
+        const char *sender = link->is_private ? NULL : SYSTEMD_SERVICE;
         int r;
 
-        r = link_match(link, link->is_private ? NULL : SYSTEMD_SERVICE, SYSTEMD_PATH,
-                       SYSTEMD_MANAGER, "JobRemoved", link_on_job_removed);
+        r = link_match(link, sender, SYSTEMD_PATH, SYSTEMD_MANAGER, "JobRemoved",
+                       link_on_job_removed);
+        if (r >= 0)
+                r = link_match(link, sender, SYSTEMD_PATH, SYSTEMD_MANAGER, "JobNew",
+                               link_on_job_new);
         if (r >= 0 && !link->is_private)
                 r = bus_owner_new(link->bus, SYSTEMD_SERVICE, link_on_pid1, link, &link->pid1);
         if (r >= 0)

@@ -19,7 +19,9 @@ typedef struct SystemdLinkEvents {
         void (*up)(SystemdLink *link, void *userdata);
         /* It was up, and is about to be closed. */
         void (*down)(SystemdLink *link, void *userdata);
-        /* A job of PID 1's has ended. Told by PID 1 and nobody else. */
+        /* PID 1 has a job now. Told by PID 1 and nobody else, as what follows. */
+        void (*systemd_job_added)(SystemdLink *link, const char *unit, void *userdata);
+        /* A job of PID 1's has ended. */
         void (*systemd_job_removed)(SystemdLink *link, const char *systemd_job, const char *unit,
                                     const char *word, void *userdata);
 } SystemdLinkEvents;

@@ -170,6 +170,22 @@ static void manager_on_down(SystemdLink *link, void *userdata) {
                 manager_on_patience(manager);
 }
 
+static void manager_on_job_added(SystemdLink *link, const char *unit, void *userdata) {
+        const UnitManager *manager = userdata;
+        GHashTableIter iter;
+        gpointer item;
+
+        if (link != manager->used)
+                return;
+        g_hash_table_iter_init(&iter, manager->listeners);
+        while (g_hash_table_iter_next(&iter, &item, NULL)) {
+                const UnitListener *listener = item;
+
+                if (listener->systemd_job_added && g_str_equal(listener->unit, unit))
+                        listener->systemd_job_added(listener->userdata);
+        }
+}
+
 static void manager_on_job_removed(SystemdLink *link, const char *systemd_job, const char *unit,
                                    const char *word, void *userdata) {
         UnitManager *manager = userdata;
@@ -191,6 +207,7 @@ int unit_manager_new_at(sd_event *event, const char *private_address, const char
                         UnitManager **ret_manager) {
         static const SystemdLinkEvents events = {.up = manager_on_up,
                                                  .down = manager_on_down,
+                                                 .systemd_job_added = manager_on_job_added,
                                                  .systemd_job_removed = manager_on_job_removed};
         _cleanup_(unit_manager_freep) UnitManager *manager = g_new0(UnitManager, 1);
         int r;

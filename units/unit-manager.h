@@ -47,6 +47,8 @@ void unit_manager_refer(UnitManager *manager, const char *member, const char *un
  * may be NULL, and neither listen nor stop listening from inside. */
 typedef struct UnitListener {
         const char *unit;
+        /* PID 1 has a job for it now. */
+        void (*systemd_job_added)(void *userdata);
         void (*systemd_job_removed)(const char *systemd_job, const char *word, void *userdata);
         void (*connected)(void *userdata);
         void (*disconnected)(void *userdata);

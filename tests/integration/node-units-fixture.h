@@ -91,6 +91,7 @@ void test_forged(Fixture *f);
 void test_silent(Fixture *f);
 void test_one_way(Fixture *f);
 void test_query_systemd_job(Fixture *f);
+void test_own_jobs(Fixture *f);
 void test_hundred(Fixture *f);
 void test_scope(Fixture *f);
 void test_clearing(Fixture *f);

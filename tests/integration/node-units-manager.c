@@ -400,6 +400,55 @@ void test_query_systemd_job(Fixture *f) {
         new_manager(f); /* with a question open */
 }
 
+static void on_own_job(void *userdata) {
+        (*(unsigned *)userdata)++;
+}
+
+static bool wait_told(Fixture *f, const unsigned *told, unsigned more_than) {
+        usec_t end = clock_monotonic() + PATIENCE;
+
+        while (*told <= more_than && clock_monotonic() < end)
+                (void)sd_event_run(f->event, 50 * USEC_PER_MSEC);
+        return *told > more_than;
+}
+
+static void own_jobs(Fixture *f, const char *what) {
+        g_autofree char *other = fresh_name(f);
+        unsigned told = 0, before;
+        UnitListener listener = {
+            .unit = DAEMON_UNIT, .systemd_job_added = on_own_job, .userdata = &told};
+        Seen seen;
+
+        (void)wait_connected(f, true);
+        unit_manager_listen(f->manager, &listener);
+        seen_shell(f, &seen, other, "exit 0");
+        (void)wait_for(f, &seen, 'e');
+        seen_done(&seen);
+        wait_idle(f);
+        check(f, told == 0, "own jobs, %s: nothing is heard of others'", what);
+        seen_shell(f, &seen, DAEMON_UNIT, "sleep 1000");
+        check(f, wait_told(f, &told, 0), "own jobs, %s: a start is", what);
+        (void)wait_for(f, &seen, 's');
+        before = told;
+        unit_stop(seen.unit);
+        check(f, wait_told(f, &told, before), "own jobs, %s: and a stop", what);
+        (void)wait_for(f, &seen, 'e');
+        unit_manager_unlisten(f->manager, &listener);
+        seen_done(&seen);
+        check(f, wait_load_state(f, DAEMON_UNIT, "not-found"), "own jobs, %s: gone", what);
+        wait_idle(f);
+}
+
+/* Where PID 1 tells everybody everything, and where the bus brings what was asked for. */
+void test_own_jobs(Fixture *f) {
+        new_manager_at(f, PRIVATE_SOCKET, NO_SOCKET);
+        own_jobs(f, "private socket");
+        new_manager_at(f, NO_SOCKET, BUS_SOCKET);
+        own_jobs(f, "bus");
+        new_manager(f);
+        (void)wait_referable(f);
+}
+
 /* --- many --- */
 
 void test_hundred(Fixture *f) {

@@ -58,6 +58,7 @@ static const struct {
     {"silent", test_silent},
     {"one-way", test_one_way},
     {"query-systemd-job", test_query_systemd_job},
+    {"own-jobs", test_own_jobs},
     {"hundred", test_hundred},
     {"scope", test_scope},
     {"clearing", test_clearing},
