@@ -30,6 +30,7 @@ struct LockAsking {
         sd_event_source *give_up, *retry;
         usec_t give_up_at, absent_since; /* CLOCK_MONOTONIC; 0: it is there */
         bool asked;                      /* a daemon has taken our question */
+        bool stopping;                   /* it was, when it last answered */
 };
 
 static void lock_asking_fail(LockAsking *asking, int status) {
@@ -107,10 +108,21 @@ void lock_asking_daemon(LockAsking *asking, bool there, bool known) {
         asking->asked = asking->asked || known;
 }
 
+/* A daemon that is stopped lets its runs end, and may take its time for that. */
+static void lock_asking_say_stopping(const LockAsking *asking) {
+        complain("jobkeeperd is being stopped on this machine (systemctl status jobkeeperd): the "
+                 "lock %s is not held",
+                 asking->task->label);
+}
+
 static void lock_asking_on_give_up(void *userdata) {
         LockAsking *asking = userdata;
 
-        if (!asking->task->quiet)
+        if (asking->task->quiet) {
+                /* the status says it */
+        } else if (asking->stopping)
+                lock_asking_say_stopping(asking);
+        else
                 complain("jobkeeperd did not answer in time: the lock %s is not held",
                          asking->task->label);
         lock_asking_fail(asking, EXIT_CODE_NOT_HELD);
@@ -161,7 +173,12 @@ static void lock_asking_retry(LockAsking *asking) {
         if (asking->absent_since == 0)
                 asking->absent_since = now;
         if (usec_sub(now, asking->absent_since) > DAEMON_PATIENCE) {
-                lock_asking_unheard(asking);
+                if (!asking->stopping) {
+                        lock_asking_unheard(asking);
+                        return;
+                }
+                lock_asking_say_stopping(asking);
+                lock_asking_fail(asking, EXIT_CODE_UNAVAILABLE);
                 return;
         }
         (void)timer_in(asking->event, &asking->retry, RETRY_DELAY, lock_asking_ask, asking);
@@ -193,7 +210,8 @@ static int lock_asking_on_acquired(sd_bus_message *reply, void *userdata, sd_bus
         LockAsking *asking = userdata;
         json_t *answer = lock_reply_json(reply);
 
-        asking->asked = asking->asked || answer || lock_reply_outcome(reply) == BUS_STOPPING;
+        asking->stopping = lock_reply_outcome(reply) == BUS_STOPPING;
+        asking->asked = asking->asked || answer || asking->stopping;
         if (!answer)
                 lock_asking_refused(asking, reply);
         else if (g_str_equal(json_text(answer, "state"), "held"))

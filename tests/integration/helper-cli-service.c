@@ -151,7 +151,8 @@ static int on_acquire(sd_bus_message *call, void *userdata, sd_bus_error *error)
                 r = sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED, "Policy.");
         else if (strcmp(name, "slow") == 0 || strcmp(name, "offline") == 0)
                 r = 1; /* never answered */
-        else if (strcmp(name, "stopping") == 0 && (*(unsigned *)userdata)++ == 0)
+        else if (strcmp(name, "draining") == 0 ||
+                 (strcmp(name, "stopping") == 0 && (*(unsigned *)userdata)++ == 0))
                 r = sd_bus_error_set(error, BUS_ERROR_STOPPING, "just now");
         else if (g_str_has_prefix(name, "state-"))
                 r = reply(call,

@@ -72,6 +72,17 @@ Test(cli_bus_lock, a_daemon_that_is_stopping_is_asked_again) {
         EXPECT(0, "mine\n", "", "lock", "stopping", "--", "echo", "mine");
 }
 
+Test(cli_bus_lock, one_that_goes_on_stopping_is_not_waited_for) {
+        EXPECT(69, "",
+               "jobkeeper: waiting for jobkeeperd\njobkeeper: jobkeeperd is being stopped on this "
+               "machine (systemctl status jobkeeperd): the lock draining is not held\n",
+               "lock", "draining", "--", "echo", "mine");
+        EXPECT(75, "",
+               "jobkeeper: waiting for jobkeeperd\njobkeeper: jobkeeperd is being stopped on this "
+               "machine (systemctl status jobkeeperd): the lock draining is not held\n",
+               "lock", "-t", "2s", "draining", "--", "echo", "mine");
+}
+
 Test(cli_bus_lock, a_lock_that_is_lost_or_forgotten_kills_the_command) {
         EXPECT(75, "", "jobkeeper: lost it: killing the command\n", "lock", "lost", "--", "sleep",
                "60");
