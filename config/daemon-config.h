@@ -53,6 +53,7 @@ typedef struct DaemonConfig {
         usec_t takeover_delay;
         usec_t max_skew;
         unsigned max_runs;     /* 0: no limit */
+        usec_t drain_timeout;  /* 0: a stop ends what runs at once */
         bool wait_for_clock;   /* until a time server has set it, after a boot */
         GHashTable *resources; /* name → DaemonResource; NULL: none */
         Mark sum_mark; /* of the first key that is set of those that the deadline's sum is made of;

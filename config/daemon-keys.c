@@ -360,8 +360,15 @@ static const Key daemon_keys[] = {
         KEY_FIELD(DaemonConfig, max_runs),
         .documentation = "The number of runs at a time on this node; 0 for no limit.",
     },
-    KEY_RESERVED("drain-timeout", KEY_DURATION, "0",
-                 "How long a stopping daemon waits for its runs to end.", .max = USEC_PER_DAY),
+    {
+        .name = "drain-timeout",
+        .forms = KEY_DURATION,
+        .fallback = "10min",
+        .max = USEC_PER_DAY,
+        KEY_FIELD(DaemonConfig, drain_timeout),
+        .documentation =
+            "How long a stopping daemon waits for its runs to end by themselves; 0: not at all.",
+    },
     {
         .name = "wait-for-clock",
         .forms = KEY_SWITCH,

@@ -57,8 +57,8 @@ void coordinator_reload(Coordinator *coordinator);
 /* Return: whether that is under way. */
 bool coordinator_is_reloading(const Coordinator *coordinator);
 /* SIGTERM: asks PID 1 whether this is part of a restart; then either leaves runs and session for
- * the next process, or stops the runs, settles them and closes the session. Ends the event loop
- * when done. */
+ * the next process, or lets the runs end, settles them and closes the session. Ends the event loop
+ * when done. Asked again, it stops them. */
 void coordinator_terminate(Coordinator *coordinator);
 /* SIGINT: as for a real stop. */
 void coordinator_stop(Coordinator *coordinator);

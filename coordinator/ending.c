@@ -1,17 +1,26 @@
-/* See ending.h. */
+/* See ending.h.
+ *
+ * PID 1 ends who does not stop within TimeoutStopSec=. How long it may take is in the
+ * configuration, so we ask for that time (EXTEND_TIMEOUT_USEC=), once it waits: it does from its
+ * SIGTERM on.
+ */
 #include "ending.h"
 
+#include "duration.h"
 #include "log.h"
 #include "message-id.h"
 #include "timer.h"
 
-/* A real stop gives up waiting for runs to be settled after this long; below TimeoutStopSec= of our
- * unit. */
+/* Once runs are to end, a real stop gives up waiting for them to be settled after this long; below
+ * TimeoutStopSec= of our unit, by this much. */
 #define STOP_TIMEOUT (90 * USEC_PER_SEC)
+#define STOP_SLACK (30 * USEC_PER_SEC)
 /* How often, and how many times at most, the last calls to PID 1 are looked at before the process
  * ends. */
 #define EXIT_LOOK (20 * USEC_PER_MSEC)
 #define EXIT_LOOKS 50
+/* How often a drain looks at what nobody tells of: that a run is over, and only not written. */
+#define DRAIN_LOOK (1 * USEC_PER_SEC)
 /* How long a restart waits for the starts that are on their way. */
 #define START_PATIENCE (2 * USEC_PER_SEC)
 
@@ -19,12 +28,20 @@ struct Ending {
         EndingParts parts; /* weak */
         const EndingEvents *events;
         void *userdata;
-        usec_t leave_by; /* CLOCK_MONOTONIC: a restart waits no longer for starts on their way */
-        sd_event_source *stop_timer;
+        usec_t leave_by;    /* CLOCK_MONOTONIC: a restart waits no longer for starts on their way */
+        usec_t drain_until; /* CLOCK_MONOTONIC: runs are ended then */
+        bool signalled;     /* asked to stop by a signal, not only by what PID 1 is about to do */
+        char *until;        /* the same for people */
+        char *told;         /* what we wait for, as PID 1 knows it */
+        UnitListener listener;
+        sd_event_source *stop_timer; /* the end of our patience */
+        sd_event_source *drain_look;
         sd_event_source *claim_wait; /* a real stop, and claims are on their way */
         sd_event_source *exit_timer;
         unsigned exit_patience;
 };
+
+static void ending_on_job_added(void *userdata);
 
 Ending *ending_new(const EndingParts *parts, const EndingEvents *events, void *userdata) {
         Ending *ending = g_new0(Ending, 1);
@@ -32,15 +49,22 @@ Ending *ending_new(const EndingParts *parts, const EndingEvents *events, void *u
         ending->parts = *parts;
         ending->events = events;
         ending->userdata = userdata;
+        ending->listener = (UnitListener){
+            .unit = DAEMON_UNIT, .systemd_job_added = ending_on_job_added, .userdata = ending};
+        unit_manager_listen(parts->units, &ending->listener);
         return ending;
 }
 
 Ending *ending_free(Ending *ending) {
         if (!ending)
                 return NULL;
+        unit_manager_unlisten(ending->parts.units, &ending->listener);
         sd_event_source_disable_unref(ending->stop_timer);
+        sd_event_source_disable_unref(ending->drain_look);
         sd_event_source_disable_unref(ending->claim_wait);
         sd_event_source_disable_unref(ending->exit_timer);
+        g_free(ending->until);
+        g_free(ending->told);
         g_free(ending);
         return NULL;
 }
@@ -86,14 +110,75 @@ static bool ending_is_recovering(const Ending *ending) {
                !ending->events->is_faulty(ending->userdata);
 }
 
+/* Return: how many runs have not ended yet. */
+static unsigned ending_count_alive(const Ending *ending) {
+        return runs_count(ending->parts.runs) - runs_count_results(ending->parts.runs);
+}
+
+static bool ending_has_session(const Ending *ending) {
+        return session_held_until(ending->parts.node->session) > clock_boottime();
+}
+
+/* Return: whether nothing is left that has to end before the session does. */
+static bool ending_has_drained(const Ending *ending) {
+        const EndingParts *parts = &ending->parts;
+
+        return ending_count_alive(ending) == 0 && command_locks_idle(parts->locks) &&
+               !leftovers_left(parts->leftovers) && !ending->claim_wait &&
+               !ending_is_recovering(ending);
+}
+
+/* Return: whether the session of the process before us is still to be resumed, and its runs with
+ * it.
+ */
+static bool ending_may_find_runs(const Ending *ending) {
+        return ending_has_session(ending) && !node_is_ready(ending->parts.node);
+}
+
+/* PID 1 ends us if this lasts longer. */
+static void ending_ask_for_time(const Ending *ending, usec_t span) {
+        notify_say(ending->parts.node->notify, "EXTEND_TIMEOUT_USEC=%" G_GUINT64_FORMAT,
+                   usec_add(usec_add(span, STOP_TIMEOUT), STOP_SLACK));
+}
+
+static void ending_say_what_is_awaited(Ending *ending) {
+        g_autofree char *text = g_strdup_printf(
+            "Stopping: until %s runs (%u) and commands with locks (%u) may end by "
+            "themselves",
+            ending->until, ending_count_alive(ending), command_locks_count(ending->parts.locks));
+
+        if (g_strcmp0(text, ending->told) == 0)
+                return;
+        notify_say(ending->parts.node->notify, "STATUS=%s", text);
+        g_free(ending->told);
+        ending->told = g_steal_pointer(&text);
+}
+
+static void ending_set_time(Ending *ending, usec_t span) {
+        g_autoptr(GDateTime) now = g_date_time_new_now_utc();
+        g_autoptr(GDateTime) until =
+            g_date_time_add_seconds(now, (double)span / (double)USEC_PER_SEC);
+
+        ending->drain_until = usec_add(clock_monotonic(), span);
+        ending->until = g_date_time_format(until, "%F %T UTC");
+}
+
+static void ending_end_runs(void *userdata);
+
 /* A session that was never reached is left as it is: whoever comes next settles what we have ended.
  */
 void ending_look(Ending *ending) {
         const EndingParts *parts = &ending->parts;
 
-        if (!node_is_ending(parts->node) || runs_count(parts->runs) > 0 ||
-            ending_is_closing(ending) || ending->claim_wait || leftovers_left(parts->leftovers) ||
-            !command_locks_idle(parts->locks) || ending_is_recovering(ending))
+        if (parts->node->process_phase == PROCESS_PHASE_DRAINING) {
+                if (ending_has_drained(ending) && !ending_may_find_runs(ending))
+                        ending_end_runs(ending);
+                else
+                        ending_say_what_is_awaited(ending);
+                return;
+        }
+        if (parts->node->process_phase != PROCESS_PHASE_STOPPING || runs_count(parts->runs) > 0 ||
+            !ending_has_drained(ending))
                 return;
         ending_phase(ending, PROCESS_PHASE_CLOSE);
         if (session_zk(parts->node->session))
@@ -103,9 +188,9 @@ void ending_look(Ending *ending) {
 }
 
 void ending_stop_found_runs(Ending *ending) {
-        if (ending_is_closing(ending))
-                return;
-        runs_stop_all(ending->parts.runs, "the daemon was stopped");
+        if (ending->parts.node->process_phase == PROCESS_PHASE_STOPPING)
+                runs_stop_all(ending->parts.runs, "the daemon was stopped");
+        gate_refused(ending->parts.gate); /* the new session says so, too */
         ending_look(ending);
 }
 
@@ -120,6 +205,28 @@ static void ending_waits_no_longer(void *userdata) {
         session_detach(ending->parts.node->session);
 }
 
+/* What has not ended by itself is ended now, and settled. */
+static void ending_end_runs(void *userdata) {
+        const LogAbout about = {.message_id = MESSAGE_STOPPING_RUNS};
+        Ending *ending = userdata;
+        const EndingParts *parts = &ending->parts;
+        unsigned alive = ending_count_alive(ending), commands = command_locks_count(parts->locks);
+
+        if (parts->node->process_phase != PROCESS_PHASE_DRAINING)
+                return;
+        ending_phase(ending, PROCESS_PHASE_END_RUNS);
+        if (alive + commands > 0)
+                log_info(&about, "ending runs (%u) and commands with locks (%u)", alive, commands);
+        notify_say(parts->node->notify, "STATUS=Stopping, ending and settling runs");
+        ending_ask_for_time(ending, 0);
+        (void)timer_in(parts->node->event, &ending->stop_timer, STOP_TIMEOUT,
+                       ending_waits_no_longer, ending);
+        runs_stop_all(parts->runs, "the daemon was stopped");
+        leftovers_end(parts->leftovers, LEFTOVERS_ALL, false, "the daemon was stopped");
+        command_locks_stop(parts->locks);
+        ending_look(ending);
+}
+
 /* What stands in a queue is given up at once. But a claim that is on its way may be written
  * already: what it claims is not started, and settled as such. Without an answer the loss of the
  * session, or the end of our patience, ends the wait. */
@@ -130,27 +237,87 @@ static void ending_await_claims(void *userdata) {
             timer_in(ending->parts.node->event, &ending->claim_wait, EXIT_LOOK, ending_await_claims,
                      ending) >= 0)
                 return;
+        ending->claim_wait = sd_event_source_disable_unref(ending->claim_wait);
         ending->events->reset_jobs(ending->userdata);
         ending_look(ending);
 }
 
-void ending_stop(Ending *ending) {
+static void ending_announce(const Ending *ending) {
         const LogAbout about = {.message_id = MESSAGE_STOPPING};
         const EndingParts *parts = &ending->parts;
+        usec_t span = parts->node->config->drain_timeout;
+        unsigned runs = ending_count_alive(ending), commands = command_locks_count(parts->locks);
+        g_autofree char *words = duration_to_string(span), *more = duration_to_string(STOP_TIMEOUT);
 
-        if (node_is_ending(parts->node))
-                return;
-        ending_phase(ending, PROCESS_PHASE_STOP);
-        log_info(&about, "stopping: runs (%u) are stopped first", runs_count(parts->runs));
-        notify_say(parts->node->notify, "STOPPING=1\nSTATUS=Ending runs");
-        gate_refused(parts->gate);
-        runs_stop_all(parts->runs, "the daemon was stopped");
-        leftovers_end(parts->leftovers, LEFTOVERS_ALL, false, "the daemon was stopped");
-        ending_await_claims(ending);
-        command_locks_stop(parts->locks);
-        (void)timer_in(parts->node->event, &ending->stop_timer, STOP_TIMEOUT,
-                       ending_waits_no_longer, ending);
+        if (span == 0 || runs + commands == 0)
+                log_info(&about, "stopping: runs (%u) and commands with locks (%u) are ended first",
+                         runs, commands);
+        else
+                log_info(&about,
+                         "stopping: nothing begins here any more; runs (%u) and commands with "
+                         "locks (%u) may end by themselves within %s (drain-timeout), until %s; "
+                         "what has not is ended, and settled within %s",
+                         runs, commands, words, ending->until, more);
+}
+
+/* PID 1 counts from its signal on. Told before, that we are stopping, it would send none. */
+static void ending_tell_pid1(const Ending *ending) {
+        notify_say(ending->parts.node->notify, "STOPPING=1");
+        ending_ask_for_time(ending, usec_sub(ending->drain_until, clock_monotonic()));
+}
+
+static void ending_on_drain_look(void *userdata) {
+        Ending *ending = userdata;
+
         ending_look(ending);
+        if (ending->parts.node->process_phase == PROCESS_PHASE_DRAINING)
+                (void)timer_in(ending->parts.node->event, &ending->drain_look, DRAIN_LOOK,
+                               ending_on_drain_look, ending);
+}
+
+/* Nothing begins any more, and what runs has its time. */
+static void ending_drain(Ending *ending) {
+        const EndingParts *parts = &ending->parts;
+        usec_t span = parts->node->config->drain_timeout;
+
+        ending_phase(ending, PROCESS_PHASE_STOP);
+        ending_set_time(ending, span);
+        ending_announce(ending);
+        if (ending->signalled)
+                ending_tell_pid1(ending);
+        gate_refused(parts->gate);
+        command_locks_stop_queueing(parts->locks);
+        if (span > 0)
+                (void)timer_in(parts->node->event, &ending->stop_timer, span, ending_end_runs,
+                               ending);
+        ending_await_claims(ending);
+        if (span == 0)
+                ending_end_runs(ending);
+        else
+                ending_on_drain_look(ending);
+}
+
+/* Whoever asks again while runs have their time does not want to wait for them. */
+void ending_stop(Ending *ending) {
+        bool again = ending->signalled;
+
+        ending->signalled = true;
+        switch (ending->parts.node->process_phase) {
+        case PROCESS_PHASE_WORKING:
+                ending_drain(ending);
+                return;
+        case PROCESS_PHASE_DRAINING:
+                if (again)
+                        ending_end_runs(ending);
+                else
+                        ending_tell_pid1(ending);
+                return;
+        case PROCESS_PHASE_LEAVING:
+        case PROCESS_PHASE_STOPPING:
+        case PROCESS_PHASE_CLOSING:
+        case PROCESS_PHASE_COUNT:
+                return;
+        }
 }
 
 /* ---- a restart ---- */
@@ -169,10 +336,6 @@ static char *ending_what_is_left(const Ending *ending) {
         if (results == 0)
                 return g_strdup_printf("runs (%u)", runs);
         return g_strdup_printf("runs (%u), results that are not written yet (%u)", runs, results);
-}
-
-static bool ending_has_session(const Ending *ending) {
-        return session_held_until(ending->parts.node->session) > clock_boottime();
 }
 
 static void ending_leave(Ending *ending) {
@@ -199,9 +362,7 @@ static void ending_await_starts(void *userdata) {
 static void ending_on_systemd_job(SystemdJob systemd_job, void *userdata) {
         Ending *ending = userdata;
 
-        if (node_is_ending(ending->parts.node))
-                return;
-        if (systemd_job == SYSTEMD_JOB_STOP) {
+        if (systemd_job == SYSTEMD_JOB_STOP || node_is_ending(ending->parts.node)) {
                 ending_stop(ending);
                 return;
         }
@@ -212,8 +373,29 @@ static void ending_on_systemd_job(SystemdJob systemd_job, void *userdata) {
 
 void ending_terminate(Ending *ending) {
         if (node_is_ending(ending->parts.node))
-                return;
-        if (unit_manager_query_systemd_job(ending->parts.units, DAEMON_UNIT, RESTART_QUERY_TIMEOUT,
-                                           ending_on_systemd_job, ending) < 0)
+                ending_stop(ending);
+        else if (unit_manager_query_systemd_job(ending->parts.units, DAEMON_UNIT,
+                                                RESTART_QUERY_TIMEOUT, ending_on_systemd_job,
+                                                ending) < 0)
                 ending_on_systemd_job(SYSTEMD_JOB_UNKNOWN, ending);
+}
+
+/* ---- a stop that is to come ---- */
+
+static void ending_on_coming_job(SystemdJob systemd_job, void *userdata) {
+        Ending *ending = userdata;
+
+        if (systemd_job == SYSTEMD_JOB_STOP && !node_is_ending(ending->parts.node))
+                ending_drain(ending);
+}
+
+/* When the machine is shut down our SIGTERM comes last, when all runs are gone: their units are
+ * stopped before ours. Until then PID 1 would refuse what we start. */
+static void ending_on_job_added(void *userdata) {
+        Ending *ending = userdata;
+
+        if (!node_is_ending(ending->parts.node))
+                (void)unit_manager_query_systemd_job(ending->parts.units, DAEMON_UNIT,
+                                                     RESTART_QUERY_TIMEOUT, ending_on_coming_job,
+                                                     ending);
 }

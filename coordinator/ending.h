@@ -1,6 +1,7 @@
-/* How the daemon ends: at a real stop it stops its runs, settles them and closes the session; at a
- * restart it leaves runs and session to the next process. The two are the process's life in
- * daemon-phase.h.
+/* How the daemon ends: at a real stop it begins nothing more, lets its runs end for drain-timeout,
+ * stops those that have not, settles them and closes the session, so that others have its locks at
+ * once; at a restart it leaves runs and session to the next process. The two are the process's life
+ * in daemon-phase.h.
  */
 #pragma once
 
@@ -36,7 +37,8 @@ Ending *ending_free(Ending *ending);
 DEFINE_CLEANUP(Ending, ending_free);
 
 /* SIGTERM: asks PID 1 whether this is part of a restart; then either leaves runs and session for
- * the next process, or stops. Ends the event loop when done. */
+ * the next process, or stops. Ends the event loop when done. While runs have their time: they have
+ * had it. */
 void ending_terminate(Ending *ending);
 /* SIGINT: as for a real stop. */
 void ending_stop(Ending *ending);

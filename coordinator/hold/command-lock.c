@@ -522,8 +522,9 @@ void command_lock_session_is_lost(CommandLock *lock) {
 
 /* ---- the daemon's end ---- */
 
-/* Nobody waits for a daemon that goes: the caller asks the next one. */
-static void command_lock_stop_queueing(CommandLock *lock) {
+void command_lock_stop_queueing(CommandLock *lock) {
+        if (lock->state != COMMAND_LOCK_QUEUED)
+                return;
         command_caller_refuse(lock->caller, COMMAND_CALL_ACQUIRE, BUS_ERROR_STOPPING,
                               "jobkeeperd is stopping");
         command_lock_release(lock);

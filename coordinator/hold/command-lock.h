@@ -82,6 +82,8 @@ void command_lock_session_stops(CommandLock *lock);
 void command_lock_session_is_lost(CommandLock *lock);
 /* All are recalled: those that were about to end do. */
 void command_lock_end_again(CommandLock *lock);
+/* The daemon is going to end: one that waits is given up, and its caller asks the next process. */
+void command_lock_stop_queueing(CommandLock *lock);
 /* The daemon ends, or leaves what it holds to the next. */
 void command_lock_stop(CommandLock *lock);
 void command_lock_leave(CommandLock *lock);

@@ -170,6 +170,10 @@ void command_locks_session_lost(CommandLocks *locks) {
 
 /* ---- the end ---- */
 
+void command_locks_stop_queueing(CommandLocks *locks) {
+        command_locks_for_all(locks, command_lock_stop_queueing);
+}
+
 void command_locks_stop(CommandLocks *locks) {
         command_locks_for_all(locks, command_lock_stop);
 }

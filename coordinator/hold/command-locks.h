@@ -46,7 +46,9 @@ void command_locks_session_ready(CommandLocks *locks);
 void command_locks_session_stop(CommandLocks *locks);
 void command_locks_session_lost(CommandLocks *locks);
 
-/* The daemon's end: a real one, which ends all command locks, or a restart, which leaves them. */
+/* The daemon's end: a real one, at which nobody waits any longer, and which ends all command locks
+ * at last, or a restart, which leaves them. */
+void command_locks_stop_queueing(CommandLocks *locks);
 void command_locks_stop(CommandLocks *locks);
 void command_locks_leave(CommandLocks *locks);
 /* Return: whether none is left that has to be ended before the session is. */

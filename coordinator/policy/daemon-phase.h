@@ -11,12 +11,13 @@
  *        │  leftovers             they are gone                      │
  *        └──────────────────────── lost ─────────────────────────────┘ (from every phase)
  *
- * The process's life. A restart leaves runs and session to the next process; a real stop ends the
- * runs, settles them and closes the session, and the two never mix: who is asked to stop while
- * leaving has left already.
+ * The process's life. A restart leaves runs and session to the next process; a real stop lets the
+ * runs end, for a time, ends those that do not, settles them and closes the session, and the two
+ * never mix: who is asked to stop while leaving has left already.
  *
  *      WORKING ── restart ──▶ LEAVING
- *         └────── stop ─────▶ STOPPING ── nothing runs any more, or it takes too long ──▶ CLOSING
+ *         └────── stop ─────▶ DRAINING ── that was long enough, or nothing runs ──▶ STOPPING
+ *                                         written, or it takes too long ──▶ CLOSING ◀──┘
  */
 #pragma once
 
@@ -59,7 +60,8 @@ SessionPhaseStep session_phase_step(SessionPhase phase, SessionPhaseEvent event)
 typedef enum ProcessPhase {
         PROCESS_PHASE_WORKING,
         PROCESS_PHASE_LEAVING,  /* a restart: what runs or starts continues without us */
-        PROCESS_PHASE_STOPPING, /* no new claims; runs are ended and settled */
+        PROCESS_PHASE_DRAINING, /* no new claims; what runs may end by itself */
+        PROCESS_PHASE_STOPPING, /* what runs is ended, and settled */
         PROCESS_PHASE_CLOSING,  /* the session is being closed or left */
         PROCESS_PHASE_COUNT,
 } ProcessPhase;
@@ -67,7 +69,8 @@ typedef enum ProcessPhase {
 typedef enum ProcessPhaseEvent {
         PROCESS_PHASE_RESTART,
         PROCESS_PHASE_STOP,
-        PROCESS_PHASE_CLOSE, /* nothing runs any more, or we wait no longer */
+        PROCESS_PHASE_END_RUNS, /* they had their time, or there are none */
+        PROCESS_PHASE_CLOSE,    /* all is settled, or we wait no longer */
         PROCESS_PHASE_EVENT_COUNT,
 } ProcessPhaseEvent;
 

@@ -87,7 +87,7 @@ class Fleet:
         auth = "  auth: digest\n" if self.secret else ""
         node.write("/etc/jobkeeper/jobkeeper.yaml",
                    CONFIGURATION.format(servers=", ".join(self.bed.servers().split(",")), auth=auth, session_timeout=self.session_timeout)
-                   + self.settings)
+                   + ("" if "drain-timeout" in self.settings else "drain-timeout: 0\n") + self.settings)
         if self.secret:
             node.write(SECRET, self.secret + "\n", 0o600)
         for name, text in self.files.items():

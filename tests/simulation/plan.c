@@ -112,12 +112,13 @@ static unsigned plan_draw_one(WorldChance *chance, const unsigned *values, size_
 
 static void plan_draw_config(Plan *plan, World *world) {
         static const unsigned timeouts[] = {25, 30, 30, 40}, takeovers[] = {100, 1000, 2000, 5000},
-                              runs[] = {0, 0, 0, 4};
+                              runs[] = {0, 0, 0, 4}, drains[] = {0, 3, 20, 60};
         WorldChance *chance = world_chance_new(world, "config");
 
         plan->session_timeout = plan_draw_one(chance, timeouts, G_N_ELEMENTS(timeouts));
         plan->takeover_ms = plan_draw_one(chance, takeovers, G_N_ELEMENTS(takeovers));
         plan->max_runs = plan_draw_one(chance, runs, G_N_ELEMENTS(runs));
+        plan->drain_timeout = plan_draw_one(chance, drains, G_N_ELEMENTS(drains));
         world_chance_free(chance);
 }
 
@@ -168,10 +169,11 @@ char *plan_config(const Plan *plan, const char *servers) {
 
         g_string_append_printf(text,
                                "zookeeper: {servers: \"%s\", session-timeout: %us}\n"
-                               "takeover-delay: %ums\n"
+                               "takeover-delay: %ums\ndrain-timeout: %us\n"
                                "resources: {" KAZOO_RESOURCE ": {naming: kazoo}, " MUTEX_RESOURCE
                                ": {naming: curator-mutex}}\n",
-                               servers, plan->session_timeout, plan->takeover_ms);
+                               servers, plan->session_timeout, plan->takeover_ms,
+                               plan->drain_timeout);
         if (plan->max_runs > 0)
                 g_string_append_printf(text, "max-runs: %u\n", plan->max_runs);
         return g_string_free(text, FALSE);

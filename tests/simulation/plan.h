@@ -35,6 +35,7 @@ typedef struct Plan {
         /* of every daemon */
         unsigned session_timeout, takeover_ms;
         unsigned max_runs; /* 0: as many as there are */
+        unsigned drain_timeout;
 } Plan;
 
 Plan *plan_new(World *world, unsigned jobs);

@@ -50,7 +50,8 @@ void close_daemon(void) {
 void setup(void) {
         g_setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent", TRUE);
         root = tree_make();
-        tree_write(root, "jobkeeper.yaml", "node: {name: n1}\ntakeover-delay: 100ms\n");
+        tree_write(root, "jobkeeper.yaml",
+                   "node: {name: n1}\ntakeover-delay: 100ms\ndrain-timeout: 0\n");
         event = loop_new();
         service_manager_begin(event);
         server_begin();

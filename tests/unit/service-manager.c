@@ -19,7 +19,10 @@ struct UnitManager {
         sd_event_source *query;
         SystemdJobFunc func;
         void *userdata;
+        const UnitListener *listener; /* of the daemon's own unit */
 };
+
+static UnitManager *the_manager;
 
 struct Unit {
         char *name;
@@ -149,8 +152,9 @@ void service_end(Service *service, UnitOutcome outcome, int status, const char *
         service->state = SERVICE_LINGERING;
         service->result.outcome = outcome;
         service->result.exit_status = status;
-        service->result.stop =
-            service->stops + service->kills > 0 ? UNIT_STOP_OWNER : UNIT_STOP_NONE;
+        service->result.stop = service->stops + service->kills > 0 ? UNIT_STOP_OWNER
+                               : service_manager.shuts_down        ? UNIT_STOP_SHUTDOWN
+                                                                   : UNIT_STOP_NONE;
         service->result.left = service->lingers;
         service->result.ended = clock_realtime();
         g_strlcpy(service->result.detail, detail, sizeof(service->result.detail));
@@ -324,13 +328,31 @@ bool unit_is_populated(const UnitManager *manager, const char *slice, const char
 
 int unit_manager_new(sd_event *event, UnitManager **ret_manager) {
         (void)event;
-        *ret_manager = g_new0(UnitManager, 1);
+        *ret_manager = the_manager = g_new0(UnitManager, 1);
         return 0;
+}
+
+void unit_manager_listen(UnitManager *manager, UnitListener *listener) {
+        cr_assert_null(manager->listener);
+        manager->listener = listener;
+}
+
+void unit_manager_unlisten(UnitManager *manager, UnitListener *listener) {
+        cr_assert_eq(manager->listener, listener);
+        manager->listener = NULL;
+}
+
+void service_manager_has_a_job(SystemdJob systemd_job) {
+        service_manager.query_error = 0;
+        service_manager.systemd_job = systemd_job;
+        the_manager->listener->systemd_job_added(the_manager->listener->userdata);
 }
 
 UnitManager *unit_manager_free(UnitManager *manager) {
         if (manager)
                 sd_event_source_disable_unref(manager->query);
+        if (manager == the_manager)
+                the_manager = NULL;
         g_free(manager);
         return NULL;
 }

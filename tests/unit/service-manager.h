@@ -36,6 +36,7 @@ typedef struct ServiceManager {
         GPtrArray *services;    /* Service, in the order of their starts, the forgotten included */
         bool hold_starts;       /* PID 1 takes none; service_begin() */
         bool deaf;              /* stops and kills do nothing; service_obey() */
+        bool shuts_down;        /* what ends, ends because the machine is shut down */
         bool refuses;           /* PID 1 refuses to start anything */
         int start_error;        /* of unit_start() and unit_adopt() */
         bool disconnected;      /* the bus is away */
@@ -50,6 +51,8 @@ extern GPtrArray *started; /* what units were started with, adopted ones not: "P
 
 void service_manager_begin(sd_event *event);
 void service_manager_end(void);
+/* PID 1 has taken such a job for the daemon's own unit, and says so to whoever listens. */
+void service_manager_has_a_job(SystemdJob systemd_job);
 
 /* Return: the one that was started last, or the one of that name; NULL where there is none. */
 Service *service_newest(void);

@@ -675,6 +675,30 @@ Test(command_locks, a_stop_ends_the_commands_before_the_session) {
         expect_queue("db", 0);
 }
 
+/* It has as much time as a run. */
+Test(command_locks, a_command_may_end_by_itself_before_a_stop) {
+        ServiceScope *scope = NULL;
+        Question *waits = NULL;
+
+        tree_write(root, "jobkeeper.yaml", "node: {name: n1}\ndrain-timeout: 20s\n");
+        begin();
+        scope = hold(DB);
+        waits = caller_acquire(second, DB);
+        expect_queue("db", 2);
+        terminate(SYSTEMD_JOB_STOP);
+        expect_error(waits, BUS_ERROR_STOPPING, "jobkeeperd is stopping");
+        serve_for(500 * USEC_PER_MSEC);
+        cr_expect_not(has_left());
+        cr_expect_eq(first->signals->len, 0);
+        cr_expect_eq(scope->stops + scope->kills, 0);
+        expect_queue("db", 1);
+        expect_error(caller_acquire(second, DB), BUS_ERROR_STOPPING, "jobkeeperd is stopping");
+        service_scope_empty(scope);
+        (void)expect_answer(caller_ask(first, "ReleaseLock", "s", id));
+        await(has_left, "the session is closed");
+        expect_queue("db", 0);
+}
+
 /* ---- the bus ---- */
 
 /* Whose call went with his connection waits no longer; whose command runs may come back. */

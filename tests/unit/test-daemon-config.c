@@ -152,7 +152,6 @@ static const struct {
     {"max-runs: \"5\"", "f:1:11: error: \"max-runs\" must be an integer, not \"5\""},
     {"max-runs: none", "f:1:11: error: \"max-runs\" must be an integer, not \"none\""},
     {"drain-timeout: 2d", "f:1:16: error: \"drain-timeout\" must be from 0 to 1d, not 2d"},
-    {"drain-timeout: 10min", "f:1:16: error: \"drain-timeout\" other than 0 is not supported yet"},
     {"drain-timeout: 1.5", "f:1:16: error: \"drain-timeout\" must be a duration (\"1h 30min\", or "
                            "whole seconds), not a fraction"},
     {"wait-for-clock: maybe", "f:1:17: error: \"wait-for-clock\" must be yes or no, not \"maybe\""},

@@ -62,6 +62,8 @@ Test(process_phase, a_restart_and_a_stop_never_mix) {
         for (int event = 0; event < PROCESS_PHASE_EVENT_COUNT; event++) {
                 cr_expect_eq(process_phase_next(PROCESS_PHASE_LEAVING, (ProcessPhaseEvent)event),
                              PROCESS_PHASE_LEAVING);
+                cr_expect_neq(process_phase_next(PROCESS_PHASE_DRAINING, (ProcessPhaseEvent)event),
+                              PROCESS_PHASE_LEAVING);
                 cr_expect_neq(process_phase_next(PROCESS_PHASE_STOPPING, (ProcessPhaseEvent)event),
                               PROCESS_PHASE_LEAVING);
                 cr_expect_eq(process_phase_next(PROCESS_PHASE_CLOSING, (ProcessPhaseEvent)event),
@@ -73,9 +75,21 @@ Test(process_phase, from_work_to_its_end) {
         cr_expect_eq(process_phase_next(PROCESS_PHASE_WORKING, PROCESS_PHASE_RESTART),
                      PROCESS_PHASE_LEAVING);
         cr_expect_eq(process_phase_next(PROCESS_PHASE_WORKING, PROCESS_PHASE_STOP),
-                     PROCESS_PHASE_STOPPING);
+                     PROCESS_PHASE_DRAINING);
         cr_expect_eq(process_phase_next(PROCESS_PHASE_WORKING, PROCESS_PHASE_CLOSE),
                      PROCESS_PHASE_WORKING);
+        cr_expect_eq(process_phase_next(PROCESS_PHASE_DRAINING, PROCESS_PHASE_END_RUNS),
+                     PROCESS_PHASE_STOPPING);
         cr_expect_eq(process_phase_next(PROCESS_PHASE_STOPPING, PROCESS_PHASE_CLOSE),
                      PROCESS_PHASE_CLOSING);
+}
+
+/* The session is not closed beside what runs. */
+Test(process_phase, a_drain_is_followed_by_the_end_of_the_runs) {
+        cr_expect_eq(process_phase_next(PROCESS_PHASE_DRAINING, PROCESS_PHASE_CLOSE),
+                     PROCESS_PHASE_DRAINING);
+        cr_expect_eq(process_phase_next(PROCESS_PHASE_DRAINING, PROCESS_PHASE_STOP),
+                     PROCESS_PHASE_DRAINING);
+        cr_expect_eq(process_phase_next(PROCESS_PHASE_WORKING, PROCESS_PHASE_END_RUNS),
+                     PROCESS_PHASE_WORKING);
 }

@@ -124,5 +124,5 @@ Test(status_line, what_the_ending_says_stays) {
         port_tell(newest_port(), ZK_STATE_SUSPENDED);
         serve_for(100 * USEC_PER_MSEC);
         hear();
-        cr_expect_str_eq(line->str, "Connected to ZooKeeper, 1 job", "%s", line->str);
+        cr_expect_str_eq(line->str, "Stopping, ending and settling runs", "%s", line->str);
 }

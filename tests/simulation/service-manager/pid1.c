@@ -108,6 +108,8 @@ usec_t pid1_in_turn(Pid1 *pid1, usec_t at) {
 
 void pid1_set_daemon_job(Pid1 *pid1, unsigned systemd_job) {
         pid1->daemon_job = systemd_job;
+        for (guint i = 0; systemd_job != SYSTEMD_JOB_NONE && i < pid1->managers->len; i++)
+                manager_tell(pid1->managers->pdata[i], DAEMON_UNIT, NULL, false);
 }
 
 unsigned pid1_daemon_job(const Pid1 *pid1) {

@@ -22,6 +22,7 @@ typedef struct News {
 
 /* A question for the daemon's job that may be given up. */
 typedef struct Query {
+        UnitManager *manager;
         SystemdJobFunc func;
         void *userdata;
         Pid1Call *call;
@@ -33,13 +34,22 @@ struct UnitManager {
         Process *process;
         Pid1 *pid1;
         GQueue calls, news;
-        GPtrArray *listeners;  /* of ManagerListener */
-        sd_event_source *pump; /* tells one answer a turn */
-        ProcessTask *returns;  /* the connection */
-        unsigned connections;  /* that there were before this one */
-        usec_t last_back;      /* when the answer that was sent last arrives */
-        Query query;
+        GPtrArray *listeners;     /* of ManagerListener */
+        sd_event_source *pump;    /* tells one answer a turn */
+        ProcessTask *returns;     /* the connection */
+        unsigned connections;     /* that there were before this one */
+        usec_t last_back;         /* when the answer that was sent last arrives */
+        GPtrArray *queries;       /* of Query, not answered yet */
+        GPtrArray *own_listeners; /* of UnitListener: of the daemon's unit */
 };
+
+static void query_free(void *data) {
+        Query *query = data;
+
+        pid1_call_let_go(&query->call);
+        sd_event_source_disable_unref(query->patience);
+        g_free(query);
+}
 
 static int manager_on_pump(sd_event_source *source, void *userdata) {
         if (pid1_call_deliver(userdata))
@@ -56,6 +66,8 @@ int unit_manager_new(sd_event *event, UnitManager **ret_manager) {
         g_queue_init(&manager->calls);
         g_queue_init(&manager->news);
         manager->listeners = g_ptr_array_new();
+        manager->own_listeners = g_ptr_array_new();
+        manager->queries = g_ptr_array_new_with_free_func(query_free);
         (void)sd_event_add_defer(event, &manager->pump, manager_on_pump, manager);
         (void)sd_event_source_set_enabled(manager->pump, SD_EVENT_OFF);
         pid1_listen(manager->pid1, manager);
@@ -76,13 +88,15 @@ UnitManager *unit_manager_free(UnitManager *manager) {
         if (!manager)
                 return NULL;
         pid1_unlisten(manager->pid1, manager);
-        sd_event_source_disable_unref(manager->query.patience);
+        g_ptr_array_unref(manager->queries);
         while ((call = g_queue_peek_head(&manager->calls)))
                 pid1_call_let_go(&call);
         while (!g_queue_is_empty(&manager->news))
                 news_free(g_queue_peek_head(&manager->news));
         g_assert_cmpuint(manager->listeners->len, ==, 0);
         g_ptr_array_unref(manager->listeners);
+        g_assert_cmpuint(manager->own_listeners->len, ==, 0);
+        g_ptr_array_unref(manager->own_listeners);
         process_task_free(manager->returns);
         sd_event_source_disable_unref(manager->pump);
         sd_event_unref(manager->event);
@@ -145,12 +159,30 @@ void manager_unlisten(UnitManager *manager, ManagerListener *listener) {
         (void)g_ptr_array_remove(manager->listeners, listener);
 }
 
+void unit_manager_listen(UnitManager *manager, UnitListener *listener) {
+        g_ptr_array_add(manager->own_listeners, listener);
+}
+
+void unit_manager_unlisten(UnitManager *manager, UnitListener *listener) {
+        (void)g_ptr_array_remove(manager->own_listeners, listener);
+}
+
+static void manager_tell_job(UnitManager *manager) {
+        for (guint i = 0; i < manager->own_listeners->len; i++) {
+                const UnitListener *listener = manager->own_listeners->pdata[i];
+
+                listener->systemd_job_added(listener->userdata);
+        }
+}
+
 /* Listeners ask PID 1 and note things; who is told of a unit is told from the loop later. */
 static void manager_on_news(void *userdata) {
         News *news = userdata;
         UnitManager *manager = news->manager;
 
         news->task = NULL;
+        if (strcmp(news->unit, DAEMON_UNIT) == 0 && unit_manager_connected(manager))
+                manager_tell_job(manager);
         for (guint i = 0; i < manager->listeners->len; i++) {
                 const ManagerListener *listener = manager->listeners->pdata[i];
 
@@ -213,27 +245,28 @@ void manager_mend(UnitManager *manager) {
 
 /* ---- the daemon's own job ---- */
 
-static void query_on_answer(const Pid1Answer *answer, void *userdata) {
-        UnitManager *manager = userdata;
+static void query_over(Query *query, SystemdJob systemd_job) {
+        SystemdJobFunc func = query->func;
+        void *userdata = query->userdata;
 
-        manager->query.patience = sd_event_source_disable_unref(manager->query.patience);
-        manager->query.func(answer->r < 0 ? SYSTEMD_JOB_UNKNOWN : answer->systemd_job,
-                            manager->query.userdata);
+        (void)g_ptr_array_remove(query->manager->queries, query);
+        func(systemd_job, userdata);
+}
+
+static void query_on_answer(const Pid1Answer *answer, void *userdata) {
+        query_over(userdata, answer->r < 0 ? SYSTEMD_JOB_UNKNOWN : answer->systemd_job);
 }
 
 static void query_waits_no_longer(void *userdata) {
-        UnitManager *manager = userdata;
-
-        pid1_call_let_go(&manager->query.call);
-        manager->query.func(SYSTEMD_JOB_UNKNOWN, manager->query.userdata);
+        query_over(userdata, SYSTEMD_JOB_UNKNOWN);
 }
 
 int unit_manager_query_systemd_job(UnitManager *manager, const char *unit, usec_t timeout,
                                    SystemdJobFunc func, void *userdata) {
-        manager->query.func = func;
-        manager->query.userdata = userdata;
-        pid1_call_send(manager, PID1_CALL_QUERY, unit, NULL, query_on_answer, manager,
-                       &manager->query.call);
-        return timer_in(manager->event, &manager->query.patience, timeout, query_waits_no_longer,
-                        manager);
+        Query *query = g_new0(Query, 1);
+
+        *query = (Query){.manager = manager, .func = func, .userdata = userdata};
+        g_ptr_array_add(manager->queries, query);
+        pid1_call_send(manager, PID1_CALL_QUERY, unit, NULL, query_on_answer, query, &query->call);
+        return timer_in(manager->event, &query->patience, timeout, query_waits_no_longer, query);
 }
