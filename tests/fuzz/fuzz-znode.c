@@ -1,13 +1,14 @@
-/* What a znode of ours might hold: anything. The input is read as a ledger, as a run's record and
- * as a member. What is taken for one means the same when it is written and read again; and a ledger
- * of whatever content never makes a decision loop, lead into the past, or ask for what cannot be
- * written. */
+/* What a znode of ours might hold: anything. The input is read as a ledger, as a run's record, as
+ * a member and as the control node. What is taken for one means the same when it is written and
+ * read again; and a ledger of whatever content never makes a decision loop, lead into the past, or
+ * ask for what cannot be written. */
 #include <errno.h>
 #include <glib.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "control.h"
 #include "decision.h"
 #include "json-line.h"
 #include "ledger.h"
@@ -25,6 +26,29 @@
 #define ROUNDS_MAX 300
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* ---- the control node ---- */
+
+/* Draining a node and taking that back leaves what was there. */
+static void check_control(const char *data, size_t size) {
+        json_t *control = control_parse(data, size), *list;
+        const ControlDrain drain = {(char *)"somebody", (char *)"because", 1};
+        g_autofree char *before = NULL, *after = NULL;
+
+        if (!control)
+                return;
+        list = control_drains_to_json(control);
+        json_decref(list);
+        before = control_encode(control);
+        if (!control_is_drained(control, "n1", NULL) && json_object_get(control, "drained") &&
+            control_drain(control, "n1", &drain) == 0) {
+                CHECK(control_is_drained(control, "n1", NULL));
+                CHECK(control_undrain(control, "n1"));
+                after = control_encode(control);
+                CHECK(g_str_equal(before, after) || !json_object_get(control, "drained"));
+        }
+        json_decref(control);
+}
 
 /* ---- records and members ---- */
 
@@ -233,5 +257,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check_ledger((const char *)data, size);
         check_record((const char *)data, size);
         check_member((const char *)data, size);
+        check_control((const char *)data, size);
         return 0;
 }
