@@ -9,6 +9,11 @@
  *   timeout 30000          negotiated, ms; for people
  *   held-until 812345678   D, microseconds on CLOCK_BOOTTIME (these three with leading zeros)
  *   stop-at 804345678      D - K
+ *   check 0x85944171f73967e8  text_sum() of all before it: who reads while it is being moved sees
+ * it
+ *
+ * The launch step of a run (coordinator/launch/) reads id and stop-at as well. Not boot: in a
+ * container the boot's id may be another one for a process that has a /proc of its own.
  */
 #include "session-file.h"
 
@@ -19,6 +24,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <systemd/sd-id128.h>
+
+#include "sum.h"
 
 #define MAGIC "jobkeeper session 2"
 #define NUMBER "%020" PRIu64
@@ -155,14 +162,17 @@ int session_file_load_any(const char *path, SessionFile *ret_file) {
 
 static int file_compose(const char *identity, const SessionFile *file, char **ret_text) {
         char boot[SD_ID128_STRING_MAX], password[PASSWORD_DIGITS + 1];
+        g_autofree char *text = NULL;
         int r = boot_id(boot);
 
         if (r < 0)
                 return r;
         password_to_hex(file->session.password, password);
-        *ret_text = g_strdup_printf(FORMAT, boot, identity ? identity : "",
-                                    (uint64_t)file->session.id, password,
-                                    file->timeout / USEC_PER_MSEC, file->held_until, file->stop_at);
+        text = g_strdup_printf(FORMAT, boot, identity ? identity : "", (uint64_t)file->session.id,
+                               password, file->timeout / USEC_PER_MSEC, file->held_until,
+                               file->stop_at);
+        *ret_text =
+            g_strdup_printf("%scheck 0x%016" PRIx64 "\n", text, text_sum(text, strlen(text)));
         return 0;
 }
 
