@@ -8,6 +8,7 @@
 #include "housekeeping.h"
 #include "inventory.h"
 #include "job-table.h"
+#include "launch-sweep.h"
 #include "left-queues.h"
 #include "leftovers.h"
 #include "log.h"
@@ -215,6 +216,9 @@ static void life_phase(Coordinator *coordinator, SessionPhaseEvent event) {
 }
 
 static void life_on_recovered(void *userdata) {
+        const Coordinator *coordinator = userdata;
+
+        launch_sweep(unit_manager_dropin_root(coordinator->units), coordinator->runs);
         life_phase(userdata, SESSION_PHASE_RECOVERED);
 }
 

@@ -4,6 +4,7 @@
 #include <glib.h>
 #include <signal.h>
 
+#include "launch-dropin.h"
 #include "timer.h"
 #include "unit-result.h"
 
@@ -142,10 +143,12 @@ static void forget_free(Errand *errand) {
 static void forget_on_answer(UnitOrder order, bool obeyed, void *userdata) {
         Forget *forget = userdata;
 
-        if (order == UNIT_ORDER_STOP)
+        if (order == UNIT_ORDER_STOP) {
                 unit_ending_order(forget->ending, UNIT_ORDER_RESET);
-        else
-                forget_free(&forget->errand);
+                return;
+        }
+        launch_dropin_remove(unit_manager_dropin_root(forget->manager), forget->ending->name);
+        forget_free(&forget->errand);
 }
 
 void unit_forget(UnitManager *manager, const char *name) {

@@ -17,6 +17,7 @@
 
 #include "bus-open.h"
 #include "cgroup.h"
+#include "launch-dropin.h"
 #include "systemd-link.h"
 #include "timer.h"
 
@@ -58,6 +59,10 @@ void unit_manager_call(const UnitManager *manager, BusCall **call, BusCallBuild 
 
 const char *unit_manager_cgroup_root(const UnitManager *manager) {
         return manager->cgroup_root;
+}
+
+const char *unit_manager_dropin_root(const UnitManager *manager) {
+        return LAUNCH_DROPIN_ROOT;
 }
 
 unsigned unit_manager_ref_generation(const UnitManager *manager) {

@@ -34,6 +34,8 @@ StartWindow *unit_manager_starts(const UnitManager *manager);
 void unit_manager_call(const UnitManager *manager, BusCall **call, BusCallBuild build,
                        BusCallFunc func, void *userdata, BusCallFlags flags);
 const char *unit_manager_cgroup_root(const UnitManager *manager);
+/* Where drop-ins of units are. Others read there what a launch step noted (launch-dropin.h). */
+const char *unit_manager_dropin_root(const UnitManager *manager);
 
 /* The number of the connection to the bus, 0 while there is none: PID 1 counts references to units
  * there alone, and drops what was taken in connection N when N ends. */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <glib.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -65,6 +66,27 @@ static int property_read_nonce(sd_bus_message *message, void *value) {
         return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
+/* ExecStartPre: path, argv, ignore-failure, four times, pid, CLD_* and status of each. */
+static int property_read_launch(sd_bus_message *message, void *value) {
+        int32_t *launch_status = value;
+        const char *path;
+        int32_t code, status;
+        int r = sd_bus_message_enter_container(message, 'a', "(sasbttttuii)");
+
+        while (r >= 0 && (r = sd_bus_message_enter_container(message, 'r', "sasbttttuii")) > 0) {
+                r = sd_bus_message_read_basic(message, 's', &path);
+                if (r >= 0)
+                        r = sd_bus_message_skip(message, "asbttttu");
+                if (r >= 0)
+                        r = sd_bus_message_read(message, "ii", &code, &status);
+                if (r >= 0 && code == CLD_EXITED && g_str_has_suffix(path, "/" LAUNCH_PROGRAM_NAME))
+                        *launch_status = status;
+                if (r >= 0)
+                        r = sd_bus_message_exit_container(message);
+        }
+        return r < 0 ? r : sd_bus_message_exit_container(message);
+}
+
 int unit_invocation_id_read(sd_bus_message *message, char ret_id[33]) {
         const uint8_t *bytes;
         size_t size;
@@ -97,6 +119,8 @@ static const struct {
     {"Environment", "as", property_read_nonce, offsetof(UnitProperties, nonce)},
     {"Job", "(uo)", property_read_job, offsetof(UnitProperties, systemd_job)},
     {"InvocationID", "ay", property_read_invocation_id, offsetof(UnitProperties, invocation_id)},
+    {"ExecStartPre", "a(sasbttttuii)", property_read_launch,
+     offsetof(UnitProperties, launch_status)},
     {"MainPID", "u", NULL, offsetof(UnitProperties, main_pid)},
     {"ExecMainCode", "i", NULL, offsetof(UnitProperties, exec_main_code)},
     {"ExecMainStatus", "i", NULL, offsetof(UnitProperties, exec_main_status)},

@@ -10,6 +10,9 @@
 
 #define UNIT_NONCE_VARIABLE "JOBKEEPER_NONCE="
 
+/* The program of a launch step (launch-dropin.h), without its directory. */
+#define LAUNCH_PROGRAM_NAME "jobkeeper-launch"
+
 typedef struct UnitProperties {
         char *load_state;
         char *active_state;
@@ -25,6 +28,7 @@ typedef struct UnitProperties {
         usec_t exec_main_start; /* CLOCK_REALTIME */
         usec_t exec_main_exit;
         usec_t exec_main_gone; /* CLOCK_MONOTONIC: the same */
+        int32_t launch_status; /* exit status of its launch step, 0 until that has failed */
         usec_t active_enter;   /* CLOCK_REALTIME, 0: never, since no main process has ended well */
         usec_t start_limit;    /* USEC_INFINITY: none */
         usec_t cpu;

@@ -31,6 +31,7 @@ typedef struct UnitResult {
         UnitStop stop;
         bool left;        /* the main process left something, which had to be ended */
         int exit_status;  /* exit code or signal number, by outcome */
+        int refusal;      /* exit status of the launch step that did not let it run; 0: none did */
         char detail[200]; /* systemd's own word or the bus's error message; "" on success */
         char invocation_id[33];
         usec_t

@@ -21,7 +21,8 @@ static const size_t spec_strings[] = {
     offsetof(UnitSpec, slice), offsetof(UnitSpec, working_directory),
     offsetof(UnitSpec, nonce)};
 static const size_t spec_lists[] = {offsetof(UnitSpec, argv), offsetof(UnitSpec, environment),
-                                    offsetof(UnitSpec, log_fields), offsetof(UnitSpec, after)};
+                                    offsetof(UnitSpec, log_fields), offsetof(UnitSpec, after),
+                                    offsetof(UnitSpec, launch)};
 
 static void *spec_member(UnitSpec *spec, size_t offset) {
         return (char *)spec + offset;
@@ -170,7 +171,7 @@ static int start_append_surroundings(sd_bus_message *message, const UnitSpec *sp
         return start_append_log_fields(message, spec->log_fields);
 }
 
-/* The fence's BindsTo= and the launch step's ExecStartPre= belong here. */
+/* The fence's BindsTo= belongs here. The launch step is a drop-in (launch-dropin.h). */
 int unit_start_message(sd_bus *bus, const UnitSpec *spec, bool referenced,
                        sd_bus_message **ret_message) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;

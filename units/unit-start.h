@@ -24,8 +24,11 @@ typedef struct UnitSpec {
         const char *slice;
         const char *const *after; /* units it is ordered after, so that at shutdown it stops before
                                      them; NULL: UNIT_AFTER_DEFAULT */
-        const char *nonce;   /* 32 hex digits: tells our unit from another of the same name; travels
-                                in its environment as JOBKEEPER_NONCE */
+        const char *nonce; /* 32 hex digits: tells our unit from another of the same name; travels
+                              in its environment as JOBKEEPER_NONCE */
+        /* The launch step: the program that PID 1 runs before the command, with the words that it
+         * is to have besides (launch-dropin.h), NULL-terminated; NULL: none. */
+        const char *const *launch;
         usec_t timeout;      /* of the main process, USEC_INFINITY: none */
         usec_t stop_timeout; /* from SIGTERM to SIGKILL */
 } UnitSpec;

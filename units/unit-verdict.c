@@ -44,15 +44,15 @@ static bool verdict_word_misleads(const UnitResult *result, const UnitProperties
 
 static void verdict_note_detail(UnitResult *result, const UnitProperties *p,
                                 const StartJob *start_job, const char *word) {
-        const char *name = unit_exit_status_name(p->exec_main_status);
+        int status = p->exec_main_code ? p->exec_main_status : p->launch_status;
+        const char *name = unit_exit_status_name(status);
 
         if (result->outcome == UNIT_OUTCOME_SUCCESS)
                 return;
         if (result->outcome != UNIT_OUTCOME_START_FAILED)
                 unit_verdict_detail(result, "%s", word);
-        else if (p->exec_main_code)
-                unit_verdict_detail(result, "exit status %d/%s", p->exec_main_status,
-                                    name ? name : "?");
+        else if (p->exec_main_code || name)
+                unit_verdict_detail(result, "exit status %d/%s", status, name ? name : "?");
         else if (!g_str_equal(word, "success"))
                 unit_verdict_detail(result, "%s before the main process started", word);
         else
@@ -83,6 +83,7 @@ static void verdict_fill(UnitResult *result, const UnitProperties *p, const Star
                 word = unit_result_word_of_process(p->exec_main_code, p->exec_main_status);
         result->outcome = unit_outcome_from_service(word, p->exec_main_code, p->exec_main_status);
         result->exit_status = p->exec_main_status;
+        result->refusal = p->exec_main_code ? 0 : p->launch_status;
         result->started = p->exec_main_start;
         result->ended = p->exec_main_exit;
         result->cpu = p->cpu;

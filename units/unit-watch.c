@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "cgroup.h"
+#include "launch-dropin.h"
 #include "timer.h"
 #include "unit-properties.h"
 #include "unit-verdict.h"
@@ -554,6 +555,9 @@ usec_t unit_watch_asked(const UnitWatch *watch) {
 void unit_watch_discard(UnitWatch *watch) {
         if (watch->state == WATCH_OVER && watch->known_ours)
                 unit_forget(watch->manager, watch->name);
+        else if (launch_dropin_is_of(unit_manager_dropin_root(watch->manager), watch->name,
+                                     watch->nonce))
+                launch_dropin_remove(unit_manager_dropin_root(watch->manager), watch->name);
         watch_unref_in_systemd(watch);
 }
 

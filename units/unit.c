@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <glib.h>
 
+#include "launch-dropin.h"
 #include "timer.h"
 #include "unit-watch.h"
 
@@ -115,6 +116,9 @@ int unit_start(UnitManager *manager, const UnitSpec *spec, UnitFunc func, void *
 
         if (!spec->name || !spec->nonce || !spec->argv || !spec->argv[0])
                 return -EINVAL;
+        r = launch_dropin_write(unit_manager_dropin_root(manager), spec);
+        if (r < 0)
+                return r;
         r = unit_new(manager, spec->name, spec->nonce, spec->slice ? spec->slice : "system.slice",
                      func, userdata, &unit);
         if (r < 0)

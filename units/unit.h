@@ -25,7 +25,8 @@ typedef void (*UnitFunc)(Unit *unit, UnitEvent event, void *userdata);
 /* Starts a unit. The spec is copied. A unit of this name that exists is adopted if it has our
  * nonce; with another nonce the start fails (result UNIT_OUTCOME_START_FAILED). Waits its turn when
  * START_WINDOW_SIZE units are starting, or UNIT_CALLS_IN_FLIGHT_MAX calls are under way. Events
- * come from the loop only. Return: 0 or negative errno. */
+ * come from the loop only. Return: 0 or negative errno, also where its launch step could not be
+ * written. */
 int unit_start(UnitManager *manager, const UnitSpec *spec, UnitFunc func, void *userdata,
                Unit **ret_unit);
 

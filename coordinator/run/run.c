@@ -5,6 +5,7 @@
 
 #include "clearing.h"
 #include "ended-units.h"
+#include "launched.h"
 #include "log.h"
 #include "message-id.h"
 #include "unit-spec.h"
@@ -188,18 +189,35 @@ static bool run_take_success(const Run *run, usec_t when) {
         return true;
 }
 
+/* Return: whether its launch step tells what PID 1 does not. */
+static bool run_take_note(const Run *run, const UnitResult *result) {
+        const EndedUnit *ended = ended_units_find(run->parts->ended, run->record->unit);
+
+        return launched_take(unit_manager_dropin_root(run->parts->units), run->record, result,
+                             run->phase == RUN_PHASE_STOPPING || run->interrupted ||
+                                 (ended && ended->why));
+}
+
 /* What was ended and is gone has left no result, but that it was ended is known, or that it had
  * ended well before. */
 static void run_take_unknown(Run *run) {
         const EndedUnit *ended = ended_units_find(run->parts->ended, run->record->unit);
 
-        if (ended && !ended->why && run_take_success(run, ended->when))
+        if ((ended && !ended->why && run_take_success(run, ended->when)) ||
+            run_take_note(run, NULL))
                 return;
         run->record->state = ended && ended->why ? RUN_INTERRUPTED : RUN_UNKNOWN;
         run->record->ended = clock_realtime();
         if (!run->record->why)
                 run->record->why =
                     g_strdup("claimed, but its unit was not found: it may or may not have run");
+}
+
+static void run_take_result(Run *run) {
+        const UnitResult *result = unit_result(run->unit);
+
+        if (!run_take_note(run, result))
+                run_record_take_result(run->record, result, run->interrupted);
 }
 
 static void run_perform(Run *run, RunAction action) {
@@ -218,7 +236,7 @@ static void run_perform(Run *run, RunAction action) {
                 unit_stop(run->unit);
                 return;
         case RUN_ACTION_SETTLE:
-                run_record_take_result(run->record, unit_result(run->unit), run->interrupted);
+                run_take_result(run);
                 break;
         case RUN_ACTION_SETTLE_UNKNOWN:
                 run_take_unknown(run);
@@ -325,6 +343,7 @@ static void run_over(Run *run, RunState state, char *why) {
 
 Run *run_start(const RunParts *parts, const JobSpec *spec, RunRecord *record, LockSet *locks) {
         Run *run = run_new(parts, record, locks);
+        g_auto(GStrv) launch = launched_words(parts->node);
         RunUnitSpec unit_spec;
         int r;
 
@@ -346,11 +365,13 @@ Run *run_start(const RunParts *parts, const JobSpec *spec, RunRecord *record, Lo
                 return run;
         }
         run_unit_spec_init(&unit_spec, spec, record);
+        unit_spec.spec.launch = (const char *const *)launch;
         r = unit_start(parts->units, &unit_spec.spec, run_on_unit, run, &run->unit);
         run_unit_spec_clear(&unit_spec);
         if (r < 0)
-                run_over(run, RUN_FAILED,
-                         g_strdup_printf("could not be started: %s", g_strerror(-r)));
+                run_over(run, RUN_INTERRUPTED,
+                         g_strdup_printf("not started: its unit could not be prepared: %s",
+                                         g_strerror(-r)));
         return run;
 }
 

@@ -84,5 +84,5 @@ class Package(ClusterTest):
         node.run("dpkg", "--remove", "jobkeeper", timeout=120)
         self.assertNotEqual(node.systemctl("is-active", "jobkeeperd", check=False).stdout.strip(), "active")
         node.run("dpkg", "--purge", "jobkeeper", timeout=120)
-        for path in ("/var/lib/jobkeeper", "/run/jobkeeper", "/etc/jobkeeper/jobkeeper.yaml", "/usr/sbin/jobkeeperd"):
+        for path in ("/var/lib/jobkeeper", "/run/jobkeeper", "/etc/jobkeeper/jobkeeper.yaml", "/usr/sbin/jobkeeperd", "/usr/libexec/jobkeeper"):
             self.assertNotEqual(node.run("test", "-e", path, check=False).returncode, 0, path)

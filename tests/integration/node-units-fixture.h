@@ -95,3 +95,4 @@ void test_own_jobs(Fixture *f);
 void test_hundred(Fixture *f);
 void test_scope(Fixture *f);
 void test_clearing(Fixture *f);
+void test_launch(Fixture *f);

@@ -17,6 +17,7 @@
 #include "message-id.h"
 #include "plan.h"
 #include "request-checker.h"
+#include "session-file.h"
 #include "surroundings.h"
 #include "trace.h"
 #include "write-checker.h"
@@ -86,6 +87,19 @@ static void cluster_draw_conduct(const Service *service, ServiceConduct *conduct
         conduct->last_words = world_draw_between(chance, 100, 200 * USEC_PER_MSEC);
 }
 
+/* A daemon that hangs, or is gone, stops nothing: what begins then has to be kept from it. */
+static void cluster_judge_time(const Cluster *cluster, const FleetNode *node,
+                               const HistoryRun *run) {
+        const Machine *machine = fleet_node_machine(node);
+        g_autofree char *path =
+            g_build_filename(machine_directory(machine), "run", "session", NULL);
+        SessionFile file = {0};
+
+        (void)session_file_load_any(path, &file);
+        checker_run_is_late(cluster->checker, run, file.stop_at,
+                            machine_clock(machine, CLOCK_BOOTTIME));
+}
+
 static void cluster_on_begun(const Service *service, void *userdata) {
         const Cluster *cluster = cluster_of(userdata);
         HistoryRun *run = history_begun(cluster->history, fleet_node_name(userdata), service);
@@ -95,6 +109,7 @@ static void cluster_on_begun(const Service *service, void *userdata) {
                 checker_complain(cluster->checker,
                                  "run %s of %s begins on %s, whose clock is not synchronised",
                                  run->run, run->job, run->node);
+        cluster_judge_time(cluster, userdata, run);
         checker_run_begins(cluster->checker, run);
 }
 

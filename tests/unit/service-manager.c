@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "clearing.h"
+#include "launch-dropin.h"
 #include "service-scopes.h"
 
 #define LOOK (10 * USEC_PER_MSEC)
@@ -242,6 +243,9 @@ int unit_start(UnitManager *manager, const UnitSpec *spec, UnitFunc func, void *
         int r;
 
         (void)manager;
+        if (service_manager.dropin_root &&
+            (r = launch_dropin_write(service_manager.dropin_root, spec)) < 0)
+                return r;
         if ((r = unit_new(spec->name, func, userdata, ret_unit)) < 0)
                 return r;
         if (service_manager.refuses || (service && strcmp(service->nonce, spec->nonce) != 0)) {
@@ -355,6 +359,11 @@ UnitManager *unit_manager_free(UnitManager *manager) {
                 the_manager = NULL;
         g_free(manager);
         return NULL;
+}
+
+const char *unit_manager_dropin_root(const UnitManager *manager) {
+        (void)manager;
+        return service_manager.dropin_root ? service_manager.dropin_root : "/nonexistent";
 }
 
 bool unit_manager_connected(const UnitManager *manager) {

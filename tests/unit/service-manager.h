@@ -33,15 +33,17 @@ typedef struct Service {
 
 typedef struct ServiceManager {
         sd_event *event;
-        GPtrArray *services;    /* Service, in the order of their starts, the forgotten included */
-        bool hold_starts;       /* PID 1 takes none; service_begin() */
-        bool deaf;              /* stops and kills do nothing; service_obey() */
-        bool shuts_down;        /* what ends, ends because the machine is shut down */
-        bool refuses;           /* PID 1 refuses to start anything */
-        int start_error;        /* of unit_start() and unit_adopt() */
-        bool disconnected;      /* the bus is away */
-        usec_t patience;        /* after which what a clearing ends is told to be stuck */
-        bool busy;              /* PID 1 has still to answer */
+        GPtrArray *services; /* Service, in the order of their starts, the forgotten included */
+        bool hold_starts;    /* PID 1 takes none; service_begin() */
+        bool deaf;           /* stops and kills do nothing; service_obey() */
+        bool shuts_down;     /* what ends, ends because the machine is shut down */
+        bool refuses;        /* PID 1 refuses to start anything */
+        int start_error;     /* of unit_start() and unit_adopt() */
+        bool disconnected;   /* the bus is away */
+        usec_t patience;     /* after which what a clearing ends is told to be stuck */
+        bool busy;           /* PID 1 has still to answer */
+        /* Where launch steps are written, and what they noted is read; NULL: they are not. */
+        const char *dropin_root;
         int query_error;        /* of unit_manager_query_systemd_job(); -ENOTCONN at first */
         SystemdJob systemd_job; /* its answer */
 } ServiceManager;

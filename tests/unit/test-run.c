@@ -2,11 +2,14 @@
  * of the record, the ledger, and the locks, and what becomes of a run when its daemon or its
  * session goes. */
 #include <errno.h>
+#include <glib/gstdio.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "daemon-fixture.h"
 #include "journal.h"
+#include "launch-dropin.h"
+#include "launch.h"
 #include "ledger.h"
 #include "paths.h"
 #include "runs.h"
@@ -160,9 +163,11 @@ Test(run, one_that_cannot_be_asked_for) {
         service_manager.start_error = -ENOMEM;
         tick = due_soon("");
         await(is_claimed_and_over, "it is settled");
-        expect_settled(RUN_FAILED, "could not be started: Cannot allocate memory");
+        expect_settled(RUN_INTERRUPTED,
+                       "not started: its unit could not be prepared: Cannot allocate memory");
         cr_expect_eq(journal_count(MESSAGE_RUN_ENDED), 1U);
-        cr_expect(journal_has("failed: could not be started: Cannot allocate memory"));
+        cr_expect(journal_has("interrupted: not started: its unit could not be prepared: "
+                              "Cannot allocate memory"));
 }
 
 /* The locks go when the last of its processes has. */
@@ -253,6 +258,102 @@ Test(run, one_without_a_unit_is_unknown) {
         open_daemon_again();
         expect_settled(RUN_UNKNOWN,
                        "claimed, but its unit was not found: it may or may not have run");
+}
+
+/* ---- with a launch step ---- */
+
+/* What it writes is below the fixture's directory. */
+static void have_launch_steps(void) {
+        static char *units; /* the fixture's tree goes with it */
+
+        g_free(units);
+        units = g_build_filename(root, "units", NULL);
+        cr_assert_eq(g_mkdir(units, 0700), 0);
+        service_manager.dropin_root = units;
+}
+
+/* As PID 1 executes it. */
+static LaunchPlace launch_place(char **ret_directory) {
+        const Service *service = service_newest();
+
+        *ret_directory = launch_dropin_directory(service_manager.dropin_root, service->name);
+        return (LaunchPlace){.directory = *ret_directory,
+                             .nonce = service->nonce,
+                             .now = clock_boottime(),
+                             .now_wall = clock_realtime()};
+}
+
+static LaunchRefusal launch_it(void) {
+        g_autofree char *directory = NULL, *session = g_build_filename(root, "run/session", NULL),
+                        *id = g_strdup_printf("0x%016" G_GINT64_MODIFIER "x",
+                                              (uint64_t)session_id(coordinator->session));
+        const LaunchPlace place = launch_place(&directory);
+
+        return launch_start(&place, session, id);
+}
+
+static bool has_drop_in(void) {
+        const Service *service = service_newest();
+
+        return launch_dropin_is_of(service_manager.dropin_root, service->name, service->nonce);
+}
+
+Test(run, its_launch_step_lets_it_begin_in_its_session) {
+        have_launch_steps();
+        start_one("");
+        cr_expect(has_drop_in());
+        cr_expect_eq(launch_it(), LAUNCH_ALLOWED);
+        cr_expect_eq(launch_it(), LAUNCH_AGAIN);
+        service_exit(service_newest(), 0);
+        expect_settled(RUN_SUCCEEDED, "");
+}
+
+Test(run, one_that_never_began_is_not_started) {
+        have_launch_steps();
+        leave_it();
+        service_vanish(service_newest());
+        open_daemon_again();
+        expect_settled(RUN_INTERRUPTED, "not started: its unit was not found, and had not begun");
+        cr_expect_eq(started->len, 1);
+}
+
+Test(run, one_that_had_begun_and_is_gone_is_unknown) {
+        have_launch_steps();
+        start_one("");
+        cr_assert_eq(launch_it(), LAUNCH_ALLOWED);
+        close_daemon();
+        service_vanish(service_newest());
+        open_daemon_again();
+        expect_settled(RUN_UNKNOWN,
+                       "claimed, but its unit was not found: it may or may not have run");
+}
+
+/* PID 1 has forgotten it, and what it noted has not. */
+Test(run, one_that_is_gone_has_the_result_that_was_noted) {
+        g_autofree char *directory = NULL;
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+        LaunchPlace place;
+
+        have_launch_steps();
+        start_one("");
+        cr_assert_eq(launch_it(), LAUNCH_ALLOWED);
+        place = launch_place(&directory);
+        close_daemon();
+        cr_assert_eq(launch_note_result(&place, "exit-code", "exited", "3"), 0);
+        service_vanish(service_newest());
+        open_daemon_again();
+        expect_settled(RUN_FAILED, "exit-code");
+        record = record_there();
+        cr_expect_eq(record->exit_status, 3);
+        cr_expect_neq(record->started, 0);
+}
+
+Test(run, one_without_room_for_its_launch_step_is_not_started) {
+        service_manager.dropin_root = "/nonexistent";
+        tick = due_soon("");
+        await(is_claimed_and_over, "it is settled");
+        expect_settled(RUN_INTERRUPTED,
+                       "not started: its unit could not be prepared: No such file or directory");
 }
 
 static void boot_before(RunRecord *record) {

@@ -186,6 +186,14 @@ static void checker_judge_tokens(Checker *checker, const HistoryRun *run) {
         }
 }
 
+void checker_run_is_late(Checker *checker, const HistoryRun *run, usec_t stop_at, usec_t now) {
+        if (stop_at > 0 && now >= stop_at)
+                checker_complain(checker,
+                                 "run %s of %s begins on %s %" PRIu64
+                                 " ms after the time at which it would be stopped",
+                                 run->run, run->job, run->node, (now - stop_at) / USEC_PER_MSEC);
+}
+
 void checker_run_begins(Checker *checker, const HistoryRun *run) {
         if (!plan_find(checker->plan, run->job)) {
                 checker_complain(checker, "run %s of %s, which is no job", run->run, run->job);

@@ -32,7 +32,9 @@ DEFINE_CLEANUP(Checker, checker_free);
 /* Return: whether somebody has taken the run's locks away by hand since it was claimed, its session
  * or a contender: its node may hear of it late, and nothing is promised for it. */
 bool checker_has_cleared(const Checker *checker, const HistoryRun *run);
-/* A run has just begun. */
+/* A run has just begun. `stop_at`: when what runs there now is to be stopped, by the machine's
+ * CLOCK_BOOTTIME, which shows `now`; 0: nobody has noted that. */
+void checker_run_is_late(Checker *checker, const HistoryRun *run, usec_t stop_at, usec_t now);
 void checker_run_begins(Checker *checker, const HistoryRun *run);
 
 /* The start of that node's daemon has failed, and nobody tries again: nothing runs there that it

@@ -92,7 +92,24 @@ static usec_t fault_disconnect(const FaultSite *site, WorldChance *chance, Fault
         return 0;
 }
 
+/* Nobody wants that: what the unit depended on came back, or PID 1 is confused. */
+static usec_t fault_restart_unit(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        const FleetNode *node = fault_draw_node(site, chance, fault);
+        const GPtrArray *services = pid1_services(fleet_node_pid1(node));
+        Service *service;
+
+        if (!fault_node_works(node) || services->len == 0)
+                return fault_miss(fault);
+        service = services->pdata[world_draw_between(chance, 0, services->len - 1)];
+        if (!service->spec->launch || !pid1_restart(fleet_node_pid1(node), service))
+                return fault_miss(fault);
+        if (machine_is_full(fleet_node_machine(node))) /* there is no room to note how it ended */
+                history_note(site->history, fleet_node_name(node), HISTORY_PID1);
+        return 0;
+}
+
 const FaultKind machine_faults[] = {
+    {"unit-restart", 30 * USEC_PER_SEC, fault_restart_unit, NULL},
     {"machine-crash", 60 * USEC_PER_SEC, fault_crash, fault_boot, .aim = 1,
      .explains = HISTORY_CRASH},
     {"machine-freeze", 60 * USEC_PER_SEC, fault_freeze, fault_thaw, .aim = 1,

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "launch-dropin.h"
 #include "pid1-call.h"
 
 #define FIRST_PID 1000
@@ -13,6 +14,7 @@ struct Pid1 {
         Machine *machine;
         const ServiceWatcher *watcher;
         Process *process;
+        char *dropin_root;
         GPtrArray *services, *managers, *outsiders;
         pid_t last_pid;
         usec_t slowness, last_arrival;
@@ -28,6 +30,7 @@ Pid1 *pid1_new(Machine *machine, const ServiceWatcher *watcher) {
         pid1->machine = machine;
         pid1->watcher = watcher;
         pid1->process = process_new(machine);
+        pid1->dropin_root = g_build_filename(machine_directory(machine), "run", "system", NULL);
         pid1->services = g_ptr_array_new_with_free_func(service_free);
         pid1->managers = g_ptr_array_new();
         pid1->outsiders = g_ptr_array_new();
@@ -48,6 +51,7 @@ Pid1 *pid1_free(Pid1 *pid1) {
         g_assert_cmpuint(pid1->outsiders->len, ==, 0);
         g_ptr_array_unref(pid1->outsiders);
         process_free(pid1->process);
+        g_free(pid1->dropin_root);
         (void)g_ptr_array_remove(pid1s, pid1);
         if (pid1s->len == 0)
                 g_clear_pointer(&pid1s, g_ptr_array_unref);
@@ -130,6 +134,10 @@ Service *pid1_find(const Pid1 *pid1, const char *name) {
                         return service;
         }
         return NULL;
+}
+
+const char *pid1_dropin_root(const Pid1 *pid1) {
+        return pid1->dropin_root;
 }
 
 int pid1_start(Pid1 *pid1, const UnitSpec *spec) {
@@ -232,6 +240,7 @@ int pid1_stop(Pid1 *pid1, const char *name) {
         if (!service)
                 return pid1_end_scope(pid1, name, SIGTERM);
         if (service->phase == SERVICE_OVER) {
+                service_step_at_stop(service);
                 service->stopping = true;
                 pid1_collect(pid1, service);
         } else {
@@ -262,11 +271,31 @@ int pid1_reset(Pid1 *pid1, const char *name) {
 void pid1_forget(Pid1 *pid1, const char *name) {
         Service *service = pid1_find(pid1, name);
 
-        if (!service || service->phase != SERVICE_OVER)
+        if (service && service->phase != SERVICE_OVER)
+                return;
+        launch_dropin_remove(pid1->dropin_root, name);
+        if (!service)
                 return;
         service->stopping = true;
         service_forgive(service);
         pid1_collect(pid1, service);
+}
+
+static void pid1_do_restart(void *service) {
+        service_restart(service);
+}
+
+bool pid1_restart(Pid1 *pid1, Service *service) {
+        bool begun = service->phase != SERVICE_QUEUED && !service->stopping && !service->never;
+
+        if (!begun)
+                return false;
+        pid1->watcher->ordered(service, pid1->watcher->userdata);
+        service->references++; /* it stays loaded while it has a job */
+        process_do(pid1->process, pid1_do_restart, service);
+        service->references--;
+        pid1_collect(pid1, service);
+        return true;
 }
 
 void pid1_refer(Pid1 *pid1, const char *name) {

@@ -51,6 +51,8 @@ unsigned pid1_daemon_job(const Pid1 *pid1);
 /* Return: of Service, in the order of their starts. Borrowed. */
 const GPtrArray *pid1_services(const Pid1 *pid1);
 Service *pid1_find(const Pid1 *pid1, const char *name);
+/* Return: where drop-ins of units are; borrowed. */
+const char *pid1_dropin_root(const Pid1 *pid1);
 
 /* Return: of Outsider, in no scope or in one. Borrowed. */
 const GPtrArray *pid1_outsiders(const Pid1 *pid1);
@@ -70,6 +72,9 @@ void pid1_forget(Pid1 *pid1, const char *name);
 int pid1_stop(Pid1 *pid1, const char *name);
 int pid1_kill(Pid1 *pid1, const char *name);
 int pid1_reset(Pid1 *pid1, const char *name);
+/* Nobody has asked for it: PID 1 is confused, or what the unit depended on came back. Return:
+ * whether it came to that. */
+bool pid1_restart(Pid1 *pid1, Service *service);
 /* RefUnit, UnrefUnit. */
 void pid1_refer(Pid1 *pid1, const char *name);
 void pid1_unrefer(Pid1 *pid1, const char *name);

@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <string.h>
 
+#include "launch-dropin.h"
+#include "launch.h"
 #include "pid1.h"
 
 static void service_end_all(Service *service);
@@ -29,6 +31,72 @@ static void service_tell(Service *service, const char *word) {
         pid1_service_changed(service->pid1, service, ends ? word : NULL);
 }
 
+/* ---- the launch step: the product's own, in the machine's files ---- */
+
+static const Machine *service_machine(const Service *service) {
+        return process_machine(pid1_process(service->pid1));
+}
+
+/* Return: where its notes are; `ret_directory` is freed by the caller. */
+static LaunchPlace service_place(const Service *service, char **ret_directory) {
+        const Machine *machine = service_machine(service);
+
+        *ret_directory =
+            launch_dropin_directory(pid1_dropin_root(service->pid1), service->spec->name);
+        return (LaunchPlace){.directory = *ret_directory,
+                             .nonce = service->spec->nonce,
+                             .now = machine_clock(machine, CLOCK_BOOTTIME),
+                             .now_wall = machine_clock(machine, CLOCK_REALTIME)};
+}
+
+static bool service_was_attempted(const LaunchPlace *place) {
+        g_autofree char *path = g_strdup_printf("%s/%s.started", place->directory, place->nonce);
+
+        return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+static LaunchRefusal service_step_before(const Service *service) {
+        g_autofree char *directory = NULL;
+        const LaunchPlace place = service_place(service, &directory);
+
+        if (!service->spec->launch)
+                return LAUNCH_ALLOWED;
+        if (machine_is_full(service_machine(service))) /* what is there is seen first */
+                return service_was_attempted(&place) ? LAUNCH_AGAIN : LAUNCH_NO_MARKER;
+        return launch_start(&place, service->spec->launch[1], service->spec->launch[2]);
+}
+
+/* Time is told as of the end of the main process. */
+static void service_step_after(const Service *service) {
+        static const char *const words[] = {[UNIT_OUTCOME_SUCCESS] = "success",
+                                            [UNIT_OUTCOME_EXIT_CODE] = "exit-code",
+                                            [UNIT_OUTCOME_SIGNAL] = "signal"};
+        bool late = service->overdue || service->timed_out,
+             exited = service->own.outcome != UNIT_OUTCOME_SIGNAL;
+        g_autofree char *directory = NULL,
+                        *status = g_strdup_printf("%d", service->own.exit_status);
+        LaunchPlace place = service_place(service, &directory);
+
+        if (!service->spec->launch || service->gone == 0 || service->conduct.cannot ||
+            machine_is_full(service_machine(service)))
+                return;
+        place.now_wall = service->own.ended;
+        (void)launch_note_result(&place, late ? "timeout" : words[service->own.outcome],
+                                 exited ? "exited" : "killed", status);
+}
+
+void service_step_at_stop(Service *service) {
+        g_autofree char *directory = NULL;
+        LaunchPlace place = service_place(service, &directory);
+
+        if (!service->spec->launch || !service->was_active || service->stopping ||
+            machine_is_full(service_machine(service)))
+                return;
+        (void)launch_note_good_end(&place);
+        if (service->phase == SERVICE_OVER)
+                service_step_after(service);
+}
+
 /* ---- the end ---- */
 
 static void service_is_empty(Service *service) {
@@ -38,6 +106,8 @@ static void service_is_empty(Service *service) {
         service->limit = process_task_free(service->limit);
         service->killer = process_task_free(service->killer);
         service->phase = SERVICE_OVER;
+        if (service->stopping || !service->was_active)
+                service_step_after(service);
         watcher->empty(service, watcher->userdata);
         service_tell(service, SYSTEMD_JOB_FAILED);
 }
@@ -178,6 +248,7 @@ void service_stop(Service *service) {
                 service->stopping = true;
                 service_never_runs(service);
         } else if (!service->stopping) {
+                service_step_at_stop(service);
                 service_end_all(service);
         }
 }
@@ -226,12 +297,26 @@ static void service_cannot(Service *service) {
         service_is_empty(service);
 }
 
+/* Its launch step failed: there is no main process. */
+static void service_is_refused(Service *service, LaunchRefusal refusal) {
+        service_take_result(service, UNIT_OUTCOME_START_FAILED, 0,
+                            "exit-code before the main process started");
+        service->result.ended = service->gone = 0;
+        service->result.refusal = (int)refusal;
+        service_is_empty(service);
+}
+
 static void service_begins(void *userdata) {
         Service *service = userdata;
         const ServiceWatcher *watcher = pid1_watcher(service->pid1);
+        LaunchRefusal refusal = service_step_before(service);
 
         service->next = NULL;
         service_draw_invocation(service);
+        if (refusal != LAUNCH_ALLOWED) {
+                service_is_refused(service, refusal);
+                return;
+        }
         if (service->conduct.cannot) {
                 service_cannot(service);
                 return;
@@ -244,6 +329,27 @@ static void service_begins(void *userdata) {
                 service->limit = process_after(pid1_process(service->pid1), service->spec->timeout,
                                                service_on_limit, service);
         service_tell(service, NULL);
+}
+
+/* All that is left of it ends at once. */
+static void service_ends_now(Service *service) {
+        service_step_at_stop(service);
+        service->stopping = true;
+        if (service->phase == SERVICE_RUNNING)
+                service_dies(service, SIGTERM);
+        if (service->phase == SERVICE_LINGERING)
+                service_is_empty(service);
+}
+
+void service_restart(Service *service) {
+        service_ends_now(service);
+        service->result = (UnitResult){.cpu = USEC_INFINITY};
+        service->own = service->result;
+        service->gone = 0;
+        service->stopping = service->killed = service->timed_out = service->overdue = false;
+        service->was_active = service->forgiven = false;
+        service->phase = SERVICE_QUEUED;
+        service_begins(service);
 }
 
 Service *service_new(Pid1 *pid1, const UnitSpec *spec) {

@@ -83,6 +83,10 @@ void service_stop(Service *service);
 void service_kill(Service *service);
 /* Its main process ends now, by itself. */
 void service_end(Service *service);
+/* What its launch step does as it is stopped while it is over, or active. */
+void service_step_at_stop(Service *service);
+/* PID 1 stops it and starts it again. Not while its start waits. */
+void service_restart(Service *service);
 /* Somebody has PID 1 forget that it failed, if it is over and did. */
 void service_forgive(Service *service);
 /* The machine is gone, and everything with it. */

@@ -7,7 +7,9 @@
 
 #include "clearing.h"
 #include "event.h"
+#include "launch.h"
 #include "pid1.h"
+#include "session-file.h"
 #include "unit.h"
 
 static char name_of_it[] = "a.service", spared[] = "spared.service",
@@ -28,6 +30,7 @@ static ServiceConduct conduct;
 static char happened[16]; /* at PID 1: (b)egun, (o)ver, (e)mpty, o(r)dered */
 static char told[16];     /* to who watches */
 static unsigned gone;
+static const char *const *launch; /* its launch step */
 
 /* ---- around it ---- */
 
@@ -119,6 +122,7 @@ static void start_it(void *userdata) {
                                .environment = environment,
                                .slice = SLICE,
                                .nonce = nonce,
+                               .launch = launch,
                                .timeout = 5 * USEC_PER_SEC,
                                .stop_timeout = 2 * USEC_PER_SEC};
 
@@ -399,4 +403,57 @@ Test(service_manager, a_clearing_ends_what_is_not_spared) {
         cr_expect_not(unit_is_populated(manager, SLICE, "a.service"));
         cr_expect(unit_is_populated(manager, SLICE, "spared.service"));
         process_do(process, clear_no_more, clearing);
+}
+
+/* ---- launch steps ---- */
+
+static void file_session(void *userdata) {
+        const SessionFile file = {.session = {.id = 0x1234},
+                                  .stop_at = clock_boottime() + USEC_PER_MINUTE,
+                                  .held_until = USEC_INFINITY};
+
+        cr_assert_eq(session_file_save(launch[1], NULL, &file), 0);
+}
+
+static void start_launched(void) {
+        static const char *words[] = {"/x/jobkeeper-launch", NULL, "0x0000000000001234", NULL};
+        static char *session;
+
+        g_free(session);
+        words[1] = session = g_build_filename(machine_directory(machine), "run", "session", NULL);
+        launch = words;
+        process_do(process, file_session, NULL);
+        start();
+}
+
+static void restart_it(void) {
+        cr_expect(pid1_restart(pid1, pid1_find(pid1, name_of_it)));
+}
+
+Test(service_manager, what_pid_1_restarts_begins_twice) {
+        start();
+        pass(100 * USEC_PER_MSEC);
+        restart_it();
+        pass(10 * USEC_PER_SEC);
+        cr_expect_str_eq(happened, "broeboe");
+}
+
+Test(service_manager, a_launch_step_refuses_to_begin_twice) {
+        conduct.duration = USEC_PER_HOUR;
+        start_launched();
+        pass(100 * USEC_PER_MSEC);
+        restart_it();
+        pass(10 * USEC_PER_SEC);
+        cr_expect_str_eq(happened, "broee");
+        cr_expect_str_eq(told, "se");
+        cr_expect_eq(unit_result(unit)->outcome, UNIT_OUTCOME_START_FAILED);
+        cr_expect_eq(unit_result(unit)->refusal, LAUNCH_AGAIN);
+}
+
+Test(service_manager, a_launch_step_refuses_to_begin_late) {
+        conduct.start = 2 * USEC_PER_MINUTE;
+        start_launched();
+        pass(3 * USEC_PER_MINUTE);
+        cr_expect_str_eq(happened, "e");
+        cr_expect_eq(unit_result(unit)->refusal, LAUNCH_LATE);
 }

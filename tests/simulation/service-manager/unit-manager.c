@@ -116,6 +116,10 @@ unsigned manager_connection(const UnitManager *manager) {
         return unit_manager_connected(manager) ? manager->connections + 1 : 0;
 }
 
+const char *unit_manager_dropin_root(const UnitManager *manager) {
+        return pid1_dropin_root(manager->pid1);
+}
+
 sd_event *manager_event(const UnitManager *manager) {
         return manager->event;
 }

@@ -4,8 +4,10 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <glib/gstdio.h>
 #include <string.h>
 
+#include "launch-dropin.h"
 #include "pid1-call.h"
 #include "timer.h"
 
@@ -358,8 +360,15 @@ static void unit_send_start(void *userdata) {
 /* It leaves from the loop, as one that waits for its turn does. */
 int unit_start(UnitManager *manager, const UnitSpec *spec, UnitFunc func, void *userdata,
                Unit **ret_unit) {
-        Unit *unit = unit_new(manager, spec->name, spec->nonce, func, userdata);
+        const char *root = unit_manager_dropin_root(manager);
+        Unit *unit;
+        int r;
 
+        (void)g_mkdir(root, 0755);
+        r = launch_dropin_write(root, spec);
+        if (r < 0)
+                return r;
+        unit = unit_new(manager, spec->name, spec->nonce, func, userdata);
         unit->spec = unit_spec_copy(spec);
         (void)timer_in(manager_event(manager), &unit->timer, 0, unit_send_start, unit);
         *ret_unit = unit;
@@ -412,6 +421,9 @@ void unit_kill(Unit *unit) {
 void unit_discard(Unit *unit) {
         if (unit->state == UNIT_IS_OVER && unit->known)
                 pid1_call_send(unit->manager, PID1_CALL_FORGET, unit->name, NULL, NULL, NULL, NULL);
+        else if (launch_dropin_is_of(unit_manager_dropin_root(unit->manager), unit->name,
+                                     unit->nonce))
+                launch_dropin_remove(unit_manager_dropin_root(unit->manager), unit->name);
         unit_unrefer(unit);
 }
 

@@ -1,0 +1,70 @@
+/* The launch step: what PID 1 runs before a run's command, as it stops, and after it, so that the
+ * command is executed once at most, whatever PID 1 does with the unit, and so that how it ended is
+ * known also when PID 1 has forgotten the unit and no daemon was there to see it.
+ *
+ * A run's notes are files in a directory that its unit has to itself, and carry the run's nonce in
+ * their names, so that those of another run under the same unit's name are not taken for its own:
+ *
+ *   NONCE.started   its start was attempted, or forbidden: it never is (again)
+ *   NONCE.ended     its command had ended well by itself before the unit was stopped
+ *   NONCE.result    how it ended
+ *
+ * Each is one line that ends in "."; what is not as it would have been written counts as not being
+ * there, but for NONCE.started, whose being there is all that counts.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "clock.h"
+
+/* Where a run's notes are, and when it is. */
+typedef struct LaunchPlace {
+        const char *directory, *nonce;
+        usec_t now;      /* CLOCK_BOOTTIME */
+        usec_t now_wall; /* CLOCK_REALTIME */
+} LaunchPlace;
+
+/* Why a command is not executed: exit statuses of the launch step, none of which systemd has a
+ * meaning for. */
+typedef enum LaunchRefusal {
+        LAUNCH_ALLOWED = 0,
+        LAUNCH_AGAIN = 80,         /* its start was attempted before */
+        LAUNCH_NO_MARKER = 81,     /* it cannot be noted that it is attempted */
+        LAUNCH_NO_SESSION = 82,    /* jobkeeperd has none, or it cannot be read */
+        LAUNCH_OTHER_SESSION = 83, /* it was claimed in one that is gone */
+        LAUNCH_LATE = 84,          /* by now it would be stopped */
+} LaunchRefusal;
+
+/* Return: what that exit status of a launch step means, in words that go on after "not started: ";
+ * NULL where it is none of these. */
+const char *launch_refusal_in_words(int status);
+
+/* Before the command. `session_file`: see lock/session/session-file.c; `session`: its id, as there,
+ * in which the run was claimed. */
+LaunchRefusal launch_start(const LaunchPlace *place, const char *session_file, const char *session);
+/* As it stops, after a good end. Return: 0 or negative errno. */
+int launch_note_good_end(const LaunchPlace *place);
+/* When it has stopped. `word`, `code`, `status`: SERVICE_RESULT, EXIT_CODE and EXIT_STATUS of
+ * systemd.exec(5); without a code the command was not executed this time, and nothing is noted. The
+ * first result counts. Return: 0 or negative errno. */
+int launch_note_result(const LaunchPlace *place, const char *word, const char *code,
+                       const char *status);
+
+/* ---- the daemon's side ---- */
+
+/* From now on it is never started. Return: 0: it never was, and that is certain; -EEXIST: it was;
+ * -ENOENT: it has no launch step; or negative errno. */
+int launch_forbid(const LaunchPlace *place);
+
+/* What is noted of how it ended. */
+typedef struct LaunchNote {
+        bool ended_well; /* by itself, before it was stopped */
+        bool has_result;
+        char word[32];         /* systemd's: "success", "exit-code", "signal", ... */
+        int code;              /* CLD_* */
+        int status;            /* exit status, or the signal's number */
+        usec_t started, ended; /* CLOCK_REALTIME, about; 0: not known */
+} LaunchNote;
+
+void launch_read(const LaunchPlace *place, LaunchNote *ret_note);

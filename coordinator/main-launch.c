@@ -1,0 +1,102 @@
+/* jobkeeper-launch: the launch step of a run, as PID 1 executes it. What it does is in launch/.
+ *
+ * It runs as root, outside of the job's sandbox, but in the job's environment: what there would
+ * have the loader load something else is left behind first.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "launch.h"
+
+/* ---- the environment ---- */
+
+static bool variable_is(const char *variable, const char *name) {
+        size_t length = strlen(name);
+
+        return strncmp(variable, name, length) == 0 && variable[length] == '=';
+}
+
+static bool variable_is_wanted(const char *variable) {
+        return variable_is(variable, "SERVICE_RESULT") || variable_is(variable, "EXIT_CODE") ||
+               variable_is(variable, "EXIT_STATUS");
+}
+
+static bool variable_is_the_loaders(const char *variable) {
+        return strncmp(variable, "LD_", 3) == 0 || variable_is(variable, "GLIBC_TUNABLES");
+}
+
+/* Begins anew without it, if there is any of that. Where it cannot, it goes on as it is. */
+static void leave_the_loaders_variables(char **argv, char **environment) {
+        char *kept[4] = {NULL};
+        size_t n = 0;
+        bool any = false;
+
+        for (char **variable = environment; *variable; variable++) {
+                any |= variable_is_the_loaders(*variable);
+                if (variable_is_wanted(*variable) && n + 1 < sizeof kept / sizeof *kept)
+                        kept[n++] = *variable;
+        }
+        if (any)
+                (void)execve("/proc/self/exe", argv, kept);
+}
+
+static int start(const LaunchPlace *place, const char *session_file, const char *session) {
+        LaunchRefusal refusal = launch_start(place, session_file, session);
+
+        if (refusal != LAUNCH_ALLOWED)
+                (void)fprintf(stderr, "jobkeeper-launch: not started: %s\n",
+                              launch_refusal_in_words((int)refusal));
+        return (int)refusal;
+}
+
+/* The daemon has settled the run already, and removed the directory. */
+static int noted(int r) {
+        if (r == -ENOENT)
+                return EXIT_SUCCESS;
+        if (r < 0)
+                (void)fprintf(stderr, "jobkeeper-launch: how it ended is not noted: %s\n",
+                              strerror(-r));
+        return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static void print_help(void) {
+        puts("jobkeeper-launch\n\n"
+             "Sees to it that a run is executed once at most, and notes how it ended. Started by\n"
+             "systemd, for runs of jobkeeperd.service.\n\n"
+             "  -h --help            Show this help\n"
+             "     --version         Show the version\n\n"
+             "See jobkeeper-launch(8).");
+}
+
+int main(int argc, char **argv) {
+        LaunchPlace place = {.now = clock_boottime(), .now_wall = clock_realtime()};
+
+        leave_the_loaders_variables(argv, environ);
+        if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+                print_help();
+                return EXIT_SUCCESS;
+        }
+        if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+                puts("jobkeeper-launch " JOBKEEPER_VERSION);
+                return EXIT_SUCCESS;
+        }
+        if (argc >= 4) {
+                place.directory = argv[2];
+                place.nonce = argv[3];
+                if (argc == 6 && strcmp(argv[1], "start") == 0)
+                        return start(&place, argv[4], argv[5]);
+                if (argc == 4 && strcmp(argv[1], "stopping") == 0)
+                        return noted(launch_note_good_end(&place));
+                if (argc == 4 && strcmp(argv[1], "result") == 0)
+                        return noted(launch_note_result(&place, getenv("SERVICE_RESULT"),
+                                                        getenv("EXIT_CODE"),
+                                                        getenv("EXIT_STATUS")));
+        }
+        (void)fprintf(stderr, "jobkeeper-launch: it is started by systemd, for runs of "
+                              "jobkeeperd.service\n");
+        return EX_USAGE;
+}

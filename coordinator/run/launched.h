@@ -1,0 +1,16 @@
+/* What the launch step of a run (coordinator/launch/) tells where PID 1 does not: that its unit was
+ * started, or never was and never will be, and how it ended. */
+#pragma once
+
+#include "node.h"
+#include "run-record.h"
+#include "unit.h"
+
+/* Return: newly allocated (g_strfreev), the launch step's words for a run that is claimed in the
+ * present session (UnitSpec). */
+char **launched_words(const Node *node);
+
+/* Settles the record by what is noted, where `result` does not tell; NULL: PID 1 does not have the
+ * unit. `ordered`: we had PID 1 end it, or a process before us. Return: whether it does; otherwise
+ * the record is as it was. */
+bool launched_take(const char *root, RunRecord *record, const UnitResult *result, bool ordered);

@@ -1,0 +1,333 @@
+/* The launch step: what it lets begin, and what it notes. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launch-dropin.h"
+#include "launch.h"
+#include "session-file.h"
+#include "temporary-tree.h"
+
+#define NONCE "00112233445566778899aabbccddeeff"
+#define OTHER_NONCE "ffeeddccbbaa99887766554433221100"
+#define SESSION "0x0000000000001234"
+#define UNIT "jobkeeper-backup-1750000000-1.service"
+
+static char *root, *directory, *session_file;
+static LaunchPlace place;
+
+static void write_session(usec_t stop_at) {
+        const SessionFile file = {
+            .session = {.id = 0x1234}, .held_until = stop_at + 100, .stop_at = stop_at};
+
+        cr_assert_eq(session_file_save(session_file, "n1 /jobkeeper", &file), 0);
+}
+
+static void setup(void) {
+        root = g_dir_make_tmp("jobkeeper-launch-XXXXXX", NULL);
+        directory = launch_dropin_directory(root, UNIT);
+        session_file = g_build_filename(root, "session", NULL);
+        cr_assert_eq(g_mkdir(directory, 0700), 0);
+        place =
+            (LaunchPlace){.directory = directory, .nonce = NONCE, .now = 1000, .now_wall = 5000000};
+        write_session(2000);
+}
+
+static void teardown(void) {
+        tree_remove(root);
+        g_clear_pointer(&root, g_free);
+        g_clear_pointer(&directory, g_free);
+        g_clear_pointer(&session_file, g_free);
+}
+
+TestSuite(launch, .init = setup, .fini = teardown);
+
+static LaunchRefusal start(void) {
+        return launch_start(&place, session_file, SESSION);
+}
+
+static void write_note(const char *kind, const char *text) {
+        g_autofree char *path = g_strdup_printf("%s/" NONCE ".%s", directory, kind);
+
+        cr_assert(g_file_set_contents(path, text, -1, NULL));
+}
+
+static bool has_note(const char *kind) {
+        g_autofree char *path = g_strdup_printf("%s/" NONCE ".%s", directory, kind);
+
+        return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+Test(launch, lets_a_run_begin_once) {
+        cr_expect_eq(start(), LAUNCH_ALLOWED);
+        cr_expect_eq(start(), LAUNCH_AGAIN);
+}
+
+Test(launch, another_runs_marker_is_none) {
+        cr_expect_eq(start(), LAUNCH_ALLOWED);
+        place.nonce = OTHER_NONCE;
+        cr_expect_eq(start(), LAUNCH_ALLOWED);
+}
+
+Test(launch, lets_none_begin_when_it_would_be_stopped) {
+        place.now = 2000;
+        cr_expect_eq(start(), LAUNCH_LATE);
+        place.now = 1000; /* and not later either: it is recorded as not started by then */
+        cr_expect_eq(start(), LAUNCH_AGAIN);
+}
+
+Test(launch, begins_up_to_then) {
+        place.now = 1999;
+        cr_expect_eq(start(), LAUNCH_ALLOWED);
+}
+
+Test(launch, is_of_one_session) {
+        cr_expect_eq(launch_start(&place, session_file, "0x0000000000001235"),
+                     LAUNCH_OTHER_SESSION);
+}
+
+Test(launch, needs_a_session) {
+        cr_assert_eq(g_unlink(session_file), 0);
+        cr_expect_eq(start(), LAUNCH_NO_SESSION);
+}
+
+Test(launch, sees_a_renewed_deadline) {
+        const SessionFile file = {.session = {.id = 0x1234}, .held_until = 9000, .stop_at = 8000};
+
+        cr_assert_eq(session_file_renew(session_file, "n1 /jobkeeper", &file), 0);
+        place.now = 7999;
+        cr_expect_eq(start(), LAUNCH_ALLOWED);
+}
+
+/* Wherever the file was cut off, or a byte of it is another, it is not believed. */
+Test(launch, believes_no_half_session) {
+        g_autofree char *text = NULL;
+        gsize size;
+
+        cr_assert(g_file_get_contents(session_file, &text, &size, NULL));
+        for (gsize i = 0; i < size; i++) {
+                g_autofree char *changed = g_strdup(text);
+
+                changed[i] ^= 1;
+                cr_assert(g_file_set_contents(session_file, changed, (gssize)size, NULL));
+                cr_expect_neq(start(), LAUNCH_ALLOWED, "changed at %zu", (size_t)i);
+                launch_dropin_remove(root, UNIT);
+                cr_assert_eq(g_mkdir(directory, 0700), 0);
+                if (i % 16 != 0)
+                        continue;
+                cr_assert(g_file_set_contents(session_file, text, (gssize)i, NULL));
+                cr_expect_neq(start(), LAUNCH_ALLOWED, "cut at %zu", (size_t)i);
+                launch_dropin_remove(root, UNIT);
+                cr_assert_eq(g_mkdir(directory, 0700), 0);
+        }
+}
+
+Test(launch, begins_nothing_where_it_cannot_be_noted) {
+        cr_assert_eq(g_rmdir(directory), 0);
+        cr_expect_eq(start(), LAUNCH_NO_MARKER);
+}
+
+Test(launch, every_refusal_has_words) {
+        for (int i = LAUNCH_AGAIN; i <= LAUNCH_LATE; i++)
+                cr_expect_not_null(launch_refusal_in_words(i), "%d", i);
+        cr_expect_null(launch_refusal_in_words(LAUNCH_ALLOWED));
+        cr_expect_null(launch_refusal_in_words(LAUNCH_LATE + 1));
+        cr_expect_null(launch_refusal_in_words(217));
+}
+
+/* ---- results ---- */
+
+Test(launch, notes_results) {
+        static const struct {
+                const char *word, *code, *status;
+                int cld, number;
+        } cases[] = {{"success", "exited", "0", CLD_EXITED, 0},
+                     {"exit-code", "exited", "255", CLD_EXITED, 255},
+                     {"signal", "killed", "TERM", CLD_KILLED, SIGTERM},
+                     {"core-dump", "dumped", "SEGV", CLD_DUMPED, SIGSEGV},
+                     {"timeout", "killed", "KILL", CLD_KILLED, SIGKILL}};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                LaunchNote note;
+
+                launch_dropin_remove(root, UNIT);
+                cr_assert_eq(g_mkdir(directory, 0700), 0);
+                cr_assert_eq(start(), LAUNCH_ALLOWED);
+                cr_expect_eq(
+                    launch_note_result(&place, cases[i].word, cases[i].code, cases[i].status), 0);
+                launch_read(&place, &note);
+                cr_expect(note.has_result && !note.ended_well);
+                cr_expect_str_eq(note.word, cases[i].word);
+                cr_expect_eq(note.code, cases[i].cld);
+                cr_expect_eq(note.status, cases[i].number);
+                cr_expect_eq(note.started, 5000000);
+                cr_expect_eq(note.ended, 5000000);
+        }
+}
+
+Test(launch, the_first_result_counts) {
+        LaunchNote note;
+
+        cr_expect_eq(launch_note_result(&place, "exit-code", "exited", "3"), 0);
+        cr_expect_eq(launch_note_result(&place, "signal", "killed", "KILL"), 0);
+        launch_read(&place, &note);
+        cr_expect_eq(note.status, 3);
+}
+
+/* Of a start that was refused. */
+Test(launch, no_command_no_result) {
+        LaunchNote note;
+
+        cr_expect_eq(launch_note_result(&place, "exit-code", NULL, NULL), 0);
+        cr_expect_eq(launch_note_result(&place, "exit-code", "", ""), 0);
+        cr_expect_eq(launch_note_result(&place, "exit-code", "exited", "nonsense"), 0);
+        launch_read(&place, &note);
+        cr_expect_not(note.has_result);
+        cr_expect_not(has_note("result"));
+}
+
+Test(launch, notes_a_good_end) {
+        LaunchNote note;
+
+        cr_expect_eq(launch_note_good_end(&place), 0);
+        place.now_wall = 6000000;
+        cr_expect_eq(launch_note_result(&place, "success", "exited", "0"), 0);
+        launch_read(&place, &note);
+        cr_expect(note.ended_well);
+        cr_expect_eq(note.ended, 5000000);
+}
+
+Test(launch, believes_no_half_note) {
+        static const char *const texts[] = {
+            "",
+            " .\n",
+            "5000000 1 0 success",
+            "5000000 1 0 success .",
+            "5000000 1 0 .\n",
+            "5000000 1 0 success more .\n",
+            "5000000 9 0 success .\n",
+            "5000000 1 256 success .\n",
+            "5000000 1 -1 success .\n",
+            "0 1 0 success .\n",
+            "99999999999999999999999 1 0 success .\n",
+            "nonsense .\n",
+            "5000000 1 0 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa .\n"};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+                LaunchNote note;
+
+                write_note("result", texts[i]);
+                launch_read(&place, &note);
+                cr_expect_not(note.has_result, "%s", texts[i]);
+        }
+        write_note("ended", "x .\n");
+        launch_read(&place, &(LaunchNote){0});
+}
+
+/* ---- forbidding ---- */
+
+Test(launch, what_is_forbidden_never_begins) {
+        cr_expect_eq(launch_forbid(&place), 0);
+        cr_expect_eq(start(), LAUNCH_AGAIN);
+        cr_expect_eq(launch_forbid(&place), 0, "it is known of the process before, too");
+}
+
+Test(launch, what_began_cannot_be_forbidden) {
+        cr_expect_eq(start(), LAUNCH_ALLOWED);
+        cr_expect_eq(launch_forbid(&place), -EEXIST);
+        write_note("started", "");
+        cr_expect_eq(launch_forbid(&place), -EEXIST);
+}
+
+Test(launch, without_a_directory_nothing_is_certain) {
+        cr_assert_eq(g_rmdir(directory), 0);
+        cr_expect_eq(launch_forbid(&place), -ENOENT);
+}
+
+/* ---- the drop-in ---- */
+
+static const char *const words[] = {"/usr/libexec/jobkeeper/jobkeeper-launch", "/run/x/session",
+                                    SESSION, NULL};
+
+static UnitSpec spec_of(const char *nonce, const char *const *launch) {
+        return (UnitSpec){.name = UNIT, .nonce = nonce, .launch = launch};
+}
+
+Test(launch, writes_a_drop_in) {
+        const UnitSpec spec = spec_of(NONCE, words);
+        g_autofree char *path = g_build_filename(directory, "50-jobkeeper-launch.conf", NULL),
+                        *text = NULL, *expected = NULL;
+        g_auto(GStrv) units = NULL;
+
+        cr_expect_eq(launch_dropin_write(root, &spec), 0);
+        cr_assert(g_file_get_contents(path, &text, NULL, NULL));
+        expected =
+            g_strdup_printf("# of " NONCE "\n[Service]\n"
+                            "ExecStartPre=+%s start %s " NONCE " /run/x/session " SESSION "\n"
+                            "ExecStop=-+%s stopping %s " NONCE "\n"
+                            "ExecStopPost=-+%s result %s " NONCE "\n",
+                            words[0], directory, words[0], directory, words[0], directory);
+        cr_expect_str_eq(text, expected);
+        cr_expect(launch_dropin_is_of(root, UNIT, NONCE));
+        cr_expect_not(launch_dropin_is_of(root, UNIT, OTHER_NONCE));
+        units = launch_dropin_list(root);
+        cr_expect_str_eq(units[0], UNIT);
+        cr_expect_null(units[1]);
+}
+
+/* PID 1 looks again where that time is another one. */
+Test(launch, each_drop_in_is_seen) {
+        const UnitSpec spec = spec_of(NONCE, words);
+        struct stat before, after;
+
+        for (unsigned i = 0; i < 100; i++) {
+                cr_assert_eq(stat(root, &before), 0);
+                cr_assert_eq(launch_dropin_write(root, &spec), 0);
+                cr_assert_eq(stat(root, &after), 0);
+                cr_expect(before.st_mtim.tv_sec != after.st_mtim.tv_sec ||
+                          before.st_mtim.tv_nsec / 1000 != after.st_mtim.tv_nsec / 1000);
+        }
+}
+
+Test(launch, refuses_words_that_mean_something_in_a_unit_file) {
+        static const char *const bad[] = {"/run/a b", "/run/%n", "/run/$HOME", "/run/\"",
+                                          "a\nb",     "",        "/run/\\x20"};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+                const char *const launch[] = {words[0], bad[i], NULL};
+                const UnitSpec spec = spec_of(NONCE, launch);
+
+                cr_expect_eq(launch_dropin_write(root, &spec), -EINVAL, "%s", bad[i]);
+        }
+}
+
+Test(launch, says_why_it_cannot_be_written) {
+        const UnitSpec spec = spec_of(NONCE, words);
+
+        cr_expect_eq(launch_dropin_write("/nonexistent", &spec), -ENOENT);
+        cr_expect_eq(launch_dropin_write("/dev/null", &spec), -ENOTDIR);
+}
+
+Test(launch, removes_what_is_its_own) {
+        const UnitSpec spec = spec_of(NONCE, words);
+        g_autofree char *others = g_build_filename(directory, "override.conf", NULL);
+
+        cr_assert_eq(launch_dropin_write(root, &spec), 0);
+        cr_assert_eq(start(), LAUNCH_ALLOWED);
+        cr_assert_eq(launch_note_good_end(&place), 0);
+        cr_assert_eq(launch_note_result(&place, "success", "exited", "0"), 0);
+        cr_assert(g_file_set_contents(others, "[Unit]\n", -1, NULL));
+        launch_dropin_remove(root, UNIT);
+        cr_expect_not(launch_dropin_is_of(root, UNIT, NONCE));
+        cr_expect_not(has_note("started") || has_note("ended") || has_note("result"));
+        cr_expect(g_file_test(others, G_FILE_TEST_EXISTS));
+        cr_assert_eq(g_unlink(others), 0);
+        launch_dropin_remove(root, UNIT);
+        cr_expect_not(g_file_test(directory, G_FILE_TEST_EXISTS));
+}

@@ -1,0 +1,224 @@
+/* What becomes of a record by what the launch step noted. */
+#include <criterion/criterion.h>
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <utime.h>
+
+#include "launch-dropin.h"
+#include "launch-sweep.h"
+#include "launch.h"
+#include "launched.h"
+#include "temporary-tree.h"
+
+#define NONCE "00112233445566778899aabbccddeeff"
+#define UNIT "jobkeeper-backup-1750000000-1.service"
+
+static char *root, *directory;
+static LaunchPlace place;
+static Node node;
+static RunRecord *record;
+
+static void setup(void) {
+        static const char *const words[] = {"/x/jobkeeper-launch", "/x/session", "0x1", NULL};
+        const UnitSpec spec = {.name = UNIT, .nonce = NONCE, .launch = words};
+
+        root = g_dir_make_tmp("jobkeeper-launched-XXXXXX", NULL);
+        directory = launch_dropin_directory(root, UNIT);
+        cr_assert_eq(launch_dropin_write(root, &spec), 0);
+        place = (LaunchPlace){.directory = directory, .nonce = NONCE, .now_wall = 5 * USEC_PER_SEC};
+        record = run_record_new("backup", "1750000000-1");
+        record->unit = g_strdup(UNIT);
+        record->nonce = g_strdup(NONCE);
+        record->state = RUN_CLAIMED;
+}
+
+static void teardown(void) {
+        tree_remove(root);
+        record = run_record_free(record);
+        g_clear_pointer(&root, g_free);
+        g_clear_pointer(&directory, g_free);
+}
+
+TestSuite(launched, .init = setup, .fini = teardown);
+
+static const UnitResult refused_again = {.outcome = UNIT_OUTCOME_START_FAILED,
+                                         .refusal = LAUNCH_AGAIN},
+                        vanished = {.outcome = UNIT_OUTCOME_UNKNOWN},
+                        no_user = {.outcome = UNIT_OUTCOME_START_FAILED, .refusal = 217};
+
+static void begin(void) {
+        (void)launch_start(&place, "/nonexistent", "0x1");
+}
+
+static void end(const char *word, const char *code, const char *status) {
+        cr_assert_eq(launch_note_result(&place, word, code, status), 0);
+}
+
+static void expect_taken(const UnitResult *result, bool ordered, RunState state, const char *why) {
+        cr_expect(launched_take(root, record, result, ordered));
+        cr_expect_eq(record->state, state, "%s", run_state_to_string(record->state));
+        cr_expect_str_eq(record->why ? record->why : "", why);
+        cr_expect_neq(record->ended, 0);
+}
+
+static void expect_left(const UnitResult *result, bool ordered) {
+        cr_expect_not(launched_take(root, record, result, ordered));
+        cr_expect_eq(record->state, RUN_CLAIMED);
+}
+
+Test(launched, what_pid_1_tells_is_not_asked_for) {
+        static const UnitResult results[] = {{.outcome = UNIT_OUTCOME_SUCCESS},
+                                             {.outcome = UNIT_OUTCOME_EXIT_CODE, .exit_status = 3},
+                                             {.outcome = UNIT_OUTCOME_SIGNAL, .exit_status = 9},
+                                             {.outcome = UNIT_OUTCOME_TIMEOUT},
+                                             {.outcome = UNIT_OUTCOME_START_FAILED, .started = 1}};
+
+        begin();
+        end("exit-code", "exited", "7");
+        for (size_t i = 0; i < G_N_ELEMENTS(results); i++)
+                expect_left(&results[i], false);
+}
+
+Test(launched, without_a_launch_step_nothing_is_known) {
+        launch_dropin_remove(root, UNIT);
+        expect_left(NULL, false);
+        expect_left(&vanished, false);
+        expect_left(&refused_again, false);
+}
+
+Test(launched, another_runs_is_not_believed) {
+        g_free(record->nonce);
+        record->nonce = g_strdup("ffeeddccbbaa99887766554433221100");
+        expect_left(NULL, false);
+}
+
+Test(launched, what_did_not_begin_never_will) {
+        expect_taken(NULL, false, RUN_INTERRUPTED,
+                     "not started: its unit was not found, and had not begun");
+        cr_expect_eq(launch_start(&place, "/nonexistent", "0x1"), LAUNCH_AGAIN);
+        g_clear_pointer(&record->why, g_free);
+        expect_taken(&vanished, false, RUN_INTERRUPTED,
+                     "not started: its unit was not found, and had not begun");
+}
+
+Test(launched, what_was_to_end_says_so) {
+        record->why = g_strdup("the ZooKeeper session was lost");
+        expect_taken(NULL, true, RUN_INTERRUPTED, "not started: the ZooKeeper session was lost");
+}
+
+Test(launched, what_began_and_is_gone_is_not_known) {
+        begin();
+        expect_left(NULL, false);
+        expect_left(&vanished, true);
+}
+
+/* Neither is it where nothing can be noted: it may begin yet. */
+Test(launched, without_room_nothing_is_certain) {
+        g_autofree char *path = g_strdup_printf("%s/" NONCE ".started", directory);
+
+        cr_assert_eq(g_mkdir(path, 0700), 0); /* in the way */
+        expect_left(NULL, false);
+        cr_assert_eq(g_rmdir(path), 0);
+}
+
+Test(launched, why_the_step_refused) {
+        for (int i = LAUNCH_NO_MARKER; i <= LAUNCH_LATE; i++) {
+                const UnitResult result = {.outcome = UNIT_OUTCOME_START_FAILED, .refusal = i};
+                g_autofree char *why =
+                    g_strconcat("not started: ", launch_refusal_in_words(i), NULL);
+
+                g_clear_pointer(&record->why, g_free);
+                expect_taken(&result, false, RUN_INTERRUPTED, why);
+        }
+}
+
+/* That is PID 1's to say; but the step was not executed, and never will be. */
+Test(launched, what_pid_1_refused) {
+        expect_left(&no_user, false);
+        cr_expect_eq(launch_start(&place, "/nonexistent", "0x1"), LAUNCH_AGAIN);
+}
+
+Test(launched, a_result_that_was_noted) {
+        begin();
+        end("exit-code", "exited", "3");
+        expect_taken(NULL, false, RUN_FAILED, "exit-code");
+        cr_expect_eq(record->exit_status, 3);
+        cr_expect_eq(record->started, 5 * USEC_PER_SEC);
+        cr_expect_eq(record->ended, 5 * USEC_PER_SEC);
+}
+
+Test(launched, a_signal_that_was_noted) {
+        begin();
+        end("signal", "killed", "KILL");
+        expect_taken(&vanished, false, RUN_FAILED, "signal");
+        cr_expect_eq(record->signal, SIGKILL);
+}
+
+Test(launched, a_good_end_that_was_noted) {
+        begin();
+        cr_assert_eq(launch_note_good_end(&place), 0);
+        end("success", "exited", "0");
+        record->why = g_strdup("the ZooKeeper session was lost");
+        expect_taken(NULL, true, RUN_SUCCEEDED, "");
+        cr_expect_eq(record->exit_status, 0);
+        cr_expect_eq(record->ended, 5 * USEC_PER_SEC);
+}
+
+/* It was stopped and made a good end of that. */
+Test(launched, a_stop_that_was_noted) {
+        begin();
+        end("success", "exited", "0");
+        expect_taken(NULL, false, RUN_STOPPED,
+                     "its unit was stopped, and not by jobkeeper (systemctl stop)");
+}
+
+Test(launched, our_own_stop_is_known_already) {
+        begin();
+        end("signal", "killed", "TERM");
+        expect_left(NULL, true);
+}
+
+/* Its own limit, or that of a stop. */
+Test(launched, a_time_out_may_be_either) {
+        begin();
+        end("timeout", "killed", "KILL");
+        expect_left(NULL, false);
+}
+
+Test(launched, one_that_was_started_again) {
+        begin();
+        end("signal", "killed", "TERM");
+        expect_taken(&refused_again, false, RUN_STOPPED,
+                     "its unit was stopped, and not by jobkeeper (systemctl stop)");
+}
+
+Test(launched, one_that_was_started_again_when_it_had_failed) {
+        begin();
+        end("exit-code", "exited", "1");
+        expect_taken(&refused_again, true, RUN_FAILED, "exit-code");
+}
+
+Test(launched, one_that_was_started_again_and_is_not_known) {
+        begin();
+        expect_taken(
+            &refused_again, false, RUN_UNKNOWN,
+            "systemd was made to start its unit again, which was refused; how it had ended "
+            "before is not known");
+}
+
+/* ---- what is old ---- */
+
+Test(launched, what_is_old_is_removed) {
+        Runs *runs = runs_new(&node, NULL, NULL, NULL, NULL, NULL);
+        struct utimbuf long_ago = {.modtime = time(NULL) - 5L * 24 * 3600};
+
+        launch_sweep(root, runs);
+        cr_expect(launch_dropin_is_of(root, UNIT, NONCE));
+        cr_assert_eq(utime(directory, &long_ago), 0);
+        launch_sweep(root, runs);
+        cr_expect_not(g_file_test(directory, G_FILE_TEST_EXISTS));
+        runs_free(runs);
+}
