@@ -25,6 +25,9 @@ class Event:
     attempt: str
     run: str
     kind: str  # start, alive, end, dead
+    instance: str = ""  # the process, where it beats
+    token: int | None = None
+    status: int | None = None  # of an end
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +40,8 @@ class Run:
     start: float
     end: float  # FOREVER where nobody saw it
     ended: str  # by what we know the end: end, alive (its last sign of life), dead (its node's end), or open
+    token: int | None = None
+    status: int | None = None  # with which it exited, where it says so
 
     def __str__(self):
         return f"{self.job} tick {self.tick} attempt {self.attempt} on {self.node} [{self.start:.3f}, {self.end:.3f}] ({self.ended})"
@@ -55,11 +60,17 @@ def parse(text):
     events = []
     for line in text.splitlines():
         fields = line.split(" ")
-        if len(fields) != 7 or fields[6] not in ("start", "alive", "end", "dead"):
+        more = dict(field.split("=", 1) for field in fields[7:])
+        if len(fields) < 7 or fields[6] not in ("start", "alive", "end", "dead"):
             raise ValueError(f"not a line of a history: {line!r}")
-        micros, node, job, tick, attempt, run, kind = fields
-        events.append(Event(int(micros) / 1e6, node, job, None if tick == "-" else int(tick), attempt, run, kind))
+        micros, node, job, tick, attempt, run, kind = fields[:7]
+        events.append(Event(int(micros) / 1e6, node, job, _number(tick), attempt, run, kind,
+                            more.get("instance", ""), _number(more.get("token")), _number(more.get("status"))))
     return sorted(events, key=lambda event: event.time)
+
+
+def _number(text):
+    return None if text in (None, "-") else int(text)
 
 
 def load(path):
@@ -71,28 +82,33 @@ def load(path):
 
 
 def runs(events):
-    """Puts the lines of each run together, in order of their starts."""
-    result, going = [], {}
+    """Puts the lines of each run together, in order of their starts. What still says that it lives after its end is what it left behind:
+    the run ends with that."""
+    result, going, alive, over = [], {}, {}, {}
 
-    def finish(key, end, how):
+    def finish(key, end, how, status=None):
         start = going.pop(key)
-        result.append(Run(start.node, start.job, start.tick, start.attempt, start.run, start.time, end, how))
+        over[key] = len(result)
+        result.append(Run(start.node, start.job, start.tick, start.attempt, start.run, start.time, end, how, start.token, status))
 
-    alive = {}
     for event in events:
-        key = (event.node, event.job, event.tick, event.attempt, event.run)
+        key = (event.node, event.job, event.tick, event.attempt, event.run, event.instance)
         if event.kind == "start":
             if key in going:  # started again before any end: the earlier one has none
                 finish(key, FOREVER, "open")
             going[key] = event
             alive.pop(key, None)
+            if event.instance:  # it beats: the start is its first
+                alive[key] = event.time
+        elif event.kind == "alive" and key in over and key not in going:
+            result[over[key]] = dataclasses.replace(result[over[key]], end=event.time)
         elif event.kind == "alive":
             alive[key] = event.time
         elif event.kind == "end" and key in going:
-            finish(key, event.time, "end")
+            finish(key, event.time, "end", event.status)
         elif event.kind == "dead":
             for other in [other for other in going if other[0] == event.node]:
-                finish(other, event.time, "dead")
+                finish(other, alive.get(other, event.time), "dead")
     for key in list(going):
         finish(key, alive.get(key, FOREVER), "alive" if key in alive else "open")
     return sorted(result, key=lambda run: run.start)

@@ -31,15 +31,17 @@ def _clock_offset():
 
 
 class Peers:
-    """Starts peers in a testbed's network; all of them end with the testbed's user (an ExitStack, or enterContext)."""
+    """Starts peers in a testbed's network; all of them end with the testbed's user (an ExitStack, or enterContext). `stderr`: where
+    what they complain of goes, if not to ours."""
 
-    def __init__(self, bed, class_path, enter):
+    def __init__(self, bed, class_path, enter, stderr=None):
         self.bed = bed
         self.class_path = class_path
         self.enter = enter
+        self.stderr = stderr
 
     def _start(self, name, argv):
-        return self.enter(Probe(name, argv, within(self.bed.network)))
+        return self.enter(Probe(name, argv, within(self.bed.network), stderr=self.stderr))
 
     def ours(self, name, session_ms):
         """One server has no leader to lose touch with: no syncLimit in the deadline's sum."""

@@ -45,6 +45,24 @@ class Parsing(unittest.TestCase):
         self.assertEqual(len(history.double_starts(found)), 1)
 
 
+    def test_what_beats_ends_with_its_last_beat_whoever_ended_it(self):
+        text = "1000000 n1 a 10 1 10-1 start instance=x token=7\n1050000 n1 a 10 1 10-1 alive instance=x token=7\n9000000 n1 - - - - dead\n"
+        text += "2000000 n2 a 12 1 12-1 start instance=y token=-\n"
+        found = history.runs(history.parse(text))
+        self.assertEqual([(run.end, run.ended, run.token) for run in found], [(1.05, "dead", 7), (2, "alive", None)])
+
+    def test_what_it_left_behind_is_the_run_still(self):
+        text = "".join(f"{at} n1 a 10 1 10-1 {what} instance=x token=7\n" for at, what in ((1000000, "start"), (3000000, "alive")))
+        text += "2000000 n1 a 10 1 10-1 end instance=x token=7 status=0\n"
+        run, = history.runs(history.parse(text))
+        self.assertEqual((run.end, run.ended, run.status), (3, "end", 0))
+
+    def test_two_processes_of_one_run_at_once_are_two(self):
+        text = "".join(f"{at} n1 a 10 1 10-1 {what} instance={who} token=7\n"
+                       for at, what, who in ((1, "start", "x"), (2, "start", "y"), (3, "alive", "x"), (4, "alive", "y")))
+        self.assertEqual(len(history.double_starts(history.runs(history.parse(text)))), 1)
+
+
 class Doubles(unittest.TestCase):
     def test_a_tick_on_two_nodes_is_found_however_far_apart(self):
         found = history.double_starts(history.runs(lines(*one_run(1, 2), *one_run(50, 51, node="n2"))))

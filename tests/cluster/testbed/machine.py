@@ -51,11 +51,11 @@ class Machine:
     def thaw(self):
         self.cgroup.freeze(False)
 
-    def cut(self):
-        self.network.cut(self.name)
+    def cut(self, how="cut"):
+        self.network.cut(self.name, how)
 
-    def heal(self):
-        self.network.heal(self.name)
+    def heal(self, how="cut"):
+        self.network.heal(self.name, how)
 
     def log_text(self, lines=0):
         """The log's last lines; all of it where no number is given."""

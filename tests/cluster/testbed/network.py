@@ -3,7 +3,8 @@
 The bridge is the switch, and its ports are veth devices named after the machines behind them. The host's own network is not
 touched, so that all testbeds use the same addresses without meeting. Faults are made at the switch, where no machine sees how:
 a cut is silent (packets are dropped in both directions, nobody gets an error), as when a cable is pulled two switches away;
-a carrier fault is seen by the machine as its link going down; an unplugged machine is gone with no FIN or RST sent.
+one that is deaf or mute loses one direction only, a lossy one 30 % of either; a carrier fault is seen by the machine as its link going
+down; an unplugged machine is gone with no FIN or RST sent.
 """
 
 import ctypes
@@ -18,8 +19,15 @@ SWITCH_ADDRESS = "10.99.0.254"
 _RULES = """
 table bridge faults {
     set cut { type ifname; }
+    set deaf { type ifname; }
+    set mute { type ifname; }
+    set lossy { type ifname; }
     chain forward {
         type filter hook forward priority 0;
+        oifname @deaf drop
+        iifname @mute drop
+        iifname @lossy numgen random mod 100 < 30 drop
+        oifname @lossy numgen random mod 100 < 30 drop
         iifname @cut drop
         oifname @cut drop
     }
@@ -79,11 +87,12 @@ class Network:
     def forget(self, machine):
         run("ip", "netns", "delete", self.namespace(machine), check=False)
 
-    def cut(self, machine):
-        self._nft("add", machine)
+    def cut(self, machine, how="cut"):
+        """`how`: cut, deaf, mute or lossy."""
+        self._nft("add", how, machine)
 
-    def heal(self, machine):
-        self._nft("delete", machine)
+    def heal(self, machine, how="cut"):
+        self._nft("delete", how, machine)
 
     def carrier(self, machine, up):
         self._ip("link", "set", machine, "up" if up else "down")
@@ -107,8 +116,8 @@ class Network:
     def _ip(self, *arguments, check=True):
         return run("ip", "-n", self.switch, *arguments, check=check)
 
-    def _nft(self, verb, machine):
-        run(*self.enter(), "nft", verb, "element", "bridge", "faults", "cut", f"{{ {machine} }}")
+    def _nft(self, verb, how, machine):
+        run(*self.enter(), "nft", verb, "element", "bridge", "faults", how, f"{{ {machine} }}")
 
 
 def namespaces(prefix):

@@ -1,0 +1,256 @@
+"""Does to nodes and servers what the plan says, and notes what it did and when.
+
+Each kind of fault is a method of its name, with `_` for `-`: it begins the fault and returns the function that ends it, or None where it ended by itself.
+A fault's end leaves nothing of it: the node is up, its daemon is started, its files are as they were.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+
+from testbed import CommandFailed, WaitFailed, wait_until
+
+from . import work
+from .verdict import Fault
+
+STOPPING = 150  # seconds that an orderly stop may take
+FENCE_KINDS = ("fence-kill", "fence-hang")
+BROKEN = "zookeeper: [\n"
+
+
+class Nemesis:
+    """`fenced`: whether there is a fence to strike."""
+
+    def __init__(self, fleet, jobs, say, fenced=True):
+        self.fleet = fleet
+        self.files = work.files(jobs)
+        self.edited = work.files(jobs, "edited")
+        self.say = say
+        self.fenced = fenced
+        self.faults = []
+        self.refused = []  # what could not be done as planned
+
+    # -- playing
+
+    def play(self, plan, began):
+        for step in plan.steps:
+            time.sleep(max(0.0, began + step.at - time.monotonic()))  # the plan's own time: nothing is waited for
+            self.say(f"{time.monotonic() - began:7.2f}  " + "  +  ".join(map(str, step.strikes)))
+            threads = [threading.Thread(target=self._strike, args=(strike,), name=str(strike)) for strike in step.strikes]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+    def _strike(self, strike):
+        if strike.kind in FENCE_KINDS and not self.fenced:
+            return
+        time.sleep(strike.delay)
+        begin, targets = time.monotonic(), strike.targets
+        try:
+            end = getattr(self, strike.kind.replace("-", "_"))(strike)
+            if end:
+                time.sleep(max(0.0, begin + strike.length - time.monotonic()))
+                end()
+        except (CommandFailed, WaitFailed, subprocess.TimeoutExpired, OSError) as fault:
+            self.refused.append(f"{strike}: {fault}")
+        self.faults.append(Fault(strike.kind, targets, begin, time.monotonic()))
+
+    def _node(self, strike):
+        return self.fleet.nodes[strike.targets[0]]
+
+    def _server(self, strike):
+        return next(server for server in self.fleet.bed.zookeepers if server.name in strike.targets)
+
+    def _kill(self, node, number, unit="jobkeeperd"):
+        node.systemctl("kill", "-s", number, "--kill-whom=main", unit, check=False)
+
+    # -- the daemon
+
+    def daemon_kill(self, strike):
+        self._kill(self._node(strike), "KILL")
+
+    def daemon_hang(self, strike):
+        node = self._node(strike)
+        self._kill(node, "STOP")
+        return lambda: self._kill(node, "CONT")
+
+    def daemon_crash_loop(self, strike):
+        node, over = self._node(strike), time.monotonic() + strike.length
+        while time.monotonic() < over:
+            self._kill(node, "KILL")
+            time.sleep(0.4)
+
+    def daemon_broken_configuration(self, strike):
+        node, path = self._node(strike), "/etc/jobkeeper/jobkeeper.yaml"
+        with open(node.rootfs.path(path), encoding="utf-8") as stream:
+            good = stream.read()
+        node.write(path, BROKEN)
+        node.systemctl("restart", "jobkeeperd", check=False, timeout=STOPPING)
+
+        def mend():
+            node.write(path, good)
+            node.systemctl("reset-failed", "jobkeeperd", check=False)
+            node.systemctl("start", "jobkeeperd", timeout=STOPPING)
+        return mend
+
+    def daemon_restart(self, strike):
+        self._node(strike).systemctl("restart", "jobkeeperd", check=False, timeout=STOPPING)
+
+    def daemon_stop(self, strike):
+        node = self._node(strike)
+        node.systemctl("stop", "jobkeeperd", check=False, timeout=STOPPING)
+        return lambda: node.systemctl("start", "jobkeeperd", timeout=STOPPING)
+
+    def hang_and_cut(self, strike):
+        node = self._node(strike)
+        self._kill(node, "STOP")
+        node.cut()
+
+        def end():
+            node.heal()
+            self._kill(node, "CONT")
+        return end
+
+    def kill_and_cut(self, strike):
+        node = self._node(strike)
+        node.cut()
+        self._kill(node, "KILL")
+        return node.heal
+
+    # -- the fence
+
+    def fence_kill(self, strike):
+        self._kill(self._node(strike), "KILL", "jobkeeper-fence")
+
+    def fence_hang(self, strike):
+        node = self._node(strike)
+        self._kill(node, "STOP", "jobkeeper-fence")
+        return lambda: self._kill(node, "CONT", "jobkeeper-fence")
+
+    # -- the node
+
+    def _boot(self, node):
+        node.boot()
+        node.systemctl("start", "jobkeeperd", timeout=STOPPING)
+
+    def node_kill(self, strike):
+        node = self._node(strike)
+        self.fleet.crash(node.name)
+        return lambda: self._boot(node)
+
+    def node_poweroff(self, strike):
+        node = self._node(strike)
+        node.shutdown(STOPPING)
+        return lambda: self._boot(node)
+
+    def node_freeze(self, strike):
+        node = self._node(strike)
+        node.freeze()
+        return node.thaw
+
+    def bus_restart(self, strike):
+        self._node(strike).systemctl("restart", "dbus.service", check=False)
+
+    def pid1_reexec(self, strike):
+        self._node(strike).systemctl("daemon-reexec", check=False)
+
+    def pid1_slow(self, strike):
+        """It stands still most of the time."""
+        leader, over = self._node(strike).leader, time.monotonic() + strike.length
+        with contextlib.suppress(ProcessLookupError):
+            while time.monotonic() < over:
+                os.kill(leader, signal.SIGSTOP)
+                time.sleep(0.8)
+                os.kill(leader, signal.SIGCONT)
+                time.sleep(0.15)
+
+    # -- the network
+
+    def _cut(self, machine, how):
+        machine.cut(how)
+        return lambda: machine.heal(how)
+
+    def net_cut(self, strike):
+        return self._cut(self._node(strike), "cut")
+
+    def net_mute(self, strike):
+        return self._cut(self._node(strike), "mute")
+
+    def net_deaf(self, strike):
+        return self._cut(self._node(strike), "deaf")
+
+    def net_loss(self, strike):
+        return self._cut(self._node(strike), "lossy")
+
+    # -- job files
+
+    def _put(self, strike, text):
+        """Puts it on the nodes in place of the file, or removes the file; they reload, or find it at their next start."""
+        for name in strike.targets:
+            node, path = self.fleet.nodes[name], f"/etc/jobkeeper/jobs.d/{strike.file}"
+            if text is None:
+                os.unlink(node.rootfs.path(path))
+            else:
+                node.write(path, text)
+            if node.up():
+                node.systemctl("reload", "jobkeeperd", check=False, timeout=STOPPING)
+
+    def file_edit(self, strike):
+        self._put(strike, self.edited[strike.file])
+        return lambda: self._put(strike, self.files[strike.file])
+
+    def file_break(self, strike):
+        self._put(strike, "jobs: {\n")
+        return lambda: self._put(strike, self.files[strike.file])
+
+    def file_remove(self, strike):
+        self._put(strike, None)
+        return lambda: self._put(strike, self.files[strike.file])
+
+    # -- ZooKeeper
+
+    def _start(self, server):
+        server.start()
+        server.wait_ready()
+
+    def server_kill(self, strike):
+        server = self._server(strike)
+        server.kill()
+        return lambda: self._start(server)
+
+    def server_restart(self, strike):
+        server = self._server(strike)
+        server.kill()
+        self._start(server)
+
+    def server_freeze(self, strike):
+        server = self._server(strike)
+        server.freeze()
+        return server.thaw
+
+    def server_cut(self, strike):
+        server = self._server(strike)
+        server.cut()
+
+        def end():
+            server.heal()
+            server.kill()  # a server that was cut off looks for the others ever more seldom
+            self._start(server)
+        return end
+
+    def _leader(self):
+        return wait_until(lambda: next((server for server in self.fleet.bed.zookeepers if "Mode: leader" in server.ask("srvr")), None), 30, "a leader")
+
+    def leader_change(self, _strike):
+        server = self._leader()
+        server.kill()
+        self._start(server)
+
+    def leader_freeze(self, _strike):
+        server = self._leader()
+        server.freeze()
+        return server.thaw

@@ -1,0 +1,144 @@
+"""A campaign from its beginning to its verdict: nodes and servers are booted, jobs and company run, the nemesis plays the plan; then all is
+left in peace until every due tick is in the ledger, everything is stopped, and what is left over is looked for."""
+
+import contextlib
+import os
+import re
+import tempfile
+import time
+
+import history
+from cluster_test import CRASH, TOOLS
+from fleet import Fleet
+from testbed import CommandFailed, WaitFailed, parallel, wait_until
+
+from . import report, timeline, verdict, work
+from .company import Company
+from .nemesis import STOPPING, Nemesis
+
+SETTLED_IN = 120  # seconds after the last fault in which every due tick has to be in the ledger
+OF_WATCHDOG = re.compile("Watchdog timeout|6/ABRT|code=dumped")
+WATCHDOG_MAY = 14  # seconds of a hang, from which on the daemon's watchdog may end it
+
+
+def clocks():
+    """What the wall clock and the boot clock are ahead of the monotonic one; of several readings the quickest."""
+    def reading():
+        before, wall, boot, after = time.monotonic(), time.time(), time.clock_gettime(time.CLOCK_BOOTTIME), time.monotonic()
+        return after - before, wall - (before + after) / 2, boot - (before + after) / 2
+    return min(reading() for _ in range(50))[1:]
+
+
+class Campaign:
+    """`say`: told in a line what happens. `fenced`: whether a fence is installed, and nothing is to be excused for want of it."""
+
+    def __init__(self, plan, install, say, fenced=True):
+        self.plan = plan
+        self.install = install
+        self.say = say
+        self.fenced = fenced
+        self.fleet = self.nemesis = None
+        self.wall, self.boot = clocks()
+
+    def run(self, output):
+        """Returns the verdict; report, timeline, history, and in a bad case the journals are in `output`."""
+        with contextlib.ExitStack() as stack:
+            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="jobkeeper-campaign-"))
+            self.fleet = stack.enter_context(Fleet(TOOLS, self.install, nodes=len(self.plan.nodes), zookeepers=3, files=work.files(self.plan.jobs),
+                                                   settings=work.SETTINGS))
+            self.nemesis = Nemesis(self.fleet, self.plan.jobs, self.say, self.fenced)
+            company = Company(self.fleet, self.plan.seed, directory, stack)
+            company.start()
+            try:
+                evidence = self._play(company)
+            finally:
+                company.over.set()
+            found = verdict.judge(evidence)
+            self._write(output, evidence, found)
+        return found
+
+    def _play(self, company):
+        self.say(f"{len(self.fleet.nodes)} nodes are up, the campaign begins")
+        began, first = time.monotonic(), time.time() + 2
+        self.nemesis.play(self.plan, began)
+        time.sleep(max(0.0, began + self.plan.seconds - time.monotonic()))
+        last = time.time()
+        self.say("no more faults: all has to come right")
+        ledger = self._settled_ledger(first, last)
+        company.stop()
+        self.say("stopping everything")
+        left_over = [f"not done: {sentence}" for sentence in self.nemesis.refused] + self._stop_and_look()
+        events = [event for event in history.load(self.fleet.history_path) if event.time >= began - 60]
+        jobs, holds = list(self.plan.jobs), {**{job.name: job.holds() for job in self.plan.jobs}, **verdict.command_holds()}
+        runs = sorted(history.runs(events) + company.holds(self.boot), key=lambda run: run.start)
+        return verdict.Evidence(jobs, holds, runs, sorted(self.nemesis.faults, key=lambda fault: fault.begin), ledger, first, last, self.wall,
+                                left_over, self._crashes(), self.fenced)
+
+    # -- the end
+
+    def _settled_ledger(self, first, last):
+        """{job: records}, once every due tick has a final state, or when there was no more time."""
+        ledger, open_jobs = {}, {job.name: job for job in self.plan.jobs}
+
+        def covered():
+            for name, job in list(open_jobs.items()):
+                try:
+                    ledger[name] = self.fleet.ledger(name, limit=work.HISTORY)
+                except (CommandFailed, ValueError):
+                    return False
+                starts, chosen = verdict.finals(ledger[name])
+                if all(verdict.records_of(tick, starts, chosen) for tick in history.ticks(job.every, first, last)):
+                    del open_jobs[name]
+            return not open_jobs
+        with contextlib.suppress(WaitFailed):  # the verdict says what is lost
+            wait_until(covered, SETTLED_IN, "every due tick has a final state", interval=2)
+        return ledger
+
+    def _stop_and_look(self):
+        """Stops all daemons. Returns in sentences what there should not be any more."""
+        found, nodes, server = [], list(self.fleet.nodes.values()), self.fleet.bed.zookeepers[0]
+        for node, result in zip(nodes, parallel([lambda node=node: node.systemctl("stop", "jobkeeperd", check=False, timeout=STOPPING) for node in nodes])):
+            if result.returncode:
+                found.append(f"{node.name}: jobkeeperd cannot be stopped: {result.stderr.strip()}")
+        for node in nodes:
+            units = node.systemctl("list-units", "--all", "--plain", "--no-legend", "--state=active,activating,deactivating,failed", "jobkeeper-*").stdout
+            found += [f"{node.name}: unit {line}" for line in units.splitlines() if not line.startswith("jobkeeper-fence")]
+            left = node.run("pgrep", "-a", "-f", "bin/mark-run|testbed/mark-run", check=False).stdout
+            found += [f"{node.name}: process {line}" for line in left.splitlines()]
+
+        def ephemerals():
+            return [line.strip() for line in server.ask("dump").splitlines() if line.strip().startswith("/")]
+        with contextlib.suppress(WaitFailed):
+            wait_until(lambda: not ephemerals(), 2 * self.fleet.session_timeout, "no session has anything any more", interval=0.5)
+        found += [f"in ZooKeeper: {path}" for path in ephemerals()]
+        tree = server.shell("ls -R /jobkeeper").splitlines()
+        found += [f"in ZooKeeper: {path}" for path in tree if re.match("/jobkeeper/(open/[^/]+|requests)/.", path)]
+        return found
+
+    def _crashes(self):
+        found = []
+        for name, node in self.fleet.nodes.items():
+            hung = any(fault.kind in ("daemon-hang", "hang-and-cut", "pid1-slow", "node-freeze") and fault.end - fault.begin > WATCHDOG_MAY for fault in self.nemesis.faults
+                       if name in fault.targets)
+            text = node.journal("_SYSTEMD_UNIT=jobkeeperd.service", "+", "UNIT=jobkeeperd.service")
+            found += [f"{name}: {match.group(0)}" for match in CRASH.finditer(text) if not (hung and OF_WATCHDOG.search(match.group(0)))]
+        return found
+
+    def _write(self, output, evidence, found):
+        os.makedirs(output, exist_ok=True)
+        begin, end = evidence.first - evidence.wall, evidence.last - evidence.wall
+        servers = [server.name for server in self.fleet.bed.zookeepers]
+        picture = timeline.draw(evidence.runs, evidence.faults, self.plan.nodes, servers, begin, end)
+        text = report.text(self.plan, evidence, found)
+        written = {"plan.txt": str(self.plan), "report.txt": text, "timeline.svg": picture}
+        if not found.good():
+            with open(self.fleet.history_path, encoding="ascii") as stream:
+                written["history"] = stream.read()
+            written["faults.txt"] = "\n".join(f"{fault.begin + self.wall:.3f} {fault.end + self.wall:.3f} {fault.begin:.3f} {fault.kind} {' '.join(fault.targets)}"
+                                              for fault in evidence.faults)
+            written.update({f"{name}.journal": node.journal() for name, node in self.fleet.nodes.items()})
+            written.update({f"{server.name}.log": server.log_text() for server in self.fleet.bed.zookeepers})
+        for name, content in written.items():
+            with open(f"{output}/{name}", "w", encoding="utf-8") as stream:
+                stream.write(content)
+        self.say(text)

@@ -1,0 +1,215 @@
+"""What a campaign's evidence amounts to. Pure functions: no node, no clock.
+
+The evidence is what the jobs wrote themselves (history.py), what the foreign programs said they held, what the ledger says, which
+faults there were and when, and what was left over in the end. All times are seconds on the monotonic clock, but ticks are wall clock.
+
+Each check answers with sentences, and with none when all is well. What no software can promise is excused, and counted apart: what
+runs on a node that stands still as a whole, and for a moment after. Where there is no fence, also what runs on a node whose daemon
+could not stop it: it hung, or was dead.
+"""
+
+import bisect
+import dataclasses
+from collections import defaultdict
+
+import history
+from history import EXCLUSIVE, FINAL_STATES
+
+from . import work
+from .plan import FILE, KINDS, NODE
+
+WAKING = 5.0  # after a node that stood still goes on again, or a daemon that was away is back
+RECOVERY = 20.0  # after a fault: a session ends, others settle, what was missed is run
+EVERYWHERE = "everywhere"
+FROZEN = {"node-freeze"}
+DAEMON_AWAY = {"daemon-hang", "daemon-kill", "daemon-crash-loop", "daemon-broken-configuration", "hang-and-cut", "kill-and-cut", "pid1-slow"}
+CUT_SHORT = ("interrupted", "unknown", "stopped", "timed-out")
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    kind: str
+    targets: tuple
+    begin: float
+    end: float
+
+    def on(self, node):
+        return KINDS[self.kind].target not in (NODE, FILE) or node in self.targets or node == EVERYWHERE
+
+
+@dataclasses.dataclass
+class Evidence:
+    jobs: list  # work.Work
+    holds: dict  # {job or program: {resource: (mode, slots)}}
+    runs: list  # history.Run, also of commands and of foreign programs
+    faults: list
+    ledger: dict  # {job: records of `jobkeeper history --json`}
+    first: float  # ticks from here ...
+    last: float  # ... to here are judged, wall clock
+    wall: float  # what the wall clock is ahead of the monotonic one
+    left_over: list
+    crashes: list
+    fenced: bool = True
+
+
+@dataclasses.dataclass
+class Verdict:
+    broken: dict  # {check: sentences}
+    excused: dict  # {why: sentences}
+
+    def good(self):
+        return not any(self.broken.values())
+
+
+def _during(faults, kinds, node, begin, end, after):
+    return next((fault for fault in faults if fault.kind in kinds and fault.on(node) and fault.begin <= end and begin <= fault.end + after), None)
+
+
+def _excuse(evidence, *runs):
+    """Why one of these runs may have been where it must not be; or None."""
+    for run in runs:
+        if fault := _during(evidence.faults, FROZEN, run.node, run.start, run.end, WAKING):
+            return f"{fault.kind}: no software can help it"
+        if not evidence.fenced and (fault := _during(evidence.faults, DAEMON_AWAY, run.node, run.start, run.end, WAKING)):
+            return f"{fault.kind}: there is no fence"
+    return None
+
+
+def _explained(evidence, node, begin, end):
+    return _during(evidence.faults, KINDS, node, begin - 1, end + 1, RECOVERY) is not None
+
+
+# -- overlaps and tokens
+
+def _by_resource(evidence):
+    """{resource: [(run, mode, slots)]}, in order of the runs' starts."""
+    result = defaultdict(list)
+    for run in sorted(evidence.runs, key=lambda run: run.start):
+        for name, (mode, slots) in evidence.holds[run.job].items():
+            result[name].append((run, mode, slots))
+    return result
+
+
+def overlaps(evidence):
+    """[(sentence, runs)] of runs that were alive at the same time and must not have been."""
+    found = {}
+    for name, users in _by_resource(evidence).items():
+        going = []
+        for run, mode, slots in users:
+            going = [other for other in going if other[0].end > run.start]
+            if slots and len(going) >= slots:
+                same = [other for other, _, _ in going] + [run]
+                found[id(run), name] = (f"more than {slots} of {name} at once: " + " | ".join(map(str, same)), same)
+            for other, others_mode, _ in going if not slots else ():
+                if EXCLUSIVE in (mode, others_mode) and (id(other), id(run)) not in found:
+                    found[id(other), id(run)] = (f"{name}: {other} | {run}: {other.end - run.start:.3f} s", [other, run])
+            going.append((run, mode, slots))
+    return list(found.values())
+
+
+def tokens_out_of_order(evidence):
+    """[(sentence, runs)]: of two that exclude each other, the later one must have the larger token."""
+    found = []
+    for name, users in _by_resource(evidence).items():
+        of_all = of_writers = None
+        for run, mode, slots in users:
+            if slots or not run.token:
+                continue
+            before = of_all if mode == EXCLUSIVE else of_writers
+            if before is not None and run.token <= before.token:
+                found.append((f"{name}: token {before.token} of {before}, then {run.token} of {run}", [before, run]))
+            of_all = run if of_all is None or run.token > of_all.token else of_all
+            if mode == EXCLUSIVE and (of_writers is None or run.token > of_writers.token):
+                of_writers = run
+    return found
+
+
+# -- the ledger
+
+def finals(records):
+    """(starts, records) of the final records in order of their ticks, for record_of()."""
+    chosen = sorted((record for record in records if record.get("tick") is not None and record["state"] in FINAL_STATES), key=lambda record: record["tick"])
+    return [record["tick"] for record in chosen], chosen
+
+
+def records_of(tick, starts, chosen):
+    """The final records that cover a tick. A range covers at most what lies before the next record's tick, so two lie side by side at most."""
+    at = bisect.bisect_right(starts, tick)
+    return [record for record in chosen[max(0, at - 4):at] if record["tick"] <= tick <= record.get("to", record["tick"])]
+
+
+def _judge_record(evidence, job, record, run):
+    """(check, sentence) pairs for one final record and what the history has of its run (or None)."""
+    state, name = record["state"], f"{job.name} tick {record['tick']} run {record.get('run')} on {record.get('node')}"
+    if state == "skipped":
+        return
+    good_end = run is not None and run.ended == "end" and run.status == 0
+    if state == "succeeded" and not good_end:
+        yield "contradictions", f"{name}: succeeded, and the history has {run or 'no start'}"
+    elif state == "failed" and run is not None and (good_end or run.status not in (None, record.get("exit"))):
+        yield "contradictions", f"{name}: failed with {record.get('exit')}, and the history has status {run.status}"
+    elif state in CUT_SHORT or (state == "failed" and run is None):
+        begin = run.start if run else record.get("claimed", record["tick"]) - evidence.wall
+        end = run.end if run and run.end < history.FOREVER else begin
+        if not _explained(evidence, record.get("node"), begin, end):
+            yield "unexplained", f"{name}: {state} ({record.get('why', '')}), and no fault befell it; the history has {run or 'no start'}"
+    if run is not None and run.token and record.get("token") and run.token != record["token"]:
+        yield "contradictions", f"{name}: token {record['token']}, and the run had {run.token}"
+
+
+def _skip_is_explained(evidence, job, tick, why, own):
+    if why.startswith("overlap") and (job.locks or any(run.start - 1 <= tick - evidence.wall <= run.end + 1.5 for run in own)):
+        return True
+    begin = tick - evidence.wall
+    return job.locks and not why.startswith("missed") or _explained(evidence, EVERYWHERE, begin, begin + 2)
+
+
+def judge_job(evidence, job):
+    """(check, sentence) pairs for one job: its due ticks, its records, its runs."""
+    own = [run for run in evidence.runs if run.job == job.name]
+    by_id, by_tick = {run.run: run for run in own}, defaultdict(list)
+    for run in own:
+        by_tick[run.tick].append(run)
+    starts, chosen = finals(evidence.ledger.get(job.name, []))
+    for tick in history.ticks(job.every, evidence.first, evidence.last):
+        records = records_of(tick, starts, chosen)
+        if not records:
+            yield "losses", f"{job.name} tick {tick}: no final state; the history has {', '.join(map(str, by_tick[tick])) or 'no start'}"
+        if len({record.get("attempt", 1) for record in records}) < len(records):
+            yield "contradictions", f"{job.name} tick {tick}: several final states: {', '.join(record['state'] for record in records)}"
+        for run in by_tick[tick]:
+            if records and not any(record.get("run") == run.run and record["state"] != "skipped" for record in records):
+                yield "contradictions", f"{run} ran, and the ledger says {', '.join(record['state'] for record in records)}"
+        for record in records:
+            if record["state"] == "skipped" and not _skip_is_explained(evidence, job, tick, record.get("why", ""), own):
+                yield "unexplained", f"{job.name} tick {tick}: skipped ({record.get('why', '')}), and nothing explains it"
+    for record in chosen:
+        if evidence.first <= record["tick"] <= evidence.last:
+            yield from _judge_record(evidence, job, record, by_id.get(record.get("run")))
+
+
+# -- all of it
+
+CHECKS = ("doubles", "overlaps", "tokens", "losses", "contradictions", "unexplained", "left over", "crashes")
+
+
+def judge(evidence):
+    broken, excused = {check: [] for check in CHECKS}, defaultdict(list)
+    for check, found in (("overlaps", overlaps(evidence)), ("tokens", tokens_out_of_order(evidence))):
+        for sentence, runs in found:
+            why = _excuse(evidence, *runs)
+            (excused[why] if why else broken[check]).append(sentence)
+    for _, _, same in history.double_starts(evidence.runs):
+        broken["doubles"].append(" | ".join(map(str, same)))
+    for job in evidence.jobs:
+        for check, sentence in judge_job(evidence, job):
+            broken[check].append(sentence)
+    broken["left over"] += evidence.left_over
+    broken["crashes"] += evidence.crashes
+    return Verdict(broken, dict(excused))
+
+
+def command_holds():
+    """What the commands under `jobkeeper lock` and the foreign programs hold, by the names they have in the history."""
+    return {"cmd-data": {work.DATA: (EXCLUSIVE, 0)}, "cmd-read": {work.DATA: (history.SHARED, 0)}, "cmd-tape": {work.TAPE: (EXCLUSIVE, 0)},
+            "cmd-pool": {work.POOL: (EXCLUSIVE, work.POOL_SLOTS)}, "curator": {work.JAVA: (EXCLUSIVE, 0)}, "kazoo": {work.PYTHON: (EXCLUSIVE, 0)}}
