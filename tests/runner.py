@@ -5,7 +5,7 @@
     simulation    whole clusters in one process: the tests of their parts, built likewise; then as many clusters as three minutes have, with fresh
                   seeds, built for speed
     integration   programs that start ZooKeeper servers, and programs that run inside a systemd node (node-*), built likewise
-    cluster       jobkeeper itself on real nodes with faults, built as for a package
+    cluster       jobkeeper itself on real nodes with faults, built as for a package; then a campaign of faults, five minutes with a fixed seed
 
 Which programs there are, ctest knows; they are run from here, so that -k can reach single tests and each counts. The last line
 is "N passed, N failed".
@@ -30,6 +30,7 @@ SIMULATION = f"{ROOT}/build/simulation"
 PARTS = ("unit", "simulation", "integration", "cluster")
 PLAYED = 180  # seconds
 PLAYED_LONG = 3600
+CAMPAIGN_SEED = "1"
 
 GCC = ("-DCMAKE_C_COMPILER=gcc", "-DJOBKEEPER_WERROR=ON")
 DEBUG = (*GCC, "-DCMAKE_BUILD_TYPE=Debug")
@@ -146,6 +147,18 @@ def run_cluster(programs, options, totals):
     totals.add(*count(status, output))
 
 
+def run_campaign(programs, options, totals):
+    """Random faults on five nodes: every time the same ones, or other ones for longer."""
+    name = "cluster/campaign"
+    if options.pattern is not None and options.pattern not in name:
+        return
+    argv = [f"{HERE}/cluster/campaign", "--build", NODES, *(("--minutes", "30") if options.long else ("--minutes", "5", "--seed", CAMPAIGN_SEED))]
+    status, output, seconds = programs.run(argv, None, live=True)
+    passed, failed = count(status, output)
+    line(name, seconds, passed, failed)
+    totals.add(passed, failed)
+
+
 def run_parts(programs, parts, options, environment, totals):
     if any(part in parts for part in ("unit", "simulation", "integration")):
         if build(programs, ROOT, ASAN, *SANITIZED):
@@ -165,6 +178,7 @@ def run_parts(programs, parts, options, environment, totals):
         built = build(programs, ROOT, NODES, *DEBUG, "-DCMAKE_INSTALL_PREFIX=/usr", "-DJOBKEEPER_TESTS=OFF")
         if built and build(programs, ROOT, ASAN, *SANITIZED, targets=["lock-probe"]):
             run_cluster(programs, options, totals)
+            run_campaign(programs, options, totals)
         else:
             totals.add(0, 1)
 

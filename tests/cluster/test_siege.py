@@ -68,6 +68,11 @@ class Plans(unittest.TestCase):
             self.assertFalse(set(one.targets) & set(other.targets))
             self.assertFalse({plan.KINDS[one.kind].target, plan.KINDS[other.kind].target} <= {plan.SERVER, plan.LEADER})
 
+    def test_what_is_aimed_strikes_alone_and_at_a_long_run(self):
+        steps = [step for seed in range(10) for step in plan.draw(seed, 600).steps if any(strike.aim for strike in step.strikes)]
+        self.assertTrue(steps)
+        self.assertEqual({(len(step.strikes), len(step.strikes[0].targets), step.strikes[0].aim.split("-")[0]) for step in steps}, {(1, 1, "long")})
+
     def test_only_the_kinds_that_are_asked_for(self):
         kinds = {strike.kind for step in plan.draw(3, 300, only=["net-cut", "daemon-kill"]).steps for strike in step.strikes}
         self.assertEqual(kinds, {"net-cut", "daemon-kill"})
@@ -176,6 +181,10 @@ class Verdicts(unittest.TestCase):
     def test_what_ran_and_is_recorded_as_skipped(self):
         found = self.judge(GOOD, records=[record(10), record(20, "skipped", why="missed: no node started it in time")], faults=[CUT])
         self.assert_broken(found, "contradictions")
+
+    def test_a_run_long_before_its_tick(self):
+        self.assert_broken(self.judge((run(7.8, 8, 10), GOOD[1])), "contradictions")
+        self.assert_broken(self.judge((run(8.2, 9, 10), GOOD[1])))
 
     def test_a_record_with_another_token(self):
         self.assert_broken(self.judge(GOOD, records=[record(10, token=1), record(20, token=3)]), "contradictions")

@@ -7,8 +7,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 
+from siege.nemesis import DELAY_FRAMES, add_clocks, shift_clock
 from testbed import Testbed, remove_leftovers, wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -52,6 +55,59 @@ class TestTestbed(unittest.TestCase):
             self.assertIn("Mode: standalone", bed.zookeepers[0].ask("srvr"))
             name = os.path.basename(bed.directory).rsplit("-", 1)[1]
         self.assertEqual(remains(name), [])
+
+    def test_one_way_loss_and_delay(self):
+        count = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('', 9)); s.settimeout(1); print('ready', flush=True); n = 0\ntry:\n while True: n += s.recv(9) == b'x'\nexcept TimeoutError: print(n)"
+        send = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(('{}', 9)); [s.send(b'x') for _ in range(200)]"
+
+        def through(bed, there, back=None):
+            """How many of 200 datagrams arrive, from there or back to it."""
+            with bed.nodes[back or "n2"].popen("python3", "-c", count, stdout=subprocess.PIPE) as receiver:
+                self.assertEqual(receiver.stdout.readline(), "ready\n")
+                bed.nodes[there].run("python3", "-c", send.format(bed.nodes[back or "n2"].address))
+                return int(receiver.stdout.read())
+
+        with Testbed(nodes=2, zookeepers=0) as bed:
+            node = bed.nodes["n1"]
+            self.assertEqual((through(bed, "n1"), through(bed, "n2", "n1")), (200, 200))
+            for how, there, back in (("mute", 0, 200), ("deaf", 200, 0)):
+                node.cut(how)
+                self.assertEqual((through(bed, "n1"), through(bed, "n2", "n1")), (there, back), how)
+                node.heal(how)
+            node.cut("lossy")
+            self.assertTrue(80 < through(bed, "n1") < 180)
+            node.heal("lossy")
+            node.cut()
+            with subprocess.Popen([*bed.network.enter(), sys.executable, DELAY_FRAMES, "0.3", "n1", "n2"], stdout=subprocess.PIPE) as relay:
+                self.addCleanup(relay.kill)
+                timer = threading.Timer(20, relay.kill)  # whatever fails below, this block ends
+                timer.start()
+                self.addCleanup(timer.cancel)
+                relay.stdout.readline()
+                self.assertEqual(through(bed, "n1"), 200)
+                began = time.monotonic()
+                node.run("bash", "-c", "exec 3<>/dev/tcp/n2/1 || true")  # refused, and that comes back late
+                self.assertGreater(time.monotonic() - began, 0.6)
+                relay.kill()
+            self.assertEqual(through(bed, "n1"), 0)
+
+    def test_a_node_has_a_wall_clock_of_its_own(self):
+        with tempfile.TemporaryDirectory() as directory:
+            add_clocks(directory)
+            os.mkdir(f"{directory}/usr")
+            with Testbed(nodes=1, zookeepers=0, install=directory) as bed:
+                node = bed.nodes["n1"]
+
+                def ahead():
+                    return round(float(node.run("date", "+%s.%N").stdout) - time.time())
+                self.assertEqual(ahead(), 0)
+                at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(time.time() + 1800))
+                node.run("systemd-run", f"--on-calendar={at}", "--timer-property=AccuracySec=1us", "touch", "/run/fired")
+                shift_clock(node, 3600)
+                self.assertEqual(ahead(), 3600)
+                wait_until(lambda: node.run("test", "-e", "/run/fired", check=False).returncode == 0, 10, "what was due in half an hour")
+                shift_clock(node, -5)
+                self.assertEqual(ahead(), -5)
 
     def test_an_ensemble_survives_one_server(self):
         with Testbed(nodes=1, zookeepers=3) as bed:

@@ -5,9 +5,12 @@ A fault's end leaves nothing of it: the node is up, its daemon is started, its f
 """
 
 import contextlib
+import dataclasses
 import os
 import signal
+import struct
 import subprocess
+import sys
 import threading
 import time
 
@@ -18,18 +21,37 @@ from .verdict import Fault
 
 STOPPING = 150  # seconds that an orderly stop may take
 FENCE_KINDS = ("fence-kill", "fence-hang")
+HERE = os.path.dirname(os.path.abspath(__file__))
+DELAY_FRAMES = f"{HERE}/delay_frames.py"
+CLOCK_SHIFT = "/etc/clock-shift"
+RECENT = 50_000  # bytes of the history: a second or two
 BROKEN = "zookeeper: [\n"
 
 
-class Nemesis:
-    """`fenced`: whether there is a fence to strike."""
+def add_clocks(install):
+    """Adds to the tree that the nodes get what gives each a wall clock of its own."""
+    os.makedirs(f"{install}/etc", exist_ok=True)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O2", "-o", f"{install}/etc/shift-clock.so", f"{HERE}/shift-clock.c"], check=True)
+    for name, content in ((CLOCK_SHIFT, struct.pack("=q", 0)), ("/etc/ld.so.preload", b"/etc/shift-clock.so\n")):
+        with open(f"{install}{name}", "wb") as stream:
+            stream.write(content)
 
-    def __init__(self, fleet, jobs, say, fenced=True):
+
+def shift_clock(node, seconds):
+    """Sets the wall clock of a node: so many seconds ahead of the machine's."""
+    with open(node.rootfs.path(CLOCK_SHIFT), "r+b") as stream:  # in place: it is mapped
+        stream.write(struct.pack("=q", seconds * 1_000_000))
+
+
+class Nemesis:
+    """`strike_fence`: there is one."""
+
+    def __init__(self, fleet, jobs, say, strike_fence=True):
         self.fleet = fleet
         self.files = work.files(jobs)
         self.edited = work.files(jobs, "edited")
         self.say = say
-        self.fenced = fenced
+        self.strike_fence = strike_fence
         self.faults = []
         self.refused = []  # what could not be done as planned
 
@@ -39,14 +61,24 @@ class Nemesis:
         for step in plan.steps:
             time.sleep(max(0.0, began + step.at - time.monotonic()))  # the plan's own time: nothing is waited for
             self.say(f"{time.monotonic() - began:7.2f}  " + "  +  ".join(map(str, step.strikes)))
-            threads = [threading.Thread(target=self._strike, args=(strike,), name=str(strike)) for strike in step.strikes]
+            threads = [threading.Thread(target=self._strike, args=(self._aimed(strike),), name=str(strike)) for strike in step.strikes]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
 
+    def _aimed(self, strike):
+        """The strike at the node that runs the job it is aimed at, where there is one."""
+        if not strike.aim:
+            return strike
+        with open(self.fleet.history_path, "rb") as stream:
+            stream.seek(max(0, os.path.getsize(self.fleet.history_path) - RECENT))
+            lines = [line.split(" ") for line in stream.read().decode().split("\n")[1:-1]]
+        last = next((fields for fields in reversed(lines) if fields[2] == strike.aim), None)
+        return dataclasses.replace(strike, targets=(last[1],)) if last and last[6] != "end" and self.fleet.nodes[last[1]].up() else strike
+
     def _strike(self, strike):
-        if strike.kind in FENCE_KINDS and not self.fenced:
+        if strike.kind in FENCE_KINDS and not self.strike_fence:
             return
         time.sleep(strike.delay)
         begin, targets = time.monotonic(), strike.targets
@@ -152,6 +184,12 @@ class Nemesis:
         node.freeze()
         return node.thaw
 
+    def clock_step(self, strike):
+        """The node's wall clock is set, and set right again (shift-clock.c)."""
+        node = self._node(strike)
+        shift_clock(node, int(strike.detail))
+        return lambda: shift_clock(node, 0)
+
     def bus_restart(self, strike):
         self._node(strike).systemctl("restart", "dbus.service", check=False)
 
@@ -186,12 +224,26 @@ class Nemesis:
     def net_loss(self, strike):
         return self._cut(self._node(strike), "lossy")
 
+    def net_delay(self, strike):
+        """Half a second more each way."""
+        node, network = self._node(strike), self.fleet.bed.network
+        node.cut()
+        others = [machine.name for machine in (*self.fleet.nodes.values(), *self.fleet.bed.zookeepers) if machine is not node and network.plugged(machine.name)]
+        relay = subprocess.Popen([*network.enter(), sys.executable, DELAY_FRAMES, "0.5", node.name, *others], stdout=subprocess.PIPE)
+        relay.stdout.readline()
+
+        def end():
+            relay.kill()
+            relay.communicate()
+            node.heal()
+        return end
+
     # -- job files
 
     def _put(self, strike, text):
         """Puts it on the nodes in place of the file, or removes the file; they reload, or find it at their next start."""
         for name in strike.targets:
-            node, path = self.fleet.nodes[name], f"/etc/jobkeeper/jobs.d/{strike.file}"
+            node, path = self.fleet.nodes[name], f"/etc/jobkeeper/jobs.d/{strike.detail}"
             if text is None:
                 os.unlink(node.rootfs.path(path))
             else:
@@ -200,16 +252,16 @@ class Nemesis:
                 node.systemctl("reload", "jobkeeperd", check=False, timeout=STOPPING)
 
     def file_edit(self, strike):
-        self._put(strike, self.edited[strike.file])
-        return lambda: self._put(strike, self.files[strike.file])
+        self._put(strike, self.edited[strike.detail])
+        return lambda: self._put(strike, self.files[strike.detail])
 
     def file_break(self, strike):
         self._put(strike, "jobs: {\n")
-        return lambda: self._put(strike, self.files[strike.file])
+        return lambda: self._put(strike, self.files[strike.detail])
 
     def file_remove(self, strike):
         self._put(strike, None)
-        return lambda: self._put(strike, self.files[strike.file])
+        return lambda: self._put(strike, self.files[strike.detail])
 
     # -- ZooKeeper
 

@@ -1,7 +1,7 @@
 """What befalls a campaign, and when: wholly made by its seed before anything runs, so that a seed is the same plan again.
 
 A step is one fault, or two that begin together or one during the other; the next step begins when all of it is over and the cluster
-has had a moment to breathe. Who plays it does what it says as far as it can: "the leader" is whoever leads by then. The last part of
+has had a moment to breathe, now and then a long one, so that it is also seen what comes of no fault at all. Who plays it does what it says as far as it can: "the leader" is whoever leads by then. The last part of
 a campaign is left in peace, so that all has to come right.
 """
 
@@ -13,8 +13,11 @@ from fleet import SESSION_TIMEOUT as SESSION
 from . import work
 
 NODE, SERVER, LEADER, FILE = "node", "server", "leader", "file"
+STEPS = ("-3600", "-5", "5", "3600")  # of a wall clock, seconds
 QUIET = 20.0  # seconds before the end without a fault
+PEACE = 32.0  # seconds that are long enough for nothing to be left of any fault
 MOMENTS, SHORT, LONG = (0.0,), (0.3, 1.0, 2.5), (0.3, 2.5, 5.0, SESSION + 3, SESSION + 3, 2 * SESSION)
+AIMED = ("daemon-hang", "hang-and-cut", "kill-and-cut", "net-cut", "node-kill", "fence-kill", "fence-hang", "node-freeze")
 HANGS = (0.1, 1.0, 2.5, 4.0, SESSION, SESSION + 3, 2 * SESSION, 3 * SESSION - 1)  # below the watchdog's 30 s
 
 
@@ -45,6 +48,8 @@ KINDS = {
     "net-mute": Kind(NODE, LONG),
     "net-deaf": Kind(NODE, LONG),
     "net-loss": Kind(NODE, (5.0, SESSION + 3)),
+    "net-delay": Kind(NODE, (5.0, SESSION + 3)),
+    "clock-step": Kind(NODE, (2.5, SESSION + 3), 3),
     "bus-restart": Kind(NODE, MOMENTS),
     "pid1-reexec": Kind(NODE, MOMENTS, 3),
     "pid1-slow": Kind(NODE, (2.0, 6.0)),
@@ -66,10 +71,12 @@ class Strike:
     targets: tuple  # names of nodes or of one server; () for the leader
     length: float  # seconds
     delay: float = 0.0  # after the step's begin
-    file: str = ""  # of a FILE
+    detail: str = ""  # which file, or by how much
+    aim: str = ""  # a job: whatever node runs it by then is struck in place of the target
 
     def __str__(self):
-        where = " ".join((*self.targets, *([self.file] if self.file else []))) or "leader"
+        where = " ".join((*self.targets, *([self.detail] if self.detail else []))) or "leader"
+        where = f"whoever runs {self.aim}, else {where}" if self.aim else where
         after = f" after {self.delay:.2f} s" if self.delay else ""
         return f"{self.kind} {where}" + (f" for {self.length:g} s" if self.length else "") + after
 
@@ -103,8 +110,9 @@ def _strike(dice, kind, nodes, files, apart_from=()):
     target, length, delay = KINDS[kind].target, dice.choice(KINDS[kind].lengths), dice.uniform(0.1, 2.0)
     free = [name for name in (nodes if target in (NODE, FILE) else ("zk1", "zk2", "zk3")) if name not in apart_from]
     chosen = () if target == LEADER else tuple(sorted(dice.sample(free, dice.randrange(1, 3) if target == FILE else 1)))
-    file = dice.choice(files)  # drawn in any case: the dice of all kinds are the same
-    return Strike(kind, chosen, length, delay if apart_from else 0.0, file if target == FILE else "")
+    file, by = dice.choice(files), dice.choice(STEPS)  # drawn in any case: the dice of all kinds are the same
+    detail = file if target == FILE else by if kind == "clock-step" else ""
+    return Strike(kind, chosen, length, delay if apart_from else 0.0, detail)
 
 
 def draw(seed, seconds, nodes=5, only=None):
@@ -124,9 +132,12 @@ def draw(seed, seconds, nodes=5, only=None):
             second = dice.choices(kinds, weights)[0]
             if not (KINDS[first].target in (SERVER, LEADER) and KINDS[second].target in (SERVER, LEADER)):  # two of three servers: nothing goes on
                 strikes.append(_strike(dice, second, names, files, strikes[0].targets or ("leader",)))
+        aim = dice.choice([job.name for job in jobs if job.seconds > SESSION])
+        if len(strikes) == 1 and first in AIMED and dice.random() < 0.7:  # a fault shows most when it finds a run
+            strikes = [dataclasses.replace(strikes[0], aim=aim)]
         end = at + max(strike.delay + strike.length for strike in strikes)
         if end > seconds - QUIET:
             break
         steps.append(Step(at, tuple(strikes)))
-        at = end + dice.uniform(1.5, 5)
+        at = end + (PEACE if dice.random() < 0.08 else dice.uniform(1.5, 5))
     return Plan(seed, seconds, names, jobs, tuple(steps))

@@ -30,13 +30,14 @@ def clocks():
 
 
 class Campaign:
-    """`say`: told in a line what happens. `fenced`: whether a fence is installed, and nothing is to be excused for want of it."""
+    """`say`: told in a line what happens. `fenced`: nothing is to be excused for want of a fence; `strike_fence`: there is one to strike."""
 
-    def __init__(self, plan, install, say, fenced=True):
+    def __init__(self, plan, install, say, fenced=True, strike_fence=True):
         self.plan = plan
         self.install = install
         self.say = say
         self.fenced = fenced
+        self.strike_fence = strike_fence
         self.fleet = self.nemesis = None
         self.wall, self.boot = clocks()
 
@@ -46,7 +47,7 @@ class Campaign:
             directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="jobkeeper-campaign-"))
             self.fleet = stack.enter_context(Fleet(TOOLS, self.install, nodes=len(self.plan.nodes), zookeepers=3, files=work.files(self.plan.jobs),
                                                    settings=work.SETTINGS))
-            self.nemesis = Nemesis(self.fleet, self.plan.jobs, self.say, self.fenced)
+            self.nemesis = Nemesis(self.fleet, self.plan.jobs, self.say, self.strike_fence)
             company = Company(self.fleet, self.plan.seed, directory, stack)
             company.start()
             try:

@@ -20,6 +20,7 @@ from .plan import FILE, KINDS, NODE
 
 WAKING = 5.0  # after a node that stood still goes on again, or a daemon that was away is back
 RECOVERY = 20.0  # after a fault: a session ends, others settle, what was missed is run
+MAX_SKEW = 2.1  # so much may a clock be ahead, and a tick early
 EVERYWHERE = "everywhere"
 FROZEN = {"node-freeze"}
 DAEMON_AWAY = {"daemon-hang", "daemon-kill", "daemon-crash-loop", "daemon-broken-configuration", "hang-and-cut", "kill-and-cut", "pid1-slow"}
@@ -149,8 +150,8 @@ def _judge_record(evidence, job, record, run):
     elif state == "failed" and run is not None and (good_end or run.status not in (None, record.get("exit"))):
         yield "contradictions", f"{name}: failed with {record.get('exit')}, and the history has status {run.status}"
     elif state in CUT_SHORT or (state == "failed" and run is None):
-        begin = run.start if run else record.get("claimed", record["tick"]) - evidence.wall
-        end = run.end if run and run.end < history.FOREVER else begin
+        begin = run.start if run else record["tick"] - evidence.wall
+        end = run.end if run and run.end < history.FOREVER else begin + (0 if run else work.START_DEADLINE)
         if not _explained(evidence, record.get("node"), begin, end):
             yield "unexplained", f"{name}: {state} ({record.get('why', '')}), and no fault befell it; the history has {run or 'no start'}"
     if run is not None and run.token and record.get("token") and run.token != record["token"]:
@@ -183,6 +184,9 @@ def judge_job(evidence, job):
         for record in records:
             if record["state"] == "skipped" and not _skip_is_explained(evidence, job, tick, record.get("why", ""), own):
                 yield "unexplained", f"{job.name} tick {tick}: skipped ({record.get('why', '')}), and nothing explains it"
+    for run in own:
+        if run.tick is not None and run.start + evidence.wall < run.tick - MAX_SKEW:
+            yield "contradictions", f"{run} began {run.tick - evidence.wall - run.start:.1f} s before its tick"
     for record in chosen:
         if evidence.first <= record["tick"] <= evidence.last:
             yield from _judge_record(evidence, job, record, by_id.get(record.get("run")))
