@@ -30,7 +30,7 @@ SIMULATION = f"{ROOT}/build/simulation"
 PARTS = ("unit", "simulation", "integration", "cluster")
 PLAYED = 180  # seconds
 PLAYED_LONG = 3600
-CAMPAIGN_SEED = "1"
+CAMPAIGN_SEED = "513"
 
 GCC = ("-DCMAKE_C_COMPILER=gcc", "-DJOBKEEPER_WERROR=ON")
 DEBUG = (*GCC, "-DCMAKE_BUILD_TYPE=Debug")

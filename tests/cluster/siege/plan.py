@@ -8,17 +8,16 @@ a campaign is left in peace, so that all has to come right.
 import dataclasses
 import random
 
-from fleet import SESSION_TIMEOUT as SESSION
-
 from . import work
 
+SESSION = 10.0  # seconds: the longest that servers with a tick of 0.5 s grant; a busy machine stands still for a moment, too
 NODE, SERVER, LEADER, FILE = "node", "server", "leader", "file"
 STEPS = ("-3600", "-5", "5", "3600")  # of a wall clock, seconds
 QUIET = 20.0  # seconds before the end without a fault
 PEACE = 32.0  # seconds that are long enough for nothing to be left of any fault
 MOMENTS, SHORT, LONG = (0.0,), (0.3, 1.0, 2.5), (0.3, 2.5, 5.0, SESSION + 3, SESSION + 3, 2 * SESSION)
 AIMED = ("daemon-hang", "hang-and-cut", "kill-and-cut", "net-cut", "node-kill", "fence-kill", "fence-hang", "node-freeze")
-HANGS = (0.1, 1.0, 2.5, 4.0, SESSION, SESSION + 3, 2 * SESSION, 3 * SESSION - 1)  # below the watchdog's 30 s
+HANGS = (0.1, 1.0, 2.5, 5.0, SESSION, SESSION + 3, 2 * SESSION, 3 * SESSION)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +36,7 @@ KINDS = {
     "daemon-broken-configuration": Kind(NODE, (2.0, SESSION + 3)),
     "daemon-restart": Kind(NODE, MOMENTS, 4),
     "daemon-stop": Kind(NODE, (1.0, SESSION + 3)),
-    "hang-and-cut": Kind(NODE, (SESSION + 3, 2 * SESSION, 3 * SESSION - 1), 4),
+    "hang-and-cut": Kind(NODE, (SESSION + 3, SESSION + 3, 2 * SESSION), 4),
     "kill-and-cut": Kind(NODE, (2.5, SESSION + 3)),
     "fence-kill": Kind(NODE, MOMENTS, 4),
     "fence-hang": Kind(NODE, SHORT, 4),

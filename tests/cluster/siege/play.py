@@ -15,6 +15,7 @@ from testbed import CommandFailed, WaitFailed, parallel, wait_until
 from . import report, timeline, verdict, work
 from .company import Company
 from .nemesis import STOPPING, Nemesis
+from .plan import SESSION
 
 SETTLED_IN = 120  # seconds after the last fault in which every due tick has to be in the ledger
 OF_WATCHDOG = re.compile("Watchdog timeout|6/ABRT|code=dumped")
@@ -46,7 +47,7 @@ class Campaign:
         with contextlib.ExitStack() as stack:
             directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="jobkeeper-campaign-"))
             self.fleet = stack.enter_context(Fleet(TOOLS, self.install, nodes=len(self.plan.nodes), zookeepers=3, files=work.files(self.plan.jobs),
-                                                   settings=work.SETTINGS))
+                                                   settings=work.SETTINGS, session_timeout=int(SESSION)))
             self.nemesis = Nemesis(self.fleet, self.plan.jobs, self.say, self.strike_fence)
             company = Company(self.fleet, self.plan.seed, directory, stack)
             company.start()

@@ -35,7 +35,8 @@ static struct itimerspec asked[TIMERS];
 
 __attribute__((constructor)) static void map_shift(void) {
         int fd = open(FILE_NAME, O_RDONLY | O_CLOEXEC);
-        void *page = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0);
+        void *page =
+            fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0);
 
         if (fd >= 0)
                 close(fd);
@@ -54,7 +55,8 @@ static struct timespec shifted(struct timespec at, int64_t usec) {
 int clock_gettime(clockid_t clock, struct timespec *ret) {
         int r = (int)syscall(SYS_clock_gettime, clock, ret);
 
-        if (r == 0 && shift && *shift && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
+        if (r == 0 && shift && *shift &&
+            (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
                 *ret = shifted(*ret, *shift);
         return r;
 }
