@@ -28,7 +28,7 @@ FAULTS = f"{ROOT}/build/faults"
 FUZZ_SECONDS = 30
 CLUSTERS = 75
 PLANTED = ("claim-unknown-is-won", "deadline-plus-tick", "locks-go-before-the-run", "settle-no-ledger-version")  # tests/simulation/plant has more
-EXPOSURE = 20  # tenths, by systemd's count: more the daemon's service may not have
+EXPOSURE = 20  # tenths, by systemd's count: more a service of ours may not have
 ROOMS = ("base", "config", "lock", "units", "coordinator", "cli")
 
 # What waits, and so must not stand in the daemon's code: bus calls without a callback, look-ups of hosts, users and groups, children, time, disks,
@@ -161,11 +161,11 @@ class Checks:
         return self.exposure(f"{self.directory}/installed")
 
     def exposure(self, tree):
-        """Of the service that the package has; unpacked into `tree`."""
+        """Of the services that the package has; unpacked into `tree`."""
         done, output = self.run(["dpkg-deb", "-x", *glob.glob(f"{self.directory}/deb/jobkeeper_*.deb"), tree])
-        units = glob.glob(f"{tree}/**/systemd/system/jobkeeperd.service", recursive=True)
-        if not done or len(units) != 1:
-            return False, f"{output}one jobkeeperd.service was expected: {units}"
+        units = glob.glob(f"{tree}/**/systemd/system/*.service", recursive=True)
+        if not done or sorted(map(os.path.basename, units)) != ["jobkeeper-fence.service", "jobkeeperd.service"]:
+            return False, f"{output}jobkeeperd.service and jobkeeper-fence.service were expected: {units}"
         return self.run(["systemd-analyze", "security", "--no-pager", "--offline=yes", f"--threshold={EXPOSURE}", *units])
 
     def bench(self):

@@ -9,6 +9,7 @@
 #include "connect.h"
 #include "digest-memory.h"
 #include "ending.h"
+#include "fence-link.h"
 #include "fitness.h"
 #include "gate.h"
 #include "housekeeping.h"
@@ -293,6 +294,23 @@ static Ending *new_ending(Coordinator *coordinator) {
         return ending_new(&parts, &events, coordinator);
 }
 
+/* ---- the fence ---- */
+
+/* Nothing of ours, and nothing that may become so by an answer that is on its way. */
+static bool coordinator_is_idle(const void *userdata) {
+        const Coordinator *coordinator = userdata;
+
+        return node_is_ready(coordinator->node) && runs_count(coordinator->runs) == 0 &&
+               runs_count_claims(coordinator->runs) == 0 &&
+               command_locks_idle(coordinator->command_locks);
+}
+
+static const FenceLinkEvents fence_link_events = {
+    .open = life_on_fence_open,
+    .replaced = life_on_fence_replaced,
+    .is_idle = coordinator_is_idle,
+};
+
 /* ---- the whole ---- */
 
 static int open_node(Coordinator *coordinator, const CoordinatorOptions *options) {
@@ -312,6 +330,7 @@ static int open_node(Coordinator *coordinator, const CoordinatorOptions *options
         if (g_mkdir_with_parents(node->runtime_dir, 0755) < 0 ||
             g_mkdir_with_parents(node->state_dir, 0755) < 0)
                 return -errno;
+        coordinator->fence = fence_link_new(node, &fence_link_events, coordinator);
         return unit_manager_new(node->event, &coordinator->units);
 }
 
@@ -394,6 +413,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         tree_free(coordinator->tree);
         session_free(coordinator->session);
         ending_free(coordinator->ending);
+        fence_link_free(coordinator->fence);
         unit_manager_free(coordinator->units);
         clock_watch_free(coordinator->clock);
         digest_memory_free(coordinator->digests);

@@ -1,6 +1,7 @@
 /* See face.h. */
 #include "face.h"
 
+#include "fence-link.h"
 #include "job-table.h"
 #include "left-queues.h"
 #include "leftovers.h"
@@ -24,6 +25,8 @@ static const char *face_fault(const void *userdata) {
 
         if (*tree_fault(coordinator->tree))
                 return tree_fault(coordinator->tree);
+        if (fence_link_fault(coordinator->fence))
+                return fence_link_fault(coordinator->fence);
         if (leftovers_busy(coordinator->left.leftovers))
                 return leftovers_busy(coordinator->left.leftovers);
         if (left_queues_busy(coordinator->left.queues))

@@ -139,7 +139,7 @@ static void failed_start_look(void *userdata) {
         static const char *const patterns[] = {RUN_UNIT_PATTERN, LOCK_SCOPE_PATTERN, NULL};
         const ClearingOptions options = {
             .patterns = patterns,
-            .slice = UNIT_SLICE,
+            .slices = unit_slices,
             .spare = failed_start_spares,
             .found = failed_start_found,
             .gone = failed_start_on_gone,

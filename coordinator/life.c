@@ -288,6 +288,19 @@ void life_on_skew(bool skewed, void *userdata) {
         job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
 }
 
+void life_on_fence_open(void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        if (!node_is_ready(coordinator->node) || node_is_ending(coordinator->node))
+                return;
+        command_locks_session_ready(coordinator->command_locks);
+        job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
+}
+
+void life_on_fence_replaced(void *userdata) {
+        runs_stop_all(((Coordinator *)userdata)->runs, "the fence that guarded it has ended");
+}
+
 void life_on_settled(const char *job, void *userdata) {
         Coordinator *coordinator = userdata;
         ScheduledJob *scheduled = job_table_find(coordinator->jobs, job);

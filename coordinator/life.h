@@ -26,6 +26,10 @@ extern const RecoveryEvents life_recovery_events;
 void life_on_leftovers_changed(void *userdata);
 void life_on_leftover_over(const char *unit, void *userdata);
 void life_on_queues_looked(void *userdata);
+/* What begins is guarded again. */
+void life_on_fence_open(void *userdata);
+/* What the fence before this one guarded went with it; what was asked for then may begin yet. */
+void life_on_fence_replaced(void *userdata);
 /* The other nodes rank without us while our clock is skewed. */
 void life_on_skew(bool skewed, void *userdata);
 /* A run is over. */

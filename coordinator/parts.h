@@ -19,6 +19,7 @@ typedef struct Coordinator Coordinator;
 typedef struct DigestMemory DigestMemory;
 typedef struct EndedUnits EndedUnits;
 typedef struct Ending Ending;
+typedef struct FenceLink FenceLink;
 typedef struct Fitness Fitness;
 typedef struct Gate Gate;
 typedef struct Housekeeping Housekeeping;
@@ -63,6 +64,7 @@ struct Coordinator {
         Node *node; /* what the parts below know of us */
         Session *session;
         UnitManager *units;
+        FenceLink *fence;
 
         /* this node among the others */
         Tree *tree;

@@ -26,7 +26,7 @@ typedef struct Victim {
 
 struct Clearing {
         UnitManager *manager; /* weak */
-        char **patterns, *slice;
+        char **patterns, **slices;
         ClearingOptions options; /* the functions */
         bool want_kill;
         GHashTable *victims; /* name → Victim */
@@ -44,10 +44,14 @@ static void victim_free(void *data) {
         g_free(victim);
 }
 
-bool unit_is_populated(const UnitManager *manager, const char *slice, const char *unit) {
-        g_autofree char *path = cgroup_path_of_unit(slice, unit);
+bool unit_is_populated(const UnitManager *manager, const char *const *slices, const char *unit) {
+        for (; *slices; slices++) {
+                g_autofree char *path = cgroup_path_of_unit(*slices, unit);
 
-        return cgroup_is_populated(unit_manager_cgroup_root(manager), path);
+                if (cgroup_is_populated(unit_manager_cgroup_root(manager), path))
+                        return true;
+        }
+        return false;
 }
 
 /* ---- ending one ---- */
@@ -87,7 +91,7 @@ static void clearing_look_in(Clearing *clearing, usec_t delay) {
 static bool clearing_is_alive(const Clearing *clearing, const char *name, uint32_t systemd_job,
                               const char *type) {
         return (systemd_job != 0 && !g_str_equal(type, "stop")) ||
-               unit_is_populated(clearing->manager, clearing->slice, name);
+               unit_is_populated(clearing->manager, (const char *const *)clearing->slices, name);
 }
 
 static void clearing_take(Clearing *clearing, const char *name, bool alive, bool exited,
@@ -179,13 +183,13 @@ static void clearing_look(void *userdata) {
 int clearing_new(UnitManager *manager, const ClearingOptions *options, Clearing **ret_clearing) {
         Clearing *clearing;
 
-        if (!options->patterns || !options->slice || !options->spare || !options->found ||
+        if (!options->patterns || !options->slices || !options->spare || !options->found ||
             !options->gone)
                 return -EINVAL;
         clearing = g_new0(Clearing, 1);
         clearing->manager = manager;
         clearing->patterns = g_strdupv((char **)options->patterns);
-        clearing->slice = g_strdup(options->slice);
+        clearing->slices = g_strdupv((char **)options->slices);
         clearing->options = *options;
         clearing->victims = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, victim_free);
         clearing_look(clearing);
@@ -214,7 +218,7 @@ Clearing *clearing_free(Clearing *clearing) {
         g_hash_table_unref(clearing->victims);
         sd_event_source_disable_unref(clearing->timer);
         g_strfreev(clearing->patterns);
-        g_free(clearing->slice);
+        g_strfreev(clearing->slices);
         g_free(clearing);
         return NULL;
 }

@@ -13,7 +13,8 @@ typedef struct Clearing Clearing;
 
 typedef struct ClearingOptions {
         const char *const *patterns; /* of their names, as PID 1 matches them (glob) */
-        const char *slice; /* that they run in: a unit of such a name elsewhere is left alone */
+        /* That they run in: a unit of such a name elsewhere is left alone. NULL-terminated. */
+        const char *const *slices;
         /* Return: whether it is left alone. May change from one look to the next. */
         bool (*spare)(const char *unit, void *userdata);
         /* It is being ended; told once a unit, before. `exited`: only what it left is, as the main
@@ -41,5 +42,6 @@ void clearing_kill(Clearing *clearing);
 Clearing *clearing_free(Clearing *clearing);
 DEFINE_CLEANUP(Clearing, clearing_free);
 
-/* Return: whether a process lives in the cgroup that a unit of this slice has. */
-bool unit_is_populated(const UnitManager *manager, const char *slice, const char *unit);
+/* Return: whether a process lives in the cgroup that a unit of one of these slices has.
+ * NULL-terminated. */
+bool unit_is_populated(const UnitManager *manager, const char *const *slices, const char *unit);

@@ -18,6 +18,7 @@ struct Scope {
         UnitListener listener;
         char *name, *description, *slice;
         pid_t pid;
+        bool fenced;
         usec_t stop_timeout;
         ScopeFunc func;
         void *userdata;
@@ -145,10 +146,8 @@ static int scope_append_properties(sd_bus_message *message, const Scope *scope) 
                                       MAX(scope->stop_timeout, 1), "SendSIGKILL", "b", 1, "PIDs",
                                       "au", 1, (uint32_t)scope->pid);
 
-        /* At shutdown it stops before the daemon that holds its lock. The fence's BindsTo= belongs
-         * here. */
-        return r < 0 ? r
-                     : sd_bus_message_append(message, "(sv)", "After", "as", 2, UNIT_AFTER_DEFAULT);
+        /* At shutdown it stops before the daemon that holds its lock. */
+        return r < 0 ? r : unit_start_append_order(message, NULL, scope->fenced);
 }
 
 static int scope_build_start(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
@@ -189,6 +188,7 @@ int scope_start(UnitManager *manager, const ScopeSpec *spec, ScopeFunc func, voi
         scope->description = g_strdup(spec->description);
         scope->slice = g_strdup(spec->slice);
         scope->pid = spec->pid;
+        scope->fenced = spec->fenced;
         scope->stop_timeout = spec->stop_timeout;
         unit_manager_call(manager, &scope->start, scope_build_start, scope_on_start, scope,
                           BUS_CALL_ORDINARY);

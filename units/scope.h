@@ -17,6 +17,7 @@ typedef struct ScopeSpec {
         const char *name; /* "....scope" */
         const char *description;
         const char *slice;
+        bool fenced;         /* it ends when the fence does */
         pid_t pid;           /* the process that moves in */
         usec_t stop_timeout; /* from SIGTERM to SIGKILL */
 } ScopeSpec;

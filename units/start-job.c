@@ -8,10 +8,12 @@
 void start_job_init(StartJob *job, UnitManager *manager, void (*answered)(void *userdata),
                     void *userdata) {
         *job = (StartJob){.manager = manager, .answered = answered, .userdata = userdata};
+        fence_end_init(&job->fence, manager, answered, userdata);
 }
 
 void start_job_clear(StartJob *job) {
         job->ask = bus_call_free(job->ask);
+        fence_end_clear(&job->fence);
         g_clear_pointer(&job->path, g_free);
         g_clear_pointer(&job->word, g_free);
 }
@@ -59,5 +61,5 @@ bool start_job_ended_as(const StartJob *job, const char *word) {
 }
 
 bool start_job_asks(const StartJob *job) {
-        return job->ask && !bus_call_done(job->ask);
+        return (job->ask && !bus_call_done(job->ask)) || fence_end_asks(&job->fence);
 }

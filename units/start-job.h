@@ -1,9 +1,10 @@
 /* The start job of a unit: a oneshot service's lasts as long as its main process, so how it ended
  * tells who ended that. When it was canceled, PID 1 was asked to stop the unit; if not by us, PID 1
- * is asked whether it is shutting the machine down.
+ * is asked whether it is shutting the machine down; and whether the fence ended it (fence-end.h).
  */
 #pragma once
 
+#include "fence-end.h"
 #include "unit-manager.h"
 #include "unit-result.h"
 
@@ -13,6 +14,7 @@ typedef struct StartJob {
         char *word;           /* JobRemoved's about it; NULL: not heard */
         UnitStop stopper;     /* who took it away, where it was not the owner */
         BusCall *ask;
+        FenceEnd fence;
         void (*answered)(void *userdata);
         void *userdata;
 } StartJob;
@@ -31,5 +33,5 @@ void start_job_was_only_cancelled(StartJob *job);
 
 /* Return: whether it ended with that word. */
 bool start_job_ended_as(const StartJob *job, const char *word);
-/* Return: whether PID 1 has still to say who took it away. */
+/* Return: whether PID 1 has still to say who took it away, or when the fence left off. */
 bool start_job_asks(const StartJob *job);

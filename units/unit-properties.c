@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "fence-protocol.h"
+
 typedef int (*PropertyRead)(sd_bus_message *message, void *value);
 
 static int property_read_string(sd_bus_message *message, void *value) {
@@ -66,6 +68,18 @@ static int property_read_nonce(sd_bus_message *message, void *value) {
         return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
+static int property_read_fenced(sd_bus_message *message, void *value) {
+        const char *unit;
+        int r;
+
+        r = sd_bus_message_enter_container(message, 'a', "s");
+        if (r < 0)
+                return r;
+        while ((r = sd_bus_message_read_basic(message, 's', &unit)) > 0)
+                *(bool *)value |= strcmp(unit, FENCE_UNIT) == 0;
+        return r < 0 ? r : sd_bus_message_exit_container(message);
+}
+
 /* ExecStartPre: path, argv, ignore-failure, four times, pid, CLD_* and status of each. */
 static int property_read_launch(sd_bus_message *message, void *value) {
         int32_t *launch_status = value;
@@ -116,6 +130,7 @@ static const struct {
     {"Result", "s", property_read_string, offsetof(UnitProperties, result)},
     {"ControlGroup", "s", property_read_string, offsetof(UnitProperties, control_group)},
     {"Slice", "s", property_read_string, offsetof(UnitProperties, slice)},
+    {"BindsTo", "as", property_read_fenced, offsetof(UnitProperties, fenced)},
     {"Environment", "as", property_read_nonce, offsetof(UnitProperties, nonce)},
     {"Job", "(uo)", property_read_job, offsetof(UnitProperties, systemd_job)},
     {"InvocationID", "ay", property_read_invocation_id, offsetof(UnitProperties, invocation_id)},
@@ -127,6 +142,7 @@ static const struct {
     {"ExecMainStartTimestamp", "t", NULL, offsetof(UnitProperties, exec_main_start)},
     {"ExecMainExitTimestamp", "t", NULL, offsetof(UnitProperties, exec_main_exit)},
     {"ExecMainExitTimestampMonotonic", "t", NULL, offsetof(UnitProperties, exec_main_gone)},
+    {"InactiveExitTimestampMonotonic", "t", NULL, offsetof(UnitProperties, began)},
     {"ActiveEnterTimestamp", "t", NULL, offsetof(UnitProperties, active_enter)},
     {"TimeoutStartUSec", "t", NULL, offsetof(UnitProperties, start_limit)},
     {"CPUUsageNSec", "t", property_read_nsec, offsetof(UnitProperties, cpu)},

@@ -19,6 +19,7 @@ typedef struct UnitProperties {
         char *result;
         char *control_group; /* "" while there is none */
         char *slice;
+        bool fenced;       /* it is bound to the fence */
         char *nonce;       /* NULL: it has none, so it is not ours */
         char *systemd_job; /* object path of the queued job, NULL: none */
         char invocation_id[33];
@@ -28,6 +29,7 @@ typedef struct UnitProperties {
         usec_t exec_main_start; /* CLOCK_REALTIME */
         usec_t exec_main_exit;
         usec_t exec_main_gone; /* CLOCK_MONOTONIC: the same */
+        usec_t began;          /* CLOCK_MONOTONIC: it left being inactive; 0: never */
         int32_t launch_status; /* exit status of its launch step, 0 until that has failed */
         usec_t active_enter;   /* CLOCK_REALTIME, 0: never, since no main process has ended well */
         usec_t start_limit;    /* USEC_INFINITY: none */

@@ -24,6 +24,7 @@ typedef enum UnitStop {
         UNIT_STOP_OWNER,    /* unit_stop() or unit_kill() */
         UNIT_STOP_OTHER,    /* somebody else: `systemctl stop UNIT` */
         UNIT_STOP_SHUTDOWN, /* the machine is being shut down */
+        UNIT_STOP_FENCE,    /* the fence left off, to which it was bound */
 } UnitStop;
 
 typedef struct UnitResult {
@@ -38,6 +39,8 @@ typedef struct UnitResult {
             started; /* CLOCK_REALTIME of the main process's start and end, 0 where it never ran */
         usec_t ended;
         usec_t cpu; /* USEC_INFINITY: not accounted */
+        /* Of one that is absent: when the fence left off last, CLOCK_MONOTONIC; 0: never. */
+        usec_t fence_left;
 } UnitResult;
 
 /* Classifies what GetAll on the service says: Result, ExecMainCode (CLD_*), ExecMainStatus. Exit

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "bus-call.h"
+#include "fence-protocol.h"
 #include "unit-properties.h"
 
 /* The members of a spec that a copy has of its own. */
@@ -153,8 +154,22 @@ static int start_append_lifecycle(sd_bus_message *message, const UnitSpec *spec)
             "TimeoutStopUSec", "t", stop, "KillMode", "s", "control-group", "SendSIGKILL", "b", 1);
 }
 
+int unit_start_append_order(sd_bus_message *message, const char *const *after, bool fenced) {
+        static const char *const fence[] = {FENCE_UNIT, NULL}, *const usual[] = {UNIT_AFTER_DEFAULT,
+                                                                                 NULL};
+        g_autoptr(GPtrArray) list = g_ptr_array_new();
+        int r;
+
+        for (after = after ? after : usual; *after; after++)
+                g_ptr_array_add(list, (gpointer)*after);
+        if (fenced)
+                g_ptr_array_add(list, (gpointer)fence[0]);
+        g_ptr_array_add(list, NULL);
+        r = start_append_list(message, "After", (const char *const *)list->pdata);
+        return r < 0 || !fenced ? r : start_append_list(message, "BindsTo", fence);
+}
+
 static int start_append_surroundings(sd_bus_message *message, const UnitSpec *spec) {
-        static const char *const after[] = {UNIT_AFTER_DEFAULT, NULL};
         int r;
 
         if ((r = start_append_string(message, "Description", spec->description)) < 0 ||
@@ -165,13 +180,12 @@ static int start_append_surroundings(sd_bus_message *message, const UnitSpec *sp
             (r = sd_bus_message_append(message, "(sv)(sv)(sv)", "StandardOutput", "s", "journal",
                                        "StandardError", "s", "journal", "CPUAccounting", "b", 1)) <
                 0 ||
-            (r = start_append_list(message, "After", spec->after ? spec->after : after)) < 0 ||
+            (r = unit_start_append_order(message, spec->after, spec->fenced)) < 0 ||
             (r = start_append_environment(message, spec)) < 0)
                 return r;
         return start_append_log_fields(message, spec->log_fields);
 }
 
-/* The fence's BindsTo= belongs here. The launch step is a drop-in (launch-dropin.h). */
 int unit_start_message(sd_bus *bus, const UnitSpec *spec, bool referenced,
                        sd_bus_message **ret_message) {
         _cleanup_(sd_bus_message_unrefp) sd_bus_message *message = NULL;

@@ -22,6 +22,7 @@ typedef struct UnitSpec {
         const char *working_directory;  /* NULL: not set */
         const char *const *log_fields;  /* "NAME=value", NULL-terminated */
         const char *slice;
+        bool fenced;              /* it ends when the fence does */
         const char *const *after; /* units it is ordered after, so that at shutdown it stops before
                                      them; NULL: UNIT_AFTER_DEFAULT */
         const char *nonce; /* 32 hex digits: tells our unit from another of the same name; travels
@@ -37,6 +38,10 @@ typedef struct UnitSpec {
 UnitSpec *unit_spec_copy(const UnitSpec *spec);
 UnitSpec *unit_spec_free(UnitSpec *spec);
 DEFINE_CLEANUP(UnitSpec, unit_spec_free);
+
+/* Appends to the properties of a unit, be it a service or a scope, what it is ordered after (NULL:
+ * UNIT_AFTER_DEFAULT), and what it is bound to. Return: 0 or negative errno. */
+int unit_start_append_order(sd_bus_message *message, const char *const *after, bool fenced);
 
 /* Makes the message. `referenced` asks PID 1 to keep the unit loaded for as long as our connection
  * lives, so that the result of a run that was stopped and exited 0 can still be read. Return: 0;

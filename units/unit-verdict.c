@@ -87,6 +87,12 @@ static void verdict_fill(UnitResult *result, const UnitProperties *p, const Star
         result->started = p->exec_main_start;
         result->ended = p->exec_main_exit;
         result->cpu = p->cpu;
+        /* The fence was not there, or left off, before it began. */
+        if (start_job_ended_as(start_job, "dependency")) {
+                result->stop = UNIT_STOP_FENCE;
+                verdict_note_detail(result, p, start_job, word);
+                return;
+        }
         /* A wish that PID 1 heard after the main process had ended by itself changed nothing. */
         if (start_job_ended_as(start_job, "done") || verdict_was_active(p) ||
             (start_job_ended_as(start_job, "failed") && !killed))

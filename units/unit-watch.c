@@ -91,6 +91,10 @@ static void watch_end_as(UnitWatch *watch, UnitOutcome outcome, const char *deta
         }
         watch->state = WATCH_OVER;
         watch_release(watch);
+        if (event == UNIT_EVENT_ABSENT ||
+            fence_end_may_be(&watch->start_job.fence, &watch->result, watch->start_job.word))
+                fence_end_ask(&watch->start_job.fence);
+        unit_events_hold(&watch->events, start_job_asks(&watch->start_job));
         unit_events_add(&watch->events, event);
 }
 
@@ -272,6 +276,7 @@ static void watch_apply_counting(UnitWatch *watch, const UnitProperties *p) {
 
 static void watch_apply_ours(UnitWatch *watch, const UnitProperties *p) {
         watch->known_ours = true;
+        fence_end_see(&watch->start_job.fence, p);
         if (p->control_group && *p->control_group) {
                 g_free(watch->cgroup);
                 watch->cgroup = g_strdup(p->control_group);
@@ -416,12 +421,20 @@ static void watch_read(UnitWatch *watch) {
 
 /* ---- what the manager tells ---- */
 
+/* Who ended it PID 1 has said, of one question or of both. */
 static void watch_on_stopper(void *userdata) {
         UnitWatch *watch = userdata;
+        const FenceEnd *fence = &watch->start_job.fence;
 
-        if (watch->result.stop == UNIT_STOP_OTHER)
-                watch->result.stop = watch->start_job.stopper;
-        unit_events_hold(&watch->events, false);
+        if (watch->result.stop == UNIT_STOP_OTHER && watch->start_job.stopper == UNIT_STOP_SHUTDOWN)
+                watch->result.stop = UNIT_STOP_SHUTDOWN;
+        if (fence_end_may_be(fence, &watch->result, watch->start_job.word) &&
+            fence_end_was(fence, &watch->result))
+                watch->result.stop = UNIT_STOP_FENCE;
+        else if (fence_end_was_late(fence, &watch->result))
+                watch->result.stop = UNIT_STOP_NONE;
+        watch->result.fence_left = fence->left;
+        unit_events_hold(&watch->events, start_job_asks(&watch->start_job));
 }
 
 static void watch_on_job_removed(const char *systemd_job, const char *word, void *userdata) {
@@ -527,6 +540,10 @@ void unit_watch_doubt(UnitWatch *watch, UnitDoubt doubt) {
 
 void unit_watch_never(UnitWatch *watch, const char *detail) {
         watch_end(watch, UNIT_OUTCOME_START_FAILED, detail);
+}
+
+void unit_watch_set_fenced(UnitWatch *watch) {
+        fence_end_expect(&watch->start_job.fence);
 }
 
 bool unit_watch_waits(const UnitWatch *watch) {

@@ -28,6 +28,8 @@ DEFINE_CLEANUP(UnitWatch, unit_watch_free);
 /* On that connection PID 1 keeps it loaded for us; 0: on none. */
 void unit_watch_set_reference(UnitWatch *watch, unsigned generation);
 
+/* It is being asked for now, and bound to the fence. */
+void unit_watch_set_fenced(UnitWatch *watch);
 /* PID 1 took the start, and this is its job. */
 void unit_watch_taken(UnitWatch *watch, const char *systemd_job);
 /* It is there, perhaps. */

@@ -60,6 +60,8 @@ static int unit_build_start(sd_bus *bus, void *userdata, sd_bus_message **ret_me
         r = unit_start_message(bus, unit->spec, generation != 0, ret_message);
         if (r >= 0)
                 unit_watch_set_reference(unit->watch, generation);
+        if (unit->spec->fenced)
+                unit_watch_set_fenced(unit->watch);
         return r;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <glib.h>
 
+#include "fence-link.h"
 #include "jobset.h"
 #include "log.h"
 #include "message-id.h"
@@ -17,6 +18,10 @@ static void connect_log(int priority, const char *message, void *userdata) {
                           message);
         else
                 log_debug(NULL, "zookeeper: %s", message);
+}
+
+static void connect_on_moved(void *userdata) {
+        fence_link_follow(((const Node *)userdata)->fence);
 }
 
 /* Return: 0 with the secret for `auth: digest`, NULL where none is asked for; -ENOKEY when it
@@ -65,6 +70,8 @@ int connect_session(Node *node, const char *config_path, SessionEventFunc func, 
             .state_file = state_file,
             .identity = identity,
             .log = connect_log,
+            .moved = connect_on_moved,
+            .moved_userdata = node,
         };
         int r;
 

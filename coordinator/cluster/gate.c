@@ -3,6 +3,7 @@
 
 #include <glib.h>
 
+#include "fence-link.h"
 #include "places.h"
 #include "timer.h"
 
@@ -57,6 +58,8 @@ static const char *gate_closed_anyway(const Gate *gate) {
                 return "no ZooKeeper session";
         if (clock_boottime() >= session_stop_at(node->session))
                 return "ZooKeeper has not answered for too long";
+        if (fence_link_fault(node->fence))
+                return fence_link_fault(node->fence);
         if (node->waits_for_clock)
                 return "the clock is not synchronised yet";
         return node_is_skewed(node) ? "the clock is skewed" : NULL;
@@ -155,6 +158,8 @@ static MemberBusy gate_busy(const Gate *gate) {
                 return MEMBER_STOPPING;
         if (gate->events->is_cleaning(gate->userdata))
                 return MEMBER_ENDING;
+        if (fence_link_fault(gate->node->fence))
+                return MEMBER_UNFENCED;
         if (gate->node->waits_for_clock)
                 return MEMBER_CLOCK;
         if (places_is_full(gate->places, gate_runs(gate)) &&

@@ -15,6 +15,7 @@
 #include "notify.h"
 #include "session.h"
 
+typedef struct FenceLink FenceLink;
 typedef struct Node Node;
 typedef void (*NodeSkewFunc)(bool skewed, void *userdata);
 
@@ -23,6 +24,7 @@ struct Node {
         Notify *notify;
         const DaemonConfig *config; /* borrowed */
         Session *session;           /* borrowed; NULL until it is opened */
+        FenceLink *fence;           /* borrowed */
         char machine_id[33], boot_id[33];
         char *runtime_dir, *state_dir;
         usec_t started; /* CLOCK_REALTIME */

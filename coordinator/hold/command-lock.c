@@ -6,6 +6,7 @@
 #include "bus-interface.h"
 #include "cgroup.h"
 #include "draw.h"
+#include "fence-link.h"
 #include "lock.h"
 #include "log.h"
 #include "message-id.h"
@@ -34,6 +35,7 @@ struct CommandLock {
         bool remembered; /* something of it was written down */
         LockSet *set;
         Scope *scope;
+        char *fence; /* the instance of the fence that was linked when the scope was asked for */
         sd_event_source *timer; /* queued: gives up; held: the caller's coming back */
         sd_event_source *again; /* queues again */
 };
@@ -69,6 +71,7 @@ CommandLock *command_lock_free(CommandLock *lock) {
         sd_event_source_disable_unref(lock->again);
         scope_free(lock->scope);
         lock_set_forget(lock->set);
+        g_free(lock->fence);
         command_request_free(lock->request);
         lock_record_clear(&lock->record);
         g_free(lock);
@@ -113,9 +116,15 @@ static void command_lock_remember_later(CommandLock *lock) {
         lock->setting->events->remember_later(lock, lock->setting->userdata);
 }
 
+/* Return: why its command would have no fence, a sentence; NULL where it has one, or needs none. */
+static const char *command_lock_unfenced(const CommandLock *lock) {
+        return lock->record.go_on ? NULL : fence_link_fault(lock->setting->node->fence);
+}
+
 static bool command_lock_may_queue(const CommandLock *lock) {
         return node_is_ready(lock->setting->node) &&
-               session_state(command_lock_session(lock)) == SESSION_CONNECTED;
+               session_state(command_lock_session(lock)) == SESSION_CONNECTED &&
+               !command_lock_unfenced(lock);
 }
 
 /* Lets go of the lock and frees it. The scope, if one is left, stays as it is. Contenders of a
@@ -181,10 +190,22 @@ static void command_lock_answer_attached(const CommandLock *lock) {
         command_caller_answer(lock->caller, COMMAND_CALL_ATTACH, object);
 }
 
+static bool command_lock_is_fenced(const CommandLock *lock) {
+        const char *fence = fence_link_instance(lock->setting->node->fence);
+
+        return lock->record.go_on || g_strcmp0(fence, lock->fence) == 0;
+}
+
+/* A start that was asked for while the fence left off waits for the next one, and is done beside
+ * that, whose timers follow us only once it is linked: the command is not to be executed there. */
 static void command_lock_on_started(CommandLock *lock) {
         g_free(lock->record.cgroup);
         lock->record.cgroup = g_strdup(scope_cgroup(lock->scope));
-        if (command_lock_write_scope(lock))
+        if (!command_lock_is_fenced(lock)) {
+                command_caller_refuse(lock->caller, COMMAND_CALL_ATTACH, BUS_ERROR_FAILED,
+                                      "the fence is being replaced");
+                scope_kill(lock->scope);
+        } else if (command_lock_write_scope(lock))
                 command_lock_answer_attached(lock);
 }
 
@@ -295,17 +316,25 @@ bool command_lock_may_attach(const CommandLock *lock, pid_t pid) {
         return !lock->scope || lock->record.pid == pid;
 }
 
+/* What goes on without its lock the fence has no part in. */
+static const char *command_lock_slice(const CommandLock *lock) {
+        return lock->record.go_on ? UNIT_SLICE_UNFENCED : UNIT_SLICE;
+}
+
 static int command_lock_start_scope(CommandLock *lock) {
         const DaemonConfig *config = lock->setting->node->config;
         g_autofree char *description = g_strdup_printf("jobkeeper lock %s", lock->record.label);
         ScopeSpec spec = {
             .description = description,
             .name = lock->record.scope,
-            .slice = UNIT_SLICE,
+            .slice = command_lock_slice(lock),
+            .fenced = !lock->record.go_on,
             .pid = lock->record.pid,
             .stop_timeout = usec_sub(config->fence_budget, config->kill_slack),
         };
 
+        g_free(lock->fence);
+        lock->fence = g_strdup(fence_link_instance(lock->setting->node->fence));
         return scope_start(lock->setting->units, &spec, command_lock_on_scope, lock, &lock->scope);
 }
 
@@ -319,11 +348,16 @@ int command_lock_attach(CommandLock *lock, pid_t pid) {
                         command_lock_answer_attached(lock);
                 return 0; /* otherwise that comes when the process has moved */
         }
+        if (command_lock_unfenced(lock)) {
+                command_caller_refuse(lock->caller, COMMAND_CALL_ATTACH, BUS_ERROR_FAILED,
+                                      command_lock_unfenced(lock));
+                return 0;
+        }
         record->pid = pid;
         g_free(record->scope);
         record->scope = g_strdup_printf("jobkeeper-lock-%s.scope", record->id);
         g_free(record->cgroup);
-        record->cgroup = cgroup_path_of_unit(UNIT_SLICE, record->scope);
+        record->cgroup = cgroup_path_of_unit(command_lock_slice(lock), record->scope);
         return command_lock_write_scope(lock) ? command_lock_start_scope(lock) : 0;
 }
 
@@ -351,7 +385,7 @@ static void command_lock_on_granted(CommandLock *lock) {
         /* Granted so late that the command would be stopped at once: queue again, when another
          * heartbeat may have come, for until then it would be as late. */
         if (lock_set_held_until(lock->set) <= now ||
-            session_stop_at(command_lock_session(lock)) <= now) {
+            session_stop_at(command_lock_session(lock)) <= now || command_lock_unfenced(lock)) {
                 lock->set = lock_set_free(lock->set);
                 (void)timer_in(lock->setting->node->event, &lock->again,
                                lock->setting->node->config->heartbeat, command_lock_on_again, lock);
@@ -448,6 +482,8 @@ static void command_lock_on_give_up(void *userdata) {
 
         if (!*fault)
                 fault = lock->setting->events->unreachable(lock->setting->userdata);
+        if (!*fault && command_lock_unfenced(lock))
+                fault = command_lock_unfenced(lock);
         command_lock_answer_not_held(lock, state, fault);
 }
 

@@ -4,6 +4,8 @@
 #include <glib.h>
 #include <inttypes.h>
 
+const char *const unit_slices[] = {UNIT_SLICE, UNIT_SLICE_UNFENCED, NULL};
+
 char *tick_to_rfc3339(int64_t tick) {
         g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(tick);
 
@@ -62,6 +64,7 @@ void run_unit_spec_init(RunUnitSpec *ret, const JobSpec *spec, const RunRecord *
             .working_directory = spec->command.working_directory,
             .log_fields = (const char *const *)ret->log_fields,
             .slice = UNIT_SLICE,
+            .fenced = true,
             .nonce = record->nonce,
             .timeout = spec->command.timeout,
             .stop_timeout = spec->command.stop_timeout,
@@ -83,6 +86,7 @@ static RunState state_of(const UnitResult *result, bool interrupted) {
         case UNIT_STOP_OTHER:
                 return RUN_STOPPED;
         case UNIT_STOP_SHUTDOWN:
+        case UNIT_STOP_FENCE:
                 return RUN_INTERRUPTED;
         case UNIT_STOP_NONE:
                 break;
@@ -109,6 +113,9 @@ static char *why_of(const UnitResult *result) {
                 return g_strdup("its unit was stopped, and not by jobkeeper (systemctl stop)");
         if (result->stop == UNIT_STOP_SHUTDOWN)
                 return g_strdup("the machine was shut down");
+        if (result->stop == UNIT_STOP_FENCE)
+                return g_strdup("stopped with its fence, which ended or saw no sign of jobkeeperd "
+                                "in time");
         if (result->outcome == UNIT_OUTCOME_START_FAILED)
                 return g_strdup_printf("could not be started: %s", result->detail);
         if (result->outcome == UNIT_OUTCOME_UNKNOWN)

@@ -2,12 +2,17 @@
  * Pure. */
 #pragma once
 
+#include "fence-protocol.h"
 #include "job.h"
 #include "run-record.h"
 #include "unit.h"
 
-/* Where runs live, and the scopes of command locks. */
-#define UNIT_SLICE "system-jobkeeper.slice"
+/* Where runs live, and the scopes of command locks: what the fence stops. */
+#define UNIT_SLICE FENCE_SLICE
+/* Where commands live that go on without their lock, and the runs of versions that had no fence. */
+#define UNIT_SLICE_UNFENCED "system-jobkeeper.slice"
+/* Both: where to look for what may live. */
+extern const char *const unit_slices[];
 
 /* Every name that unit_name_for_run() can give, and no other that somebody is likely to give a
  * service of his own; what runs in another slice is left alone besides. */

@@ -25,7 +25,7 @@
  *                  "fault": ""},                 or a sentence
  *      "clock": {"skew": 0.002 | null, "known": true, "skewed": false},
  *      "members": [{"node": "n1", "labels": {"role": "worker"}, "self": true, "skewed": false,
- *                   "busy": "" | "max-runs" | "ending" | "stopping",
+ *                   "busy": "" | "max-runs" | "ending" | "stopping" | "clock" | "unfenced",
  *                   "unfit": {"JOB": "why"}, "drifted": ["JOB"], "absent": ["JOB"],
  *                                              of another node the first 20, by name
  *                   "counts": {"unfit": 1, "drifted": 1, "absent": 1},

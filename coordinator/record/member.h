@@ -23,6 +23,7 @@ typedef enum MemberBusy {
         MEMBER_ENDING,   /* something that must not run any more does so still */
         MEMBER_STOPPING, /* the daemon is being stopped */
         MEMBER_CLOCK,    /* its clock is not synchronised yet */
+        MEMBER_UNFENCED, /* its fence cannot be reached, or cannot do its work */
 } MemberBusy;
 
 typedef struct Member {

@@ -48,21 +48,21 @@ static void launched_succeeded(RunRecord *record, const LaunchNote *note) {
 
 /* Return: who had PID 1 end it, by what is noted: what was stopped and ended well is gone at once,
  * and what was to be started again was stopped before, unless it had failed by then. */
-static UnitStop launched_stop_of(const LaunchNote *note, bool again, bool ordered) {
+static UnitStop launched_stop_of(const LaunchNote *note, bool again, UnitStop stopper) {
         bool stopped = note->code == CLD_EXITED ? note->status == 0 : again;
 
         if (!stopped)
                 return UNIT_STOP_NONE;
-        return ordered ? UNIT_STOP_OWNER : UNIT_STOP_OTHER;
+        return stopper == UNIT_STOP_NONE ? UNIT_STOP_OTHER : stopper;
 }
 
 /* Return: whether that is a result; a time-out may be its own or the stop's. */
 static bool launched_take_result(RunRecord *record, const LaunchNote *note, bool again,
-                                 bool ordered) {
+                                 UnitStop stopper) {
         UnitResult result = {
             .outcome = unit_outcome_from_service(
                 unit_result_word_of_process(note->code, note->status), note->code, note->status),
-            .stop = launched_stop_of(note, again, ordered),
+            .stop = launched_stop_of(note, again, stopper),
             .exit_status = note->status,
             .started = note->started,
             .ended = note->ended,
@@ -84,7 +84,7 @@ static bool launched_is_asked(const UnitResult *result) {
 
 /* Its start was attempted. Return: as launched_take(). */
 static bool launched_take_note(const LaunchPlace *place, RunRecord *record, bool again,
-                               bool ordered) {
+                               UnitStop stopper) {
         LaunchNote note;
 
         launch_read(place, &note);
@@ -92,16 +92,17 @@ static bool launched_take_note(const LaunchPlace *place, RunRecord *record, bool
                 launched_succeeded(record, &note);
                 return true;
         }
-        if (ordered && !again) /* then that is what is known of its end */
+        if (stopper == UNIT_STOP_OWNER && !again) /* then that is what is known of its end */
                 return false;
-        if (launched_take_result(record, &note, again, ordered))
+        if (launched_take_result(record, &note, again, stopper))
                 return true;
         if (again)
                 launched_not_known(record);
         return again;
 }
 
-bool launched_take(const char *root, RunRecord *record, const UnitResult *result, bool ordered) {
+bool launched_take(const char *root, RunRecord *record, const UnitResult *result,
+                   UnitStop stopper) {
         g_autofree char *directory = launch_dropin_directory(root, record->unit);
         const LaunchPlace place = {.directory = directory, .nonce = record->nonce};
         const char *refused = result ? launch_refusal_in_words(result->refusal) : NULL;
@@ -121,5 +122,5 @@ bool launched_take(const char *root, RunRecord *record, const UnitResult *result
                 return true;
         }
         return r == -EEXIST && (again || !did_not_run) &&
-               launched_take_note(&place, record, again, ordered);
+               launched_take_note(&place, record, again, stopper);
 }

@@ -11,6 +11,6 @@
 char **launched_words(const Node *node);
 
 /* Settles the record by what is noted, where `result` does not tell; NULL: PID 1 does not have the
- * unit. `ordered`: we had PID 1 end it, or a process before us. Return: whether it does; otherwise
- * the record is as it was. */
-bool launched_take(const char *root, RunRecord *record, const UnitResult *result, bool ordered);
+ * unit. `stopper`: who had PID 1 end it, where that is known: UNIT_STOP_OWNER (also a process
+ * before us) or UNIT_STOP_FENCE. Return: whether it does; otherwise the record is as it was. */
+bool launched_take(const char *root, RunRecord *record, const UnitResult *result, UnitStop stopper);

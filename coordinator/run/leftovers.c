@@ -96,7 +96,7 @@ void leftovers_end(Leftovers *leftovers, LeftoversWhich which, bool at_once, con
         static const char *const patterns[] = {RUN_UNIT_PATTERN, NULL};
         const ClearingOptions options = {
             .patterns = patterns,
-            .slice = UNIT_SLICE,
+            .slices = unit_slices,
             .spare = leftovers_spare,
             .found = leftovers_on_found,
             .over = leftovers_on_over,

@@ -140,7 +140,7 @@ static void recovery_tell(Recovery *recovery, const OpenRun *open, const char *w
 static bool recovery_take_doubt(Recovery *recovery, const OpenRun *open) {
         g_autofree char *unit = unit_name_for_run(open->job, open->run);
 
-        if (!unit_is_populated(recovery->units, UNIT_SLICE, unit))
+        if (!unit_is_populated(recovery->units, unit_slices, unit))
                 return false;
         recovery_tell(recovery, open, "its unit continues, and its locks are kept");
         g_hash_table_add(recovery->found, g_steal_pointer(&unit));

@@ -5,6 +5,7 @@
 
 #include "clearing.h"
 #include "ended-units.h"
+#include "fence-link.h"
 #include "launched.h"
 #include "log.h"
 #include "message-id.h"
@@ -125,7 +126,7 @@ static void run_note_end(const Run *run) {
 }
 
 static bool run_is_populated(const Run *run) {
-        return unit_is_populated(run->parts->units, UNIT_SLICE, run->record->unit);
+        return unit_is_populated(run->parts->units, unit_slices, run->record->unit);
 }
 
 /* Return: whether nobody has seen yet that its unit lives: it is looked for, or was only just asked
@@ -189,25 +190,46 @@ static bool run_take_success(const Run *run, usec_t when) {
         return true;
 }
 
-/* Return: whether its launch step tells what PID 1 does not. */
-static bool run_take_note(const Run *run, const UnitResult *result) {
+/* What was bound to a fence that left off after the claim was stopped with it, if it had been
+ * started. Return: whether that was so. */
+static bool run_went_with_fence(const Run *run) {
+        usec_t left = run->unit ? unit_result(run->unit)->fence_left : 0;
+
+        return left > 0 &&
+               clock_realtime() - usec_sub(clock_monotonic(), left) >= run->record->claimed;
+}
+
+/* Return: who had PID 1 end it, where that is known; NONE: by ourselves or the fence nobody. */
+static UnitStop run_stopper(const Run *run, const UnitResult *result) {
         const EndedUnit *ended = ended_units_find(run->parts->ended, run->record->unit);
 
+        if (run->phase == RUN_PHASE_STOPPING || run->interrupted || (ended && ended->why))
+                return UNIT_STOP_OWNER;
+        return (result ? result->stop == UNIT_STOP_FENCE : run_went_with_fence(run))
+                   ? UNIT_STOP_FENCE
+                   : UNIT_STOP_NONE;
+}
+
+/* Return: whether its launch step tells what PID 1 does not. */
+static bool run_take_note(const Run *run, const UnitResult *result) {
         return launched_take(unit_manager_dropin_root(run->parts->units), run->record, result,
-                             run->phase == RUN_PHASE_STOPPING || run->interrupted ||
-                                 (ended && ended->why));
+                             run_stopper(run, result));
 }
 
 /* What was ended and is gone has left no result, but that it was ended is known, or that it had
  * ended well before. */
 static void run_take_unknown(Run *run) {
         const EndedUnit *ended = ended_units_find(run->parts->ended, run->record->unit);
+        bool fenced = run_went_with_fence(run);
 
         if ((ended && !ended->why && run_take_success(run, ended->when)) ||
             run_take_note(run, NULL))
                 return;
-        run->record->state = ended && ended->why ? RUN_INTERRUPTED : RUN_UNKNOWN;
+        run->record->state = fenced || (ended && ended->why) ? RUN_INTERRUPTED : RUN_UNKNOWN;
         run->record->ended = clock_realtime();
+        if (!run->record->why && fenced)
+                run->record->why = g_strdup("stopped with its fence while jobkeeperd was away, "
+                                            "unless it had ended before: its unit was not found");
         if (!run->record->why)
                 run->record->why =
                     g_strdup("claimed, but its unit was not found: it may or may not have run");
@@ -362,6 +384,11 @@ Run *run_start(const RunParts *parts, const JobSpec *spec, RunRecord *record, Lo
         if (clock_boottime() >= session_stop_at(parts->node->session)) {
                 run_over(run, RUN_INTERRUPTED,
                          g_strdup("not started: ZooKeeper answered too late"));
+                return run;
+        }
+        if (fence_link_fault(parts->node->fence)) {
+                run_over(run, RUN_INTERRUPTED,
+                         g_strdup_printf("not started: %s", fence_link_fault(parts->node->fence)));
                 return run;
         }
         run_unit_spec_init(&unit_spec, spec, record);

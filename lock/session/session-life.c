@@ -207,6 +207,13 @@ static void session_file_it(Session *session) {
         session->unfiled = r < 0;
 }
 
+/* Whoever guards what our locks protect comes before whoever relies on them. */
+static void session_move(Session *session) {
+        if (session->established && session->options.moved)
+                session->options.moved(session->options.moved_userdata);
+        session_file_it(session);
+}
+
 /* Nothing is wanted of the process before us any more. */
 static void session_forget_predecessor(Session *session) {
         session->wanted = (ZkSessionId){0};
@@ -226,7 +233,7 @@ static void session_establish(Session *session) {
         session->filed = attached; /* then it is renewed in place, also where there is no room */
         session_forget_predecessor(session);
         g_clear_pointer(&session->fault, g_free);
-        session_file_it(session);
+        session_move(session);
         (void)session_emit(session, attached ? SESSION_EVENT_ATTACHED : SESSION_EVENT_CONNECTED);
 }
 
@@ -319,7 +326,7 @@ static void session_on_connected(Session *session) {
         }
         session_ask_tick(session);
         session_beat_begin(&session->beat, session->zk);
-        session_file_it(session);
+        session_move(session);
 }
 
 /* What can be known of the servers' tick is known: begins or goes on, or refuses. */
@@ -338,7 +345,7 @@ static void session_on_probed(usec_t least_timeout, void *userdata) {
                 return;
         }
         session_beat_recount(&session->beat);
-        session_file_it(session);
+        session_move(session);
         session_beat_now(&session->beat);
 }
 
@@ -351,7 +358,7 @@ static void session_on_good(Session *session, usec_t sent) {
                 session_establish(session);
                 return;
         }
-        session_file_it(session);
+        session_move(session);
         if (session->state == SESSION_CONNECTED && !session->stopped)
                 return;
         session->state = SESSION_CONNECTED;

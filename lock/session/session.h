@@ -41,6 +41,11 @@ typedef struct SessionOptions {
         const char *identity;   /* one line, or NULL: a state file of another one is ignored */
         /* May be NULL. The library's own lines come at LOG_DEBUG. */
         void (*log)(int priority, const char *message, void *userdata);
+        /* May be NULL. The deadline of a session that is established, or is about to be reported
+         * so, has moved: before anybody is told of it, and before the state file has it. Nothing
+         * may be done to the session in it. */
+        void (*moved)(void *userdata);
+        void *moved_userdata;
 } SessionOptions;
 
 typedef enum SessionEvent {

@@ -11,6 +11,8 @@
 
 #define SLICE "system-jobkeeper.slice"
 
+static const char *const slices[] = {"system-jobkeeper-fenced.slice", SLICE, NULL};
+
 /* ---- scopes ---- */
 
 typedef struct SeenScope {
@@ -202,7 +204,7 @@ void test_clearing(Fixture *f) {
                              .exited =
                                  g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL)};
         const ClearingOptions options = {.patterns = patterns,
-                                         .slice = SLICE,
+                                         .slices = slices,
                                          .spare = on_spare,
                                          .found = on_found,
                                          .gone = on_gone,
@@ -220,13 +222,13 @@ void test_clearing(Fixture *f) {
         check(f, g_hash_table_size(seen.exited) == 1 && g_hash_table_contains(seen.exited, over),
               "clearing: of one of them the main process had ended well");
         check(f,
-              !unit_is_populated(f->manager, SLICE, obedient) &&
-                  unit_is_populated(f->manager, SLICE, stubborn),
+              !unit_is_populated(f->manager, slices, obedient) &&
+                  unit_is_populated(f->manager, slices, stubborn),
               "clearing: the obedient one is gone");
         clearing_kill(seen.clearing);
-        check(f, wait_true(f, is_gone, &seen) && !unit_is_populated(f->manager, SLICE, stubborn),
+        check(f, wait_true(f, is_gone, &seen) && !unit_is_populated(f->manager, slices, stubborn),
               "clearing: killed");
-        check(f, unit_is_populated(f->manager, SLICE, spared), "clearing: the spared one runs");
+        check(f, unit_is_populated(f->manager, slices, spared), "clearing: the spared one runs");
         clearing_free(seen.clearing);
         g_hash_table_unref(seen.found);
         g_hash_table_unref(seen.exited);

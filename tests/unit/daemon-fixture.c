@@ -3,6 +3,7 @@
 
 #include "event-loop.h"
 #include "face.h"
+#include "fence-stand-in.h"
 #include "ledger.h"
 
 #define LEDGER_PATH "/jobkeeper/jobs/a"
@@ -53,6 +54,7 @@ void setup(void) {
         tree_write(root, "jobkeeper.yaml",
                    "node: {name: n1}\ntakeover-delay: 100ms\ndrain-timeout: 0\n");
         event = loop_new();
+        fence_stand_in_reset();
         service_manager_begin(event);
         server_begin();
 }

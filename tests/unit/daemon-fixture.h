@@ -1,5 +1,6 @@
 /* A whole daemon in this process, with a server that answers when the test wants (small-server.h)
- * and a service manager in which runs end when the test wants (service-manager.h). */
+ * a service manager in which runs end when the test wants (service-manager.h), and a fence that is
+ * there (fence-stand-in.h). */
 #pragma once
 
 #include "coordinator.h"

@@ -266,6 +266,11 @@ int unit_start(UnitManager *manager, const UnitSpec *spec, UnitFunc func, void *
         return 0;
 }
 
+static void unit_is_absent(Unit *unit) {
+        unit->result.fence_left = service_manager.fence_left;
+        unit_tell(unit, UNIT_EVENT_ABSENT);
+}
+
 int unit_adopt(UnitManager *manager, const char *name, const char *nonce, UnitFunc func,
                void *userdata, Unit **ret_unit) {
         Service *service = service_find(name);
@@ -277,7 +282,7 @@ int unit_adopt(UnitManager *manager, const char *name, const char *nonce, UnitFu
         if (service && g_strcmp0(service->nonce, nonce) == 0)
                 unit_watch(*ret_unit, service, true);
         else
-                unit_tell(*ret_unit, UNIT_EVENT_ABSENT);
+                unit_is_absent(*ret_unit);
         return 0;
 }
 
@@ -321,11 +326,11 @@ const UnitResult *unit_result(const Unit *unit) {
         return &unit->result;
 }
 
-bool unit_is_populated(const UnitManager *manager, const char *slice, const char *unit) {
+bool unit_is_populated(const UnitManager *manager, const char *const *slices, const char *unit) {
         const Service *service = service_find(unit);
 
         (void)manager;
-        return service && service_is_alive(service) && strcmp(service->slice, slice) == 0;
+        return service && service_is_alive(service) && g_strv_contains(slices, service->slice);
 }
 
 /* ---- the connection to PID 1 ---- */
@@ -414,7 +419,7 @@ static bool clearing_names(const Clearing *clearing, const char *name) {
 }
 
 static bool clearing_concerns(const Clearing *clearing, const Service *service) {
-        return strcmp(service->slice, clearing->options.slice) == 0 &&
+        return g_strv_contains(clearing->options.slices, service->slice) &&
                clearing_names(clearing, service->name) &&
                !clearing->options.spare(service->name, clearing->options.userdata);
 }

@@ -40,6 +40,7 @@ typedef struct ServiceManager {
         bool refuses;        /* PID 1 refuses to start anything */
         int start_error;     /* of unit_start() and unit_adopt() */
         bool disconnected;   /* the bus is away */
+        usec_t fence_left;   /* UnitResult's, of what is absent */
         usec_t patience;     /* after which what a clearing ends is told to be stuck */
         bool busy;           /* PID 1 has still to answer */
         /* Where launch steps are written, and what they noted is read; NULL: they are not. */

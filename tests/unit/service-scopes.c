@@ -122,6 +122,7 @@ int scope_start(UnitManager *manager, const ScopeSpec *spec, ScopeFunc func, voi
         g_free(service->cgroup);
         service->cgroup = cgroup_path_of_unit(spec->slice, spec->name);
         service->pid = spec->pid;
+        service->fenced = spec->fenced;
         service->stop_timeout = spec->stop_timeout;
         service->alive = !service_manager.refuses;
         *ret_scope = scope_new(service, func, userdata);

@@ -14,7 +14,7 @@ typedef struct ServiceScope {
         char *name, *description, *slice, *cgroup;
         pid_t pid;
         usec_t stop_timeout;
-        bool alive;
+        bool alive, fenced;
         unsigned stops, kills; /* how often each was asked for */
         Scope *scope;          /* who watches it; NULL */
 } ServiceScope;

@@ -17,6 +17,11 @@
 
 #define LIMIT (10 * USEC_PER_SEC)
 #define SLICE "system-test.slice"
+
+/* Where what is looked for is placed, and where that was placed by a version before. */
+static const char *const slices[] = {"system-new.slice", SLICE, NULL}, *const others[] = {
+                                                                           "system-other.slice",
+                                                                           NULL};
 #define A "jobkeeper-a-1-1.service"
 #define B "jobkeeper-b-1-1.service"
 #define C "jobkeeper-c-1-1.service"
@@ -314,7 +319,7 @@ static const char *const patterns[] = {"jobkeeper-*-*.service", "x-*.scope", NUL
 
 static void begin_with_patience(usec_t patience) {
         const ClearingOptions options = {.patterns = patterns,
-                                         .slice = SLICE,
+                                         .slices = slices,
                                          .spare = on_spare,
                                          .found = on_found,
                                          .over = on_over,
@@ -538,10 +543,10 @@ Test(clearing, without_a_connection_it_waits_for_one) {
 Test(clearing, a_unit_of_another_slice_is_none_of_ours) {
         Service *a = service_add(A);
 
-        cr_expect(unit_is_populated(manager, SLICE, A));
-        cr_expect_not(unit_is_populated(manager, "system-other.slice", A));
+        cr_expect(unit_is_populated(manager, slices, A));
+        cr_expect_not(unit_is_populated(manager, others, A));
         a->alive = false;
-        cr_expect_not(unit_is_populated(manager, SLICE, A));
+        cr_expect_not(unit_is_populated(manager, slices, A));
 }
 
 Test(clearing, it_may_be_given_up_at_any_time) {
@@ -558,14 +563,14 @@ Test(clearing, it_may_be_given_up_at_any_time) {
 
 Test(clearing, what_it_cannot_do_without) {
         const ClearingOptions whole = {.patterns = patterns,
-                                       .slice = SLICE,
+                                       .slices = slices,
                                        .spare = on_spare,
                                        .found = on_found,
                                        .gone = on_gone};
         ClearingOptions options[5] = {whole, whole, whole, whole, whole};
 
         options[0].patterns = NULL;
-        options[1].slice = NULL;
+        options[1].slices = NULL;
         options[2].spare = NULL;
         options[3].found = NULL;
         options[4].gone = NULL;

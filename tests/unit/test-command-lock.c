@@ -2,6 +2,7 @@
  * and had, what its caller is told while he waits and while he holds, the scope of his command, and
  * what becomes of it all when he leaves. How it is lost is in test-command-lock-loss.c. */
 #include "bus-fixture.h"
+#include "fence-stand-in.h"
 #include "lock-caller.h"
 #include "lock-memory.h"
 #include "registration.h"
@@ -321,6 +322,7 @@ Test(command_lock, the_process_moves_into_a_scope_of_the_lock) {
         cr_expect_str_eq(scope->name, name);
         cr_expect_str_eq(scope->description, "jobkeeper lock db");
         cr_expect_str_eq(scope->slice, UNIT_SLICE);
+        cr_expect(scope->fenced);
         cr_expect_eq(scope->pid, 4711);
         cr_expect_eq(scope->stop_timeout, 6 * USEC_PER_SEC, "the fence budget without the slack");
 }
@@ -333,6 +335,57 @@ Test(command_lock, a_process_that_cannot_be_moved_does_not_cost_the_lock) {
         expect_queue("db", 1);
         service_manager.refuses = false;
         (void)attach(first, id);
+}
+
+static bool nobody_waits(void) {
+        return service_scope_newest()->kills > 0;
+}
+
+/* The fence leaves off while PID 1 moves the process, or is gone when it has: what begins then is
+ * beside another one, or none. */
+static void expect_not_begun(void (*fence)(void)) {
+        const char *id = caller_hold(first, "db");
+        Question *attaches;
+
+        service_manager.hold_starts = true;
+        attaches = caller_ask(first, "AttachLock", "su", id, 4711U);
+        await(a_scope_is_asked_for, "the process is to be moved");
+        fence();
+        service_scope_begin(service_scope_newest());
+        expect_error(attaches, BUS_ERROR_FAILED, "the fence is being replaced");
+        await(nobody_waits, "the process is killed");
+        expect_queue("db", 1);
+        service_manager.hold_starts = false;
+        serve_for(USEC_PER_SEC);
+        (void)attach(first, id);
+}
+
+Test(command_lock, a_process_that_moves_beside_another_fence_executes_nothing) {
+        expect_not_begun(fence_stand_in_replace);
+}
+
+static void fence_goes(void) {
+        fence_stand_in.absent = true;
+        fence_stand_in_hang_up();
+        fence_stand_in.absent = false;
+}
+
+Test(command_lock, a_process_that_moves_while_there_is_no_fence_executes_nothing) {
+        expect_not_begun(fence_goes);
+}
+
+/* The fence has no part in it. */
+Test(command_lock, a_command_that_goes_on_without_its_lock_is_not_fenced) {
+        Question *asks = caller_acquire(first, "{'resources':[{'resource':'db'}],'go_on':true}");
+        const char *id = text(expect_answer(asks), "id");
+        const ServiceScope *scope;
+
+        fence_stand_in_replace();
+        (void)attach(first, id);
+        scope = service_scope_newest();
+        cr_expect_str_eq(scope->slice, UNIT_SLICE_UNFENCED);
+        cr_expect_not(scope->fenced);
+        cr_expect_eq(scope->kills, 0);
 }
 
 /* It is the caller's to say that he does not need it any more. */

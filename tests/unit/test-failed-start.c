@@ -90,7 +90,7 @@ int clearing_new(UnitManager *manager, const ClearingOptions *options, Clearing 
         (void)manager;
         cr_assert_str_eq(options->patterns[0], RUN_UNIT_PATTERN);
         cr_assert_str_eq(options->patterns[1], LOCK_SCOPE_PATTERN);
-        cr_assert_str_eq(options->slice, UNIT_SLICE);
+        cr_assert_eq(options->slices, unit_slices);
         *ret_clearing = g_new0(Clearing, 1);
         (*ret_clearing)->options = *options;
         return sd_event_add_time_relative(loop, &(*ret_clearing)->source, CLOCK_MONOTONIC, 0, 1,

@@ -53,17 +53,21 @@ static void teardown_recovery(void) {
 TestSuite(recovery, .init = setup_recovery, .fini = teardown_recovery);
 
 /* A run that a process before this one claimed, or a claim whose answer was lost. */
-static void leave_open(const char *state) {
+static void leave_open_since(const char *state, usec_t claimed) {
         g_autofree char *data = g_strdup_printf(
             "{\"run\":\"" RUN "\",\"job\":\"a\",\"tick\":1000000000,\"attempt\":1,\"state\":\"%s\","
             "\"node\":\"n1\",\"unit\":\"" UNIT "\",\"nonce\":\"" NONCE "\",\"boot\":\"%s\","
-            "\"claimed\":1000000000}",
-            state, coordinator->node->boot_id);
+            "\"claimed\":%" PRIu64 "}",
+            state, coordinator->node->boot_id, claimed / USEC_PER_SEC);
 
         if (!server_node(OPEN))
                 server_create(OPEN, "", 0);
         server_create(OPEN "/a:" RUN, "", 0);
         server_create(RUNS "/" RUN, data, 0);
+}
+
+static void leave_open(const char *state) {
+        leave_open_since(state, 1000000000 * USEC_PER_SEC);
 }
 
 static bool is_recovered(void) {
@@ -104,6 +108,26 @@ Test(recovery, what_was_claimed_and_has_no_unit_is_unknown) {
         cr_expect_not_null(runs_find(coordinator->runs, "a:" RUN), "found before it is told");
         await(is_settled, "it is settled");
         expect_unknown();
+}
+
+static void expect_without_unit(usec_t claimed, const char *state) {
+        service_manager.fence_left = clock_monotonic() - USEC_PER_MINUTE;
+        leave_open_since("claimed", claimed);
+        recovery_start(recovery, true);
+        await(is_settled, "it is settled");
+        cr_expect_not_null(strstr(server_data(RUNS "/" RUN), state), "%s",
+                           server_data(RUNS "/" RUN));
+        cr_expect_eq(started->len, 0U, "and never started");
+}
+
+/* It may have ended well when the fence had it stopped, and then PID 1 forgets it. */
+Test(recovery, what_was_claimed_before_the_fence_left_off_and_has_no_unit_is_interrupted) {
+        expect_without_unit(clock_realtime() - 2 * USEC_PER_MINUTE,
+                            "\"state\":\"interrupted\",\"why\":\"stopped with its fence");
+}
+
+Test(recovery, what_was_claimed_after_the_fence_left_off_and_has_no_unit_is_unknown) {
+        expect_without_unit(clock_realtime() - USEC_PER_SEC, "\"state\":\"unknown\"");
 }
 
 static bool is_adopted(void) {
@@ -263,9 +287,10 @@ Test(recovery, one_record_that_may_not_be_read_holds_up_nothing_else) {
         expect_unknown();
 }
 
+/* Started by a version that had no fence, which was upgraded. */
 Test(recovery, what_lives_and_may_not_be_read_is_in_doubt) {
         leave_open("claimed");
-        (void)service_add(UNIT, NONCE, UNIT_SLICE);
+        (void)service_add(UNIT, NONCE, UNIT_SLICE_UNFENCED);
         server.way = refuse_records;
         server.refusal = ZK_NO_AUTH;
         recovery_start(recovery, true);

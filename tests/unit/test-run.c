@@ -348,6 +348,51 @@ Test(run, one_that_is_gone_has_the_result_that_was_noted) {
         cr_expect_neq(record->started, 0);
 }
 
+/* Leaves one that has begun and noted that, and is gone, and whose fence has left off since. */
+static LaunchPlace leave_to_fence(char **ret_directory) {
+        LaunchPlace place;
+
+        have_launch_steps();
+        start_one("");
+        cr_assert_eq(launch_it(), LAUNCH_ALLOWED);
+        place = launch_place(ret_directory);
+        close_daemon();
+        service_vanish(service_newest());
+        service_manager.fence_left = clock_monotonic();
+        return place;
+}
+
+/* It ended well on SIGTERM. */
+Test(run, one_that_went_with_its_fence_is_interrupted) {
+        g_autofree char *directory = NULL;
+        const LaunchPlace place = leave_to_fence(&directory);
+
+        cr_assert_eq(launch_note_result(&place, "success", "exited", "0"), 0);
+        open_daemon_again();
+        expect_settled(RUN_INTERRUPTED,
+                       "stopped with its fence, which ended or saw no sign of jobkeeperd in time");
+}
+
+/* The fence had what was left of it stopped, and PID 1 forgot it. */
+Test(run, one_that_had_ended_well_when_the_fence_left_off_has_succeeded) {
+        g_autofree char *directory = NULL;
+        const LaunchPlace place = leave_to_fence(&directory);
+
+        cr_assert_eq(launch_note_good_end(&place), 0);
+        open_daemon_again();
+        expect_settled(RUN_SUCCEEDED, "");
+}
+
+/* So it never will. */
+Test(run, one_that_had_not_begun_when_the_fence_left_off_is_not_started) {
+        have_launch_steps();
+        leave_it();
+        service_vanish(service_newest());
+        service_manager.fence_left = clock_monotonic();
+        open_daemon_again();
+        expect_settled(RUN_INTERRUPTED, "not started: its unit was not found, and had not begun");
+}
+
 Test(run, one_without_room_for_its_launch_step_is_not_started) {
         service_manager.dropin_root = "/nonexistent";
         tick = due_soon("");

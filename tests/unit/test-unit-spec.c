@@ -101,7 +101,8 @@ Test(unit_spec, everything_the_job_says) {
         cr_expect_str_eq(unit.spec.user, "backup");
         cr_expect_str_eq(unit.spec.group, "adm");
         cr_expect_str_eq(unit.spec.working_directory, "/srv");
-        cr_expect_str_eq(unit.spec.slice, "system-jobkeeper.slice");
+        cr_expect_str_eq(unit.spec.slice, "system-jobkeeper-fenced.slice");
+        cr_expect(unit.spec.fenced);
         cr_expect_str_eq(unit.spec.nonce, record->nonce);
         cr_expect_eq(unit.spec.timeout, USEC_PER_HOUR);
         cr_expect_eq(unit.spec.stop_timeout, 3 * USEC_PER_SEC);
@@ -129,6 +130,7 @@ Test(unit_spec, what_the_job_leaves_out) {
 static const char detail[] = "systemd's own words";
 #define STOPPED_BY_OTHERS "its unit was stopped, and not by jobkeeper (systemctl stop)"
 #define SHUT_DOWN "the machine was shut down"
+#define FENCED "stopped with its fence, which ended or saw no sign of jobkeeperd in time"
 
 static const struct {
         UnitOutcome outcome;
@@ -175,6 +177,10 @@ static const struct {
     {UNIT_OUTCOME_UNKNOWN, UNIT_STOP_OTHER, true, RUN_STOPPED, -1, 0, STOPPED_BY_OTHERS},
     {UNIT_OUTCOME_SUCCESS, UNIT_STOP_SHUTDOWN, false, RUN_INTERRUPTED, 9, 0, SHUT_DOWN},
     {UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_SHUTDOWN, false, RUN_INTERRUPTED, 9, 0, SHUT_DOWN},
+    {UNIT_OUTCOME_SUCCESS, UNIT_STOP_FENCE, false, RUN_INTERRUPTED, 9, 0, FENCED},
+    {UNIT_OUTCOME_SIGNAL, UNIT_STOP_FENCE, false, RUN_INTERRUPTED, -1, 9, FENCED},
+    {UNIT_OUTCOME_START_FAILED, UNIT_STOP_FENCE, false, RUN_INTERRUPTED, -1, 0, FENCED},
+    {UNIT_OUTCOME_UNKNOWN, UNIT_STOP_FENCE, false, RUN_INTERRUPTED, -1, 0, FENCED},
 };
 
 static UnitResult result_of(size_t i) {

@@ -12,6 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "fence-protocol.h"
+
 #define LIMIT (10 * USEC_PER_SEC)
 #define PID1 ":1.0"
 
@@ -90,6 +92,13 @@ static void reply_properties(sd_bus_message *call) {
                 cr_assert_geq(append_property(reply, "ControlGroup", "s", answers.control_group),
                               0);
         cr_assert_geq(append_property(reply, "Environment", "as", 1, nonce), 0);
+        if (answers.limit > 0)
+                cr_assert_geq(append_property(reply, "TimeoutStartUSec", "t", answers.limit), 0);
+        if (answers.fenced)
+                cr_assert_geq(append_property(reply, "BindsTo", "as", 2, "a.service", FENCE_UNIT),
+                              0);
+        cr_assert_geq(append_property(reply, "InactiveExitTimestampMonotonic", "t", answers.since),
+                      0);
         cr_assert_geq(append_property(reply, "Job", "(uo)", answers.with_job ? 7 : 0,
                                       answers.with_job ? START_JOB : "/"),
                       0);
@@ -117,7 +126,9 @@ static void reply_get(sd_bus_message *call) {
         const char *interface, *property;
 
         cr_assert_geq(sd_bus_message_read(call, "ss", &interface, &property), 0);
-        if (!g_str_equal(property, "SystemState")) {
+        if (g_str_equal(property, "ActiveExitTimestampMonotonic")) {
+                (void)sd_bus_reply_method_return(call, "v", "t", answers.fence_left);
+        } else if (!g_str_equal(property, "SystemState")) {
                 if (answers.get_all)
                         reply_or_refuse(call, answers.get_all, NULL, NULL);
                 else
@@ -364,6 +375,7 @@ void start_unit(void) {
         const UnitSpec spec = {.name = NAME,
                                .argv = argv,
                                .nonce = NONCE,
+                               .fenced = answers.fenced,
                                .timeout = USEC_INFINITY,
                                .stop_timeout = USEC_PER_SEC};
 

@@ -25,6 +25,9 @@ typedef struct Answers {
         int32_t code, status;
         usec_t gone; /* CLOCK_MONOTONIC: the main process has been since */
         bool with_job, begun;
+        bool fenced;
+        usec_t limit;             /* of its start; 0: not told */
+        usec_t since, fence_left; /* CLOCK_MONOTONIC: it began; the fence left off */
 } Answers;
 
 /* Where PID 1 can be asked; on the bus, the bus and PID 1 in one. */

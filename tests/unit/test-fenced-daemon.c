@@ -1,0 +1,135 @@
+/* A whole daemon (daemon-fixture.h) and its fence: nothing begins without one, and what began under
+ * one that is gone is ended. */
+#include "daemon-fixture.h"
+#include "fence-link.h"
+#include "fence-stand-in.h"
+#include "gate.h"
+#include "run.h"
+#include "runs.h"
+
+#define ROOT "/jobkeeper"
+
+TestSuite(fenced_daemon, .init = setup, .fini = teardown);
+
+static bool is_ready(void) {
+        return node_is_ready(coordinator->node);
+}
+
+static bool is_linked(void) {
+        return fence_link_instance(coordinator->fence);
+}
+
+static bool is_not_linked(void) {
+        return !is_linked();
+}
+
+static bool is_started(void) {
+        return started->len > 0;
+}
+
+static bool has_claimed(void) {
+        return server.held;
+}
+
+static bool is_settled(void) {
+        return server_count(ROOT "/open/n1") == 0;
+}
+
+static bool others_know(void) {
+        return strstr(server_data(ROOT "/nodes/n1"), "\"busy\":\"unfenced\"");
+}
+
+static bool others_know_no_more(void) {
+        return !others_know();
+}
+
+/* Return: whether some record of the job says so. */
+static bool is_recorded(const char *words) {
+        GHashTableIter iterator;
+        gpointer path, node;
+
+        g_hash_table_iter_init(&iterator, server.nodes);
+        while (g_hash_table_iter_next(&iterator, &path, &node))
+                if (g_str_has_prefix(path, ROOT "/jobs/a/runs/") &&
+                    strstr(((ServerNode *)node)->data, words))
+                        return true;
+        return false;
+}
+
+static void write_frequent_job(void) {
+        write_job("    every: 1s\n    exec: [/bin/true]\n");
+}
+
+static void lose_fence(void) {
+        fence_stand_in.silent = true;
+        fence_stand_in_replace();
+        await(is_not_linked, "the fence is gone");
+}
+
+static void have_fence_again(void) {
+        fence_stand_in.silent = false;
+        fence_stand_in_hang_up();
+        await(is_linked, "a fence");
+}
+
+Test(fenced_daemon, nothing_begins_without_a_fence) {
+        fence_stand_in.absent = true;
+        write_frequent_job();
+        open_daemon();
+        await(is_ready, "ready");
+        serve_for(1500 * USEC_PER_MSEC);
+        cr_expect_eq(started->len, 0);
+        cr_expect_str_eq(gate_closed(coordinator->gate),
+                         "the fence (jobkeeper-fence.service) cannot be reached");
+        await(others_know, "the others are told");
+        fence_stand_in.absent = false;
+        await(is_started, "a run");
+        await(others_know_no_more, "the others are told that it is over");
+}
+
+Test(fenced_daemon, the_fence_follows_before_anything_begins) {
+        write_frequent_job();
+        open_daemon();
+        await(is_started, "a run");
+        cr_expect_gt(fence_stand_in.at[FENCE_TIMER_STOP], clock_boottime());
+        cr_expect_leq(fence_stand_in.at[FENCE_TIMER_STOP],
+                      session_stop_at(coordinator->session) + FENCE_LINK_GRACE);
+}
+
+Test(fenced_daemon, what_is_claimed_when_it_goes_is_not_started) {
+        server.hold_claims = true;
+        write_frequent_job();
+        open_daemon();
+        await(has_claimed, "a claim");
+        lose_fence();
+        write_job("    every: 300d\n    exec: [/bin/true]\n");
+        server.hold_claims = false;
+        server_release();
+        await(is_settled, "the run is settled");
+        cr_expect_eq(started->len, 0);
+        cr_expect(is_recorded("not started: the fence is being replaced"));
+}
+
+Test(fenced_daemon, what_has_not_begun_when_it_goes_is_stopped_beside_the_next) {
+        service_manager.hold_starts = true;
+        write_frequent_job();
+        open_daemon();
+        await(is_started, "a start");
+        lose_fence();
+        cr_expect_eq(service_newest()->stops, 0, "the service manager sees to what lives");
+        have_fence_again();
+        serve_for(300 * USEC_PER_MSEC);
+        cr_expect_gt(service_newest()->stops + service_newest()->kills, 0);
+        cr_expect_gt(fence_stand_in.at[FENCE_TIMER_STOP], clock_boottime());
+}
+
+Test(fenced_daemon, the_same_fence_again_stops_nothing) {
+        write_frequent_job();
+        open_daemon();
+        await(is_started, "a run");
+        fence_stand_in_hang_up();
+        await(is_not_linked, "the end");
+        await(is_linked, "a link");
+        serve_for(300 * USEC_PER_MSEC);
+        cr_expect_eq(service_newest()->stops, 0);
+}
