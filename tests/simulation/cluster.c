@@ -117,8 +117,26 @@ static void cluster_on_over(const Service *service, void *userdata) {
         history_over(cluster_of(userdata)->history, service, fleet_node_name(userdata));
 }
 
+/* Return: whether its fence ends something there because its time has come, beside a daemon that
+ * should have done so. */
+static bool cluster_is_attended(const FleetNode *node) {
+        const Daemon *daemon = fleet_node_daemon(node);
+        const Pid1 *pid1 = fleet_node_pid1(node);
+
+        return daemon && !process_is_stopped(daemon_process(daemon)) &&
+               pid1_fence(pid1) == PID1_FENCE_STOPPING && pid1_slowness(pid1) == 0;
+}
+
 static void cluster_on_order(const Service *service, void *userdata) {
-        history_ordered(cluster_of(userdata)->history, service, fleet_node_name(userdata));
+        const Cluster *cluster = cluster_of(userdata);
+        const HistoryRun *run =
+            history_ordered(cluster->history, service, fleet_node_name(userdata));
+
+        if (run && cluster_is_attended(userdata) &&
+            !history_befell(cluster->history, run->node, HISTORY_ANY,
+                            usec_sub(world_now(cluster->world), WELL_FOR),
+                            world_now(cluster->world)))
+                checker_fence_ends(cluster->checker, run);
 }
 
 static void cluster_on_empty(const Service *service, void *userdata) {

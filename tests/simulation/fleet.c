@@ -17,6 +17,7 @@ struct FleetNode {
         char *name;
         Machine *machine;
         Pid1 *pid1;
+        FenceModel *fence;
         ServiceWatcher watcher;
         Daemon *daemon;
         ProcessTask *start; /* PID 1's: nothing starts on a frozen machine */
@@ -92,6 +93,7 @@ static void fleet_node_init(Fleet *fleet, unsigned i, const FleetOptions *option
         node->watcher = *options->watcher;
         node->watcher.userdata = node;
         node->pid1 = pid1_new(node->machine, &node->watcher);
+        node->fence = fence_model_new(node->machine, node->pid1);
         node->on = true;
         fleet_node_configure(node);
 }
@@ -116,6 +118,7 @@ Fleet *fleet_free(Fleet *fleet) {
 
                 process_task_free(node->start);
                 fleet_node_free_daemon(node);
+                fence_model_free(node->fence);
                 pid1_free(node->pid1);
                 machine_free(node->machine);
                 g_free(node->name);
@@ -154,16 +157,16 @@ Pid1 *fleet_node_pid1(const FleetNode *node) {
         return node->pid1;
 }
 
+FenceModel *fleet_node_fence(const FleetNode *node) {
+        return node->fence;
+}
+
 Daemon *fleet_node_daemon(const FleetNode *node) {
         return node->daemon;
 }
 
 bool fleet_node_is_on(const FleetNode *node) {
         return node->on;
-}
-
-bool fleet_node_is_deserted(const FleetNode *node) {
-        return node->on && !node->daemon && !node->wanted;
 }
 
 bool fleet_node_has_failed(const FleetNode *node) {
@@ -274,6 +277,7 @@ void fleet_node_crash(FleetNode *node) {
         node->on = false;
         node->start = process_task_free(node->start);
         fleet_node_free_daemon(node);
+        fence_model_crash(node->fence);
         pid1_crash(node->pid1);
 }
 
@@ -284,6 +288,7 @@ void fleet_node_boot(FleetNode *node) {
         node->on = true;
         machine_boot(node->machine);
         pid1_boot(node->pid1);
+        fence_model_boot(node->fence);
         node->wanted = true;
         fleet_node_start_in(node, 0);
 }

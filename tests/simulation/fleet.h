@@ -1,4 +1,5 @@
-/* The machines of a cluster, with PID 1 and jobkeeperd on each, and the files that they read.
+/* The machines of a cluster, with PID 1, the fence and jobkeeperd on each, and the files that they
+ * read.
  *
  * PID 1 keeps jobkeeperd running as its unit says: a process that failed or was killed is started
  * again after a second; one that was asked to end is not, nor one that cannot begin because of what
@@ -8,6 +9,7 @@
 #pragma once
 
 #include "daemon.h"
+#include "fence-model.h"
 #include "pid1.h"
 
 typedef struct Fleet Fleet;
@@ -40,11 +42,10 @@ void fleet_listen_failed(Fleet *fleet, FleetFunc failed, void *userdata);
 const char *fleet_node_name(const FleetNode *node);
 Machine *fleet_node_machine(const FleetNode *node);
 Pid1 *fleet_node_pid1(const FleetNode *node);
+FenceModel *fleet_node_fence(const FleetNode *node);
 /* Return: NULL while none runs. */
 Daemon *fleet_node_daemon(const FleetNode *node);
 bool fleet_node_is_on(const FleetNode *node);
-/* Return: whether its runs are left alone: its daemon is gone, and nobody starts another. */
-bool fleet_node_is_deserted(const FleetNode *node);
 
 /* Writes jobs.d/NAME there, or removes it (NULL). A daemon that runs is not told. */
 void fleet_node_write(FleetNode *node, const char *name, const char *text);

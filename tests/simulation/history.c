@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "pid1.h"
 #include "trace.h"
 
 typedef struct Disturbance {
@@ -136,17 +137,20 @@ void history_over(History *history, const Service *service, const char *node) {
 }
 
 /* The daemon may not have known yet that it had ended. */
-void history_ordered(History *history, const Service *service, const char *node) {
+const HistoryRun *history_ordered(History *history, const Service *service, const char *node) {
         for (guint i = history->runs->len; i > 0; i--) {
                 HistoryRun *run = history->runs->pdata[i - 1];
 
                 if (strcmp(run->unit, service->spec->name) == 0 && strcmp(run->node, node) == 0) {
                         run->stopped = true;
-                        if (run->ordered == 0)
-                                run->ordered = world_now(history->world);
-                        return;
+                        if (run->ordered != 0)
+                                return NULL;
+                        run->ordered = world_now(history->world);
+                        run->by_fence = pid1_fence(service->pid1) != PID1_FENCE_ACTIVE;
+                        return run->by_fence ? run : NULL;
                 }
         }
+        return NULL;
 }
 
 const HistoryRun *history_empty(History *history, const Service *service, const char *node) {
@@ -191,20 +195,7 @@ void history_hold_ends(History *history, HistoryHold *hold) {
         (void)g_ptr_array_remove(history->holds, hold);
 }
 
-void history_excuse(History *history, const char *node) {
-        const Disturbance excuse = {g_intern_string(node), world_now(history->world),
-                                    HISTORY_STANDSTILL};
-
-        g_array_append_val(history->hold_excuses, excuse);
-        for (guint i = 0; i < history->holds->len; i++) {
-                HistoryHold *hold = history->holds->pdata[i];
-
-                hold->excused |= strcmp(hold->node, node) == 0;
-        }
-        history_excuse_runs(history, node);
-}
-
-void history_excuse_runs(History *history, const char *node) {
+static void history_excuse_runs(History *history, const char *node) {
         const Disturbance excuse = {g_intern_string(node), world_now(history->world),
                                     HISTORY_STANDSTILL};
 
@@ -219,6 +210,19 @@ void history_excuse_runs(History *history, const char *node) {
 
                 run->excused |= strcmp(run->node, node) == 0;
         }
+}
+
+void history_excuse(History *history, const char *node) {
+        const Disturbance excuse = {g_intern_string(node), world_now(history->world),
+                                    HISTORY_STANDSTILL};
+
+        g_array_append_val(history->hold_excuses, excuse);
+        for (guint i = 0; i < history->holds->len; i++) {
+                HistoryHold *hold = history->holds->pdata[i];
+
+                hold->excused |= strcmp(hold->node, node) == 0;
+        }
+        history_excuse_runs(history, node);
 }
 
 /* Where nothing has stood still or gone on since it was over, the daemon hung by then. */

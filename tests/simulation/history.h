@@ -30,6 +30,7 @@ typedef struct HistoryRun {
         UnitResult result; /* once over */
         bool stopped;      /* somebody asked for its end */
         usec_t ordered;    /* when PID 1 first heard of that; 0: it did not */
+        bool by_fence;     /* PID 1 ended it with its fence, before it heard of anything else */
         bool by_itself;    /* the main process ended before */
         bool asked;        /* its daemon had before the main process ended, heard or not */
         bool lost;         /* how it ended went with its machine, unread by a daemon that hung */
@@ -56,8 +57,9 @@ DEFINE_CLEANUP(History, history_free);
 /* Return: the run, the history's. */
 HistoryRun *history_begun(History *history, const char *node, const Service *service);
 void history_over(History *history, const Service *service, const char *node);
-/* Somebody asked for its end. */
-void history_ordered(History *history, const Service *service, const char *node);
+/* Somebody asked for its end. Return: the run where that was its fence, before anybody else; or
+ * NULL. */
+const HistoryRun *history_ordered(History *history, const Service *service, const char *node);
 /* Return: the run; NULL where it never was one. */
 const HistoryRun *history_empty(History *history, const Service *service, const char *node);
 
@@ -74,8 +76,6 @@ bool history_befell(const History *history, const char *node, unsigned matters, 
 /* The runs of this node that live, or begin in a moment, may outlive their locks from now on, and
  * no promise holds for them. */
 void history_excuse(History *history, const char *node);
-/* The same, where it is the daemon alone that cannot act: others who hold locks there can. */
-void history_excuse_runs(History *history, const char *node);
 
 /* The machine crashes while its daemon hangs: nobody has read how those runs ended that did so
  * meanwhile. */

@@ -2,8 +2,8 @@
  *
  * While the cluster works (checker.c): no tick is started twice, no two runs that conflict are
  * alive at once, none is settled while something of it lives, fencing tokens grow. What a run does
- * on a node that could not do its part (it was frozen, its daemon hung) is excused: there nothing
- * but a fence would help.
+ * on a node that could not do its part (it was frozen) is excused. Where its daemon hung, or was
+ * gone, its fence does.
  *
  * Of every change of a ledger (change-checker.c): nothing is decided twice, forgotten, or early.
  *
@@ -40,6 +40,9 @@ void checker_run_begins(Checker *checker, const HistoryRun *run);
 /* The start of that node's daemon has failed, and nobody tries again: nothing runs there that it
  * would have to end. */
 void checker_start_failed(Checker *checker, const char *node);
+
+/* A run's fence has it end, although that node's daemon is well: it has forgotten it. */
+void checker_fence_ends(Checker *checker, const HistoryRun *run);
 
 /* Somebody else has just begun to rely on a lock. */
 void checker_hold_begins(Checker *checker, const HistoryHold *hold);

@@ -208,24 +208,30 @@ static bool run_befell(const JobView *view, const HistoryRun *run, unsigned matt
 }
 
 /* Return: whether whoever settled the run, at that time, may have missed how it ended. What is
- * there to be read its node reads, also after a restart of its daemon. */
+ * there to be read its node reads, also after a restart of its daemon. What went with its fence
+ * before that is told by when it was claimed, by a clock that somebody may have set. */
 static bool view_may_not_know(const JobView *view, const HistoryRun *run, usec_t written) {
         return run_befell(view, run, HISTORY_CRASH | HISTORY_SESSION | HISTORY_PID1, run->begun,
                           MAX(written, run->empty)) ||
-               (run->ordered && run_befell(view, run, HISTORY_DAEMON, run->ordered, written));
+               (run->ordered && run_befell(view, run, HISTORY_DAEMON, run->ordered, written)) ||
+               (run->by_fence && run_befell(view, run, HISTORY_CLOCK, run->begun, written));
 }
 
 /* Return: whether somebody wanted it to end while its main process lived, as far as its node can
- * know: the daemon had asked PID 1, or somebody else did. */
+ * know: the daemon had asked PID 1, or somebody else did, be it in the same moment. */
 static bool view_was_asked(const HistoryRun *run) {
-        return !run->by_itself || run->asked;
+        return !run->by_itself || run->asked || run->ordered == run->over;
 }
 
 /* Return: whether it had ended well, and its daemon, which wanted it to end just then, could not
- * see that before PID 1 forgot it: it was replaced before it had read it, or asked anew. */
+ * see that before PID 1 forgot it: it was replaced before it had read it, or asked anew. Or the
+ * fence had it end where the daemon did not, which had not found it yet, or hung. */
 static bool view_was_forgotten(const JobView *view, const HistoryRun *run, usec_t written) {
         return run->result.outcome == UNIT_OUTCOME_SUCCESS && run->ordered > 0 &&
-               run_befell(view, run, HISTORY_DAEMON | HISTORY_BUS, run->over, written);
+               (run_befell(view, run, HISTORY_DAEMON | HISTORY_BUS, run->over, written) ||
+                (run->by_fence &&
+                 run_befell(view, run, HISTORY_DAEMON | HISTORY_BUS | HISTORY_STANDSTILL,
+                            run->begun, written)));
 }
 
 /* Return: whether a run that ended so may be settled so. */

@@ -71,6 +71,13 @@ void loss_judge(Checker *checker, const HistoryRun *run) {
                          run->run, run->job, run->node, (run->over - *lost) / USEC_PER_SEC);
 }
 
+void checker_fence_ends(Checker *checker, const HistoryRun *run) {
+        if (!run->excused && !run->over)
+                checker_complain(
+                    checker, "run %s of %s on %s was left to its fence by a daemon that is well",
+                    run->run, run->job, run->node);
+}
+
 void checker_start_failed(Checker *checker, const char *node) {
         const GPtrArray *alive = history_alive(checker_history(checker)),
                         *holds = history_holds(checker_history(checker));

@@ -499,14 +499,10 @@ bool command_holds(const Command *command) {
         return command->hold;
 }
 
-/* What is left of it is the daemon's to end. */
+/* What is left of it is the daemon's to end, or the fence's. */
 static void command_desert(Command *command) {
-        const Daemon *daemon = fleet_node_daemon(command->node);
-
-        if (!command->hold)
-                return;
-        command->hold->unattended = true;
-        command->hold->excused |= !daemon || process_is_stopped(daemon_process(daemon));
+        if (command->hold)
+                command->hold->unattended = true;
 }
 
 void command_kill(Command *command) {

@@ -3,22 +3,10 @@
 
 #include "fault.h"
 
-/* What it started keeps running, and nobody is there to see to it: only a fence would. */
-static void fault_excuse(const FaultSite *site, const FaultCase *fault) {
-        history_excuse_runs(site->history, fleet_node_name(fleet_node(site->fleet, fault->target)));
-}
-
-/* A stop before PID 1 has started what was killed, or the other way round. */
-static void fault_excuse_deserted(const FaultSite *site, const FaultCase *fault) {
-        if (fleet_node_is_deserted(fleet_node(site->fleet, fault->target)))
-                fault_excuse(site, fault);
-}
-
 /* kill -9, of a daemon that runs. */
 static void fault_kill_daemon(const FaultSite *site, FleetNode *node, FaultCase *fault) {
         fault->missed = !fleet_node_daemon(node) || !fault_node_works(node);
         fleet_node_kill(node);
-        fault_excuse_deserted(site, fault);
 }
 
 static usec_t fault_kill(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
@@ -33,7 +21,6 @@ static usec_t fault_restart(const FaultSite *site, WorldChance *chance, FaultCas
 
 static usec_t fault_stop(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         fleet_node_stop(fault_draw_node(site, chance, fault));
-        fault_excuse_deserted(site, fault);
         return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
 }
 
@@ -92,14 +79,12 @@ static usec_t fault_hang(const FaultSite *site, WorldChance *chance, FaultCase *
         if (!fleet_node_daemon(node))
                 return fault_miss(fault);
         daemon_hang(fleet_node_daemon(node));
-        fault_excuse(site, fault);
         return world_draw_between(chance, 100 * USEC_PER_MSEC, USEC_PER_MINUTE);
 }
 
 static void fault_go_on(const FaultSite *site, const FaultCase *fault) {
         const FleetNode *node = fleet_node(site->fleet, fault->target);
 
-        fault_excuse(site, fault);
         if (fleet_node_daemon(node))
                 daemon_go_on(fleet_node_daemon(node));
 }

@@ -27,13 +27,14 @@ struct Clearing {
 
 static void clearing_look(void *userdata);
 
-bool unit_is_populated(const UnitManager *manager, const char *slice, const char *unit) {
+bool unit_is_populated(const UnitManager *manager, const char *const *slices, const char *unit) {
         const Service *service = pid1_find(manager_pid1(manager), unit);
         const Outsider *outsider = pid1_find_scope(manager_pid1(manager), unit);
 
         if (outsider)
-                return strcmp(outsider_slice(outsider), slice) == 0;
-        return service && service_is_alive(service) && strcmp(service->spec->slice, slice) == 0;
+                return g_strv_contains(slices, outsider_slice(outsider));
+        return service && service_is_alive(service) &&
+               g_strv_contains(slices, service->spec->slice);
 }
 
 static void clearing_look_in(Clearing *clearing, usec_t delay) {
@@ -62,9 +63,9 @@ static void clearing_end(Clearing *clearing, const char *name, bool exited) {
 static void clearing_take(Clearing *clearing, const ShownUnit *unit) {
         const ClearingOptions *options = &clearing->options;
         bool alive = unit->phase == SERVICE_QUEUED ||
-                     unit_is_populated(clearing->manager, options->slice, unit->name);
+                     unit_is_populated(clearing->manager, options->slices, unit->name);
 
-        if (strcmp(unit->slice, options->slice) != 0 ||
+        if (!g_strv_contains(options->slices, unit->slice) ||
             options->spare(unit->name, options->userdata))
                 return;
         if (alive)

@@ -12,6 +12,7 @@ struct Outsider {
         void *userdata;
         pid_t pid;
         char *scope, *slice;
+        bool fenced;
         usec_t stop_timeout;
         ProcessTask *killer;
 };
@@ -45,6 +46,10 @@ const char *outsider_scope(const Outsider *outsider) {
         return outsider->scope;
 }
 
+bool outsider_is_fenced(const Outsider *outsider) {
+        return outsider->fenced;
+}
+
 void outsider_signal(Outsider *outsider, int signal) {
         outsider->func(signal, outsider->userdata);
 }
@@ -58,6 +63,7 @@ void outsider_move(Outsider *outsider, const UnitSpec *scope) {
         g_free(outsider->slice);
         outsider->scope = g_strdup(scope->name);
         outsider->slice = g_strdup(scope->slice);
+        outsider->fenced = scope->fenced;
         outsider->stop_timeout = scope->stop_timeout;
 }
 

@@ -21,6 +21,8 @@ Outsider *outsider_free(Outsider *outsider);
 pid_t outsider_pid(const Outsider *outsider);
 /* Return: NULL while it is in none. */
 const char *outsider_scope(const Outsider *outsider);
+/* Return: whether it is in one that is bound to the fence. */
+bool outsider_is_fenced(const Outsider *outsider);
 /* Return: where that scope is. */
 const char *outsider_slice(const Outsider *outsider);
 void outsider_signal(Outsider *outsider, int signal);

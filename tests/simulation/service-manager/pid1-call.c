@@ -6,6 +6,9 @@
 #include <fnmatch.h>
 #include <string.h>
 
+/* What waits for the fence is looked at so often. */
+#define AGAIN (10 * USEC_PER_MSEC)
+
 struct Pid1Call {
         UnitManager *manager; /* NULL: nobody waits */
         Pid1 *pid1;
@@ -62,6 +65,8 @@ static void pid1_call_show(Pid1Call *call, Service *service) {
         unit->was_active = service->was_active;
         unit->timed_out = service->timed_out;
         unit->limitless = service->spec->timeout == USEC_INFINITY;
+        unit->fenced = service->spec->fenced;
+        unit->began = service->began;
         unit->gone = service->gone;
         unit->result = service->result;
         g_ptr_array_add(call->answer.units, unit);
@@ -155,6 +160,12 @@ static int pid1_call_do(Pid1Call *call) {
         return -EINVAL;
 }
 
+/* A start that waits is answered; what a scope is told of is that the process has moved, though. */
+static bool pid1_call_waits(const Pid1Call *call) {
+        return call->kind == PID1_CALL_SCOPE && call->spec->fenced &&
+               pid1_fence(call->pid1) != PID1_FENCE_ACTIVE;
+}
+
 /* ---- back ---- */
 
 static void pid1_call_is_answered(void *userdata) {
@@ -169,9 +180,15 @@ static void pid1_call_arrives(void *userdata) {
         Pid1Call *call = userdata;
 
         call->there = NULL;
+        if (pid1_call_waits(call)) {
+                call->there =
+                    process_after(pid1_process(call->pid1), AGAIN, pid1_call_arrives, call);
+                return;
+        }
         g_queue_unlink(&on_the_way, &call->way);
         call->way.data = NULL;
         call->answer.r = pid1_call_do(call);
+        call->answer.fence_left = pid1_fence_left(call->pid1);
         if (!call->manager)
                 pid1_call_free(call);
         else if (call->answered) /* as lost, which is not told yet */

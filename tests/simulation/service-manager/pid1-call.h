@@ -34,7 +34,8 @@ typedef struct ShownUnit {
         bool active;                         /* it is */
         bool overdue, was_active, timed_out; /* service.h */
         bool limitless;
-        usec_t gone; /* service.h */
+        bool fenced;
+        usec_t began, gone; /* service.h */
         UnitResult result;
 } ShownUnit;
 
@@ -42,6 +43,7 @@ typedef struct Pid1Answer {
         int r;            /* 0; -EEXIST; -ENOENT: there is no such unit; -ENOTCONN: nobody knows */
         GPtrArray *units; /* of ShownUnit; READ: one */
         SystemdJob systemd_job;
+        usec_t fence_left; /* pid1.h */
 } Pid1Answer;
 
 /* From the loop. The call frees itself afterwards. */

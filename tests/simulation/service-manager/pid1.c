@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "fence-protocol.h"
 #include "launch-dropin.h"
 #include "pid1-call.h"
 
@@ -19,6 +20,8 @@ struct Pid1 {
         pid_t last_pid;
         usec_t slowness, last_arrival;
         unsigned daemon_job;
+        Pid1Fence fence;
+        usec_t fence_left;
 };
 
 /* All there are: a daemon that begins finds its machine's. */
@@ -95,6 +98,8 @@ void pid1_boot(Pid1 *pid1) {
         pid1->process = process_new(pid1->machine);
         pid1->daemon_job = 0;
         pid1->last_arrival = 0;
+        pid1->fence = PID1_FENCE_ACTIVE;
+        pid1->fence_left = 0;
 }
 
 void pid1_set_slowness(Pid1 *pid1, usec_t most) {
@@ -312,6 +317,101 @@ void pid1_unrefer(Pid1 *pid1, const char *name) {
                 return;
         service->references--;
         pid1_collect(pid1, service);
+}
+
+/* ---- the fence ---- */
+
+Pid1Fence pid1_fence(const Pid1 *pid1) {
+        return pid1->fence;
+}
+
+usec_t pid1_fence_left(const Pid1 *pid1) {
+        return pid1->fence_left;
+}
+
+/* Return: newly allocated, of names, which what is done to one does not change. */
+static GPtrArray *pid1_fenced(const Pid1 *pid1) {
+        GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+
+        for (guint i = 0; i < pid1->services->len; i++) {
+                const Service *service = pid1->services->pdata[i];
+
+                if (service->spec->fenced)
+                        g_ptr_array_add(names, g_strdup(service->spec->name));
+        }
+        for (guint i = 0; i < pid1->outsiders->len; i++)
+                if (outsider_is_fenced(pid1->outsiders->pdata[i]))
+                        g_ptr_array_add(names, g_strdup(outsider_scope(pid1->outsiders->pdata[i])));
+        return names;
+}
+
+/* What has failed, or waits for the fence, is not active, and stays as it is. */
+static void pid1_stop_fenced(Pid1 *pid1) {
+        g_autoptr(GPtrArray) names = pid1_fenced(pid1);
+
+        for (guint i = 0; i < names->len; i++) {
+                const Service *service = pid1_find(pid1, names->pdata[i]);
+
+                if (!service || (!service_waits(service) &&
+                                 !(service->phase == SERVICE_OVER && service_has_failed(service))))
+                        (void)pid1_stop(pid1, names->pdata[i]);
+        }
+}
+
+static void pid1_begin_fenced(Pid1 *pid1) {
+        for (guint i = 0; i < pid1->services->len; i++)
+                service_is_let(pid1->services->pdata[i]);
+}
+
+void pid1_set_fence(Pid1 *pid1, Pid1Fence fence) {
+        Pid1Fence before = pid1->fence;
+
+        pid1->fence = fence;
+        if (before == PID1_FENCE_ACTIVE && fence != PID1_FENCE_ACTIVE) {
+                pid1->fence_left = machine_clock(pid1->machine, CLOCK_MONOTONIC);
+                pid1_stop_fenced(pid1);
+        } else if (before != PID1_FENCE_ACTIVE && fence == PID1_FENCE_ACTIVE) {
+                pid1_begin_fenced(pid1);
+        }
+}
+
+bool pid1_fence_may_begin(const Pid1 *pid1) {
+        for (guint i = 0; i < pid1->services->len; i++) {
+                const Service *service = pid1->services->pdata[i];
+
+                if (service->spec->fenced && service->stopping && service->phase != SERVICE_OVER)
+                        return false;
+        }
+        for (guint i = 0; i < pid1->outsiders->len; i++)
+                if (outsider_is_fenced(pid1->outsiders->pdata[i]))
+                        return false;
+        return true;
+}
+
+static bool pid1_is_in_slice(const Pid1 *pid1, const char *name) {
+        const Service *service = pid1_find(pid1, name);
+        const Outsider *outsider = pid1_find_scope(pid1, name);
+
+        if (service)
+                return service_is_alive(service) && strcmp(service->spec->slice, FENCE_SLICE) == 0;
+        return outsider && strcmp(outsider_slice(outsider), FENCE_SLICE) == 0;
+}
+
+bool pid1_has_fenced(const Pid1 *pid1) {
+        g_autoptr(GPtrArray) names = pid1_fenced(pid1);
+
+        for (guint i = 0; i < names->len; i++)
+                if (pid1_is_in_slice(pid1, names->pdata[i]))
+                        return true;
+        return false;
+}
+
+void pid1_kill_fenced(Pid1 *pid1) {
+        g_autoptr(GPtrArray) names = pid1_fenced(pid1);
+
+        for (guint i = 0; i < names->len; i++)
+                if (pid1_is_in_slice(pid1, names->pdata[i]))
+                        (void)pid1_kill(pid1, names->pdata[i]);
 }
 
 void pid1_service_changed(Pid1 *pid1, Service *service, const char *word) {

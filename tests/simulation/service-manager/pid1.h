@@ -7,6 +7,11 @@
  * and ended well is forgotten at once where nobody refers to it. Messages take their time each way,
  * more where PID 1 is slow, and are lost with the connection (pid1-call.h).
  *
+ * What is fenced (UnitSpec.fenced) is bound to the fence, which is not a service of the model's:
+ * who plays it says how it stands (pid1_set_fence()). As long as it is not active what is bound to
+ * it does not begin, and waits for it; when it leaves off all of it is stopped. Until somebody
+ * plays it, it is active.
+ *
  * unit.h, clearing.h and scope.h on top of it are in units.c, clearings.c and scopes.c.
  */
 #pragma once
@@ -47,6 +52,26 @@ void pid1_reconnect(Pid1 *pid1);
 /* Which job it has for the daemon's own unit while that is being ended. */
 void pid1_set_daemon_job(Pid1 *pid1, unsigned systemd_job);
 unsigned pid1_daemon_job(const Pid1 *pid1);
+
+/* ---- the fence, as PID 1 has it ---- */
+
+typedef enum Pid1Fence {
+        PID1_FENCE_ACTIVE,
+        PID1_FENCE_STOPPING, /* it has said so, and lives on */
+        PID1_FENCE_GONE,     /* it is started again, or will be */
+} Pid1Fence;
+
+/* May end services and scopes, and tells them so at once. */
+void pid1_set_fence(Pid1 *pid1, Pid1Fence fence);
+Pid1Fence pid1_fence(const Pid1 *pid1);
+/* Return: whether PID 1 starts it again: not while it still stops anything that is bound to it. */
+bool pid1_fence_may_begin(const Pid1 *pid1);
+/* Return: when it left off being active last, CLOCK_MONOTONIC; 0: never in this boot. */
+usec_t pid1_fence_left(const Pid1 *pid1);
+/* Return: whether anything lives in the fence's slice. */
+bool pid1_has_fenced(const Pid1 *pid1);
+/* cgroup.kill of that slice, which the kernel does: SIGKILL to all in it. */
+void pid1_kill_fenced(Pid1 *pid1);
 
 /* Return: of Service, in the order of their starts. Borrowed. */
 const GPtrArray *pid1_services(const Pid1 *pid1);

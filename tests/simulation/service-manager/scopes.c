@@ -122,8 +122,10 @@ static Scope *scope_new(UnitManager *manager, const char *name, ScopeFunc func, 
 
 int scope_start(UnitManager *manager, const ScopeSpec *spec, ScopeFunc func, void *userdata,
                 Scope **ret_scope) {
-        const UnitSpec unit = {
-            .name = spec->name, .slice = spec->slice, .stop_timeout = spec->stop_timeout};
+        const UnitSpec unit = {.name = spec->name,
+                               .slice = spec->slice,
+                               .fenced = spec->fenced,
+                               .stop_timeout = spec->stop_timeout};
         Scope *scope = scope_new(manager, spec->name, func, userdata);
 
         scope->slice = g_strdup(spec->slice);

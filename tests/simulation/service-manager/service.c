@@ -22,6 +22,10 @@ static usec_t service_clock(const Service *service) {
         return machine_clock(process_machine(pid1_process(service->pid1)), CLOCK_REALTIME);
 }
 
+static usec_t service_monotonic(const Service *service) {
+        return machine_clock(process_machine(pid1_process(service->pid1)), CLOCK_MONOTONIC);
+}
+
 /* PID 1 has news of it. `word`: its start job has ended so, if it had not ended before; NULL: no
  * job has. */
 static void service_tell(Service *service, const char *word) {
@@ -125,8 +129,7 @@ static void service_take_result(Service *service, UnitOutcome outcome, int statu
         service->result.exit_status = status;
         (void)g_strlcpy(service->result.detail, detail, sizeof(service->result.detail));
         service->result.ended = service_clock(service);
-        service->gone =
-            machine_clock(process_machine(pid1_process(service->pid1)), CLOCK_MONOTONIC);
+        service->gone = service_monotonic(service);
         service->result.cpu = USEC_PER_MSEC;
         service->own = service->result;
         if (service->timed_out) {
@@ -360,8 +363,20 @@ Service *service_new(Pid1 *pid1, const UnitSpec *spec) {
         service->spec = unit_spec_copy(spec);
         service->result.cpu = USEC_INFINITY;
         watcher->conduct(service, &service->conduct, watcher->userdata);
-        service_next(service, service->conduct.start, service_begins);
+        if (!spec->fenced || pid1_fence(pid1) == PID1_FENCE_ACTIVE)
+                service_is_let(service);
         return service;
+}
+
+bool service_waits(const Service *service) {
+        return service->phase == SERVICE_QUEUED && service->began == 0;
+}
+
+void service_is_let(Service *service) {
+        if (!service_waits(service))
+                return;
+        service->began = service_monotonic(service);
+        service_next(service, service->conduct.start, service_begins);
 }
 
 void service_free(void *data) {

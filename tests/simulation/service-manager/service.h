@@ -46,6 +46,7 @@ struct Service {
         ServiceConduct conduct;
         UnitResult result;
         UnitResult own;      /* the main process's alone */
+        usec_t began;        /* CLOCK_MONOTONIC: its start job does not wait any more; 0: it does */
         usec_t gone;         /* CLOCK_MONOTONIC: the main process is; 0: not yet, or never was */
         bool stopping;       /* it is being ended, or was */
         bool killed;         /* before the main process ended, or by a crash */
@@ -81,6 +82,10 @@ void service_free(void *data);
 /* Of one that is not over. It may be freed by it. */
 void service_stop(Service *service);
 void service_kill(Service *service);
+/* The fence is there, for which it may have waited. */
+void service_is_let(Service *service);
+/* Return: whether it waits for that. */
+bool service_waits(const Service *service);
 /* Its main process ends now, by itself. */
 void service_end(Service *service);
 /* What its launch step does as it is stopped while it is over, or active. */

@@ -7,6 +7,7 @@
 
 #include "clearing.h"
 #include "event.h"
+#include "fence-protocol.h"
 #include "launch.h"
 #include "pid1.h"
 #include "session-file.h"
@@ -19,6 +20,7 @@ static char name_of_it[] = "a.service", spared[] = "spared.service",
 #define SLICE "system-jobkeeper.slice"
 #define LEAVING 50 /* a message has left by then, and not arrived */
 
+static const char *const slices[] = {FENCE_SLICE, SLICE, NULL};
 static World *world;
 static Machine *machine;
 static Pid1 *pid1;
@@ -27,6 +29,7 @@ static sd_event *event;
 static UnitManager *manager;
 static Unit *unit;
 static ServiceConduct conduct;
+static bool fenced;
 static char happened[16]; /* at PID 1: (b)egun, (o)ver, (e)mpty, o(r)dered */
 static char told[16];     /* to who watches */
 static unsigned gone;
@@ -90,6 +93,7 @@ static void setup(void) {
         machine = machine_new(world, "n1", directory);
         pid1 = pid1_new(machine, &watcher);
         conduct = (ServiceConduct){.start = 1000, .duration = USEC_PER_SEC};
+        fenced = false;
         daemon_starts();
 }
 
@@ -120,7 +124,8 @@ static void start_it(void *userdata) {
         const UnitSpec spec = {.name = userdata,
                                .argv = argv,
                                .environment = environment,
-                               .slice = SLICE,
+                               .slice = fenced ? FENCE_SLICE : SLICE,
+                               .fenced = fenced,
                                .nonce = nonce,
                                .launch = launch,
                                .timeout = 5 * USEC_PER_SEC,
@@ -374,8 +379,11 @@ static void is_gone(void *userdata) {
 
 static void clear_it(void *userdata) {
         static const char *const patterns[] = {"*.service", NULL};
-        const ClearingOptions options = {
-            .patterns = patterns, .slice = SLICE, .spare = spares, .found = found, .gone = is_gone};
+        const ClearingOptions options = {.patterns = patterns,
+                                         .slices = slices,
+                                         .spare = spares,
+                                         .found = found,
+                                         .gone = is_gone};
 
         cr_assert_eq(clearing_new(manager, &options, userdata), 0);
 }
@@ -397,12 +405,130 @@ Test(service_manager, a_clearing_ends_what_is_not_spared) {
         process_do(process, clear_it, &clearing);
         pass(500 * USEC_PER_MSEC);
         cr_expect_eq(gone, 0);
-        cr_expect(unit_is_populated(manager, SLICE, "a.service"));
+        cr_expect(unit_is_populated(manager, slices, "a.service"));
         pass(USEC_PER_SEC);
         cr_expect_eq(gone, 1);
-        cr_expect_not(unit_is_populated(manager, SLICE, "a.service"));
-        cr_expect(unit_is_populated(manager, SLICE, "spared.service"));
+        cr_expect_not(unit_is_populated(manager, slices, "a.service"));
+        cr_expect(unit_is_populated(manager, slices, "spared.service"));
         process_do(process, clear_no_more, clearing);
+}
+
+/* ---- the fence ---- */
+
+static void fence_is(void *userdata) {
+        pid1_set_fence(pid1, (Pid1Fence)GPOINTER_TO_UINT(userdata));
+}
+
+static void set_fence(Pid1Fence fence) {
+        process_do(pid1_process(pid1), fence_is, GUINT_TO_POINTER(fence));
+}
+
+Test(service_manager, what_is_bound_to_the_fence_is_stopped_when_that_leaves_off) {
+        fenced = true;
+        conduct.last_words = 100 * USEC_PER_MSEC;
+        start();
+        pass(100 * USEC_PER_MSEC);
+        cr_expect(pid1_has_fenced(pid1));
+        set_fence(PID1_FENCE_STOPPING);
+        cr_expect_not(pid1_fence_may_begin(pid1));
+        pass(300 * USEC_PER_MSEC);
+        expect("broe", "sxe");
+        expect_result(UNIT_OUTCOME_SIGNAL, UNIT_STOP_FENCE);
+        cr_expect_not(pid1_has_fenced(pid1));
+        cr_expect(pid1_fence_may_begin(pid1));
+}
+
+Test(service_manager, the_fence_is_told_apart_from_others_also_later) {
+        fenced = true;
+        start();
+        pass(100 * USEC_PER_MSEC);
+        daemon_is_killed();
+        set_fence(PID1_FENCE_GONE);
+        pass(300 * USEC_PER_MSEC);
+        set_fence(PID1_FENCE_ACTIVE);
+        memset(told, 0, sizeof(told));
+        daemon_starts();
+        process_do(process, adopt_it, nonce);
+        pass(100 * USEC_PER_MSEC);
+        expect("broe", "xe");
+        expect_result(UNIT_OUTCOME_SIGNAL, UNIT_STOP_FENCE);
+}
+
+/* It ended well on SIGTERM, and nobody referred to it. */
+Test(service_manager, of_what_is_gone_only_the_end_of_the_fence_is_known) {
+        fenced = true;
+        conduct.manners = SERVICE_EXITS;
+        start();
+        pass(100 * USEC_PER_MSEC);
+        daemon_is_killed();
+        set_fence(PID1_FENCE_GONE);
+        pass(300 * USEC_PER_MSEC);
+        memset(told, 0, sizeof(told));
+        daemon_starts();
+        process_do(process, adopt_it, nonce);
+        pass(100 * USEC_PER_MSEC);
+        expect("broe", "a");
+        cr_expect_eq(unit_result(unit)->fence_left, pid1_fence_left(pid1));
+        cr_expect_gt(pid1_fence_left(pid1), 0);
+}
+
+Test(service_manager, what_failed_before_the_fence_left_off_has_failed) {
+        fenced = true;
+        conduct.status = 3;
+        conduct.duration = USEC_PER_MSEC;
+        start();
+        pass(100 * USEC_PER_MSEC);
+        expect("boe", "sxe");
+        process_do(process, daemon_clears, NULL);
+        process_do(process, daemon_begins, NULL);
+        set_fence(PID1_FENCE_GONE);
+        set_fence(PID1_FENCE_ACTIVE);
+        process_do(process, adopt_it, nonce);
+        pass(100 * USEC_PER_MSEC);
+        expect("", "xe");
+        expect_result(UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_NONE);
+}
+
+Test(service_manager, without_a_fence_what_is_bound_to_it_waits) {
+        fenced = true;
+        set_fence(PID1_FENCE_GONE);
+        start();
+        pass(USEC_PER_SEC);
+        expect("", "");
+        cr_expect(pid1_fence_may_begin(pid1));
+        set_fence(PID1_FENCE_ACTIVE);
+        pass(100 * USEC_PER_MSEC);
+        expect("b", "s");
+        set_fence(PID1_FENCE_STOPPING);
+        set_fence(PID1_FENCE_GONE);
+        pass(100 * USEC_PER_MSEC);
+        expect("roe", "xe");
+}
+
+static void kill_fenced(void *userdata) {
+        pid1_kill_fenced(pid1);
+}
+
+Test(service_manager, the_kernel_kills_all_that_is_fenced_also_where_pid1_is_slow) {
+        fenced = true;
+        conduct.manners = SERVICE_IGNORES;
+        conduct.duration = conduct.remains = USEC_PER_HOUR;
+        start();
+        pass(100 * USEC_PER_MSEC);
+        process_do(pid1_process(pid1), kill_fenced, NULL);
+        cr_expect_str_eq(happened, "broe");
+}
+
+Test(service_manager, what_is_not_bound_to_the_fence_has_no_part_in_it) {
+        set_fence(PID1_FENCE_GONE);
+        start();
+        pass(100 * USEC_PER_MSEC);
+        expect("b", "s");
+        set_fence(PID1_FENCE_ACTIVE);
+        set_fence(PID1_FENCE_GONE);
+        pass(2 * USEC_PER_SEC);
+        expect("oe", "xe");
+        expect_result(UNIT_OUTCOME_SUCCESS, UNIT_STOP_NONE);
 }
 
 /* ---- launch steps ---- */

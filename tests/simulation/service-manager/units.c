@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <string.h>
 
 #include "launch-dropin.h"
@@ -41,6 +42,8 @@ struct Unit {
         bool has_rest; /* what an active one left is to be ended */
         usec_t asked;  /* PID 1, first, also by a process before us; USEC_INFINITY: never */
         bool known, again;
+        bool fenced;
+        usec_t began; /* as it was shown last */
         UnitResult result;
         unsigned told, waiting; /* bits of UnitEvent */
         Pid1Call *start, *look, *stop, *kill;
@@ -72,10 +75,19 @@ static void unit_tell(Unit *unit, UnitEvent event) {
         (void)sd_event_source_set_enabled(unit->teller, SD_EVENT_ONESHOT);
 }
 
+/* Of one that is gone; as units/fence-end.c judges. */
+static bool unit_went_with_fence(const Unit *unit) {
+        return unit->fenced && unit->result.stop == UNIT_STOP_NONE &&
+               unit->result.fence_left >= unit->began &&
+               (!unit->word || strcmp(unit->word, SYSTEMD_JOB_CANCELED) == 0);
+}
+
 static void unit_is_over(Unit *unit, UnitOutcome outcome, const char *detail, UnitEvent event) {
         if (unit->result.outcome == UNIT_OUTCOME_PENDING) {
                 unit->result.outcome = outcome;
                 (void)g_strlcpy(unit->result.detail, detail, sizeof(unit->result.detail));
+                if (outcome == UNIT_OUTCOME_UNKNOWN && unit_went_with_fence(unit))
+                        unit->result.stop = UNIT_STOP_FENCE;
         }
         unit->state = UNIT_IS_OVER;
         pid1_call_let_go(&unit->start);
@@ -163,19 +175,49 @@ static UnitStop unit_stop_of(const Unit *unit, const ShownUnit *shown, bool late
                                                                     : UNIT_STOP_NONE;
 }
 
+/* As units/fence-end.c judges. */
+static bool unit_was_fenced(const Unit *unit, const ShownUnit *shown, UnitStop stop, bool late,
+                            usec_t fence_left) {
+        const UnitResult *result = &shown->result;
+
+        if (!shown->fenced || fence_left == 0 || fence_left < shown->began)
+                return false;
+        if (shown->gone > 0 && fence_left > shown->gone && /* not this end */
+            (stop != UNIT_STOP_NONE || result->outcome != UNIT_OUTCOME_SIGNAL ||
+             (result->exit_status != SIGTERM && result->exit_status != SIGKILL)))
+                return false;
+        if (stop == UNIT_STOP_NONE)
+                return (!unit->word || unit_job_ended_as(unit, SYSTEMD_JOB_CANCELED)) &&
+                       (late || shown->result.outcome != UNIT_OUTCOME_SUCCESS) &&
+                       shown->result.outcome != UNIT_OUTCOME_TIMEOUT &&
+                       shown->result.outcome != UNIT_OUTCOME_START_FAILED;
+        return stop == UNIT_STOP_OTHER;
+}
+
+static bool unit_fence_was_late(const ShownUnit *shown, UnitStop stop, usec_t fence_left) {
+        return shown->fenced && stop == UNIT_STOP_OTHER &&
+               shown->result.outcome == UNIT_OUTCOME_EXIT_CODE && shown->gone > 0 &&
+               shown->gone < fence_left;
+}
+
 static bool unit_was_stopped_first(const Unit *unit, const ShownUnit *shown) {
         if (unit->word)
                 return unit_job_was_taken(unit, shown) || unit_is_killed(unit, shown);
         return unit->result.stop == UNIT_STOP_OWNER && !unit_was_over(unit, shown);
 }
 
-static void unit_take(Unit *unit, const ShownUnit *shown) {
+static void unit_take(Unit *unit, const ShownUnit *shown, usec_t fence_left) {
         bool late = (shown->timed_out || (shown->overdue && !shown->limitless)) &&
                     !shown->was_active && !unit_was_stopped_first(unit, shown);
         UnitStop stop = unit->result.stop;
 
         if (shown->phase >= SERVICE_LINGERING)
                 stop = unit_stop_of(unit, shown, late);
+        if (shown->phase >= SERVICE_LINGERING && !shown->timed_out &&
+            unit_was_fenced(unit, shown, stop, late, fence_left))
+                stop = UNIT_STOP_FENCE;
+        else if (shown->phase >= SERVICE_LINGERING && unit_fence_was_late(shown, stop, fence_left))
+                stop = UNIT_STOP_NONE;
         unit->result = shown->result;
         unit->result.stop = stop;
         if (shown->phase < SERVICE_LINGERING) { /* nothing but its id is known */
@@ -187,12 +229,15 @@ static void unit_take(Unit *unit, const ShownUnit *shown) {
         }
 }
 
-static void unit_see(Unit *unit, const ShownUnit *shown) {
+static void unit_see(Unit *unit, const ShownUnit *shown, usec_t fence_left) {
         unit->known = true;
+        unit->fenced = shown->fenced;
+        if (shown->began > 0)
+                unit->began = shown->began;
         if (unit->state == UNIT_UNSURE)
                 unit->state = UNIT_RUNNING;
         if (unit->state == UNIT_RUNNING) /* the result is that of the main process */
-                unit_take(unit, shown);
+                unit_take(unit, shown, fence_left);
         if (shown->result.started > 0 && !(unit->adopts && shown->phase >= SERVICE_LINGERING))
                 unit_tell(unit, UNIT_EVENT_STARTED);
         if (shown->phase >= SERVICE_LINGERING && shown->result.started > 0)
@@ -224,7 +269,8 @@ static void unit_miss_in_doubt(Unit *unit, bool foreign) {
 }
 
 /* PID 1 has none of our name, or somebody else's. What it forgot may live no more. */
-static void unit_miss(Unit *unit, bool foreign) {
+static void unit_miss(Unit *unit, bool foreign, usec_t fence_left) {
+        unit->result.fence_left = fence_left;
         if (unit->state == UNIT_UNSURE) {
                 unit_miss_in_doubt(unit, foreign);
                 return;
@@ -240,16 +286,16 @@ static void unit_on_look(const Pid1Answer *answer, void *userdata) {
 
         unit->again = false;
         if (answer->r == -ENOENT) {
-                unit_miss(unit, false);
+                unit_miss(unit, false, answer->fence_left);
         } else if (answer->r < 0) {
                 unit_look_in(unit, LOOK_DELAY);
         } else {
                 const ShownUnit *shown = answer->units->pdata[0];
 
                 if (g_strcmp0(shown->nonce, unit->nonce) == 0)
-                        unit_see(unit, shown);
+                        unit_see(unit, shown, answer->fence_left);
                 else
-                        unit_miss(unit, true);
+                        unit_miss(unit, true, answer->fence_left);
         }
         if (again && unit->state != UNIT_IS_OVER)
                 unit_look(unit);
@@ -353,6 +399,8 @@ static void unit_send_start(void *userdata) {
 
         unit->timer = sd_event_source_disable_unref(unit->timer);
         unit->reference = manager_connection(unit->manager);
+        unit->fenced = unit->spec->fenced;
+        unit->began = clock_monotonic();
         pid1_call_send(unit->manager, PID1_CALL_START, unit->name, unit->spec, unit_on_start, unit,
                        &unit->start);
 }

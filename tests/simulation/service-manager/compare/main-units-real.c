@@ -1,6 +1,7 @@
 /* The script with a real PID 1: to be run inside a booted node, as root. Usage: units-real SEED
  * STEPS
  *
+ * A shell plays the fence, whose files tell it what to do.
  * What the daemon finds PID 1 and the bus by are links, which a lost connection takes away.
  * Commands are shells that write down that they are ready, and whose main process looks for a word
  * to end.
@@ -19,6 +20,7 @@
 #include "script.h"
 
 #define LIMIT (30 * USEC_PER_SEC)
+#define FENCE "jobkeeper-fence.service"
 #define PRIVATE_SOCKET "/run/systemd/private"
 #define BUS_SOCKET "/run/dbus/system_bus_socket"
 #define MANAGER                                                                                    \
@@ -258,6 +260,72 @@ const char *stage_state(const char *name) {
         return stage_word(load, active, systemd_job);
 }
 
+/* ---- the fence ---- */
+
+static void stage_systemctl(const char *const *argv) {
+        g_assert_true(g_spawn_sync(NULL, (char **)argv, NULL,
+                                   G_SPAWN_SEARCH_PATH | G_SPAWN_STDERR_TO_DEV_NULL, NULL, NULL,
+                                   NULL, NULL, NULL, NULL));
+}
+
+static bool stage_has_fence(void *userdata) {
+        (void)userdata;
+        return strcmp(stage_state(FENCE), "ended") == 0; /* active */
+}
+
+static bool stage_has_no_fence(void *userdata) {
+        return !stage_has_fence(userdata);
+}
+
+void stage_fence_leaves(bool says) {
+        stage_write("fence-away", "", "");
+        if (says)
+                stage_write("fence-stops", "", "");
+        else
+                stage_systemctl((const char *const[]){"systemctl", "kill", "--signal=KILL",
+                                                      "--kill-who=all", FENCE, NULL});
+        stage_await(stage_has_no_fence, NULL);
+}
+
+void stage_fence_returns(void) {
+        static const char *const files[] = {"fence-stops", "fence-away"};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
+                g_autofree char *path = stage_path(files[i], "");
+
+                (void)g_unlink(path);
+        }
+        stage_await(stage_has_fence, NULL);
+}
+
+/* As the real one's unit has it: systemd starts it again, and it tells when it is there, and when
+ * it leaves. */
+static void stage_install_fence(void) {
+        g_autofree char *script =
+            g_strdup_printf("cd %s\n"
+                            "while [ -e fence-away ]; do sleep 0.02; done\n"
+                            "systemd-notify --ready\n"
+                            "while ! [ -e fence-stops ]; do sleep 0.02; done\n"
+                            "systemd-notify STOPPING=1\n"
+                            "while [ -e fence-stops ]; do sleep 0.02; done\n"
+                            "exit 1\n",
+                            stage.directory);
+        g_autofree char *path = stage_path("fence", ""),
+                        *unit = g_strdup_printf("[Unit]\nStartLimitIntervalSec=0\n"
+                                                "[Service]\nType=notify\nNotifyAccess=all\n"
+                                                "ExecStart=/bin/sh %s\n"
+                                                "Restart=always\nRestartSec=20ms\n"
+                                                "TimeoutStartSec=infinity\n"
+                                                "TimeoutStopSec=infinity\n",
+                                                path);
+
+        stage_write("fence", "", script);
+        g_assert_true(g_file_set_contents("/run/systemd/system/" FENCE, unit, -1, NULL));
+        stage_systemctl((const char *const[]){"systemctl", "daemon-reload", NULL});
+        stage_systemctl((const char *const[]){"systemctl", "start", FENCE, NULL});
+        stage_await(stage_has_fence, NULL);
+}
+
 int main(int argc, char **argv) {
         if (argc != 3)
                 return EXIT_FAILURE;
@@ -265,6 +333,7 @@ int main(int argc, char **argv) {
         g_assert_cmpint(sd_event_new(&stage.event), >=, 0);
         g_assert_cmpint(sd_bus_open_system(&stage.bus), >=, 0);
         stage.begun = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+        stage_install_fence();
         stage_mend();
         script_play((uint32_t)strtoul(argv[1], NULL, 10), (unsigned)strtoul(argv[2], NULL, 10));
         scopes_play((uint32_t)strtoul(argv[1], NULL, 10), (unsigned)strtoul(argv[2], NULL, 10));

@@ -222,6 +222,31 @@ const char *stage_state(const char *name) {
         return service_is_inactive(service) ? "inactive" : "ended";
 }
 
+/* ---- the fence ---- */
+
+static void stage_set_fence(void *userdata) {
+        pid1_set_fence(stage.pid1, (Pid1Fence)GPOINTER_TO_UINT(userdata));
+}
+
+static void stage_have_fence(Pid1Fence fence) {
+        process_do(pid1_process(stage.pid1), stage_set_fence, GUINT_TO_POINTER(fence));
+}
+
+static bool stage_fence_may_begin(void *userdata) {
+        (void)userdata;
+        return pid1_fence_may_begin(stage.pid1);
+}
+
+void stage_fence_leaves(bool says) {
+        stage_have_fence(says ? PID1_FENCE_STOPPING : PID1_FENCE_GONE);
+}
+
+void stage_fence_returns(void) {
+        stage_have_fence(PID1_FENCE_GONE);
+        stage_await(stage_fence_may_begin, NULL);
+        stage_have_fence(PID1_FENCE_ACTIVE);
+}
+
 /* ---- the connection ---- */
 
 void stage_break(void) {

@@ -16,6 +16,7 @@ typedef struct ScopeSlot {
         unsigned number;
         char *name; /* NULL: never had one */
         ScriptConduct conduct;
+        bool fenced;
         bool main_ends, ends; /* the main process; all of it */
         Scope *scope;
         char *cgroup;
@@ -133,6 +134,7 @@ static void slot_draw_conduct(ScopeSlot *slot) {
 typedef struct Start {
         const char *name;
         pid_t pid;
+        bool fenced;
         ScopeSlot *slot; /* that is told */
         bool stops;      /* at once */
 } Start;
@@ -142,6 +144,7 @@ static void slot_start(void *userdata) {
         const ScopeSpec spec = {.name = start->name,
                                 .description = "a scope that is compared",
                                 .slice = SCRIPT_SLICE,
+                                .fenced = start->fenced,
                                 .pid = start->pid,
                                 .stop_timeout = STOP_TIMEOUT};
 
@@ -161,8 +164,10 @@ static void slot_begin(ScopeSlot *slot, bool stops) {
         g_free(slot->name);
         slot->name = scopes_next_name();
         slot_draw_conduct(slot);
+        slot->fenced = scopes_draw(2) > 0;
         slot->main_ends = slot->ends = stops;
-        start = (Start){slot->name, stage_begin(slot->name, &slot->conduct), slot, stops};
+        start =
+            (Start){slot->name, stage_begin(slot->name, &slot->conduct), slot->fenced, slot, stops};
         stage_do(slot_start, &start);
 }
 
@@ -186,7 +191,7 @@ static void step_begin_in_vain(ScopeSlot *slot) {
         g_autofree char *name = scopes_next_name();
         bool taken = slot_lives(slot);
         ScopeSlot vain = {0};
-        Start start = {taken ? slot->name : name, stage_begin(name, &conduct), &vain, false};
+        Start start = {taken ? slot->name : name, stage_begin(name, &conduct), false, &vain, false};
 
         if (!taken)
                 stage_end(name);
@@ -286,8 +291,38 @@ static bool slot_is_through(void *userdata) {
                                (!slot->ends || !stage_has_scope(slot->name)));
 }
 
-static void scopes_something_happens(ScopeSlot *slot) {
+static bool scopes_are_through(void *userdata) {
+        (void)userdata;
+        for (unsigned i = 0; i < SLOTS; i++)
+                if (!slot_is_through(&scopes.slots[i]))
+                        return false;
+        return true;
+}
+
+static void scopes_lose_fence(void) {
+        bool says = scopes_draw(2) > 0;
+
+        printf("the fence %s\n", says ? "stops" : "dies");
+        for (unsigned i = 0; i < SLOTS; i++)
+                if (scopes.slots[i].name && scopes.slots[i].fenced)
+                        slot_ends(&scopes.slots[i]);
+        stage_fence_leaves(says);
+        stage_await(scopes_are_through, NULL);
+}
+
+/* Who is to be bound to it does not move as long as it is not there. */
+static void step_fence(ScopeSlot *slot) {
+        scopes_lose_fence();
         if (scopes_draw(2) > 0)
+                slot_begin(slot, false);
+        stage_fence_returns();
+}
+
+static void scopes_something_happens(ScopeSlot *slot) {
+        if (scopes_draw(4) == 0) {
+                scopes_lose_fence();
+                stage_fence_returns();
+        } else if (scopes_draw(2) > 0)
                 step_release(slot);
         else
                 step_order(slot);
@@ -333,6 +368,7 @@ static const struct {
     {8, "others", step_order},
     {6, "restart", step_restart},
     {5, "connection", step_lose_connection},
+    {6, "fence", step_fence},
 };
 
 static void scopes_step(uint32_t seed, unsigned number) {

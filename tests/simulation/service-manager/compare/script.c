@@ -30,6 +30,7 @@ typedef struct Slot {
         char nonce[33];
         ScriptConduct conduct;
         usec_t limit;
+        bool fenced;
         bool ending; /* somebody asked for its end, or it ends by itself */
         Follower owner, guest;
         char *printed; /* last */
@@ -51,6 +52,8 @@ static struct {
         bool vague; /* what the service manager still has is not printed */
 } script;
 
+static const char *const script_slices[] = {SCRIPT_SLICE, NULL};
+
 static unsigned draw(unsigned n) {
         return (unsigned)g_rand_int_range(script.random, 0, (gint32)n);
 }
@@ -71,7 +74,8 @@ static bool follower_has(const Follower *follower, const char *letters) {
 }
 
 static void follower_describe(const Follower *follower, const char *who, GString *text) {
-        static const char *const stops[] = {"", ", stopped", ", stopped by others", ", shutdown"};
+        static const char *const stops[] = {"", ", stopped", ", stopped by others", ", shutdown",
+                                            ", fenced"};
         const UnitResult *result = follower->unit ? unit_result(follower->unit) : NULL;
 
         if (result)
@@ -91,7 +95,7 @@ static void slot_print(Slot *slot) {
                 return;
         g_string_printf(
             text, "%u: %s%s", slot->number, script.vague ? "somehow" : stage_state(slot->name),
-            unit_is_populated(script.manager, SCRIPT_SLICE, slot->name) ? ", alive" : "");
+            unit_is_populated(script.manager, script_slices, slot->name) ? ", alive" : "");
         follower_describe(&slot->owner, "owner", text);
         follower_describe(&slot->guest, "guest", text);
         if (g_strcmp0(text->str, slot->printed) == 0)
@@ -153,6 +157,7 @@ static void slot_draw_conduct(Slot *slot) {
             .status = draw(2) > 0 ? 0 : (int)(1 + draw(3)),
             .remains = draw(3) == 0,
         };
+        slot->fenced = draw(2) > 0;
         slot->ending = !slot->conduct.lives || slot->conduct.fault != SCRIPT_SOUND;
         slot->limit = USEC_INFINITY;
         if (slot_lives(slot) && draw(8) == 0) {
@@ -169,6 +174,7 @@ static void slot_fill_in(const Slot *slot, const char *nonce, UnitSpec *ret_spec
                                .description = "a unit that is compared",
                                .argv = stage_command(slot->name, &slot->conduct),
                                .slice = SCRIPT_SLICE,
+                               .fenced = slot->fenced,
                                .nonce = nonce,
                                .timeout = slot->limit,
                                .stop_timeout = STOP_TIMEOUT};
@@ -354,11 +360,42 @@ static bool slot_is_through(void *userdata) {
         return strcmp(state, "ends") != 0 && (strcmp(state, "runs") != 0 || !slot->ending);
 }
 
+static bool script_is_through(void *userdata) {
+        (void)userdata;
+        for (unsigned i = 0; i < SLOTS; i++)
+                if (!slot_is_through(&script.slots[i]))
+                        return false;
+        return true;
+}
+
+static void script_lose_fence(void) {
+        bool says = draw(2) > 0;
+
+        printf("the fence %s\n", says ? "stops" : "dies");
+        for (unsigned i = 0; i < SLOTS; i++)
+                script.slots[i].ending |= script.slots[i].fenced;
+        stage_fence_leaves(says);
+        stage_await(script_is_through, NULL);
+}
+
+/* What is started without it waits, if it is bound to it. */
+static void script_replace_fence(void) {
+        Slot *slot = &script.slots[draw(SLOTS)];
+
+        script_lose_fence();
+        if (!slot->name || strcmp(stage_state(slot->name), "absent") == 0)
+                stage_do(draw(4) > 0 ? step_start : step_start_and_stop, slot);
+        stage_fence_returns();
+}
+
 /* What somebody else does meanwhile it finds done. */
 static void script_something_happens(void) {
         Slot *slot = &script.slots[draw(SLOTS)];
 
-        if (draw(2) > 0)
+        if (draw(4) == 0) {
+                script_lose_fence();
+                stage_fence_returns();
+        } else if (draw(2) > 0)
                 slot_release(slot);
         else
                 slot_order(slot);
@@ -416,7 +453,7 @@ static void clearance_begin(void *userdata) {
         static const char *const patterns[] = {"none-*.service", SCRIPT_PREFIX "*.service", NULL};
         Clearance *clearance = userdata;
         const ClearingOptions options = {.patterns = patterns,
-                                         .slice = SCRIPT_SLICE,
+                                         .slices = script_slices,
                                          .spare = clearance_spares,
                                          .found = clearance_found,
                                          .over = clearance_over,
@@ -489,6 +526,7 @@ static const struct {
     {6, "restart", NULL, NULL, script_restart},
     {6, "connection", NULL, NULL, script_lose_connection},
     {2, "clear", NULL, NULL, script_clear},
+    {8, "fence", NULL, NULL, script_replace_fence},
 };
 
 /* Each has dice of its own, so that what is different has no part in what comes later. */

@@ -72,6 +72,11 @@ void stage_order(const char *name, StageOrder order);
 /* Return: what the service manager says of it: absent, runs, ends, ended, failed, or inactive. */
 const char *stage_state(const char *name);
 
+/* The fence, to which some of them are bound, leaves off: it dies, or says that it stops and lives
+ * on. It does not come back; then it does, and is there when this returns. */
+void stage_fence_leaves(bool says);
+void stage_fence_returns(void);
+
 /* The daemon's connection is lost, and does not come back; then it does. */
 void stage_break(void);
 void stage_mend(void);
