@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Runs the cluster tests and prints one line a test: its result, its seconds, its name.
 
-    tests/cluster/run.py [--build DIR] [--tests-build DIR] [--deb FILE] [-k NAME] [--jobs N] [--repeat N] [--long] [--keep] [--list]
+    tests/cluster/run.py [--build DIR] [--tests-build DIR] [--deb FILE] [-k NAME] [--jobs N] [--repeat N] [--limit SECONDS] [--long] [--keep] [--list]
 
 A test that boots its own nodes is a process of its own here, and so is a class whose tests share them; a few of them run side by
 side, for most of a cluster test is waiting. What a test prints appears when it has ended, after a failure with the journals of
@@ -20,7 +20,7 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-LIMIT = 240  # seconds for one process
+LIMIT = 240  # seconds for one process, where not given
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 from programs import Programs, interrupted  # pylint: disable=wrong-import-position
 
@@ -135,9 +135,9 @@ def run_here(ids):
     return 0
 
 
-def run_process(programs, ids):
+def run_process(programs, ids, limit):
     """Runs these tests in a process of their own. Returns (passed, failed), and prints all but the last line of what it said."""
-    _, output, _ = programs.run([sys.executable, os.path.abspath(__file__), "--here", *ids], LIMIT)
+    _, output, _ = programs.run([sys.executable, os.path.abspath(__file__), "--here", *ids], limit)
     lines = output.rstrip("\n").split("\n")
     words = lines[-1].split()
     if len(words) == 3 and words[0] == "counted":
@@ -189,7 +189,7 @@ def run_all(options, programs, counts):
         if "deb" in needs:
             os.environ["JOBKEEPER_DEB"] = os.path.abspath(options.deb) if options.deb else build_deb(f"{directory}/deb")
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            futures = [pool.submit(run_process, programs, ids) for ids in groups * options.repeat]
+            futures = [pool.submit(run_process, programs, ids, options.limit) for ids in groups * options.repeat]
             for future in futures:
                 counts.append(future.result())
 
@@ -204,6 +204,7 @@ def main():
     parser.add_argument("-k", dest="pattern", metavar="NAME", help="only tests with NAME in their name")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes at a time (2)")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="run everything N times")
+    parser.add_argument("--limit", type=int, default=LIMIT, metavar="SECONDS", help=f"for one process ({LIMIT})")
     parser.add_argument("--long", action="store_true", help="tests of time run with the timings of production, histories are longer")
     parser.add_argument("--keep", action="store_true", help="leave the nodes of failed tests running, and say where they are")
     parser.add_argument("--list", action="store_true", help="list the tests")

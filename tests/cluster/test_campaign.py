@@ -1,7 +1,7 @@
 """A campaign: random faults on three nodes and three ZooKeeper servers while jobs of every lock run; then the history is judged.
 
 The seed is printed and decides every fault and every pause (JOBKEEPER_SEED replays them; JOBKEEPER_CAMPAIGN_SECONDS makes it longer). What is
-not promised yet is left out: a daemon or a node that stands still for longer than its deadline needs the fence.
+not promised is left out: a node that stands still as a whole for longer than its deadline.
 """
 
 import os
@@ -53,6 +53,26 @@ class Campaign(ClusterTest):
         node = self.fleet.nodes[dice.choice(sorted(self.fleet.live_names()))]
         node.systemctl("restart", "jobkeeperd", check=False)
 
+    def hang_daemon(self, dice):
+        node = self.fleet.nodes[dice.choice(sorted(self.fleet.live_names()))]
+        node.systemctl("kill", "-s", "STOP", "jobkeeperd", check=False)
+        return lambda: node.systemctl("kill", "-s", "CONT", "jobkeeperd", check=False) if node.up() else None
+
+    def hang_daemon_and_cut_node(self, dice):
+        node = self.fleet.nodes[dice.choice(sorted(self.fleet.live_names()))]
+        node.systemctl("kill", "-s", "STOP", "jobkeeperd", check=False)
+        node.cut()
+
+        def go_on():
+            if node.up():
+                node.systemctl("kill", "-s", "CONT", "jobkeeperd", check=False)
+                node.heal()
+        return go_on
+
+    def kill_fence(self, dice):
+        node = self.fleet.nodes[dice.choice(sorted(self.fleet.live_names()))]
+        node.systemctl("kill", "-s", "KILL", "jobkeeper-fence", check=False)
+
     def kill_server(self, dice):
         server = dice.choice(self.fleet.bed.zookeepers)
         server.kill()
@@ -66,7 +86,8 @@ class Campaign(ClusterTest):
     def faults(self, dice, until):
         """One fault at a time with a pause between; some end before the sessions do, some after. Returns how many there were."""
         number = 0
-        kinds = (self.crash_node, self.cut_node, self.kill_daemon, self.restart_daemon, self.kill_server, self.freeze_server)
+        kinds = (self.crash_node, self.cut_node, self.kill_daemon, self.restart_daemon, self.hang_daemon, self.hang_daemon_and_cut_node,
+                 self.kill_fence, self.kill_server, self.freeze_server)
         while time.monotonic() < until:
             fault, length, pause = dice.choice(kinds), dice.choice((0.5, 2, 4, SESSION_TIMEOUT + 3)), dice.uniform(0.2, 4)
             print(f"  {time.monotonic():.3f} {fault.__name__} for {length} s", flush=True)

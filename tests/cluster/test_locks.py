@@ -116,7 +116,7 @@ class Calm(LockTest):
 
     def test_the_command_is_in_its_scope_before_it_executes(self):
         result = self.fleet.jobkeeper("n1", "lock", "where", "--", "cat", "/proc/self/cgroup")
-        self.assertRegex(result.stdout, r"system-jobkeeper.slice/jobkeeper-lock-[0-9a-f]+\.scope\n")
+        self.assertRegex(result.stdout, r"system-jobkeeper-fenced.slice/jobkeeper-lock-[0-9a-f]+\.scope\n")
 
     def test_nothing_leaves_the_scope_of_another_lock_or_the_unit_of_a_run(self):
         result = self.fleet.jobkeeper("n1", "lock", "outer", "--", "sh", "-c", "grep ^0: /proc/self/cgroup; jobkeeper lock inner -- grep ^0: /proc/self/cgroup")

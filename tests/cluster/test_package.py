@@ -51,9 +51,12 @@ class Package(ClusterTest):
         fleet.jobkeeper("n1", "run", "long")
         long = fleet.wait_running("long")
         before = {name: node.property("jobkeeperd", "MainPID") for name, node in fleet.nodes.items()}
+        fences = {name: node.property("jobkeeper-fence", "MainPID") for name, node in fleet.nodes.items()}
+        self.assertNotIn("0", fences.values())
         self.install_all(fleet, "new")
         for name, node in fleet.nodes.items():
             self.assertNotEqual(node.property("jobkeeperd", "MainPID"), before[name], "the new daemon runs")
+            self.assertEqual(node.property("jobkeeper-fence", "MainPID"), fences[name], "the fence is left alone")
             self.assertIn("+upgrade", node.run("dpkg-query", "-W", "-f", "${Version}", "jobkeeper").stdout)
         record = fleet.wait_ledger("long", lambda record: record["state"] in history.FINAL_STATES, 30, "the run settled")
         self.assertEqual((record["state"], record["run"], record["node"]), ("succeeded", long.run, long.node))
@@ -82,7 +85,8 @@ class Package(ClusterTest):
         node.run("test", "-f", "/etc/jobkeeper/jobkeeper.yaml")
         node.run("jobkeeper", "verify")
         node.run("dpkg", "--remove", "jobkeeper", timeout=120)
-        self.assertNotEqual(node.systemctl("is-active", "jobkeeperd", check=False).stdout.strip(), "active")
+        for unit in ("jobkeeperd", "jobkeeper-fence.service", "jobkeeper-fence.socket"):
+            wait_until(lambda unit=unit: node.systemctl("is-active", unit, check=False).stdout.strip() == "inactive", 10, f"{unit} has ended")
         node.run("dpkg", "--purge", "jobkeeper", timeout=120)
-        for path in ("/var/lib/jobkeeper", "/run/jobkeeper", "/etc/jobkeeper/jobkeeper.yaml", "/usr/sbin/jobkeeperd", "/usr/libexec/jobkeeper"):
+        for path in ("/var/lib/jobkeeper", "/run/jobkeeper", "/etc/jobkeeper/jobkeeper.yaml", "/usr/sbin/jobkeeperd", "/run/jobkeeper-fence.sock", "/usr/libexec/jobkeeper"):
             self.assertNotEqual(node.run("test", "-e", path, check=False).returncode, 0, path)
