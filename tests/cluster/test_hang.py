@@ -68,7 +68,7 @@ class Hang(ClusterTest):
 
     def interrupted(self, lost):
         """Its own node says in the end what became of it: those that remained could not know."""
-        record = self.fleet.wait_ledger(lost.job, lambda record: record["run"] == lost.run and record["state"] not in ("claimed", "unknown"), 60,
+        record = self.fleet.wait_ledger(lost.job, lambda record: record["run"] == lost.run and record["state"] not in ("claimed", "running", "unknown"), 60,
                                         f"{lost.job} {lost.run} is settled")
         self.assertEqual(record["state"], "interrupted", record)
 
