@@ -155,12 +155,11 @@ static void ending_say_what_is_awaited(Ending *ending) {
 }
 
 static void ending_set_time(Ending *ending, usec_t span) {
-        g_autoptr(GDateTime) now = g_date_time_new_now_utc();
-        g_autoptr(GDateTime) until =
-            g_date_time_add_seconds(now, (double)span / (double)USEC_PER_SEC);
+        usec_t at = usec_add(clock_realtime(), span);
+        g_autoptr(GDateTime) until = g_date_time_new_from_unix_utc((gint64)(at / USEC_PER_SEC));
 
         ending->drain_until = usec_add(clock_monotonic(), span);
-        ending->until = g_date_time_format(until, "%F %T UTC");
+        ending->until = until ? g_date_time_format(until, "%F %T UTC") : g_strdup("?");
 }
 
 static void ending_end_runs(void *userdata);
