@@ -98,7 +98,16 @@ bool fence_end_was(const FenceEnd *end, const UnitResult *result) {
         return end->left - end->began < end->limit;
 }
 
+static bool fence_end_left_after(const FenceEnd *end, const UnitResult *result) {
+        return end->bound && result->stop == UNIT_STOP_OTHER && end->gone > 0 &&
+               end->gone < end->left;
+}
+
 bool fence_end_was_late(const FenceEnd *end, const UnitResult *result) {
-        return end->bound && result->stop == UNIT_STOP_OTHER &&
-               result->outcome == UNIT_OUTCOME_EXIT_CODE && end->gone > 0 && end->gone < end->left;
+        return result->outcome == UNIT_OUTCOME_EXIT_CODE && fence_end_left_after(end, result);
+}
+
+bool fence_end_was_overdue(const FenceEnd *end, const UnitResult *result) {
+        return end->began > 0 && end->limit <= usec_sub(end->gone, end->began) &&
+               fence_end_left_after(end, result);
 }

@@ -44,3 +44,6 @@ bool fence_end_was(const FenceEnd *end, const UnitResult *result);
  * fence that ended what was left: PID 1 takes the start job away, as long as something lives. Pure.
  */
 bool fence_end_was_late(const FenceEnd *end, const UnitResult *result);
+/* Return: the same, where it was its time limit that it had failed at, however it ended then. Pure.
+ */
+bool fence_end_was_overdue(const FenceEnd *end, const UnitResult *result);

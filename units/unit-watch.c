@@ -421,6 +421,12 @@ static void watch_read(UnitWatch *watch) {
 
 /* ---- what the manager tells ---- */
 
+static void watch_was_overdue(UnitWatch *watch) {
+        watch->result.stop = UNIT_STOP_NONE;
+        watch->result.outcome = UNIT_OUTCOME_TIMEOUT;
+        unit_verdict_detail(&watch->result, "timeout");
+}
+
 /* Who ended it PID 1 has said, of one question or of both. */
 static void watch_on_stopper(void *userdata) {
         UnitWatch *watch = userdata;
@@ -431,6 +437,8 @@ static void watch_on_stopper(void *userdata) {
         if (fence_end_may_be(fence, &watch->result, watch->start_job.word) &&
             fence_end_was(fence, &watch->result))
                 watch->result.stop = UNIT_STOP_FENCE;
+        else if (fence_end_was_overdue(fence, &watch->result))
+                watch_was_overdue(watch);
         else if (fence_end_was_late(fence, &watch->result))
                 watch->result.stop = UNIT_STOP_NONE;
         watch->result.fence_left = fence->left;

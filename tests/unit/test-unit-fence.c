@@ -54,6 +54,25 @@ Test(unit_fence, it_failed_by_itself_and_the_fence_left_off_after_that) {
         expect_end("sxe", UNIT_OUTCOME_EXIT_CODE, UNIT_STOP_NONE, "exit-code");
 }
 
+/* ... also where the time limit had it end, as well as it could. */
+static void reach_the_limit_and_leave_something(usec_t limit, UnitOutcome outcome, UnitStop stop,
+                                                const char *detail) {
+        setup_lives(201);
+        answers.limit = limit;
+        start_unit();
+        main_process_goes("timeout", CLD_EXITED, 0);
+        job_removed("canceled");
+        expect_end("sxe", outcome, stop, detail);
+}
+
+Test(unit_fence, it_had_reached_its_limit_and_the_fence_left_off_after_that) {
+        reach_the_limit_and_leave_something(100, UNIT_OUTCOME_TIMEOUT, UNIT_STOP_NONE, "timeout");
+}
+
+Test(unit_fence, it_was_stopped_before_its_limit_and_the_fence_left_off_after_that) {
+        reach_the_limit_and_leave_something(101, UNIT_OUTCOME_SUCCESS, UNIT_STOP_OTHER, "");
+}
+
 Test(unit_fence, it_was_stopped_with_a_status_and_the_fence_left_off_before_it_began) {
         setup_lives(99);
         start_unit();
