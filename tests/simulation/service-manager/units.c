@@ -194,10 +194,9 @@ static bool unit_was_fenced(const Unit *unit, const ShownUnit *shown, UnitStop s
         return stop == UNIT_STOP_OTHER;
 }
 
-static bool unit_fence_was_late(const ShownUnit *shown, UnitStop stop, usec_t fence_left) {
-        return shown->fenced && stop == UNIT_STOP_OTHER &&
-               shown->result.outcome == UNIT_OUTCOME_EXIT_CODE && shown->gone > 0 &&
-               shown->gone < fence_left;
+static bool unit_fence_left_after(const ShownUnit *shown, UnitStop stop, usec_t fence_left) {
+        return shown->phase >= SERVICE_LINGERING && shown->fenced && stop == UNIT_STOP_OTHER &&
+               shown->gone > 0 && shown->gone < fence_left;
 }
 
 static bool unit_was_stopped_first(const Unit *unit, const ShownUnit *shown) {
@@ -214,10 +213,13 @@ static void unit_take(Unit *unit, const ShownUnit *shown, usec_t fence_left) {
         if (shown->phase >= SERVICE_LINGERING)
                 stop = unit_stop_of(unit, shown, late);
         if (shown->phase >= SERVICE_LINGERING && !shown->timed_out &&
-            unit_was_fenced(unit, shown, stop, late, fence_left))
+            unit_was_fenced(unit, shown, stop, late, fence_left)) {
                 stop = UNIT_STOP_FENCE;
-        else if (shown->phase >= SERVICE_LINGERING && unit_fence_was_late(shown, stop, fence_left))
+        } else if (unit_fence_left_after(shown, stop, fence_left) &&
+                   (shown->timed_out || shown->result.outcome == UNIT_OUTCOME_EXIT_CODE)) {
                 stop = UNIT_STOP_NONE;
+                late |= shown->timed_out;
+        }
         unit->result = shown->result;
         unit->result.stop = stop;
         if (shown->phase < SERVICE_LINGERING) { /* nothing but its id is known */
