@@ -124,7 +124,8 @@ static bool cluster_is_attended(const FleetNode *node) {
         const Pid1 *pid1 = fleet_node_pid1(node);
 
         return daemon && !process_is_stopped(daemon_process(daemon)) &&
-               pid1_fence(pid1) == PID1_FENCE_STOPPING && pid1_slowness(pid1) == 0;
+               pid1_fence(pid1) == PID1_FENCE_STOPPING && pid1_slowness(pid1) == 0 &&
+               !pid1_is_behind(pid1);
 }
 
 static void cluster_on_order(const Service *service, void *userdata) {

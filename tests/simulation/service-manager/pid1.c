@@ -10,6 +10,8 @@
 #include "pid1-call.h"
 
 #define FIRST_PID 1000
+/* More than what is asked of a quick one takes. */
+#define QUICK (20 * USEC_PER_MSEC)
 
 struct Pid1 {
         Machine *machine;
@@ -108,6 +110,10 @@ void pid1_set_slowness(Pid1 *pid1, usec_t most) {
 
 usec_t pid1_slowness(const Pid1 *pid1) {
         return pid1->slowness;
+}
+
+bool pid1_is_behind(const Pid1 *pid1) {
+        return pid1->last_arrival > world_now(machine_world(pid1->machine)) + QUICK;
 }
 
 usec_t pid1_in_turn(Pid1 *pid1, usec_t at) {

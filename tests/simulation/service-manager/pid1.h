@@ -40,6 +40,8 @@ void pid1_boot(Pid1 *pid1);
 /* From now on it takes so long, at most, to answer; 0: as ever. */
 void pid1_set_slowness(Pid1 *pid1, usec_t most);
 usec_t pid1_slowness(const Pid1 *pid1);
+/* Return: whether what was asked of it while it was slow is still on its way. */
+bool pid1_is_behind(const Pid1 *pid1);
 /* Return: when a message arrives that would at `at`, true time: after all that were sent before it,
  * whoever sent them, as the bus passes them on. */
 usec_t pid1_in_turn(Pid1 *pid1, usec_t at);
