@@ -285,11 +285,13 @@ static void ending_drain(Ending *ending) {
         if (ending->signalled)
                 ending_tell_pid1(ending);
         gate_refused(parts->gate);
-        command_locks_stop_queueing(parts->locks);
         if (span > 0)
                 (void)timer_in(parts->node->event, &ending->stop_timer, span, ending_end_runs,
                                ending);
         ending_await_claims(ending);
+        /* Last: with the last of them there may be nothing left to wait for, and that is acted upon
+         * at once. */
+        command_locks_stop_queueing(parts->locks);
         if (span == 0)
                 ending_end_runs(ending);
         else
