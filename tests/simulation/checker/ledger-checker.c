@@ -218,9 +218,12 @@ static bool view_may_not_know(const JobView *view, const HistoryRun *run, usec_t
 }
 
 /* Return: whether somebody wanted it to end while its main process lived, as far as its node can
- * know: the daemon had asked PID 1, or somebody else did, be it in the same moment. */
-static bool view_was_asked(const HistoryRun *run) {
-        return !run->by_itself || run->asked || run->ordered == run->over;
+ * know: the daemon had asked PID 1, or somebody else did, be it in the same moment. When a machine
+ * goes on, all that was due happens in one: its fence may leave off as well. */
+static bool view_was_asked(const JobView *view, const HistoryRun *run) {
+        return !run->by_itself || run->asked || run->ordered == run->over ||
+               history_befell(checker_history(view->checker), run->node, HISTORY_STANDSTILL,
+                              run->over, run->over);
 }
 
 /* Return: whether it had ended well, and its daemon, which wanted it to end just then, could not
@@ -248,7 +251,7 @@ static bool view_is_true(const JobView *view, const HistoryRun *run, const RunRe
                 return run->result.outcome == UNIT_OUTCOME_TIMEOUT;
         case RUN_STOPPED:
         case RUN_INTERRUPTED:
-                return view_was_asked(run) || view_was_forgotten(view, run, written) ||
+                return view_was_asked(view, run) || view_was_forgotten(view, run, written) ||
                        run_befell(view, run, HISTORY_CRASH, run->over, written);
         case RUN_UNKNOWN:
                 return run->lost || view_may_not_know(view, run, written);
