@@ -25,6 +25,8 @@ static const char *face_fault(const void *userdata) {
 
         if (*tree_fault(coordinator->tree))
                 return tree_fault(coordinator->tree);
+        if (node_unfiled(coordinator->node))
+                return node_unfiled(coordinator->node);
         if (fence_link_fault(coordinator->fence))
                 return fence_link_fault(coordinator->fence);
         if (leftovers_busy(coordinator->left.leftovers))

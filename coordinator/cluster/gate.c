@@ -58,6 +58,8 @@ static const char *gate_closed_anyway(const Gate *gate) {
                 return "no ZooKeeper session";
         if (clock_boottime() >= session_stop_at(node->session))
                 return "ZooKeeper has not answered for too long";
+        if (node_unfiled(node))
+                return node_unfiled(node);
         if (fence_link_fault(node->fence))
                 return fence_link_fault(node->fence);
         if (node->waits_for_clock)
@@ -158,6 +160,8 @@ static MemberBusy gate_busy(const Gate *gate) {
                 return MEMBER_STOPPING;
         if (gate->events->is_cleaning(gate->userdata))
                 return MEMBER_ENDING;
+        if (node_unfiled(gate->node))
+                return MEMBER_UNFILED;
         if (fence_link_fault(gate->node->fence))
                 return MEMBER_UNFENCED;
         if (gate->node->waits_for_clock)

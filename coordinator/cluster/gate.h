@@ -2,9 +2,9 @@
  * than find out for themselves.
  *
  *   Shut for all.  Nothing is claimed without a session that is ready, past the instant at which
- *                  every run would have to be stopped, without a fence, by a clock that is skewed
- *                  or not synchronised yet, or beside what must end first. Who has to wait hears
- *                  of it when that may be over.
+ *                  every run would have to be stopped, without a state file that runs can look
+ *                  into, without a fence, by a clock that is skewed or not synchronised yet, or
+ *                  beside what must end first. Who has to wait hears of it when that may be over.
  *   Places.        The places of max-runs (places.h) are counted beside the runs that are under
  *                  way, and whoever is first in line hears of one that was given back.
  *   The others.    That this node begins nothing at present is told to the other nodes, whose ranks
@@ -40,8 +40,8 @@ Gate *gate_new(const Node *node, const GateEvents *events, void *userdata);
 Gate *gate_free(Gate *gate);
 DEFINE_CLEANUP(Gate, gate_free);
 
-/* Return: NULL where a claim may be made now: ready, not stopping, before D - K, fence there, clock
- * good. Otherwise a sentence. */
+/* Return: NULL where a claim may be made now: ready, not stopping, before D - K, its state kept,
+ * fence there, clock good. Otherwise a sentence. */
 const char *gate_closed(const Gate *gate);
 bool gate_is_open(const Gate *gate);
 /* Return: whether it is shut only for what has to end first, which does not take long. */

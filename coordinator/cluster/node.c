@@ -49,6 +49,14 @@ bool node_is_ending(const Node *node) {
         return node->process_phase != PROCESS_PHASE_WORKING;
 }
 
+const char *node_unfiled(const Node *node) {
+        return !node->session || session_is_filed(node->session)
+                   ? NULL
+                   : "the state of the ZooKeeper session cannot be written under /run/jobkeeper "
+                     "(is "
+                     "there no space?), without which no run is let start";
+}
+
 Zk *node_zk(const Node *node) {
         return node_is_ready(node) ? session_zk(node->session) : NULL;
 }

@@ -51,6 +51,9 @@ char *node_identity(const Node *node);
 bool node_is_ready(const Node *node);
 /* Return: whether the process is about to end, in whatever way. */
 bool node_is_ending(const Node *node);
+/* Return: why no run would be let start, a sentence: its launch step looks for the session's state,
+ * which cannot be written; NULL where it can. */
+const char *node_unfiled(const Node *node);
 /* Return: the ready session's port, or NULL. */
 Zk *node_zk(const Node *node);
 

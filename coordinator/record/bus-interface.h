@@ -25,7 +25,8 @@
  *                  "fault": ""},                 or a sentence
  *      "clock": {"skew": 0.002 | null, "known": true, "skewed": false},
  *      "members": [{"node": "n1", "labels": {"role": "worker"}, "self": true, "skewed": false,
- *                   "busy": "" | "max-runs" | "ending" | "stopping" | "clock" | "unfenced",
+ *                   "busy": "" | "max-runs" | "ending" | "stopping" | "clock" | "unfenced" |
+ *                           "unfiled",
  *                   "unfit": {"JOB": "why"}, "drifted": ["JOB"], "absent": ["JOB"],
  *                                              of another node the first 20, by name
  *                   "counts": {"unfit": 1, "drifted": 1, "absent": 1},

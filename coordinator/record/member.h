@@ -24,6 +24,7 @@ typedef enum MemberBusy {
         MEMBER_STOPPING, /* the daemon is being stopped */
         MEMBER_CLOCK,    /* its clock is not synchronised yet */
         MEMBER_UNFENCED, /* its fence cannot be reached, or cannot do its work */
+        MEMBER_UNFILED,  /* its session's state cannot be written, which runs look into */
 } MemberBusy;
 
 typedef struct Member {

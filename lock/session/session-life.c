@@ -199,9 +199,10 @@ static void session_file_it(Session *session) {
                                       &file);
         session->filed = r >= 0;
         if (r < 0 && !session->unfiled) {
-                g_autofree char *message = g_strdup_printf(
-                    "%s: cannot be written, so a restart will not find its locks: %s",
-                    session->options.state_file, g_strerror(-r));
+                g_autofree char *message =
+                    g_strdup_printf("%s: cannot be written, so no job is started, and a restart "
+                                    "will not find its locks: %s",
+                                    session->options.state_file, g_strerror(-r));
                 session_say(session, LOG_WARNING, message);
         }
         session->unfiled = r < 0;
@@ -636,6 +637,10 @@ Zk *session_zk(const Session *session) {
 
 int64_t session_id(const Session *session) {
         return session->established ? zk_session_id(session->zk).id : 0;
+}
+
+bool session_is_filed(const Session *session) {
+        return !session->unfiled;
 }
 
 const char *session_fault(const Session *session) {

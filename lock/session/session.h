@@ -107,6 +107,9 @@ usec_t session_stop_at(const Session *session);
 /* When the heartbeat was sent that was the last to be answered, on CLOCK_BOOTTIME; 0 when there is
  * no session. */
 usec_t session_heard(const Session *session);
+/* Return: false while the state file cannot be written, which each good heartbeat tries again. It
+ * always is where there is to be none. */
+bool session_is_filed(const Session *session);
 const char *session_fault(const Session *session);
 /* A line for the log that its owner gave with the options. */
 void session_say(Session *session, int priority, const char *message);

@@ -81,6 +81,7 @@ void script_open(Script *script) {
             .servers = "127.0.0.1:2181",
             .session_timeout = 10 * USEC_PER_MINUTE,
             .rule = {USEC_PER_SEC, 1, USEC_PER_MINUTE, USEC_PER_SEC},
+            .state_file = script->state_file,
             .log = on_log,
         };
 

@@ -21,7 +21,8 @@ typedef struct Script {
         unsigned events[LOCK_EVENT_DOWNGRADED + 1];
         char *contender; /* the path that the creation asked for, with a number */
         unsigned warnings;
-        char *warning; /* the latest */
+        char *warning;          /* the latest */
+        const char *state_file; /* of the session, or NULL */
 } Script;
 
 /* A session with a good heartbeat, the next one far away. */

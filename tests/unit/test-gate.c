@@ -5,6 +5,7 @@
 #include "event-loop.h"
 #include "gate.h"
 #include "lock-script.h"
+#include "temporary-tree.h"
 
 typedef struct Scene {
         sd_event *event;
@@ -222,4 +223,37 @@ Test(gate, who_waits_hears_when_it_opens) {
         scene.node->session = NULL;
         scene_clear(&scene);
         script_close(&script);
+}
+
+/* What would be claimed would end as not started. */
+Test(gate, without_its_sessions_state_nothing_begins_here) {
+        g_autofree char *root = tree_make();
+        g_autofree char *directory = g_build_filename(root, "run", NULL),
+                        *path = g_build_filename(directory, "session", NULL);
+        Script script = {.state_file = path};
+        Scene scene;
+
+        script_open(&script);
+        cr_expect_eq(script.warnings, 1);
+        cr_expect_not_null(strstr(script.warning, "so no job is started"));
+        scene_init(&scene, 1);
+        scene.node->session = script.session;
+        scene.node->session_phase = SESSION_PHASE_READY;
+        cr_expect_str_eq(gate_closed(scene.gate),
+                         "the state of the ZooKeeper session cannot be written under "
+                         "/run/jobkeeper (is there no space?), without which no run is let start");
+        gate_wait(scene.gate);
+        turn(&scene);
+        cr_expect_eq(scene.told, MEMBER_UNFILED);
+        cr_assert_eq(g_mkdir(directory, 0700), 0);
+        script_reconnect(&script); /* with the heartbeat of which it is written */
+        while (gate_is_waiting(scene.gate))
+                turn(&scene);
+        cr_expect_eq(scene.opened, 1, "by itself");
+        cr_expect_null(gate_closed(scene.gate));
+        cr_expect_eq(scene.told, MEMBER_FREE);
+        scene.node->session = NULL;
+        scene_clear(&scene);
+        script_close(&script);
+        tree_remove(root);
 }

@@ -9,6 +9,7 @@
 #include "scripted-port.h"
 #include "session-listen.h"
 #include "session.h"
+#include "temporary-tree.h"
 
 #define LIMIT (10 * USEC_PER_SEC)
 #define TICK USEC_PER_SEC
@@ -21,7 +22,8 @@
 static const DeadlineRule rule = {
     .tick_time = TICK, .sync_limit = 0, .heartbeat = BEAT, .fence_budget = BUDGET};
 
-static usec_t behind; /* so much earlier it is for who asks than for the loop's timers */
+static const char *state_file; /* or NULL */
+static usec_t behind;          /* so much earlier it is for who asks than for the loop's timers */
 
 /* In place of base/clock.c. */
 static usec_t read_clock(clockid_t id) {
@@ -63,8 +65,10 @@ static Zk *newest_port(void) {
 }
 
 static int life_new(Life *life, const DeadlineRule *with, usec_t timeout) {
-        const SessionOptions options = {
-            .servers = "127.0.0.1:2181", .session_timeout = timeout, .rule = *with};
+        const SessionOptions options = {.servers = "127.0.0.1:2181",
+                                        .session_timeout = timeout,
+                                        .rule = *with,
+                                        .state_file = state_file};
 
         life->event = loop_new();
         return session_new(life->event, &options, on_event, life, &life->session);
@@ -152,6 +156,41 @@ Test(session_script, both_timers_follow_a_deadline_that_has_moved) {
         cr_assert_eq(session_held_until(life.session), 0);
         cr_assert_eq(life.events[SESSION_EVENT_STOP], 1);
         life_close(&life);
+}
+
+Test(session_script, what_is_not_to_be_kept_counts_as_filed) {
+        Life life = {0};
+
+        cr_assert_eq(life_new(&life, &rule, LONG), 0);
+        cr_expect(session_is_filed(life.session));
+        life_close(&life);
+        life = (Life){0};
+        life_open(&life, LONG);
+        cr_expect(session_is_filed(life.session));
+        life_close(&life);
+}
+
+Test(session_script, a_later_heartbeat_writes_what_an_earlier_one_could_not) {
+        g_autofree char *root = tree_make();
+        g_autofree char *directory = g_build_filename(root, "run", NULL),
+                        *path = g_build_filename(directory, "session", NULL);
+        Life life = {0};
+
+        state_file = path;
+        life_open(&life, LONG);
+        cr_expect_not(session_is_filed(life.session), "there is no such directory");
+        cr_assert_eq(g_mkdir(directory, 0700), 0);
+        answer_beat(&life, REQUEST_SYNC);
+        cr_expect(session_is_filed(life.session));
+        cr_expect(g_file_test(path, G_FILE_TEST_EXISTS));
+        tree_remove(directory);
+        answer_beat(&life, REQUEST_SYNC);
+        cr_expect_not(session_is_filed(life.session), "it was removed by hand");
+        cr_assert_eq(g_mkdir(directory, 0700), 0);
+        answer_beat(&life, REQUEST_SYNC);
+        cr_expect(session_is_filed(life.session));
+        life_close(&life);
+        tree_remove(root);
 }
 
 /* It was asked for, and then we stood still for so long that the servers may be about to end it. */

@@ -92,6 +92,27 @@ Test(status_line, it_follows_the_session) {
         cr_expect_eq(told, 0, "nothing is said twice");
 }
 
+static void have_a_heartbeat(void) {
+        port_tell(newest_port(), ZK_STATE_SUSPENDED);
+        port_tell(newest_port(), ZK_STATE_CONNECTED);
+}
+
+Test(status_line, it_says_that_the_state_of_the_session_cannot_be_kept) {
+        g_autofree char *directory = NULL, *aside = NULL;
+
+        open_daemon();
+        await_line("Connected to ZooKeeper, 1 job");
+        directory = g_strdup(coordinator->node->runtime_dir);
+        aside = g_strconcat(directory, ".aside", NULL);
+        cr_assert_eq(g_rename(directory, aside), 0);
+        have_a_heartbeat();
+        await_line("Connected to ZooKeeper, but no jobs are run: the state of the ZooKeeper "
+                   "session cannot be written");
+        cr_assert_eq(g_rename(aside, directory), 0);
+        have_a_heartbeat();
+        await_line("Connected to ZooKeeper, 1 job");
+}
+
 Test(status_line, whoever_may_not_write_there_says_so) {
         server.way = refuse_creates;
         server.refusal = ZK_NO_AUTH;
