@@ -1,21 +1,29 @@
 /* See time-sync.h. Each question has a connection of its own: there are few of them, and a bus that
- * comes late or goes meanwhile is no case of its own. */
+ * comes late or goes meanwhile is no case of its own.
+ *
+ * What is remembered is a line in a file of the boot, `clock-waited`: "waiting", or "yes" once that
+ * is over. Whatever else is in it, which is not whole, is no yes. */
 #include "time-sync.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
+#include <string.h>
 #include <systemd/sd-bus.h>
 #include <unistd.h>
 
 #include "bus-open.h"
 #include "log.h"
 #include "message-id.h"
+#include "session-file.h"
 #include "timer.h"
 
 #define TIMEDATE "org.freedesktop.timedate1"
 #define TIMEDATE_PATH "/org/freedesktop/timedate1"
 #define PROPERTIES "org.freedesktop.DBus.Properties"
+
+#define MARK_WAITING "waiting\n"
+#define MARK_YES "yes\n"
 
 #define ASK_PERIOD (5 * USEC_PER_SEC)
 /* So long it may take without a warning: a time service needs some seconds. */
@@ -41,12 +49,13 @@ static char *time_sync_mark(const Node *node) {
 }
 
 /* Where it cannot be remembered, the next process asks again. */
-static void time_sync_remember(const Node *node) {
+static void time_sync_remember(const Node *node, const char *text) {
         g_autofree char *mark = time_sync_mark(node);
         _cleanup_close_ int fd =
-            open(mark, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+            open(mark, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
 
-        (void)fd;
+        if (fd >= 0 && write(fd, text, strlen(text)) < 0)
+                log_debug(NULL, "%s: cannot be written: %s", mark, g_strerror(errno));
 }
 
 static void time_sync_disconnect(TimeSync *sync) {
@@ -59,7 +68,7 @@ static void time_sync_on_timer(void *userdata);
 /* The connection is not closed from inside its own dispatching. */
 static void time_sync_over(TimeSync *sync) {
         sync->node->waits_for_clock = false;
-        time_sync_remember(sync->node);
+        time_sync_remember(sync->node, MARK_YES);
         (void)timer_in(sync->node->event, &sync->timer, 0, time_sync_on_timer, sync);
 }
 
@@ -89,7 +98,8 @@ static void time_sync_later(TimeSync *sync, const char *what) {
         else if (sync->said == SAID_WAITING && is_late)
                 log_warning(&about,
                             "no job is started until this machine's clock is synchronised: %s. "
-                            "\"timedatectl\" shows its state; \"wait-for-clock: no\" in "
+                            "\"timedatectl\" shows its state (of chrony's it knows with "
+                            "\"rtcsync\" in chrony.conf); \"wait-for-clock: no\" in "
                             "jobkeeper.yaml starts jobs without",
                             what);
         if (sync->said == SAID_NOTHING)
@@ -158,11 +168,28 @@ static void time_sync_on_timer(void *userdata) {
                 time_sync_later(sync, g_strerror(-r));
 }
 
-/* Return: whether it was waited for in this boot. */
-static bool time_sync_was_waited_for(const Node *node) {
-        g_autofree char *mark = time_sync_mark(node);
+/* Return: whether a process before us has had a session in this boot. */
+static bool time_sync_has_predecessor(const Node *node) {
+        g_autofree char *path = g_build_filename(node->runtime_dir, "session", NULL);
+        SessionFile file = {0};
+        int r = session_file_load_any(path, &file);
 
-        return access(mark, F_OK) >= 0;
+        explicit_bzero(&file, sizeof(file)); /* its password */
+        return r >= 0;
+}
+
+/* Return: whether it was waited for in this boot. A process that has left no mark at all did not
+ * wait: it is of a version that could not, or was told not to. What has worked so far, whatever the
+ * clock says of itself, is not to stop because of our upgrade. */
+static bool time_sync_was_waited_for(const Node *node) {
+        g_autofree char *mark = time_sync_mark(node), *text = NULL;
+
+        if (access(mark, F_OK) >= 0 || errno != ENOENT)
+                return g_file_get_contents(mark, &text, NULL, NULL) && strcmp(text, MARK_YES) == 0;
+        if (!time_sync_has_predecessor(node))
+                return false;
+        time_sync_remember(node, MARK_YES);
+        return true;
 }
 
 TimeSync *time_sync_new(Node *node, const char *container) {
@@ -172,6 +199,7 @@ TimeSync *time_sync_new(Node *node, const char *container) {
         sync->since = clock_boottime();
         if (!node->config->wait_for_clock || time_sync_was_waited_for(node))
                 return sync;
+        time_sync_remember(node, MARK_WAITING);
         node->waits_for_clock = true;
         if (access(container, F_OK) >= 0)
                 time_sync_unknowable(sync, "it is a container");

@@ -6,6 +6,7 @@
  * every few seconds until the first yes. That is remembered until the next boot, over our own
  * restarts too: a time server that is away later is not waited for, and neither is one where nobody
  * can know: in a container, which has its host's clock and is not told, and without a timedated.
+ * Nor does a process begin to wait after one that did not, in the midst of a boot.
  */
 #pragma once
 

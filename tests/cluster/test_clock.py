@@ -52,5 +52,5 @@ class Clock(ClusterTest):
         self.addCleanup(self.node.systemctl, "unmask", "--runtime", TIMEDATED)
         self.node.systemctl("start", "jobkeeperd")
         wait_until(lambda: not self.clock()["waited_for"], 10, "it is known that nobody knows")
-        self.node.run("test", "-e", "/run/jobkeeper/clock-waited")
+        self.assertEqual(self.node.run("cat", "/run/jobkeeper/clock-waited").stdout.strip(), "yes")
         self.assert_runs()

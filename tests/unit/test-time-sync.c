@@ -7,6 +7,7 @@
 
 #include "bus-fixture.h"
 #include "journal.h"
+#include "session-file.h"
 
 #define TIMEDATE "org.freedesktop.timedate1"
 
@@ -116,7 +117,7 @@ static bool is_announced(void) {
 static bool is_warned(void) {
         return journal_has(
                    "warning: no job is started until this machine's clock is synchronised: ") &&
-               journal_has("wait-for-clock: no");
+               journal_has("\"rtcsync\"") && journal_has("wait-for-clock: no");
 }
 
 Test(time_sync, who_is_synchronised_hears_nothing) {
@@ -159,6 +160,82 @@ Test(time_sync, the_next_process_waits_on) {
         start_again();
         cr_expect(node->waits_for_clock);
         await(is_asked, "the next one asks");
+}
+
+static char *in_runtime(const char *name) {
+        return g_build_filename(node->runtime_dir, name, NULL);
+}
+
+static void leave_session(void) {
+        const SessionFile file = {.session = {.id = 7}, .held_until = 2, .stop_at = 1};
+        g_autofree char *path = in_runtime("session");
+
+        cr_assert_eq(session_file_save(path, "n1 /jobkeeper", &file), 0);
+}
+
+static void leave_mark(const char *text) {
+        g_autofree char *path = in_runtime("clock-waited");
+
+        cr_assert(g_file_set_contents(path, text, -1, NULL));
+}
+
+/* As of a version that knew of no waiting. */
+Test(time_sync, after_a_process_that_did_not_wait_it_is_not_begun) {
+        g_autofree char *path = in_runtime("session");
+
+        begin_timedated();
+        leave_session();
+        start();
+        cr_expect_not(node->waits_for_clock);
+        cr_assert_eq(unlink(path), 0);
+        start_again();
+        cr_expect_not(node->waits_for_clock, "that is remembered");
+        serve_for(200 * USEC_PER_MSEC);
+        cr_expect_eq(questions, 0);
+}
+
+Test(time_sync, a_process_that_waited_with_a_session_is_waited_on_after) {
+        begin_timedated();
+        start();
+        await(is_announced, "it waits");
+        leave_session();
+        start_again();
+        cr_expect(node->waits_for_clock);
+        start_again();
+        cr_expect(node->waits_for_clock, "and so does the one after it");
+        synchronised = true;
+        await(is_over, "the first yes");
+        start_again();
+        cr_expect_not(node->waits_for_clock);
+}
+
+Test(time_sync, a_session_of_another_boot_tells_nothing) {
+        g_autofree char *path = in_runtime("session"), *text = NULL;
+        char *digit;
+
+        begin_timedated();
+        leave_session();
+        cr_assert(g_file_get_contents(path, &text, NULL, NULL));
+        digit = strstr(text, "boot ") + strlen("boot ");
+        *digit = *digit == '0' ? '1' : '0';
+        cr_assert(g_file_set_contents(path, text, -1, NULL));
+        start();
+        cr_expect(node->waits_for_clock);
+}
+
+/* There was no room for it, or somebody was killed at it. */
+Test(time_sync, a_mark_that_is_not_whole_is_no_yes) {
+        begin_timedated();
+        leave_session();
+        leave_mark("");
+        start();
+        cr_expect(node->waits_for_clock);
+        leave_mark("ye");
+        start_again();
+        cr_expect(node->waits_for_clock);
+        leave_mark("yes\n");
+        start_again();
+        cr_expect_not(node->waits_for_clock);
 }
 
 Test(time_sync, where_the_key_says_no_nobody_is_asked) {
