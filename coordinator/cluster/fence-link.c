@@ -52,6 +52,9 @@ struct FenceLink {
         bool unwritten;
         /* Of the fence that guards, or guarded last; "" before. */
         char instance[FENCE_INSTANCE_DIGITS + 1];
+        /* Of the one that was last asked to make place. Its instance is "" once another of its
+         * version has come instead, which was said. */
+        FenceHello asked;
         char *owner;      /* of the timers, as the file has it */
         FenceArming last; /* what became of the timers when they were last to be moved */
         bool shut;        /* when it was last looked at, nothing could begin */
@@ -216,14 +219,35 @@ static void fence_link_tell(FenceLink *link) {
         link->shut = shut;
 }
 
+/* Return: whether one of this version was asked, and this is what is started in its place. */
+static bool fence_link_came_back(const FenceLink *link) {
+        const FenceHello *hello = fence_port_hello(link->port);
+
+        return strcmp(link->asked.version, hello->version) == 0 &&
+               strcmp(link->asked.instance, hello->instance) != 0;
+}
+
 static void fence_link_make_place(FenceLink *link) {
-        if (link->state != FENCE_LINK_OUTDATED || fence_port_is_populated(link->port) ||
-            !link->events->is_idle(link->userdata))
+        if (link->state != FENCE_LINK_OUTDATED || fence_link_came_back(link) ||
+            fence_port_is_populated(link->port) || !link->events->is_idle(link->userdata))
                 return;
         log_info(NULL, "the fence is of version %s: it makes place for one of " JOBKEEPER_VERSION,
                  fence_port_hello(link->port)->version);
+        link->asked = *fence_port_hello(link->port);
         fence_port_leave(link->port);
         fence_link_step(link, FENCE_NEWS_ASKED_TO_LEAVE);
+}
+
+/* It is what this machine has: to ask that, too, would be to ask for ever, and nothing begins
+ * meanwhile. */
+static void fence_link_note_return(FenceLink *link) {
+        if (!fence_link_came_back(link) || !*link->asked.instance)
+                return;
+        log_warning(&(LogAbout){.message_id = MESSAGE_FENCE_LINKED},
+                    "the fence is of version %s again: it stays, for what jobkeeper-fence.service "
+                    "starts is not of " JOBKEEPER_VERSION,
+                    link->asked.version);
+        *link->asked.instance = '\0';
 }
 
 void fence_link_follow(FenceLink *link) {
@@ -292,6 +316,7 @@ static void fence_link_on_greeted(FenceLink *link) {
         log_info(&(LogAbout){.message_id = MESSAGE_FENCE_LINKED},
                  "what runs here is guarded by jobkeeper-fence %s%s", hello->version,
                  fence_link_can_kill(link) ? "" : ", which may not kill it: nothing is begun");
+        fence_link_note_return(link);
         fence_link_follow(link);
         if (another)
                 link->events->replaced(link->userdata);

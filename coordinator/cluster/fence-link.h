@@ -7,8 +7,8 @@
  *
  * Only its greeting makes a link: the socket is there without a fence. One of another version
  * (OUTDATED) guards as well as any; when nothing runs here it is asked to make place for one of
- * ours (LEAVING), and nothing begins until that is there. One that speaks another protocol
- * (FOREIGN) guards nothing.
+ * ours (LEAVING), and nothing begins until the next is there. Where that is of the very version
+ * that was asked, it stays. One that speaks another protocol (FOREIGN) guards nothing.
  *
  * The fence's timers are moved when the session's deadline is, before anybody else hears of that;
  * and at once when it greets, because what was to begin under a fence that is gone may begin beside

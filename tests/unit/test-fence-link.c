@@ -268,6 +268,62 @@ Test(fence_link, one_of_another_version_guards_and_makes_place_when_nothing_runs
         cr_expect_null(fence_link_fault(fence));
 }
 
+static bool was_asked(void) {
+        return fence_stand_in.leaves > 0;
+}
+
+/* One of another version, and nothing runs: it is asked to make place. */
+static void outdated_was_asked(void) {
+        g_strlcpy(fence_stand_in.hello.version, "0.0.9", sizeof fence_stand_in.hello.version);
+        idle = true;
+        linked();
+        connected();
+        cr_assert(was_asked());
+}
+
+static void another_of_that_version(void) {
+        fence_stand_in_replace();
+        await(is_not_linked, "its end");
+        await(is_linked, "the next");
+        beat();
+        turn();
+}
+
+Test(fence_link, where_that_version_comes_again_it_stays) {
+        outdated_was_asked();
+        cr_expect_eq(journal_count(MESSAGE_FENCE_LINKED), 1);
+        another_of_that_version();
+        cr_expect_eq(fence_stand_in.leaves, 1, "it is not asked again");
+        cr_expect_null(fence_link_fault(fence));
+        expect_timers_follow();
+        cr_expect(journal_has("warning: the fence is of version 0.0.9 again: it stays, "));
+        cr_expect_eq(journal_count(MESSAGE_FENCE_LINKED), 3);
+        another_of_that_version();
+        cr_expect_eq(fence_stand_in.leaves, 1, "nor is the one after that");
+        cr_expect_eq(journal_count(MESSAGE_FENCE_LINKED), 4, "it was said");
+        fence_stand_in_hang_up();
+        await(is_not_linked, "the end of the connection");
+        await(is_linked, "the same one");
+        cr_expect_eq(fence_stand_in.leaves, 1);
+}
+
+Test(fence_link, one_that_has_not_heard_it_is_asked_again) {
+        outdated_was_asked();
+        fence_stand_in.leaves = 0;
+        fence_stand_in_hang_up();
+        await(was_asked, "another word to it");
+        cr_expect_str_eq(fence_link_fault(fence),
+                         "the fence is being replaced by one of this version");
+}
+
+Test(fence_link, one_of_a_third_version_is_asked_too) {
+        outdated_was_asked();
+        fence_stand_in.leaves = 0;
+        g_strlcpy(fence_stand_in.hello.version, "0.0.8", sizeof fence_stand_in.hello.version);
+        fence_stand_in_replace();
+        await(was_asked, "a word to it");
+}
+
 /* ---- the timers ---- */
 
 Test(fence_link, the_timers_are_set_before_anybody_hears_of_the_session) {
