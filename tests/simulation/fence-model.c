@@ -12,10 +12,10 @@
 #define TRAVEL_MIN 100
 #define TRAVEL_MAX (3 * USEC_PER_MSEC)
 /* RestartSec and WatchdogSec of packaging/jobkeeper-fence.service, which says that it lives three
- * times in a period. */
+ * times in a period. PID 1's timers are a quarter of a second late at most. */
 #define RESTART_DELAY (100 * USEC_PER_MSEC)
-#define WATCHDOG_MIN (660 * USEC_PER_MSEC)
-#define WATCHDOG_MAX (1000 * USEC_PER_MSEC)
+#define WATCHDOG_MIN (1190 * USEC_PER_MSEC)
+#define WATCHDOG_MAX (2050 * USEC_PER_MSEC)
 /* While it waits for something that begins or ends; the real one is told by the kernel. */
 #define LOOK_PERIOD (20 * USEC_PER_MSEC)
 

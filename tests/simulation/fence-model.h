@@ -4,7 +4,7 @@
  *
  * fence-port.h of the product is implemented here for daemons of this machine. PID 1 starts the
  * fence when the machine boots, and again whenever it is gone and nothing bound to it is left to be
- * stopped; one that hangs is killed within a second.
+ * stopped; one that hangs is killed within two seconds.
  */
 #pragma once
 

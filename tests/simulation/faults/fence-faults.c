@@ -17,7 +17,7 @@ static usec_t fault_hang_fence(const FaultSite *site, WorldChance *chance, Fault
         if (!fault_node_works(node) || !fence_model_lives(fleet_node_fence(node)))
                 return fault_miss(fault);
         fence_model_hang(fleet_node_fence(node));
-        return world_draw_between(chance, 10 * USEC_PER_MSEC, 2 * USEC_PER_SEC);
+        return world_draw_between(chance, 10 * USEC_PER_MSEC, 3600 * USEC_PER_MSEC);
 }
 
 static void fault_fence_goes_on(const FaultSite *site, const FaultCase *fault) {
