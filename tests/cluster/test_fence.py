@@ -239,6 +239,10 @@ class Fence(ClusterTest):
             result = node.systemctl(verb, FENCE, check=False)
             self.assertNotEqual(result.returncode, 0)
             self.assertIn("refused", result.stderr)
+        result = node.systemctl("stop", "jobkeeper-fence.socket", check=False)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("refused", result.stderr)
+        node.run("test", "-S", SOCKET)
         self.assert_leaves_once_nothing_lives(lambda: node.systemctl("kill", FENCE))
 
     def test_a_shutdown_is_not_held_up(self):
