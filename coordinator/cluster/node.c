@@ -53,8 +53,7 @@ const char *node_unfiled(const Node *node) {
         return !node->session || session_is_filed(node->session)
                    ? NULL
                    : "the state of the ZooKeeper session cannot be written under /run/jobkeeper "
-                     "(is "
-                     "there no space?), without which no run is let start";
+                     "(is there no space?), without which no run is let start";
 }
 
 Zk *node_zk(const Node *node) {
