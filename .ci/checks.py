@@ -50,6 +50,9 @@ MAY_WAIT = {
     ("job-fitness.c", "getgrnam_r"): "on a thread that looks at the machine",
     ("session-file.c", "g_file_set_contents_full"): "below /run, which is memory: 8 us for a renewal, once a heartbeat (measured)",
     ("ended-units.c", "g_file_set_contents_full"): "below /run, which is memory: under 1 ms for half a MiB (measured), once in some ten thousand ends",
+    ("launch-dropin.c", "g_file_set_contents_full"): "below /run, which is memory: 0.1 ms for half a KiB (measured), once a run",
+    ("fence-link.c", "g_file_set_contents_full"): "below /run, which is memory: 0.1 ms for a line (measured), once a session and a fence",
+    ("launch.c", "usleep"): "in the launch step, a program of its own; what the daemon calls of it does not wait",
     ("lock-memory.c", "g_file_set_contents_full"): "below /run, which is memory: 0.2 ms for 64 KiB (measured), a lock's is 12 KiB at most; whoever asked for it waits for it",
     ("digest-memory.c", "g_file_set_contents_full"): "on a thread of its own, and at the end, when the loop is over",
 }
