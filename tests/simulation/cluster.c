@@ -134,7 +134,7 @@ static void cluster_on_order(const Service *service, void *userdata) {
             history_ordered(cluster->history, service, fleet_node_name(userdata));
 
         if (run && cluster_is_attended(userdata) &&
-            !history_befell(cluster->history, run->node, HISTORY_ANY,
+            !history_befell(cluster->history, run->node, HISTORY_ANY | HISTORY_BUS,
                             usec_sub(world_now(cluster->world), WELL_FOR),
                             world_now(cluster->world)))
                 checker_fence_ends(cluster->checker, run);
