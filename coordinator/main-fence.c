@@ -44,7 +44,8 @@ static int take_signals(void) {
 }
 
 /* Before the manager is told that we are ready, which is when what is bound to us may begin. Where
- * it cannot be written, the file of an instance that was stays, or none does: either is seen. */
+ * it cannot be written, the file of an instance that was stays, or none does: neither is taken for
+ * ours. */
 static void write_instance(const char *instance) {
         _cleanup_close_ int fd =
             open(FENCE_INSTANCE_PATH, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
@@ -71,10 +72,10 @@ static int run(void) {
                 (void)fprintf(stderr, "jobkeeper-fence: %s\n", strerror(-signals));
                 return EXIT_FAILURE;
         }
+        write_instance(options.instance);
         /* A machine that is short of memory must not make it late, since others judge by that
          * whether it hangs: what it has once used stays. Where it may not have that, it goes
          * without. */
-        write_instance(options.instance);
         (void)mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
         return fence_run(&options);
 }
