@@ -20,7 +20,9 @@ class Launch(ClusterTest):
         return run, node, f"jobkeeper-ticks-{run.run}.service"
 
     def record_of(self, run):
-        return self.fleet.wait_ledger("ticks", lambda record: record["run"] == run.run and record["state"] != "claimed", 20, "the run's record")
+        """The run's record once it is settled; before that it is told as claimed, and as running while its node is there."""
+        return self.fleet.wait_ledger("ticks", lambda record: record["run"] == run.run and record["state"] not in ("claimed", "running"), 20,
+                                      "the run's record")
 
     def drop_ins(self, node):
         return [name for name in node.run("ls", DROPINS).stdout.split() if name.startswith("jobkeeper-")]
