@@ -163,7 +163,7 @@ def run_parts(programs, parts, options, environment, totals):
     if any(part in parts for part in ("unit", "simulation", "integration")):
         if build(programs, ROOT, ASAN, *SANITIZED):
             processors = os.cpu_count() or 1
-            for part, jobs in (("unit", 2 * processors), ("simulation", processors), ("integration", 1)):  # unit/ waits more than it computes
+            for part, jobs in (("unit", 2 * processors), ("simulation", processors), ("integration", processors)):  # unit/ waits more than it computes
                 if part in parts:
                     run_part(programs, part, options.pattern, jobs, environment, totals)
             if "integration" in parts:

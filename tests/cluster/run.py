@@ -21,6 +21,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LIMIT = 240  # seconds for one process, where not given
+JOBS = 3  # on two processors: a third of a test's time is computing
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 from programs import Programs, interrupted  # pylint: disable=wrong-import-position
 
@@ -202,7 +203,7 @@ def main():
                         help="a build directory that has lock-probe; build/asan where not given")
     parser.add_argument("--deb", metavar="FILE", help="the package to test; built where not given")
     parser.add_argument("-k", dest="pattern", metavar="NAME", help="only tests with NAME in their name")
-    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes at a time (2)")
+    parser.add_argument("--jobs", type=int, default=JOBS, metavar="N", help=f"processes at a time ({JOBS})")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="run everything N times")
     parser.add_argument("--limit", type=int, default=LIMIT, metavar="SECONDS", help=f"for one process ({LIMIT})")
     parser.add_argument("--long", action="store_true", help="tests of time run with the timings of production, histories are longer")
