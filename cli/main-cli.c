@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd-drain.h"
 #include "cmd-history.h"
 #include "cmd-lock.h"
 #include "cmd-locks.h"
@@ -26,6 +27,8 @@ static const Command commands[] = {
     {"verify", "Check configuration and job files", cmd_verify},
     {"lock", "Hold a lock around a command", cmd_lock},
     {"locks", "Show who holds locks and who waits for them", cmd_locks},
+    {"drain", "Have a node begin no job any more", cmd_drain},
+    {"undrain", "Let jobs begin on a node again", cmd_undrain},
     {"help", "Show a command's options", cmd_help},
     {0},
 };

@@ -44,6 +44,10 @@ static const char *coordinator_held_back(void *userdata) {
         return why ? why : left_queues_busy(coordinator->left.queues);
 }
 
+static const char *coordinator_drained(void *userdata) {
+        return drain_view_closed(tree_drain_view(((const Coordinator *)userdata)->tree));
+}
+
 static bool coordinator_is_cleaning(void *userdata) {
         const Coordinator *coordinator = userdata;
 
@@ -71,6 +75,7 @@ static void coordinator_on_busy(MemberBusy busy, void *userdata) {
 
 static Gate *new_gate(Coordinator *coordinator) {
         static const GateEvents events = {
+            .drained = coordinator_drained,
             .held_back = coordinator_held_back,
             .is_cleaning = coordinator_is_cleaning,
             .runs = coordinator_count_runs,
@@ -93,7 +98,7 @@ static int open_cluster(Coordinator *coordinator) {
         r = fitness_new(node->event, coordinator_on_verdicts, coordinator, &coordinator->fitness);
         if (r < 0)
                 return r;
-        coordinator->tree = tree_new(node, life_on_tree_done, coordinator);
+        coordinator->tree = tree_new(node, life_on_tree_done, life_on_drained, coordinator);
         coordinator->clock = clock_watch_new(node, coordinator->tree, life_on_skew, coordinator);
         coordinator->registration =
             registration_new(node, coordinator->tree, life_on_self_registered, coordinator);

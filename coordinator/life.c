@@ -32,6 +32,18 @@ void life_on_tree_done(void *userdata) {
         members_start(coordinator->members);
 }
 
+/* Others are to have what we queue for; or something may begin again. */
+void life_on_drained(void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        if (!node_is_ready(coordinator->node) || node_is_ending(coordinator->node))
+                return;
+        gate_drained(coordinator->gate);
+        if (drain_view_closed(tree_drain_view(coordinator->tree)))
+                job_table_for_all(coordinator->jobs, scheduled_job_leave_queues);
+        job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
+}
+
 void life_on_self_registered(void *userdata) {
         members_self_registered(((Coordinator *)userdata)->members);
 }
@@ -66,6 +78,8 @@ static void life_begin(Coordinator *coordinator) {
                 ending_stop_found_runs(coordinator->ending);
                 return;
         }
+        if (drain_view_closed(tree_drain_view(coordinator->tree)))
+                gate_drained(coordinator->gate);
         command_locks_session_ready(coordinator->command_locks);
         orphans_start(coordinator->left.orphans);
         housekeeping_start(coordinator->store.housekeeping);

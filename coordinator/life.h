@@ -18,6 +18,8 @@
 void life_on_session(Session *session, SessionEvent event, void *userdata);
 /* The tree is checked. */
 void life_on_tree_done(void *userdata);
+/* What the control node says of this node is something else now. */
+void life_on_drained(void *userdata);
 /* Our member node stands there. */
 void life_on_self_registered(void *userdata);
 extern const MembersEvents life_members_events;

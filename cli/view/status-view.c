@@ -80,6 +80,22 @@ static void head_members(GString *text, const json_t *members, const json_t *awa
         g_string_append_c(text, '\n');
 }
 
+/* Members or not. */
+static void head_drained(GString *text, const json_t *drained, double now) {
+        size_t index = 0;
+        const json_t *node = NULL;
+
+        json_array_foreach(drained, index, node) {
+                double since = json_number(node, "since", NAN);
+                g_autofree char *when = isnan(since) ? NULL : time_relative(since, now);
+                const char *by = json_text(node, "by"), *why = json_text(node, "why");
+
+                g_string_append_printf(text, "drained  %s%s%s%s%s%s%s\n", json_text(node, "node"),
+                                       *by ? " by " : "", by, when ? ", " : "", when ? when : "",
+                                       *why ? ": " : "", why);
+        }
+}
+
 static void head_warnings(GString *text, const json_t *warnings) {
         size_t index = 0;
         const json_t *warning = NULL;
@@ -99,6 +115,7 @@ char *status_head(const json_t *status, double now) {
             g_str_equal(json_text(json_object_get(status, "session"), "state"), "connected"));
         head_members(text, json_object_get(status, "members"), json_object_get(status, "away"),
                      now);
+        head_drained(text, json_object_get(status, "drained"), now);
         head_warnings(text, json_object_get(status, "warnings"));
         if (json_is_false(json_object_get(status, "complete")))
                 g_string_append_printf(text, "jobs     %s\n",

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "control.h"
 #include "json-line.h"
 #include "tree.h"
 
@@ -168,7 +169,8 @@ static json_t *away_to_json(const View *view, const char *const *nodes) {
 /* What does not keep anything from running yet. */
 static json_t *warnings_to_json(const View *view) {
         const char *const warnings[] = {tree_warning(view->tree),
-                                        digest_memory_fault(view->digests)};
+                                        digest_memory_fault(view->digests),
+                                        drain_view_fault(tree_drain_view(view->tree))};
         json_t *array = json_array();
 
         for (size_t i = 0; i < G_N_ELEMENTS(warnings); i++)
@@ -186,6 +188,9 @@ json_t *status_report_head(const View *view, bool privileged, const char *const 
         json_object_set_new(object, "session", session_to_json(view, privileged));
         json_object_set_new(object, "clock", clock_to_json(view->node));
         json_object_set_new(object, "away", away_to_json(view, nodes));
+        json_object_set_new(
+            object, "drained",
+            control_drains_to_json(drain_view_control(tree_drain_view(view->tree))));
         for (const char *const *error = jobset_errors(view->jobset); error && *error; error++)
                 json_array_append_new(errors, json_string(*error));
         json_object_set_new(object, "errors", errors);

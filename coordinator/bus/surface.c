@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <systemd/sd-bus.h>
 
+#include "answer-drain.h"
 #include "answer-locks.h"
 #include "answer-runs.h"
 #include "bus-door.h"
@@ -82,6 +83,18 @@ static int ask_wait_run(Entrance *entrance, sd_bus_message *message, sd_bus_erro
         return answer_wait_run(entrance->answers, message, error);
 }
 
+static int ask_drain(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
+        return answer_drain(entrance->answers, message, error);
+}
+
+static int ask_undrain(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
+        return answer_undrain(entrance->answers, message, error);
+}
+
+static int ask_drained(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
+        return answer_drained(entrance->answers, message, error);
+}
+
 static int ask_locks(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
         return lock_looks_ask(entrance->looks, message, error);
 }
@@ -104,6 +117,18 @@ static int on_run(sd_bus_message *message, void *userdata, sd_bus_error *error) 
 
 static int on_wait_run(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         return entrance_ask(userdata, ask_wait_run, message, error);
+}
+
+static int on_drain(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        return entrance_ask(userdata, ask_drain, message, error);
+}
+
+static int on_undrain(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        return entrance_ask(userdata, ask_undrain, message, error);
+}
+
+static int on_drained(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        return entrance_ask(userdata, ask_drained, message, error);
 }
 
 static int on_locks(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -148,6 +173,12 @@ static const sd_bus_vtable vtable[] = {
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("WaitRun", SD_BUS_ARGS("s", job, "s", run), SD_BUS_RESULT("s", run),
                             on_wait_run, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Drain", SD_BUS_ARGS("s", node, "s", why, "s", who),
+                            SD_BUS_RESULT("s", drain), on_drain, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Undrain", SD_BUS_ARGS("s", node), SD_BUS_RESULT("s", drain),
+                            on_undrain, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Drained", SD_BUS_ARGS("s", node), SD_BUS_RESULT("s", drain),
+                            on_drained, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Locks", SD_BUS_ARGS("s", resource), SD_BUS_RESULT("s", locks),
                             on_locks, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("AcquireLock", SD_BUS_ARGS("s", request), SD_BUS_RESULT("s", lock),

@@ -64,7 +64,9 @@ static const char *gate_closed_anyway(const Gate *gate) {
                 return fence_link_fault(node->fence);
         if (node->waits_for_clock)
                 return "the clock is not synchronised yet";
-        return node_is_skewed(node) ? "the clock is skewed" : NULL;
+        if (node_is_skewed(node))
+                return "the clock is skewed";
+        return gate->events->drained(gate->userdata);
 }
 
 const char *gate_closed(const Gate *gate) {
@@ -81,10 +83,11 @@ bool gate_is_open(const Gate *gate) {
         return !gate_closed(gate);
 }
 
-/* Return: whether there is anything to wait for: no session comes with an event, the end with none.
- */
+/* Return: whether there is anything to wait for: a session comes with an event, and so does the end
+ * of a drain; after the daemon's end comes nothing. */
 static bool gate_may_open(const Gate *gate) {
-        return node_is_ready(gate->node) && !node_is_ending(gate->node);
+        return node_is_ready(gate->node) && !node_is_ending(gate->node) &&
+               !gate->events->drained(gate->userdata);
 }
 
 static void gate_on_look(void *userdata);
@@ -158,6 +161,8 @@ unsigned gate_in_line(const Gate *gate) {
 static MemberBusy gate_busy(const Gate *gate) {
         if (node_is_ending(gate->node))
                 return MEMBER_STOPPING;
+        if (gate->events->drained(gate->userdata))
+                return MEMBER_DRAINED;
         if (gate->events->is_cleaning(gate->userdata))
                 return MEMBER_ENDING;
         if (node_unfiled(gate->node))
@@ -190,4 +195,9 @@ void gate_refused(Gate *gate) {
         if (!gate->tell_timer)
                 (void)timer_in(gate->node->event, &gate->tell_timer,
                                gate->node->config->takeover_delay, gate_on_tell, gate);
+}
+
+void gate_drained(Gate *gate) {
+        gate->tell_timer = sd_event_source_disable_unref(gate->tell_timer);
+        gate_on_tell(gate);
 }

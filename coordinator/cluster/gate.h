@@ -3,8 +3,9 @@
  *
  *   Shut for all.  Nothing is claimed without a session that is ready, past the instant at which
  *                  every run would have to be stopped, without a state file that runs can look
- *                  into, without a fence, by a clock that is skewed or not synchronised yet, or
- *                  beside what must end first. Who has to wait hears of it when that may be over.
+ *                  into, without a fence, by a clock that is skewed or not synchronised yet, on a
+ *                  node that is drained, or beside what must end first. Who has to wait hears of it
+ *                  when that may be over.
  *   Places.        The places of max-runs (places.h) are counted beside the runs that are under
  *                  way, and whoever is first in line hears of one that was given back.
  *   The others.    That this node begins nothing at present is told to the other nodes, whose ranks
@@ -21,6 +22,8 @@
 typedef struct Gate Gate;
 
 typedef struct GateEvents {
+        /* Return: why somebody wants nothing to begin here, a sentence; or NULL. */
+        const char *(*drained)(void *userdata);
         /* Return: what has to end first, a sentence; or NULL. */
         const char *(*held_back)(void *userdata);
         /* Return: whether anything has still to end here, were it only for some jobs. */
@@ -41,7 +44,7 @@ Gate *gate_free(Gate *gate);
 DEFINE_CLEANUP(Gate, gate_free);
 
 /* Return: NULL where a claim may be made now: ready, not stopping, before D - K, its state kept,
- * fence there, clock good. Otherwise a sentence. */
+ * fence there, clock good, not drained. Otherwise a sentence. */
 const char *gate_closed(const Gate *gate);
 bool gate_is_open(const Gate *gate);
 /* Return: whether it is shut only for what has to end first, which does not take long. */
@@ -52,6 +55,8 @@ void gate_wait(Gate *gate);
 bool gate_is_waiting(const Gate *gate);
 /* Something could not begin here that could on another node. */
 void gate_refused(Gate *gate);
+/* We are drained, or not any more, or have a session now: the others are told at once. */
+void gate_drained(Gate *gate);
 /* The session is over, and what was told with it; who waits begins anew with the next. */
 void gate_reset(Gate *gate);
 

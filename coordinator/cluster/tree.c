@@ -15,7 +15,7 @@
 
 struct Tree {
         const Node *node; /* weak */
-        TreeFunc done_func;
+        TreeFunc done_func, drained_func;
         void *userdata;
         GPtrArray *calls; /* TreeCall: creates and questions for rights on their way */
         ZkCall *version_call, *control_call;
@@ -25,6 +25,7 @@ struct Tree {
         bool failed; /* an answer was lost, or a create was refused */
         bool done, version_good;
         int32_t control_version;
+        DrainView *drain_view;
         char *fault, *warning;
 };
 
@@ -42,11 +43,13 @@ static void tree_call_free(void *data) {
         g_free(item);
 }
 
-Tree *tree_new(const Node *node, TreeFunc done, void *userdata) {
+Tree *tree_new(const Node *node, TreeFunc done, TreeFunc drained, void *userdata) {
         Tree *tree = g_new0(Tree, 1);
 
         tree->node = node;
+        tree->drain_view = drain_view_new(node);
         tree->done_func = done;
+        tree->drained_func = drained;
         tree->userdata = userdata;
         tree->calls = g_ptr_array_new_with_free_func(tree_call_free);
         return tree;
@@ -67,6 +70,7 @@ Tree *tree_free(Tree *tree) {
                 return NULL;
         tree_cancel(tree);
         g_ptr_array_unref(tree->calls);
+        drain_view_free(tree->drain_view);
         g_free(tree->fault);
         g_free(tree->warning);
         g_free(tree);
@@ -84,6 +88,10 @@ bool tree_is_done(const Tree *tree) {
 
 int32_t tree_control_version(const Tree *tree) {
         return tree->control_version;
+}
+
+const DrainView *tree_drain_view(const Tree *tree) {
+        return tree->drain_view;
 }
 
 const char *tree_fault(const Tree *tree) {
@@ -210,12 +218,19 @@ static void tree_on_control_changed(ZkWatchEvent event, const char *path, void *
         tree_refresh_control(userdata);
 }
 
+/* What is claimed from now on is claimed by who knows what stands there. */
+static void tree_take_control(Tree *tree, const ZkReply *reply) {
+        tree->control_version = reply->stat.version;
+        if (drain_view_take(tree->drain_view, reply->data, reply->data_size) && tree->done)
+                tree->drained_func(tree->userdata);
+}
+
 static void tree_on_control(const ZkReply *reply, void *userdata) {
         Tree *tree = userdata;
 
         tree->control_call = NULL;
         if (reply->code == ZK_OK)
-                tree->control_version = reply->stat.version;
+                tree_take_control(tree, reply);
         else
                 tree->failed = true;
         if (reply->code == ZK_NO_NODE)
@@ -241,6 +256,12 @@ void tree_refresh_control(Tree *tree) {
         if (tree->control_call) /* its answer does not count any more */
                 tree->pending--;
         tree_read_control(tree);
+}
+
+/* Many claims may be answered so at a time. */
+void tree_control_is_stale(Tree *tree) {
+        if (!tree->control_call)
+                tree_refresh_control(tree);
 }
 
 static TreeCall *tree_call_new(Tree *tree, char *path) {

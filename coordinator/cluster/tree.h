@@ -2,15 +2,15 @@
  * control node watched. */
 #pragma once
 
-#include "node.h"
+#include "drain-view.h"
 
 #define TREE_LAYOUT_VERSION 1
 
 typedef struct Tree Tree;
-/* The layout is there. */
+/* The layout is there; or, since then, whether this node is drained has changed. */
 typedef void (*TreeFunc)(void *userdata);
 
-Tree *tree_new(const Node *node, TreeFunc done, void *userdata);
+Tree *tree_new(const Node *node, TreeFunc done, TreeFunc drained, void *userdata);
 Tree *tree_free(Tree *tree);
 DEFINE_CLEANUP(Tree, tree_free);
 
@@ -23,8 +23,12 @@ bool tree_is_done(const Tree *tree);
 
 /* The version of /control, which every claim checks. */
 int32_t tree_control_version(const Tree *tree);
+/* What it says of this node; it outlives sessions. */
+const DrainView *tree_drain_view(const Tree *tree);
 /* The control node is not what we thought: reads it again. */
 void tree_refresh_control(Tree *tree);
+/* The same, as an answer said: what is being asked already was asked after that. */
+void tree_control_is_stale(Tree *tree);
 /* Something of the layout is missing that was there: makes it again, soon. */
 void tree_repair(Tree *tree);
 /* Why the tree cannot be used, a sentence; "" when it can. */

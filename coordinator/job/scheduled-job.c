@@ -388,6 +388,11 @@ void scheduled_job_replace(ScheduledJob *job, const JobSpec *spec) {
                 scheduled_job_cancel_timers(job);
 }
 
+void scheduled_job_leave_queues(ScheduledJob *job) {
+        if (job_work_phase(job->work) == JOB_PHASE_WAITING)
+                job_work_end(job->work);
+}
+
 bool scheduled_job_try_anew(ScheduledJob *job) {
         return job_work_try_anew(job->work);
 }

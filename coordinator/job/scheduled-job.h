@@ -27,6 +27,8 @@ const JobSpec *scheduled_job_spec(const ScheduledJob *job);
 /* Another definition took effect, or the same one, in other memory. What is under way goes on
  * where it waits for the same under both; no request is sent. */
 void scheduled_job_replace(ScheduledJob *job, const JobSpec *spec);
+/* Nothing may be claimed here for long: what waits in the queues for locks waits there no more. */
+void scheduled_job_leave_queues(ScheduledJob *job);
 /* As job_work_try_anew(). */
 bool scheduled_job_try_anew(ScheduledJob *job);
 

@@ -26,12 +26,14 @@
  *      "clock": {"skew": 0.002 | null, "known": true, "skewed": false},
  *      "members": [{"node": "n1", "labels": {"role": "worker"}, "self": true, "skewed": false,
  *                   "busy": "" | "max-runs" | "ending" | "stopping" | "clock" | "unfenced" |
- *                           "unfiled",
+ *                           "unfiled" | "drained",
  *                   "unfit": {"JOB": "why"}, "drifted": ["JOB"], "absent": ["JOB"],
  *                                              of another node the first 20, by name
  *                   "counts": {"unfit": 1, "drifted": 1, "absent": 1},
  *                   "unnamed": 0, "version": "0.1.0"}],
  *      "away": [{"node": "n3", "since": T | null}],   known, but no member now
+ *      "drained": [{"node": "n3", "by": "alice on n1", "why": "new disk", "since": T | null}],
+ *                                                members or not; nothing begins there
  *      "jobs": [{"job": "orders-backup", "description": "",
  *                "schedule": "*-*-* 02:30:00 Europe/Berlin" | null, "next": TICK | null,
  *                "state": "idle" | "running" | "waiting" | "drifted" | "unfit" | "no-node" | "unread",
@@ -58,6 +60,16 @@
  *     RUN
  *     Answered once it is settled (no time limit of its own); a request that nobody took in time is
  *     answered with state "skipped".
+ *
+ * Drain(s node, s why, s who) → s
+ * Undrain(s node) → s
+ * Drained(s node) → s
+ *     {"node": "n3", "drained": {"by": "alice on n1", "why": "new disk", "since": T} | null,
+ *      "changed": true,                          false: it was as wished
+ *      "runs": 2,                                of that node that are not settled
+ *      "member": true}                           false: it is not there at present, or is no node
+ *     The node "" is this one. `who`: the person, as the caller says. Answered once it is written;
+ *     each may be repeated. Drained() changes nothing.
  *
  * RUN, without the members that do not apply:
  *     {"run": "1763700000-1", "job": "orders-backup",

@@ -109,7 +109,7 @@ bool control_undrain(json_t *control, const char *node) {
 
 /* ---- for people ---- */
 
-static json_t *control_drain_to_json(const ControlDrain *drain) {
+json_t *control_drain_to_json(const ControlDrain *drain) {
         json_t *object = json_object();
 
         json_object_set_new(object, "by", said_to_json(drain->by));

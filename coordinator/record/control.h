@@ -37,7 +37,10 @@ int control_drain(json_t *control, const char *node, const ControlDrain *drain);
 /* Return: whether it was drained. */
 bool control_undrain(json_t *control, const char *node);
 
-/* For people. Return: newly allocated, a part of a sentence. */
+/* For people. Return: newly allocated, a part of a sentence; a new reference: {"by", "why",
+ * "since"}.
+ */
+json_t *control_drain_to_json(const ControlDrain *drain);
 char *control_drain_to_text(const ControlDrain *drain);
 /* Return: a new reference, of all that are drained: [{"node", "by", "why", "since"}]. */
 json_t *control_drains_to_json(const json_t *control);

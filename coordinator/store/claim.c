@@ -160,7 +160,7 @@ static void claim_on_done(const ZkReply *reply, void *userdata) {
                 claim->func(CLAIM_STALE, claim->userdata);
                 return;
         default:
-                tree_refresh_control(claim->tree);
+                tree_control_is_stale(claim->tree);
                 claim->refusal = reply->code;
                 claim->func(zk_code_is_refusal(reply->code) ? CLAIM_REFUSED : CLAIM_STALE,
                             claim->userdata);

@@ -23,6 +23,12 @@ _jobkeeper_offer_jobs() { # TYPED
         _jobkeeper_offer "$1" "${names[@]}"
 }
 
+_jobkeeper_offer_nodes() { # TYPED
+        local names
+        mapfile -t names < <(timeout 2 jobkeeper status --json 2>/dev/null | _jobkeeper_values node)
+        _jobkeeper_offer "$1" "${names[@]}"
+}
+
 # Resources that somebody uses just now. Those of jobs (job:NAME) are no such names: bash breaks words at the colon.
 _jobkeeper_offer_resources() { # TYPED
         local names
@@ -51,7 +57,7 @@ _jobkeeper() {
                 ((first++))
         done
         if ((first == COMP_CWORD)); then
-                _jobkeeper_offer "$word" status history run next verify lock locks help --json --help --version
+                _jobkeeper_offer "$word" status history run next verify lock locks drain undrain help --json --help --version
                 return
         fi
         command=${COMP_WORDS[first]}
@@ -98,7 +104,7 @@ _jobkeeper() {
                 _jobkeeper_offer_resources "$word"
                 return
                 ;;
-        --lines | -t | --timeout | --slots)
+        --lines | -t | --timeout | --slots | -r | --reason)
                 return
                 ;;
         -n)
@@ -113,7 +119,9 @@ _jobkeeper() {
         verify) words='--config --root --verbose --json --help' ;;
         lock) words='--shared --slots --also --timeout --no-wait --on-loss --naming --quiet --verbose --standalone --config --help' ;;
         locks) words='--tree --json --config --help' ;;
-        help) words='status history run next verify lock locks' ;;
+        drain) words='--reason --wait --json --help' ;;
+        undrain) words='--json --help' ;;
+        help) words='status history run next verify lock locks drain undrain' ;;
         esac
         if [[ $word == -* ]]; then
                 _jobkeeper_offer "$word" $words
@@ -122,7 +130,7 @@ _jobkeeper() {
         # Most commands take one name.
         for ((i = first + 1; i < COMP_CWORD; i++)); do
                 case ${COMP_WORDS[i]} in
-                -n | --lines | -z | --timezone | -c | --config | -t | --timeout | --slots | --naming | --on-loss | -a | --also)
+                -n | --lines | -z | --timezone | -c | --config | -t | --timeout | --slots | --naming | --on-loss | -a | --also | -r | --reason)
                         [[ $command == lock && ${COMP_WORDS[i]} == -n ]] && continue
                         [[ ${COMP_WORDS[i + 1]} == = ]] && ((i++))
                         ((i++))
@@ -137,6 +145,7 @@ _jobkeeper() {
         help) _jobkeeper_offer "$word" $words ;;
         verify) _jobkeeper_offer_files -f "$word" ;;
         lock | locks) _jobkeeper_offer_resources "$word" ;;
+        drain | undrain) _jobkeeper_offer_nodes "$word" ;;
         esac
 }
 

@@ -1,5 +1,6 @@
 """Stopping the daemon, or the machine: what runs has its time, is settled, and nobody waits for a session's end."""
 
+import json
 import re
 import time
 
@@ -108,3 +109,59 @@ class PowerOff(ClusterTest):
         account = history.account("ticks", due, fleet.runs(), fleet.ledger("ticks"))
         self.assertEqual((account.double, account.lost, account.invented, account.unknown), ([], [], [], []))
         self.assert_exclusive()
+
+
+class Drain(ClusterTest):
+    alone = True
+
+    def drained(self, name):
+        return {entry["node"]: entry for entry in self.fleet.status(name).get("drained", [])}
+
+    def test_a_node_is_drained_from_another_and_waited_for_and_stays_so_over_a_reboot(self):
+        fleet = self.begin(nodes=2, files={"jobs.yaml": job_file(job("ticks", every="1s", seconds=0.1), job("long", seconds=5, nodes="[n1]"))})
+        fleet.wait_run(lambda run: run.job == "ticks" and run.ended == "end", 20, "ticks run")
+        fleet.jobkeeper("n1", "run", "long")
+        run = fleet.wait_running("long")
+        waited = fleet.jobkeeper("n2", "drain", "n1", "--wait", "--reason=new disk", timeout=60)
+        self.assertEqual(waited.stdout, "n1 is drained, and nothing runs there\n")
+        self.assertEqual([one.ended for one in fleet.runs("long") if one.run == run.run], ["end"], "it was waited for")
+        record, = fleet.ledger("long", "n2")
+        self.assertEqual(record["state"], "succeeded")
+        since = time.monotonic()
+        fleet.wait_run(lambda run: run.job == "ticks" and run.start > since + 3, 20, "the other goes on")
+        for name in ("n1", "n2"):
+            entry = self.drained(name)["n1"]
+            self.assertEqual((entry["by"], entry["why"]), ("root on n2", "new disk"))
+        self.assertIn("drained  n1 by root on n2, ", fleet.jobkeeper("n1", "status").stdout)
+        self.assertEqual(fleet.jobkeeper("n1", "lock", "-t", "5", "free", "--", "true").returncode, 0, "a command by hand has its lock")
+        node = fleet.nodes["n1"]
+        node.shutdown(30)
+        node.boot()
+        node.systemctl("start", "jobkeeperd")
+        fleet.wait_members({"n1", "n2"})
+        again = time.monotonic()
+        fleet.wait_run(lambda run: run.job == "ticks" and run.start > again + 4, 20, "the other goes on")
+        self.assertEqual([run for run in fleet.runs("ticks") if run.node == "n1" and run.start > since], [])
+        self.assertEqual(fleet.jobkeeper("n1", "undrain").stdout, "n1 is not drained any more\n")
+        self.assertEqual(json.loads(fleet.jobkeeper("n2", "undrain", "--json", "n1").stdout)["changed"], False)
+        fleet.nodes["n2"].systemctl("stop", "jobkeeperd")
+        fleet.wait_run(lambda run: run.job == "ticks" and run.node == "n1" and run.start > again, 10, "it runs ticks again")
+        self.assert_exclusive()
+
+    def test_a_node_that_is_away_is_drained_when_it_comes_and_only_root_may_drain(self):
+        fleet = self.begin(nodes=2, files={"ticks.yaml": job_file(job("ticks", every="1s", seconds=0.1))})
+        fleet.nodes["n1"].systemctl("stop", "jobkeeperd")
+        result = fleet.jobkeeper("n2", "drain", "n1")
+        self.assertIn("there is no node n1 at present: this counts as soon as there is", result.stderr)
+        since = time.monotonic()
+        fleet.nodes["n1"].systemctl("start", "jobkeeperd")
+        fleet.wait_members({"n1", "n2"})
+        fleet.wait_run(lambda run: run.start > since + 4, 20, "the other goes on")
+        self.assertEqual([run for run in fleet.runs() if run.node == "n1" and run.start > since], [])
+        self.assertNotEqual(fleet.jobkeeper("n2", "drain", "../n1", check=False).returncode, 0)
+        nobody = ("setpriv", "--reuid=65534", "--clear-groups", "jobkeeper")
+        for command in (("drain", "n2"), ("undrain", "n1")):
+            denied = fleet.nodes["n2"].run(*nobody, *command, check=False)
+            self.assertNotEqual(denied.returncode, 0)
+            self.assertIn("try as root", denied.stderr)
+        self.assertEqual(set(self.drained("n2")), {"n1"})

@@ -96,6 +96,45 @@ static int on_wait_run(sd_bus_message *call, void *userdata, sd_bus_error *error
                       strcmp(job, "good") ? 4 : 0));
 }
 
+static char *drained_as(const char *node, const char *why, const char *who, unsigned runs) {
+        return g_strdup_printf(
+            "{\"node\":\"%s\",\"drained\":%s%s%s%s%s,\"changed\":%s,\"runs\":%u,\"member\":%s}",
+            *node ? node : "n1", who ? "{\"by\":\"" : "null", who ? who : "",
+            who ? "\",\"why\":\"" : "", who ? why : "", who ? "\",\"since\":1}" : "",
+            strcmp(node, "same") ? "true" : "false", runs, strcmp(node, "away") ? "true" : "false");
+}
+
+static int on_drain(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        const char *node = NULL, *why = NULL, *who = NULL;
+
+        if (sd_bus_message_read(call, "sss", &node, &why, &who) < 0)
+                return -EINVAL;
+        if (strcmp(node, "NO") == 0)
+                return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
+                                        "that can be no node's name");
+        return reply(call, drained_as(node, why, *who ? "x" : "", 2));
+}
+
+static int on_undrain(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        const char *node = NULL;
+
+        if (sd_bus_message_read(call, "s", &node) < 0)
+                return -EINVAL;
+        return reply(call, drained_as(node, NULL, NULL, 0));
+}
+
+/* The first time not at all: as when the daemon is restarted meanwhile. */
+static int on_drained(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        const char *node = NULL;
+        unsigned *calls = userdata;
+
+        if (sd_bus_message_read(call, "s", &node) < 0)
+                return -EINVAL;
+        if ((*calls)++ == 0)
+                return sd_bus_error_set(error, SD_BUS_ERROR_NO_REPLY, "gone");
+        return reply(call, drained_as(node, "", strcmp(node, "taken-back") ? "x" : NULL, 0));
+}
+
 static int on_locks(sd_bus_message *call, void *userdata, sd_bus_error *error) {
         const char *resource = NULL;
 
@@ -251,6 +290,9 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_METHOD("Next", "su", "s", on_next, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Run", "s", "s", on_run, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("WaitRun", "ss", "s", on_wait_run, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Drain", "sss", "s", on_drain, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Undrain", "s", "s", on_undrain, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Drained", "s", "s", on_drained, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Locks", "s", "s", on_locks, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("AcquireLock", "s", "s", on_acquire, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("AttachLock", "su", "s", on_attach, SD_BUS_VTABLE_UNPRIVILEGED),

@@ -145,3 +145,40 @@ Test(cli_no_daemon, nor_a_bus) {
                "status");
         EXPECT(0, NULL, "", "next", "daily");
 }
+
+Test(cli_bus, a_node_is_drained_and_back) {
+        EXPECT(0, "n7 is drained: nothing begins there until \"jobkeeper undrain n7\"\n", "",
+               "drain", "n7");
+        EXPECT(0, "n1 is drained: nothing begins there until \"jobkeeper undrain n1\"\n", "",
+               "drain");
+        EXPECT(0, "away is drained: nothing begins there until \"jobkeeper undrain away\"\n",
+               "jobkeeper: there is no node away at present: this counts as soon as there is\n",
+               "drain", "away");
+        EXPECT(0, "n7 is not drained any more\n", "", "undrain", "n7");
+        EXPECT(0, "same was not drained\n", "", "undrain", "same");
+        EXPECT(0,
+               "{\"node\":\"n7\",\"drained\":{\"by\":\"x\",\"why\":\"new "
+               "disk\",\"since\":1},\"changed\":true,\"runs\":2,\"member\":true}\n",
+               "", "drain", "--json", "--reason", "new disk", "n7");
+}
+
+Test(cli_bus, what_runs_on_a_drained_node_is_waited_for) {
+        EXPECT(
+            0, "n7 is drained, and nothing runs there\n",
+            "jobkeeper: n7 is drained; waiting until its runs have ended (Ctrl-C ends the waiting "
+            "alone)\n",
+            "drain", "--wait", "n7");
+        EXPECT(
+            1, "",
+            "jobkeeper: taken-back is drained; waiting until its runs have ended (Ctrl-C ends the "
+            "waiting alone)\njobkeeper: taken-back is not drained any more\n",
+            "drain", "--wait", "taken-back");
+}
+
+Test(cli_bus, what_cannot_be_drained) {
+        EXPECT(1, "", "jobkeeper: that can be no node's name\n", "drain", "NO");
+        EXPECT(64, "", NULL, "drain", "a", "b");
+        EXPECT(64, "", NULL, "undrain", "a", "b");
+        EXPECT(64, "", NULL, "drain", "--reason");
+        EXPECT(64, "", NULL, "undrain", "--wait", "a");
+}

@@ -68,7 +68,8 @@ static const Question questions[] = {
     {"Run", "s", "a", false},         {"WaitRun", "ss", "a", false},
     {"AcquireLock", "s", "]", false}, {"AttachLock", "su", "x", false},
     {"LockLease", "s", "x", false},   {"ReleaseLock", "s", "x", false},
-    {"AdoptLock", "s", "x", false},
+    {"AdoptLock", "s", "x", false},   {"Drain", "sss", "X", false},
+    {"Undrain", "s", "X", false},     {"Drained", "s", "X", false},
 };
 
 /* Return: whether the bus let it through, whatever the daemon said. */
@@ -79,6 +80,8 @@ static bool may_ask(const char *name, const Question *question) {
                 ask_as(bus, name, question->method, types, question->first, 0U);
         else if (g_str_equal(types, "ss")) /* of a run that is no name: answered at once */
                 ask_as(bus, name, question->method, types, question->first, "");
+        else if (g_str_equal(types, "sss"))
+                ask_as(bus, name, question->method, types, question->first, "", "");
         else
                 ask_as(bus, name, question->method, question->types, question->first);
         await(is_said, question->method);

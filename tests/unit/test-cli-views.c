@@ -211,7 +211,10 @@ Test(status, nodes_that_are_away_and_what_was_not_read_are_said) {
             "{'node': 'n1', 'version': '0.1.0', 'complete': false, 'session': {'state': "
             "'connected', 'fault': 'ZooKeeper has not answered for 7 s'}, 'clock': {'skew': "
             "0.002}, 'members': [{'node': 'n1', 'self': true}], 'away': [{'node': 'n2', 'since': "
-            "1763699880}, {'node': 'n3', 'since': null}], 'jobs': [{'job': 'a', 'state': "
+            "1763699880}, {'node': 'n3', 'since': null}], 'drained': [{'node': 'n2', 'by': 'alice "
+            "on "
+            "n1', 'why': 'new disk', 'since': 1763699880}, {'node': 'n4', 'by': '', 'why': '', "
+            "'since': null}], 'jobs': [{'job': 'a', 'state': "
             "'unread'}]}");
         g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
         g_autofree char *head = status_head(status, NOW);
@@ -223,6 +226,8 @@ Test(status, nodes_that_are_away_and_what_was_not_read_are_said) {
             "session  connected: ZooKeeper has not answered for 7 s\n"
             "clock    +0.002s against ZooKeeper's\n"
             "members  n1 (this), n2 (away for 2min), n3 (away)\n"
+            "drained  n2 by alice on n1, 2min ago: new disk\n"
+            "drained  n4\n"
             "jobs     as far as this node knows by itself, without what stands in ZooKeeper\n");
         assert_row(table, 0, "a|unread|manual|-|||");
         table_free(table);

@@ -13,13 +13,17 @@ typedef struct Scene {
         Node *node;
         Gate *gate;
         unsigned runs;
-        const char *held_back;
+        const char *held_back, *drained;
         unsigned looks, opened;
         bool cleaning;
         GString *heard; /* the names of those that were given a place */
         MemberBusy told;
         unsigned times_told;
 } Scene;
+
+static const char *drained(void *userdata) {
+        return ((Scene *)userdata)->drained;
+}
 
 static const char *held_back(void *userdata) {
         Scene *scene = userdata;
@@ -51,7 +55,8 @@ static void on_tell(MemberBusy busy, void *userdata) {
         scene->times_told++;
 }
 
-static const GateEvents events = {held_back, is_cleaning, count_runs, on_open, on_given, on_tell};
+static const GateEvents events = {drained, held_back, is_cleaning, count_runs,
+                                  on_open, on_given,  on_tell};
 
 static void scene_init(Scene *scene, unsigned max_runs) {
         *scene = (Scene){.heard = g_string_new(NULL), .told = MEMBER_FREE};
@@ -124,6 +129,23 @@ Test(gate, a_node_that_ends_gives_no_places_and_says_so) {
         gate_refused(scene.gate);
         turn(&scene);
         cr_expect_eq(scene.told, MEMBER_STOPPING);
+        scene_clear(&scene);
+}
+
+/* That lasts, and whoever did it waits for it. */
+Test(gate, a_drained_node_begins_nothing_and_says_so_at_once) {
+        Scene scene;
+
+        scene_init(&scene, 0);
+        scene.drained = "drained";
+        gate_wait(scene.gate);
+        cr_expect_not(gate_is_waiting(scene.gate), "its end is told");
+        gate_drained(scene.gate);
+        cr_expect_eq(scene.told, MEMBER_DRAINED);
+        scene.drained = NULL;
+        gate_drained(scene.gate);
+        cr_expect_eq(scene.told, MEMBER_FREE);
+        cr_expect_eq(scene.times_told, 2);
         scene_clear(&scene);
 }
 

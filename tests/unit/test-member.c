@@ -276,7 +276,7 @@ Test(member, differs_in_jobs_only) {
 }
 
 Test(member, every_reason_to_be_busy_has_its_word) {
-        for (MemberBusy busy = MEMBER_FREE; busy <= MEMBER_UNFILED; busy++) {
+        for (MemberBusy busy = MEMBER_FREE; busy <= MEMBER_DRAINED; busy++) {
                 _cleanup_(member_freep) Member *member = full_member(), *found = NULL;
                 g_autofree char *text = NULL;
 

@@ -1,9 +1,10 @@
 /* A claim: whoever makes it holds every lock that the run needs at that very moment, and its tick
- * is nobody's yet. */
+ * is nobody's yet; and it is no node that is drained. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "contender.h"
+#include "control.h"
 #include "paths.h"
 #include "write-checker.h"
 
@@ -154,8 +155,22 @@ static void claim_judge_request(const Write *write, const RunRecord *record) {
                          record->run, record->job, record->node);
 }
 
+/* Whoever drained it may rely on it from then on. */
+static void claim_judge_drain(const Write *write, const RunRecord *record) {
+        g_autofree char *path = path_control(ROOT);
+        const TreeNode *node = data_tree_find(write->tree, path);
+        json_t *control = node && node->data ? control_parse(node->data, strlen(node->data)) : NULL;
+
+        if (control_is_drained(control, record->node, NULL))
+                checker_complain(write->checker, "run %s of %s is claimed by %s, which is drained",
+                                 record->run, record->job, record->node);
+        json_decref(control);
+}
+
 void claim_judge(const Write *write, const RunRecord *record) {
         Claimed *claimed = write_note_claim(write, record);
+
+        claim_judge_drain(write, record);
 
         claim_judge_locks(write, record, claimed);
         for (char **path = record->locks; path && *path; path++)

@@ -320,15 +320,25 @@ bool ensemble_end_session(Ensemble *ensemble, int64_t session) {
         return true;
 }
 
-bool ensemble_delete(Ensemble *ensemble, const char *path) {
-        const ZkOp op = {.type = ZK_OP_DELETE, .path = path, .version = -1};
-        _cleanup_(request_unrefp) Request *request = request_new_write(REQUEST_DELETE, &op, 1);
+static bool ensemble_submit(Ensemble *ensemble, RequestType type, const ZkOp *op) {
+        _cleanup_(request_unrefp) Request *request = request_new_write(type, op, 1);
         int leader = ensemble_leader(ensemble);
 
         if (leader < 0)
                 return false;
         leader_submit(ensemble_server(ensemble, (unsigned)leader)->leader, request, TXN_BY_HAND);
         return true;
+}
+
+bool ensemble_delete(Ensemble *ensemble, const char *path) {
+        return ensemble_submit(ensemble, REQUEST_DELETE,
+                               &(ZkOp){.type = ZK_OP_DELETE, .path = path, .version = -1});
+}
+
+bool ensemble_write(Ensemble *ensemble, const char *path, const char *data, int32_t version) {
+        return ensemble_submit(
+            ensemble, REQUEST_SET,
+            &(ZkOp){.type = ZK_OP_SET, .path = path, .data = data, .version = version});
 }
 
 void ensemble_break_connections(Ensemble *ensemble, const char *host, bool arrives) {

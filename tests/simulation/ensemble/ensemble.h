@@ -87,6 +87,8 @@ void ensemble_part(Ensemble *ensemble, unsigned one, unsigned other, bool parted
 bool ensemble_end_session(Ensemble *ensemble, int64_t session);
 /* Somebody who may do so deletes a node. Return: false while nobody leads. */
 bool ensemble_delete(Ensemble *ensemble, const char *path);
+/* The same of what stands in a node, where it is of that version. */
+bool ensemble_write(Ensemble *ensemble, const char *path, const char *data, int32_t version);
 /* The connections of that host to all servers break, and both ends hear of it soon. What the host
  * has sent arrives before that (`arrives`), or not; what servers have sent does not. */
 void ensemble_break_connections(Ensemble *ensemble, const char *host, bool arrives);

@@ -74,5 +74,7 @@ char *faults_names(void);
 FleetNode *fault_draw_node(const FaultSite *site, WorldChance *chance, FaultCase *fault);
 /* Return: whether something can be done there: it is on, and not frozen. */
 bool fault_node_works(const FleetNode *node);
+/* Nobody looks any more whether a node is drained that should not be. */
+void fault_forget_drains(void);
 /* There is nothing to befall. Return: 0. */
 usec_t fault_miss(FaultCase *fault);

@@ -1,0 +1,151 @@
+/* See cmd-drain.h.
+ *
+ * Whether a node is drained stands in ZooKeeper once Drain() has answered, and what runs there
+ * stands there as well: so the daemon of this machine is asked again and again, and may be
+ * restarted meanwhile. */
+#include "cmd-drain.h"
+
+#include <unistd.h>
+
+#include "bus-client.h"
+#include "exit-code.h"
+#include "options.h"
+#include "output.h"
+#include "run-view.h"
+
+/* A second apart: longer than a daemon's restart and its reconnecting take. */
+#define DRAIN_PATIENCE 60
+
+/* sudo says whose hands these are. Return: borrowed. */
+static const char *drain_person(void) {
+        const char *sudo = g_getenv("SUDO_USER");
+
+        return sudo && *sudo ? sudo : g_get_user_name();
+}
+
+static char *drain_node_shown(const json_t *state) {
+        return printable(json_text(state, "node"));
+}
+
+static void drain_note_absence(const json_t *state) {
+        g_autofree char *node = drain_node_shown(state);
+
+        if (!json_is_true(json_object_get(state, "member")))
+                complain("there is no node %s at present: this counts as soon as there is", node);
+}
+
+static bool drain_may_pass(BusOutcome outcome) {
+        return outcome == BUS_NO_ANSWER || outcome == BUS_NO_DAEMON ||
+               outcome == BUS_NOT_CONNECTED || outcome == BUS_STOPPING;
+}
+
+/* Return: the exit status. */
+static int drain_wait(BusAnswer *answer, const char *node) {
+        unsigned silent = 0;
+
+        while (answer->outcome != BUS_ANSWERED || json_number(answer->json, "runs", 0) > 0) {
+                (void)sleep(1);
+                bus_ask(answer, "Drained", BUS_TIMEOUT, "s", node);
+                silent = answer->outcome == BUS_ANSWERED ? 0 : silent + 1;
+                if (silent > 0 && (!drain_may_pass(answer->outcome) || silent > DRAIN_PATIENCE))
+                        return bus_answer_report(answer);
+                if (silent == 0 && json_is_null(json_object_get(answer->json, "drained"))) {
+                        complain("%s is not drained any more", node);
+                        return EXIT_CODE_FAILED;
+                }
+        }
+        return EXIT_CODE_OK;
+}
+
+static int drain_begin(const char *name, const char *why, gboolean wait, gboolean json) {
+        _cleanup_answer_ BusAnswer answer = {0};
+        g_autofree char *node = NULL;
+        int code;
+
+        bus_ask(&answer, "Drain", BUS_TIMEOUT, "sss", name, why, drain_person());
+        if (answer.outcome != BUS_ANSWERED)
+                return bus_answer_report(&answer);
+        node = drain_node_shown(answer.json);
+        drain_note_absence(answer.json);
+        if (wait && json_number(answer.json, "runs", 0) > 0 && !json)
+                complain("%s is drained; waiting until its runs have ended (Ctrl-C ends the "
+                         "waiting alone)",
+                         node);
+        code = wait ? drain_wait(&answer, node) : EXIT_CODE_OK;
+        if (code != EXIT_CODE_OK)
+                return code;
+        if (json)
+                output_json_text(answer.text, answer.json);
+        else if (wait)
+                printf("%s is drained, and nothing runs there\n", node);
+        else
+                printf("%s is drained: nothing begins there until \"jobkeeper undrain %s\"\n", node,
+                       node);
+        return EXIT_CODE_OK;
+}
+
+static int drain_end(const char *name, gboolean json) {
+        _cleanup_answer_ BusAnswer answer = {0};
+        g_autofree char *node = NULL;
+
+        bus_ask(&answer, "Undrain", BUS_TIMEOUT, "s", name);
+        if (answer.outcome != BUS_ANSWERED)
+                return bus_answer_report(&answer);
+        node = drain_node_shown(answer.json);
+        if (json)
+                output_json_text(answer.text, answer.json);
+        else if (json_is_true(json_object_get(answer.json, "changed")))
+                printf("%s is not drained any more\n", node);
+        else
+                printf("%s was not drained\n", node);
+        return EXIT_CODE_OK;
+}
+
+int cmd_drain(int argc, char **argv) {
+        static const OptionsUse use = {
+            "drain",
+            "[NODE]",
+            "Has a node, this one where none is named, begin no job any more, until it is "
+            "undrained, "
+            "over\nrestarts and reboots. What runs there goes on.",
+            "What jobkeeper lock holds there is not waited for, and it works there as before.",
+        };
+        gboolean json = FALSE, wait = FALSE;
+        g_autofree char *reason = NULL;
+        const GOptionEntry entries[] = {
+            {"reason", 'r', 0, G_OPTION_ARG_STRING, &reason, "Why, for all to see", "TEXT"},
+            {"wait", 'w', 0, G_OPTION_ARG_NONE, &wait, "Wait until no job runs there", NULL},
+            {"json", 'j', 0, G_OPTION_ARG_NONE, &json, "Print the daemon's JSON", NULL},
+            {0},
+        };
+        g_auto(GStrv) rest = NULL;
+        int code = EXIT_CODE_OK;
+
+        if (!options_parse(&use, entries, argc, argv, &rest, &code))
+                return code;
+        if (g_strv_length(rest) > 1)
+                return options_error("drain", "one node at a time");
+        return drain_begin(*rest ? *rest : "", reason ? reason : "", wait, json);
+}
+
+int cmd_undrain(int argc, char **argv) {
+        static const OptionsUse use = {
+            "undrain",
+            "[NODE]",
+            "Lets jobs begin again on a node that was drained, this one where none is named.",
+            NULL,
+        };
+        gboolean json = FALSE;
+        const GOptionEntry entries[] = {
+            {"json", 'j', 0, G_OPTION_ARG_NONE, &json, "Print the daemon's JSON", NULL},
+            {0},
+        };
+        g_auto(GStrv) rest = NULL;
+        int code = EXIT_CODE_OK;
+
+        if (!options_parse(&use, entries, argc, argv, &rest, &code))
+                return code;
+        if (g_strv_length(rest) > 1)
+                return options_error("undrain", "one node at a time");
+        return drain_end(*rest ? *rest : "", json);
+}

@@ -1,0 +1,99 @@
+/* See answer-drain.h. What is asked about another node is asked of ZooKeeper, and not of that node,
+ * which may be switched off. */
+#include "answer-drain.h"
+
+#include <errno.h>
+
+#include "bus-interface.h"
+#include "drain-call.h"
+#include "name.h"
+#include "status-report.h"
+
+static const char *drain_failure(int error) {
+        switch (error) {
+        case -EBADMSG:
+                return "the control node in ZooKeeper is damaged: the log of jobkeeperd says more";
+        case -ENOSPC:
+                return "too many nodes are drained";
+        case -EACCES:
+                return "ZooKeeper permits no change of the control node";
+        case -EAGAIN:
+                return "others change the control node in ZooKeeper all the time: try again";
+        default:
+                return "no reply from ZooKeeper: it may still be done; try again";
+        }
+}
+
+static void drain_on_done(int error, const json_t *state, void *userdata) {
+        Answer *answer = userdata;
+        json_t *object;
+
+        if (error < 0) {
+                answer_error(answer,
+                             error == -ENOTCONN ? BUS_ERROR_NOT_CONNECTED : BUS_ERROR_FAILED, "%s",
+                             drain_failure(error));
+                return;
+        }
+        object = json_deep_copy(state);
+        json_object_set_new(
+            object, "member",
+            json_boolean(members_contains(answer_view(answer)->members,
+                                          json_string_value(json_object_get(state, "node")))));
+        answer_reply(answer, object);
+}
+
+static void drain_on_gone(const Answer *answer, void *userdata) {
+        (void)drain_call_free(userdata);
+}
+
+/* `name`: "" for this node. */
+static int answer_wish(Answers *owner, sd_bus_message *message, sd_bus_error *error,
+                       const char *name, DrainWish wish, const ControlDrain *drain) {
+        const View *view = owner->view;
+        const char *node = *name ? name : view->node->config->node_name;
+        DrainCall *call = NULL;
+        Answer *answer;
+
+        if (!name_is_valid(node))
+                return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
+                                        "that can be no node's name");
+        if (!node_is_ready(view->node) || session_state(view->node->session) != SESSION_CONNECTED) {
+                g_autofree char *sentence = status_unusable(view);
+
+                return sd_bus_error_set(error, BUS_ERROR_NOT_CONNECTED, sentence);
+        }
+        answer = answer_new(owner, message, NULL);
+        if (drain_call_new(view->node, node, wish, drain, drain_on_done, answer, &call) < 0)
+                answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
+        else
+                answer_on_gone(answer, drain_on_gone, call);
+        return 1;
+}
+
+int answer_drain(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
+        const char *node, *why, *who;
+        g_autofree char *by = NULL;
+        int r = sd_bus_message_read(message, "sss", &node, &why, &who);
+
+        if (r < 0)
+                return r;
+        by = g_strdup_printf("%s on %s", *who ? who : "root", owner->view->node->config->node_name);
+        return answer_wish(owner, message, error, node, DRAIN_BEGIN,
+                           &(ControlDrain){by, (char *)why, clock_realtime()});
+}
+
+static int answer_plain_wish(Answers *owner, sd_bus_message *message, sd_bus_error *error,
+                             DrainWish wish) {
+        const char *node;
+        int r = sd_bus_message_read(message, "s", &node);
+
+        return r < 0 ? r : answer_wish(owner, message, error, node, wish, &(ControlDrain){0});
+}
+
+int answer_undrain(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
+        return answer_plain_wish(owner, message, error, DRAIN_END);
+}
+
+int answer_drained(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
+        return answer_plain_wish(owner, message, error, DRAIN_LOOK);
+}
