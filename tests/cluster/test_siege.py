@@ -10,7 +10,7 @@ import xml.etree.ElementTree
 
 import history
 from history import EXCLUSIVE, SHARED, Run
-from siege import plan, report, timeline, verdict, work
+from siege import peace, plan, report, timeline, verdict, work
 from siege.nemesis import Nemesis
 from siege.verdict import Evidence, Fault
 
@@ -208,6 +208,19 @@ class Verdicts(unittest.TestCase):
     def test_what_is_left_over_and_what_crashed(self):
         self.assert_broken(self.judge(GOOD, left_over=["n1: unit x"]), "left over")
         self.assert_broken(self.judge(GOOD, crashes=["n1: ABRT"]), "crashes")
+
+
+class Memories(unittest.TestCase):
+    def test_what_is_not_told_any_more_stays_and_what_is_told_again_counts_as_it_is_now(self):
+        early = peace.merged({}, [record(10), record(20, "claimed"), record(30, "skipped", why="missed")])
+        late = peace.merged(early, [record(20, "succeeded"), record(40)])
+        self.assertEqual([(one["tick"] - int(WALL), one["state"]) for one in late.values()],
+                         [(10, "succeeded"), (20, "succeeded"), (30, "skipped"), (40, "succeeded")])
+
+    def test_a_tick_that_was_recorded_twice_is_not_taken_for_one(self):
+        skipped = {key: value for key, value in record(20, "skipped", why="missed: no node started it in time").items() if key != "run"}
+        kept = peace.merged(peace.merged({}, [skipped]), [record(10), record(20, node="n2")])
+        self.assertTrue(verdict.judge(evidence(GOOD, records=list(kept.values()))).broken["contradictions"])
 
 
 class Reports(unittest.TestCase):

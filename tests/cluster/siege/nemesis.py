@@ -17,9 +17,9 @@ import time
 from testbed import CommandFailed, WaitFailed, wait_until
 
 from . import work
+from .peace import STOPPING
 from .verdict import Fault
 
-STOPPING = 150  # seconds that an orderly stop may take
 FENCE_KINDS = ("fence-kill", "fence-hang")
 HERE = os.path.dirname(os.path.abspath(__file__))
 DELAY_FRAMES = f"{HERE}/delay_frames.py"

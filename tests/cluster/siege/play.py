@@ -10,11 +10,11 @@ import time
 import history
 from cluster_test import CRASH, TOOLS
 from fleet import Fleet
-from testbed import CommandFailed, WaitFailed, parallel, wait_until
 
 from . import report, timeline, verdict, work
 from .company import Company
-from .nemesis import STOPPING, Nemesis
+from .nemesis import Nemesis
+from .peace import Records, stop_and_look
 from .plan import SESSION
 
 SETTLED_IN = 120  # seconds after the last fault in which every due tick has to be in the ledger
@@ -62,14 +62,15 @@ class Campaign:
     def _play(self, company):
         self.say(f"{len(self.fleet.nodes)} nodes are up, the campaign begins")
         began, first = time.monotonic(), time.time() + 2
-        self.nemesis.play(self.plan, began)
-        time.sleep(max(0.0, began + self.plan.seconds - time.monotonic()))
+        with Records(self.fleet, self.plan.jobs) as records:
+            self.nemesis.play(self.plan, began)
+            time.sleep(max(0.0, began + self.plan.seconds - time.monotonic()))
         last = time.time()
         self.say("no more faults: all has to come right")
-        ledger = self._settled_ledger(first, last)
+        ledger = records.wait_settled(first, last, SETTLED_IN)
         company.stop()
         self.say("stopping everything")
-        left_over = [f"not done: {sentence}" for sentence in self.nemesis.refused] + self._stop_and_look()
+        left_over = [f"not done: {sentence}" for sentence in self.nemesis.refused] + stop_and_look(self.fleet)
         events = [event for event in history.load(self.fleet.history_path) if event.time >= began - 60]
         jobs, holds = list(self.plan.jobs), {**{job.name: job.holds() for job in self.plan.jobs}, **verdict.command_holds()}
         runs = sorted(history.runs(events) + company.holds(self.boot), key=lambda run: run.start)
@@ -77,45 +78,6 @@ class Campaign:
                                 left_over, self._crashes(), self.fenced)
 
     # -- the end
-
-    def _settled_ledger(self, first, last):
-        """{job: records}, once every due tick has a final state, or when there was no more time."""
-        ledger, open_jobs = {}, {job.name: job for job in self.plan.jobs}
-
-        def covered():
-            for name, job in list(open_jobs.items()):
-                try:
-                    ledger[name] = self.fleet.ledger(name, limit=work.HISTORY)
-                except (CommandFailed, ValueError):
-                    return False
-                starts, chosen = verdict.finals(ledger[name])
-                if all(verdict.records_of(tick, starts, chosen) for tick in history.ticks(job.every, first, last)):
-                    del open_jobs[name]
-            return not open_jobs
-        with contextlib.suppress(WaitFailed):  # the verdict says what is lost
-            wait_until(covered, SETTLED_IN, "every due tick has a final state", interval=2)
-        return ledger
-
-    def _stop_and_look(self):
-        """Stops all daemons. Returns in sentences what there should not be any more."""
-        found, nodes, server = [], list(self.fleet.nodes.values()), self.fleet.bed.zookeepers[0]
-        for node, result in zip(nodes, parallel([lambda node=node: node.systemctl("stop", "jobkeeperd", check=False, timeout=STOPPING) for node in nodes])):
-            if result.returncode:
-                found.append(f"{node.name}: jobkeeperd cannot be stopped: {result.stderr.strip()}")
-        for node in nodes:
-            units = node.systemctl("list-units", "--all", "--plain", "--no-legend", "--state=active,activating,deactivating,failed", "jobkeeper-*").stdout
-            found += [f"{node.name}: unit {line}" for line in units.splitlines() if not line.startswith("jobkeeper-fence")]
-            left = node.run("pgrep", "-a", "-f", "bin/mark-run|testbed/mark-run", check=False).stdout
-            found += [f"{node.name}: process {line}" for line in left.splitlines()]
-
-        def ephemerals():
-            return [line.strip() for line in server.ask("dump").splitlines() if line.strip().startswith("/")]
-        with contextlib.suppress(WaitFailed):
-            wait_until(lambda: not ephemerals(), 2 * self.fleet.session_timeout, "no session has anything any more", interval=0.5)
-        found += [f"in ZooKeeper: {path}" for path in ephemerals()]
-        tree = server.shell("ls -R /jobkeeper").splitlines()
-        found += [f"in ZooKeeper: {path}" for path in tree if re.match("/jobkeeper/(open/[^/]+|requests)/.", path)]
-        return found
 
     def _crashes(self):
         found = []

@@ -1,0 +1,99 @@
+"""What is asked of a fleet when its faults are over, or at times while they last: what became of the due ticks, and what was left over.
+
+A job's history in ZooKeeper is bounded, so that who plays for long asks now and then, and keeps what was told.
+"""
+
+import contextlib
+import re
+import subprocess
+import threading
+
+import history
+from testbed import CommandFailed, WaitFailed, parallel, wait_until
+
+from . import verdict, work
+
+STOPPING = 150  # seconds that an orderly stop may take
+GATHERING = 120  # seconds from one time to the next: a job that is due each second has a thousand records in a quarter of an hour
+PATIENCE = 15  # seconds for one answer
+
+
+def key_of(record):
+    """What a record is known by: a run is one record, however often it is told and whatever it becomes; what was not run is known by its tick."""
+    return record.get("run") or (record["tick"], record["state"])
+
+
+def merged(before, told):
+    """{key: record}: what was told now counts, and what is not told any more stays."""
+    return {**before, **{key_of(record): record for record in told}}
+
+
+class Records:
+    """The records of all jobs, as far as they were ever told."""
+
+    def __init__(self, fleet, jobs):
+        self.fleet = fleet
+        self.jobs = jobs
+        self.kept = {job.name: {} for job in jobs}
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._gather_now_and_then)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+
+    def _gather_now_and_then(self):
+        while not self.over.wait(GATHERING):
+            for job in self.jobs:
+                for name in () if self.over.is_set() else self.fleet.live_names():  # whoever answers
+                    with contextlib.suppress(CommandFailed, ValueError, subprocess.TimeoutExpired):  # its node is struck
+                        self.ask(job.name, name)
+                        break
+
+    def ask(self, job_name, name=None):
+        """What is known of a job by now."""
+        self.kept[job_name] = merged(self.kept[job_name], self.fleet.ledger(job_name, name, limit=work.HISTORY, timeout=PATIENCE))
+        return list(self.kept[job_name].values())
+
+    def wait_settled(self, first, last, timeout):
+        """{job: records}, once every due tick has a final state, or when there was no more time: the verdict says what is lost."""
+        ledger, open_jobs = {}, {job.name: job for job in self.jobs}
+
+        def covered():
+            for name, job in list(open_jobs.items()):
+                try:
+                    ledger[name] = self.ask(name)
+                except (CommandFailed, ValueError, subprocess.TimeoutExpired):
+                    return False
+                starts, chosen = verdict.finals(ledger[name])
+                if all(verdict.records_of(tick, starts, chosen) for tick in history.ticks(job.every, first, last)):
+                    del open_jobs[name]
+            return not open_jobs
+        with contextlib.suppress(WaitFailed):
+            wait_until(covered, timeout, "every due tick has a final state", interval=1)
+        return ledger
+
+
+def stop_and_look(fleet):
+    """Stops all daemons. Returns in sentences what there should not be any more."""
+    found, nodes, server = [], list(fleet.nodes.values()), fleet.bed.zookeepers[0]
+    for node, result in zip(nodes, parallel([lambda node=node: node.systemctl("stop", "jobkeeperd", check=False, timeout=STOPPING) for node in nodes])):
+        if result.returncode:
+            found.append(f"{node.name}: jobkeeperd cannot be stopped: {result.stderr.strip()}")
+    for node in nodes:
+        units = node.systemctl("list-units", "--all", "--plain", "--no-legend", "--state=active,activating,deactivating,failed", "jobkeeper-*").stdout
+        found += [f"{node.name}: unit {line}" for line in units.splitlines() if not line.startswith("jobkeeper-fence")]
+        left = node.run("pgrep", "-a", "-f", "bin/mark-run|testbed/mark-run", check=False).stdout
+        found += [f"{node.name}: process {line}" for line in left.splitlines()]
+
+    def ephemerals():
+        return [line.strip() for line in server.ask("dump").splitlines() if line.strip().startswith("/")]
+    with contextlib.suppress(WaitFailed):
+        wait_until(lambda: not ephemerals(), 2 * fleet.session_timeout, "no session has anything any more", interval=0.5)
+    found += [f"in ZooKeeper: {path}" for path in ephemerals()]
+    tree = server.shell("ls -R /jobkeeper").splitlines()
+    return found + [f"in ZooKeeper: {path}" for path in tree if re.match("/jobkeeper/(open/[^/]+|requests)/.", path)]

@@ -1,0 +1,201 @@
+"""What goes wrong within one machine while it runs jobs: no space, nothing to be written, no memory, no descriptors, a slow PID 1, no bus, a crowd of
+units. What is recorded is true all the same, the daemon says what is wrong, and all is right again afterwards (local_fault.py)."""
+
+import contextlib
+import json
+import os
+import re
+import resource
+import signal
+import time
+
+from fleet import TOOLS
+from local_fault import AGAIN, LASTING, LONG, OTHER, OWN, STRUCK, LocalFaultTest
+from testbed import wait_until
+
+STATE, RUNTIME = "/var/lib/jobkeeper", "/run/jobkeeper"
+SMALL_STATE = f"mkdir -p {STATE}; mount -t tmpfs -o size=64k,mode=0700 none {STATE}"
+FORGETS = "cannot remember which definitions this node has put in force"
+MEMORY = "/sys/fs/cgroup/memory"  # the machine's, outside: in the nodes there is no such controller
+CROWD = 5000
+
+
+class Disks(LocalFaultTest):
+    """What cannot be written."""
+
+    def edit(self, node):
+        """A change that the node would remember."""
+        with open(node.rootfs.path("/etc/jobkeeper/jobs.d/often.yaml"), encoding="utf-8") as stream:
+            text = stream.read()
+        node.write("/etc/jobkeeper/jobs.d/often.yaml", f"{text}  another:\n    every: 1h\n    exec: /bin/true\n    stop-timeout: 1s\n")
+        node.systemctl("reload", "jobkeeperd")
+
+    def test_the_state_directory_cannot_be_written(self):
+        """On one node it is full, on the other one read-only."""
+        fleet = self.begin_jobs(prepare=SMALL_STATE)
+        faults = ((STRUCK, f"! dd if=/dev/zero of={STATE}/filler bs=1k 2>/dev/null", "No space left", f"rm {STATE}/filler"),
+                  (OTHER, f"mount -o remount,ro {STATE}", "Read-only file system", f"mount -o remount,rw {STATE}"))
+        since = time.monotonic()
+        for name, begin, _, _ in faults:
+            fleet.nodes[name].run("sh", "-c", begin)
+            self.edit(fleet.nodes[name])
+        for name, _, why, _ in faults:
+            wait_until(lambda name=name, why=why: re.search(f"{FORGETS}.*{why}", fleet.nodes[name].journal("-u", "jobkeeperd")), AGAIN,
+                       f"{name} says that it forgets")
+            self.assertIn(FORGETS, json.dumps(fleet.status(name)["warnings"]))
+        self.wait_own_run(since)
+        for name, _, _, end in faults:
+            fleet.nodes[name].run("sh", "-c", end)
+        self.assert_right()
+
+    def test_all_of_run_is_full(self):
+        fleet = self.begin_jobs()
+        others = {run.job for run in fleet.runs() if run.node == OTHER}
+        since = time.monotonic()
+        self.shell("mount -o remount,size=4m /run; ! dd if=/dev/zero of=/run/filler bs=4k 2>/dev/null")
+        wait_until(lambda: "o space" in self.node.journal("-u", "jobkeeperd"), AGAIN, "the daemon says why nothing begins")
+        self.wait_others(since, jobs=others)
+        self.shell("rm /run/filler")
+        self.assert_right()
+
+    def test_nothing_can_be_written_in_the_runtime_directory(self):
+        fleet = self.begin_jobs()
+        self.shell(f"mount -t tmpfs -o ro none {RUNTIME}")
+        wait_until(lambda: "cannot be written under /run/jobkeeper" in fleet.status(STRUCK)["session"]["fault"], 20, "the status says so")
+        since = time.monotonic()
+        self.wait_others(since)
+        self.assertEqual([run for run in fleet.runs(OWN.name) if run.start > since + 1], [])
+        self.shell(f"umount {RUNTIME}")
+        self.assert_right()
+
+
+class Memory(LocalFaultTest):
+    """What there is not enough of."""
+
+    def setUp(self):
+        self.group = f"{MEMORY}/jobkeeper-testbed-{os.getpid()}"
+        self.addCleanup(lambda: wait_until(self.is_removed, 20, f"{self.group} is empty"))  # after the fleet
+
+    def is_removed(self):
+        with contextlib.suppress(OSError):
+            os.rmdir(self.group)
+        return not os.path.exists(self.group)
+
+    def leave_memory(self, unit, size):
+        """From now on there is only so much for the first process of a unit and what it forks. Returns a function that says whether the kernel
+        has killed somebody for want of more."""
+        if not os.path.isdir(MEMORY):  # the controller is in the hierarchy that the nodes have
+            self.node.systemctl("set-property", "--runtime", os.path.basename(unit), f"MemoryMax={size}", "MemorySwapMax=0")
+            events = f"{self.node.cgroup.path}/payload/system.slice/{unit}/memory.events"
+            return lambda: not os.path.exists(events) or self.number_in(events, "oom_kill") > 0
+        os.mkdir(self.group)
+        for name, value in (("memory.limit_in_bytes", size), ("cgroup.procs", self.process(unit))):
+            with open(f"{self.group}/{name}", "w", encoding="ascii") as stream:
+                stream.write(str(value))
+        return lambda: self.number_in(f"{self.group}/memory.oom_control", "oom_kill") > 0
+
+    @staticmethod
+    def number_in(path, name):
+        with open(path, encoding="ascii") as stream:
+            return int(dict(line.split() for line in stream)[name])
+
+    def drop_in(self, setting):
+        self.node.write("/etc/systemd/system/jobkeeperd.service.d/limit.conf", f"[Service]\n{setting}\n")
+        self.shell("systemctl daemon-reload; systemctl restart --no-block jobkeeperd")
+
+    def no_drop_in(self):
+        self.shell("rm /etc/systemd/system/jobkeeperd.service.d/limit.conf; systemctl daemon-reload")
+
+    def not_enough_to_start(self, setting):
+        """It cannot start for so long that what it ran is stopped, and the other node runs what it may."""
+        fleet = self.begin_jobs(lasting=60)
+        since, before = time.monotonic(), self.process()
+        self.drop_in(setting)
+        wait_until(lambda: int(self.node.property("jobkeeperd", "NRestarts")) >= 2, AGAIN, "it is started again and again")
+        fleet.wait_run(lambda run: run.run == self.lasting.run and run.status is not None, AGAIN, "what it ran is stopped")
+        self.wait_others(since)
+        self.no_drop_in()
+        self.wait_another_daemon(before)
+        self.assert_right("interrupted")
+
+    def test_no_memory_to_start(self):
+        self.not_enough_to_start("LimitAS=32M")
+
+    def test_no_descriptors_to_start(self):
+        self.not_enough_to_start("LimitNOFILE=8")
+
+    def test_the_kernel_kills_the_daemon_for_memory(self):
+        self.begin_jobs()
+        before = self.process()
+        killed = self.leave_memory("jobkeeperd.service", 1 << 20)
+        many = "".join(f"  {'x' * 60}-{number}: {{exec: /bin/true, stop-timeout: 1s}}\n" for number in range(2000))
+        self.node.write("/etc/jobkeeper/jobs.d/many.yaml", f"jobs:\n{many}")
+        self.node.systemctl("kill", "-s", "HUP", "--kill-whom=main", "jobkeeperd")
+        wait_until(killed, AGAIN, "it is killed")
+        os.unlink(self.node.rootfs.path("/etc/jobkeeper/jobs.d/many.yaml"))
+        self.wait_another_daemon(before)
+        self.assert_right()
+
+    def test_the_kernel_kills_a_run_for_memory(self):
+        self.begin_jobs(command=f"{TOOLS}/mark-run --beat --seconds 2; until test -e /run/eat; do sleep 0.1; done; exec tail /dev/zero")
+        unit = f"system-jobkeeper.slice/system-jobkeeper-fenced.slice/jobkeeper-{LASTING}-{self.lasting.run}.service"
+        killed = self.leave_memory(unit, 16 << 20)
+        self.shell("touch /run/eat")
+        wait_until(killed, AGAIN, "it is killed")
+        record = self.assert_right("failed")
+        self.assertEqual(record.get("signal"), signal.SIGKILL, record)
+
+    def test_no_descriptors_left(self):
+        """When it loses its connection it cannot make another, until it has to give up what it holds."""
+        fleet = self.begin_jobs(lasting=60)
+        since, pid = time.monotonic(), self.process()
+        before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, before[1]))
+        server = fleet.bed.zookeepers[0]
+        server.kill()
+        server.start()
+        server.wait_ready()
+        self.wait_others(since)
+        fleet.wait_run(lambda run: run.run == self.lasting.run and run.status is not None, AGAIN, "what it ran is stopped")
+        self.wait_said("Too many open files")
+        if self.process() == pid:
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+        self.assert_right("interrupted")
+
+
+class Company(LocalFaultTest):
+    """PID 1, the bus, and the others on the machine."""
+
+    def test_pid_1_is_slow(self):
+        self.begin_jobs()
+        leader, over = self.node.leader, time.monotonic() + (30 if LONG else 8)
+        self.addCleanup(lambda: self.node.leader and os.kill(leader, signal.SIGCONT))
+        while time.monotonic() < over:
+            os.kill(leader, signal.SIGSTOP)
+            time.sleep(2)
+            os.kill(leader, signal.SIGCONT)
+            time.sleep(0.2)
+        self.assert_right()
+
+    def test_there_is_no_bus_for_a_while(self):
+        fleet = self.begin_jobs(lasting=70 if LONG else 12)
+        self.shell("systemctl stop dbus.socket dbus.service")
+        since = time.monotonic()
+        time.sleep(60 if LONG else 10)
+        self.assertTrue([run for run in fleet.runs(OWN.name) if run.start > since], "what it runs needs no bus")
+        self.assertIn("cannot reach the system bus", fleet.jobkeeper(STRUCK, "status", check=False).stderr)
+        self.shell("systemctl start dbus.socket dbus.service")
+        self.assert_right()
+
+    def test_thousands_of_units_of_others(self):
+        self.begin_jobs()
+        self.node.write("/etc/systemd/system/other@.target", "[Unit]\nDefaultDependencies=no\n")
+        self.node.write("/etc/systemd/system/many.target", "[Unit]\n" + "".join(f"Wants={others}\n" for others in
+                        (" ".join(f"other@{number}.target" for number in range(at, at + 100)) for at in range(0, CROWD, 100))))
+        self.shell("systemctl daemon-reload; systemctl start many.target")
+        units = self.node.systemctl("list-units", "--plain", "--no-legend", "--all", "--state=active", "other@*", timeout=120).stdout
+        self.assertEqual(len(units.splitlines()), CROWD)
+        self.wait_own_run(time.monotonic())
+        self.node.systemctl("restart", "jobkeeperd")
+        self.wait_own_run(time.monotonic())
+        self.assert_right()
