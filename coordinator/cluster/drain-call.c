@@ -22,6 +22,7 @@ struct DrainCall {
         json_t *control; /* as read, and then as it is written; NULL: none of ours */
         int32_t version;
         unsigned runs, tries;
+        bool changed;
 };
 
 static int drain_read(DrainCall *call);
@@ -46,7 +47,7 @@ static void drain_fail(DrainCall *call, int error) {
         call->func(error, NULL, call->userdata);
 }
 
-static void drain_done(DrainCall *call, bool changed) {
+static void drain_done(DrainCall *call) {
         json_t *state = json_object();
         ControlDrain drain = {0};
         bool drained = control_is_drained(call->control, call->name, &drain);
@@ -54,7 +55,7 @@ static void drain_done(DrainCall *call, bool changed) {
         json_object_set_new(state, "node", json_string(call->name));
         json_object_set_new(state, "drained",
                             drained ? control_drain_to_json(&drain) : json_null());
-        json_object_set_new(state, "changed", json_boolean(changed));
+        json_object_set_new(state, "changed", json_boolean(call->changed));
         json_object_set_new(state, "runs", json_integer(call->runs));
         control_drain_clear(&drain);
         call->func(0, state, call->userdata);
@@ -63,6 +64,13 @@ static void drain_done(DrainCall *call, bool changed) {
 
 /* ---- writing ---- */
 
+/* What was claimed between our reading and our writing is counted, too: so once more. */
+static int drain_look_again(DrainCall *call) {
+        call->changed = true;
+        call->wish = DRAIN_LOOK;
+        return drain_read(call);
+}
+
 static void drain_on_written(const ZkReply *reply, void *userdata) {
         DrainCall *call = userdata;
         int r = 0;
@@ -70,8 +78,8 @@ static void drain_on_written(const ZkReply *reply, void *userdata) {
         call->write = NULL;
         switch (reply->code) {
         case ZK_OK:
-                drain_done(call, true);
-                return;
+                r = drain_look_again(call);
+                break;
         case ZK_BAD_VERSION:
                 r = ++call->tries >= DRAIN_TRIES ? -EAGAIN : drain_read(call);
                 break;
@@ -137,7 +145,7 @@ static void drain_on_read(ZkCode code, void *userdata) {
         }
         r = call->control ? drain_change(call) : -EBADMSG;
         if (r == -EALREADY) {
-                drain_done(call, false);
+                drain_done(call);
                 return;
         }
         if (r == 0)

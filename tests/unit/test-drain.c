@@ -279,6 +279,19 @@ Test(drain, what_somebody_else_wrote_meanwhile_is_kept) {
             g_str_has_prefix(server_data(CONTROL), "{\"id\":\"x\",\"drained\":{\"n8\":{},\"n7\":"));
 }
 
+/* Who waits until nothing runs there relies on the number. */
+Test(drain, what_is_claimed_just_before_it_is_written_counts) {
+        begin();
+        server.way = keep_writes;
+        ask_drain("n7", "");
+        await(is_kept, "it is to be written");
+        server_create(ROOT "/open/n7", "", 0);
+        server_create(ROOT "/open/n7/a.1", "", 0);
+        server.way = NULL;
+        server_release();
+        expect_said("\"changed\":true,\"runs\":1");
+}
+
 static ServerWay lose_answers(const ZkCall *call) {
         return call->request == REQUEST_SET && g_str_equal(call->path, CONTROL) ? SERVER_LOSE_ANSWER
                                                                                 : SERVER_ANSWER;
