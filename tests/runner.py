@@ -159,6 +159,17 @@ def run_campaign(programs, options, totals):
     totals.add(passed, failed)
 
 
+def run_planted_campaigns(programs, options, totals):
+    """Bugs that are planted are found on real nodes, too."""
+    name = "cluster/plant"
+    if not options.long or (options.pattern is not None and options.pattern not in name):
+        return
+    status, output, seconds = programs.run([f"{HERE}/cluster/plant"], None, live=True)
+    passed, failed = count(status, output)
+    line(name, seconds, passed, failed)
+    totals.add(passed, failed)
+
+
 def run_parts(programs, parts, options, environment, totals):
     if any(part in parts for part in ("unit", "simulation", "integration")):
         if build(programs, ROOT, ASAN, *SANITIZED):
@@ -179,6 +190,7 @@ def run_parts(programs, parts, options, environment, totals):
         if built and build(programs, ROOT, ASAN, *SANITIZED, targets=["lock-probe"]):
             run_cluster(programs, options, totals)
             run_campaign(programs, options, totals)
+            run_planted_campaigns(programs, options, totals)
         else:
             totals.add(0, 1)
 

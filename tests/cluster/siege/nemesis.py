@@ -7,6 +7,7 @@ A fault's end leaves nothing of it: the node is up, its daemon is started, its f
 import contextlib
 import dataclasses
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -26,6 +27,8 @@ DELAY_FRAMES = f"{HERE}/delay_frames.py"
 CLOCK_SHIFT = "/etc/clock-shift"
 RECENT = 50_000  # bytes of the history: a second or two
 BROKEN = "zookeeper: [\n"
+FILLER = "/run/filler"
+PROGRAMS = ("/usr/sbin/jobkeeperd", "/usr/bin/jobkeeper", "/usr/libexec/jobkeeper/jobkeeper-fence", "/usr/libexec/jobkeeper/jobkeeper-launch")
 
 
 def add_clocks(install):
@@ -137,6 +140,23 @@ class Nemesis:
         node.systemctl("stop", "jobkeeperd", check=False, timeout=STOPPING)
         return lambda: node.systemctl("start", "jobkeeperd", timeout=STOPPING)
 
+    def daemon_upgrade(self, strike):
+        """Another version is installed over it, as its package does, and later the one before."""
+        node = self._node(strike)
+        version = re.search(r"[0-9]+([.][0-9]+)+", node.run("jobkeeper", "--version").stdout).group(0)
+        other = version[:-1] + str((int(version[-1]) + 1) % 10)
+        self._install(node, version, other)
+        return lambda: self._install(node, other, version)
+
+    def _install(self, node, before, after):
+        """What the programs have of their version is all that differs; each is a new file in place of the one before."""
+        node.run("env", "LC_ALL=C", "sed", "-i", f"s/{re.escape(before)}/{after}/g", *PROGRAMS)
+        node.systemctl("daemon-reload", timeout=STOPPING)
+        node.systemctl("restart", "jobkeeperd", timeout=STOPPING)
+        said = node.run("jobkeeperd", "--version").stdout
+        if after not in said:
+            raise OSError(f"it is still {said}")
+
     def hang_and_cut(self, strike):
         node = self._node(strike)
         self._kill(node, "STOP")
@@ -162,6 +182,15 @@ class Nemesis:
         node = self._node(strike)
         self._kill(node, "STOP", "jobkeeper-fence")
         return lambda: self._kill(node, "CONT", "jobkeeper-fence")
+
+    # -- the units of runs
+
+    def unit_restart(self, strike):
+        """Somebody restarts all that runs there; PID 1 does it of itself where something that a unit is bound to is restarted."""
+        listed = self._node(strike).systemctl("list-units", "--plain", "--no-legend", "--state=active,activating", "jobkeeper-*.service").stdout
+        units = [line.split()[0] for line in listed.splitlines() if line and not line.startswith("jobkeeper-fence")]
+        if units:
+            self._node(strike).systemctl("restart", *units, check=False)
 
     # -- the node
 
@@ -205,6 +234,12 @@ class Nemesis:
                 time.sleep(0.8)
                 os.kill(leader, signal.SIGCONT)
                 time.sleep(0.15)
+
+    def disk_full(self, strike):
+        """Nothing more can be written below /run."""
+        node = self._node(strike)
+        node.run("sh", "-c", f"mount -o remount,size=8m /run; ! dd if=/dev/zero of={FILLER} bs=4k 2>/dev/null")
+        return lambda: node.run("sh", "-c", f"rm {FILLER}; mount -o remount,size=1g /run")  # PID 1 reloads nothing with little space left
 
     # -- the network
 

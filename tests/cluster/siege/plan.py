@@ -16,7 +16,7 @@ STEPS = ("-3600", "-5", "5", "3600")  # of a wall clock, seconds
 QUIET = 20.0  # seconds before the end without a fault
 PEACE = 32.0  # seconds that are long enough for nothing to be left of any fault
 MOMENTS, SHORT, LONG = (0.0,), (0.3, 1.0, 2.5), (0.3, 2.5, 5.0, SESSION + 3, SESSION + 3, 2 * SESSION)
-AIMED = ("daemon-hang", "hang-and-cut", "kill-and-cut", "net-cut", "node-kill", "fence-kill", "fence-hang", "node-freeze")
+AIMED = ("daemon-hang", "hang-and-cut", "kill-and-cut", "net-cut", "node-kill", "fence-kill", "fence-hang", "node-freeze", "unit-restart")
 HANGS = (0.1, 1.0, 2.5, 5.0, SESSION, SESSION + 3, 2 * SESSION, 3 * SESSION)
 
 
@@ -36,13 +36,16 @@ KINDS = {
     "daemon-broken-configuration": Kind(NODE, (2.0, SESSION + 3)),
     "daemon-restart": Kind(NODE, MOMENTS, 4),
     "daemon-stop": Kind(NODE, (1.0, SESSION + 3)),
+    "daemon-upgrade": Kind(NODE, (3.0, SESSION + 3), 3),
     "hang-and-cut": Kind(NODE, (SESSION + 3, SESSION + 3, 2 * SESSION), 4),
     "kill-and-cut": Kind(NODE, (2.5, SESSION + 3)),
     "fence-kill": Kind(NODE, MOMENTS, 4),
     "fence-hang": Kind(NODE, SHORT, 4),
+    "unit-restart": Kind(NODE, MOMENTS),
     "node-kill": Kind(NODE, (1.0, SESSION + 3), 3),
     "node-poweroff": Kind(NODE, (0.5, SESSION + 3)),
     "node-freeze": Kind(NODE, (1.0, 4.0, SESSION + 3, 2 * SESSION), 3),
+    "disk-full": Kind(NODE, (3.0, SESSION + 3)),
     "net-cut": Kind(NODE, LONG, 4),
     "net-mute": Kind(NODE, LONG),
     "net-deaf": Kind(NODE, LONG),
