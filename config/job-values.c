@@ -11,6 +11,10 @@
 #include "schedule.h"
 
 #define VARIABLE_OF_OURS_PREFIX "JOBKEEPER_"
+/* What the service manager tells the launch step, which notes it as the run's result. A unit's own
+ * variables of these names would come before. What else it sets deceives nobody but the command. */
+static const char *const variables_of_an_end[] = {"SERVICE_RESULT", "EXIT_CODE", "EXIT_STATUS",
+                                                  NULL};
 
 /* Return: what is wrong with the name of an environment variable, as a sentence fragment; or NULL.
  */
@@ -22,6 +26,8 @@ static const char *variable_fault(const char *name, size_t length) {
                         return "may only have letters, digits and '_'";
         if (g_str_has_prefix(name, VARIABLE_OF_OURS_PREFIX))
                 return "is set by jobkeeper itself";
+        if (g_strv_contains(variables_of_an_end, name))
+                return "is set by systemd, to say how the command ended";
         return NULL;
 }
 

@@ -235,6 +235,15 @@ static const struct {
      "f:4:19: error: environment variable \"A-B\" may only have letters, digits and '_'"},
     {"environment: {JOBKEEPER_JOB: x}",
      "f:4:19: error: environment variable \"JOBKEEPER_JOB\" is set by jobkeeper itself"},
+    {"environment: {SERVICE_RESULT: success}",
+     "f:4:19: error: environment variable \"SERVICE_RESULT\" is set by systemd, to say how the "
+     "command ended"},
+    {"environment: [EXIT_STATUSES=1, EXIT_CODE=exited]",
+     "f:4:36: error: environment variable \"EXIT_CODE\" is set by systemd, to say how the command "
+     "ended"},
+    {"environment: {EXIT_STATUS: x}", "f:4:19: error: environment variable \"EXIT_STATUS\" is set "
+                                      "by systemd, to say how the command "
+                                      "ended"},
     {"environment: {A: \"\\x01\"}",
      "f:4:19: error: environment variable \"A\" may not have control characters in its value"},
     {"working-directory: tmp",
