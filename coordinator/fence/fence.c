@@ -23,7 +23,9 @@
 #define WATCHDOG_PART 3
 /* While something is expected of a slice that is not there, or cannot be watched. */
 #define LOOK_AGAIN (250 * USEC_PER_MSEC)
-/* Until the manager's socket has room for the word that matters. */
+/* How long the manager's socket is waited for at a time, at most, and until it is again: in between
+ * we see what else has happened. */
+#define TELL_PATIENCE (100 * USEC_PER_MSEC)
 #define TELL_AGAIN (5 * USEC_PER_MSEC)
 
 enum { POLL_STOP, POLL_KILL, POLL_SLICE, POLL_SIGNALS, POLL_LISTENER, POLL_PEER, POLLS };
@@ -35,7 +37,7 @@ typedef struct Fence {
         int peer; /* -1: nobody is connected */
         FenceState state;
         FenceInstant passed; /* as it was last decided by */
-        bool told;           /* the manager knows that we are stopping */
+        const char *word;    /* that the manager has yet to hear; NULL: none */
         usec_t ping_at;
         struct pollfd polls[POLLS];
 } Fence;
@@ -57,7 +59,7 @@ static FenceInstant fence_passed(const Fence *fence) {
 static void fence_begin_stop(Fence *fence) {
         fence->state = FENCE_STOPPING;
         close_fdp(&fence->peer);
-        fence->told = fence_tell_manager("STOPPING=1\nSTATUS=Stopping what is fenced") != -EAGAIN;
+        fence->word = "STOPPING=1\nSTATUS=Stopping what is fenced";
         fence_log(LOG_WARNING, MESSAGE_FENCE_STOPS,
                   "jobkeeperd has not moved the deadline in time: what is fenced is stopped");
 }
@@ -92,9 +94,11 @@ static bool fence_decide(Fence *fence, int *ret_status) {
                 fence_begin_stop(fence);
                 return true;
         case FENCE_KILL:
-                /* The manager is to know why before it sees who dies. */
+                /* The manager is to know why before it sees who dies. But nothing waits now. */
                 if (fence->state != FENCE_STOPPING)
                         fence_begin_stop(fence);
+                if (fence->word)
+                        (void)fence_tell_manager(fence->word, 0);
                 fence_kill(fence);
                 *ret_status = EXIT_FAILURE;
                 return false;
@@ -108,20 +112,47 @@ static bool fence_decide(Fence *fence, int *ret_status) {
         abort();
 }
 
-static usec_t fence_tell(Fence *fence) {
-        usec_t now = clock_monotonic(), next = USEC_INFINITY;
+/* Return: how long the manager may be waited for now. No instant is to come meanwhile, or to have
+ * come since it was decided what to do. */
+static usec_t fence_patience(const Fence *fence) {
+        usec_t patience = TELL_PATIENCE;
 
-        if (fence->state == FENCE_STOPPING && !fence->told) {
-                fence->told = fence_tell_manager("STOPPING=1") != -EAGAIN;
-                next = fence->told ? next : usec_add(now, TELL_AGAIN);
+        for (int i = 0; i < FENCE_TIMERS; i++) {
+                struct itimerspec spec = {0};
+                usec_t left;
+
+                (void)timerfd_gettime(fence->timers[i], &spec);
+                left = (usec_t)spec.it_value.tv_sec * USEC_PER_SEC +
+                       (usec_t)spec.it_value.tv_nsec / 1000;
+                if (left > 0 && left < patience) /* 0: it has passed, or is not set */
+                        patience = left;
         }
-        if (fence->options->watchdog == 0)
-                return next;
-        if (now >= fence->ping_at) {
-                (void)fence_tell_manager("WATCHDOG=1");
-                fence->ping_at = usec_add(now, fence->options->watchdog / WATCHDOG_PART);
+        return fence_passed(fence) == fence->passed ? patience : 0;
+}
+
+/* Return: whether it was said. */
+static bool fence_say(const Fence *fence, const char *word) {
+        return fence_tell_manager(word, fence_patience(fence)) != -EAGAIN;
+}
+
+/* Return: when there is something to tell again. Of what could not be told, one is tried at a
+ * time. */
+static usec_t fence_tell(Fence *fence) {
+        bool said = true;
+
+        if (fence->word) {
+                said = fence_say(fence, fence->word);
+                fence->word = said ? NULL : fence->word;
         }
-        return next < fence->ping_at ? next : fence->ping_at;
+        if (said && fence->options->watchdog > 0 && clock_monotonic() >= fence->ping_at) {
+                said = fence_say(fence, "WATCHDOG=1");
+                if (said)
+                        fence->ping_at =
+                            usec_add(clock_monotonic(), fence->options->watchdog / WATCHDOG_PART);
+        }
+        if (!said)
+                return usec_add(clock_monotonic(), TELL_AGAIN);
+        return fence->options->watchdog > 0 ? fence->ping_at : USEC_INFINITY;
 }
 
 /* For poll(): rounded up, or it would turn without a pause for the rest of a millisecond. */
@@ -217,7 +248,7 @@ static void fence_hear(Fence *fence) {
 static int fence_turn(Fence *fence) {
         int status, r;
 
-        (void)fence_tell_manager("READY=1");
+        fence->word = "READY=1";
         while (fence_decide(fence, &status)) {
                 r = fence_wait(fence, fence_tell(fence));
                 if (r < 0) {

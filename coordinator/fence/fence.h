@@ -2,10 +2,10 @@
  *
  * How it works, and what it agrees on with jobkeeperd, stands in base/fence-protocol.h; what it
  * does when, in fence-table.h. It is a loop around poll(): it allocates nothing and starts nothing
- * while it rests, opens nothing but the socket of what it says, and says that without waiting, so
- * that there is little that could keep it. What it cannot do itself others do in its place: if it
- * is killed, or hangs and the service manager's watchdog kills it, all that is bound to it is
- * stopped with it.
+ * while it rests, opens nothing but the socket of what it says, and waits there only as long as
+ * none of its instants comes, so that there is little that could keep it. What it cannot do itself
+ * others do in its place: if it is killed, or hangs and the service manager's watchdog kills it,
+ * all that is bound to it is stopped with it.
  */
 #pragma once
 

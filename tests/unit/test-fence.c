@@ -117,17 +117,17 @@ Test(fence, manager) {
         int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
         cr_assert_eq(unsetenv("NOTIFY_SOCKET"), 0);
-        cr_expect_eq(fence_tell_manager("READY=1"), -ENOENT);
+        cr_expect_eq(fence_tell_manager("READY=1", 0), -ENOENT);
         cr_assert_eq(setenv("NOTIFY_SOCKET", "", 1), 0);
-        cr_expect_eq(fence_tell_manager("READY=1"), -EINVAL);
+        cr_expect_eq(fence_tell_manager("READY=1", 0), -EINVAL);
         cr_assert_eq(setenv("NOTIFY_SOCKET", "/nonexistent/notify", 1), 0);
-        cr_expect_eq(fence_tell_manager("READY=1"), -ENOENT);
+        cr_expect_eq(fence_tell_manager("READY=1", 0), -ENOENT);
         g_strlcpy(address.sun_path + 1, name + 1, sizeof address.sun_path - 1);
         cr_assert_eq(bind(fd, (struct sockaddr *)&address,
                           (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name))),
                      0);
         cr_assert_eq(setenv("NOTIFY_SOCKET", name, 1), 0);
-        cr_expect_eq(fence_tell_manager("READY=1"), 0);
+        cr_expect_eq(fence_tell_manager("READY=1", 0), 0);
         cr_expect_eq(recv(fd, text, sizeof text - 1, MSG_DONTWAIT), (ssize_t)strlen("READY=1"));
         cr_expect_str_eq(text, "READY=1");
         close(fd);
@@ -414,14 +414,73 @@ Test(fence_whole, needs_no_watchdog) {
         close_timers(timers);
 }
 
+/* The manager is busy, or somebody sees to it that its socket is full. */
+static void fill_manager(void) {
+        while (fence_tell_manager("X=1", 0) == 0)
+                ;
+}
+
+static char state_of(pid_t pid) {
+        g_autofree char *path = g_strdup_printf("/proc/%d/stat", (int)pid), *text = NULL;
+
+        cr_assert(g_file_get_contents(path, &text, NULL, NULL));
+        return strrchr(text, ')')[2];
+}
+
+Test(fence_whole, the_manager_is_waited_for) {
+        fill_manager();
+        scene.fence = fork();
+        cr_assert_geq(scene.fence, 0);
+        if (scene.fence == 0)
+                _exit(fence_tell_manager("STATUS=here", USEC_PER_MINUTE) == 0 ? 0 : 1);
+        while (!strchr("SZ", state_of(scene.fence)))
+                g_usleep(1000);
+        wait_told("STATUS=here");
+        cr_expect_eq(wait_ended(), 0);
+}
+
+Test(fence_whole, the_manager_is_not_waited_for_any_longer) {
+        usec_t began = clock_monotonic();
+
+        fill_manager();
+        cr_expect_eq(fence_tell_manager("X=1", 50 * USEC_PER_MSEC), -EAGAIN);
+        cr_expect_geq(clock_monotonic() - began, 50 * USEC_PER_MSEC);
+}
+
+Test(fence_whole, what_found_no_room_is_told_once_there_is_some) {
+        int timers[FENCE_TIMERS], fd;
+
+        fill_manager();
+        start_fence_with(scene.own_cgroup, USEC_PER_HOUR); /* so that it is no later ping */
+        fd = connect_and_take(timers);                     /* after its first attempt */
+        wait_told("READY=1");
+        wait_told("WATCHDOG=1");
+        close(fd);
+        close_timers(timers);
+}
+
+Test(fence_whole, no_instant_waits_for_the_manager) {
+        int timers[FENCE_TIMERS], fd;
+
+        start_fence(scene.own_cgroup);
+        fd = connect_and_take(timers);
+        fill_manager();
+        set_populated(true);
+        set_timer(timers[FENCE_TIMER_STOP], 30 * USEC_PER_MSEC);
+        set_timer(timers[FENCE_TIMER_KILL], 60 * USEC_PER_MSEC);
+        cr_expect_eq(wait_ended(), 1);
+        cr_expect(was_killed());
+        close(fd);
+        close_timers(timers);
+}
+
 /* The manager is busy: its socket is full just then. */
 Test(fence_whole, tells_the_manager_again_until_it_has_room) {
         int timers[FENCE_TIMERS], fd;
 
         start_fence_with(scene.own_cgroup, 0);
         wait_told("READY=1");
-        while (fence_tell_manager("X=1") == 0)
-                ;
+        fill_manager();
         fd = connect_and_take(timers);
         set_populated(true);
         set_timer(timers[FENCE_TIMER_STOP], 0);
