@@ -3,6 +3,9 @@
  * PID 1 ends who does not stop within TimeoutStopSec=. How long it may take is in the
  * configuration, so we ask for that time (EXTEND_TIMEOUT_USEC=), once it waits: it does from its
  * SIGTERM on.
+ *
+ * At a shutdown of the machine PID 1 ends all runs before it ends us. So what still lives at our
+ * SIGTERM is what nobody could end, and has no more time: the whole machine would wait for it.
  */
 #include "ending.h"
 
@@ -31,6 +34,7 @@ struct Ending {
         usec_t leave_by;    /* CLOCK_MONOTONIC: a restart waits no longer for starts on their way */
         usec_t drain_until; /* CLOCK_MONOTONIC: runs are ended then */
         bool signalled;     /* asked to stop by a signal, not only by what PID 1 is about to do */
+        bool shuts_down;    /* the machine does, and PID 1 ends what runs */
         char *until;        /* the same for people */
         char *told;         /* what we wait for, as PID 1 knows it */
         UnitListener listener;
@@ -142,10 +146,16 @@ static void ending_ask_for_time(const Ending *ending, usec_t span) {
 }
 
 static void ending_say_what_is_awaited(Ending *ending) {
-        g_autofree char *text = g_strdup_printf(
-            "Stopping: until %s runs (%u) and commands with locks (%u) may end by "
-            "themselves",
-            ending->until, ending_count_alive(ending), command_locks_count(ending->parts.locks));
+        unsigned runs = ending_count_alive(ending),
+                 commands = command_locks_count(ending->parts.locks);
+        g_autofree char *text =
+            ending->shuts_down
+                ? g_strdup_printf(
+                      "Stopping: systemd ends runs (%u) and commands with locks (%u) first", runs,
+                      commands)
+                : g_strdup_printf("Stopping: until %s runs (%u) and commands with locks (%u) may "
+                                  "end by themselves",
+                                  ending->until, runs, commands);
 
         if (g_strcmp0(text, ending->told) == 0)
                 return;
@@ -248,7 +258,12 @@ static void ending_announce(const Ending *ending) {
         unsigned runs = ending_count_alive(ending), commands = command_locks_count(parts->locks);
         g_autofree char *words = duration_to_string(span), *more = duration_to_string(STOP_TIMEOUT);
 
-        if (span == 0 || runs + commands == 0)
+        if (ending->shuts_down)
+                log_info(&about,
+                         "stopping, as the machine is: nothing begins here any more; systemd ends "
+                         "runs (%u) and commands with locks (%u), which are then settled",
+                         runs, commands);
+        else if (span == 0 || runs + commands == 0)
                 log_info(&about, "stopping: runs (%u) and commands with locks (%u) are ended first",
                          runs, commands);
         else
@@ -306,19 +321,19 @@ void ending_stop(Ending *ending) {
         switch (ending->parts.node->process_phase) {
         case PROCESS_PHASE_WORKING:
                 ending_drain(ending);
-                return;
+                break;
         case PROCESS_PHASE_DRAINING:
-                if (again)
-                        ending_end_runs(ending);
-                else
+                if (!again)
                         ending_tell_pid1(ending);
-                return;
+                break;
         case PROCESS_PHASE_LEAVING:
         case PROCESS_PHASE_STOPPING:
         case PROCESS_PHASE_CLOSING:
         case PROCESS_PHASE_COUNT:
                 return;
         }
+        if (again || ending->shuts_down)
+                ending_end_runs(ending);
 }
 
 /* ---- a restart ---- */
@@ -360,10 +375,17 @@ static void ending_await_starts(void *userdata) {
                 ending_leave(ending);
 }
 
+/* Return: whether we are to stop. */
+static bool ending_is_stop(Ending *ending, SystemdJob systemd_job) {
+        if (systemd_job == SYSTEMD_JOB_SHUTDOWN)
+                ending->shuts_down = true;
+        return systemd_job == SYSTEMD_JOB_STOP || systemd_job == SYSTEMD_JOB_SHUTDOWN;
+}
+
 static void ending_on_systemd_job(SystemdJob systemd_job, void *userdata) {
         Ending *ending = userdata;
 
-        if (systemd_job == SYSTEMD_JOB_STOP || node_is_ending(ending->parts.node)) {
+        if (ending_is_stop(ending, systemd_job) || node_is_ending(ending->parts.node)) {
                 ending_stop(ending);
                 return;
         }
@@ -386,7 +408,7 @@ void ending_terminate(Ending *ending) {
 static void ending_on_coming_job(SystemdJob systemd_job, void *userdata) {
         Ending *ending = userdata;
 
-        if (systemd_job == SYSTEMD_JOB_STOP && !node_is_ending(ending->parts.node))
+        if (ending_is_stop(ending, systemd_job) && !node_is_ending(ending->parts.node))
                 ending_drain(ending);
 }
 

@@ -175,7 +175,8 @@ static void failed_start_on_deadline(void *userdata) {
 static void failed_start_on_systemd_job(SystemdJob systemd_job, void *userdata) {
         FailedStart *start = userdata;
 
-        if (systemd_job != SYSTEMD_JOB_STOP) { /* the next process inherits the deadline, too */
+        /* The next process inherits the deadline, too. */
+        if (systemd_job != SYSTEMD_JOB_STOP && systemd_job != SYSTEMD_JOB_SHUTDOWN) {
                 (void)sd_event_exit(start->event, 0);
                 return;
         }

@@ -7,6 +7,7 @@
 typedef enum SystemdJob {
         SYSTEMD_JOB_NONE,
         SYSTEMD_JOB_STOP,
+        SYSTEMD_JOB_SHUTDOWN, /* a stop, and the whole machine is being shut down */
         SYSTEMD_JOB_RESTART,
         SYSTEMD_JOB_OTHER,
         SYSTEMD_JOB_UNKNOWN
@@ -17,6 +18,7 @@ typedef void (*SystemdJobFunc)(SystemdJob systemd_job, void *userdata);
 #define RESTART_QUERY_TIMEOUT (2 * USEC_PER_SEC)
 
 /* Asks which job PID 1 has queued for a unit ("jobkeeperd.service"). Answers within `timeout`, with
- * SYSTEMD_JOB_UNKNOWN where PID 1 does not. Return: 0 or negative errno. */
+ * SYSTEMD_JOB_UNKNOWN where PID 1 does not, and with SYSTEMD_JOB_STOP where it says only that.
+ * Return: 0 or negative errno. */
 int unit_manager_query_systemd_job(UnitManager *manager, const char *unit, usec_t timeout,
                                    SystemdJobFunc func, void *userdata);

@@ -87,13 +87,15 @@ class PowerOff(ClusterTest):
     alone = True
 
     def test_runs_and_commands_end_before_the_network_and_the_others_go_on(self):
-        """It is not waited for the ten minutes of drain-timeout, and a good end on SIGTERM is none."""
-        trap = "jobs:\n  trapped:\n    exec: [/bin/sh, -c, \"trap 'exit 0' TERM; touch /run/trapped; sleep 600 & wait\"]\n    stop-timeout: 1s\n    nodes: [n1]\n"
+        """It is not waited for the ten minutes of drain-timeout, nor for one that is deaf to SIGTERM, and a good end on SIGTERM is none."""
+        trap = "jobs:\n  trapped:\n    exec: [/bin/sh, -c, \"trap 'exit 0' TERM; touch /run/trapped; sleep 600 & wait\"]\n    stop-timeout: 1s\n    nodes: [n1]\n" \
+               "  deaf:\n    exec: [/bin/sh, -c, \"trap '' TERM; touch /run/deaf; while :; do sleep 1; done\"]\n    stop-timeout: 2s\n    nodes: [n1]\n"
         fleet = self.begin(nodes=2, settings="drain-timeout: 10min\n", files={
             "trap.yaml": trap, "ticks.yaml": job_file(job("ticks", every="1s", seconds=0.3, start_deadline="10s"))})
         node = fleet.nodes["n1"]
-        fleet.jobkeeper("n1", "run", "trapped")
-        wait_until(lambda: node.run("test", "-e", "/run/trapped", check=False).returncode == 0, 20, "the trap is set")
+        for name in ("trapped", "deaf"):
+            fleet.jobkeeper("n1", "run", name)
+            wait_until(lambda name=name: node.run("test", "-e", f"/run/{name}", check=False).returncode == 0, 20, "the trap is set")
         node.popen("jobkeeper", "lock", "data", "--", "sh", "-c", "touch /run/held; sleep 600")
         wait_until(lambda: node.run("test", "-e", "/run/held", check=False).returncode == 0, 20, "a command runs")
         first = fleet.wait_run(lambda run: run.job == "ticks" and run.ended == "end", 20, "ticks run").tick
@@ -101,8 +103,9 @@ class PowerOff(ClusterTest):
         off = time.monotonic()
         self.assertEqual(fleet.jobkeeper("n2", "lock", "-t", AT_ONCE, "data", "--", "true", check=False).returncode, 0, "its lock is free")
         self.assertEqual(fleet.members("n2"), {"n2"})
-        record = fleet.wait_ledger("trapped", lambda record: record["state"] in history.FINAL_STATES, 10, "settled", name="n2")
-        self.assertEqual(record["state"], "interrupted")
+        for name in ("trapped", "deaf"):
+            record = fleet.wait_ledger(name, lambda record: record["state"] in history.FINAL_STATES, 10, "settled", name="n2")
+            self.assertEqual(record["state"], "interrupted")
         fleet.wait_run(lambda run: run.job == "ticks" and run.start > off + 3, 10, "the other goes on")
         due = history.ticks(1, first, time.time() - 2)
         fleet.wait_ledger("ticks", lambda record: record["tick"] >= due[-1] and record["state"] in history.FINAL_STATES, 20, "the last due tick settled")

@@ -219,6 +219,28 @@ Test(ending_drain, the_signal_of_a_planned_stop_is_not_its_second) {
         expect_ended(RUN_INTERRUPTED);
 }
 
+/* What lives then is what PID 1 could not end. */
+Test(ending_drain, what_outlives_a_shutdown_has_no_more_time) {
+        run_one();
+        service_manager_has_a_job(SYSTEMD_JOB_SHUTDOWN);
+        expect_untouched(1500 * USEC_PER_MSEC);
+        cr_expect(was_notified("systemd ends runs (1) and commands with locks (0) first"));
+        terminate(SYSTEMD_JOB_SHUTDOWN);
+        cr_expect_eq(service_newest()->stops, 1);
+        cr_expect(was_notified("STOPPING=1"));
+        cr_expect(was_notified("EXTEND_TIMEOUT_USEC=120000000\n"));
+        expect_ended(RUN_INTERRUPTED);
+}
+
+/* Where nobody heard of PID 1's plans. */
+Test(ending_drain, nor_has_it_where_the_signal_is_the_first_sign) {
+        run_one();
+        terminate(SYSTEMD_JOB_SHUTDOWN);
+        await_within(is_done, "it ends", 10 * USEC_PER_SEC);
+        cr_expect_eq(services_alive(), 0);
+        cr_expect_eq(state_there(), RUN_INTERRUPTED);
+}
+
 static bool has_started_again(void) {
         if (service_is_alive(service_newest()))
                 service_exit(service_newest(), 0);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "private-pid1.h"
+#include "systemd-job.h"
 
 TestSuite(unit_ways, .init = setup_ways, .fini = teardown);
 
@@ -117,4 +118,56 @@ Test(unit_ways, the_bus_is_left_when_there_is_a_private_socket) {
         await(is_stopped, "the stop again");
         cr_expect(has_moved());
         end_unit_by_owner();
+}
+
+/* ---- PID 1's plans ---- */
+
+static int planned; /* SystemdJob; -1: not told */
+
+static void on_planned(SystemdJob systemd_job, void *userdata) {
+        (void)userdata;
+        planned = (int)systemd_job;
+}
+
+static bool is_told_of_plans(void) {
+        return planned >= 0;
+}
+
+static void expect_planned(SystemdJob systemd_job, usec_t timeout) {
+        planned = -1;
+        cr_assert_eq(
+            unit_manager_query_systemd_job(manager, "a.service", timeout, on_planned, NULL), 0);
+        await(is_told_of_plans, "an answer");
+        cr_expect_eq(planned, (int)systemd_job, "%d", planned);
+}
+
+Test(unit_ways, a_stop_that_is_part_of_a_shutdown_is_told_apart) {
+        new_manager();
+        await(is_referable, "a connection to the bus");
+        expect_planned(SYSTEMD_JOB_NONE, USEC_PER_MINUTE);
+        answers.job_type = "stop";
+        expect_planned(SYSTEMD_JOB_STOP, USEC_PER_MINUTE);
+        answers.system_state = "stopping";
+        expect_planned(SYSTEMD_JOB_SHUTDOWN, USEC_PER_MINUTE);
+        answers.job_type = "restart";
+        expect_planned(SYSTEMD_JOB_RESTART, USEC_PER_MINUTE);
+}
+
+static bool is_asked_for_the_state(void) {
+        return asked;
+}
+
+/* That it is to stop is known by then. */
+Test(unit_ways, a_stop_is_one_where_pid_1_says_no_more) {
+        new_manager();
+        await(is_referable, "a connection to the bus");
+        answers.job_type = "stop";
+        answers.slow_state = true;
+        planned = -1;
+        cr_assert_eq(unit_manager_query_systemd_job(manager, "a.service", 5 * USEC_PER_SEC,
+                                                    on_planned, NULL),
+                     0);
+        await(is_asked_for_the_state, "it is asked");
+        await(is_told_of_plans, "an answer");
+        cr_expect_eq(planned, (int)SYSTEMD_JOB_STOP, "%d", planned);
 }

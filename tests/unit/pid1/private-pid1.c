@@ -128,6 +128,11 @@ static void reply_get(sd_bus_message *call) {
         cr_assert_geq(sd_bus_message_read(call, "ss", &interface, &property), 0);
         if (g_str_equal(property, "ActiveExitTimestampMonotonic")) {
                 (void)sd_bus_reply_method_return(call, "v", "t", answers.fence_left);
+        } else if (g_str_equal(property, "Job")) {
+                (void)sd_bus_reply_method_return(call, "v", "(uo)", answers.job_type ? 7 : 0,
+                                                 answers.job_type ? START_JOB : "/");
+        } else if (g_str_equal(property, "JobType")) {
+                (void)sd_bus_reply_method_return(call, "v", "s", answers.job_type);
         } else if (!g_str_equal(property, "SystemState")) {
                 if (answers.get_all)
                         reply_or_refuse(call, answers.get_all, NULL, NULL);

@@ -17,6 +17,7 @@ typedef struct Answers {
         const char *start, *stop, *get_all;
         bool slow_state;          /* SystemState is not told */
         const char *system_state; /* SystemState */
+        const char *job_type;     /* of the job of a unit that is asked for alone; NULL: none */
         const char *active, *result, *nonce;
         const char *control_group; /* NULL: there is none */
         bool slow_stop;            /* StopUnit is not answered */
