@@ -79,6 +79,7 @@ bool fence_end_may_be(const FenceEnd *end, const UnitResult *result, const char 
         case UNIT_OUTCOME_PENDING:
         case UNIT_OUTCOME_SUCCESS:
         case UNIT_OUTCOME_START_FAILED:
+        case UNIT_OUTCOME_NOT_BEGUN:
                 break;
         }
         return false;

@@ -81,6 +81,8 @@ static const struct {
         UnitBusFault fault;
 } bus_faults[] = {
     {"org.freedesktop.systemd1.UnitExists", UNIT_BUS_EXISTS},
+    {"org.freedesktop.systemd1.TransactionIsDestructive", UNIT_BUS_OUTRANKED},
+    {"org.freedesktop.systemd1.ShuttingDown", UNIT_BUS_OUTRANKED},
     {"org.freedesktop.systemd1.", UNIT_BUS_REFUSED},
     {"org.freedesktop.DBus.Error.LimitsExceeded", UNIT_BUS_BUSY},
     /* PID 1 is not on the bus at the moment: the call was not delivered to anybody. */
@@ -125,6 +127,7 @@ const char *unit_outcome_to_string(UnitOutcome outcome) {
             [UNIT_OUTCOME_EXIT_CODE] = "exit-code", [UNIT_OUTCOME_SIGNAL] = "signal",
             [UNIT_OUTCOME_TIMEOUT] = "timeout",     [UNIT_OUTCOME_START_FAILED] = "start-failed",
             [UNIT_OUTCOME_OTHER] = "other",         [UNIT_OUTCOME_UNKNOWN] = "unknown",
+            [UNIT_OUTCOME_NOT_BEGUN] = "not-begun",
         };
 
         g_assert((size_t)outcome < G_N_ELEMENTS(words));

@@ -14,6 +14,8 @@ typedef enum UnitOutcome {
         UNIT_OUTCOME_TIMEOUT,      /* its time limit passed */
         UNIT_OUTCOME_START_FAILED, /* never ran: no such executable or user, refused by PID 1;
                                       `detail` says what */
+        UNIT_OUTCOME_NOT_BEGUN,    /* nor did this one: PID 1 has other plans, which exclude it: a
+                                      shutdown, mostly; in its words, in `detail` */
         UNIT_OUTCOME_OTHER,   /* another systemd result (oom-kill, resources, ...), in `detail` */
         UNIT_OUTCOME_UNKNOWN, /* the unit vanished before its result could be read */
 } UnitOutcome;
@@ -58,10 +60,11 @@ const char *unit_result_word_of_process(int exec_main_code, int exec_main_status
 
 /* What an error of StartTransientUnit means. */
 typedef enum UnitBusFault {
-        UNIT_BUS_REFUSED, /* PID 1 understood and said no: the unit does not exist */
-        UNIT_BUS_EXISTS,  /* a unit of that name is loaded */
-        UNIT_BUS_BUSY,    /* too many calls, try again */
-        UNIT_BUS_UNKNOWN, /* nobody knows whether it was done: read the unit */
+        UNIT_BUS_REFUSED,   /* PID 1 understood and said no: the unit does not exist */
+        UNIT_BUS_OUTRANKED, /* the same, because of a job that it has: a shutdown's, mostly */
+        UNIT_BUS_EXISTS,    /* a unit of that name is loaded */
+        UNIT_BUS_BUSY,      /* too many calls, try again */
+        UNIT_BUS_UNKNOWN,   /* nobody knows whether it was done: read the unit */
 } UnitBusFault;
 UnitBusFault unit_bus_fault_from_error(const char *error_name);
 

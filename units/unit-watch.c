@@ -546,8 +546,8 @@ void unit_watch_doubt(UnitWatch *watch, UnitDoubt doubt) {
         watch_read(watch);
 }
 
-void unit_watch_never(UnitWatch *watch, const char *detail) {
-        watch_end(watch, UNIT_OUTCOME_START_FAILED, detail);
+void unit_watch_never(UnitWatch *watch, UnitOutcome outcome, const char *detail) {
+        watch_end(watch, outcome, detail);
 }
 
 void unit_watch_set_fenced(UnitWatch *watch) {

@@ -35,7 +35,7 @@ void unit_watch_taken(UnitWatch *watch, const char *systemd_job);
 /* It is there, perhaps. */
 void unit_watch_doubt(UnitWatch *watch, UnitDoubt doubt);
 /* It never ran, and will not. */
-void unit_watch_never(UnitWatch *watch, const char *detail);
+void unit_watch_never(UnitWatch *watch, UnitOutcome outcome, const char *detail);
 /* Return: whether none of the three was said yet. */
 bool unit_watch_waits(const UnitWatch *watch);
 

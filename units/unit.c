@@ -67,7 +67,7 @@ static int unit_build_start(sd_bus *bus, void *userdata, sd_bus_message **ret_me
 
 static void unit_on_busy(Unit *unit) {
         if (unit_watch_result(unit->watch)->stop == UNIT_STOP_OWNER)
-                unit_watch_never(unit->watch, NOT_STARTED);
+                unit_watch_never(unit->watch, UNIT_OUTCOME_START_FAILED, NOT_STARTED);
         else if (timer_in(unit_manager_event(unit->manager), &unit->timer, BUSY_DELAY,
                           unit_send_start, unit) < 0)
                 unit_send_start(unit);
@@ -75,12 +75,16 @@ static void unit_on_busy(Unit *unit) {
 
 static void unit_on_start_failed(Unit *unit, const sd_bus_error *error) {
         UnitBusFault fault = unit_bus_fault_from_error(error->name);
+        const char *words = error->message ? error->message : error->name;
 
         if (fault != UNIT_BUS_UNKNOWN)
                 unit_watch_set_reference(unit->watch, 0);
         switch (fault) {
         case UNIT_BUS_REFUSED:
-                unit_watch_never(unit->watch, error->message ? error->message : error->name);
+                unit_watch_never(unit->watch, UNIT_OUTCOME_START_FAILED, words);
+                break;
+        case UNIT_BUS_OUTRANKED:
+                unit_watch_never(unit->watch, UNIT_OUTCOME_NOT_BEGUN, words);
                 break;
         case UNIT_BUS_BUSY:
                 unit_on_busy(unit);
@@ -158,7 +162,7 @@ static void unit_end(Unit *unit, UnitOrder order) {
         start_turn_end(&unit->turn);
         unit->start = bus_call_free(unit->start);
         unit->timer = sd_event_source_disable_unref(unit->timer);
-        unit_watch_never(unit->watch, NOT_STARTED);
+        unit_watch_never(unit->watch, UNIT_OUTCOME_START_FAILED, NOT_STARTED);
 }
 
 void unit_stop(Unit *unit) {

@@ -96,6 +96,8 @@ static RunState state_of(const UnitResult *result, bool interrupted) {
                 return RUN_SUCCEEDED;
         case UNIT_OUTCOME_TIMEOUT:
                 return RUN_TIMED_OUT;
+        case UNIT_OUTCOME_NOT_BEGUN:
+                return RUN_INTERRUPTED;
         case UNIT_OUTCOME_PENDING:
         case UNIT_OUTCOME_UNKNOWN:
                 return RUN_UNKNOWN;
@@ -118,6 +120,10 @@ static char *why_of(const UnitResult *result) {
                                 "in time");
         if (result->outcome == UNIT_OUTCOME_START_FAILED)
                 return g_strdup_printf("could not be started: %s", result->detail);
+        if (result->outcome == UNIT_OUTCOME_NOT_BEGUN)
+                return g_strdup_printf("not started: the machine is shut down, or systemd stops "
+                                       "what it needs: %s",
+                                       result->detail);
         if (result->outcome == UNIT_OUTCOME_UNKNOWN)
                 return g_strdup("the unit disappeared before its result could be read");
         return *result->detail ? g_strdup(result->detail) : NULL;

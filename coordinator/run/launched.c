@@ -117,8 +117,9 @@ bool launched_take(const char *root, RunRecord *record, const UnitResult *result
                 return true;
         }
         r = launch_forbid(&place);
-        if (r >= 0 && !did_not_run) {
-                launched_not_started(record, "its unit was not found, and had not begun");
+        if (r >= 0 && (again || !did_not_run)) {
+                launched_not_started(record, again ? "it had been given up before it began"
+                                                   : "its unit was not found, and had not begun");
                 return true;
         }
         return r == -EEXIST && (again || !did_not_run) &&

@@ -104,6 +104,13 @@ Test(launched, what_did_not_begin_never_will) {
                      "not started: its unit was not found, and had not begun");
 }
 
+/* A process before us gave it up, and the start came after that. */
+Test(launched, what_was_given_up_is_refused_and_was_not_started) {
+        cr_assert_eq(launch_forbid(&place), 0);
+        expect_taken(&refused_again, false, RUN_INTERRUPTED,
+                     "not started: it had been given up before it began");
+}
+
 Test(launched, what_was_to_end_says_so) {
         record->why = g_strdup("the ZooKeeper session was lost");
         expect_taken(NULL, true, RUN_INTERRUPTED, "not started: the ZooKeeper session was lost");

@@ -21,6 +21,13 @@ Test(unit_bus, a_busy_bus_is_asked_again) {
         expect_end("e", UNIT_OUTCOME_START_FAILED, UNIT_STOP_NONE, "the test says so");
 }
 
+/* That is no fault of the run's. */
+Test(unit_bus, what_pid_1_has_no_time_for_any_more_is_not_begun) {
+        answers.start = "org.freedesktop.systemd1.TransactionIsDestructive";
+        start_unit();
+        expect_end("e", UNIT_OUTCOME_NOT_BEGUN, UNIT_STOP_NONE, "the test says so");
+}
+
 Test(unit_bus, what_is_stopped_while_the_bus_is_busy_is_not_started) {
         unsigned before;
 

@@ -146,6 +146,8 @@ static const struct {
     {UNIT_OUTCOME_TIMEOUT, UNIT_STOP_NONE, false, RUN_TIMED_OUT, -1, 0, detail},
     {UNIT_OUTCOME_START_FAILED, UNIT_STOP_NONE, false, RUN_FAILED, -1, 0,
      "could not be started: systemd's own words"},
+    {UNIT_OUTCOME_NOT_BEGUN, UNIT_STOP_NONE, false, RUN_INTERRUPTED, -1, 0,
+     "not started: the machine is shut down, or systemd stops what it needs: systemd's own words"},
     {UNIT_OUTCOME_OTHER, UNIT_STOP_NONE, false, RUN_FAILED, -1, 0, detail},
     {UNIT_OUTCOME_UNKNOWN, UNIT_STOP_NONE, false, RUN_UNKNOWN, -1, 0,
      "the unit disappeared before its result could be read"},
