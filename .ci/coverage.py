@@ -45,8 +45,18 @@ def shares(programs, root, directory):
     """Percent by file."""
     notes = [path for tree in TREES for path in glob.glob(f"{directory}/{tree}/**/*.gcno", recursive=True) if "/main-" not in path]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        files = [file for found in pool.map(lambda note: lines_of(programs, root, note), notes) for file in found]
+        files = merged(file for found in pool.map(lambda note: lines_of(programs, root, note), notes) for file in found)
     return {name: 100 * sum(1 for count in counts.values() if count) / len(counts) for name, counts in files if counts and os.path.exists(f"{root}/{name}")}
+
+
+def merged(files):
+    """The same, each file once: one that is compiled for two programs is executed by both."""
+    found = {}
+    for name, counts in files:
+        lines = found.setdefault(name, {})
+        for line, count in counts.items():
+            lines[line] = lines.get(line, 0) + count
+    return found.items()
 
 
 def lines_of(programs, root, note):

@@ -1,48 +1,16 @@
 /* jobkeeper-launch: the launch step of a run, as PID 1 executes it. What it does is in launch/.
  *
- * It runs as root, outside of the job's sandbox, but in the job's environment: what there would
- * have the loader load something else is left behind first.
+ * It runs as root, outside of the job's sandbox, but in the job's environment, which may be made of
+ * anything: so it is linked statically, and nothing is loaded into it. Nor does what it calls look
+ * anything up that a variable names: no locale is set, no character set converted.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 #include "launch.h"
-
-/* ---- the environment ---- */
-
-static bool variable_is(const char *variable, const char *name) {
-        size_t length = strlen(name);
-
-        return strncmp(variable, name, length) == 0 && variable[length] == '=';
-}
-
-static bool variable_is_wanted(const char *variable) {
-        return variable_is(variable, "SERVICE_RESULT") || variable_is(variable, "EXIT_CODE") ||
-               variable_is(variable, "EXIT_STATUS");
-}
-
-static bool variable_is_the_loaders(const char *variable) {
-        return strncmp(variable, "LD_", 3) == 0 || variable_is(variable, "GLIBC_TUNABLES");
-}
-
-/* Begins anew without it, if there is any of that. Where it cannot, it goes on as it is. */
-static void leave_the_loaders_variables(char **argv, char **environment) {
-        char *kept[4] = {NULL};
-        size_t n = 0;
-        bool any = false;
-
-        for (char **variable = environment; *variable; variable++) {
-                any |= variable_is_the_loaders(*variable);
-                if (variable_is_wanted(*variable) && n + 1 < sizeof kept / sizeof *kept)
-                        kept[n++] = *variable;
-        }
-        if (any)
-                (void)execve("/proc/self/exe", argv, kept);
-}
 
 static int start(const LaunchPlace *place, const char *session_file, const char *session) {
         LaunchRefusal refusal = launch_start(place, session_file, session);
@@ -75,7 +43,6 @@ static void print_help(void) {
 int main(int argc, char **argv) {
         LaunchPlace place = {.now = clock_boottime(), .now_wall = clock_realtime()};
 
-        leave_the_loaders_variables(argv, environ);
         if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
                 print_help();
                 return EXIT_SUCCESS;

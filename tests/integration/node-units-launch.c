@@ -69,6 +69,13 @@ static LaunchNote launched_note(const Launched *launched) {
         return note;
 }
 
+/* The last thing that PID 1 executes in a unit. */
+static void wait_noted(Fixture *f, const Launched *launched) {
+        g_autofree char *path = g_build_filename(launched->directory, NONCE_A ".result", NULL);
+
+        (void)wait_file(f, path);
+}
+
 static void launched_done(Fixture *f, Launched *launched) {
         g_autofree char *path = g_build_filename(launched->directory, "60-test.conf", NULL);
 
@@ -285,7 +292,9 @@ static void test_launch_surroundings(Fixture *f) {
             "[Service]\nDynamicUser=yes\nProtectSystem=strict\nPrivateTmp=yes\n",
             "[Service]\nUser=nobody\nProtectSystem=strict\nNoNewPrivileges=yes\n",
             "[Service]\nProtectSystem=strict\nReadOnlyPaths=/run\n",
-            "[Service]\nEnvironment=LD_PRELOAD=/nonexistent.so LD_LIBRARY_PATH=/nonexistent\n",
+            "[Service]\nEnvironment=LD_PRELOAD=/nonexistent.so LD_LIBRARY_PATH=/nonexistent\n"
+            "Environment=GLIBC_TUNABLES=glibc.malloc.perturb=255 MALLOC_PERTURB_=255\n"
+            "Environment=LOCPATH=/nonexistent LC_ALL=de_DE.UTF-8 GCONV_PATH=/nonexistent\n",
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(settings); i++) {
@@ -302,6 +311,47 @@ static void test_launch_surroundings(Fixture *f) {
                 check(f, launched_note(&launched).started > 0, "launch: its start is noted");
                 launched_done(f, &launched);
         }
+}
+
+static char *trace_make(Fixture *f) {
+        char *path = g_build_filename(f->directory, "trace", NULL);
+
+        (void)g_file_set_contents(path, "", 0, NULL);
+        (void)g_chmod(path, 0666);
+        (void)g_chmod(f->directory, 0711);
+        return path;
+}
+
+static char *library_copy(Fixture *f, const Launched *launched) {
+        g_autofree char *place = g_path_get_dirname(launched->program),
+                        *from = g_build_filename(place, "leaves-a-trace.so", NULL);
+        char *to = g_build_filename(f->directory, "leaves-a-trace.so", NULL);
+        const char *const copy[] = {"install", "-m", "0755", from, to, NULL};
+
+        g_free(command_output(copy));
+        return to;
+}
+
+/* A library of the job's user is executed as that user, by the command, and never as root. */
+static void test_launch_library(Fixture *f) {
+        Launched launched;
+
+        launched_init(f, &launched);
+        g_autofree char *trace = trace_make(f), *library = library_copy(f, &launched),
+                        *settings =
+                            g_strdup_printf("[Service]\nUser=nobody\nEnvironment=LD_PRELOAD=%s\n"
+                                            "Environment=TRACE=%s\n",
+                                            library, trace);
+        launched_set(&launched, settings);
+        launched_start(f, &launched, "exit 5", USEC_INFINITY);
+        (void)wait_for(f, &launched.seen, 'e');
+        check_told(f, &launched.seen, is(&launched.seen, UNIT_OUTCOME_EXIT_CODE, 5, false),
+                   "launch: a job with a library of its own");
+        wait_noted(f, &launched);
+        g_autofree char *text = file_text(f, "trace");
+        check(f, strcmp(text, "65534\n") == 0,
+              "launch: the library was executed by the command alone, as nobody: %s", text);
+        launched_done(f, &launched);
 }
 
 /* PID 1 sees each drop-in, however many are written at once. */
@@ -331,5 +381,6 @@ void test_launch(Fixture *f) {
         test_launch_refused(f);
         test_launch_no_room(f);
         test_launch_surroundings(f);
+        test_launch_library(f);
         test_launch_many(f);
 }
