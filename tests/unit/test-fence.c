@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -274,6 +275,22 @@ static void wait_turns(void) {
         wait_told("WATCHDOG=1");
 }
 
+/* Whatever it had to do before, it has, and waits. */
+static void wait_asleep(void) {
+        gint64 until = g_get_monotonic_time() + (gint64)PATIENCE_MSEC * 1000;
+        g_autofree char *path = g_strdup_printf("/proc/%d/stat", (int)scene.fence);
+
+        for (;;) {
+                g_autofree char *text = NULL;
+
+                cr_assert(g_file_get_contents(path, &text, NULL, NULL));
+                if (g_str_has_prefix(strrchr(text, ')'), ") S"))
+                        return;
+                cr_assert_lt(g_get_monotonic_time(), until, "it does not rest");
+                g_usleep(1000);
+        }
+}
+
 /* Return: its exit status. */
 static int wait_ended(void) {
         gint64 until = g_get_monotonic_time() + (gint64)PATIENCE_MSEC * 1000;
@@ -402,13 +419,18 @@ Test(fence_whole, needs_no_watchdog) {
         start_fence_with(scene.own_cgroup, 0);
         fd = connect_and_take(timers);
         set_populated(true);
+        wait_asleep();
         began = clock_boottime();
-        set_timer(timers[FENCE_TIMER_KILL], 200 * USEC_PER_MSEC);
+        set_timer(timers[FENCE_TIMER_KILL], USEC_PER_HOUR);
         set_timer(timers[FENCE_TIMER_STOP], 100 * USEC_PER_MSEC);
         wait_told("STOPPING=1");
         cr_expect_geq(clock_boottime() - began, 100 * USEC_PER_MSEC);
+        cr_expect_not(was_killed());
+        wait_asleep();
+        began = clock_boottime();
+        set_timer(timers[FENCE_TIMER_KILL], 100 * USEC_PER_MSEC);
         cr_expect_eq(wait_ended(), 1);
-        cr_expect_geq(clock_boottime() - began, 200 * USEC_PER_MSEC);
+        cr_expect_geq(clock_boottime() - began, 100 * USEC_PER_MSEC);
         cr_expect(was_killed());
         close(fd);
         close_timers(timers);
@@ -485,6 +507,7 @@ Test(fence_whole, tells_the_manager_again_until_it_has_room) {
         set_populated(true);
         set_timer(timers[FENCE_TIMER_STOP], 0);
         expect_closed(fd); /* it is stopping */
+        wait_asleep();     /* and told the manager in vain */
         wait_told("STOPPING=1");
         close_timers(timers);
 }
@@ -523,6 +546,29 @@ Test(fence_whole, kills_where_both_instants_have_passed) {
         set_populated(true);
         cr_expect_eq(wait_ended(), 1);
         cr_expect(was_killed());
+        close(fd);
+        close_timers(timers);
+}
+
+/* It can write only when somebody reads. */
+Test(fence_whole, tells_the_manager_before_it_kills) {
+        int timers[FENCE_TIMERS], fd, kills;
+        char text[4] = "";
+
+        start_fence(scene.own_cgroup);
+        fd = connect_and_take(timers);
+        cr_assert_eq(g_unlink(scene.kill), 0);
+        cr_assert_eq(mkfifo(scene.kill, 0600), 0);
+        set_timer(timers[FENCE_TIMER_STOP], 0);
+        set_timer(timers[FENCE_TIMER_KILL], 0);
+        wait_turns();
+        set_populated(true);
+        wait_told("STOPPING=1");
+        kills = open(scene.kill, O_RDONLY | O_CLOEXEC);
+        cr_expect_eq(read(kills, text, sizeof text), 1);
+        cr_expect_str_eq(text, "1");
+        cr_expect_eq(wait_ended(), 1);
+        close(kills);
         close(fd);
         close_timers(timers);
 }
