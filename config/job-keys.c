@@ -49,7 +49,8 @@ static const KeyChoice overlap_choices[] = {
     {"skip"}, {"queue", 1, true}, {"replace", 2, true}, {"allow", 3, true}, {NULL}};
 static const KeyChoice catch_up_choices[] = {
     {"latest", JOB_CATCH_UP_LATEST}, {"none", JOB_CATCH_UP_NONE}, {"all", 2, true}, {NULL}};
-static const KeyChoice on_lock_loss_choices[] = {{"stop"}, {"continue", 1, true}, {NULL}};
+static const KeyChoice on_lock_loss_choices[] = {
+    {"stop", JOB_LOCK_LOSS_STOP}, {"continue", JOB_LOCK_LOSS_CONTINUE}, {NULL}};
 static const KeyChoice on_owner_lost_choices[] = {{"fail"}, {"rerun", 1, true}, {NULL}};
 static const KeyChoice gap_choices[] = {{"shift"}, {NULL}};
 static const KeyChoice overlap_time_choices[] = {{"first"}, {NULL}};
@@ -237,7 +238,19 @@ static const Key job_keys[] = {
         .forms = KEY_CHOICE,
         .fallback = "stop",
         .choices = on_lock_loss_choices,
+        KEY_FIELD(JobSpec, on_lock_loss),
+        KEY_MARK_FIELD(JobSpec, on_lock_loss_mark),
         .documentation = "What to do with a run whose locks can no longer be held.",
+    },
+    {
+        .name = "takeover-after",
+        .forms = KEY_DURATION,
+        .fallback = "infinity",
+        .min = USEC_PER_SEC,
+        .max = USEC_INFINITY,
+        KEY_FIELD(JobSpec, takeover_after),
+        .documentation = "How long after the node of a run that continues without its locks has "
+                         "disappeared it is given up, and the job may run again.",
     },
     {
         .name = "on-owner-lost",

@@ -126,7 +126,8 @@ static bool runs_alike(const JobSpec *a, const JobSpec *b) {
                job_strings_equal(a->command.environment, b->command.environment) &&
                g_strcmp0(a->command.working_directory, b->command.working_directory) == 0 &&
                a->command.timeout == b->command.timeout &&
-               a->command.stop_timeout == b->command.stop_timeout;
+               a->command.stop_timeout == b->command.stop_timeout &&
+               a->on_lock_loss == b->on_lock_loss && a->takeover_after == b->takeover_after;
 }
 
 bool job_spec_equal(const JobSpec *a, const JobSpec *b) {
@@ -156,6 +157,13 @@ void job_spec_validate(const JobSpec *spec, Diagnostics *diagnostics) {
                 diagnostics_add(diagnostics, &spec->command.mark,
                                 "the command and its environment have %zu KiB or more",
                                 JOB_COMMAND_SIZE_MAX / 1024);
+        if (spec->on_lock_loss == JOB_LOCK_LOSS_CONTINUE && spec->resources->len > 0)
+                diagnostics_add(
+                    diagnostics, &spec->on_lock_loss_mark,
+                    "job \"%s\": \"on-lock-loss: continue\" and \"locks\" cannot be used "
+                    "together: whoever waits for \"%s\" would not be kept from it by a "
+                    "run that has lost it",
+                    spec->name, ((const JobResource *)spec->resources->pdata[0])->name);
 }
 
 /* Return: whether the node has the label, with a value that the glob matches. */

@@ -15,6 +15,9 @@
 
 typedef enum JobLockMode { JOB_LOCK_EXCLUSIVE, JOB_LOCK_SHARED, JOB_LOCK_NONE } JobLockMode;
 typedef enum JobCatchUp { JOB_CATCH_UP_LATEST, JOB_CATCH_UP_NONE } JobCatchUp;
+/* What becomes of a run whose locks can no longer be held: it is stopped before others can have
+ * them, or it continues, and its record keeps others from beginning. */
+typedef enum JobLockLoss { JOB_LOCK_LOSS_STOP, JOB_LOCK_LOSS_CONTINUE } JobLockLoss;
 
 /* One entry of `locks:`. */
 typedef struct JobResource {
@@ -59,6 +62,10 @@ typedef struct JobSpec {
         GPtrArray *resources; /* JobResource, sorted by name; never NULL */
         usec_t lock_wait;     /* USEC_INFINITY allowed; 0 is a try */
         bool lock_wait_set;   /* false: the rest of start_deadline */
+        JobLockLoss on_lock_loss;
+        Mark on_lock_loss_mark;
+        usec_t takeover_after; /* of one that continues: others begin so long after its node was
+                                  gone; USEC_INFINITY: never */
         JobCatchUp catch_up;
         usec_t start_deadline;
         GPtrArray *nodes; /* JobNodeMatch; empty: every node */

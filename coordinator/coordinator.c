@@ -180,7 +180,7 @@ static void open_runs(Coordinator *coordinator) {
                                  .ended = coordinator->left.ended_units,
                                  .event = coordinator->node->event,
                                  .changed = life_on_leftovers_changed,
-                                 .over = life_on_leftover_over,
+                                 .spared = life_on_leftover_spared,
                                  .userdata = coordinator};
         coordinator->left.leftovers = leftovers_new(&parts);
         coordinator->left.remains =
@@ -347,7 +347,7 @@ static int open_session(Coordinator *coordinator, const char *config_path) {
         if (r < 0)
                 return r;
         if (session_held_until(coordinator->session) == 0)
-                leftovers_end(coordinator->left.leftovers, LEFTOVERS_ALL, false,
+                leftovers_end(coordinator->left.leftovers, LEFTOVERS_GUARDED, false,
                               "the session that holds its locks is no longer known");
         coordinator->command_locks = command_locks_new(coordinator->node, coordinator->units,
                                                        &command_locks_events, coordinator);

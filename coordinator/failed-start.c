@@ -40,6 +40,7 @@ struct FailedStart {
         GHashTable *going_on;       /* a set: scopes that are left alone */
         unsigned waiting;           /* what this look found and spared */
         bool told;
+        bool ends_all; /* people want jobkeeperd, and what runs, to end */
         sd_event_source *look, *deadline;
 };
 
@@ -69,10 +70,16 @@ static const char *failed_start_why(const FailedStart *start) {
 
 /* ---- looking ---- */
 
+/* Return: whether it goes on without its locks, until people end it. */
+static bool failed_start_goes_on(const FailedStart *start, const char *unit) {
+        return g_hash_table_contains(start->going_on, unit) ||
+               (!start->ends_all && unit_is_populated(start->units, unit_slices_continue, unit));
+}
+
 static bool failed_start_spares(const char *unit, void *userdata) {
         FailedStart *start = userdata;
 
-        if (g_hash_table_contains(start->going_on, unit))
+        if (failed_start_goes_on(start, unit))
                 return true;
         if (clock_boottime() >= start->stop_at)
                 return false;
@@ -181,6 +188,7 @@ static void failed_start_on_systemd_job(SystemdJob systemd_job, void *userdata) 
                 return;
         }
         start->stop_at = 0;
+        start->ends_all = true;
         start->result = 0;
         failed_start_look(start);
 }

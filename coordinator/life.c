@@ -126,7 +126,7 @@ void life_on_queues_looked(void *userdata) {
                 job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
 }
 
-void life_on_leftover_over(const char *unit, void *userdata) {
+void life_on_leftover_spared(const char *unit, void *userdata) {
         remains_found(unit, ((Coordinator *)userdata)->left.remains);
 }
 
@@ -165,7 +165,7 @@ static void life_forget(Coordinator *coordinator) {
         left_queues_reset(coordinator->left.queues);
         job_table_for_all(coordinator->jobs, scheduled_job_reset);
         runs_for_all(coordinator->runs, run_session_lost);
-        leftovers_end(coordinator->left.leftovers, LEFTOVERS_ALL, true,
+        leftovers_end(coordinator->left.leftovers, LEFTOVERS_GUARDED, true,
                       "the ZooKeeper session was lost");
         command_locks_session_lost(coordinator->command_locks);
         requests_reset(coordinator->requests);
@@ -241,13 +241,15 @@ static void life_stop(Coordinator *coordinator) {
         const char *why =
             "ZooKeeper did not answer, and the locks could have expired before the run ended";
 
-        if (runs_count(coordinator->runs) > 0)
+        unsigned guarded = runs_count_guarded(coordinator->runs);
+
+        if (guarded > 0)
                 log_warning(
                     &about,
                     "no reply from ZooKeeper: stopping all runs (%u) before their locks can expire",
-                    runs_count(coordinator->runs));
-        runs_stop_all(coordinator->runs, why);
-        leftovers_end(coordinator->left.leftovers, LEFTOVERS_ALL, false, why);
+                    guarded);
+        runs_stop_guarded(coordinator->runs, why);
+        leftovers_end(coordinator->left.leftovers, LEFTOVERS_GUARDED, false, why);
         command_locks_session_stop(coordinator->command_locks);
 }
 
@@ -312,7 +314,7 @@ void life_on_fence_open(void *userdata) {
 }
 
 void life_on_fence_replaced(void *userdata) {
-        runs_stop_all(((Coordinator *)userdata)->runs, "the fence that guarded it has ended");
+        runs_stop_guarded(((Coordinator *)userdata)->runs, "the fence that guarded it has ended");
 }
 
 void life_on_settled(const char *job, void *userdata) {

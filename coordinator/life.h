@@ -26,7 +26,7 @@ extern const MembersEvents life_members_events;
 extern const RecoveryEvents life_recovery_events;
 /* What has to be ended is gone, or not soon. */
 void life_on_leftovers_changed(void *userdata);
-void life_on_leftover_over(const char *unit, void *userdata);
+void life_on_leftover_spared(const char *unit, void *userdata);
 void life_on_queues_looked(void *userdata);
 /* What begins is guarded again. */
 void life_on_fence_open(void *userdata);

@@ -12,6 +12,8 @@
 
 #define BID_CLAIMS_MAX 5
 #define BID_SAMPLE_AGE_MAX (1 * USEC_PER_SEC)
+/* No record says that anybody waits for longer. */
+#define FOR_EVER (100ULL * 365 * USEC_PER_DAY)
 
 struct Bid {
         BidParts parts;
@@ -168,6 +170,9 @@ static RunRecord *bid_record(const Bid *bid) {
 
         if (bid->manual)
                 record->who = g_strdup(bid->manual->who);
+        record->continues = bid->spec->on_lock_loss == JOB_LOCK_LOSS_CONTINUE;
+        if (record->continues && bid->spec->takeover_after < FOR_EVER)
+                record->takeover_after = bid->spec->takeover_after;
         return record;
 }
 

@@ -23,6 +23,7 @@ struct JobWork {
         bool restores;    /* a place is kept for what the process before us waited for */
         char *lock_fault; /* why the locks could not be had the last time */
 
+        char *skip_why;    /* that names the run in the way */
         char *claim_fault; /* why the server refused the last claim */
         Backoff claims;    /* nothing is claimed until then */
         char *refused_run;
@@ -149,13 +150,23 @@ static void job_work_asked(JobWork *work, int r) {
                 job_work_retry_in(work, JOB_RETRY_DELAY);
 }
 
-void job_work_refuse(JobWork *work, const ManualRun *run, const char *why) {
-        job_work_begin_phase(work, JOB_EVENT_WRITE);
-        job_work_asked(work, job_ledger_refuse(work->ledger, run->id, run->who, why));
+/* Nobody sees that it is under way: its node is out of touch, and it is waited for. */
+static const char *job_work_overlap_why(JobWork *work, const char *why) {
+        const LedgerEntry *claimed = ledger_first_claimed(job_ledger_known(work->ledger));
+
+        if (!claimed || !claimed->node || members_contains(work->parts->members, claimed->node))
+                return why;
+        g_free(work->skip_why);
+        work->skip_why = g_strdup_printf("%s (%s on %s, which is out of touch)", why, claimed->run,
+                                         claimed->node);
+        return work->skip_why;
 }
 
-/* What was missed because its locks cannot be had was not missed for want of a node. */
-static const char *job_work_skip_why(const JobWork *work, const char *why) {
+/* What was missed because its locks cannot be had was not missed for want of a node. Return:
+ * borrowed until it is asked again. */
+static const char *job_work_skip_why(JobWork *work, const char *why) {
+        if (g_str_has_prefix(why, "overlap"))
+                return job_work_overlap_why(work, why);
         if (!g_str_has_prefix(why, "missed"))
                 return why;
         if (work->lock_fault)
@@ -165,6 +176,12 @@ static const char *job_work_skip_why(const JobWork *work, const char *why) {
         if (gate_waits_for_place(work->parts->gate, job_work_name(work)))
                 return "missed: max-runs was reached on the nodes whose turn it was";
         return why;
+}
+
+void job_work_refuse(JobWork *work, const ManualRun *run, const char *why) {
+        why = job_work_skip_why(work, why);
+        job_work_begin_phase(work, JOB_EVENT_WRITE);
+        job_work_asked(work, job_ledger_refuse(work->ledger, run->id, run->who, why));
 }
 
 void job_work_skip(JobWork *work, DecisionSkip *skips, size_t n) {
@@ -538,6 +555,7 @@ JobWork *job_work_free(JobWork *work) {
         waited_for_free(work->waited_for);
         job_ledger_free(work->ledger);
         g_free(work->lock_fault);
+        g_free(work->skip_why);
         g_free(work);
         return NULL;
 }

@@ -86,7 +86,8 @@ DeadlineRule deadline_rule_of(const DaemonConfig *config) {
 }
 
 static bool stop_fits(const JobSpec *spec, const DaemonConfig *config) {
-        return usec_add(spec->command.stop_timeout, config->kill_slack) <= config->fence_budget;
+        return spec->on_lock_loss == JOB_LOCK_LOSS_CONTINUE ||
+               usec_add(spec->command.stop_timeout, config->kill_slack) <= config->fence_budget;
 }
 
 static void refuse_stop(const JobSpec *spec, const DaemonConfig *config, Diagnostics *diagnostics) {

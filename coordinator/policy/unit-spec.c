@@ -4,7 +4,8 @@
 #include <glib.h>
 #include <inttypes.h>
 
-const char *const unit_slices[] = {UNIT_SLICE, UNIT_SLICE_UNFENCED, NULL};
+const char *const unit_slices[] = {UNIT_SLICE, UNIT_SLICE_UNFENCED, UNIT_SLICE_CONTINUE, NULL};
+const char *const unit_slices_continue[] = {UNIT_SLICE_CONTINUE, NULL};
 
 char *tick_to_rfc3339(int64_t tick) {
         g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(tick);
@@ -63,8 +64,8 @@ void run_unit_spec_init(RunUnitSpec *ret, const JobSpec *spec, const RunRecord *
             .environment = (const char *const *)ret->environment,
             .working_directory = spec->command.working_directory,
             .log_fields = (const char *const *)ret->log_fields,
-            .slice = UNIT_SLICE,
-            .fenced = true,
+            .slice = record->continues ? UNIT_SLICE_CONTINUE : UNIT_SLICE,
+            .fenced = !record->continues,
             .nonce = record->nonce,
             .timeout = spec->command.timeout,
             .stop_timeout = spec->command.stop_timeout,

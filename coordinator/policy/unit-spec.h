@@ -11,8 +11,12 @@
 #define UNIT_SLICE FENCE_SLICE
 /* Where commands live that go on without their lock, and the runs of versions that had no fence. */
 #define UNIT_SLICE_UNFENCED "system-jobkeeper.slice"
-/* Both: where to look for what may live. */
+/* Where runs live that continue without their locks: apart from all others, so that whoever finds a
+ * unit knows it from them also where its record cannot be asked for. */
+#define UNIT_SLICE_CONTINUE "system-jobkeeper-continue.slice"
+/* All of them: where to look for what may live. */
 extern const char *const unit_slices[];
+extern const char *const unit_slices_continue[];
 
 /* Every name that unit_name_for_run() can give, and no other that somebody is likely to give a
  * service of his own; what runs in another slice is left alone besides. */

@@ -82,6 +82,8 @@
  *      "node": "n1", "unit": "jobkeeper-….service", "invocation": "hex",
  *      "claimed": T, "started": T, "ended": T, "cpu": 0.01,
  *      "token": N,                               the fencing token
+ *      "continues": true,                        also without its locks
+ *      "takeover_after": seconds,                then; absent: it is never given up
  *      "who": "uid 0" | "node n2"}               of a manual run: who asked, as the node that ran
  *                                                it knows; "uid N" where it was asked itself
  *

@@ -309,6 +309,8 @@ static RunRecord *record_short(const RunRecord *record) {
         g_clear_pointer(&copy->invocation, g_free);
         g_clear_pointer(&copy->locks, g_strfreev);
         copy->token = 0;
+        copy->continues = false;
+        copy->takeover_after = USEC_INFINITY;
         return copy;
 }
 

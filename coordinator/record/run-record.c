@@ -44,6 +44,9 @@ static const Field fields[] = {
     STRING(boot),
     STRING(nonce),
     {"locks", FIELD_PATHS, offsetof(RunRecord, locks)},
+    {"continues", FIELD_BOOL, offsetof(RunRecord, continues)},
+    {"takeover_after", FIELD_TIME, offsetof(RunRecord, takeover_after),
+     .none = (int64_t)USEC_INFINITY},
     {NULL},
 };
 
@@ -54,6 +57,7 @@ RunRecord *run_record_new(const char *job, const char *run) {
         record->run = g_strdup(run);
         record->exit_status = -1;
         record->cpu = USEC_INFINITY;
+        record->takeover_after = USEC_INFINITY;
         return record;
 }
 

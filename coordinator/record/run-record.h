@@ -4,6 +4,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cleanup.h"
@@ -27,6 +28,9 @@ typedef struct RunRecord {
         usec_t claimed, started, ended; /* CLOCK_REALTIME, 0: not (yet) */
         usec_t cpu;                     /* USEC_INFINITY: not known */
         int64_t token;                  /* fencing token; not stored: it is the znode's czxid */
+        bool
+            continues; /* also without its locks: while it is claimed, no other run of the job is */
+        usec_t takeover_after; /* ... until its node has been gone for so long; USEC_INFINITY */
 } RunRecord;
 
 RunRecord *run_record_new(const char *job, const char *run);

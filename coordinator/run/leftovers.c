@@ -32,12 +32,23 @@ Leftovers *leftovers_free(Leftovers *leftovers) {
         return NULL;
 }
 
+/* Return: whether it lives, and goes on whatever becomes of its locks. */
+static bool leftovers_continues(const Leftovers *leftovers, const char *unit) {
+        return leftovers->which != LEFTOVERS_ALL &&
+               unit_is_populated(leftovers->parts.units, unit_slices_continue, unit);
+}
+
 static bool leftovers_spare(const char *unit, void *userdata) {
         const Leftovers *leftovers = userdata;
 
-        return runs_has_unit(leftovers->parts.runs, unit) ||
-               (leftovers->which == LEFTOVERS_UNCLAIMED &&
-                recovery_doubts(leftovers->parts.recovery, unit));
+        if (runs_has_unit(leftovers->parts.runs, unit) ||
+            (leftovers->which == LEFTOVERS_UNCLAIMED &&
+             recovery_doubts(leftovers->parts.recovery, unit)))
+                return true;
+        if (!leftovers_continues(leftovers, unit))
+                return false;
+        leftovers->parts.spared(unit, leftovers->parts.userdata);
+        return true;
 }
 
 static void leftovers_on_found(const char *unit, bool exited, void *userdata) {
@@ -52,7 +63,7 @@ static void leftovers_on_found(const char *unit, bool exited, void *userdata) {
 static void leftovers_on_over(const char *unit, void *userdata) {
         const Leftovers *leftovers = userdata;
 
-        leftovers->parts.over(unit, leftovers->parts.userdata);
+        leftovers->parts.spared(unit, leftovers->parts.userdata);
 }
 
 static void leftovers_on_gone(void *userdata) {
@@ -107,7 +118,7 @@ void leftovers_end(Leftovers *leftovers, LeftoversWhich which, bool at_once, con
         };
         int r;
 
-        if (!leftovers->clearing || which == LEFTOVERS_ALL) {
+        if (!leftovers->clearing || (which != LEFTOVERS_UNCLAIMED && which >= leftovers->which)) {
                 leftovers->which = which;
                 g_free(leftovers->why);
                 leftovers->why = g_strdup(why);

@@ -2,7 +2,9 @@
  * before us started them, and either we do not know them yet, because only ZooKeeper tells of them,
  * or nobody knows them any more. When their locks are about to be lost, or it is not known whether
  * they still have any, they are ended. Until they are gone nothing new is begun; when some of them
- * turn out not to end soon, only what could run beside them is not. */
+ * turn out not to end soon, only what could run beside them is not.
+ *
+ * What continues without its locks is ended only where everything is. */
 #pragma once
 
 #include "ended-units.h"
@@ -15,6 +17,7 @@ typedef struct Leftovers Leftovers;
 
 typedef enum LeftoversWhich {
         LEFTOVERS_UNCLAIMED, /* those for which nothing stands open in ZooKeeper */
+        LEFTOVERS_GUARDED,   /* all that must not go on without their locks */
         LEFTOVERS_ALL,
 } LeftoversWhich;
 
@@ -27,8 +30,8 @@ typedef struct LeftoversParts {
         sd_event *event;          /* weak: ended where nothing can be looked for */
         /* They are gone, or not soon. */
         void (*changed)(void *userdata);
-        void (*over)(const char *unit, void *userdata); /* nothing of it lives, and no Run of ours
-                                                           follows it */
+        /* No Run of ours follows it, and it is not ended: nothing of it lives, or it continues. */
+        void (*spared)(const char *unit, void *userdata);
         void *userdata;
 } LeftoversParts;
 

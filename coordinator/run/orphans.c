@@ -6,12 +6,18 @@
  * open under its name or it is a member again: then it answers for its runs itself. Its contenders
  * may outlive its member node for a moment only (one session owns both), so looking again soon is
  * cheap.
+ *
+ * A run that continues without its locks may live on for as long as its machine does, and nobody
+ * but its own daemon knows. Its record stays claimed, which keeps others from beginning, until that
+ * daemon is back, or its node has been gone for takeover-after. Each node counts that for itself,
+ * from when it saw the other one gone: who begins later counts longer.
  */
 #include "orphans.h"
 
 #include <string.h>
 
 #include "damaged.h"
+#include "duration.h"
 #include "log.h"
 #include "message-id.h"
 #include "name.h"
@@ -21,6 +27,8 @@
 #include "timer.h"
 
 #define ORPHANS_LOOK_AGAIN (1 * USEC_PER_SEC)
+/* While nothing but runs that continue is waited for. */
+#define ORPHANS_LOOK_WAITING (10 * USEC_PER_SEC)
 /* More are not remembered for the case that others die. */
 #define ORPHANS_LEFT_MAX 1000
 
@@ -53,6 +61,8 @@ struct DeadNode {
         GPtrArray *found; /* Orphan */
         unsigned pending;
         unsigned looks;
+        usec_t since;        /* CLOCK_BOOTTIME: we have known it to be gone from then on */
+        usec_t again;        /* the next look, after this one */
         bool left_to_others; /* of lower rank than ours */
 };
 
@@ -139,9 +149,14 @@ static void dead_node_look_in(DeadNode *dead, usec_t delay) {
 
 /* One orphan has been dealt with, or cannot be for now. After the last one of this look: look
  * again, until there are none. */
-static void orphan_done(DeadNode *dead) {
+static void orphan_done_for(DeadNode *dead, usec_t again) {
+        dead->again = MIN(dead->again, again);
         if (--dead->pending == 0)
-                dead_node_look_in(dead, ORPHANS_LOOK_AGAIN);
+                dead_node_look_in(dead, dead->again);
+}
+
+static void orphan_done(DeadNode *dead) {
+        orphan_done_for(dead, ORPHANS_LOOK_AGAIN);
 }
 
 static void orphan_on_settled(SettleOutcome outcome, void *userdata) {
@@ -158,6 +173,19 @@ static void orphan_on_settled(SettleOutcome outcome, void *userdata) {
         orphan_done(orphan->dead);
 }
 
+/* Return: newly allocated. */
+static char *orphan_why(const Orphan *orphan) {
+        const char *node = orphan->dead->node;
+
+        if (orphan->record->continues)
+                return g_strdup_printf("node %s disappeared during the run, which may continue "
+                                       "there: takeover-after has passed",
+                                       node);
+        return g_strdup_printf(orphan->damaged ? DAMAGED_WHY ", and node %s disappeared"
+                                               : "node %s disappeared during the run",
+                               node);
+}
+
 static void orphan_settle(Orphan *orphan) {
         const Orphans *orphans = orphan->dead->orphans;
         SettleRequest request = {
@@ -170,10 +198,7 @@ static void orphan_settle(Orphan *orphan) {
         orphan->record->state = RUN_UNKNOWN;
         orphan->record->ended = clock_realtime();
         g_free(orphan->record->why);
-        orphan->record->why =
-            g_strdup_printf(orphan->damaged ? DAMAGED_WHY ", and node %s disappeared"
-                                            : "node %s disappeared during the run",
-                            orphan->dead->node);
+        orphan->record->why = orphan_why(orphan);
         if (orphans_is_member(orphans, orphan->dead->node) ||
             settle_start(orphans->settler, &request, orphan_on_settled, orphan, &orphan->settle) <
                 0)
@@ -234,6 +259,42 @@ static void orphan_check_locks(Orphan *orphan) {
                 orphan_settle(orphan);
 }
 
+/* A run was begun with what its definition said then; who says less since wants it to be over. */
+static usec_t orphan_takeover_after(const Orphan *orphan) {
+        const JobSpec *spec =
+            jobset_find(orphan->dead->orphans->settler->jobset, orphan->record->job);
+        usec_t after = orphan->record->takeover_after;
+
+        return spec && spec->on_lock_loss == JOB_LOCK_LOSS_CONTINUE
+                   ? MIN(after, spec->takeover_after)
+                   : after;
+}
+
+/* Return: for how long it is still waited for; 0: it is not. */
+static usec_t orphan_patience(const Orphan *orphan) {
+        if (!orphan->record->continues)
+                return 0;
+        return usec_sub(usec_add(orphan->dead->since, orphan_takeover_after(orphan)),
+                        clock_boottime());
+}
+
+static void orphan_wait(const Orphan *orphan, usec_t patience) {
+        const LogAbout about = {.message_id = MESSAGE_RUN_CONTINUES,
+                                .job = orphan->record->job,
+                                .run = orphan->record->run,
+                                .tick = orphan->record->tick};
+        DeadNode *dead = orphan->dead;
+        g_autofree char *words = duration_to_string(orphan_takeover_after(orphan));
+
+        if (dead->looks == 1)
+                log_warning(&about,
+                            "node %s disappeared during run %s, which continues without its locks: "
+                            "no other run of the job begins before it is recorded (takeover-after: "
+                            "%s)",
+                            dead->node, orphan->record->run, words);
+        orphan_done_for(dead, usec_add(patience, 1));
+}
+
 static void orphan_remove_entry(const Orphan *orphan) {
         const Node *node = orphan->dead->orphans->node;
         g_autofree char *path = path_open_run(node->config->root, orphan->dead->node,
@@ -255,7 +316,12 @@ static void orphan_on_record(OpenRun *open, ZkCode code, RunRecord *record, int3
                              ? open_run_record_of_nothing(open, orphan->dead->node)
                              : record;
         if (orphan->record && orphan->record->state == RUN_CLAIMED) {
-                orphan_check_locks(orphan);
+                usec_t patience = orphan_patience(orphan);
+
+                if (patience > 0)
+                        orphan_wait(orphan, patience);
+                else
+                        orphan_check_locks(orphan);
                 return;
         }
         if (record) /* settled: then nothing stands open */
@@ -316,6 +382,7 @@ static void dead_node_look(void *userdata) {
 
         g_ptr_array_set_size(dead->found, 0);
         dead->pending = 0;
+        dead->again = ORPHANS_LOOK_WAITING;
         dead->looks++;
         if (orphans_is_member(dead->orphans, dead->node)) {
                 g_hash_table_remove(dead->orphans->dead, dead->node);
@@ -336,7 +403,7 @@ static void dead_node_look_by_rank(DeadNode *dead) {
                 dead_node_look_in(dead, rank * orphans->node->config->takeover_delay);
 }
 
-void orphans_node_left(Orphans *orphans, const char *node) {
+static void orphans_add(Orphans *orphans, const char *node) {
         const DaemonConfig *config = orphans->node->config;
         DeadNode *dead;
 
@@ -349,9 +416,18 @@ void orphans_node_left(Orphans *orphans, const char *node) {
         dead->orphans = orphans;
         dead->node = g_strdup(node);
         dead->path = path_open_node(config->root, node);
+        dead->since = clock_boottime();
         dead->found = g_ptr_array_new_with_free_func(orphan_free);
         g_hash_table_insert(orphans->dead, dead->node, dead);
         dead_node_look_by_rank(dead);
+}
+
+void orphans_node_left(Orphans *orphans, const char *node) {
+        DeadNode *dead = g_hash_table_lookup(orphans->dead, node);
+
+        if (dead) /* it was back, if only for a moment */
+                dead->since = clock_boottime();
+        orphans_add(orphans, node);
 }
 
 void orphans_members_changed(Orphans *orphans) {
@@ -362,11 +438,9 @@ void orphans_members_changed(Orphans *orphans) {
         g_hash_table_iter_init(&iterator, orphans->dead);
         while (g_hash_table_iter_next(&iterator, NULL, &value)) {
                 DeadNode *dead = value;
-                if (!dead->left_to_others)
-                        continue; /* it is being looked at, and finds that out itself */
                 if (orphans_is_member(orphans, dead->node))
                         g_ptr_array_add(back, dead->node);
-                else
+                else if (dead->left_to_others)
                         dead_node_look_by_rank(dead);
         }
         for (guint i = 0; i < back->len; i++)
@@ -379,7 +453,7 @@ static void orphans_on_nodes_listed(const ZkReply *reply, void *userdata) {
         orphans->list_call = NULL;
         for (size_t i = 0; reply->code == ZK_OK && i < reply->n_children; i++)
                 if (!orphans_is_member(orphans, reply->children[i]))
-                        orphans_node_left(orphans, reply->children[i]);
+                        orphans_add(orphans, reply->children[i]);
 }
 
 void orphans_start(Orphans *orphans) {

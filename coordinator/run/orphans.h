@@ -1,6 +1,7 @@
 /* Orphans: runs that stand open under the name of a node that is gone. The survivors settle them,
  * rank by rank, as unknown, once the dead node's contenders are gone too: then its session is over,
- * and with it, by the deadline, whatever it ran. */
+ * and with it, by the deadline, whatever it ran; but for what continues without its locks, which is
+ * waited for. */
 #pragma once
 
 #include "members.h"

@@ -193,7 +193,7 @@ static bool run_take_success(const Run *run, usec_t when) {
 /* What was bound to a fence that left off after the claim was stopped with it, if it had been
  * started. Return: whether that was so. */
 static bool run_went_with_fence(const Run *run) {
-        usec_t left = run->unit ? unit_result(run->unit)->fence_left : 0;
+        usec_t left = run->unit && !run->record->continues ? unit_result(run->unit)->fence_left : 0;
 
         return left > 0 &&
                clock_realtime() - usec_sub(clock_monotonic(), left) >= run->record->claimed;
@@ -295,6 +295,8 @@ static void run_on_locks(LockSet *set, LockEvent event, void *userdata) {
 
         if (event == LOCK_EVENT_HELD)
                 return; /* adopted */
+        if (run->record->continues)
+                return; /* its record stands for them */
         /* Those of its contenders that still stand protect it until its cgroup is empty: the settle
          * deletes them. Until then they are this set's, so that a sweep that is under way does not
          * take them for nobody's. */
@@ -308,14 +310,33 @@ static void run_kill_if_locked(Run *run) {
                 unit_kill(run->unit);
 }
 
+/* Return: whether it goes on without the session that it was claimed in. */
+static bool run_outlives_session(const Run *run) {
+        return run->record->continues && run->phase < RUN_PHASE_STOPPING;
+}
+
+static void run_end_with_session(Run *run, const char *why) {
+        const LogAbout fields = run_about(run, MESSAGE_RUN_CONTINUES);
+
+        if (run_outlives_session(run)) {
+                log_warning(
+                    &fields,
+                    "run %s continues without its locks: %s; no other run of the job begins "
+                    "before this one is recorded",
+                    run->record->run, why);
+                return;
+        }
+        run_stop(run, true, why);
+        run_kill_if_locked(run);
+}
+
 void run_session_lost(Run *run) {
         /* The contenders are the dead session's: the server removes them, or the settle does. */
         run->locks = lock_set_forget(run->locks);
         run->settle = settle_free(run->settle);
         run->record_version = -1;
         run->session_lost = true;
-        run_stop(run, true, "the ZooKeeper session was lost");
-        run_kill_if_locked(run);
+        run_end_with_session(run, "the ZooKeeper session was lost");
 }
 
 void run_leave(Run *run) {
@@ -386,7 +407,7 @@ Run *run_start(const RunParts *parts, const JobSpec *spec, RunRecord *record, Lo
                          g_strdup("not started: ZooKeeper answered too late"));
                 return run;
         }
-        if (fence_link_fault(parts->node->fence)) {
+        if (!record->continues && fence_link_fault(parts->node->fence)) {
                 run_over(run, RUN_INTERRUPTED,
                          g_strdup_printf("not started: %s", fence_link_fault(parts->node->fence)));
                 return run;
@@ -434,12 +455,11 @@ Run *run_recover(const RunParts *parts, RunRecord *record, int32_t record_versio
         if (attached && record->locks && *record->locks)
                 r = lock_set_adopt(parts->node->session, (const char *const *)record->locks, NULL,
                                    run_on_locks, run, &run->locks);
-        if (r < 0)
+        if (r < 0 && !record->continues)
                 run_stop(run, true, "its locks cannot be taken over");
-        if (run->session_lost) {
-                run_stop(run, true, "the ZooKeeper session was lost while the daemon was away");
-                run_kill_if_locked(run);
-        }
+        if (run->session_lost)
+                run_end_with_session(run,
+                                     "the ZooKeeper session was lost while the daemon was away");
         run_end_again(run);
         return run;
 }

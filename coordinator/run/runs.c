@@ -126,6 +126,25 @@ void runs_stop_all(Runs *runs, const char *why) {
                 run_stop(list->pdata[i], true, why);
 }
 
+void runs_stop_guarded(Runs *runs, const char *why) {
+        g_autoptr(GPtrArray) list = runs_list(runs);
+
+        for (guint i = 0; i < list->len; i++)
+                if (!((const Run *)list->pdata[i])->record->continues)
+                        run_stop(list->pdata[i], true, why);
+}
+
+unsigned runs_count_guarded(const Runs *runs) {
+        GHashTableIter iterator;
+        unsigned count = 0;
+        gpointer run;
+
+        g_hash_table_iter_init(&iterator, runs->runs);
+        while (g_hash_table_iter_next(&iterator, NULL, &run))
+                count += !((const Run *)run)->record->continues;
+        return count;
+}
+
 bool runs_has_unit(const Runs *runs, const char *unit) {
         g_autofree char *key = open_name_of_unit(unit);
         const Run *run = key ? runs_find(runs, key) : NULL;
@@ -153,7 +172,7 @@ bool runs_have_lost(const Runs *runs) {
         g_hash_table_iter_init(&iterator, runs->runs);
         while (g_hash_table_iter_next(&iterator, NULL, &value)) {
                 const Run *run = value;
-                if (run->session_lost && run->phase < RUN_PHASE_SETTLING)
+                if (run->session_lost && run->phase < RUN_PHASE_SETTLING && !run->record->continues)
                         return true;
         }
         return false;

@@ -33,11 +33,15 @@ Run *runs_find(const Runs *runs, const char *key);
 GPtrArray *runs_list(const Runs *runs);
 void runs_for_all(Runs *runs, void (*func)(Run *run));
 void runs_stop_all(Runs *runs, const char *why);
+/* The same for those that must not go on without their locks, nor without a fence. */
+void runs_stop_guarded(Runs *runs, const char *why);
+unsigned runs_count_guarded(const Runs *runs);
 /* Return: whether one of them has that unit. */
 bool runs_has_unit(const Runs *runs, const char *unit);
 /* Return: whether a start is on its way. */
 bool runs_are_starting(const Runs *runs);
-/* Return: whether one whose session was lost has not ended yet. */
+/* Return: whether one whose session was lost, and which must not go on without it, has not ended
+ * yet. */
 bool runs_have_lost(const Runs *runs);
 
 /* Appends the paths of the locks that they hold; newly allocated. */

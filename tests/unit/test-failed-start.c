@@ -24,6 +24,7 @@ static GHashTable *found; /* name → when it was ended, CLOCK_BOOTTIME */
 static bool has_exited;   /* their main processes, and well */
 static bool stubborn;     /* what is stopped does not end, unless it is killed */
 static usec_t killed;     /* when, CLOCK_BOOTTIME; 0: never */
+static bool continues;    /* what runs goes on without its locks */
 static unsigned looks;
 static void (*at_look)(void);  /* whatever the test wants to happen meanwhile */
 static SystemdJob systemd_job; /* what PID 1 has queued for us */
@@ -95,6 +96,12 @@ int clearing_new(UnitManager *manager, const ClearingOptions *options, Clearing 
         (*ret_clearing)->options = *options;
         return sd_event_add_time_relative(loop, &(*ret_clearing)->source, CLOCK_MONOTONIC, 0, 1,
                                           on_look, *ret_clearing);
+}
+
+bool unit_is_populated(const UnitManager *manager, const char *const *slices, const char *unit) {
+        (void)manager;
+        cr_assert_eq(slices, unit_slices_continue);
+        return continues && strcmp(unit, RUN_UNIT) == 0;
 }
 
 void clearing_look_anew(Clearing *clearing) {
@@ -303,6 +310,29 @@ Test(failed_start, a_restart_leaves_it_to_the_next_process) {
 Test(failed_start, a_stop_ends_it_at_once) {
         (void)write_session(FAR, 2 * FAR);
         at_look = we_are_told_to_end;
+        systemd_job = SYSTEMD_JOB_STOP;
+        cr_assert_eq(failed_start(loop, NULL, root, -EBADMSG), 0);
+        cr_expect_eq(alive->len, 0);
+}
+
+Test(failed_start, what_continues_without_its_locks_is_left_alone) {
+        (void)write_session(0, NEAR);
+        continues = true;
+        cr_assert_eq(failed_start(loop, NULL, root, -EBADMSG), -EBADMSG);
+        cr_expect_eq(g_hash_table_size(found), 0);
+        cr_expect_eq(alive->len, 1);
+}
+
+static void stop_while_another_runs(void) {
+        if (looks == 1)
+                g_ptr_array_add(alive, g_strdup("jobkeeper-b-1700000000-1.service"));
+        we_are_told_to_end();
+}
+
+Test(failed_start, a_stop_ends_that_as_well) {
+        (void)write_session(FAR, 2 * FAR);
+        continues = true;
+        at_look = stop_while_another_runs;
         systemd_job = SYSTEMD_JOB_STOP;
         cr_assert_eq(failed_start(loop, NULL, root, -EBADMSG), 0);
         cr_expect_eq(alive->len, 0);

@@ -168,9 +168,14 @@ static const struct {
     {"retries: {delay: maybe}",
      "f:4:22: error: \"delay\" must be a duration (\"1h 30min\", or whole seconds), not \"maybe\""},
     {"retires: 5", "f:4:5: error: unknown key \"retires\" (did you mean \"retries\"?)"},
-    {"on-lock-loss: continue",
-     "f:4:19: error: \"on-lock-loss\": \"continue\" is not supported yet"},
-    {"on-lock-loss: no", "f:4:19: error: \"on-lock-loss\" must be \"stop\", not \"no\""},
+    {"on-lock-loss: no",
+     "f:4:19: error: \"on-lock-loss\" must be \"stop\" or \"continue\", not \"no\""},
+    {"on-lock-loss: continue\nlocks: {r: shared}",
+     "f:4:19: error: job \"a\": \"on-lock-loss: continue\" and \"locks\" cannot be used together: "
+     "whoever waits for \"r\" would not be kept from it by a run that has lost it"},
+    {"takeover-after: 0", "f:4:21: error: \"takeover-after\" must be from 1s to infinity, not 0"},
+    {"takeover-after: maybe", "f:4:21: error: \"takeover-after\" must be a duration (\"1h 30min\", "
+                              "or whole seconds), not \"maybe\""},
     {"on-owner-lost: rerun", "f:4:20: error: \"on-owner-lost\": \"rerun\" is not supported yet"},
     {"on-owner-lost: [fail]", "f:4:20: error: \"on-owner-lost\" must be \"fail\", not a list"},
     {"timeout: 0", "f:4:14: error: \"timeout\" must be from 1ms to infinity, not 0"},

@@ -174,11 +174,27 @@ Test(job_work, what_stands_in_the_way_for_too_long_makes_a_tick_overlap) {
         cr_expect_eq(started->len, 0);
 }
 
+static bool is_who_is_gone_recorded(void) {
+        g_autofree char *words =
+            g_strdup_printf("overlap: the previous run was still under way (%" G_GINT64_FORMAT
+                            "-1 on n2, which is out of touch)",
+                            other_tick);
+
+        return is_recorded(words);
+}
+
+/* Nobody can be asked about it: who reads the record finds where to look. */
+Test(job_work, what_is_out_of_touch_is_named_in_what_is_skipped_for_it) {
+        run_elsewhere(EVERY_SECOND);
+        coordinator->config->session_timeout = coordinator->config->tick_time = 0;
+        await(is_who_is_gone_recorded, "the tick is skipped");
+}
+
 Test(job_work, a_manual_run_beside_another_is_refused) {
         run_elsewhere("    exec: [/bin/true]\n");
         ask();
         await(is_nothing_asked, "it is refused");
-        cr_expect(is_overlap_recorded());
+        cr_expect(is_who_is_gone_recorded());
         cr_expect_eq(started->len, 0);
 }
 

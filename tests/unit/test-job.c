@@ -226,6 +226,8 @@ static const Difference differences[] = {
     {"", "    stop-timeout: 1s\n", true},
     {"", "    history: 7\n", true},
     {"", "    timezone: Europe/Berlin\n", true},
+    {"", "    on-lock-loss: continue\n", true},
+    {"    on-lock-loss: continue\n", "    on-lock-loss: continue\n    takeover-after: 1h\n", true},
     {"", "    every: 1h\n", false},
     {"    every: 1h\n", "    every: 2h\n", false},
     {"    schedule: \"*-*-* 02:30\"\n",

@@ -192,6 +192,12 @@ Test(jobset, a_stop_must_fit_the_fence_budget) {
         expect("a=", "");
 }
 
+Test(jobset, what_is_not_stopped_has_all_the_time_it_wants) {
+        tree_write(root, ETC "a.yaml",
+                   "jobs:\n  a: {exec: /bin/true, stop-timeout: 1h, on-lock-loss: continue}\n");
+        expect("a=", "");
+}
+
 /* The default has no place of its own: the job's is named. What was last good is not kept when it
  * does not fit either. */
 Test(jobset, a_stop_must_fit_a_fence_budget_that_shrank) {

@@ -224,6 +224,73 @@ Test(orphans, of_what_is_settled_only_the_entry_goes) {
         cr_expect_eq(record->state, RUN_SUCCEEDED);
 }
 
+/* ---- what continues without its locks ---- */
+
+static void set_continuing(usec_t takeover_after) {
+        claim->continues = true;
+        claim->takeover_after = takeover_after;
+        set_record(NULL, RUN_CLAIMED);
+}
+
+Test(orphans, one_that_continues_is_waited_for) {
+        claimed_by_another("{}");
+        set_continuing(USEC_INFINITY);
+        open_daemon_again();
+        await(is_ready, "ready");
+        serve_for(4 * USEC_PER_SEC);
+        cr_expect_not(n2_is_settled());
+        cr_expect_eq(started->len, 0);
+}
+
+Test(orphans, one_that_continues_is_given_up_after_takeover_after) {
+        usec_t begun;
+
+        claimed_by_another("{}");
+        set_continuing(2 * USEC_PER_SEC);
+        begun = clock_boottime();
+        open_daemon_again();
+        await(n2_is_settled, "it is settled");
+        cr_expect_geq(clock_boottime(), begun + 2 * USEC_PER_SEC);
+        expect_unknown("node n2 disappeared during the run, which may continue there: "
+                       "takeover-after has passed");
+        await(has_started_any, "the job runs again");
+}
+
+/* So whoever waits for a machine that will never be back has a way out. */
+Test(orphans, what_a_definition_says_since_counts_where_it_is_less) {
+        claimed_by_another("{}");
+        set_continuing(USEC_INFINITY);
+        write_job("    every: 1s\n    exec: [/bin/true]\n    on-lock-loss: continue\n"
+                  "    takeover-after: 2s\n");
+        open_daemon_again();
+        await(n2_is_settled, "it is settled");
+}
+
+Test(orphans, what_a_definition_says_of_runs_that_are_stopped_does_not) {
+        claimed_by_another("{}");
+        set_continuing(USEC_INFINITY);
+        write_job("    every: 1s\n    exec: [/bin/true]\n    takeover-after: 1s\n");
+        open_daemon_again();
+        await(is_ready, "ready");
+        serve_for(4 * USEC_PER_SEC);
+        cr_expect_not(n2_is_settled());
+}
+
+/* It is counted from when its node was gone the last time. */
+Test(orphans, one_whose_node_was_back_is_waited_for_anew) {
+        usec_t gone;
+
+        claimed_by_another("{}");
+        set_continuing(3 * USEC_PER_SEC);
+        open_daemon_again();
+        await(is_ready, "ready");
+        serve_for(2 * USEC_PER_SEC);
+        gone = clock_boottime();
+        orphans_node_left(coordinator->left.orphans, "n2");
+        await(n2_is_settled, "it is settled");
+        cr_expect_geq(clock_boottime(), gone + 3 * USEC_PER_SEC);
+}
+
 static unsigned tries;
 
 static bool is_of_n2(const ZkCall *call) {

@@ -45,6 +45,8 @@ static RunRecord *full_record(void) {
         record->ended = 1763700061 * SECOND + 500000;
         record->cpu = 1234567;
         record->token = 0x10000002a;
+        record->continues = true;
+        record->takeover_after = 3600 * SECOND;
         return record;
 }
 
@@ -86,6 +88,8 @@ static void expect_same_numbers(const RunRecord *a, const RunRecord *b) {
         cr_expect_eq(a->started, b->started);
         cr_expect_eq(a->ended, b->ended);
         cr_expect_eq(a->cpu, b->cpu);
+        cr_expect_eq(a->continues, b->continues);
+        cr_expect_eq(a->takeover_after, b->takeover_after);
 }
 
 Test(run_record, every_field_there_and_back) {
@@ -127,6 +131,8 @@ Test(run_record, what_is_not_there_stays_away) {
         expect_same_numbers(record, found);
         cr_expect_eq(found->exit_status, -1);
         cr_expect_eq(found->cpu, USEC_INFINITY);
+        cr_expect_not(found->continues);
+        cr_expect_eq(found->takeover_after, USEC_INFINITY);
 }
 
 Test(run_record, exit_and_cpu_of_zero_are_not_none) {
@@ -302,6 +308,9 @@ Test(run_record, wrong_types_and_values_are_refused) {
             ",\"ended\":1e300",
             ",\"ended\":true",
             ",\"cpu\":-0.5",
+            ",\"continues\":1",
+            ",\"takeover_after\":-1",
+            ",\"takeover_after\":\"1h\"",
             ",\"token\":-1",
             ",\"locks\":\"/a\"",
             ",\"locks\":{}",

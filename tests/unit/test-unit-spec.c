@@ -125,6 +125,18 @@ Test(unit_spec, what_the_job_leaves_out) {
         run_unit_spec_clear(&unit);
 }
 
+Test(unit_spec, what_continues_without_its_locks_is_not_fenced) {
+        _cleanup_(job_file_freep) JobFile *file = file_of("");
+        _cleanup_(run_record_freep) RunRecord *record = record_of_tick();
+        RunUnitSpec unit;
+
+        record->continues = true;
+        run_unit_spec_init(&unit, file->jobs->pdata[0], record);
+        cr_expect_str_eq(unit.spec.slice, "system-jobkeeper-continue.slice");
+        cr_expect_not(unit.spec.fenced);
+        run_unit_spec_clear(&unit);
+}
+
 /* ---- results ---- */
 
 static const char detail[] = "systemd's own words";
