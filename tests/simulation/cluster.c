@@ -43,6 +43,8 @@
 
 /* A node that nothing has befallen for so long has stopped its runs in time. */
 #define WELL_FOR (20 * USEC_PER_SEC)
+/* A daemon that is stopped ends runs for so long at most, and PID 1 may be slow. */
+#define STOPPED_FOR (3 * USEC_PER_MINUTE)
 
 typedef struct Cluster {
         const ClusterOptions *options;
@@ -77,7 +79,7 @@ static void cluster_draw_conduct(const Service *service, ServiceConduct *conduct
         conduct->start = world_draw_between(chance, 500, 30 * USEC_PER_MSEC);
         conduct->cannot = world_draw_once_in(chance, 100) ? NO_SUCH_COMMAND : 0;
         conduct->duration = world_draw_between(chance, USEC_PER_MSEC, job->duration);
-        if (world_draw_once_in(chance, 20)) /* now and then one takes very long */
+        if (world_draw_once_in(chance, plan_job_continues(job) ? 5 : 20)) /* very long */
                 conduct->duration *= world_draw_between(chance, 2, 10);
         conduct->status = world_draw_once_in(chance, 10) ? 1 : 0;
         conduct->remains =
@@ -104,7 +106,7 @@ static void cluster_on_begun(const Service *service, void *userdata) {
         const Cluster *cluster = cluster_of(userdata);
         HistoryRun *run = history_begun(cluster->history, fleet_node_name(userdata), service);
 
-        run->excused |= checker_has_cleared(cluster->checker, run);
+        run->excused |= !run->continues && checker_has_cleared(cluster->checker, run);
         if (!machine_is_synchronised(fleet_node_machine(userdata)))
                 checker_complain(cluster->checker,
                                  "run %s of %s begins on %s, whose clock is not synchronised",
@@ -133,6 +135,9 @@ static void cluster_on_order(const Service *service, void *userdata) {
         const HistoryRun *run =
             history_ordered(cluster->history, service, fleet_node_name(userdata));
 
+        if (service->asked && !fleet_node_was_stopped(userdata, STOPPED_FOR))
+                checker_is_asked_to_end(cluster->checker, fleet_node_name(userdata),
+                                        service->spec->name);
         if (run && cluster_is_attended(userdata) &&
             !history_befell(cluster->history, run->node, HISTORY_ANY | HISTORY_BUS,
                             usec_sub(world_now(cluster->world), WELL_FOR),

@@ -22,7 +22,8 @@ struct FleetNode {
         Daemon *daemon;
         ProcessTask *start; /* PID 1's: nothing starts on a frozen machine */
         bool on, wanted, restarts;
-        bool failed; /* PID 1 does not try again */
+        bool failed;    /* PID 1 does not try again */
+        usec_t stopped; /* when it was last; 0: never */
 };
 
 struct Fleet {
@@ -169,6 +170,10 @@ bool fleet_node_is_on(const FleetNode *node) {
         return node->on;
 }
 
+bool fleet_node_was_stopped(const FleetNode *node, usec_t span) {
+        return node->stopped > 0 && world_now(node->fleet->world) <= node->stopped + span;
+}
+
 bool fleet_node_has_failed(const FleetNode *node) {
         return node->wanted && (node->failed || (node->daemon && daemon_is_failing(node->daemon)));
 }
@@ -238,6 +243,7 @@ static void fleet_node_terminate(FleetNode *node, SystemdJob systemd_job) {
 
 void fleet_node_stop(FleetNode *node) {
         trace_write(node->name, "jobkeeperd is stopped");
+        node->stopped = world_now(node->fleet->world);
         node->wanted = node->restarts = node->failed = false;
         node->start = process_task_free(node->start);
         fleet_node_terminate(node, SYSTEMD_JOB_STOP);

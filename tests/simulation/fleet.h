@@ -57,6 +57,9 @@ void fleet_node_write_config(const FleetNode *node, const char *text);
 /* Return: whether jobkeeperd should run there, and its start has failed. */
 bool fleet_node_has_failed(const FleetNode *node);
 
+/* Return: whether somebody stopped it, and not longer ago than that. */
+bool fleet_node_was_stopped(const FleetNode *node, usec_t span);
+
 /* systemctl start, stop, restart, reload. */
 void fleet_node_start(FleetNode *node);
 void fleet_node_stop(FleetNode *node);

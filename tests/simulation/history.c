@@ -5,6 +5,7 @@
 
 #include "pid1.h"
 #include "trace.h"
+#include "unit-spec.h"
 
 typedef struct Disturbance {
         const char *node; /* interned */
@@ -105,7 +106,8 @@ HistoryRun *history_begun(History *history, const char *node, const Service *ser
         run->attempt = (unsigned)history_number(service, "JOBKEEPER_ATTEMPT");
         run->token = history_number(service, "JOBKEEPER_FENCING_TOKEN");
         run->begun = world_now(history->world);
-        run->excused = history_is_excused(history, history->excuses, node);
+        run->continues = strcmp(service->spec->slice, UNIT_SLICE_CONTINUE) == 0;
+        run->excused = !run->continues && history_is_excused(history, history->excuses, node);
         g_ptr_array_add(history->runs, run);
         g_ptr_array_add(history->alive, run);
         trace_write(node, "run %s of %s begins", run->run, run->job);
@@ -165,6 +167,14 @@ const HistoryRun *history_empty(History *history, const Service *service, const 
         return run;
 }
 
+void history_give_up(const History *history, const char *job, const char *name) {
+        for (guint i = 0; i < history->alive->len; i++) {
+                HistoryRun *run = history->alive->pdata[i];
+
+                run->excused |= strcmp(run->job, job) == 0 && strcmp(run->run, name) == 0;
+        }
+}
+
 void history_note(History *history, const char *node, HistoryMatter matter) {
         const Disturbance disturbance = {g_intern_string(node), world_now(history->world), matter};
 
@@ -208,7 +218,7 @@ static void history_excuse_runs(History *history, const char *node) {
         for (guint i = 0; i < history->alive->len; i++) {
                 HistoryRun *run = history->alive->pdata[i];
 
-                run->excused |= strcmp(run->node, node) == 0;
+                run->excused |= !run->continues && strcmp(run->node, node) == 0;
         }
 }
 

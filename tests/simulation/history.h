@@ -28,14 +28,15 @@ typedef struct HistoryRun {
         usec_t begun, over,
             empty;         /* true time; 0: not yet. `over`: the main process, `empty`: all */
         UnitResult result; /* once over */
+        bool continues;    /* without its locks: its record stands for them */
         bool stopped;      /* somebody asked for its end */
         usec_t ordered;    /* when PID 1 first heard of that; 0: it did not */
         bool by_fence;     /* PID 1 ended it with its fence, before it heard of anything else */
         bool by_itself;    /* the main process ended before */
         bool asked;        /* its daemon had before the main process ended, heard or not */
         bool lost;         /* how it ended went with its machine, unread by a daemon that hung */
-        bool
-            excused; /* its node could not do its part: it was frozen, or nobody was there to act */
+        bool excused; /* its node could not do its part: it was frozen, or nobody was there to act;
+                         or it was given up, as its definition says */
 } HistoryRun;
 
 /* Somebody else who holds a lock. */
@@ -62,6 +63,9 @@ void history_over(History *history, const Service *service, const char *node);
 const HistoryRun *history_ordered(History *history, const Service *service, const char *node);
 /* Return: the run; NULL where it never was one. */
 const HistoryRun *history_empty(History *history, const Service *service, const char *node);
+
+/* Others may begin beside it from now on. */
+void history_give_up(const History *history, const char *job, const char *name);
 
 /* Return: the hold, the history's, until it ends. */
 HistoryHold *history_hold_begins(History *history, const char *node, const char *who,

@@ -103,6 +103,9 @@ static PlanJob *plan_draw_job(WorldChance *chance, unsigned number) {
         job->locks = g_ptr_array_new_with_free_func(plan_lock_free);
         plan_draw_locks(job, chance);
         job->duration = world_draw_between(chance, 10 * USEC_PER_MSEC, job->every * USEC_PER_SEC);
+        job->continues = world_draw_once_in(chance, 2);
+        job->takeover_after =
+            world_draw_once_in(chance, 2) ? (unsigned)world_draw_between(chance, 1, 60) : 0;
         return job;
 }
 
@@ -179,6 +182,23 @@ char *plan_config(const Plan *plan, const char *servers) {
         return g_string_free(text, FALSE);
 }
 
+bool plan_job_continues(const PlanJob *job) {
+        bool more = false;
+
+        for (guint i = 0; i < job->locks->len; i++)
+                more |=
+                    !g_str_has_prefix(((const PlanLock *)job->locks->pdata[i])->resource, "job:");
+        return job->continues && !more;
+}
+
+static void plan_write_loss(const PlanJob *job, GString *text) {
+        if (!plan_job_continues(job))
+                return;
+        g_string_append(text, "    on-lock-loss: continue\n");
+        if (job->takeover_after > 0)
+                g_string_append_printf(text, "    takeover-after: %us\n", job->takeover_after);
+}
+
 static void plan_write_job(const PlanJob *job, GString *text) {
         g_string_append_printf(text,
                                "  %s:\n    every: %us\n    exec: [/bin/true]\n"
@@ -188,6 +208,7 @@ static void plan_write_job(const PlanJob *job, GString *text) {
                                job->deadline, job->stop_timeout);
         if (job->timeout > 0)
                 g_string_append_printf(text, "    timeout: %us\n", job->timeout);
+        plan_write_loss(job, text);
         plan_write_locks(job, text);
 }
 

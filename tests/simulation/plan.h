@@ -25,8 +25,10 @@ typedef struct PlanJob {
         unsigned deadline; /* seconds */
         unsigned timeout;  /* seconds; 0: none */
         unsigned stop_timeout;
-        GPtrArray *locks; /* of PlanLock, its own first where it has one */
-        usec_t duration;  /* of most of its runs, at most */
+        GPtrArray *locks;        /* of PlanLock, its own first where it has one */
+        bool continues;          /* without its locks, where there are none but its own */
+        unsigned takeover_after; /* seconds; 0: it is never given up */
+        usec_t duration;         /* of most of its runs, at most */
 } PlanJob;
 
 typedef struct Plan {
@@ -60,5 +62,7 @@ char *plan_text_with(const Plan *plan, const PlanJob *edited);
 char *plan_text_without(const Plan *plan, const PlanJob *left_out);
 /* Return: how many may hold that resource at once, of those that hold it exclusively. */
 unsigned plan_slots(const char *resource);
+/* Return: whether its runs continue without their locks. */
+bool plan_job_continues(const PlanJob *job);
 /* Return: NULL where there is none of that name. */
 const PlanJob *plan_find(const Plan *plan, const char *name);

@@ -41,6 +41,10 @@ void checker_run_begins(Checker *checker, const HistoryRun *run);
  * would have to end. */
 void checker_start_failed(Checker *checker, const char *node);
 
+/* That node's daemon has PID 1 end the unit, and nobody has stopped the daemon: it is no run that
+ * continues without its locks. */
+void checker_is_asked_to_end(Checker *checker, const char *node, const char *unit);
+
 /* A run's fence has it end, although that node's daemon is well: it has forgotten it. */
 void checker_fence_ends(Checker *checker, const HistoryRun *run);
 

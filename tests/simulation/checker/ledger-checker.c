@@ -209,10 +209,16 @@ static bool run_befell(const JobView *view, const HistoryRun *run, unsigned matt
 
 /* Return: whether whoever settled the run, at that time, may have missed how it ended. What is
  * there to be read its node reads, also after a restart of its daemon. What went with its fence
- * before that is told by when it was claimed, by a clock that somebody may have set. */
+ * before that is told by when it was claimed, by a clock that somebody may have set. A session that
+ * is lost explains nothing of what continues; where others gave that up its node says so later, as
+ * long as it can. */
 static bool view_may_not_know(const JobView *view, const HistoryRun *run, usec_t written) {
-        return run_befell(view, run, HISTORY_CRASH | HISTORY_SESSION | HISTORY_PID1, run->begun,
-                          MAX(written, run->empty)) ||
+        const Claimed *claimed = write_book_find(checker_book(view->checker), run->job, run->run);
+        unsigned matters = HISTORY_CRASH | HISTORY_PID1 | (run->continues ? 0 : HISTORY_SESSION);
+        usec_t until =
+            claimed && claimed->given_up ? checker_now(view->checker) : MAX(written, run->empty);
+
+        return run_befell(view, run, matters, run->begun, until) ||
                (run->ordered && run_befell(view, run, HISTORY_DAEMON, run->ordered, written)) ||
                (run->by_fence && run_befell(view, run, HISTORY_CLOCK, run->begun, written));
 }

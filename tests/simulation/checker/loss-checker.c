@@ -1,6 +1,7 @@
 /* Who holds its locks no more ends its runs: all of them are told to end some time before the
  * deadline, and those that were not are when the session is lost, or another one is made. A start
- * that fails leaves none behind. */
+ * that fails leaves none behind. But what continues without its locks only who stops the daemon
+ * ends. */
 #include "loss-checker.h"
 
 #include <string.h>
@@ -49,7 +50,7 @@ void loss_note_session(Checker *checker, const char *node, bool in_time) {
                 if (strcmp(run->node, node) != 0)
                         continue;
                 loss_note(checker, run->job, run->run);
-                if (in_time && !run->over && !run->stopped &&
+                if (in_time && !run->continues && !run->over && !run->stopped &&
                     run->begun + JUST_BEGUN < checker_now(checker))
                         checker_complain(checker,
                                          "run %s of %s on %s was not told to end, and the session "
@@ -62,7 +63,7 @@ void loss_judge(Checker *checker, const HistoryRun *run) {
         g_autofree char *key = g_strdup_printf("%s:%s", run->job, run->run);
         const usec_t *lost = g_hash_table_lookup(checker_losses(checker)->losses, key);
 
-        if (!lost || run->stopped || run->over < *lost + TOLD_WITHIN ||
+        if (!lost || run->continues || run->stopped || run->over < *lost + TOLD_WITHIN ||
             history_befell(checker_history(checker), run->node, HISTORY_ANY, *lost, run->over))
                 return;
         checker_complain(checker,
@@ -78,6 +79,21 @@ void checker_fence_ends(Checker *checker, const HistoryRun *run) {
                     run->run, run->job, run->node);
 }
 
+void checker_is_asked_to_end(Checker *checker, const char *node, const char *unit) {
+        const GPtrArray *alive = history_alive(checker_history(checker));
+
+        for (guint i = 0; i < alive->len; i++) {
+                const HistoryRun *run = alive->pdata[i];
+
+                if (run->continues && !run->over && strcmp(run->unit, unit) == 0 &&
+                    strcmp(run->node, node) == 0)
+                        checker_complain(checker,
+                                         "run %s of %s on %s, which continues whatever becomes of "
+                                         "its locks, is ended by a daemon that nobody stops",
+                                         run->run, run->job, run->node);
+        }
+}
+
 void checker_start_failed(Checker *checker, const char *node) {
         const GPtrArray *alive = history_alive(checker_history(checker)),
                         *holds = history_holds(checker_history(checker));
@@ -85,7 +101,7 @@ void checker_start_failed(Checker *checker, const char *node) {
         for (guint i = 0; i < alive->len; i++) {
                 const HistoryRun *run = alive->pdata[i];
 
-                if (!run->excused && strcmp(run->node, node) == 0)
+                if (!run->excused && !run->continues && strcmp(run->node, node) == 0)
                         checker_complain(checker,
                                          "run %s of %s on %s is left behind by a start that failed",
                                          run->run, run->job, node);

@@ -1,12 +1,15 @@
 /* A settle: what is final stays as it is but for "unknown", which is refined; a run is settled by
  * the node that it runs on, or once nothing stands there any more by which that node has claimed
- * it; and until then its contenders stay. */
+ * it; and until then its contenders stay. One that continues without them others give up once its
+ * node has been gone for as long as its definition says, and not before. */
 #include <string.h>
 
 #include "paths.h"
 #include "write-checker.h"
 
 #define ROOT "/jobkeeper"
+/* By what the clocks of machines differ in a minute, and more. */
+#define TAKEOVER_SLACK (100 * USEC_PER_MSEC)
 
 static bool settle_is_owned(const Write *write, const char *path, int64_t session) {
         const TreeNode *node = data_tree_find(write->tree, path);
@@ -35,12 +38,33 @@ static bool settle_is_anothers(const Write *write, const Claimed *claimed,
                settle_is_held(write, claimed, record);
 }
 
+/* Somebody else says that nothing is known of a run that continues without its locks. */
+static void settle_judge_takeover(const Write *write, Claimed *claimed) {
+        usec_t gone = write_gone_for(write, claimed->node), after = claimed->takeover_after;
+        const PlanJob *job = plan_find(checker_plan(write->checker), claimed->job);
+
+        /* Who has shortened it since, wants it to be over. */
+        if (job && plan_job_continues(job) && job->takeover_after > 0)
+                after = MIN(after, job->takeover_after * USEC_PER_SEC);
+        if (gone == 0 || usec_add(gone, TAKEOVER_SLACK) < after)
+                checker_complain(write->checker,
+                                 "run %s of %s on %s, which continues without its locks, is given "
+                                 "up by %s when its node has been gone for %" G_GUINT64_FORMAT " s",
+                                 claimed->run, claimed->job, claimed->node,
+                                 write_author(write) ? write_author(write) : "somebody",
+                                 gone / USEC_PER_SEC);
+        claimed->given_up = true;
+        history_give_up(checker_history(write->checker), claimed->job, claimed->run);
+}
+
 static void settle_judge_author(const Write *write, const RunRecord *after) {
         Claimed *claimed = write_claimed(write, after->job, after->run);
 
         if (!claimed || claimed->settled)
                 return;
         claimed->settled = true;
+        if (claimed->continues && g_strcmp0(write_author(write), claimed->node) != 0)
+                settle_judge_takeover(write, claimed);
         if (!claimed->cleared && settle_is_anothers(write, claimed, after))
                 checker_complain(write->checker,
                                  "run %s of %s is settled as %s by %s while the contenders of %s "

@@ -14,6 +14,7 @@ struct WriteBook {
         GHashTable *claims;   /* "JOB:RUN" → Claimed */
         GHashTable *locks;    /* path of a contender → Claimed, borrowed */
         GHashTable *sessions; /* int64_t → name of a node */
+        GHashTable *gone;     /* name of a node → since when it is no member, usec_t */
         TurnBook *turns;
 };
 
@@ -33,6 +34,7 @@ WriteBook *write_book_new(Checker *checker) {
         book->claims = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, claimed_free);
         book->locks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         book->sessions = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+        book->gone = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         book->turns = turn_book_new();
         return book;
 }
@@ -44,6 +46,7 @@ WriteBook *write_book_free(WriteBook *book) {
         g_hash_table_unref(book->locks);
         g_hash_table_unref(book->claims);
         g_hash_table_unref(book->sessions);
+        g_hash_table_unref(book->gone);
         g_free(book);
         return NULL;
 }
@@ -74,6 +77,8 @@ Claimed *write_note_claim(const Write *write, const RunRecord *record) {
             .session = write->txn->session,
             .zxid = write->txn->zxid,
             .at = checker_now(write->checker),
+            .continues = record->continues,
+            .takeover_after = record->takeover_after,
         };
         g_hash_table_replace(write->book->claims,
                              g_strdup_printf("%s:%s", record->job, record->run), claimed);
@@ -160,6 +165,22 @@ static void write_take_contender(const Write *write, const TransactionOp *op) {
         g_hash_table_remove(write->book->locks, op->path);
 }
 
+usec_t write_gone_for(const Write *write, const char *node) {
+        const usec_t *since = g_hash_table_lookup(write->book->gone, node);
+
+        return since ? checker_now(write->checker) - *since : 0;
+}
+
+static void write_take_presence(const Write *write, const char *node, bool is_there) {
+        usec_t now = checker_now(write->checker);
+
+        if (is_there)
+                g_hash_table_remove(write->book->gone, node);
+        else
+                g_hash_table_insert(write->book->gone, g_strdup(node),
+                                    g_memdup2(&now, sizeof(now)));
+}
+
 /* What a node has claimed in another session it does not hold in that of its new member. */
 static void write_take_member(const Write *write, const char *node) {
         const GPtrArray *alive = history_alive(checker_history(write->checker));
@@ -188,6 +209,8 @@ static void write_take(const Write *write, const TransactionOp *op) {
                 write_take_contender(write, op);
         else if (strcmp(parts[2], "nodes") == 0 && op->type == TXN_CREATE)
                 write_take_member(write, parts[3]);
+        if (strcmp(parts[2], "nodes") == 0 && (op->type == TXN_CREATE || op->type == TXN_DELETE))
+                write_take_presence(write, parts[3], op->type == TXN_CREATE);
 }
 
 bool checker_has_cleared(const Checker *checker, const HistoryRun *run) {

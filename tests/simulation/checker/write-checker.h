@@ -19,7 +19,10 @@ typedef struct Claimed {
         usec_t at;              /* true time */
         const GPtrArray *locks; /* of PlanLock: as the definition says that it was claimed by */
         bool settled;
-        bool cleared; /* somebody deleted a contender of it by hand: nothing is promised */
+        bool given_up;         /* by others than its node */
+        bool continues;        /* without its locks */
+        usec_t takeover_after; /* then: USEC_INFINITY: it is never given up */
+        bool cleared;          /* somebody deleted a contender of it by hand: nothing is promised */
 } Claimed;
 
 /* `checker`: weak. */
@@ -46,6 +49,8 @@ typedef struct Write {
 
 /* Return: the node whose session it is; NULL: none of them. */
 const char *write_author(const Write *write);
+/* Return: how long the node has been no member; 0: it is one. */
+usec_t write_gone_for(const Write *write, const char *node);
 /* Return: a copy of the record as it stands before the transaction, or (`after`) behind it; NULL:
  * there is none. */
 RunRecord *write_record(const Write *write, const char *job, const char *run, bool after);
