@@ -3,6 +3,8 @@
  */
 #include "bus-fixture.h"
 #include "command-locks.h"
+#include "fence-link.h"
+#include "fence-stand-in.h"
 #include "lock-caller.h"
 #include "service-scopes.h"
 
@@ -143,6 +145,27 @@ static bool its_end_is_remembered(void) {
 
         json_decref(lock);
         return ending;
+}
+
+/* ---- the fence ---- */
+
+static bool is_unfenced(void) {
+        return !fence_link_instance(coordinator->fence);
+}
+
+Test(command_locks, what_waits_for_a_fence_queues_when_there_is_one) {
+        Question *waits = NULL;
+
+        begin();
+        fence_stand_in.absent = true;
+        fence_stand_in_hang_up();
+        await(is_unfenced, "there is none");
+        waits = caller_acquire(first, DB);
+        serve_for(200 * USEC_PER_MSEC);
+        cr_expect_not(waits->answered);
+        expect_queue("db", 0);
+        fence_stand_in.absent = false;
+        (void)expect_held(waits);
 }
 
 /* ---- a restart ---- */

@@ -177,6 +177,27 @@ Test(ending_drain, the_others_hear_of_it) {
         await(says_that_it_stops, "its member says so");
 }
 
+#define QUEUE ROOT "/locks/db"
+
+static bool both_stand_in_the_queue(void) {
+        return server_count(QUEUE) == 2;
+}
+
+static bool one_stands_in_the_queue(void) {
+        return server_count(QUEUE) == 1;
+}
+
+/* Other nodes are to have what this one queues for. */
+Test(ending_drain, what_queues_gives_its_place_up_at_once) {
+        write_job("    every: 1s\n    exec: [/bin/true]\n    locks: {db: exclusive}\n");
+        write_job_named("b", "    every: 1s\n    exec: [/bin/true]\n    locks: {db: exclusive}\n");
+        run_one();
+        await(both_stand_in_the_queue, "the other one waits");
+        terminate(SYSTEMD_JOB_STOP);
+        await(one_stands_in_the_queue, "its place is free");
+        expect_untouched(300 * USEC_PER_MSEC);
+}
+
 /* ---- asked again ---- */
 
 Test(ending_drain, whoever_asks_again_does_not_want_to_wait) {

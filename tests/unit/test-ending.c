@@ -2,10 +2,26 @@
  * in a whole daemon (daemon-fixture.h). */
 #include "daemon-fixture.h"
 #include "run-record.h"
+#include "timer.h"
 
 #define RUNS_PATH "/jobkeeper/jobs/a/runs"
+/* The patience with what does not end, or cannot be settled: as in ending.c, and as it is here. */
+#define PATIENCE (90 * USEC_PER_SEC)
+#define SHORT_PATIENCE (1 * USEC_PER_SEC)
 
 TestSuite(ending, .init = setup, .fini = teardown);
+
+/* The linker has these in place of timer_in(). */
+int __real_timer_in(sd_event *loop, sd_event_source **slot, usec_t delay, TimerFunc func,
+                    void *userdata);
+int __wrap_timer_in(sd_event *loop, sd_event_source **slot, usec_t delay, TimerFunc func,
+                    void *userdata);
+
+int __wrap_timer_in(sd_event *loop, sd_event_source **slot, usec_t delay, TimerFunc func,
+                    void *userdata) {
+        return __real_timer_in(loop, slot, delay == PATIENCE ? SHORT_PATIENCE : delay, func,
+                               userdata);
+}
 
 static bool is_claiming(void) {
         return server.held;
@@ -101,6 +117,20 @@ Test(ending, a_run_that_vanishes_while_it_is_stopped_says_why_it_was) {
         record = record_of(service_newest());
         cr_expect_str_eq(record->why, "the daemon was stopped");
         cr_expect_gt(record->ended, 0);
+}
+
+Test(ending, a_stop_does_not_wait_for_ever_for_what_does_not_end) {
+        usec_t began;
+
+        write_job("    every: 1s\n    exec: [/bin/true]\n");
+        service_manager.deaf = true;
+        open_daemon();
+        await(has_started, "a start");
+        began = clock_monotonic();
+        terminate(SYSTEMD_JOB_STOP);
+        await(has_left, "the session is left to the next process");
+        cr_expect_geq(clock_monotonic() - began, SHORT_PATIENCE);
+        cr_expect(service_is_alive(service_newest()));
 }
 
 static bool nothing_stands_open(void) {

@@ -103,6 +103,10 @@ static bool is_connected_again(void) {
         return fence_stand_in.connections >= 2;
 }
 
+static bool is_connecting_anew(void) {
+        return ports->len == 1 && ((Zk *)ports->pdata[0])->state != ZK_STATE_EXPIRED;
+}
+
 static void open_link(void) {
         fence = fence_link_new(node, &events, NULL);
 }
@@ -365,6 +369,27 @@ Test(fence_link, what_an_earlier_session_left_keeps_the_timers) {
         beat();
         expect_timers_follow();
         cr_expect_null(fence_link_fault(fence), "that is of this session");
+}
+
+/* The same process, and the same fence: what runs is of the session that is over. */
+Test(fence_link, what_runs_when_the_session_is_lost_keeps_the_timers_from_the_next) {
+        usec_t before;
+
+        linked();
+        connected();
+        before = fence_stand_in.at[FENCE_TIMER_STOP];
+        fence_stand_in.populated = true;
+        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
+        await(is_connecting_anew, "another connection");
+        port_tell(ports->pdata[0], ZK_STATE_CONNECTED);
+        beat();
+        cr_assert_eq(session_state(session), SESSION_CONNECTED);
+        cr_expect_eq(fence_stand_in.at[FENCE_TIMER_STOP], before);
+        cr_expect_str_eq(fence_link_fault(fence), "what is fenced is being stopped");
+        fence_stand_in.populated = false;
+        beat();
+        expect_timers_follow();
+        cr_expect_null(fence_link_fault(fence));
 }
 
 Test(fence_link, the_timers_of_a_fence_that_stops_what_lives_are_not_taken_back) {

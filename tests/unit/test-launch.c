@@ -226,8 +226,20 @@ Test(launch, believes_no_half_note) {
                 launch_read(&place, &note);
                 cr_expect_not(note.has_result, "%s", texts[i]);
         }
-        write_note("ended", "x .\n");
-        launch_read(&place, &(LaunchNote){0});
+}
+
+Test(launch, believes_no_half_note_of_a_good_end) {
+        static const char *const texts[] = {
+            "", "x .\n", "0 .\n", "5000000", "5000000 .", " .\n", "99999999999999999999999 .\n"};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+                LaunchNote note;
+
+                write_note("ended", texts[i]);
+                launch_read(&place, &note);
+                cr_expect_not(note.ended_well, "%s", texts[i]);
+                cr_expect_eq(note.ended, 0, "%s", texts[i]);
+        }
 }
 
 /* ---- forbidding ---- */

@@ -57,15 +57,16 @@ static void end(const char *word, const char *code, const char *status) {
         cr_assert_eq(launch_note_result(&place, word, code, status), 0);
 }
 
-static void expect_taken(const UnitResult *result, bool ordered, RunState state, const char *why) {
-        cr_expect(launched_take(root, record, result, ordered));
+static void expect_taken(const UnitResult *result, UnitStop stopper, RunState state,
+                         const char *why) {
+        cr_expect(launched_take(root, record, result, stopper));
         cr_expect_eq(record->state, state, "%s", run_state_to_string(record->state));
         cr_expect_str_eq(record->why ? record->why : "", why);
         cr_expect_neq(record->ended, 0);
 }
 
-static void expect_left(const UnitResult *result, bool ordered) {
-        cr_expect_not(launched_take(root, record, result, ordered));
+static void expect_left(const UnitResult *result, UnitStop stopper) {
+        cr_expect_not(launched_take(root, record, result, stopper));
         cr_expect_eq(record->state, RUN_CLAIMED);
 }
 
@@ -79,28 +80,28 @@ Test(launched, what_pid_1_tells_is_not_asked_for) {
         begin();
         end("exit-code", "exited", "7");
         for (size_t i = 0; i < G_N_ELEMENTS(results); i++)
-                expect_left(&results[i], false);
+                expect_left(&results[i], UNIT_STOP_NONE);
 }
 
 Test(launched, without_a_launch_step_nothing_is_known) {
         launch_dropin_remove(root, UNIT);
-        expect_left(NULL, false);
-        expect_left(&vanished, false);
-        expect_left(&refused_again, false);
+        expect_left(NULL, UNIT_STOP_NONE);
+        expect_left(&vanished, UNIT_STOP_NONE);
+        expect_left(&refused_again, UNIT_STOP_NONE);
 }
 
 Test(launched, another_runs_is_not_believed) {
         g_free(record->nonce);
         record->nonce = g_strdup("ffeeddccbbaa99887766554433221100");
-        expect_left(NULL, false);
+        expect_left(NULL, UNIT_STOP_NONE);
 }
 
 Test(launched, what_did_not_begin_never_will) {
-        expect_taken(NULL, false, RUN_INTERRUPTED,
+        expect_taken(NULL, UNIT_STOP_NONE, RUN_INTERRUPTED,
                      "not started: its unit was not found, and had not begun");
         cr_expect_eq(launch_start(&place, "/nonexistent", "0x1"), LAUNCH_AGAIN);
         g_clear_pointer(&record->why, g_free);
-        expect_taken(&vanished, false, RUN_INTERRUPTED,
+        expect_taken(&vanished, UNIT_STOP_NONE, RUN_INTERRUPTED,
                      "not started: its unit was not found, and had not begun");
 }
 
@@ -113,13 +114,14 @@ Test(launched, what_was_given_up_is_refused_and_was_not_started) {
 
 Test(launched, what_was_to_end_says_so) {
         record->why = g_strdup("the ZooKeeper session was lost");
-        expect_taken(NULL, true, RUN_INTERRUPTED, "not started: the ZooKeeper session was lost");
+        expect_taken(NULL, UNIT_STOP_OWNER, RUN_INTERRUPTED,
+                     "not started: the ZooKeeper session was lost");
 }
 
 Test(launched, what_began_and_is_gone_is_not_known) {
         begin();
-        expect_left(NULL, false);
-        expect_left(&vanished, true);
+        expect_left(NULL, UNIT_STOP_NONE);
+        expect_left(&vanished, UNIT_STOP_OWNER);
 }
 
 /* Neither is it where nothing can be noted: it may begin yet. */
@@ -127,7 +129,7 @@ Test(launched, without_room_nothing_is_certain) {
         g_autofree char *path = g_strdup_printf("%s/" NONCE ".started", directory);
 
         cr_assert_eq(g_mkdir(path, 0700), 0); /* in the way */
-        expect_left(NULL, false);
+        expect_left(NULL, UNIT_STOP_NONE);
         cr_assert_eq(g_rmdir(path), 0);
 }
 
@@ -138,20 +140,20 @@ Test(launched, why_the_step_refused) {
                     g_strconcat("not started: ", launch_refusal_in_words(i), NULL);
 
                 g_clear_pointer(&record->why, g_free);
-                expect_taken(&result, false, RUN_INTERRUPTED, why);
+                expect_taken(&result, UNIT_STOP_NONE, RUN_INTERRUPTED, why);
         }
 }
 
 /* That is PID 1's to say; but the step was not executed, and never will be. */
 Test(launched, what_pid_1_refused) {
-        expect_left(&no_user, false);
+        expect_left(&no_user, UNIT_STOP_NONE);
         cr_expect_eq(launch_start(&place, "/nonexistent", "0x1"), LAUNCH_AGAIN);
 }
 
 Test(launched, a_result_that_was_noted) {
         begin();
         end("exit-code", "exited", "3");
-        expect_taken(NULL, false, RUN_FAILED, "exit-code");
+        expect_taken(NULL, UNIT_STOP_NONE, RUN_FAILED, "exit-code");
         cr_expect_eq(record->exit_status, 3);
         cr_expect_eq(record->started, 5 * USEC_PER_SEC);
         cr_expect_eq(record->ended, 5 * USEC_PER_SEC);
@@ -160,7 +162,7 @@ Test(launched, a_result_that_was_noted) {
 Test(launched, a_signal_that_was_noted) {
         begin();
         end("signal", "killed", "KILL");
-        expect_taken(&vanished, false, RUN_FAILED, "signal");
+        expect_taken(&vanished, UNIT_STOP_NONE, RUN_FAILED, "signal");
         cr_expect_eq(record->signal, SIGKILL);
 }
 
@@ -169,7 +171,7 @@ Test(launched, a_good_end_that_was_noted) {
         cr_assert_eq(launch_note_good_end(&place), 0);
         end("success", "exited", "0");
         record->why = g_strdup("the ZooKeeper session was lost");
-        expect_taken(NULL, true, RUN_SUCCEEDED, "");
+        expect_taken(NULL, UNIT_STOP_OWNER, RUN_SUCCEEDED, "");
         cr_expect_eq(record->exit_status, 0);
         cr_expect_eq(record->ended, 5 * USEC_PER_SEC);
 }
@@ -178,40 +180,40 @@ Test(launched, a_good_end_that_was_noted) {
 Test(launched, a_stop_that_was_noted) {
         begin();
         end("success", "exited", "0");
-        expect_taken(NULL, false, RUN_STOPPED,
+        expect_taken(NULL, UNIT_STOP_NONE, RUN_STOPPED,
                      "its unit was stopped, and not by jobkeeper (systemctl stop)");
 }
 
 Test(launched, our_own_stop_is_known_already) {
         begin();
         end("signal", "killed", "TERM");
-        expect_left(NULL, true);
+        expect_left(NULL, UNIT_STOP_OWNER);
 }
 
 /* Its own limit, or that of a stop. */
 Test(launched, a_time_out_may_be_either) {
         begin();
         end("timeout", "killed", "KILL");
-        expect_left(NULL, false);
+        expect_left(NULL, UNIT_STOP_NONE);
 }
 
 Test(launched, one_that_was_started_again) {
         begin();
         end("signal", "killed", "TERM");
-        expect_taken(&refused_again, false, RUN_STOPPED,
+        expect_taken(&refused_again, UNIT_STOP_NONE, RUN_STOPPED,
                      "its unit was stopped, and not by jobkeeper (systemctl stop)");
 }
 
 Test(launched, one_that_was_started_again_when_it_had_failed) {
         begin();
         end("exit-code", "exited", "1");
-        expect_taken(&refused_again, true, RUN_FAILED, "exit-code");
+        expect_taken(&refused_again, UNIT_STOP_OWNER, RUN_FAILED, "exit-code");
 }
 
 Test(launched, one_that_was_started_again_and_is_not_known) {
         begin();
         expect_taken(
-            &refused_again, false, RUN_UNKNOWN,
+            &refused_again, UNIT_STOP_NONE, RUN_UNKNOWN,
             "systemd was made to start its unit again, which was refused; how it had ended "
             "before is not known");
 }

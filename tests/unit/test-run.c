@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <glib/gstdio.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
+#include <utime.h>
 
 #include "daemon-fixture.h"
 #include "journal.h"
@@ -18,6 +20,7 @@
 #define LEDGER_PATH ROOT "/jobs/a"
 #define OPEN_PATH ROOT "/open/n1"
 #define LOCK_PATH ROOT "/locks/job:a"
+#define FORGOTTEN_UNIT "jobkeeper-a-1000000000-1.service"
 
 static int64_t tick; /* of the run that is under way */
 
@@ -391,6 +394,37 @@ Test(run, one_that_had_not_begun_when_the_fence_left_off_is_not_started) {
         service_manager.fence_left = clock_monotonic();
         open_daemon_again();
         expect_settled(RUN_INTERRUPTED, "not started: its unit was not found, and had not begun");
+}
+
+static void make_old(const char *directory) {
+        struct utimbuf long_ago = {.modtime = time(NULL) - 5L * 24 * 3600};
+
+        cr_assert_eq(utime(directory, &long_ago), 0);
+}
+
+static bool is_swept(void) {
+        g_autofree char *directory =
+            launch_dropin_directory(service_manager.dropin_root, FORGOTTEN_UNIT);
+
+        return !g_file_test(directory, G_FILE_TEST_EXISTS);
+}
+
+/* Of whom nobody asks any more what became of it; a run may be older. */
+Test(run, what_is_old_is_swept_but_not_of_a_run_that_lives) {
+        static const char *const words[] = {"/x/launch", "/x/session", "0x1", NULL};
+        const UnitSpec spec = {.name = FORGOTTEN_UNIT, .nonce = "00", .launch = words};
+        g_autofree char *directory = NULL, *forgotten = NULL;
+
+        have_launch_steps();
+        leave_it();
+        (void)launch_place(&directory);
+        make_old(directory);
+        cr_assert_eq(launch_dropin_write(service_manager.dropin_root, &spec), 0);
+        forgotten = launch_dropin_directory(service_manager.dropin_root, FORGOTTEN_UNIT);
+        make_old(forgotten);
+        open_daemon_again();
+        await(is_swept, "the sweep");
+        cr_expect(has_drop_in());
 }
 
 Test(run, one_without_room_for_its_launch_step_is_not_started) {
