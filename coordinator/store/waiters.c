@@ -31,7 +31,7 @@ static void waiter_free(void *data) {
         g_free(waiter);
 }
 
-/* A contender of a job says which tick it is for (attempt.c); any other is nobody's concern. */
+/* A contender of a job says which tick it is for (bid.c); any other is nobody's concern. */
 static void waiters_add(GPtrArray *found, const LockEntry *entry, int64_t session) {
         json_t *object = json_line_parse(entry->payload, strlen(entry->payload));
         const char *job = json_string_value(json_object_get(object, "job"));
