@@ -105,6 +105,17 @@ Test(launch, sees_a_renewed_deadline) {
         cr_expect_eq(start(), LAUNCH_ALLOWED);
 }
 
+/* What says so is damaged: runs would be stopped when their locks are another's. */
+Test(launch, no_session_is_left_later_than_it_is_held) {
+        SessionFile file = {.session = {.id = 0x1234}, .held_until = 8000, .stop_at = 8001};
+
+        cr_assert_eq(session_file_save(session_file, NULL, &file), 0);
+        cr_expect_eq(session_file_load(session_file, NULL, &file), -EBADMSG);
+        file.stop_at = 8000;
+        cr_assert_eq(session_file_save(session_file, NULL, &file), 0);
+        cr_expect_eq(session_file_load(session_file, NULL, &file), 0);
+}
+
 /* Wherever the file was cut off, or a byte of it is another, it is not believed. */
 Test(launch, believes_no_half_session) {
         g_autofree char *text = NULL;
