@@ -9,12 +9,19 @@
 
 #define ROOT "/jobkeeper"
 
+/* Who gave a run up just then has not seen yet that its node is back. */
+#define JUST_BACK (5 * USEC_PER_SEC)
+
+typedef struct Absence {
+        usec_t since, back; /* back: 0: it is not */
+} Absence;
+
 struct WriteBook {
         Checker *checker;
         GHashTable *claims;   /* "JOB:RUN" → Claimed */
         GHashTable *locks;    /* path of a contender → Claimed, borrowed */
         GHashTable *sessions; /* int64_t → name of a node */
-        GHashTable *gone;     /* name of a node → since when it is no member, usec_t */
+        GHashTable *gone;     /* name of a node → the last time that it was no member, Absence */
         TurnBook *turns;
 };
 
@@ -166,19 +173,23 @@ static void write_take_contender(const Write *write, const TransactionOp *op) {
 }
 
 usec_t write_gone_for(const Write *write, const char *node) {
-        const usec_t *since = g_hash_table_lookup(write->book->gone, node);
+        const Absence *absence = g_hash_table_lookup(write->book->gone, node);
+        usec_t now = checker_now(write->checker);
 
-        return since ? checker_now(write->checker) - *since : 0;
+        if (!absence || (absence->back > 0 && absence->back + JUST_BACK < now))
+                return 0;
+        return (absence->back > 0 ? absence->back : now) - absence->since;
 }
 
 static void write_take_presence(const Write *write, const char *node, bool is_there) {
-        usec_t now = checker_now(write->checker);
+        Absence *absence = g_hash_table_lookup(write->book->gone, node);
+        const Absence begins = {.since = checker_now(write->checker)};
 
-        if (is_there)
-                g_hash_table_remove(write->book->gone, node);
-        else
+        if (!is_there)
                 g_hash_table_insert(write->book->gone, g_strdup(node),
-                                    g_memdup2(&now, sizeof(now)));
+                                    g_memdup2(&begins, sizeof(begins)));
+        else if (absence)
+                absence->back = checker_now(write->checker);
 }
 
 /* What a node has claimed in another session it does not hold in that of its new member. */

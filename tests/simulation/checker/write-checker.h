@@ -49,7 +49,8 @@ typedef struct Write {
 
 /* Return: the node whose session it is; NULL: none of them. */
 const char *write_author(const Write *write);
-/* Return: how long the node has been no member; 0: it is one. */
+/* Return: how long the node has been no member, or had been when it came back just now; 0: it is
+ * one. */
 usec_t write_gone_for(const Write *write, const char *node);
 /* Return: a copy of the record as it stands before the transaction, or (`after`) behind it; NULL:
  * there is none. */
