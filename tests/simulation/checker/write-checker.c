@@ -9,8 +9,9 @@
 
 #define ROOT "/jobkeeper"
 
-/* Who gave a run up just then has not seen yet that its node is back. */
-#define JUST_BACK (5 * USEC_PER_SEC)
+/* Who gave a run up just then has not seen yet that its node is back: for as long as a session
+ * lasts that hears nothing, or what a server says that is behind. */
+#define JUST_BACK (40 * USEC_PER_SEC)
 
 typedef struct Absence {
         usec_t since, back; /* back: 0: it is not */
@@ -183,7 +184,10 @@ usec_t write_gone_for(const Write *write, const char *node) {
 
 static void write_take_presence(const Write *write, const char *node, bool is_there) {
         Absence *absence = g_hash_table_lookup(write->book->gone, node);
-        const Absence begins = {.since = checker_now(write->checker)};
+        Absence begins = {.since = checker_now(write->checker)};
+
+        if (absence && absence->back > 0 && begins.since < usec_add(absence->back, JUST_BACK))
+                begins.since = absence->since; /* somebody may not have seen it at all */
 
         if (!is_there)
                 g_hash_table_insert(write->book->gone, g_strdup(node),
