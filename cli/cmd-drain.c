@@ -34,6 +34,15 @@ static void drain_note_absence(const json_t *state) {
                 complain("there is no node %s at present: this counts as soon as there is", node);
 }
 
+/* Return: whether it is as somebody wished, and nobody else has changed it at once. */
+static bool drain_is_as_wished(const json_t *state, const char *node, bool drained) {
+        if (json_is_null(json_object_get(state, "drained")) != drained)
+                return true;
+        complain(drained ? "%s is not drained any more" : "%s was drained again by somebody else",
+                 node);
+        return false;
+}
+
 static bool drain_may_pass(BusOutcome outcome) {
         return outcome == BUS_NO_ANSWER || outcome == BUS_NO_DAEMON ||
                outcome == BUS_NOT_CONNECTED || outcome == BUS_STOPPING;
@@ -49,10 +58,8 @@ static int drain_wait(BusAnswer *answer, const char *node) {
                 silent = answer->outcome == BUS_ANSWERED ? 0 : silent + 1;
                 if (silent > 0 && (!drain_may_pass(answer->outcome) || silent > DRAIN_PATIENCE))
                         return bus_answer_report(answer);
-                if (silent == 0 && json_is_null(json_object_get(answer->json, "drained"))) {
-                        complain("%s is not drained any more", node);
+                if (silent == 0 && !drain_is_as_wished(answer->json, node, true))
                         return EXIT_CODE_FAILED;
-                }
         }
         return EXIT_CODE_OK;
 }
@@ -66,6 +73,8 @@ static int drain_begin(const char *name, const char *why, gboolean wait, gboolea
         if (answer.outcome != BUS_ANSWERED)
                 return bus_answer_report(&answer);
         node = drain_node_shown(answer.json);
+        if (!drain_is_as_wished(answer.json, node, true))
+                return EXIT_CODE_FAILED;
         drain_note_absence(answer.json);
         if (wait && json_number(answer.json, "runs", 0) > 0 && !json)
                 complain("%s is drained; waiting until its runs have ended (Ctrl-C ends the "
@@ -92,6 +101,8 @@ static int drain_end(const char *name, gboolean json) {
         if (answer.outcome != BUS_ANSWERED)
                 return bus_answer_report(&answer);
         node = drain_node_shown(answer.json);
+        if (!drain_is_as_wished(answer.json, node, false))
+                return EXIT_CODE_FAILED;
         if (json)
                 output_json_text(answer.text, answer.json);
         else if (json_is_true(json_object_get(answer.json, "changed")))

@@ -156,6 +156,8 @@ static void drain_on_read(ZkCode code, void *userdata) {
 
 static int drain_read(DrainCall *call) {
         call->reads = flight_new(session_zk(call->node->session), drain_on_read, call);
+        flight_sync(call->reads,
+                    call->control_path); /* what others were answered just now counts */
         flight_get(call->reads, call->control_path, drain_on_control, call);
         flight_get_children(call->reads, call->open_path, drain_on_open, call);
         if (flight_depart(call->reads) >= 0)

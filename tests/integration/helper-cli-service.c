@@ -112,7 +112,8 @@ static int on_drain(sd_bus_message *call, void *userdata, sd_bus_error *error) {
         if (strcmp(node, "NO") == 0)
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
                                         "that can be no node's name");
-        return reply(call, drained_as(node, why, *who ? "x" : "", 2));
+        return reply(call,
+                     drained_as(node, why, strcmp(node, "taken-back-at-once") ? "x" : NULL, 2));
 }
 
 static int on_undrain(sd_bus_message *call, void *userdata, sd_bus_error *error) {
@@ -120,7 +121,7 @@ static int on_undrain(sd_bus_message *call, void *userdata, sd_bus_error *error)
 
         if (sd_bus_message_read(call, "s", &node) < 0)
                 return -EINVAL;
-        return reply(call, drained_as(node, NULL, NULL, 0));
+        return reply(call, drained_as(node, "", strcmp(node, "drained-again") ? NULL : "x", 0));
 }
 
 /* The first time not at all: as when the daemon is restarted meanwhile. */

@@ -175,6 +175,13 @@ Test(cli_bus, what_runs_on_a_drained_node_is_waited_for) {
             "drain", "--wait", "taken-back");
 }
 
+Test(cli_bus, what_somebody_else_has_changed_at_once_is_said) {
+        EXPECT(1, "", "jobkeeper: taken-back-at-once is not drained any more\n", "drain",
+               "taken-back-at-once");
+        EXPECT(1, "", "jobkeeper: drained-again was drained again by somebody else\n", "undrain",
+               "drained-again");
+}
+
 Test(cli_bus, what_cannot_be_drained) {
         EXPECT(1, "", "jobkeeper: that can be no node's name\n", "drain", "NO");
         EXPECT(64, "", NULL, "drain", "a", "b");

@@ -292,6 +292,23 @@ Test(drain, what_is_claimed_just_before_it_is_written_counts) {
         expect_said("\"changed\":true,\"runs\":1");
 }
 
+static unsigned syncs;
+
+static ServerWay count_syncs(const ZkCall *call) {
+        syncs += call->request == REQUEST_SYNC && g_str_equal(call->path, CONTROL);
+        return SERVER_ANSWER;
+}
+
+/* A server that lags would say what was before somebody else was answered. */
+Test(drain, it_looks_at_what_is_newest) {
+        begin();
+        server.way = count_syncs;
+        syncs = 0;
+        ask_root("Drained", "n7");
+        expect_said("\"drained\":null");
+        cr_expect_eq(syncs, 1);
+}
+
 static ServerWay lose_answers(const ZkCall *call) {
         return call->request == REQUEST_SET && g_str_equal(call->path, CONTROL) ? SERVER_LOSE_ANSWER
                                                                                 : SERVER_ANSWER;
