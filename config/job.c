@@ -145,6 +145,27 @@ static size_t strv_size(char **strings) {
         return size;
 }
 
+/* What may outlive its locks rests on its record alone, and ends when the daemon is stopped. */
+static void validate_continue(const JobSpec *spec, Diagnostics *diagnostics) {
+        if (spec->on_lock_loss != JOB_LOCK_LOSS_CONTINUE)
+                return;
+        if (spec->resources->len > 0)
+                diagnostics_add(
+                    diagnostics, &spec->on_lock_loss_mark,
+                    "job \"%s\": \"on-lock-loss: continue\" and \"locks\" cannot be used "
+                    "together: whoever waits for \"%s\" would not be kept from it by a "
+                    "run that has lost it",
+                    spec->name, ((const JobResource *)spec->resources->pdata[0])->name);
+        if (spec->command.stop_timeout > JOB_CONTINUE_STOP_MAX)
+                diagnostics_add(
+                    diagnostics, &spec->command.stop_timeout_mark,
+                    "job \"%s\": \"stop-timeout\" may be 1min at most with "
+                    "\"on-lock-loss: continue\": jobkeeperd, when it is stopped, could "
+                    "not wait for the end of a run and record it, and the job would not "
+                    "run anywhere until \"takeover-after\"",
+                    spec->name);
+}
+
 void job_spec_validate(const JobSpec *spec, Diagnostics *diagnostics) {
         const char *fault = name_fault(spec->name);
 
@@ -157,13 +178,7 @@ void job_spec_validate(const JobSpec *spec, Diagnostics *diagnostics) {
                 diagnostics_add(diagnostics, &spec->command.mark,
                                 "the command and its environment have %zu KiB or more",
                                 JOB_COMMAND_SIZE_MAX / 1024);
-        if (spec->on_lock_loss == JOB_LOCK_LOSS_CONTINUE && spec->resources->len > 0)
-                diagnostics_add(
-                    diagnostics, &spec->on_lock_loss_mark,
-                    "job \"%s\": \"on-lock-loss: continue\" and \"locks\" cannot be used "
-                    "together: whoever waits for \"%s\" would not be kept from it by a "
-                    "run that has lost it",
-                    spec->name, ((const JobResource *)spec->resources->pdata[0])->name);
+        validate_continue(spec, diagnostics);
 }
 
 /* Return: whether the node has the label, with a value that the glob matches. */

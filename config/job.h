@@ -17,6 +17,7 @@ typedef enum JobLockMode { JOB_LOCK_EXCLUSIVE, JOB_LOCK_SHARED, JOB_LOCK_NONE } 
 typedef enum JobCatchUp { JOB_CATCH_UP_LATEST, JOB_CATCH_UP_NONE } JobCatchUp;
 /* What becomes of a run whose locks can no longer be held: it is stopped before others can have
  * them, or it continues, and its record keeps others from beginning. */
+#define JOB_CONTINUE_STOP_MAX (60 * USEC_PER_SEC) /* a stop of the daemon waits longer */
 typedef enum JobLockLoss { JOB_LOCK_LOSS_STOP, JOB_LOCK_LOSS_CONTINUE } JobLockLoss;
 
 /* One entry of `locks:`. */

@@ -306,6 +306,8 @@ static void run_on_locks(LockSet *set, LockEvent event, void *userdata) {
 /* Others may have its locks already: what did not end between D - K and D, or was not told because
  * the server was first to say so, has no time left to end by itself. */
 static void run_kill_if_locked(Run *run) {
+        if (run->record->continues)
+                return; /* its record still keeps others from beginning */
         if (run->phase == RUN_PHASE_STOPPING && run->record->locks && *run->record->locks)
                 unit_kill(run->unit);
 }

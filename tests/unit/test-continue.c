@@ -273,6 +273,22 @@ Test(continues, a_stop_of_the_daemon_ends_it) {
         expect_state(RUN_INTERRUPTED);
 }
 
+static bool is_being_stopped(void) {
+        return service_newest()->stops > 0;
+}
+
+/* Its record keeps others from beginning meanwhile: it has all of its time to end. */
+Test(continues, it_is_not_killed_where_the_session_goes_while_it_is_stopped) {
+        start_one();
+        service_manager.deaf = true;
+        coordinator_stop(coordinator);
+        await(is_being_stopped, "a stop");
+        server_expire(last_session);
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_EXPIRED);
+        serve_for(200 * USEC_PER_MSEC);
+        cr_expect_eq(service_newest()->kills, 0);
+}
+
 static void boot_before(RunRecord *record) {
         g_free(record->boot);
         record->boot = g_strdup("00000000000000000000000000000000");

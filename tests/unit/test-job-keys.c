@@ -170,6 +170,10 @@ static const struct {
     {"retires: 5", "f:4:5: error: unknown key \"retires\" (did you mean \"retries\"?)"},
     {"on-lock-loss: no",
      "f:4:19: error: \"on-lock-loss\" must be \"stop\" or \"continue\", not \"no\""},
+    {"on-lock-loss: continue\nstop-timeout: 2min",
+     "f:5:19: error: job \"a\": \"stop-timeout\" may be 1min at most with \"on-lock-loss: "
+     "continue\": jobkeeperd, when it is stopped, could not wait for the end of a run and record "
+     "it, and the job would not run anywhere until \"takeover-after\""},
     {"on-lock-loss: continue\nlocks: {r: shared}",
      "f:4:19: error: job \"a\": \"on-lock-loss: continue\" and \"locks\" cannot be used together: "
      "whoever waits for \"r\" would not be kept from it by a run that has lost it"},

@@ -194,7 +194,7 @@ Test(jobset, a_stop_must_fit_the_fence_budget) {
 
 Test(jobset, what_is_not_stopped_has_all_the_time_it_wants) {
         tree_write(root, ETC "a.yaml",
-                   "jobs:\n  a: {exec: /bin/true, stop-timeout: 1h, on-lock-loss: continue}\n");
+                   "jobs:\n  a: {exec: /bin/true, stop-timeout: 1min, on-lock-loss: continue}\n");
         expect("a=", "");
 }
 
