@@ -123,7 +123,7 @@ static usec_t fence_patience(const Fence *fence) {
 
                 (void)timerfd_gettime(fence->timers[i], &spec);
                 left = (usec_t)spec.it_value.tv_sec * USEC_PER_SEC +
-                       (usec_t)spec.it_value.tv_nsec / 1000;
+                       ((usec_t)spec.it_value.tv_nsec + 999) / 1000;
                 if (left > 0 && left < patience) /* 0: it has passed, or is not set */
                         patience = left;
         }
