@@ -8,9 +8,10 @@ import json
 import time
 
 import history
-from testbed import Testbed, parallel, wait_until
+from testbed import CommandFailed, Testbed, parallel, wait_until
 
 TOOLS = "/opt/testbed"  # tests/cluster/bin, seen in the nodes
+UNAVAILABLE = 69  # what jobkeeper ends with where jobkeeperd has no answer at present
 SESSION_TIMEOUT = 8
 FENCE_BUDGET = 2.5
 # SUM: session-timeout - (sync-limit + 1) * tick-time - heartbeat - drift (1 %) - margin: what is left after the last good heartbeat.
@@ -162,9 +163,15 @@ class Fleet:
         return wait_until(lambda: next(iter(self.running(job_name)), None), timeout, f"a run of {job_name} in progress")
 
     def wait_ledger(self, job_name, condition, timeout, message, name=None):
-        """Waits for a record of a job in the ledger that meets the condition, and returns it."""
-        return wait_until(lambda: next((record for record in self.ledger(job_name, name) if condition(record)), None), timeout,
-                          lambda: f"{message}; the ledger: {json.dumps(self.ledger(job_name, name), indent=1)}", interval=0.2)
+        """Waits for a record of a job in the ledger that meets the condition, and returns it. A daemon that has no session yet is asked again."""
+        def found():
+            try:
+                return next((record for record in self.ledger(job_name, name) if condition(record)), None)
+            except CommandFailed as fault:
+                if fault.result.returncode != UNAVAILABLE:
+                    raise
+                return None
+        return wait_until(found, timeout, lambda: f"{message}; the ledger: {json.dumps(self.ledger(job_name, name), indent=1)}", interval=0.2)
 
 
 def now():
