@@ -243,6 +243,14 @@ static bool view_was_forgotten(const JobView *view, const HistoryRun *run, usec_
                             run->begun, written)));
 }
 
+/* Return: whether it was killed at the limit of its stop, and PID 1 does not tell any more that it
+ * was the fence that it was stopped with: another one has left off since, and nobody had read it.
+ */
+static bool view_was_overdue(const JobView *view, const HistoryRun *run, usec_t written) {
+        return run->by_fence &&
+               run_befell(view, run, HISTORY_DAEMON | HISTORY_STANDSTILL, run->ordered, written);
+}
+
 /* Return: whether a run that ended so may be settled so. */
 static bool view_is_true(const JobView *view, const HistoryRun *run, const RunRecord *record) {
         usec_t written = *(const usec_t *)g_hash_table_lookup(view->written, record->run);
@@ -254,7 +262,8 @@ static bool view_is_true(const JobView *view, const HistoryRun *run, const RunRe
                 return run->result.outcome == UNIT_OUTCOME_EXIT_CODE ||
                        run->result.outcome == UNIT_OUTCOME_SIGNAL;
         case RUN_TIMED_OUT:
-                return run->result.outcome == UNIT_OUTCOME_TIMEOUT;
+                return run->result.outcome == UNIT_OUTCOME_TIMEOUT ||
+                       view_was_overdue(view, run, written);
         case RUN_STOPPED:
         case RUN_INTERRUPTED:
                 return view_was_asked(view, run) || view_was_forgotten(view, run, written) ||
