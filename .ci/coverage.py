@@ -68,7 +68,7 @@ def lines_of(programs, root, note):
     found = []
     for file in json.loads(output[output.index("{"):output.rindex("}") + 1])["files"]:
         name = os.path.relpath(os.path.join(root, file["file"]), root)
-        if name.endswith(".c"):
+        if name.endswith(".c") and name.startswith(tuple(f"{tree}/" for tree in TREES)):  # a program may be built of what is another room's
             counts = {}
             for line in file["lines"]:
                 counts[line["line_number"]] = counts.get(line["line_number"], 0) + line["count"]

@@ -335,3 +335,41 @@ Test(drain, what_cannot_be) {
         expect_said("the control node in ZooKeeper is damaged");
         cr_expect_str_eq(server_data(CONTROL), "rubbish");
 }
+
+static ServerWay refuse_writes(const ZkCall *call) {
+        return call->request == REQUEST_SET && g_str_equal(call->path, CONTROL) ? SERVER_REFUSE
+                                                                                : SERVER_ANSWER;
+}
+
+Test(drain, what_the_server_refuses_is_said) {
+        begin();
+        server.way = refuse_writes;
+        server.refusal = ZK_NO_AUTH;
+        ask_drain("n7", "");
+        expect_said("ZooKeeper permits no change of the control node");
+        server.refusal = ZK_BAD_VERSION;
+        ask_drain("n7", "");
+        expect_said("others change the control node in ZooKeeper all the time: try again");
+}
+
+Test(drain, there_is_a_most_of_drained_nodes) {
+        g_autoptr(GString) data = g_string_new("{\"drained\":{");
+
+        begin();
+        for (unsigned i = 0; i < CONTROL_DRAINED_MAX; i++)
+                g_string_append_printf(data, "%s\"m%u\":{}", i > 0 ? "," : "", i);
+        g_string_append(data, "}}");
+        server_write(CONTROL, data->str);
+        ask_drain("n7", "");
+        expect_said("too many nodes are drained");
+        ask_drain("m1", "new disk");
+        expect_said("\"changed\":true");
+}
+
+Test(drain, without_a_session_nothing_is_asked) {
+        begin();
+        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
+        ask_drain("n7", "");
+        expect_said("ZooKeeper");
+        cr_expect_null(strstr(server_data(CONTROL), "n7"));
+}
