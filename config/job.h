@@ -17,8 +17,9 @@ typedef enum JobLockMode { JOB_LOCK_EXCLUSIVE, JOB_LOCK_SHARED, JOB_LOCK_NONE } 
 typedef enum JobCatchUp { JOB_CATCH_UP_LATEST, JOB_CATCH_UP_NONE } JobCatchUp;
 /* What becomes of a run whose locks can no longer be held: it is stopped before others can have
  * them, or it continues, and its record keeps others from beginning. */
-#define JOB_CONTINUE_STOP_MAX (60 * USEC_PER_SEC) /* a stop of the daemon waits longer */
 typedef enum JobLockLoss { JOB_LOCK_LOSS_STOP, JOB_LOCK_LOSS_CONTINUE } JobLockLoss;
+/* The longest stop-timeout of what continues: a stop of the daemon waits for longer than that. */
+#define JOB_CONTINUE_STOP_MAX (60 * USEC_PER_SEC)
 
 /* One entry of `locks:`. */
 typedef struct JobResource {
