@@ -321,6 +321,10 @@ static bool op_init(const ZkSending *sending, zoo_op_t *op, const ZkOp *ours, st
 static int send_multi(zhandle_t *handle, const ZkRequest *request, ZkSending *sending) {
         g_autofree zoo_op_t *ops = g_new0(zoo_op_t, request->n_ops);
 
+        /* Its thread may have seen the session's end, of which the loop has not heard yet. The
+         * library would find that out halfway and forget to free what it has made by then. */
+        if (is_unrecoverable(handle))
+                return ZINVALIDSTATE;
         for (size_t i = 0; i < request->n_ops; i++)
                 if (!op_init(sending, &ops[i], &request->ops[i], &sending->op_stats[i]))
                         return ZBADARGUMENTS;

@@ -379,6 +379,10 @@ int zoo_state(zhandle_t *zh) {
         return zh->state;
 }
 
+int is_unrecoverable(zhandle_t *zh) {
+        return library_is_over(zh) ? ZINVALIDSTATE : ZOK;
+}
+
 const clientid_t *zoo_client_id(zhandle_t *zh) {
         return &zh->id;
 }
