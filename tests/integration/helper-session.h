@@ -11,12 +11,11 @@
 /* With a timeout of 4 s: 4 - 1 - 0.1 - 0.04 - 0.7 = 2.16 s until LOST, a second less until STOP;
  * for tests that wait for these. */
 #define SESSION_SHORT (4 * USEC_PER_SEC)
-/* The longest that the servers grant: 8.1 s. */
+/* 8.1 s until LOST. */
 #define SESSION_LONG (10 * USEC_PER_SEC)
 
 /* For servers that are started anew meanwhile, which takes a loaded machine long. */
 #define SESSION_PATIENT USEC_PER_MINUTE
-#define SESSION_PATIENT_LINES "maxSessionTimeout=60000\n"
 
 extern const DeadlineRule session_rule;
 

@@ -81,6 +81,7 @@ static void write_configuration(const ZooKeeperServer *server, const char *lines
                                                 "clientPort=%u\n"
                                                 "clientPortAddress=127.0.0.1\n"
                                                 "maxClientCnxns=0\n"
+                                                "maxSessionTimeout=60000\n"
                                                 "admin.enableServer=false\n"
                                                 "4lw.commands.whitelist=*\n%s%s",
                                                 server->tick_ms, data, server->port,

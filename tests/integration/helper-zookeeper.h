@@ -17,7 +17,8 @@
 
 typedef struct ZooKeeperServer ZooKeeperServer;
 
-#define ZOOKEEPER_TICK_MS 500 /* sessions of 1 s to 10 s */
+/* Sessions of 1 s to a minute: what is to outlive a loaded machine's pauses asks for long ones. */
+#define ZOOKEEPER_TICK_MS 500
 
 /* Starts a server and waits until it answers. Aborts the test with the server's log when it does
  * not within 60 s. */

@@ -15,7 +15,7 @@
 #include "helper-zookeeper-main.h"
 #include "wall-clock.h"
 
-#define TIMEOUT (8 * USEC_PER_SEC)
+#define TIMEOUT (20 * USEC_PER_SEC)
 #define FOREVER USEC_INFINITY
 #define A_WHILE (300 * USEC_PER_MSEC)
 

@@ -9,7 +9,7 @@
 #include "helper-wire.h"
 #include "helper-zookeeper-main.h"
 
-#define TIMEOUT (8 * USEC_PER_SEC)
+#define TIMEOUT (20 * USEC_PER_SEC)
 #define FOREVER USEC_INFINITY
 #define A_WHILE (300 * USEC_PER_MSEC)
 #define OURS "jobkeeper:one secret"

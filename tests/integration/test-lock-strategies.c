@@ -8,7 +8,7 @@
 #include "helper-wire.h"
 #include "helper-zookeeper-main.h"
 
-#define TIMEOUT (8 * USEC_PER_SEC)
+#define TIMEOUT (20 * USEC_PER_SEC)
 #define FOREVER USEC_INFINITY
 /* More than one period of asking. */
 #define A_WHILE (1300 * USEC_PER_MSEC)

@@ -10,7 +10,7 @@
 #include "lock-look.h"
 #include "lock-survey.h"
 
-#define TIMEOUT (8 * USEC_PER_SEC)
+#define TIMEOUT (20 * USEC_PER_SEC)
 #define FOREVER USEC_INFINITY
 #define MANY 300
 

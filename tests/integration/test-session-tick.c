@@ -37,8 +37,7 @@ static void check_deadline(Peer *peer, usec_t timeout, usec_t least_timeout) {
 }
 
 Test(session_tick, a_tick_longer_than_configured_makes_the_deadline_earlier, .timeout = 120) {
-        ZooKeeperServer *server =
-            zookeeper_server_new_with(2 * ZOOKEEPER_TICK_MS, SESSION_PATIENT_LINES);
+        ZooKeeperServer *server = zookeeper_server_new(2 * ZOOKEEPER_TICK_MS);
         Peer peer = {0};
         int64_t id;
 
@@ -76,7 +75,7 @@ Test(session_tick, a_tick_longer_than_configured_makes_the_deadline_earlier, .ti
 
 /* It was started anew with another configuration, or is another one. */
 static void reconnect_with_tick(unsigned tick_ms, unsigned new_tick_ms, usec_t least_timeout) {
-        ZooKeeperServer *server = zookeeper_server_new_with(tick_ms, SESSION_PATIENT_LINES);
+        ZooKeeperServer *server = zookeeper_server_new(tick_ms);
         Peer peer = {0};
 
         peer_prepare(&peer);
@@ -84,7 +83,7 @@ static void reconnect_with_tick(unsigned tick_ms, unsigned new_tick_ms, usec_t l
         cr_assert(peer_await(&peer, SESSION_EVENT_CONNECTED));
         zookeeper_server_kill(server);
         cr_assert(peer_await(&peer, SESSION_EVENT_SUSPENDED));
-        zookeeper_server_configure(server, new_tick_ms, SESSION_PATIENT_LINES);
+        zookeeper_server_configure(server, new_tick_ms, "");
         zookeeper_server_start(server);
         cr_assert(peer_await(&peer, SESSION_EVENT_RESUMED), "%s", peer.log->str);
         check_deadline(&peer, SESSION_PATIENT, least_timeout);

@@ -57,8 +57,7 @@ Test(session, freed_session_is_abandoned_not_closed) {
 }
 
 Test(session, restarted_server_is_suspended_and_resumed, .timeout = 120) {
-        ZooKeeperServer *server =
-            zookeeper_server_new_with(ZOOKEEPER_TICK_MS, SESSION_PATIENT_LINES);
+        ZooKeeperServer *server = zookeeper_server_new(ZOOKEEPER_TICK_MS);
         Peer peer = {0};
         usec_t before;
         int64_t id;
