@@ -170,6 +170,17 @@ def run_planted_campaigns(programs, options, totals):
     totals.add(passed, failed)
 
 
+def run_numbers(programs, options, totals):
+    """What is promised in seconds is kept."""
+    name = "cluster/numbers"
+    if not options.long or (options.pattern is not None and options.pattern not in name):
+        return
+    status, output, seconds = programs.run([f"{HERE}/cluster/numbers", "--build", NODES], None, live=True)
+    passed, failed = count(status, output)
+    line(name, seconds, passed, failed)
+    totals.add(passed, failed)
+
+
 def run_parts(programs, parts, options, environment, totals):
     if any(part in parts for part in ("unit", "simulation", "integration")):
         if build(programs, ROOT, ASAN, *SANITIZED):
@@ -191,6 +202,7 @@ def run_parts(programs, parts, options, environment, totals):
             run_cluster(programs, options, totals)
             run_campaign(programs, options, totals)
             run_planted_campaigns(programs, options, totals)
+            run_numbers(programs, options, totals)
         else:
             totals.add(0, 1)
 
