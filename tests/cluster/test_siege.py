@@ -17,6 +17,7 @@ from siege.verdict import Evidence, Fault
 CAMPAIGN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "campaign")
 WALL = 1000000.0  # what the wall clock is ahead
 JOB = work.Work("job", "job.yaml", 10, 1)
+LASTING = work.Work("job", "job.yaml", 10, 1, continues=True)
 
 
 def run(start, end, tick=None, node="n1", job="job", ended="end", status=0, token=None, identity=None):
@@ -68,10 +69,11 @@ class Plans(unittest.TestCase):
             self.assertFalse(set(one.targets) & set(other.targets))
             self.assertFalse({plan.KINDS[one.kind].target, plan.KINDS[other.kind].target} <= {plan.SERVER, plan.LEADER})
 
-    def test_what_is_aimed_strikes_alone_and_at_a_long_run(self):
+    def test_what_is_aimed_strikes_alone_and_at_a_run_that_it_may_find(self):
         steps = [step for seed in range(10) for step in plan.draw(seed, 600).steps if any(strike.aim for strike in step.strikes)]
         self.assertTrue(steps)
-        self.assertEqual({(len(step.strikes), len(step.strikes[0].targets), step.strikes[0].aim.split("-")[0]) for step in steps}, {(1, 1, "long")})
+        self.assertEqual({(len(step.strikes), len(step.strikes[0].targets), step.strikes[0].aim.split("-")[0]) for step in steps},
+                         {(1, 1, "long"), (1, 1, "lasting"), (1, 1, "crowd")})
 
     def test_only_the_kinds_that_are_asked_for(self):
         kinds = {strike.kind for step in plan.draw(3, 300, only=["net-cut", "daemon-kill"]).steps for strike in step.strikes}
@@ -88,7 +90,7 @@ class Plans(unittest.TestCase):
 class Jobs(unittest.TestCase):
     def test_there_are_about_thirty_of_every_shape(self):
         jobs = work.draw(random.Random(1))
-        self.assertTrue(25 <= len(jobs) <= 35)
+        self.assertTrue(25 <= len(jobs) <= 40)
         self.assertEqual({job.every for job in jobs if job.every in (1, 60)}, {1, 60})
         self.assertTrue(any(job.stubborn for job in jobs) and any(job.children for job in jobs) and any(len(job.locks) > 1 for job in jobs))
         self.assertGreater(max(job.seconds for job in jobs), 2 * plan.SESSION)
@@ -197,6 +199,24 @@ class Verdicts(unittest.TestCase):
         self.assert_broken(self.judge(runs, records=records, faults=[Fault("server-kill", ("zk1",), 10, 15)]))
         self.assert_broken(self.judge(runs, records=records, faults=[Fault("leader-change", (), 10, 15)]))
 
+    def test_one_that_continues_is_waited_for_whatever_stood_still(self):
+        runs = (run(10.1, 20.5, 10), run(20.1, 21.1, 20, "n2"))
+        self.assert_broken(self.judge(runs, faults=[Fault("node-freeze", ("n1",), 11, 20.2)], jobs=(LASTING,)), "overlaps")
+
+    def test_one_that_continues_is_not_cut_short_by_the_loss_of_its_locks(self):
+        runs, records = (run(10.1, 14, 10, status=143), GOOD[1]), [record(10, "interrupted"), record(20, node="n2")]
+        self.assert_broken(self.judge(runs, records=records, faults=[CUT]))
+        self.assert_broken(self.judge(runs, records=records, faults=[CUT], jobs=(LASTING,)), "unexplained")
+        self.assert_broken(self.judge(runs, records=records, faults=[CUT, Fault("node-kill", ("n1",), 12, 15)], jobs=(LASTING,)))
+        self.assert_broken(self.judge(GOOD[1:], records=records, faults=[CUT], jobs=(LASTING,)))  # it was not started
+
+    def test_a_drain_explains_nothing_and_keeps_runs_away(self):
+        records = [record(10, "interrupted"), record(20, node="n2")]
+        self.assert_broken(self.judge((run(10.1, 14, 10, status=143), GOOD[1]), records=records, faults=[Fault("drain", ("n1",), 9, 15)]), "unexplained")
+        self.assert_broken(self.judge(GOOD, drained=(("n2", 8, 16),)))
+        self.assert_broken(self.judge(GOOD, drained=(("n1", 9, 16),)))  # it was claimed before
+        self.assert_broken(self.judge(GOOD, drained=(("n1", 6, 16),)), "contradictions")
+
     def test_a_skip_needs_a_reason(self):
         missed = [record(10, "skipped", why="missed: no node started it in time", to=20)]
         self.assert_broken(self.judge((), records=missed), "unexplained")
@@ -221,6 +241,29 @@ class Memories(unittest.TestCase):
         skipped = {key: value for key, value in record(20, "skipped", why="missed: no node started it in time").items() if key != "run"}
         kept = peace.merged(peace.merged({}, [skipped]), [record(10), record(20, node="n2")])
         self.assertTrue(verdict.judge(evidence(GOOD, records=list(kept.values()))).broken["contradictions"])
+
+
+class Twins(unittest.TestCase):
+    def test_contenders_of_one_attempt_are_found_and_others_are_not_taken_for_such(self):
+        one, other = "5d0e0000-0000-8000-8000-000000000001", "5d0e0000-0000-8000-8000-000000000002"
+        dump = f"""Sessions with Ephemerals (2):
+0x1:
+\t/jobkeeper/nodes/n1
+\t/jobkeeper/locks/job:a/_c_{one}-__WRIT__0000000001
+\t/jobkeeper/locks/job:b/_c_{other}-__WRIT__0000000001
+"""
+        self.assertEqual(peace.twins(dump), {})
+        again = f"/jobkeeper/locks/job:a/_c_{one}-__WRIT__0000000002"
+        self.assertEqual(peace.twins(f"{dump}\t{again}\n"), {one: {f"/jobkeeper/locks/job:a/_c_{one}-__WRIT__0000000001", again}})
+
+
+class Ledgers(unittest.TestCase):
+    def test_what_is_claimed_for_ever_is_found(self):
+        told = ["Connecting to 10.99.0.11:2181", '{"v":1, "mark":10, "open":[{"tick":20, "run":"20-1", "node":"n1", "state":"succeeded"}]}', "get: is no ledger",
+                '{"v":1, "mark":10, "open":[]}']
+        self.assertEqual(list(peace.claimed_for_ever("\n".join(told))), [])
+        told.append('{"v":1, "mark":10, "open":[{"tick":20, "run":"20-1", "node":"n1", "state":"claimed"}]}')
+        self.assertEqual([entry["run"] for entry in peace.claimed_for_ever("\n".join(told))], ["20-1"])
 
 
 class Reports(unittest.TestCase):

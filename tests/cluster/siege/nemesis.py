@@ -28,6 +28,7 @@ CLOCK_SHIFT = "/etc/clock-shift"
 RECENT = 50_000  # bytes of the history: a second or two
 BROKEN = "zookeeper: [\n"
 FILLER = "/run/filler"
+ASKED_FOR = 60  # seconds
 PROGRAMS = ("/usr/sbin/jobkeeperd", "/usr/bin/jobkeeper", "/usr/libexec/jobkeeper/jobkeeper-fence", "/usr/libexec/jobkeeper/jobkeeper-launch")
 
 
@@ -57,6 +58,7 @@ class Nemesis:
         self.strike_fence = strike_fence
         self.faults = []
         self.refused = []  # what could not be done as planned
+        self.drained = []  # (node, since, until)
 
     # -- playing
 
@@ -271,6 +273,34 @@ class Nemesis:
             relay.kill()
             relay.communicate()
             node.heal()
+        return end
+
+    def answers_lost(self, strike):
+        """What the node asks for meanwhile is done, and nobody tells it: its connections break before the answers can come."""
+        node, network = self._node(strike), self.fleet.bed.network
+        node.cut("deaf")
+
+        def end():
+            subprocess.run([*network.enter(node.name), "ss", "-t", "-K", "dport", "=", ":2181"], check=True, stdout=subprocess.DEVNULL)
+            node.heal("deaf")
+        return end
+
+    # -- drain
+
+    def _ask_anybody(self, *arguments):
+        """Of a command of jobkeeper's: whoever has a session may carry it out."""
+        def done():
+            return any(self.fleet.jobkeeper(name, *arguments, check=False).returncode == 0 for name in self.fleet.live_names())
+        wait_until(done, ASKED_FOR, f"jobkeeper {' '.join(arguments)}", interval=0.5)
+
+    def drain(self, strike):
+        name = strike.targets[0]
+        self._ask_anybody("drain", name)
+        since = time.monotonic()
+
+        def end():
+            self.drained.append((name, since, time.monotonic()))
+            self._ask_anybody("undrain", name)
         return end
 
     # -- job files

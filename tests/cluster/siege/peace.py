@@ -4,9 +4,11 @@ A job's history in ZooKeeper is bounded, so that who plays for long asks now and
 """
 
 import contextlib
+import json
 import re
 import subprocess
 import threading
+import time
 
 import history
 from testbed import CommandFailed, WaitFailed, parallel, wait_until
@@ -15,6 +17,8 @@ from . import verdict, work
 
 STOPPING = 150  # seconds that an orderly stop may take
 GATHERING = 120  # seconds from one time to the next: a job that is due each second has a thousand records in a quarter of an hour
+CONTENDER = re.compile("/.*/_c_([0-9a-f-]{36})-.*")
+TWINS_MAY = 5  # seconds that contenders of one attempt may stand side by side
 PATIENCE = 15  # seconds for one answer
 
 
@@ -78,6 +82,32 @@ class Records:
         return ledger
 
 
+def twins(dump):
+    """{uuid: contenders} of those in an answer to `dump` that share one: who tries again after a lost answer finds what it made before, by the uuid."""
+    found = {}
+    for line in dump.splitlines():
+        if match := CONTENDER.search(line.strip()):
+            found.setdefault(match[1], set()).add(match[0])
+    return {uuid: paths for uuid, paths in found.items() if len(paths) > 1}
+
+
+def twins_that_stand(fleet):
+    """In sentences: contenders of one attempt that stand side by side for longer than it takes to see that."""
+    server = fleet.bed.zookeepers[0]
+    before = twins(server.ask("dump"))
+    time.sleep(TWINS_MAY if before else 0)
+    after = twins(server.ask("dump")) if before else {}
+    return [f"in ZooKeeper: two contenders of one attempt: {' '.join(sorted(paths & after.get(uuid, set())))}"
+            for uuid, paths in before.items() if len(paths & after.get(uuid, set())) > 1]
+
+
+def claimed_for_ever(told):
+    """Of the ledgers in what ZooKeeper's shell told, when nothing runs any more: what they still have as claimed."""
+    for line in told.splitlines():
+        if line.startswith("{"):
+            yield from (entry for entry in json.loads(line).get("open", []) if entry["state"] == "claimed")
+
+
 def stop_and_look(fleet):
     """Stops all daemons. Returns in sentences what there should not be any more."""
     found, nodes, server = [], list(fleet.nodes.values()), fleet.bed.zookeepers[0]
@@ -96,4 +126,6 @@ def stop_and_look(fleet):
         wait_until(lambda: not ephemerals(), 2 * fleet.session_timeout, "no session has anything any more", interval=0.5)
     found += [f"in ZooKeeper: {path}" for path in ephemerals()]
     tree = server.shell("ls -R /jobkeeper").splitlines()
+    ledgers = server.shell(*(f"get {path}" for path in tree if re.fullmatch("/jobkeeper/jobs/[^/]+", path)))
+    found += [f"in a ledger: run {entry['run']} on {entry.get('node')} is claimed for ever" for entry in claimed_for_ever(ledgers)]
     return found + [f"in ZooKeeper: {path}" for path in tree if re.match("/jobkeeper/(open/[^/]+|requests)/.", path)]

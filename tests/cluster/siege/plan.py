@@ -17,6 +17,7 @@ QUIET = 20.0  # seconds before the end without a fault
 PEACE = 32.0  # seconds that are long enough for nothing to be left of any fault
 MOMENTS, SHORT, LONG = (0.0,), (0.3, 1.0, 2.5), (0.3, 2.5, 5.0, SESSION + 3, SESSION + 3, 2 * SESSION)
 AIMED = ("daemon-hang", "hang-and-cut", "kill-and-cut", "net-cut", "node-kill", "fence-kill", "fence-hang", "node-freeze", "unit-restart")
+CROWDED = ("drain", "net-delay")  # aimed at what runs several times at once: so its runs are on several nodes
 HANGS = (0.1, 1.0, 2.5, 5.0, SESSION, SESSION + 3, 2 * SESSION, 3 * SESSION)
 
 
@@ -45,10 +46,12 @@ KINDS = {
     "node-kill": Kind(NODE, (1.0, SESSION + 3), 3),
     "node-poweroff": Kind(NODE, (0.5, SESSION + 3)),
     "node-freeze": Kind(NODE, (1.0, 4.0, SESSION + 3, 2 * SESSION), 3),
+    "drain": Kind(NODE, (3.0, SESSION + 3), 3),
     "disk-full": Kind(NODE, (3.0, SESSION + 3)),
     "net-cut": Kind(NODE, LONG, 4),
     "net-mute": Kind(NODE, LONG),
     "net-deaf": Kind(NODE, LONG),
+    "answers-lost": Kind(NODE, (0.3, 1.0, 2.5), 4),
     "net-loss": Kind(NODE, (5.0, SESSION + 3)),
     "net-delay": Kind(NODE, (5.0, SESSION + 3)),
     "clock-step": Kind(NODE, (2.5, SESSION + 3), 3),
@@ -134,8 +137,8 @@ def draw(seed, seconds, nodes=5, only=None):
             second = dice.choices(kinds, weights)[0]
             if not (KINDS[first].target in (SERVER, LEADER) and KINDS[second].target in (SERVER, LEADER)):  # two of three servers: nothing goes on
                 strikes.append(_strike(dice, second, names, files, strikes[0].targets or ("leader",)))
-        aim = dice.choice([job.name for job in jobs if job.seconds > SESSION])
-        if len(strikes) == 1 and first in AIMED and dice.random() < 0.7:  # a fault shows most when it finds a run
+        aim = dice.choice([job.name for job in jobs if (job.file == work.CROWD if first in CROWDED else job.seconds > SESSION)])
+        if len(strikes) == 1 and first in (*AIMED, *CROWDED) and dice.random() < 0.7:  # a fault shows most when it finds a run
             strikes = [dataclasses.replace(strikes[0], aim=aim)]
         end = at + max(strike.delay + strike.length for strike in strikes)
         if end > seconds - QUIET:

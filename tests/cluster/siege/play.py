@@ -14,7 +14,7 @@ from fleet import Fleet
 from . import report, timeline, verdict, work
 from .company import Company
 from .nemesis import Nemesis
-from .peace import Records, stop_and_look
+from .peace import Records, stop_and_look, twins_that_stand
 from .plan import SESSION
 
 SETTLED_IN = 120  # seconds after the last fault in which every due tick has to be in the ledger
@@ -66,16 +66,17 @@ class Campaign:
             self.nemesis.play(self.plan, began)
             time.sleep(max(0.0, began + self.plan.seconds - time.monotonic()))
         last = time.time()
+        twins = twins_that_stand(self.fleet)
         self.say("no more faults: all has to come right")
         ledger = records.wait_settled(first, last, SETTLED_IN)
         company.stop()
         self.say("stopping everything")
-        left_over = [f"not done: {sentence}" for sentence in self.nemesis.refused] + stop_and_look(self.fleet)
+        left_over = [f"not done: {sentence}" for sentence in self.nemesis.refused] + twins + stop_and_look(self.fleet)
         events = [event for event in history.load(self.fleet.history_path) if event.time >= began - 60]
         jobs, holds = list(self.plan.jobs), {**{job.name: job.holds() for job in self.plan.jobs}, **verdict.command_holds()}
         runs = sorted(history.runs(events) + company.holds(self.boot), key=lambda run: run.start)
         return verdict.Evidence(jobs, holds, runs, sorted(self.nemesis.faults, key=lambda fault: fault.begin), ledger, first, last, self.wall,
-                                left_over, self._crashes(), self.fenced)
+                                left_over, self._crashes(), self.fenced, tuple(self.nemesis.drained))
 
     # -- the end
 

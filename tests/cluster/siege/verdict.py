@@ -4,7 +4,7 @@ The evidence is what the jobs wrote themselves (history.py), what the foreign pr
 faults there were and when, and what was left over in the end. All times are seconds on the monotonic clock, but ticks are wall clock.
 
 Each check answers with sentences, and with none when all is well. What no software can promise is excused, and counted apart: what
-runs on a node that stands still as a whole, and for a moment after. Where there is no fence, also what runs on a node whose daemon
+runs on a node that stands still as a whole, and for a moment after (but for a run that continues without its locks: others wait for it). Where there is no fence, also what runs on a node whose daemon
 could not stop it: it hung, or was dead.
 """
 
@@ -20,9 +20,15 @@ from .plan import FILE, KINDS, NODE
 
 WAKING = 5.0  # after a node that stood still goes on again, or a daemon that was away is back
 RECOVERY = 20.0  # after a fault: a session ends, others settle, what was missed is run
+DRAINED_IN = 3.0  # what was claimed before a node was drained has begun
 MAX_SKEW = 2.1  # so much may a clock be ahead, and a tick early
 EVERYWHERE = "everywhere"
 FROZEN = {"node-freeze"}
+HARMLESS = {"drain"}  # they explain nothing
+# What ends no run that continues without its locks: what befalls the network, the servers, the daemon but not by a stop, and the fence.
+SPARING = {"daemon-kill", "daemon-hang", "daemon-crash-loop", "daemon-restart", "hang-and-cut", "kill-and-cut", "fence-kill", "fence-hang", "net-cut", "net-mute",
+           "net-deaf", "net-loss", "net-delay", "answers-lost", "clock-step", "server-kill", "server-freeze", "server-restart", "server-cut", "leader-change",
+           "leader-freeze"}
 DAEMON_AWAY = {"daemon-hang", "daemon-kill", "daemon-crash-loop", "daemon-broken-configuration", "hang-and-cut", "kill-and-cut", "pid1-slow"}
 CUT_SHORT = ("interrupted", "unknown", "stopped", "timed-out")
 
@@ -51,6 +57,7 @@ class Evidence:
     left_over: list
     crashes: list
     fenced: bool = True
+    drained: tuple = ()  # (node, since, until)
 
 
 @dataclasses.dataclass
@@ -68,7 +75,10 @@ def _during(faults, kinds, node, begin, end, after):
 
 def _excuse(evidence, *runs):
     """Why one of these runs may have been where it must not be; or None."""
+    waited_for = {job.name for job in evidence.jobs if job.continues}
     for run in runs:
+        if run.job in waited_for:
+            continue
         if fault := _during(evidence.faults, FROZEN, run.node, run.start, run.end, WAKING):
             return f"{fault.kind}: no software can help it"
         if not evidence.fenced and (fault := _during(evidence.faults, DAEMON_AWAY, run.node, run.start, run.end, WAKING)):
@@ -76,8 +86,8 @@ def _excuse(evidence, *runs):
     return None
 
 
-def _explained(evidence, node, begin, end):
-    return _during(evidence.faults, KINDS, node, begin - 1, end + 1, RECOVERY) is not None
+def _explained(evidence, node, begin, end, but=frozenset()):
+    return _during(evidence.faults, KINDS.keys() - HARMLESS - but, node, begin - 1, end + 1, RECOVERY) is not None
 
 
 # -- overlaps and tokens
@@ -152,7 +162,7 @@ def _judge_record(evidence, job, record, run):
     elif state in CUT_SHORT or (state == "failed" and run is None):
         begin = run.start if run else record["tick"] - evidence.wall
         end = run.end if run and run.end < history.FOREVER else begin + (0 if run else work.START_DEADLINE)
-        if not _explained(evidence, record.get("node"), begin, end):
+        if not _explained(evidence, record.get("node"), begin, end, SPARING if job.continues and run else frozenset()):
             yield "unexplained", f"{name}: {state} ({record.get('why', '')}), and no fault befell it; the history has {run or 'no start'}"
     if run is not None and run.token and record.get("token") and run.token != record["token"]:
         yield "contradictions", f"{name}: token {record['token']}, and the run had {run.token}"
@@ -185,6 +195,8 @@ def judge_job(evidence, job):
             if record["state"] == "skipped" and not _skip_is_explained(evidence, job, tick, record.get("why", ""), own):
                 yield "unexplained", f"{job.name} tick {tick}: skipped ({record.get('why', '')}), and nothing explains it"
     for run in own:
+        if run.tick is not None and any(run.node == node and since + DRAINED_IN < run.start < until for node, since, until in evidence.drained):
+            yield "contradictions", f"{run} began on a node that was drained"
         if run.tick is not None and run.start + evidence.wall < run.tick - MAX_SKEW:
             yield "contradictions", f"{run} began {run.tick - evidence.wall - run.start:.1f} s before its tick"
     for record in chosen:

@@ -17,6 +17,7 @@ SETTINGS = f"resources:\n  {POOL}: {{slots: {POOL_SLOTS}}}\n  {JAVA}: {{path: {F
 HISTORY = 1000  # as many as there can be
 # Of a start that comes late: what is due during a fault may run after it.
 START_DEADLINE = 60
+CROWD = "crowd.yaml"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Work:
     stubborn: bool = False
     children: int = 0
     status: int = 0
+    continues: bool = False  # without its locks, where they are lost
 
     def holds(self):
         """{resource: (mode, slots)}; 0 slots: a lock."""
@@ -43,6 +45,7 @@ class Work:
         keys = {"every": f"{self.every}s", "exec": "[" + ", ".join(f'"{word}"' for word in argv) + "]", "stop-timeout": "1s",
                 "history": str(HISTORY), "start-deadline": f"{START_DEADLINE}s"}
         keys.update({"lock": self.lock} if self.lock != EXCLUSIVE else {})
+        keys.update({"on-lock-loss": "continue"} if self.continues else {})
         keys.update({"description": remark} if remark else {})
         if self.locks:
             keys["locks"] = "{" + ", ".join(f"{name}: {mode}" for name, mode in self.locks) + "}"
@@ -62,6 +65,8 @@ SHAPES = {
     "long": (4, (5, 10), (22, 28, 36), {}),
     "skipping": (1, (4, 5), (6, 8), {}),
     "beside": (2, (5, 8), (1, 2), {"lock": SHARED}),
+    "crowd": (2, (1,), (1.8, 2.8, 2.9), {"lock": SHARED}),  # runs end when others of their job begin
+    "lasting": (2, (5, 10), (6, 22, 28), {"continues": True}),
     "minute": (1, (60,), (0.2, 5), {}),
     "failing": (1, (10,), (0.2,), {"status": 3}),
     "java": (1, (5,), (0.2, 0.5), {"locks": ((JAVA, EXCLUSIVE),)}),
