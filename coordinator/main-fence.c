@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@
 #include "fence-protocol.h"
 #include "fence.h"
 
-#define LISTENER 3 /* SD_LISTEN_FDS_START */
+#define LISTENER 3      /* SD_LISTEN_FDS_START */
+#define WRITE_AGAIN 250 /* milliseconds */
 
 /* Return: the value of a variable that is a number meant for this process; 0 where there is none.
  */
@@ -43,36 +45,51 @@ static int take_signals(void) {
         return fd >= 0 ? fd : -errno;
 }
 
-/* Before the manager is told that we are ready, which is when what is bound to us may begin. Where
- * it cannot be written, the file of an instance that was stays, or none does: neither is taken for
- * ours. */
-static void write_instance(const char *instance) {
+/* Return: 0 or negative errno. */
+static int write_instance(const char *instance) {
         _cleanup_close_ int fd =
             open(FENCE_INSTANCE_PATH, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
         struct iovec line[] = {{(char *)instance, strlen(instance)}, {(char *)"\n", 1}};
+        ssize_t n = fd < 0 ? -1 : writev(fd, line, 2);
 
-        if (fd < 0 || writev(fd, line, 2) < 0)
-                (void)fprintf(stderr, "jobkeeper-fence: " FENCE_INSTANCE_PATH ": %s\n",
-                              strerror(errno));
+        if (n < 0)
+                return -errno;
+        return (size_t)n == strlen(instance) + 1 ? 0 : -ENOSPC;
+}
+
+/* Before the manager is told that we are ready, which is when what is bound to us may begin: that
+ * looks there whether it is we who guard it. Where it cannot be written nothing could begin, and we
+ * do not either, until it can be. */
+static void name_ourselves(const char *instance) {
+        int r, before = 0;
+
+        while ((r = write_instance(instance)) < 0) {
+                if (r != before)
+                        (void)fprintf(stderr, "jobkeeper-fence: " FENCE_INSTANCE_PATH ": %s\n",
+                                      strerror(-r));
+                before = r;
+                (void)poll(NULL, 0, WRITE_AGAIN);
+        }
 }
 
 static int run(void) {
         const char *instance = getenv("INVOCATION_ID");
-        _cleanup_close_ int signals = take_signals();
-        const FenceOptions options = {
+        _cleanup_close_ int signals = -1;
+        FenceOptions options = {
             .listener = LISTENER,
-            .signals = signals,
             .slice_path = "/sys/fs/cgroup" FENCE_SLICE_CGROUP,
             .client_cgroup = FENCE_CLIENT_CGROUP,
             .instance = instance ? instance : "",
             .watchdog = number_for_us("WATCHDOG_USEC", "WATCHDOG_PID"),
         };
 
+        name_ourselves(options.instance); /* SIGTERM ends that */
+        signals = take_signals();
+        options.signals = signals;
         if (signals < 0) {
                 (void)fprintf(stderr, "jobkeeper-fence: %s\n", strerror(-signals));
                 return EXIT_FAILURE;
         }
-        write_instance(options.instance);
         /* A machine that is short of memory must not make it late, since others judge by that
          * whether it hangs: what it has once used stays. Where it may not have that, it goes
          * without. */

@@ -198,7 +198,7 @@ const char *fence_link_fault(const FenceLink *link) {
 }
 
 const char *fence_link_instance(const FenceLink *link) {
-        return fence_link_has_fence(link) ? link->instance : NULL;
+        return link && fence_link_has_fence(link) ? link->instance : NULL;
 }
 
 /* ---- following the session ---- */

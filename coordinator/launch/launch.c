@@ -21,6 +21,7 @@
 #include "sum.h"
 
 #define SESSION_FILE_BYTES_MAX 4096
+#define INSTANCE_FILE_BYTES_MAX 64
 #define SESSION_FILE_TRIES 5
 #define SESSION_FILE_PAUSE 1000 /* microseconds */
 #define NOTE_BYTES_MAX 160
@@ -41,6 +42,8 @@ const char *launch_refusal_in_words(int status) {
                 return "the ZooKeeper session was lost right after the claim";
         case LAUNCH_LATE:
                 return "systemd came to it too late, when it would have been stopped";
+        case LAUNCH_OTHER_FENCE:
+                return "its fence was replaced before it began";
         }
         return NULL;
 }
@@ -147,18 +150,33 @@ static LaunchRefusal session_allows(const LaunchPlace *place, const char *path,
         return place->now < strtoull(stop_at, NULL, 10) ? LAUNCH_ALLOWED : LAUNCH_LATE;
 }
 
+/* ---- the fence ---- */
+
+static LaunchRefusal fence_allows(const char *path, const char *instance) {
+        char text[INSTANCE_FILE_BYTES_MAX + 1];
+
+        return text_read(path, text, INSTANCE_FILE_BYTES_MAX) >= 0 && line_is(text, instance)
+                   ? LAUNCH_ALLOWED
+                   : LAUNCH_OTHER_FENCE;
+}
+
 /* ---- what PID 1 runs ---- */
 
-LaunchRefusal launch_start(const LaunchPlace *place, const char *session_file,
-                           const char *session) {
+LaunchRefusal launch_start(const LaunchPlace *place, const LaunchClaim *claim) {
         char line[NOTE_BYTES_MAX];
+        LaunchRefusal refusal;
         int r;
 
         (void)snprintf(line, sizeof line, "%" PRIu64 " .\n", place->now_wall);
         r = note_make(place, "started", line);
         if (r == -EEXIST)
                 return LAUNCH_AGAIN;
-        return r < 0 ? LAUNCH_NO_MARKER : session_allows(place, session_file, session);
+        if (r < 0)
+                return LAUNCH_NO_MARKER;
+        refusal = session_allows(place, claim->session_file, claim->session);
+        return refusal == LAUNCH_ALLOWED && claim->instance
+                   ? fence_allows(claim->instance_file, claim->instance)
+                   : refusal;
 }
 
 int launch_note_good_end(const LaunchPlace *place) {

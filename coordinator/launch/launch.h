@@ -34,15 +34,23 @@ typedef enum LaunchRefusal {
         LAUNCH_NO_SESSION = 82,    /* jobkeeperd has none, or it cannot be read */
         LAUNCH_OTHER_SESSION = 83, /* it was claimed in one that is gone */
         LAUNCH_LATE = 84,          /* by now it would be stopped */
+        LAUNCH_OTHER_FENCE = 85,   /* it would have begun beside a fence that does not guard it */
 } LaunchRefusal;
 
 /* Return: what that exit status of a launch step means, in words that go on after "not started: ";
  * NULL where it is none of these. */
 const char *launch_refusal_in_words(int status);
 
-/* Before the command. `session_file`: see lock/session/session-file.c; `session`: its id, as there,
- * in which the run was claimed. */
-LaunchRefusal launch_start(const LaunchPlace *place, const char *session_file, const char *session);
+/* What a run was claimed under, and where to look whether it still is. */
+typedef struct LaunchClaim {
+        const char *session_file, *session; /* see lock/session/session-file.c; its id, as there */
+        /* base/fence-protocol.h. A start that had to wait for a new fence has one beside it that
+         * nobody may have set. NULL: it was to have none. */
+        const char *instance_file, *instance;
+} LaunchClaim;
+
+/* Before the command. */
+LaunchRefusal launch_start(const LaunchPlace *place, const LaunchClaim *claim);
 /* As it stops, after a good end. Return: 0 or negative errno. */
 int launch_note_good_end(const LaunchPlace *place);
 /* When it has stopped. `word`, `code`, `status`: SERVICE_RESULT, EXIT_CODE and EXIT_STATUS of

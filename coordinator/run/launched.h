@@ -7,7 +7,8 @@
 #include "unit.h"
 
 /* Return: newly allocated (g_strfreev), the launch step's words for a run that is claimed in the
- * present session (UnitSpec). */
+ * present session, and
+ * under the present fence (UnitSpec). */
 char **launched_words(const Node *node);
 
 /* Settles the record by what is noted, where `result` does not tell; NULL: PID 1 does not have the

@@ -5,6 +5,8 @@ from fleet import job, job_file
 from testbed import wait_until
 
 DROPINS = "/run/systemd/system"
+INSTANCE = "/run/jobkeeper-fence/instance"
+OTHER_FENCE = 85
 TERMINATED = 143  # how mark-run ends on SIGTERM
 
 
@@ -51,6 +53,15 @@ class Launch(ClusterTest):
         record = self.record_of(run)
         self.assertEqual((record["state"], record.get("exit")), ("failed", TERMINATED), record)
         wait_until(lambda: f"{unit}.d" not in self.drop_ins(node), 10, "the drop-in is removed")
+
+    def test_a_run_begins_under_its_own_fence_only(self):
+        _, node, unit = self.running()
+        program, verb, _, _, file, session, instance = node.run(
+            "sed", "-n", "s/^ExecStartPre=+//p", f"{DROPINS}/{unit}.d/50-jobkeeper-launch.conf").stdout.split()
+        self.assertEqual(node.run("cat", INSTANCE).stdout, f"{instance}\n")
+        step = (program, verb, "/run")
+        self.assertEqual(node.run(*step, "a" * 32, file, session, instance, check=False).returncode, 0)
+        self.assertEqual(node.run(*step, "b" * 32, file, session, "0" * 32, check=False).returncode, OTHER_FENCE)
 
     def test_without_room_nothing_begins_and_the_record_says_why(self):
         self.begin(nodes=1, files={})

@@ -262,11 +262,15 @@ static void fence_model_look(FenceModel *fence) {
 
 /* ---- its beginning ---- */
 
-static void fence_model_draw_instance(FenceModel *fence) {
+/* Return: whether it could say which it is. */
+static bool fence_model_draw_instance(FenceModel *fence) {
         uint64_t high = world_draw(fence->chance), low = world_draw(fence->chance);
+        g_autofree char *line = NULL;
 
         (void)g_snprintf(fence->instance, sizeof fence->instance,
                          "%016" G_GINT64_MODIFIER "x%016" G_GINT64_MODIFIER "x", high, low);
+        line = g_strconcat(fence->instance, "\n", NULL);
+        return g_file_set_contents(pid1_fence_file(fence->pid1), line, -1, NULL);
 }
 
 static void fence_model_start(FenceModel *fence) {
@@ -275,7 +279,6 @@ static void fence_model_start(FenceModel *fence) {
         fence->timers = g_new0(TimerPair, 1);
         fence->timers->refs = 1;
         fence->timers->fence = fence;
-        fence_model_draw_instance(fence);
         pid1_set_fence(fence->pid1, PID1_FENCE_ACTIVE);
         if (fence->waiting->len > 0)
                 fence_model_knock(fence);
@@ -285,7 +288,7 @@ static void fence_model_begin(void *userdata) {
         FenceModel *fence = userdata;
 
         fence->begin = NULL;
-        if (!pid1_fence_may_begin(fence->pid1)) {
+        if (!pid1_fence_may_begin(fence->pid1) || !fence_model_draw_instance(fence)) {
                 fence_model_begin_in(fence, RESTART_DELAY);
                 return;
         }
@@ -304,7 +307,7 @@ FenceModel *fence_model_new(Machine *machine, Pid1 *pid1) {
         if (!fences)
                 fences = g_ptr_array_new();
         g_ptr_array_add(fences, fence);
-        fence_model_start(fence);
+        fence_model_boot(fence);
         return fence;
 }
 
@@ -330,6 +333,7 @@ FenceModel *fence_model_free(FenceModel *fence) {
 }
 
 void fence_model_boot(FenceModel *fence) {
+        g_assert_true(fence_model_draw_instance(fence));
         fence_model_start(fence);
 }
 

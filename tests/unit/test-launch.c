@@ -17,9 +17,10 @@
 #define NONCE "00112233445566778899aabbccddeeff"
 #define OTHER_NONCE "ffeeddccbbaa99887766554433221100"
 #define SESSION "0x0000000000001234"
+#define INSTANCE "0123456789abcdef0123456789abcdef"
 #define UNIT "jobkeeper-backup-1750000000-1.service"
 
-static char *root, *directory, *session_file;
+static char *root, *directory, *session_file, *instance_file;
 static LaunchPlace place;
 
 static void write_session(usec_t stop_at) {
@@ -33,6 +34,7 @@ static void setup(void) {
         root = g_dir_make_tmp("jobkeeper-launch-XXXXXX", NULL);
         directory = launch_dropin_directory(root, UNIT);
         session_file = g_build_filename(root, "session", NULL);
+        instance_file = g_build_filename(root, "instance", NULL);
         cr_assert_eq(g_mkdir(directory, 0700), 0);
         place =
             (LaunchPlace){.directory = directory, .nonce = NONCE, .now = 1000, .now_wall = 5000000};
@@ -44,12 +46,23 @@ static void teardown(void) {
         g_clear_pointer(&root, g_free);
         g_clear_pointer(&directory, g_free);
         g_clear_pointer(&session_file, g_free);
+        g_clear_pointer(&instance_file, g_free);
 }
 
 TestSuite(launch, .init = setup, .fini = teardown);
 
+/* Under a fence of that instance; NULL: without one. */
+static LaunchRefusal start_under(const char *instance) {
+        const LaunchClaim claim = {.session_file = session_file,
+                                   .session = SESSION,
+                                   .instance_file = instance_file,
+                                   .instance = instance};
+
+        return launch_start(&place, &claim);
+}
+
 static LaunchRefusal start(void) {
-        return launch_start(&place, session_file, SESSION);
+        return start_under(NULL);
 }
 
 static void write_note(const char *kind, const char *text) {
@@ -88,8 +101,9 @@ Test(launch, begins_up_to_then) {
 }
 
 Test(launch, is_of_one_session) {
-        cr_expect_eq(launch_start(&place, session_file, "0x0000000000001235"),
-                     LAUNCH_OTHER_SESSION);
+        const LaunchClaim claim = {.session_file = session_file, .session = "0x0000000000001235"};
+
+        cr_expect_eq(launch_start(&place, &claim), LAUNCH_OTHER_SESSION);
 }
 
 Test(launch, needs_a_session) {
@@ -139,16 +153,41 @@ Test(launch, believes_no_half_session) {
         }
 }
 
+Test(launch, is_of_one_fence) {
+        cr_assert(g_file_set_contents(instance_file, INSTANCE "\n", -1, NULL));
+        cr_expect_eq(start_under(INSTANCE), LAUNCH_ALLOWED);
+}
+
+Test(launch, begins_beside_no_other_fence) {
+        cr_assert(g_file_set_contents(instance_file, NONCE "\n", -1, NULL));
+        cr_expect_eq(start_under(INSTANCE), LAUNCH_OTHER_FENCE);
+        cr_assert(g_file_set_contents(instance_file, INSTANCE "\n", -1, NULL));
+        cr_expect_eq(start_under(INSTANCE), LAUNCH_AGAIN);
+}
+
+/* It leaves its file behind for a moment, or is about to write it. */
+Test(launch, needs_a_fence_that_says_which_it_is) {
+        static const char *const texts[] = {"", "\n", INSTANCE, INSTANCE "0\n", "0" INSTANCE "\n"};
+
+        cr_expect_eq(start_under(INSTANCE), LAUNCH_OTHER_FENCE);
+        for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+                launch_dropin_remove(root, UNIT);
+                cr_assert_eq(g_mkdir(directory, 0700), 0);
+                cr_assert(g_file_set_contents(instance_file, texts[i], -1, NULL));
+                cr_expect_eq(start_under(INSTANCE), LAUNCH_OTHER_FENCE, "%s", texts[i]);
+        }
+}
+
 Test(launch, begins_nothing_where_it_cannot_be_noted) {
         cr_assert_eq(g_rmdir(directory), 0);
         cr_expect_eq(start(), LAUNCH_NO_MARKER);
 }
 
 Test(launch, every_refusal_has_words) {
-        for (int i = LAUNCH_AGAIN; i <= LAUNCH_LATE; i++)
+        for (int i = LAUNCH_AGAIN; i <= LAUNCH_OTHER_FENCE; i++)
                 cr_expect_not_null(launch_refusal_in_words(i), "%d", i);
         cr_expect_null(launch_refusal_in_words(LAUNCH_ALLOWED));
-        cr_expect_null(launch_refusal_in_words(LAUNCH_LATE + 1));
+        cr_expect_null(launch_refusal_in_words(LAUNCH_OTHER_FENCE + 1));
         cr_expect_null(launch_refusal_in_words(217));
 }
 

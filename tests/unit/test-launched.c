@@ -18,6 +18,7 @@
 
 static char *root, *directory;
 static LaunchPlace place;
+static const LaunchClaim claim = {.session_file = "/nonexistent", .session = "0x1"};
 static Node node;
 static RunRecord *record;
 
@@ -50,7 +51,7 @@ static const UnitResult refused_again = {.outcome = UNIT_OUTCOME_START_FAILED,
                         no_user = {.outcome = UNIT_OUTCOME_START_FAILED, .refusal = 217};
 
 static void begin(void) {
-        (void)launch_start(&place, "/nonexistent", "0x1");
+        (void)launch_start(&place, &claim);
 }
 
 static void end(const char *word, const char *code, const char *status) {
@@ -99,7 +100,7 @@ Test(launched, another_runs_is_not_believed) {
 Test(launched, what_did_not_begin_never_will) {
         expect_taken(NULL, UNIT_STOP_NONE, RUN_INTERRUPTED,
                      "not started: its unit was not found, and had not begun");
-        cr_expect_eq(launch_start(&place, "/nonexistent", "0x1"), LAUNCH_AGAIN);
+        cr_expect_eq(launch_start(&place, &claim), LAUNCH_AGAIN);
         g_clear_pointer(&record->why, g_free);
         expect_taken(&vanished, UNIT_STOP_NONE, RUN_INTERRUPTED,
                      "not started: its unit was not found, and had not begun");
@@ -147,7 +148,7 @@ Test(launched, why_the_step_refused) {
 /* That is PID 1's to say; but the step was not executed, and never will be. */
 Test(launched, what_pid_1_refused) {
         expect_left(&no_user, UNIT_STOP_NONE);
-        cr_expect_eq(launch_start(&place, "/nonexistent", "0x1"), LAUNCH_AGAIN);
+        cr_expect_eq(launch_start(&place, &claim), LAUNCH_AGAIN);
 }
 
 Test(launched, a_result_that_was_noted) {

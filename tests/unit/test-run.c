@@ -9,6 +9,7 @@
 #include <utime.h>
 
 #include "daemon-fixture.h"
+#include "fence-link.h"
 #include "journal.h"
 #include "launch-dropin.h"
 #include "launch.h"
@@ -291,8 +292,9 @@ static LaunchRefusal launch_it(void) {
                         *id = g_strdup_printf("0x%016" G_GINT64_MODIFIER "x",
                                               (uint64_t)session_id(coordinator->session));
         const LaunchPlace place = launch_place(&directory);
+        const LaunchClaim claim = {.session_file = session, .session = id};
 
-        return launch_start(&place, session, id);
+        return launch_start(&place, &claim);
 }
 
 static bool has_drop_in(void) {
@@ -309,6 +311,21 @@ Test(run, its_launch_step_lets_it_begin_in_its_session) {
         cr_expect_eq(launch_it(), LAUNCH_AGAIN);
         service_exit(service_newest(), 0);
         expect_settled(RUN_SUCCEEDED, "");
+}
+
+/* What would otherwise begin beside a fence that came instead, which nobody may have set. */
+Test(run, its_launch_step_names_its_fence) {
+        g_autofree char *directory = NULL, *path = NULL, *text = NULL, *wanted = NULL;
+
+        have_launch_steps();
+        start_one("");
+        directory = launch_dropin_directory(service_manager.dropin_root, service_newest()->name);
+        path = g_build_filename(directory, "50-jobkeeper-launch.conf", NULL);
+        cr_assert(g_file_get_contents(path, &text, NULL, NULL));
+        wanted = g_strdup_printf("0x%016" G_GINT64_MODIFIER "x %s\n",
+                                 (uint64_t)session_id(coordinator->session),
+                                 fence_link_instance(coordinator->fence));
+        cr_expect(strstr(text, wanted), "%s", text);
 }
 
 Test(run, one_that_never_began_is_not_started) {

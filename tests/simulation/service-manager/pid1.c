@@ -17,7 +17,7 @@ struct Pid1 {
         Machine *machine;
         const ServiceWatcher *watcher;
         Process *process;
-        char *dropin_root;
+        char *dropin_root, *fence_file;
         GPtrArray *services, *managers, *outsiders;
         pid_t last_pid;
         usec_t slowness, last_arrival;
@@ -36,6 +36,8 @@ Pid1 *pid1_new(Machine *machine, const ServiceWatcher *watcher) {
         pid1->watcher = watcher;
         pid1->process = process_new(machine);
         pid1->dropin_root = g_build_filename(machine_directory(machine), "run", "system", NULL);
+        pid1->fence_file =
+            g_build_filename(machine_directory(machine), "run", "fence-instance", NULL);
         pid1->services = g_ptr_array_new_with_free_func(service_free);
         pid1->managers = g_ptr_array_new();
         pid1->outsiders = g_ptr_array_new();
@@ -57,6 +59,7 @@ Pid1 *pid1_free(Pid1 *pid1) {
         g_ptr_array_unref(pid1->outsiders);
         process_free(pid1->process);
         g_free(pid1->dropin_root);
+        g_free(pid1->fence_file);
         (void)g_ptr_array_remove(pid1s, pid1);
         if (pid1s->len == 0)
                 g_clear_pointer(&pid1s, g_ptr_array_unref);
@@ -145,6 +148,10 @@ Service *pid1_find(const Pid1 *pid1, const char *name) {
                         return service;
         }
         return NULL;
+}
+
+const char *pid1_fence_file(const Pid1 *pid1) {
+        return pid1->fence_file;
 }
 
 const char *pid1_dropin_root(const Pid1 *pid1) {

@@ -68,6 +68,9 @@ void pid1_set_fence(Pid1 *pid1, Pid1Fence fence);
 Pid1Fence pid1_fence(const Pid1 *pid1);
 /* Return: whether PID 1 starts it again: not while it still stops anything that is bound to it. */
 bool pid1_fence_may_begin(const Pid1 *pid1);
+/* Return: where it says which it is (FENCE_INSTANCE_PATH); borrowed. Whoever plays it writes that
+ * before it is active. */
+const char *pid1_fence_file(const Pid1 *pid1);
 /* Return: when it left off being active last, CLOCK_MONOTONIC; 0: never in this boot. */
 usec_t pid1_fence_left(const Pid1 *pid1);
 /* Return: whether anything lives in the fence's slice. */
