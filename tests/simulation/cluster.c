@@ -111,6 +111,7 @@ static void cluster_on_begun(const Service *service, void *userdata) {
                 checker_complain(cluster->checker,
                                  "run %s of %s begins on %s, whose clock is not synchronised",
                                  run->run, run->job, run->node);
+        run->session = deadline_checker_begins(cluster->deadlines, run->node);
         cluster_judge_time(cluster, userdata, run);
         checker_run_begins(cluster->checker, run);
 }
@@ -149,8 +150,11 @@ static void cluster_on_empty(const Service *service, void *userdata) {
         const Cluster *cluster = cluster_of(userdata);
         const HistoryRun *run = history_empty(cluster->history, service, fleet_node_name(userdata));
 
-        if (run)
-                checker_run_ends(cluster->checker, run, ensemble_tree(cluster->ensemble));
+        if (!run)
+                return;
+        if (cluster->deadlines) /* not as the cluster is taken down */
+                deadline_checker_run_ends(cluster->deadlines, run);
+        checker_run_ends(cluster->checker, run, ensemble_tree(cluster->ensemble));
 }
 
 static const ServiceWatcher cluster_watcher = {
@@ -269,7 +273,10 @@ static void cluster_on_asked(const char *host, const Request *request, void *use
 }
 
 static void cluster_on_connected(const char *host, int64_t session, void *userdata) {
-        checker_session(((const Cluster *)userdata)->checker, host, session);
+        const Cluster *cluster = userdata;
+
+        deadline_checker_session(cluster->deadlines, host, session);
+        checker_session(cluster->checker, host, session);
 }
 
 static void cluster_watch_servers(Cluster *cluster) {
@@ -314,7 +321,7 @@ static void cluster_close(Cluster *cluster) {
         faults_free(cluster->faults);
         g_ptr_array_unref(cluster->foreigners);
         commands_free(cluster->commands);
-        deadline_checker_free(cluster->deadlines);
+        cluster->deadlines = deadline_checker_free(cluster->deadlines);
         request_checker_free(cluster->requests);
         fleet_free(cluster->fleet);
         checker_free(cluster->checker);

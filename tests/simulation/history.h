@@ -25,6 +25,7 @@ typedef struct HistoryRun {
         int64_t tick; /* 0: manual */
         unsigned attempt;
         int64_t token;
+        int64_t session; /* that was the node's when it began; 0: not known */
         usec_t begun, over,
             empty;         /* true time; 0: not yet. `over`: the main process, `empty`: all */
         UnitResult result; /* once over */

@@ -1,9 +1,11 @@
 /* Until when a node counts on its locks, in true time: no longer than the servers certainly keep
  * its session, by what the last request proves that they answered; and never after they have ended
- * it. */
+ * it. And nothing of a run lives beyond that: whatever has become of its daemon, which is why it is
+ * read where the node has noted it. */
 #include <inttypes.h>
 
 #include "deadline-checker.h"
+#include "session-file.h"
 
 /* jobkeeper.yaml's default. */
 #define HEARTBEAT (1 * USEC_PER_SEC)
@@ -17,6 +19,7 @@ struct DeadlineChecker {
         EnsembleOptions servers;
         usec_t timeout; /* of a session */
         usec_t *proofs; /* of each node: when the last request that proves something was asked */
+        SessionFile *before; /* of each node: what was noted when it began another session */
 };
 
 DeadlineChecker *deadline_checker_new(Checker *checker, const World *world, const Fleet *fleet,
@@ -30,6 +33,7 @@ DeadlineChecker *deadline_checker_new(Checker *checker, const World *world, cons
         deadlines->timeout =
             MIN(checker_plan(checker)->session_timeout * USEC_PER_SEC, servers->max_timeout);
         deadlines->proofs = g_new0(usec_t, fleet_size(fleet));
+        deadlines->before = g_new0(SessionFile, fleet_size(fleet));
         return deadlines;
 }
 
@@ -37,6 +41,7 @@ DeadlineChecker *deadline_checker_free(DeadlineChecker *deadlines) {
         if (!deadlines)
                 return NULL;
         g_free(deadlines->proofs);
+        g_free(deadlines->before);
         g_free(deadlines);
         return NULL;
 }
@@ -103,6 +108,56 @@ void deadline_checker_answered(DeadlineChecker *deadlines, const char *host, boo
         deadline_judge(deadlines, i);
         if (write || quick)
                 deadlines->proofs[i] = MAX(deadlines->proofs[i], asked);
+}
+
+/* ---- what runs ---- */
+
+static void deadline_read(void *userdata) {
+        g_autofree char *path = g_build_filename(machine_directory(process_machine(process_turn())),
+                                                 "run", "session", NULL);
+
+        (void)session_file_load_any(path, userdata);
+}
+
+/* As a process of this machine reads it. */
+static SessionFile deadline_noted(const DeadlineChecker *deadlines, unsigned i) {
+        const Pid1 *pid1 = fleet_node_pid1(fleet_node(deadlines->fleet, i));
+        SessionFile file = {0};
+
+        process_do(pid1_process(pid1), deadline_read, &file);
+        return file;
+}
+
+void deadline_checker_session(DeadlineChecker *deadlines, const char *host, int64_t session) {
+        unsigned i = deadline_index(deadlines, host);
+        SessionFile noted;
+
+        if (i == fleet_size(deadlines->fleet))
+                return;
+        noted = deadline_noted(deadlines, i);
+        if (noted.session.id != session)
+                deadlines->before[i] = noted;
+}
+
+int64_t deadline_checker_begins(const DeadlineChecker *deadlines, const char *node) {
+        return deadline_noted(deadlines, deadline_index(deadlines, node)).session.id;
+}
+
+void deadline_checker_run_ends(const DeadlineChecker *deadlines, const HistoryRun *run) {
+        unsigned i = deadline_index(deadlines, run->node);
+        SessionFile noted = deadline_noted(deadlines, i);
+        usec_t now =
+            machine_clock(fleet_node_machine(fleet_node(deadlines->fleet, i)), CLOCK_BOOTTIME);
+
+        if (noted.session.id != 0 && noted.session.id != run->session)
+                noted = deadlines->before[i];
+        if (run->excused || run->session == 0 || noted.session.id != run->session ||
+            noted.held_until == 0 || now <= noted.held_until)
+                return;
+        checker_complain(deadlines->checker,
+                         "run %s of %s on %s lived for %" PRIu64
+                         " ms beyond the time up to which its locks were held",
+                         run->run, run->job, run->node, (now - noted.held_until) / USEC_PER_MSEC);
 }
 
 void deadline_checker_committed(const DeadlineChecker *deadlines, const Transaction *txn) {

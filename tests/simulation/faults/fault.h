@@ -76,5 +76,9 @@ FleetNode *fault_draw_node(const FaultSite *site, WorldChance *chance, FaultCase
 bool fault_node_works(const FleetNode *node);
 /* Nobody looks any more whether a node is drained that should not be. */
 void fault_forget_drains(void);
+/* Between that node and all servers. */
+enum { FAULT_CUT_AWAY = 1, FAULT_CUT_BACK = 2 };
+void fault_cut_off(const FaultSite *site, const FaultCase *fault, unsigned ways);
+void fault_mend(const FaultSite *site, const FaultCase *fault);
 /* There is nothing to befall. Return: 0. */
 usec_t fault_miss(FaultCase *fault);

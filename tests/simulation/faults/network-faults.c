@@ -2,26 +2,29 @@
  * slow, or loses packets. */
 #include "fault.h"
 
-enum { CUT_AWAY = 1, CUT_BACK = 2 };
-
 static Host *fault_host(const FaultSite *site, const FaultCase *fault) {
         return network_host(ensemble_network(site->ensemble),
                             fleet_node_name(fleet_node(site->fleet, fault->target)));
 }
 
-static usec_t fault_cut(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
-        (void)fault_draw_node(site, chance, fault);
-        fault->way = (unsigned)world_draw_between(chance, CUT_AWAY, CUT_AWAY | CUT_BACK);
+void fault_cut_off(const FaultSite *site, const FaultCase *fault, unsigned ways) {
         for (unsigned i = 0; i < ensemble_size(site->ensemble); i++) {
-                if (fault->way & CUT_AWAY)
+                if (ways & FAULT_CUT_AWAY)
                         network_cut(fault_host(site, fault), ensemble_host(site->ensemble, i));
-                if (fault->way & CUT_BACK)
+                if (ways & FAULT_CUT_BACK)
                         network_cut(ensemble_host(site->ensemble, i), fault_host(site, fault));
         }
+}
+
+static usec_t fault_cut(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        (void)fault_draw_node(site, chance, fault);
+        fault_cut_off(
+            site, fault,
+            (unsigned)world_draw_between(chance, FAULT_CUT_AWAY, FAULT_CUT_AWAY | FAULT_CUT_BACK));
         return world_draw_between(chance, 100 * USEC_PER_MSEC, 45 * USEC_PER_SEC);
 }
 
-static void fault_mend(const FaultSite *site, const FaultCase *fault) {
+void fault_mend(const FaultSite *site, const FaultCase *fault) {
         for (unsigned i = 0; i < ensemble_size(site->ensemble); i++) {
                 network_mend(fault_host(site, fault), ensemble_host(site->ensemble, i));
                 network_mend(ensemble_host(site->ensemble, i), fault_host(site, fault));

@@ -24,6 +24,8 @@ struct Pid1 {
         unsigned daemon_job;
         Pid1Fence fence;
         usec_t fence_left;
+        WorldFunc trip;
+        void *trip_userdata;
 };
 
 /* All there are: a daemon that begins finds its machine's. */
@@ -148,6 +150,22 @@ Service *pid1_find(const Pid1 *pid1, const char *name) {
                         return service;
         }
         return NULL;
+}
+
+void *pid1_trip(Pid1 *pid1, WorldFunc func, void *userdata) {
+        void *before = pid1->trip_userdata;
+
+        pid1->trip = func;
+        pid1->trip_userdata = userdata;
+        return before;
+}
+
+void pid1_start_leaves(Pid1 *pid1) {
+        WorldFunc trip = pid1->trip;
+
+        pid1->trip = NULL;
+        if (trip)
+                trip(pid1->trip_userdata);
 }
 
 const char *pid1_fence_file(const Pid1 *pid1) {

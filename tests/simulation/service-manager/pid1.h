@@ -47,6 +47,11 @@ bool pid1_is_behind(const Pid1 *pid1);
 usec_t pid1_in_turn(Pid1 *pid1, usec_t at);
 /* Return: whether a start is on its way there, which is lost where the connection breaks now. */
 bool pid1_awaits_start(const Pid1 *pid1);
+/* `func` hears, once, when the next start is on its way there, on the turn of who asks for it;
+ * NULL: nobody does. Return: the `userdata` before. */
+void *pid1_trip(Pid1 *pid1, WorldFunc func, void *userdata);
+/* One is. */
+void pid1_start_leaves(Pid1 *pid1);
 /* The daemon's connection breaks, and comes back in `after`. */
 void pid1_disconnect(Pid1 *pid1, usec_t after);
 /* It comes back now. */

@@ -405,6 +405,7 @@ static void unit_send_start(void *userdata) {
         unit->began = clock_monotonic();
         pid1_call_send(unit->manager, PID1_CALL_START, unit->name, unit->spec, unit_on_start, unit,
                        &unit->start);
+        pid1_start_leaves(manager_pid1(unit->manager));
 }
 
 /* It leaves from the loop, as one that waits for its turn does. */
