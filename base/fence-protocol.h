@@ -22,8 +22,8 @@
  * Each fence has an instance, the service manager's id of this start of it (INVOCATION_ID): 32
  * hexadecimal digits, in the FenceHello and, before the manager is told that the fence is ready, in
  * the file FENCE_INSTANCE_PATH, one line, in which what is about to begin looks which fence it is
- * that would guard it. A fence with another instance has never guarded what was
- * begun under this one, and what was has been stopped by the time that it greets anybody.
+ * that would guard it. A fence with another instance has never guarded what was begun under this
+ * one, and what was has been stopped, and killed, by the time that it greets anybody.
  *
  * The connection stays open: its end tells each side that the other is gone. A newer one takes the
  * place of an older one. All that jobkeeperd ever sends is one message of one byte, FENCE_LEAVE: an

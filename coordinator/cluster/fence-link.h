@@ -11,9 +11,8 @@
  * that was asked, it stays. One that speaks another protocol (FOREIGN) guards nothing.
  *
  * The fence's timers are moved when the session's deadline is, before anybody else hears of that;
- * and at once when it greets, because what was to begin under a fence that is gone may begin beside
- * the new one. Whose locks the timers follow is kept in a file, for the process after us
- * (fence-arming.h): the instance of the fence and the session.
+ * and at once when it greets. Whose locks the timers follow is kept in a file, for the process
+ * after us (fence-arming.h): the instance of the fence and the session.
  */
 #pragma once
 

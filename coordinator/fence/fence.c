@@ -75,6 +75,12 @@ static void fence_kill(const Fence *fence) {
                           "what is fenced was not gone in time, and was killed");
 }
 
+/* Before anything is bound to us: whose timers nobody has set is not to have anything behind it. */
+static void fence_clear(Fence *fence) {
+        if (fence_slice_populated(&fence->slice))
+                fence_kill(fence);
+}
+
 /* Return: whether it goes on; else `ret_status` is how it ends. */
 static bool fence_decide(Fence *fence, int *ret_status) {
         bool resting;
@@ -248,6 +254,7 @@ static void fence_hear(Fence *fence) {
 static int fence_turn(Fence *fence) {
         int status, r;
 
+        fence_clear(fence);
         fence->word = "READY=1";
         while (fence_decide(fence, &status)) {
                 r = fence_wait(fence, fence_tell(fence));

@@ -6,6 +6,9 @@
  * none of its instants comes, so that there is little that could keep it. What it cannot do itself
  * others do in its place: if it is killed, or hangs and the service manager's watchdog kills it,
  * all that is bound to it is stopped with it.
+ *
+ * It begins with nothing alive but what the kernel cannot end: the service manager starts it when
+ * all that was bound to the one before is stopped, and what was left of that it kills.
  */
 #pragma once
 

@@ -4,7 +4,7 @@
 FenceArming fence_arming(FenceTimers timers, bool ours, bool populated) {
         static const FenceArming steps[FENCE_TIMERS_COUNT][2][2] = {
             /* of another session: nothing lives, something does; ours: the same */
-            [FENCE_TIMERS_UNSET] = {{FENCE_ARMING_TAKE, FENCE_ARMING_LEND},
+            [FENCE_TIMERS_UNSET] = {{FENCE_ARMING_TAKE, FENCE_ARMING_TAKE},
                                     {FENCE_ARMING_MOVE, FENCE_ARMING_MOVE}},
             [FENCE_TIMERS_SET] = {{FENCE_ARMING_TAKE, FENCE_ARMING_KEEP},
                                   {FENCE_ARMING_MOVE, FENCE_ARMING_MOVE}},

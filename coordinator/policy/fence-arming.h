@@ -7,8 +7,13 @@
  * own.
  *
  * A fence whose instant has passed while something lives is stopping that, and is not to be taken
- * back. One that nobody has set yet guards nothing: sooner is better there than never, whoever it
- * is for.
+ * back.
+ *
+ * One that nobody has set yet has found nothing alive that can be ended (fence.h), and what was to
+ * begin under another fence does not begin beside it. So the present session takes it over,
+ * whatever lives there: that is what the kernel cannot end, or is about to be refused. A process
+ * that nobody can end thus keeps a machine from beginning anything no longer than until the next
+ * fence.
  */
 #pragma once
 
@@ -26,7 +31,6 @@ typedef enum FenceArming {
         FENCE_ARMING_KEEP, /* they stay as they are; nothing may begin */
         FENCE_ARMING_MOVE, /* with the session's deadline */
         FENCE_ARMING_TAKE, /* the same, and from now on they are the session's */
-        FENCE_ARMING_LEND, /* to the deadline, and no more than this once; nothing may begin */
 } FenceArming;
 
 /* `ours`: what lives was all begun under the present session, if anything does. */

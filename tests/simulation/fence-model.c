@@ -279,6 +279,7 @@ static void fence_model_start(FenceModel *fence) {
         fence->timers = g_new0(TimerPair, 1);
         fence->timers->refs = 1;
         fence->timers->fence = fence;
+        pid1_kill_fenced(fence->pid1); /* what was not gone in time */
         pid1_set_fence(fence->pid1, PID1_FENCE_ACTIVE);
         if (fence->waiting->len > 0)
                 fence_model_knock(fence);

@@ -5,7 +5,7 @@
 
 Test(fence_arming, every_cell) {
         static const FenceArming of_another[][2] = {
-            [FENCE_TIMERS_UNSET] = {FENCE_ARMING_TAKE, FENCE_ARMING_LEND},
+            [FENCE_TIMERS_UNSET] = {FENCE_ARMING_TAKE, FENCE_ARMING_TAKE},
             [FENCE_TIMERS_SET] = {FENCE_ARMING_TAKE, FENCE_ARMING_KEEP},
             [FENCE_TIMERS_PASSED] = {FENCE_ARMING_TAKE, FENCE_ARMING_KEEP},
         };
@@ -28,6 +28,5 @@ Test(fence_arming, every_cell) {
 Test(fence_arming, something_may_begin_behind_timers_that_are_its_sessions) {
         cr_expect(fence_arming_guards(FENCE_ARMING_MOVE));
         cr_expect(fence_arming_guards(FENCE_ARMING_TAKE));
-        cr_expect_not(fence_arming_guards(FENCE_ARMING_LEND));
         cr_expect_not(fence_arming_guards(FENCE_ARMING_KEEP));
 }

@@ -405,19 +405,22 @@ Test(fence_link, the_timers_of_a_fence_that_stops_what_lives_are_not_taken_back)
         expect_timers_follow();
 }
 
-Test(fence_link, a_new_fence_has_its_timers_set_at_once) {
+/* What lives there is what the kernel cannot end, and keeps nothing else from being guarded. */
+Test(fence_link, a_new_fence_is_the_sessions_whatever_lives_there) {
         linked();
         connected();
         fence_stand_in.populated = true;
+        fence_stand_in.at[FENCE_TIMER_STOP] = clock_boottime() - 1;
+        beat();
+        cr_expect_str_eq(fence_link_fault(fence), "what is fenced is being stopped");
         fence_stand_in_replace();
         await(is_not_linked, "the end");
         await(is_linked, "a link");
         expect_timers_follow();
-        cr_expect_str_eq(fence_link_fault(fence), "what is fenced is being stopped",
-                         "what lives there began under no fence");
+        cr_expect_null(fence_link_fault(fence));
         beat();
-        cr_expect_lt(fence_stand_in.at[FENCE_TIMER_STOP],
-                     session_stop_at(session) + FENCE_LINK_GRACE, "and is not kept");
+        expect_timers_follow();
+        cr_expect_null(fence_link_fault(fence), "and stays so");
 }
 
 Test(fence_link, without_a_session_what_lives_behind_a_new_fence_is_stopped) {

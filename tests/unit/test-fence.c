@@ -411,6 +411,36 @@ Test(fence_whole, kills_what_is_left) {
         close_timers(timers);
 }
 
+static char *told_first(void) {
+        char text[256];
+        ssize_t n;
+
+        wait_readable(scene.notify);
+        n = recv(scene.notify, text, sizeof text - 1, 0);
+        cr_assert_gt(n, 0);
+        return g_strndup(text, (gsize)n);
+}
+
+/* Of what was stopped with the one before. */
+Test(fence_whole, begins_with_nothing_that_can_be_ended) {
+        g_autofree char *first = NULL;
+
+        set_populated(true);
+        start_fence(scene.own_cgroup);
+        first = told_first();
+        cr_expect_str_eq(first, "READY=1", "it goes on");
+        cr_expect(was_killed());
+}
+
+Test(fence_whole, begins_without_a_kill_where_nothing_lives) {
+        g_autofree char *first = NULL;
+
+        start_fence(scene.own_cgroup);
+        first = told_first();
+        cr_expect_str_eq(first, "READY=1");
+        cr_expect_not(was_killed());
+}
+
 /* By its timers alone: it wakes for nothing else. */
 Test(fence_whole, needs_no_watchdog) {
         int timers[FENCE_TIMERS], fd;

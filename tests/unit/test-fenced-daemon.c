@@ -123,6 +123,42 @@ Test(fenced_daemon, what_has_not_begun_when_it_goes_is_stopped_beside_the_next) 
         cr_expect_gt(fence_stand_in.at[FENCE_TIMER_STOP], clock_boottime());
 }
 
+static bool is_lost(void) {
+        return session_id(coordinator->session) == 0;
+}
+
+static bool other_has_started(void) {
+        return g_ptr_array_find_with_equal_func(started, "/bin/true other", g_str_equal, NULL);
+}
+
+static bool is_shut_by_the_fence(void) {
+        return g_strcmp0(gate_closed(coordinator->gate), "what is fenced is being stopped") == 0;
+}
+
+/* Its process is one that the kernel cannot end: what has nothing to do with it begins once there
+ * is another fence, and behind that. */
+Test(fenced_daemon, a_run_that_cannot_be_ended_keeps_others_only_until_the_next_fence) {
+        service_manager.deaf = true;
+        write_frequent_job();
+        open_daemon();
+        await(is_started, "a run");
+        fence_stand_in.populated = true;
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_EXPIRED);
+        await(is_lost, "the end of the session");
+        write_job_named("other", "    every: 1s\n    exec: [/bin/true, other]\n");
+        reload();
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
+        await(is_shut_by_the_fence, "another session");
+        cr_expect_not(other_has_started());
+        lose_fence();
+        have_fence_again();
+        await(other_has_started, "what has nothing to do with it");
+        cr_expect(fence_stand_in.populated);
+        cr_expect_leq(fence_stand_in.at[FENCE_TIMER_STOP],
+                      session_stop_at(coordinator->session) + FENCE_LINK_GRACE);
+        cr_expect_gt(fence_stand_in.at[FENCE_TIMER_STOP], clock_boottime());
+}
+
 Test(fenced_daemon, the_same_fence_again_stops_nothing) {
         write_frequent_job();
         open_daemon();
