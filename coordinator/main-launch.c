@@ -13,42 +13,6 @@
 #include "fence-protocol.h"
 #include "launch.h"
 
-<<<<<<< HEAD
-static int start(const LaunchPlace *place, const char *session_file, const char *session) {
-        LaunchRefusal refusal = launch_start(place, session_file, session);
-=======
-/* ---- the environment ---- */
-
-static bool variable_is(const char *variable, const char *name) {
-        size_t length = strlen(name);
-
-        return strncmp(variable, name, length) == 0 && variable[length] == '=';
-}
-
-static bool variable_is_wanted(const char *variable) {
-        return variable_is(variable, "SERVICE_RESULT") || variable_is(variable, "EXIT_CODE") ||
-               variable_is(variable, "EXIT_STATUS");
-}
-
-static bool variable_is_the_loaders(const char *variable) {
-        return strncmp(variable, "LD_", 3) == 0 || variable_is(variable, "GLIBC_TUNABLES");
-}
-
-/* Begins anew without it, if there is any of that. Where it cannot, it goes on as it is. */
-static void leave_the_loaders_variables(char **argv, char **environment) {
-        char *kept[4] = {NULL};
-        size_t n = 0;
-        bool any = false;
-
-        for (char **variable = environment; *variable; variable++) {
-                any |= variable_is_the_loaders(*variable);
-                if (variable_is_wanted(*variable) && n + 1 < sizeof kept / sizeof *kept)
-                        kept[n++] = *variable;
-        }
-        if (any)
-                (void)execve("/proc/self/exe", argv, kept);
-}
-
 /* `words`: the session's file and id, and the fence's instance, which drop-ins of a daemon that had
  * not named it lack. */
 static int start(const LaunchPlace *place, char **words) {
@@ -57,7 +21,6 @@ static int start(const LaunchPlace *place, char **words) {
                                    .instance_file = FENCE_INSTANCE_PATH,
                                    .instance = words[2]};
         LaunchRefusal refusal = launch_start(place, &claim);
->>>>>>> 309f7ae (launch: a run does not begin beside another fence than it was claimed under)
 
         if (refusal != LAUNCH_ALLOWED)
                 (void)fprintf(stderr, "jobkeeper-launch: not started: %s\n",

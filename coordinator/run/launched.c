@@ -10,13 +10,13 @@
 #include "launch.h"
 #include "unit-spec.h"
 
-char **launched_words(const Node *node) {
+char **launched_words(const Node *node, bool fenced) {
         char **words = g_new0(char *, 5);
 
         words[0] = g_strdup(JOBKEEPER_LAUNCH);
         words[1] = g_build_filename(node->runtime_dir, "session", NULL);
         words[2] = g_strdup_printf("0x%016" PRIx64, (uint64_t)session_id(node->session));
-        words[3] = g_strdup(fence_link_instance(node->fence));
+        words[3] = fenced ? g_strdup(fence_link_instance(node->fence)) : NULL;
         return words;
 }
 

@@ -7,9 +7,8 @@
 #include "unit.h"
 
 /* Return: newly allocated (g_strfreev), the launch step's words for a run that is claimed in the
- * present session, and
- * under the present fence (UnitSpec). */
-char **launched_words(const Node *node);
+ * present session and, where it is `fenced`, under the present fence (UnitSpec). */
+char **launched_words(const Node *node, bool fenced);
 
 /* Settles the record by what is noted, where `result` does not tell; NULL: PID 1 does not have the
  * unit. `stopper`: who had PID 1 end it, where that is known: UNIT_STOP_OWNER (also a process

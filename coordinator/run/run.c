@@ -388,7 +388,7 @@ static void run_over(Run *run, RunState state, char *why) {
 
 Run *run_start(const RunParts *parts, const JobSpec *spec, RunRecord *record, LockSet *locks) {
         Run *run = run_new(parts, record, locks);
-        g_auto(GStrv) launch = launched_words(parts->node);
+        g_auto(GStrv) launch = launched_words(parts->node, !record->continues);
         RunUnitSpec unit_spec;
         int r;
 

@@ -151,8 +151,8 @@ void deadline_checker_run_ends(const DeadlineChecker *deadlines, const HistoryRu
 
         if (noted.session.id != 0 && noted.session.id != run->session)
                 noted = deadlines->before[i];
-        if (run->excused || run->session == 0 || noted.session.id != run->session ||
-            noted.held_until == 0 || now <= noted.held_until)
+        if (run->excused || run->continues || run->session == 0 ||
+            noted.session.id != run->session || noted.held_until == 0 || now <= noted.held_until)
                 return;
         checker_complain(deadlines->checker,
                          "run %s of %s on %s lived for %" PRIu64
