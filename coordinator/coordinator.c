@@ -310,10 +310,18 @@ static bool coordinator_is_idle(const void *userdata) {
                command_locks_idle(coordinator->command_locks);
 }
 
+/* What is known not to end soon is stuck, and begins nothing: see leftovers.h. */
+static bool coordinator_has_past(const void *userdata) {
+        const Coordinator *coordinator = userdata;
+
+        return runs_have_lost(coordinator->runs) || leftovers_busy(coordinator->left.leftovers);
+}
+
 static const FenceLinkEvents fence_link_events = {
     .open = life_on_fence_open,
     .replaced = life_on_fence_replaced,
     .is_idle = coordinator_is_idle,
+    .has_past = coordinator_has_past,
 };
 
 /* ---- the whole ---- */

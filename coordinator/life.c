@@ -4,6 +4,7 @@
 #include "clock-watch.h"
 #include "command-locks.h"
 #include "ending.h"
+#include "fence-link.h"
 #include "gate.h"
 #include "housekeeping.h"
 #include "inventory.h"
@@ -133,8 +134,10 @@ void life_on_leftover_spared(const char *unit, void *userdata) {
 void life_on_leftovers_changed(void *userdata) {
         Coordinator *coordinator = userdata;
 
-        if (!leftovers_busy(coordinator->left.leftovers))
+        if (!leftovers_busy(coordinator->left.leftovers)) {
+                fence_link_follow(coordinator->fence); /* which may be the present session's now */
                 life_phase(coordinator, SESSION_PHASE_LEFTOVERS_GONE);
+        }
         life_sweep_queues(coordinator);
         if (node_is_ending(coordinator->node))
                 ending_look(coordinator->ending);

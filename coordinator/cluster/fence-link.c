@@ -151,13 +151,16 @@ static void fence_link_set_without_session(FenceLink *link) {
                 fence_link_set_timers(link, now, usec_add(now, link->node->config->fence_budget));
 }
 
+/* Between the launch step of a run and its command nothing lives there, for as long as PID 1 stands
+ * still: what is not known to be over counts as living. */
 static void fence_link_move_timers(FenceLink *link) {
         Session *session = link->node->session;
         g_autofree char *owner = fence_link_owner(link);
-        bool ours = g_strcmp0(owner, link->owner) == 0;
+        bool ours = g_strcmp0(owner, link->owner) == 0,
+             lives = fence_port_is_populated(link->port) ||
+                     (!ours && link->events->has_past(link->userdata));
 
-        link->last =
-            fence_arming(fence_port_timers(link->port), ours, fence_port_is_populated(link->port));
+        link->last = fence_arming(fence_port_timers(link->port), ours, lives);
         if (link->last == FENCE_ARMING_KEEP)
                 return;
         if (link->last == FENCE_ARMING_TAKE)

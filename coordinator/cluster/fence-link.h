@@ -32,6 +32,8 @@ typedef struct FenceLinkEvents {
         void (*replaced)(void *userdata);
         /* Return: whether nothing runs here or is about to. */
         bool (*is_idle)(const void *userdata);
+        /* Return: whether something of an earlier session may be left here, or may yet begin. */
+        bool (*has_past)(const void *userdata);
 } FenceLinkEvents;
 
 /* Connects from the loop; the node is given it. `events` lives longer. */

@@ -23,7 +23,7 @@ static Session *session;
 static FenceLink *fence;
 static unsigned opened, replaced, told;
 static usec_t stop_at_when_told;
-static bool idle;
+static bool idle, past;
 
 static void on_open(void *userdata) {
         opened++;
@@ -37,7 +37,11 @@ static bool is_idle(const void *userdata) {
         return idle;
 }
 
-static const FenceLinkEvents events = {on_open, on_replaced, is_idle};
+static bool has_past(const void *userdata) {
+        return past;
+}
+
+static const FenceLinkEvents events = {on_open, on_replaced, is_idle, has_past};
 
 static void on_session(Session *which, SessionEvent what, void *userdata) {
         told++;
@@ -390,6 +394,26 @@ Test(fence_link, what_runs_when_the_session_is_lost_keeps_the_timers_from_the_ne
         beat();
         expect_timers_follow();
         cr_expect_null(fence_link_fault(fence));
+}
+
+/* Its launch step is over, and the service manager has not executed its command yet. */
+Test(fence_link, what_an_earlier_session_may_yet_begin_keeps_the_timers) {
+        linked();
+        fence_stand_in.at[FENCE_TIMER_STOP] = clock_boottime() - 1;
+        fence_stand_in.at[FENCE_TIMER_KILL] = clock_boottime() + USEC_PER_SEC;
+        past = true;
+        connected();
+        cr_expect_eq(fence_stand_in.sets[FENCE_TIMER_STOP], 0);
+        cr_expect_eq(fence_stand_in.sets[FENCE_TIMER_KILL], 0);
+        cr_expect_str_eq(fence_link_fault(fence), "what is fenced is being stopped");
+        past = false;
+        beat();
+        expect_timers_follow();
+        cr_expect_null(fence_link_fault(fence));
+        past = true;
+        beat();
+        expect_timers_follow();
+        cr_expect_null(fence_link_fault(fence), "the timers are this session's");
 }
 
 Test(fence_link, the_timers_of_a_fence_that_stops_what_lives_are_not_taken_back) {

@@ -159,6 +159,31 @@ Test(fenced_daemon, a_run_that_cannot_be_ended_keeps_others_only_until_the_next_
         cr_expect_gt(fence_stand_in.at[FENCE_TIMER_STOP], clock_boottime());
 }
 
+/* The service manager stands still between its launch step and its command, so that nothing of it
+ * lives: what else there is begins once it is known to be over, behind the same fence. */
+Test(fenced_daemon, a_run_that_is_not_known_to_be_over_keeps_the_fence_at_its_session) {
+        usec_t before;
+
+        service_manager.deaf = true;
+        write_frequent_job();
+        open_daemon();
+        await(is_started, "a run");
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_EXPIRED);
+        await(is_lost, "the end of the session");
+        before = fence_stand_in.at[FENCE_TIMER_STOP];
+        write_job_named("other", "    every: 1s\n    exec: [/bin/true, other]\n");
+        reload();
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
+        await(is_ready, "another session");
+        await(is_shut_by_the_fence, "nothing begins");
+        cr_expect_eq(fence_stand_in.at[FENCE_TIMER_STOP], before);
+        cr_expect_not(other_has_started());
+        service_manager.deaf = false;
+        service_obey(service_newest());
+        await(other_has_started, "what has nothing to do with it");
+        cr_expect_gt(fence_stand_in.at[FENCE_TIMER_STOP], before);
+}
+
 Test(fenced_daemon, the_same_fence_again_stops_nothing) {
         write_frequent_job();
         open_daemon();
