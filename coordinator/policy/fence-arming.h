@@ -33,7 +33,8 @@ typedef enum FenceArming {
         FENCE_ARMING_TAKE, /* the same, and from now on they are the session's */
 } FenceArming;
 
-/* `ours`: what lives was all begun under the present session, if anything does. */
+/* `ours`: what lives was all begun under the present session, if anything does. `populated`: and
+ * does it; of what is not ours also what is not known to be over. */
 FenceArming fence_arming(FenceTimers timers, bool ours, bool populated);
 /* Return: whether something may begin once that is done. */
 bool fence_arming_guards(FenceArming arming);
