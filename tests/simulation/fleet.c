@@ -11,6 +11,10 @@
 #define RESTART_DELAY USEC_PER_SEC
 /* From the stop of a process to the start of the next, in a restart. */
 #define EXCHANGE_TIME (100 * USEC_PER_MSEC)
+/* How often it is looked whether something is gone that has to be before the next. */
+#define SHUTDOWN_LOOK (20 * USEC_PER_MSEC)
+/* The daemon asks for so much time, and has no more. */
+#define SHUTDOWN_PATIENCE (120 * USEC_PER_SEC)
 
 struct FleetNode {
         Fleet *fleet;
@@ -22,8 +26,12 @@ struct FleetNode {
         Daemon *daemon;
         ProcessTask *start; /* PID 1's: nothing starts on a frozen machine */
         bool on, wanted, restarts;
-        bool failed;    /* PID 1 does not try again */
-        usec_t stopped; /* when it was last; 0: never */
+        bool failed;         /* PID 1 does not try again */
+        usec_t stopped;      /* when it was last; 0: never */
+        WorldTask *shutdown; /* the next look at it; NULL: there is none */
+        usec_t patience;     /* until when the daemon may end, true time; 0: it was not told yet */
+        FleetFunc off;
+        void *off_userdata;
 };
 
 struct Fleet {
@@ -118,6 +126,7 @@ Fleet *fleet_free(Fleet *fleet) {
                 FleetNode *node = &fleet->nodes[i];
 
                 process_task_free(node->start);
+                world_task_free(node->shutdown);
                 fleet_node_free_daemon(node);
                 fence_model_free(node->fence);
                 pid1_free(node->pid1);
@@ -210,7 +219,8 @@ static void fleet_node_on_end(int code, void *userdata) {
 
         trace_write(node->name, "jobkeeperd ended: %d", code);
         fleet_node_free_daemon(node);
-        pid1_set_daemon_job(node->pid1, SYSTEMD_JOB_NONE);
+        if (!node->shutdown)
+                pid1_set_daemon_job(node->pid1, SYSTEMD_JOB_NONE);
         node->failed = !node->restarts && !fleet_tries_again(code);
         if (node->failed && node->fleet->failed)
                 node->fleet->failed(node, node->fleet->failed_userdata);
@@ -230,6 +240,8 @@ static void fleet_node_on_start(void *userdata) {
 }
 
 void fleet_node_start(FleetNode *node) {
+        if (node->shutdown)
+                return;
         node->wanted = true;
         if (!node->daemon)
                 fleet_node_start_in(node, 0);
@@ -242,6 +254,8 @@ static void fleet_node_terminate(FleetNode *node, SystemdJob systemd_job) {
 }
 
 void fleet_node_stop(FleetNode *node) {
+        if (node->shutdown)
+                return;
         trace_write(node->name, "jobkeeperd is stopped");
         node->stopped = world_now(node->fleet->world);
         node->wanted = node->restarts = node->failed = false;
@@ -250,6 +264,8 @@ void fleet_node_stop(FleetNode *node) {
 }
 
 void fleet_node_restart(FleetNode *node) {
+        if (node->shutdown)
+                return;
         trace_write(node->name, "jobkeeperd is restarted");
         node->wanted = true;
         node->restarts = node->daemon;
@@ -276,15 +292,70 @@ void fleet_node_kill(FleetNode *node) {
 
 /* ---- the machine ---- */
 
+static void fleet_node_is_off(FleetNode *node) {
+        node->on = false;
+        node->start = process_task_free(node->start);
+        node->shutdown = world_task_free(node->shutdown);
+        fleet_node_free_daemon(node);
+        fence_model_crash(node->fence);
+        pid1_crash(node->pid1);
+}
+
 void fleet_node_crash(FleetNode *node) {
         if (!node->on)
                 return;
         trace_write(node->name, "the machine crashes");
-        node->on = false;
+        fleet_node_is_off(node);
+}
+
+bool fleet_node_shuts_down(const FleetNode *node) {
+        return node->shutdown;
+}
+
+static void fleet_node_on_shutdown(void *userdata);
+
+static void fleet_node_look_again(FleetNode *node) {
+        node->shutdown =
+            world_after(node->fleet->world, SHUTDOWN_LOOK, fleet_node_on_shutdown, node);
+}
+
+/* The daemon's turn. Return: whether it is over. */
+static bool fleet_node_ends_daemon(FleetNode *node) {
+        usec_t now = world_now(node->fleet->world);
+
+        if (!node->daemon)
+                return true;
+        if (node->patience == 0) {
+                node->patience = now + SHUTDOWN_PATIENCE;
+                daemon_signal(node->daemon, DAEMON_TERMINATE);
+        }
+        return now >= node->patience;
+}
+
+static void fleet_node_on_shutdown(void *userdata) {
+        FleetNode *node = userdata;
+
+        node->shutdown = NULL;
+        if (machine_is_frozen(node->machine) || pid1_has_units(node->pid1) ||
+            !fleet_node_ends_daemon(node)) {
+                fleet_node_look_again(node);
+                return;
+        }
+        trace_write(node->name, "the machine is switched off");
+        fleet_node_is_off(node);
+        node->off(node, node->off_userdata);
+}
+
+void fleet_node_power_off(FleetNode *node, FleetFunc off, void *userdata) {
+        trace_write(node->name, "the machine is shut down");
+        node->stopped = world_now(node->fleet->world);
+        node->wanted = node->restarts = node->failed = false;
         node->start = process_task_free(node->start);
-        fleet_node_free_daemon(node);
-        fence_model_crash(node->fence);
-        pid1_crash(node->pid1);
+        node->patience = 0;
+        node->off = off;
+        node->off_userdata = userdata;
+        fleet_node_look_again(node);
+        pid1_shut_down(node->pid1);
 }
 
 void fleet_node_boot(FleetNode *node) {

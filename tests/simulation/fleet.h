@@ -67,6 +67,10 @@ void fleet_node_restart(FleetNode *node);
 void fleet_node_reload(FleetNode *node);
 /* kill -9: PID 1 starts it again. Not on a frozen machine. */
 void fleet_node_kill(FleetNode *node);
+/* systemctl poweroff, of a machine that is on: PID 1 ends runs and commands, then the daemon; then
+ * the machine is off, and `off` is told. What is asked for meanwhile is not done. */
+void fleet_node_power_off(FleetNode *node, FleetFunc off, void *userdata);
+bool fleet_node_shuts_down(const FleetNode *node);
 /* The machine loses its power, and is switched on again; then everything on it is started. */
 void fleet_node_crash(FleetNode *node);
 void fleet_node_boot(FleetNode *node);

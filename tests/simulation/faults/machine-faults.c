@@ -1,6 +1,9 @@
-/* What befalls a machine: it crashes and boots, freezes, has its clock set, or a PID 1 that is slow
- * or out of reach. */
+/* What befalls a machine: it crashes or is shut down, and boots, freezes, has its clock set, or a
+ * PID 1 that is slow or out of reach. */
 #include "fault.h"
+#include "paths.h"
+
+#define ROOT "/jobkeeper"
 
 /* ---- crash ---- */
 
@@ -21,6 +24,42 @@ static void fault_boot(const FaultSite *site, const FaultCase *fault) {
 
         host_boot(network_host(ensemble_network(site->ensemble), fleet_node_name(node)));
         fleet_node_boot(node);
+}
+
+/* ---- shut down ---- */
+
+/* What its daemon could not write is known to nobody. */
+static void fault_is_off(FleetNode *node, void *userdata) {
+        const FaultSite *site = userdata;
+        g_autofree char *member = path_node(ROOT, fleet_node_name(node));
+
+        if (data_tree_find(ensemble_tree(site->ensemble), member))
+                history_note(site->history, fleet_node_name(node), HISTORY_CRASH);
+        host_crash(network_host(ensemble_network(site->ensemble), fleet_node_name(node)));
+}
+
+static usec_t fault_power_off(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        FleetNode *node = fault_draw_node(site, chance, fault);
+
+        if (!fleet_node_is_on(node) || fleet_node_shuts_down(node))
+                return fault_miss(fault);
+        fleet_node_power_off(node, fault_is_off, (void *)site);
+        return world_draw_between(chance, 2 * USEC_PER_SEC, 90 * USEC_PER_SEC);
+}
+
+/* Whoever waits no longer switches it off and on. */
+static void fault_power_on(const FaultSite *site, const FaultCase *fault) {
+        FleetNode *node = fleet_node(site->fleet, fault->target);
+
+        if (fleet_node_shuts_down(node)) {
+                history_note(site->history, fleet_node_name(node), HISTORY_CRASH);
+                if (fleet_node_daemon(node) &&
+                    process_is_stopped(daemon_process(fleet_node_daemon(node))))
+                        history_lose(site->history, fleet_node_name(node));
+                host_crash(network_host(ensemble_network(site->ensemble), fleet_node_name(node)));
+                fleet_node_crash(node);
+        }
+        fault_boot(site, fault);
 }
 
 /* ---- frozen ---- */
@@ -112,6 +151,8 @@ const FaultKind machine_faults[] = {
     {"unit-restart", 30 * USEC_PER_SEC, fault_restart_unit, NULL},
     {"machine-crash", 60 * USEC_PER_SEC, fault_crash, fault_boot, .aim = 1,
      .explains = HISTORY_CRASH},
+    {"machine-off", 90 * USEC_PER_SEC, fault_power_off, fault_power_on, .aim = 1,
+     .explains = HISTORY_DAEMON},
     {"machine-freeze", 60 * USEC_PER_SEC, fault_freeze, fault_thaw, .aim = 1,
      .explains = HISTORY_STANDSTILL},
     {"clock-step", 60 * USEC_PER_SEC, fault_step, fault_set_right, .explains = HISTORY_CLOCK},

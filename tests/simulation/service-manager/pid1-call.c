@@ -66,6 +66,7 @@ static void pid1_call_show(Pid1Call *call, Service *service) {
         unit->timed_out = service->timed_out;
         unit->limitless = service->spec->timeout == USEC_INFINITY;
         unit->fenced = service->spec->fenced;
+        unit->shutdown = pid1_shuts_down(call->pid1);
         unit->began = service->began;
         unit->gone = service->gone;
         unit->result = service->result;

@@ -35,12 +35,14 @@ typedef struct ShownUnit {
         bool overdue, was_active, timed_out; /* service.h */
         bool limitless;
         bool fenced;
+        bool shutdown;      /* the machine's */
         usec_t began, gone; /* service.h */
         UnitResult result;
 } ShownUnit;
 
 typedef struct Pid1Answer {
-        int r;            /* 0; -EEXIST; -ENOENT: there is no such unit; -ENOTCONN: nobody knows */
+        int r;            /* 0; -EEXIST; -ESHUTDOWN; -ENOENT: there is no such unit; -ENOTCONN:
+                             nobody knows */
         GPtrArray *units; /* of ShownUnit; READ: one */
         SystemdJob systemd_job;
         usec_t fence_left; /* pid1.h */

@@ -22,6 +22,7 @@ struct Pid1 {
         pid_t last_pid;
         usec_t slowness, last_arrival;
         unsigned daemon_job;
+        bool shuts_down;
         Pid1Fence fence;
         usec_t fence_left;
         WorldFunc trip;
@@ -104,6 +105,7 @@ void pid1_boot(Pid1 *pid1) {
         process_free(pid1->process);
         pid1->process = process_new(pid1->machine);
         pid1->daemon_job = 0;
+        pid1->shuts_down = false;
         pid1->last_arrival = 0;
         pid1->fence = PID1_FENCE_ACTIVE;
         pid1->fence_left = 0;
@@ -179,6 +181,8 @@ const char *pid1_dropin_root(const Pid1 *pid1) {
 int pid1_start(Pid1 *pid1, const UnitSpec *spec) {
         if (pid1_find(pid1, spec->name))
                 return -EEXIST;
+        if (pid1->shuts_down)
+                return -ESHUTDOWN;
         g_ptr_array_add(pid1->services, service_new(pid1, spec));
         return 0;
 }
@@ -239,6 +243,8 @@ const GPtrArray *pid1_outsiders(const Pid1 *pid1) {
 int pid1_start_scope(Pid1 *pid1, const UnitSpec *scope, pid_t pid) {
         if (pid1_find_scope(pid1, scope->name))
                 return -EEXIST;
+        if (pid1->shuts_down)
+                return -ESHUTDOWN;
         for (guint i = 0; i < pid1->outsiders->len; i++)
                 if (outsider_pid(pid1->outsiders->pdata[i]) == pid) {
                         outsider_move(pid1->outsiders->pdata[i], scope);
@@ -322,7 +328,8 @@ static void pid1_do_restart(void *service) {
 }
 
 bool pid1_restart(Pid1 *pid1, Service *service) {
-        bool begun = service->phase != SERVICE_QUEUED && !service->stopping && !service->never;
+        bool begun = service->phase != SERVICE_QUEUED && !service->stopping && !service->never &&
+                     !pid1->shuts_down;
 
         if (!begun)
                 return false;
@@ -348,6 +355,49 @@ void pid1_unrefer(Pid1 *pid1, const char *name) {
                 return;
         service->references--;
         pid1_collect(pid1, service);
+}
+
+/* ---- the end of the machine ---- */
+
+bool pid1_shuts_down(const Pid1 *pid1) {
+        return pid1->shuts_down;
+}
+
+bool pid1_has_units(const Pid1 *pid1) {
+        for (guint i = 0; i < pid1->services->len; i++)
+                if (((const Service *)pid1->services->pdata[i])->phase != SERVICE_OVER)
+                        return true;
+        for (guint i = 0; i < pid1->outsiders->len; i++)
+                if (outsider_scope(pid1->outsiders->pdata[i]))
+                        return true;
+        return false;
+}
+
+/* Return: newly allocated, of names, which what is done to one does not change. */
+static GPtrArray *pid1_units(const Pid1 *pid1) {
+        GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+
+        for (guint i = 0; i < pid1->services->len; i++)
+                g_ptr_array_add(names,
+                                g_strdup(((const Service *)pid1->services->pdata[i])->spec->name));
+        for (guint i = 0; i < pid1->outsiders->len; i++)
+                if (outsider_scope(pid1->outsiders->pdata[i]))
+                        g_ptr_array_add(names, g_strdup(outsider_scope(pid1->outsiders->pdata[i])));
+        return names;
+}
+
+/* What has failed is not active, and stays as it is. */
+void pid1_shut_down(Pid1 *pid1) {
+        g_autoptr(GPtrArray) names = pid1_units(pid1);
+
+        pid1->shuts_down = true;
+        pid1_set_daemon_job(pid1, SYSTEMD_JOB_SHUTDOWN);
+        for (guint i = 0; i < names->len; i++) {
+                const Service *service = pid1_find(pid1, names->pdata[i]);
+
+                if (!service || service->phase != SERVICE_OVER || !service_has_failed(service))
+                        (void)pid1_stop(pid1, names->pdata[i]);
+        }
 }
 
 /* ---- the fence ---- */

@@ -52,6 +52,14 @@ bool pid1_awaits_start(const Pid1 *pid1);
 void *pid1_trip(Pid1 *pid1, WorldFunc func, void *userdata);
 /* One is. */
 void pid1_start_leaves(Pid1 *pid1);
+/* The machine is to be shut down: all services and scopes are stopped, nothing begins any more, and
+ * there is a job for the daemon's own unit, which is to be ended once they are gone. Until
+ * pid1_crash(). */
+void pid1_shut_down(Pid1 *pid1);
+bool pid1_shuts_down(const Pid1 *pid1);
+/* Return: whether a service or a scope lives that is to be gone before the daemon. */
+bool pid1_has_units(const Pid1 *pid1);
+
 /* The daemon's connection breaks, and comes back in `after`. */
 void pid1_disconnect(Pid1 *pid1, usec_t after);
 /* It comes back now. */
@@ -96,10 +104,10 @@ Outsider *pid1_find_scope(const Pid1 *pid1, const char *scope);
 
 /* ---- what it is asked for, at the moment it gets to it ---- */
 
-/* Moves the process there. Return: 0; -ESRCH: there is no such process; -EEXIST. */
+/* Moves the process there. Return: 0; -ESRCH: there is no such process; -EEXIST; -ESHUTDOWN. */
 int pid1_start_scope(Pid1 *pid1, const UnitSpec *scope, pid_t pid);
 
-/* Return: 0; -EEXIST: a unit of that name is there. */
+/* Return: 0; -EEXIST: a unit of that name is there; -ESHUTDOWN. */
 int pid1_start(Pid1 *pid1, const UnitSpec *spec);
 /* What is over is stopped, and forgotten as a failure: nothing is lost by it. */
 void pid1_forget(Pid1 *pid1, const char *name);

@@ -220,6 +220,8 @@ static void unit_take(Unit *unit, const ShownUnit *shown, usec_t fence_left) {
                 stop = UNIT_STOP_NONE;
                 late |= shown->timed_out;
         }
+        if (stop == UNIT_STOP_OTHER && unit->others && shown->shutdown)
+                stop = UNIT_STOP_SHUTDOWN;
         unit->result = shown->result;
         unit->result.stop = stop;
         if (shown->phase < SERVICE_LINGERING) { /* nothing but its id is known */
@@ -388,6 +390,12 @@ static Unit *unit_new(UnitManager *manager, const char *name, const char *nonce,
 static void unit_on_start(const Pid1Answer *answer, void *userdata) {
         Unit *unit = userdata;
 
+        if (answer->r == -ESHUTDOWN) {
+                unit->reference = 0;
+                unit_is_over(unit, UNIT_OUTCOME_NOT_BEGUN, "the transaction is destructive",
+                             UNIT_EVENT_ENDED);
+                return;
+        }
         unit->state = answer->r == 0 ? UNIT_RUNNING : UNIT_UNSURE;
         unit->existed = answer->r == -EEXIST;
         if (unit->existed)
