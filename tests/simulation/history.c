@@ -148,7 +148,8 @@ const HistoryRun *history_ordered(History *history, const Service *service, cons
                         if (run->ordered != 0)
                                 return NULL;
                         run->ordered = world_now(history->world);
-                        run->by_fence = pid1_fence(service->pid1) != PID1_FENCE_ACTIVE;
+                        run->by_fence = service->spec->fenced && !pid1_shuts_down(service->pid1) &&
+                                        pid1_fence(service->pid1) != PID1_FENCE_ACTIVE;
                         return run->by_fence ? run : NULL;
                 }
         }

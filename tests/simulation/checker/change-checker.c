@@ -10,8 +10,6 @@
 #include "run-record.h"
 
 #define ROOT "/jobkeeper"
-/* By how much a node's clock may be wrong (max-skew), seconds. */
-#define SKEW 2
 
 typedef struct Change {
         Checker *checker;
@@ -65,8 +63,9 @@ static void change_judge_mark(const Change *change) {
 static void change_judge_claim(const Change *change, const LedgerEntry *entry) {
         const PlanLock *own = change->job->locks->len > 0 ? change->job->locks->pdata[0] : NULL;
         const LedgerEntry *other = ledger_first_claimed(change->before);
+        int64_t skew = checker_skew(change->checker, entry->node);
 
-        if (entry->tick > change->txn->time_ms / 1000 + SKEW)
+        if (entry->tick > change->txn->time_ms / 1000 + skew)
                 checker_complain(change->checker,
                                  "tick %" PRId64 " of %s is claimed before it is due", entry->tick,
                                  change->job->name);

@@ -9,6 +9,13 @@
 #include "trace.h"
 #include "write-checker.h"
 
+/* max-skew, seconds. */
+#define SKEW 2
+/* A server that takes longer is given up, seconds. */
+#define ANSWER_MAX 20
+/* A clock that somebody has set is set right within that. */
+#define SET_FOR USEC_PER_MINUTE
+
 /* The largest that runs began with. */
 typedef struct Tokens {
         int64_t exclusive, any;
@@ -96,6 +103,14 @@ LossBook *checker_losses(const Checker *checker) {
 
 usec_t checker_now(const Checker *checker) {
         return world_now(checker->world);
+}
+
+int64_t checker_skew(const Checker *checker, const char *node) {
+        usec_t now = checker_now(checker);
+
+        return history_befell(checker->history, node, HISTORY_CLOCK, usec_sub(now, SET_FOR), now)
+                   ? SKEW + ANSWER_MAX
+                   : SKEW;
 }
 
 void checker_complain(Checker *checker, const char *format, ...) {

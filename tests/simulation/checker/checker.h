@@ -91,3 +91,6 @@ const GPtrArray *checker_locks(const Checker *checker, const HistoryRun *run);
 WriteBook *checker_book(const Checker *checker);
 LossBook *checker_losses(const Checker *checker);
 usec_t checker_now(const Checker *checker);
+/* Return: by how much the node's clock may be wrong while it goes by it, seconds: max-skew; and
+ * where somebody has set it, what slow answers may explain. */
+int64_t checker_skew(const Checker *checker, const char *node);

@@ -1,19 +1,16 @@
 /* Why a tick was skipped: the reason that its record gives was one, when it was written. Nodes
- * judge by the ledger that they change, and by clocks that may be wrong by max-skew. */
+ * judge by the ledger that they change, and by clocks that may be wrong by some seconds. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "write-checker.h"
-
-/* max-skew, seconds. */
-#define SKEW 2
 
 typedef struct Skip {
         const Write *write;
         const PlanJob *job;
         const Ledger *before;
         const RunRecord *record;
-        int64_t last, now; /* the last tick of it; the servers' clock */
+        int64_t last, now; /* the last tick of it; the latest that its node's clock may show */
 } Skip;
 
 /* Another run was claimed, and kept it waiting. */
@@ -22,7 +19,7 @@ static bool skip_was_in_the_way(const Skip *skip) {
 }
 
 static bool skip_was_too_late(const Skip *skip) {
-        return skip->now + SKEW >= skip->last + skip->job->deadline;
+        return skip->now >= skip->last + skip->job->deadline;
 }
 
 static bool skip_was_not_caught_up(const Skip *skip) {
@@ -38,7 +35,7 @@ static bool skip_was_overtaken(const Skip *skip) {
         int64_t next = 0;
 
         return ledger_schedule(skip->before, &schedule) >= 0 &&
-               schedule_next(schedule, skip->last, &next) && next <= skip->now + SKEW;
+               schedule_next(schedule, skip->last, &next) && next <= skip->now;
 }
 
 /* Of a job that takes locks. (That somebody had them is judged at the end.) */
@@ -84,7 +81,7 @@ void skip_judge(const Write *write, const RunRecord *record) {
             .before = write_ledger(write, record->job),
             .record = record,
             .last = MAX(record->tick, record->to),
-            .now = write->txn->time_ms / 1000,
+            .now = write->txn->time_ms / 1000 + checker_skew(write->checker, record->node),
         };
         size_t i = 0;
 

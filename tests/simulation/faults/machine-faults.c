@@ -41,7 +41,7 @@ static void fault_is_off(FleetNode *node, void *userdata) {
 static usec_t fault_power_off(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         FleetNode *node = fault_draw_node(site, chance, fault);
 
-        if (!fleet_node_is_on(node) || fleet_node_shuts_down(node))
+        if (!fault_node_works(node) || fleet_node_shuts_down(node))
                 return fault_miss(fault);
         fleet_node_power_off(node, fault_is_off, (void *)site);
         return world_draw_between(chance, 2 * USEC_PER_SEC, 90 * USEC_PER_SEC);
