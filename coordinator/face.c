@@ -27,10 +27,10 @@ static const char *face_fault(const void *userdata) {
                 return tree_fault(coordinator->tree);
         if (node_unfiled(coordinator->node))
                 return node_unfiled(coordinator->node);
-        if (fence_link_fault(coordinator->fence))
-                return fence_link_fault(coordinator->fence);
         if (leftovers_busy(coordinator->left.leftovers))
                 return leftovers_busy(coordinator->left.leftovers);
+        if (fence_link_fault(coordinator->fence))
+                return fence_link_fault(coordinator->fence);
         if (left_queues_busy(coordinator->left.queues))
                 return left_queues_busy(coordinator->left.queues);
         return registration_fault(coordinator->registration);
