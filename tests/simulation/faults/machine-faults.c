@@ -28,12 +28,20 @@ static void fault_boot(const FaultSite *site, const FaultCase *fault) {
 
 /* ---- shut down ---- */
 
-/* What its daemon could not write is known to nobody. */
+/* Return: whether its daemon could not write all that it had to: its session is not closed, or it
+ * had none. What it could not is known to nobody. */
+static bool fault_leaves_something(const FaultSite *site, const char *node) {
+        const DataTree *tree = ensemble_tree(site->ensemble);
+        g_autofree char *member = path_node(ROOT, node), *open = path_open_node(ROOT, node);
+        const TreeNode *runs = data_tree_find(tree, open);
+
+        return data_tree_find(tree, member) || (runs && tree_node_count(runs) > 0);
+}
+
 static void fault_is_off(FleetNode *node, void *userdata) {
         const FaultSite *site = userdata;
-        g_autofree char *member = path_node(ROOT, fleet_node_name(node));
 
-        if (data_tree_find(ensemble_tree(site->ensemble), member))
+        if (fault_leaves_something(site, fleet_node_name(node)))
                 history_note(site->history, fleet_node_name(node), HISTORY_CRASH);
         host_crash(network_host(ensemble_network(site->ensemble), fleet_node_name(node)));
 }
