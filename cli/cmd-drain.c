@@ -27,11 +27,38 @@ static char *drain_node_shown(const json_t *state) {
         return printable(json_text(state, "node"));
 }
 
+/* Return: whether the daemon knows a node of that name, be it away. */
+static bool drain_is_known(const json_t *state) {
+        return json_is_true(json_object_get(state, "member")) ||
+               json_is_true(json_object_get(state, "away")) || json_number(state, "runs", 0) > 0;
+}
+
+/* Says that nobody has heard of it, and what may have been meant. */
+static void drain_complain_unknown(const json_t *state, const char *consequence) {
+        g_autofree char *node = drain_node_shown(state),
+                        *nearest = printable(json_text(state, "nearest"));
+
+        complain("there is no node %s at present%s%s%s%s", node, *nearest ? ", but " : "", nearest,
+                 *nearest ? " is one" : "", consequence);
+}
+
 static void drain_note_absence(const json_t *state) {
         g_autofree char *node = drain_node_shown(state);
 
-        if (!json_is_true(json_object_get(state, "member")))
-                complain("there is no node %s at present: this counts as soon as there is", node);
+        if (!drain_is_known(state))
+                drain_complain_unknown(state, ": this counts as soon as there is");
+        else if (!json_is_true(json_object_get(state, "member")))
+                complain("%s is away at present: this counts as soon as it is back", node);
+}
+
+/* In whose name it was drained before, which it stays. */
+static void drain_note_earlier(const json_t *state) {
+        const json_t *drained = json_object_get(state, "drained");
+        g_autofree char *node = drain_node_shown(state), *by = printable(json_text(drained, "by")),
+                        *why = printable(json_text(drained, "why"));
+
+        if (!json_is_true(json_object_get(state, "changed")))
+                complain("%s was drained already, by %s%s%s", node, by, *why ? ": " : "", why);
 }
 
 /* Return: whether it is as somebody wished, and nobody else has changed it at once. */
@@ -67,6 +94,7 @@ static int drain_wait(BusAnswer *answer, const char *node) {
 static int drain_begin(const char *name, const char *why, gboolean wait, gboolean json) {
         _cleanup_answer_ BusAnswer answer = {0};
         g_autofree char *node = NULL;
+        bool known;
         int code;
 
         bus_ask(&answer, "Drain", BUS_TIMEOUT, "sss", name, why, drain_person());
@@ -76,6 +104,8 @@ static int drain_begin(const char *name, const char *why, gboolean wait, gboolea
         if (!drain_is_as_wished(answer.json, node, true))
                 return EXIT_CODE_FAILED;
         drain_note_absence(answer.json);
+        drain_note_earlier(answer.json);
+        known = drain_is_known(answer.json);
         if (wait && json_number(answer.json, "runs", 0) > 0 && !json)
                 complain("%s is drained; waiting until its runs have ended (Ctrl-C ends the "
                          "waiting alone)",
@@ -85,12 +115,13 @@ static int drain_begin(const char *name, const char *why, gboolean wait, gboolea
                 return code;
         if (json)
                 output_json_text(answer.text, answer.json);
-        else if (wait)
-                printf("%s is drained, and nothing runs there\n", node);
-        else
+        else if (!wait)
                 printf("%s is drained: nothing begins there until \"jobkeeper undrain %s\"\n", node,
                        node);
-        return EXIT_CODE_OK;
+        else if (known)
+                printf("%s is drained, and nothing runs there\n", node);
+        /* Who waits goes on to work on that machine, whose name may be another. */
+        return wait && !known ? EXIT_CODE_FAILED : EXIT_CODE_OK;
 }
 
 static int drain_end(const char *name, gboolean json) {
@@ -107,9 +138,24 @@ static int drain_end(const char *name, gboolean json) {
                 output_json_text(answer.text, answer.json);
         else if (json_is_true(json_object_get(answer.json, "changed")))
                 printf("%s is not drained any more\n", node);
-        else
+        else if (drain_is_known(answer.json))
                 printf("%s was not drained\n", node);
+        else {
+                drain_complain_unknown(answer.json, ", and none of that name was drained");
+                return EXIT_CODE_FAILED;
+        }
         return EXIT_CODE_OK;
+}
+
+/* Return: whether at most one node is named, and by a name. */
+static bool drain_names_one(const char *command, const GStrv rest, int *ret_code) {
+        if (g_strv_length(rest) > 1)
+                *ret_code = options_error(command, "one node at a time");
+        else if (*rest && !**rest)
+                *ret_code = options_error(command, "the name of the node is empty");
+        else
+                return true;
+        return false;
 }
 
 int cmd_drain(int argc, char **argv) {
@@ -134,8 +180,8 @@ int cmd_drain(int argc, char **argv) {
 
         if (!options_parse(&use, entries, argc, argv, &rest, &code))
                 return code;
-        if (g_strv_length(rest) > 1)
-                return options_error("drain", "one node at a time");
+        if (!drain_names_one("drain", rest, &code))
+                return code;
         return drain_begin(*rest ? *rest : "", reason ? reason : "", wait, json);
 }
 
@@ -156,7 +202,7 @@ int cmd_undrain(int argc, char **argv) {
 
         if (!options_parse(&use, entries, argc, argv, &rest, &code))
                 return code;
-        if (g_strv_length(rest) > 1)
-                return options_error("undrain", "one node at a time");
+        if (!drain_names_one("undrain", rest, &code))
+                return code;
         return drain_end(*rest ? *rest : "", json);
 }

@@ -32,13 +32,20 @@ static unsigned long long number_for_us(const char *name, const char *pid_name) 
         return strtoull(value, NULL, 10);
 }
 
-/* Return: a signalfd, or negative errno. */
+/* What is not SIGTERM's meaning must not end us, and all that is bound to us: somebody's reload of
+ * everything that is called jobkeeper, say.
+ *
+ * Return: a signalfd of those that ask us to end, or negative errno. */
 static int take_signals(void) {
+        static const int others[] = {SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGPIPE};
         sigset_t set;
         int fd;
 
+        for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+                (void)signal(others[i], SIG_IGN);
         sigemptyset(&set);
         sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGINT);
         if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
                 return -errno;
         fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -42,7 +42,7 @@ static void lock_asking_fail(LockAsking *asking, int status) {
 /* A daemon without a session waits as we do, and takes locks when it has one again. */
 static int lock_asking_on_why(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
         if (lock_reply_outcome(reply) == BUS_NOT_CONNECTED)
-                complain("jobkeeperd cannot use ZooKeeper at present, and waits for it: %s",
+                complain("jobkeeperd can give no locks at present, and waits until it can: %s",
                          lock_reply_error(reply));
         return 0;
 }
@@ -141,7 +141,7 @@ static void lock_asking_not_held(LockAsking *asking, const json_t *answer) {
         if (asking->task->quiet) {
                 /* the status says it */
         } else if (g_str_equal(state, "unreachable"))
-                complain("jobkeeperd cannot use ZooKeeper%s%s", *why ? ": " : "", why);
+                complain("jobkeeperd can give no locks at present%s%s", *why ? ": " : "", why);
         else
                 complain("the lock %s was not free in time", asking->task->label);
         lock_asking_fail(asking, EXIT_CODE_NOT_HELD);

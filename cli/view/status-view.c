@@ -96,6 +96,27 @@ static void head_drained(GString *text, const json_t *drained, double now) {
         }
 }
 
+/* What keeps this node from beginning anything and stands nowhere else in the head. */
+static void head_busy(GString *text, const json_t *members) {
+        static const struct {
+                const char *busy, *meaning;
+        } meanings[] = {
+            {"stopping", "jobkeeperd is stopping, and waits for what runs here: nothing begins"},
+            {"ending", "something that must not run any more is being stopped: nothing begins"},
+            {"max-runs", "as many jobs run here as max-runs allows"},
+        };
+        size_t index = 0;
+        const json_t *member = NULL;
+
+        json_array_foreach(members, index, member) {
+                if (!json_is_true(json_object_get(member, "self")))
+                        continue;
+                for (size_t i = 0; i < G_N_ELEMENTS(meanings); i++)
+                        if (g_str_equal(json_text(member, "busy"), meanings[i].busy))
+                                g_string_append_printf(text, "busy     %s\n", meanings[i].meaning);
+        }
+}
+
 static void head_warnings(GString *text, const json_t *warnings) {
         size_t index = 0;
         const json_t *warning = NULL;
@@ -116,6 +137,7 @@ char *status_head(const json_t *status, double now) {
         head_members(text, json_object_get(status, "members"), json_object_get(status, "away"),
                      now);
         head_drained(text, json_object_get(status, "drained"), now);
+        head_busy(text, json_object_get(status, "members"));
         head_warnings(text, json_object_get(status, "warnings"));
         if (json_is_false(json_object_get(status, "complete")))
                 g_string_append_printf(text, "jobs     %s\n",

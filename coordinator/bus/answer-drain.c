@@ -7,6 +7,7 @@
 #include "bus-interface.h"
 #include "drain-call.h"
 #include "name.h"
+#include "nearest.h"
 #include "status-report.h"
 
 static const char *drain_failure(int error) {
@@ -24,6 +25,25 @@ static const char *drain_failure(int error) {
         }
 }
 
+/* What is known here of a node of that name: a member, one that has left, or neither; for that,
+ * whom of the members it may have been meant to be. */
+static void drain_tell_node(const View *view, const char *node, json_t *object) {
+        bool member = members_contains(view->members, node),
+             away = g_hash_table_contains(members_away(view->members), node);
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+        const GPtrArray *members = members_list(view->members);
+        const char *nearest;
+
+        for (guint i = 0; i < members->len; i++)
+                g_ptr_array_add(names, (char *)((const Member *)members->pdata[i])->node);
+        g_ptr_array_add(names, NULL);
+        nearest = nearest_name(node, (const char *const *)names->pdata);
+        json_object_set_new(object, "member", json_boolean(member));
+        json_object_set_new(object, "away", json_boolean(!member && away));
+        json_object_set_new(object, "nearest",
+                            member || away || !nearest ? json_null() : json_string(nearest));
+}
+
 static void drain_on_done(int error, const json_t *state, void *userdata) {
         Answer *answer = userdata;
         json_t *object;
@@ -35,10 +55,8 @@ static void drain_on_done(int error, const json_t *state, void *userdata) {
                 return;
         }
         object = json_deep_copy(state);
-        json_object_set_new(
-            object, "member",
-            json_boolean(members_contains(answer_view(answer)->members,
-                                          json_string_value(json_object_get(state, "node")))));
+        drain_tell_node(answer_view(answer), json_string_value(json_object_get(state, "node")),
+                        object);
         answer_reply(answer, object);
 }
 

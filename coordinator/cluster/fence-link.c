@@ -182,7 +182,7 @@ const char *fence_link_fault(const FenceLink *link) {
         case FENCE_LINK_WAITING:
                 return *link->instance && !link->silent
                            ? "the fence is being replaced"
-                           : "the fence (jobkeeper-fence.service) cannot be reached";
+                           : "the fence cannot be reached: try systemctl start jobkeeper-fence";
         case FENCE_LINK_LEAVING:
                 return "the fence is being replaced by one of this version";
         case FENCE_LINK_FOREIGN:

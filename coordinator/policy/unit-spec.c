@@ -118,7 +118,7 @@ static char *why_of(const UnitResult *result) {
                 return g_strdup("the machine was shut down");
         if (result->stop == UNIT_STOP_FENCE)
                 return g_strdup("stopped with its fence, which ended or saw no sign of jobkeeperd "
-                                "in time");
+                                "in time (journalctl -u jobkeeper-fence)");
         if (result->outcome == UNIT_OUTCOME_START_FAILED)
                 return g_strdup_printf("could not be started: %s", result->detail);
         if (result->outcome == UNIT_OUTCOME_NOT_BEGUN)

@@ -155,7 +155,7 @@ class Drain(ClusterTest):
         fleet = self.begin(nodes=2, files={"ticks.yaml": job_file(job("ticks", every="1s", seconds=0.1))})
         fleet.nodes["n1"].systemctl("stop", "jobkeeperd")
         result = fleet.jobkeeper("n2", "drain", "n1")
-        self.assertIn("there is no node n1 at present: this counts as soon as there is", result.stderr)
+        self.assertIn("n1 is away at present: this counts as soon as it is back", result.stderr)
         since = time.monotonic()
         fleet.nodes["n1"].systemctl("start", "jobkeeperd")
         fleet.wait_members({"n1", "n2"})

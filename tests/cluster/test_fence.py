@@ -243,6 +243,11 @@ class Fence(ClusterTest):
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("refused", result.stderr)
         node.run("test", "-S", SOCKET)
+        before = self.pid()
+        for signal in ("HUP", "USR1", "USR2", "ALRM"):
+            node.systemctl("kill", "-s", signal, FENCE)
+        self.assertRegex(self.connect(), "^jkfence1 ")  # it answers
+        self.assertEqual(self.pid(), before)
         self.assert_leaves_once_nothing_lives(lambda: node.systemctl("kill", FENCE))
 
     def test_a_shutdown_is_not_held_up(self):

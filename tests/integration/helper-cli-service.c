@@ -98,10 +98,14 @@ static int on_wait_run(sd_bus_message *call, void *userdata, sd_bus_error *error
 
 static char *drained_as(const char *node, const char *why, const char *who, unsigned runs) {
         return g_strdup_printf(
-            "{\"node\":\"%s\",\"drained\":%s%s%s%s%s,\"changed\":%s,\"runs\":%u,\"member\":%s}",
+            "{\"node\":\"%s\",\"drained\":%s%s%s%s%s,\"changed\":%s,\"runs\":%u,\"member\":%s,"
+            "\"away\":%s,\"nearest\":%s}",
             *node ? node : "n1", who ? "{\"by\":\"" : "null", who ? who : "",
             who ? "\",\"why\":\"" : "", who ? why : "", who ? "\",\"since\":1}" : "",
-            strcmp(node, "same") ? "true" : "false", runs, strcmp(node, "away") ? "true" : "false");
+            g_str_has_prefix(node, "same") ? "false" : "true", runs,
+            strcmp(node, "away") != 0 && !g_str_has_suffix(node, "wrong") ? "true" : "false",
+            strcmp(node, "away") == 0 ? "true" : "false",
+            strcmp(node, "wrong") == 0 ? "\"n1\"" : "null");
 }
 
 static int on_drain(sd_bus_message *call, void *userdata, sd_bus_error *error) {
@@ -112,8 +116,8 @@ static int on_drain(sd_bus_message *call, void *userdata, sd_bus_error *error) {
         if (strcmp(node, "NO") == 0)
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
                                         "that can be no node's name");
-        return reply(call,
-                     drained_as(node, why, strcmp(node, "taken-back-at-once") ? "x" : NULL, 2));
+        return reply(call, drained_as(node, why, strcmp(node, "taken-back-at-once") ? "x" : NULL,
+                                      g_str_has_suffix(node, "wrong") ? 0 : 2));
 }
 
 static int on_undrain(sd_bus_message *call, void *userdata, sd_bus_error *error) {

@@ -22,7 +22,7 @@ Test(cli_bus_lock, what_the_daemon_does_not_hold_is_told) {
         EXPECT(75, "", "jobkeeper: the lock state-busy was not free in time\n", "lock", "-n",
                "state-busy", "--", "true");
         EXPECT(75, "", "", "lock", "-q", "state-timeout", "--", "true");
-        EXPECT(75, "", "jobkeeper: jobkeeperd cannot use ZooKeeper: because\n", "lock",
+        EXPECT(75, "", "jobkeeper: jobkeeperd can give no locks at present: because\n", "lock",
                "state-unreachable", "--", "true");
         EXPECT(69, "", "jobkeeper: the lock state-failed cannot be had: because\n", "lock",
                "state-failed", "--", "true");
@@ -54,10 +54,10 @@ Test(cli_bus_lock, a_try_that_takes_its_time_does_not_say_that_it_waits) {
 }
 
 Test(cli_bus_lock, who_waits_for_a_daemon_without_zookeeper_is_told_so) {
-        static const char said[] =
-            "jobkeeper: waiting for the lock offline\n"
-            "jobkeeper: jobkeeperd cannot use ZooKeeper at present, and waits for it: There is no "
-            "ZooKeeper session.\n";
+        static const char said[] = "jobkeeper: waiting for the lock offline\n"
+                                   "jobkeeper: jobkeeperd can give no locks at present, and waits "
+                                   "until it can: There is no "
+                                   "ZooKeeper session.\n";
         _cleanup_(cli_run_freep) CliRun *run =
             cli_start((const char *const[]){"lock", "offline", "--", "true", NULL}, NULL);
         _cleanup_(cli_run_freep) CliRun *busy =

@@ -152,14 +152,38 @@ Test(cli_bus, a_node_is_drained_and_back) {
         EXPECT(0, "n1 is drained: nothing begins there until \"jobkeeper undrain n1\"\n", "",
                "drain");
         EXPECT(0, "away is drained: nothing begins there until \"jobkeeper undrain away\"\n",
-               "jobkeeper: there is no node away at present: this counts as soon as there is\n",
-               "drain", "away");
+               "jobkeeper: away is away at present: this counts as soon as it is back\n", "drain",
+               "away");
         EXPECT(0, "n7 is not drained any more\n", "", "undrain", "n7");
         EXPECT(0, "same was not drained\n", "", "undrain", "same");
         EXPECT(0,
                "{\"node\":\"n7\",\"drained\":{\"by\":\"x\",\"why\":\"new "
-               "disk\",\"since\":1},\"changed\":true,\"runs\":2,\"member\":true}\n",
+               "disk\",\"since\":1},\"changed\":true,\"runs\":2,\"member\":true,\"away\":false,"
+               "\"nearest\":null}\n",
                "", "drain", "--json", "--reason", "new disk", "n7");
+}
+
+/* Who reboots a machine once its name is drained must hear that the name is none. */
+Test(cli_bus, a_name_that_no_node_has_is_told) {
+        EXPECT(0, "wrong is drained: nothing begins there until \"jobkeeper undrain wrong\"\n",
+               "jobkeeper: there is no node wrong at present, but n1 is one: this counts as soon "
+               "as there is\n",
+               "drain", "wrong");
+        EXPECT(1, "",
+               "jobkeeper: there is no node very-wrong at present: this counts as soon as there "
+               "is\n",
+               "drain", "--wait", "very-wrong");
+        EXPECT(1, NULL, NULL, "drain", "--wait", "--json", "wrong");
+        EXPECT(1, "",
+               "jobkeeper: there is no node same-wrong at present, and none of that name was "
+               "drained\n",
+               "undrain", "same-wrong");
+        EXPECT(0, "wrong is not drained any more\n", "", "undrain", "wrong");
+}
+
+Test(cli_bus, who_drained_it_first_is_told) {
+        EXPECT(0, "same is drained: nothing begins there until \"jobkeeper undrain same\"\n",
+               "jobkeeper: same was drained already, by x\n", "drain", "same");
 }
 
 Test(cli_bus, what_runs_on_a_drained_node_is_waited_for) {
@@ -187,5 +211,7 @@ Test(cli_bus, what_cannot_be_drained) {
         EXPECT(64, "", NULL, "drain", "a", "b");
         EXPECT(64, "", NULL, "undrain", "a", "b");
         EXPECT(64, "", NULL, "drain", "--reason");
+        EXPECT(64, "", NULL, "drain", "");
+        EXPECT(64, "", NULL, "undrain", "");
         EXPECT(64, "", NULL, "undrain", "--wait", "a");
 }

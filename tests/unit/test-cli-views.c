@@ -175,6 +175,20 @@ Test(status, head_warns) {
         json_decref(status);
 }
 
+Test(status, head_says_what_keeps_this_node_from_beginning) {
+        json_t *status =
+            quoted_json("{'node': 'n1', 'version': '0.1.0', 'members': [{'node': 'n1', "
+                        "'self': true, 'busy': 'stopping'}, {'node': 'n2', 'self': "
+                        "false, 'busy': 'max-runs'}]}");
+        g_autofree char *head = status_head(status, NOW);
+
+        cr_expect(strstr(head, "\nbusy     jobkeeperd is stopping, and waits for what runs here: "
+                               "nothing begins\n"),
+                  "%s", head);
+        cr_expect_null(strstr(head, "max-runs"));
+        json_decref(status);
+}
+
 Test(status, rows) {
         json_t *status = quoted_json(status_text);
         g_autoptr(GTimeZone) utc = g_time_zone_new_utc();

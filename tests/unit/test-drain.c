@@ -217,7 +217,7 @@ Test(drain, this_node_and_back) {
         expect_said("\"by\":\"alice on n1\",\"why\":\"new disk\"");
         expect_said("\"node\":\"n1\"");
         expect_said("\"changed\":true");
-        expect_said("\"member\":true");
+        expect_said("\"member\":true,\"away\":false,\"nearest\":null");
         await(is_drained, "drained");
         ask_as(bus, BUS_NAME_ROOT, "Status", NULL);
         expect_said("\"drained\":[{\"by\":\"alice on n1\",\"why\":\"new disk\",\"since\":");
@@ -235,7 +235,7 @@ Test(drain, another_node_which_may_be_away) {
         server_create(ROOT "/open/n7/a.1", "", 0);
         server_create(ROOT "/open/n7/a.2", "", 0);
         ask_drain("n7", "");
-        expect_said("\"member\":false");
+        expect_said("\"member\":false,\"away\":false,\"nearest\":\"n1\"");
         expect_said("\"runs\":2");
         cr_expect_not(is_drained());
         server_delete(ROOT "/open/n7/a.1");

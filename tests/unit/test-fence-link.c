@@ -159,7 +159,7 @@ Test(fence_link, its_greeting_makes_it_and_not_the_connection) {
         cr_expect_eq(fence_stand_in.connections, 1, "it waits for the greeting");
         cr_expect_null(fence_link_instance(fence));
         cr_expect_str_eq(fence_link_fault(fence),
-                         "the fence (jobkeeper-fence.service) cannot be reached");
+                         "the fence cannot be reached: try systemctl start jobkeeper-fence");
         fence_stand_in.silent = false;
         fence_stand_in_hang_up();
         await(is_linked, "a link");

@@ -80,7 +80,7 @@ Test(fenced_daemon, nothing_begins_without_a_fence) {
         serve_for(1500 * USEC_PER_MSEC);
         cr_expect_eq(started->len, 0);
         cr_expect_str_eq(gate_closed(coordinator->gate),
-                         "the fence (jobkeeper-fence.service) cannot be reached");
+                         "the fence cannot be reached: try systemctl start jobkeeper-fence");
         await(others_know, "the others are told");
         fence_stand_in.absent = false;
         await(is_started, "a run");

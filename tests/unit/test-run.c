@@ -390,7 +390,8 @@ Test(run, one_that_went_with_its_fence_is_interrupted) {
         cr_assert_eq(launch_note_result(&place, "success", "exited", "0"), 0);
         open_daemon_again();
         expect_settled(RUN_INTERRUPTED,
-                       "stopped with its fence, which ended or saw no sign of jobkeeperd in time");
+                       "stopped with its fence, which ended or saw no sign of jobkeeperd in time "
+                       "(journalctl -u jobkeeper-fence)");
 }
 
 /* The fence had what was left of it stopped, and PID 1 forgot it. */

@@ -142,7 +142,9 @@ Test(unit_spec, what_continues_without_its_locks_is_not_fenced) {
 static const char detail[] = "systemd's own words";
 #define STOPPED_BY_OTHERS "its unit was stopped, and not by jobkeeper (systemctl stop)"
 #define SHUT_DOWN "the machine was shut down"
-#define FENCED "stopped with its fence, which ended or saw no sign of jobkeeperd in time"
+#define FENCED                                                                                     \
+        "stopped with its fence, which ended or saw no sign of jobkeeperd in time "                \
+        "(journalctl -u jobkeeper-fence)"
 
 static const struct {
         UnitOutcome outcome;
