@@ -225,6 +225,18 @@ class Verdicts(unittest.TestCase):
         self.assert_broken(self.judge((run(10.1, 21, 10),), records=overlap))
         self.assert_broken(self.judge((run(10.1, 11, 10),), records=overlap), "unexplained")
 
+    def test_a_tick_that_waited_in_a_queue_until_a_newer_one_came(self):
+        reader = work.Work("reader", "reader.yaml", 10, 1, locks=(("data", SHARED),))
+        missed = [record(10, "skipped", why="missed: no node started it in time, and a newer tick came"), record(20)]
+
+        def of(*commands):
+            return verdict.judge(evidence((run(20.1, 21.1, 20, job="reader"), *commands), records=missed, jobs=(reader,)))
+        self.assert_broken(of(), "unexplained")
+        self.assert_broken(of(run(12, 16.5, job="cmd-data", identity="-")))
+        self.assert_broken(of(run(12, 14.5, job="cmd-data", identity="-")), "unexplained")
+        self.assert_broken(of(run(17, 18, job="cmd-data", identity="-")), "unexplained")
+        self.assert_broken(of(run(12, 16.5, job="cmd-read", identity="-")), "unexplained")
+
     def test_what_is_left_over_and_what_crashed(self):
         self.assert_broken(self.judge(GOOD, left_over=["n1: unit x"]), "left over")
         self.assert_broken(self.judge(GOOD, crashes=["n1: ABRT"]), "crashes")

@@ -21,6 +21,8 @@ from .plan import FILE, KINDS, NODE
 WAKING = 5.0  # after a node that stood still goes on again, or a daemon that was away is back
 RECOVERY = 20.0  # after a fault: a session ends, others settle, what was missed is run
 DRAINED_IN = 3.0  # what was claimed before a node was drained has begun
+FRESH = 6.0  # after that a tick that has not begun is skipped where a newer one came, with takeover-delays of a second
+WAITING = 2.0  # who stands before it in a queue may begin that much later
 MAX_SKEW = 2.1  # so much may a clock be ahead, and a tick early
 EVERYWHERE = "everywhere"
 FROZEN = {"node-freeze"}
@@ -168,11 +170,25 @@ def _judge_record(evidence, job, record, run):
         yield "contradictions", f"{name}: token {record['token']}, and the run had {run.token}"
 
 
+def _waited_in_a_queue(evidence, job, tick):
+    """Whether a tick may have waited for a resource until it was no fresh one any more: somebody who excludes it, and was due or there before, had it by then."""
+    stale = tick - evidence.wall + FRESH
+    for run in evidence.runs:
+        before = (run.start if run.tick is None else run.tick - evidence.wall) <= stale
+        for name, mode in job.locks:
+            others_mode = evidence.holds[run.job].get(name, (None, 0))[0]
+            if before and run.job != job.name and EXCLUSIVE in (mode, others_mode) and others_mode and stale - 1 <= run.end and run.start <= stale + WAITING:
+                return True
+    return False
+
+
 def _skip_is_explained(evidence, job, tick, why, own):
     if why.startswith("overlap") and (job.locks or any(run.start - 1 <= tick - evidence.wall <= run.end + 1.5 for run in own)):
         return True
     begin = tick - evidence.wall
-    return job.locks and not why.startswith("missed") or _explained(evidence, EVERYWHERE, begin, begin + 2)
+    if job.locks and (not why.startswith("missed") or _waited_in_a_queue(evidence, job, tick)):
+        return True
+    return _explained(evidence, EVERYWHERE, begin, begin + 2)
 
 
 def judge_job(evidence, job):
