@@ -267,7 +267,7 @@ static bool view_is_true(const JobView *view, const HistoryRun *run, const RunRe
         case RUN_STOPPED:
         case RUN_INTERRUPTED:
                 return view_was_asked(view, run) || view_was_forgotten(view, run, written) ||
-                       run_befell(view, run, HISTORY_CRASH, run->over, written);
+                       run_befell(view, run, HISTORY_CRASH | HISTORY_PID1, run->over, written);
         case RUN_UNKNOWN:
                 return run->lost || view_may_not_know(view, run, written);
         case RUN_CLAIMED: /* it was judged before */
