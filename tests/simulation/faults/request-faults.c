@@ -9,7 +9,7 @@
 /* So often somebody looks whether a node is drained no more, and so many times it is: what was
  * asked of the servers before may still come. */
 #define DRAIN_LOOK (2 * USEC_PER_SEC)
-#define DRAIN_LOOKS 15
+#define DRAIN_LOOKS 60
 
 static usec_t fault_manual_run(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         const FleetNode *node = fault_draw_node(site, chance, fault);
