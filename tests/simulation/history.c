@@ -145,6 +145,7 @@ const HistoryRun *history_ordered(History *history, const Service *service, cons
 
                 if (strcmp(run->unit, service->spec->name) == 0 && strcmp(run->node, node) == 0) {
                         run->stopped = true;
+                        run->by_shutdown |= pid1_shuts_down(service->pid1);
                         if (run->ordered != 0)
                                 return NULL;
                         run->ordered = world_now(history->world);

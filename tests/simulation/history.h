@@ -33,6 +33,7 @@ typedef struct HistoryRun {
         bool stopped;      /* somebody asked for its end */
         usec_t ordered;    /* when PID 1 first heard of that; 0: it did not */
         bool by_fence;     /* PID 1 ended it with its fence, before it heard of anything else */
+        bool by_shutdown;  /* PID 1 ended what there was of it with the machine */
         bool by_itself;    /* the main process ended before */
         bool asked;        /* its daemon had before the main process ended, heard or not */
         bool lost;         /* how it ended went with its machine, unread by a daemon that hung */

@@ -245,10 +245,22 @@ static bool view_was_forgotten(const JobView *view, const HistoryRun *run, usec_
 
 /* Return: whether it was killed at the limit of its stop, and PID 1 does not tell any more that it
  * was the fence that it was stopped with: another one has left off since, and nobody had read it.
- */
+ * Nor does it where the daemon finds a run at its end, or only now hears of it, that is stopped
+ * with the machine. */
 static bool view_was_overdue(const JobView *view, const HistoryRun *run, usec_t written) {
+        if (run->by_shutdown && run->result.outcome == UNIT_OUTCOME_SIGNAL)
+                return true;
         return run->by_fence &&
                run_befell(view, run, HISTORY_DAEMON | HISTORY_STANDSTILL, run->ordered, written);
+}
+
+/* Return: whether it had failed, and PID 1 was still ending what it had left when the machine was
+ * shut down: that cancels the job that would have said so, as it does where a run fails because it
+ * is told to end. Its status is in the record. */
+static bool view_was_swept(const HistoryRun *run) {
+        return run->by_shutdown && (run->empty == 0 || run->empty > run->over) &&
+               (run->result.outcome == UNIT_OUTCOME_EXIT_CODE ||
+                run->result.outcome == UNIT_OUTCOME_SIGNAL);
 }
 
 /* Return: whether a run that ended so may be settled so. */
@@ -267,6 +279,7 @@ static bool view_is_true(const JobView *view, const HistoryRun *run, const RunRe
         case RUN_STOPPED:
         case RUN_INTERRUPTED:
                 return view_was_asked(view, run) || view_was_forgotten(view, run, written) ||
+                       view_was_swept(run) ||
                        run_befell(view, run, HISTORY_CRASH | HISTORY_PID1, run->over, written);
         case RUN_UNKNOWN:
                 return run->lost || view_may_not_know(view, run, written);
