@@ -15,6 +15,8 @@
 /* What is being removed; PID 1 has no meaning for it. */
 #define DROPIN_ASIDE ".jobkeeper-removed"
 #define DROPIN_NONCE "# of "
+/* No run has such a unit. */
+#define DROPIN_OF_NOBODY "jobkeeper-.launch-try.service"
 
 char *launch_dropin_directory(const char *root, const char *unit) {
         g_autofree char *name = g_strconcat(unit, ".d", NULL);
@@ -159,6 +161,16 @@ void launch_dropin_remove(const char *root, const char *unit) {
         dropin_empty(aside);
         if (g_rmdir(aside) < 0)
                 (void)rename(aside, directory); /* somebody else has something there */
+}
+
+int launch_dropin_try(const char *root) {
+        static const char *const words[] = {"/nowhere", NULL};
+        const UnitSpec nobody = {.name = DROPIN_OF_NOBODY, .nonce = "none", .launch = words};
+        int r = launch_dropin_write(root, &nobody);
+
+        if (r >= 0)
+                launch_dropin_remove(root, nobody.name);
+        return r;
 }
 
 /* Return: newly allocated: the unit of which that is the directory; NULL: of none. */

@@ -23,6 +23,9 @@ char *launch_dropin_directory(const char *root, const char *unit);
  * in a unit's file; or negative errno: then the unit must not be started. */
 int launch_dropin_write(const char *root, const UnitSpec *spec);
 
+/* Writes one for no unit, and removes it. Return: as launch_dropin_write(). */
+int launch_dropin_try(const char *root);
+
 /* Return: whether that unit has one, and of this nonce. */
 bool launch_dropin_is_of(const char *root, const char *unit, const char *nonce);
 

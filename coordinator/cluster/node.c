@@ -9,6 +9,7 @@ Node *node_new(sd_event *event, const char *runtime_dir, const char *state_dir) 
 
         node->event = sd_event_ref(event);
         node->notify = notify_new(event);
+        node->launch_fault = launch_fault_new(event, LAUNCH_FAULT_PERIOD);
         node->runtime_dir = g_strdup(runtime_dir);
         node->state_dir = g_strdup(state_dir);
         node->started = clock_realtime();
@@ -20,6 +21,7 @@ Node *node_free(Node *node) {
                 return NULL;
         g_free(node->runtime_dir);
         g_free(node->state_dir);
+        launch_fault_free(node->launch_fault);
         notify_free(node->notify);
         sd_event_unref(node->event);
         g_free(node);
@@ -50,10 +52,10 @@ bool node_is_ending(const Node *node) {
 }
 
 const char *node_unfiled(const Node *node) {
-        return !node->session || session_is_filed(node->session)
-                   ? NULL
-                   : "the state of the ZooKeeper session cannot be written under /run/jobkeeper "
-                     "(is there no space?), without which no run is let start";
+        if (node->session && !session_is_filed(node->session))
+                return "the state of the ZooKeeper session cannot be written under /run/jobkeeper "
+                       "(is there no space?), without which no run is let start";
+        return launch_fault_why(node->launch_fault);
 }
 
 Zk *node_zk(const Node *node) {

@@ -12,6 +12,7 @@
 #include "clock-skew.h"
 #include "daemon-config.h"
 #include "daemon-phase.h"
+#include "launch-fault.h"
 #include "notify.h"
 #include "session.h"
 
@@ -25,6 +26,7 @@ struct Node {
         const DaemonConfig *config; /* borrowed */
         Session *session;           /* borrowed; NULL until it is opened */
         FenceLink *fence;           /* borrowed */
+        LaunchFault *launch_fault;
         char machine_id[33], boot_id[33];
         char *runtime_dir, *state_dir;
         usec_t started; /* CLOCK_REALTIME */
@@ -52,7 +54,7 @@ bool node_is_ready(const Node *node);
 /* Return: whether the process is about to end, in whatever way. */
 bool node_is_ending(const Node *node);
 /* Return: why no run would be let start, a sentence: its launch step looks for the session's state,
- * which cannot be written; NULL where it can. */
+ * which cannot be written, or there can be no such step; NULL where there can. */
 const char *node_unfiled(const Node *node);
 /* Return: the ready session's port, or NULL. */
 Zk *node_zk(const Node *node);

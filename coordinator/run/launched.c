@@ -4,11 +4,15 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <sysexits.h>
 
 #include "fence-link.h"
 #include "launch-dropin.h"
 #include "launch.h"
 #include "unit-spec.h"
+
+/* systemd.exec(5), "Process Exit Codes": the program cannot be executed. */
+#define EXIT_STATUS_EXEC 203
 
 char **launched_words(const Node *node, bool fenced) {
         char **words = g_new0(char *, 5);
@@ -18,6 +22,24 @@ char **launched_words(const Node *node, bool fenced) {
         words[2] = g_strdup_printf("0x%016" PRIx64, (uint64_t)session_id(node->session));
         words[3] = fenced ? g_strdup(fence_link_instance(node->fence)) : NULL;
         return words;
+}
+
+/* What it is about that one run is an error of its own. */
+void launched_note_error(const Node *node, const char *root, int error) {
+        if (error != -EINVAL && error != -ENOMEM)
+                launch_fault_note(node->launch_fault, root);
+}
+
+/* The other statuses are the job's: of a user that there is not, of a start that came too late. */
+void launched_note_refusal(const Node *node, const char *root, const UnitResult *result) {
+        switch (result->refusal) {
+        case EXIT_STATUS_EXEC:
+        case EX_USAGE: /* of another version */
+                launch_fault_note(node->launch_fault, NULL);
+                return;
+        case LAUNCH_NO_MARKER:
+                launch_fault_note(node->launch_fault, root);
+        }
 }
 
 /* It was wanted to end, or something else kept it from being started. */

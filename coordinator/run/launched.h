@@ -10,6 +10,11 @@
  * present session and, where it is `fenced`, under the present fence (UnitSpec). */
 char **launched_words(const Node *node, bool fenced);
 
+/* A run could not be let start, with that errno (negative) or as `result` tells: where none would
+ * be on this machine, the node notes it. `root`: see launch-dropin.h. */
+void launched_note_error(const Node *node, const char *root, int error);
+void launched_note_refusal(const Node *node, const char *root, const UnitResult *result);
+
 /* Settles the record by what is noted, where `result` does not tell; NULL: PID 1 does not have the
  * unit. `stopper`: who had PID 1 end it, where that is known: UNIT_STOP_OWNER (also a process
  * before us) or UNIT_STOP_FENCE. Return: whether it does; otherwise the record is as it was. */

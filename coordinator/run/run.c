@@ -238,6 +238,9 @@ static void run_take_unknown(Run *run) {
 static void run_take_result(Run *run) {
         const UnitResult *result = unit_result(run->unit);
 
+        if (result->outcome == UNIT_OUTCOME_START_FAILED && !run->recovering)
+                launched_note_refusal(run->parts->node, unit_manager_dropin_root(run->parts->units),
+                                      result);
         if (!run_take_note(run, result))
                 run_record_take_result(run->record, result, run->interrupted);
 }
@@ -418,10 +421,12 @@ Run *run_start(const RunParts *parts, const JobSpec *spec, RunRecord *record, Lo
         unit_spec.spec.launch = (const char *const *)launch;
         r = unit_start(parts->units, &unit_spec.spec, run_on_unit, run, &run->unit);
         run_unit_spec_clear(&unit_spec);
-        if (r < 0)
+        if (r < 0) {
+                launched_note_error(parts->node, unit_manager_dropin_root(parts->units), r);
                 run_over(run, RUN_INTERRUPTED,
                          g_strdup_printf("not started: its unit could not be prepared: %s",
                                          g_strerror(-r)));
+        }
         return run;
 }
 

@@ -1,5 +1,7 @@
 """The launch step in runs of a daemon: what is done with a run's unit does not execute its command again, and its result is the true one."""
 
+import time
+
 from cluster_test import ClusterTest
 from fleet import job, job_file
 from testbed import wait_until
@@ -70,5 +72,22 @@ class Launch(ClusterTest):
         self.fleet.write_jobs("ticks.yaml", job_file(job("ticks", every="2s", seconds=0.1)))
         record = self.fleet.wait_ledger("ticks", lambda record: record["state"] == "interrupted", 20, "a record")
         self.assertIn("not started: its unit could not be prepared: No space left on device", record["why"])
+        self.assertIn("cannot be written under /run", self.fleet.status("n1")["session"]["fault"])
         node.run("umount", DROPINS)
-        self.fleet.wait_ledger("ticks", lambda record: record["state"] == "succeeded", 20, "a run")
+        self.fleet.wait_ledger("ticks", lambda record: record["state"] == "succeeded", 40, "a run")
+
+    def test_without_its_program_nothing_begins_and_the_others_run_the_jobs(self):
+        names = [f"ticks-{number}" for number in range(4)]
+        self.begin(nodes=2, files={"ticks.yaml": job_file(job("own", every="1s", seconds=0.1, nodes="[n1]"),
+                                                          *(job(name, every="1s", seconds=0.1) for name in names))})
+        node = self.fleet.nodes["n1"]
+        self.fleet.wait_run(lambda run: run.job == "own", 20, "a run there")
+        path = node.run("sh", "-c", "ls /usr/libexec/jobkeeper/jobkeeper-launch || ls /usr/local/libexec/jobkeeper/jobkeeper-launch").stdout.strip()
+        node.run("mv", path, f"{path}.away")
+        wait_until(lambda: "cannot execute jobkeeper-launch" in self.fleet.status("n1")["session"]["fault"], 40, "the status says so")
+        since = time.monotonic()
+        for name in names:
+            self.fleet.wait_run(lambda run, name=name: run.job == name and run.node == "n2" and run.start > since, 40, "a run elsewhere")
+        node.run("mv", f"{path}.away", path)
+        since = time.monotonic()
+        self.fleet.wait_run(lambda run: run.job == "own" and run.start > since, 80, "a run there")

@@ -50,11 +50,13 @@ class Disks(LocalFaultTest):
 
     def test_all_of_run_is_full(self):
         fleet = self.begin_jobs()
-        others = {run.job for run in fleet.runs() if run.node == OTHER}
-        since = time.monotonic()
         self.shell("mount -o remount,size=4m /run; ! dd if=/dev/zero of=/run/filler bs=4k 2>/dev/null")
-        wait_until(lambda: "o space" in self.node.journal("-u", "jobkeeperd"), AGAIN, "the daemon says why nothing begins")
-        self.wait_others(since, jobs=others)
+        self.wait_said("nothing is begun here until that is over")
+        self.wait_others(time.monotonic())
+        self.assertIn("cannot be written under /run", fleet.status(STRUCK)["session"]["fault"])
+        tried = self.node.journal("-u", "jobkeeperd").count("not started")
+        self.wait_others(time.monotonic())
+        self.assertEqual(self.node.journal("-u", "jobkeeperd").count("not started"), tried, "nothing more is claimed there")
         self.shell("rm /run/filler")
         self.assert_right()
 

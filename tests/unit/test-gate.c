@@ -247,6 +247,25 @@ Test(gate, who_waits_hears_when_it_opens) {
         script_close(&script);
 }
 
+Test(gate, nor_does_anything_where_no_run_can_be_let_start) {
+        Script script = {0};
+        Scene scene;
+
+        script_open(&script);
+        scene_init(&scene, 1);
+        scene.node->session = script.session;
+        scene.node->session_phase = SESSION_PHASE_READY;
+        cr_expect_null(gate_closed(scene.gate));
+        launch_fault_note(scene.node->launch_fault, "/nonexistent");
+        cr_expect_str_eq(gate_closed(scene.gate), launch_fault_why(scene.node->launch_fault));
+        gate_wait(scene.gate);
+        turn(&scene);
+        cr_expect_eq(scene.told, MEMBER_UNFILED);
+        scene.node->session = NULL;
+        scene_clear(&scene);
+        script_close(&script);
+}
+
 /* What would be claimed would end as not started. */
 Test(gate, without_its_sessions_state_nothing_begins_here) {
         g_autofree char *root = tree_make();

@@ -374,6 +374,17 @@ Test(launch, says_why_it_cannot_be_written) {
 
         cr_expect_eq(launch_dropin_write("/nonexistent", &spec), -ENOENT);
         cr_expect_eq(launch_dropin_write("/dev/null", &spec), -ENOTDIR);
+        cr_expect_eq(launch_dropin_try("/nonexistent"), -ENOENT);
+}
+
+Test(launch, tries_and_leaves_nothing) {
+        g_autofree char *nobody = g_build_filename(root, "jobkeeper-.launch-try.service.d", NULL);
+        g_auto(GStrv) units = NULL;
+
+        cr_expect_eq(launch_dropin_try(root), 0);
+        units = launch_dropin_list(root);
+        cr_expect_eq(g_strv_length(units), 0);
+        cr_expect_not(g_file_test(nobody, G_FILE_TEST_EXISTS));
 }
 
 Test(launch, removes_what_is_its_own) {

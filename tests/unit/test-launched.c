@@ -1,12 +1,15 @@
 /* What becomes of a record by what the launch step noted. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <utime.h>
 
+#include "event-loop.h"
 #include "launch-dropin.h"
 #include "launch-sweep.h"
 #include "launch.h"
@@ -69,6 +72,36 @@ static void expect_taken(const UnitResult *result, UnitStop stopper, RunState st
 static void expect_left(const UnitResult *result, UnitStop stopper) {
         cr_expect_not(launched_take(root, record, result, stopper));
         cr_expect_eq(record->state, RUN_CLAIMED);
+}
+
+static const char *why_nothing_starts(int error, int refusal) {
+        const UnitResult result = {.outcome = UNIT_OUTCOME_START_FAILED, .refusal = refusal};
+        sd_event *event = loop_new();
+        const char *why;
+
+        node.launch_fault = launch_fault_new(event, USEC_PER_SEC);
+        if (error < 0)
+                launched_note_error(&node, root, error);
+        else
+                launched_note_refusal(&node, root, &result);
+        why = launch_fault_why(node.launch_fault);
+        node.launch_fault = launch_fault_free(node.launch_fault);
+        (void)loop_end(event);
+        return why;
+}
+
+Test(launched, what_would_befall_every_run_is_noted_and_what_is_a_runs_own_is_not) {
+        static const int own[] = {
+            0, 217, LAUNCH_AGAIN, LAUNCH_NO_SESSION, LAUNCH_OTHER_SESSION, LAUNCH_LATE};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(own); i++)
+                cr_expect_null(why_nothing_starts(0, own[i]), "%d", own[i]);
+        cr_expect_null(why_nothing_starts(-EINVAL, 0));
+        cr_expect_null(why_nothing_starts(-ENOMEM, 0));
+        cr_expect_not_null(strstr(why_nothing_starts(-ENOSPC, 0), "written under /run"));
+        cr_expect_not_null(strstr(why_nothing_starts(0, LAUNCH_NO_MARKER), "written under /run"));
+        cr_expect_not_null(strstr(why_nothing_starts(0, 203), "execute jobkeeper-launch"));
+        cr_expect_not_null(strstr(why_nothing_starts(0, 64), "execute jobkeeper-launch"));
 }
 
 Test(launched, what_pid_1_tells_is_not_asked_for) {

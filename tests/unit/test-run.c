@@ -172,6 +172,7 @@ Test(run, one_that_cannot_be_asked_for) {
         cr_expect_eq(journal_count(MESSAGE_RUN_ENDED), 1U);
         cr_expect(journal_has("interrupted: not started: its unit could not be prepared: "
                               "Cannot allocate memory"));
+        cr_expect_null(node_unfiled(coordinator->node), "the next may have it");
 }
 
 /* The locks go when the last of its processes has. */
@@ -451,6 +452,8 @@ Test(run, one_without_room_for_its_launch_step_is_not_started) {
         await(is_claimed_and_over, "it is settled");
         expect_settled(RUN_INTERRUPTED,
                        "not started: its unit could not be prepared: No such file or directory");
+        cr_expect_not_null(node_unfiled(coordinator->node), "nor would the next be");
+        cr_expect_eq(journal_count(MESSAGE_NOTHING_LAUNCHED), 1U);
 }
 
 static void boot_before(RunRecord *record) {

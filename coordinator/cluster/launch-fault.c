@@ -1,0 +1,70 @@
+/* See launch-fault.h. */
+#include "launch-fault.h"
+
+#include <glib.h>
+
+#include "launch-dropin.h"
+#include "log.h"
+#include "message-id.h"
+#include "timer.h"
+
+struct LaunchFault {
+        sd_event *event;
+        usec_t period;
+        const char *why; /* NULL: all is well, as far as is known */
+        char *root;      /* what is to be written below there, so that all is well again; NULL */
+        sd_event_source *timer;
+};
+
+LaunchFault *launch_fault_new(sd_event *event, usec_t period) {
+        LaunchFault *fault = g_new0(LaunchFault, 1);
+
+        fault->event = sd_event_ref(event);
+        fault->period = period;
+        return fault;
+}
+
+LaunchFault *launch_fault_free(LaunchFault *fault) {
+        if (!fault)
+                return NULL;
+        sd_event_source_disable_unref(fault->timer);
+        sd_event_unref(fault->event);
+        g_free(fault->root);
+        g_free(fault);
+        return NULL;
+}
+
+static void launch_fault_over(LaunchFault *fault) {
+        const LogAbout about = {.message_id = MESSAGE_NOTHING_LAUNCHED};
+
+        log_info(&about, "runs may begin here again, as far as is known");
+        fault->why = NULL;
+}
+
+static void launch_fault_try(void *userdata) {
+        LaunchFault *fault = userdata;
+
+        if (!fault->root || launch_dropin_try(fault->root) >= 0 ||
+            timer_in(fault->event, &fault->timer, fault->period, launch_fault_try, fault) < 0)
+                launch_fault_over(fault);
+}
+
+void launch_fault_note(LaunchFault *fault, const char *root) {
+        const LogAbout about = {.message_id = MESSAGE_NOTHING_LAUNCHED};
+        usec_t pause = root ? fault->period : 3 * fault->period;
+        const char *why = root ? "what systemd needs to begin a run cannot be written under /run "
+                                 "(is there no space?)"
+                               : "systemd cannot execute jobkeeper-launch, which lets runs start";
+
+        if (fault->why != why)
+                log_error(&about, "%s: nothing is begun here until that is over", why);
+        g_free(fault->root);
+        fault->root = g_strdup(root);
+        fault->why = why;
+        if (timer_in(fault->event, &fault->timer, pause, launch_fault_try, fault) < 0)
+                launch_fault_over(fault); /* rather than for ever */
+}
+
+const char *launch_fault_why(const LaunchFault *fault) {
+        return fault->why;
+}
