@@ -305,6 +305,18 @@ static void orphan_remove_entry(const Orphan *orphan) {
                 (void)zk_delete(zk, path, -1, NULL, NULL, NULL);
 }
 
+/* What a record that is missing or damaged does not say of its run the job's definition does: where
+ * that lets runs go on without their locks, this one may. */
+static void orphan_believe_definition(const Orphan *orphan) {
+        const JobSpec *spec =
+            jobset_find(orphan->dead->orphans->settler->jobset, orphan->record->job);
+
+        if (!spec || spec->on_lock_loss != JOB_LOCK_LOSS_CONTINUE)
+                return;
+        orphan->record->continues = true;
+        orphan->record->takeover_after = spec->takeover_after;
+}
+
 static void orphan_on_record(OpenRun *open, ZkCode code, RunRecord *record, int32_t version,
                              void *userdata) {
         Orphan *orphan = userdata;
@@ -312,9 +324,11 @@ static void orphan_on_record(OpenRun *open, ZkCode code, RunRecord *record, int3
         /* Without a record only the member node tells that nothing of it lives
          * (orphan_check_locks()). */
         orphan->damaged = code == ZK_OK && !record;
-        orphan->record = code == ZK_NO_NODE || orphan->damaged
-                             ? open_run_record_of_nothing(open, orphan->dead->node)
-                             : record;
+        orphan->record = record;
+        if (code == ZK_NO_NODE || orphan->damaged) {
+                orphan->record = open_run_record_of_nothing(open, orphan->dead->node);
+                orphan_believe_definition(orphan);
+        }
         if (orphan->record && orphan->record->state == RUN_CLAIMED) {
                 usec_t patience = orphan_patience(orphan);
 

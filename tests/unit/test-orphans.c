@@ -276,6 +276,28 @@ Test(orphans, what_a_definition_says_of_runs_that_are_stopped_does_not) {
         cr_expect_not(n2_is_settled());
 }
 
+/* What it was cannot be read, or is gone: it may be one of those. */
+static void check_believed(const char *record) {
+        usec_t begun;
+
+        claimed_by_another(record);
+        write_job("    every: 1s\n    exec: [/bin/true]\n    on-lock-loss: continue\n"
+                  "    takeover-after: 4s\n");
+        begun = clock_boottime();
+        open_daemon_again();
+        await(n2_is_settled, "it is settled");
+        cr_expect_geq(clock_boottime(), begun + 4 * USEC_PER_SEC);
+        await(has_started_any, "the job runs again");
+}
+
+Test(orphans, a_damaged_one_of_a_job_that_continues_is_waited_for) {
+        check_believed(GARBAGE);
+}
+
+Test(orphans, one_without_a_record_of_a_job_that_continues_is_waited_for) {
+        check_believed(NULL);
+}
+
 /* It is counted from when its node was gone the last time. */
 Test(orphans, one_whose_node_was_back_is_waited_for_anew) {
         usec_t gone;
