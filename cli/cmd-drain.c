@@ -127,6 +127,7 @@ static int drain_begin(const char *name, const char *why, gboolean wait, gboolea
 static int drain_end(const char *name, gboolean json) {
         _cleanup_answer_ BusAnswer answer = {0};
         g_autofree char *node = NULL;
+        bool changed, known;
 
         bus_ask(&answer, "Undrain", BUS_TIMEOUT, "s", name);
         if (answer.outcome != BUS_ANSWERED)
@@ -134,17 +135,17 @@ static int drain_end(const char *name, gboolean json) {
         node = drain_node_shown(answer.json);
         if (!drain_is_as_wished(answer.json, node, false))
                 return EXIT_CODE_FAILED;
+        changed = json_is_true(json_object_get(answer.json, "changed"));
+        known = changed || drain_is_known(answer.json);
+        if (!known)
+                drain_complain_unknown(answer.json, ", and none of that name was drained");
         if (json)
                 output_json_text(answer.text, answer.json);
-        else if (json_is_true(json_object_get(answer.json, "changed")))
+        else if (changed)
                 printf("%s is not drained any more\n", node);
-        else if (drain_is_known(answer.json))
+        else if (known)
                 printf("%s was not drained\n", node);
-        else {
-                drain_complain_unknown(answer.json, ", and none of that name was drained");
-                return EXIT_CODE_FAILED;
-        }
-        return EXIT_CODE_OK;
+        return known ? EXIT_CODE_OK : EXIT_CODE_FAILED;
 }
 
 /* Return: whether at most one node is named, and by a name. */

@@ -17,6 +17,8 @@
 #define DROPIN_NONCE "# of "
 /* No run has such a unit. */
 #define DROPIN_OF_NOBODY "jobkeeper-.launch-try.service"
+/* As much as a run needs, and some more: its drop-in, what PID 1 writes of its unit, its notes. */
+#define DROPIN_ROOM 8192
 
 char *launch_dropin_directory(const char *root, const char *unit) {
         g_autofree char *name = g_strconcat(unit, ".d", NULL);
@@ -164,7 +166,8 @@ void launch_dropin_remove(const char *root, const char *unit) {
 }
 
 int launch_dropin_try(const char *root) {
-        static const char *const words[] = {"/nowhere", NULL};
+        g_autofree char *room = g_strnfill(DROPIN_ROOM, 'x');
+        const char *const words[] = {room, NULL};
         const UnitSpec nobody = {.name = DROPIN_OF_NOBODY, .nonce = "none", .launch = words};
         int r = launch_dropin_write(root, &nobody);
 

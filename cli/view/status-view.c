@@ -102,7 +102,8 @@ static void head_busy(GString *text, const json_t *members) {
                 const char *busy, *meaning;
         } meanings[] = {
             {"stopping", "jobkeeperd is stopping, and waits for what runs here: nothing begins"},
-            {"ending", "something that must not run any more is being stopped: nothing begins"},
+            {"ending",
+             "what must not run any more is being stopped; what it might overlap with waits"},
             {"max-runs", "as many jobs run here as max-runs allows"},
         };
         size_t index = 0;

@@ -273,7 +273,7 @@ static void fence_link_on_patience(void *userdata) {
 
         link->silent = true;
         log_warning(&(LogAbout){.message_id = MESSAGE_FENCE_UNREACHABLE},
-                    "%s: nothing is begun until it can", fence_link_fault(link));
+                    "%s; nothing is begun until there is one", fence_link_fault(link));
 }
 
 static void fence_link_connect_later(FenceLink *link) {

@@ -2,6 +2,7 @@
 #include "launch-fault.h"
 
 #include <glib.h>
+#include <unistd.h>
 
 #include "launch-dropin.h"
 #include "log.h"
@@ -12,7 +13,8 @@ struct LaunchFault {
         sd_event *event;
         usec_t period;
         const char *why; /* NULL: all is well, as far as is known */
-        char *root;      /* what is to be written below there, so that all is well again; NULL */
+        char *root;      /* what is to be written below there, so that all is well again; or */
+        char *program;   /* what is to be executable */
         sd_event_source *timer;
 };
 
@@ -30,6 +32,7 @@ LaunchFault *launch_fault_free(LaunchFault *fault) {
         sd_event_source_disable_unref(fault->timer);
         sd_event_unref(fault->event);
         g_free(fault->root);
+        g_free(fault->program);
         g_free(fault);
         return NULL;
 }
@@ -41,28 +44,42 @@ static void launch_fault_over(LaunchFault *fault) {
         fault->why = NULL;
 }
 
+static bool launch_fault_lasts(const LaunchFault *fault) {
+        return fault->root ? launch_dropin_try(fault->root) < 0 : access(fault->program, X_OK) < 0;
+}
+
 static void launch_fault_try(void *userdata) {
         LaunchFault *fault = userdata;
 
-        if (!fault->root || launch_dropin_try(fault->root) >= 0 ||
+        if (!launch_fault_lasts(fault) ||
             timer_in(fault->event, &fault->timer, fault->period, launch_fault_try, fault) < 0)
                 launch_fault_over(fault);
 }
 
-void launch_fault_note(LaunchFault *fault, const char *root) {
+static void launch_fault_note(LaunchFault *fault, const char *root, const char *program,
+                              usec_t pause, const char *why) {
         const LogAbout about = {.message_id = MESSAGE_NOTHING_LAUNCHED};
-        usec_t pause = root ? fault->period : 3 * fault->period;
-        const char *why = root ? "what systemd needs to begin a run cannot be written under /run "
-                                 "(is there no space?)"
-                               : "systemd cannot execute jobkeeper-launch, which lets runs start";
 
         if (fault->why != why)
                 log_error(&about, "%s: nothing is begun here until that is over", why);
         g_free(fault->root);
+        g_free(fault->program);
         fault->root = g_strdup(root);
+        fault->program = g_strdup(program);
         fault->why = why;
         if (timer_in(fault->event, &fault->timer, pause, launch_fault_try, fault) < 0)
                 launch_fault_over(fault); /* rather than for ever */
+}
+
+void launch_fault_note_root(LaunchFault *fault, const char *root) {
+        launch_fault_note(fault, root, NULL, fault->period,
+                          "what systemd needs to begin a run cannot be written under /run (is "
+                          "there no space?)");
+}
+
+void launch_fault_note_program(LaunchFault *fault, const char *program) {
+        launch_fault_note(fault, NULL, program, 3 * fault->period,
+                          "systemd cannot execute jobkeeper-launch, which lets runs start");
 }
 
 const char *launch_fault_why(const LaunchFault *fault) {

@@ -27,7 +27,7 @@ char **launched_words(const Node *node, bool fenced) {
 /* What it is about that one run is an error of its own. */
 void launched_note_error(const Node *node, const char *root, int error) {
         if (error != -EINVAL && error != -ENOMEM)
-                launch_fault_note(node->launch_fault, root);
+                launch_fault_note_root(node->launch_fault, root);
 }
 
 /* The other statuses are the job's: of a user that there is not, of a start that came too late. */
@@ -35,10 +35,10 @@ void launched_note_refusal(const Node *node, const char *root, const UnitResult 
         switch (result->refusal) {
         case EXIT_STATUS_EXEC:
         case EX_USAGE: /* of another version */
-                launch_fault_note(node->launch_fault, NULL);
+                launch_fault_note_program(node->launch_fault, JOBKEEPER_LAUNCH);
                 return;
         case LAUNCH_NO_MARKER:
-                launch_fault_note(node->launch_fault, root);
+                launch_fault_note_root(node->launch_fault, root);
         }
 }
 

@@ -178,6 +178,7 @@ Test(cli_bus, a_name_that_no_node_has_is_told) {
                "jobkeeper: there is no node same-wrong at present, and none of that name was "
                "drained\n",
                "undrain", "same-wrong");
+        EXPECT(1, NULL, NULL, "undrain", "--json", "same-wrong");
         EXPECT(0, "wrong is not drained any more\n", "", "undrain", "wrong");
 }
 

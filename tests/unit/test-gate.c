@@ -256,7 +256,7 @@ Test(gate, nor_does_anything_where_no_run_can_be_let_start) {
         scene.node->session = script.session;
         scene.node->session_phase = SESSION_PHASE_READY;
         cr_expect_null(gate_closed(scene.gate));
-        launch_fault_note(scene.node->launch_fault, "/nonexistent");
+        launch_fault_note_root(scene.node->launch_fault, "/nonexistent");
         cr_expect_str_eq(gate_closed(scene.gate), launch_fault_why(scene.node->launch_fault));
         gate_wait(scene.gate);
         turn(&scene);

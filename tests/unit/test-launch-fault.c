@@ -34,7 +34,7 @@ Test(launch_fault, what_cannot_be_written_is_tried_until_it_can) {
         g_autofree char *directory = g_build_filename(root, "system", NULL);
 
         cr_expect_null(launch_fault_why(fault));
-        launch_fault_note(fault, directory);
+        launch_fault_note_root(fault, directory);
         turn();
         turn();
         cr_expect_str_eq(launch_fault_why(fault), "what systemd needs to begin a run cannot be "
@@ -45,13 +45,27 @@ Test(launch_fault, what_cannot_be_written_is_tried_until_it_can) {
         cr_expect_eq(g_rmdir(directory), 0, "nothing is left of it");
 }
 
-Test(launch_fault, what_cannot_be_executed_is_left_to_the_next_run) {
-        launch_fault_note(fault, "/nonexistent");
-        launch_fault_note(fault, NULL);
+Test(launch_fault, what_cannot_be_executed_is_tried_until_it_can) {
+        g_autofree char *program = g_build_filename(root, "program", NULL);
+
+        launch_fault_note_program(fault, program);
+        turn();
+        cr_assert(g_file_set_contents(program, "", 0, NULL));
+        turn();
+        cr_expect_not_null(launch_fault_why(fault));
+        cr_assert_eq(g_chmod(program, 0755), 0);
+        turn();
+        cr_expect_null(launch_fault_why(fault));
+}
+
+/* It is of another version, say, or its disk is torn. */
+Test(launch_fault, what_only_systemd_can_tell_is_left_to_the_next_run) {
+        launch_fault_note_root(fault, "/nonexistent");
+        launch_fault_note_program(fault, "/bin/true");
         cr_expect_str_eq(launch_fault_why(fault),
                          "systemd cannot execute jobkeeper-launch, which lets runs start");
         turn();
         cr_expect_null(launch_fault_why(fault));
-        launch_fault_note(fault, NULL);
+        launch_fault_note_program(fault, "/bin/true");
         cr_expect_not_null(launch_fault_why(fault), "it came to nothing, too");
 }
