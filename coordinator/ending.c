@@ -35,6 +35,7 @@ struct Ending {
         usec_t drain_until; /* CLOCK_MONOTONIC: runs are ended then */
         bool signalled;     /* asked to stop by a signal, not only by what PID 1 is about to do */
         bool shuts_down;    /* the machine does, and PID 1 ends what runs */
+        bool asks;          /* PID 1 is being asked whether it does */
         char *until;        /* the same for people */
         char *told;         /* what we wait for, as PID 1 knows it */
         UnitListener listener;
@@ -280,13 +281,37 @@ static void ending_tell_pid1(const Ending *ending) {
         ending_ask_for_time(ending, usec_sub(ending->drain_until, clock_monotonic()));
 }
 
+static void ending_on_state(SystemdJob systemd_job, void *userdata) {
+        Ending *ending = userdata;
+
+        ending->asks = false;
+        if (systemd_job != SYSTEMD_JOB_SHUTDOWN)
+                return;
+        ending->shuts_down = true;
+        if (ending->signalled)
+                ending_end_runs(ending);
+        else
+                ending_look(ending);
+}
+
+/* A shutdown may begin while runs have their time, or PID 1 may not have said so yet when it was
+ * first asked. */
+static void ending_ask_for_shutdown(Ending *ending) {
+        if (!ending->shuts_down && !ending->asks)
+                ending->asks = unit_manager_query_systemd_job(ending->parts.units, DAEMON_UNIT,
+                                                              RESTART_QUERY_TIMEOUT,
+                                                              ending_on_state, ending) >= 0;
+}
+
 static void ending_on_drain_look(void *userdata) {
         Ending *ending = userdata;
 
         ending_look(ending);
-        if (ending->parts.node->process_phase == PROCESS_PHASE_DRAINING)
-                (void)timer_in(ending->parts.node->event, &ending->drain_look, DRAIN_LOOK,
-                               ending_on_drain_look, ending);
+        if (ending->parts.node->process_phase != PROCESS_PHASE_DRAINING)
+                return;
+        ending_ask_for_shutdown(ending);
+        (void)timer_in(ending->parts.node->event, &ending->drain_look, DRAIN_LOOK,
+                       ending_on_drain_look, ending);
 }
 
 /* Nothing begins any more, and what runs has its time. */
@@ -325,6 +350,7 @@ void ending_stop(Ending *ending) {
         case PROCESS_PHASE_DRAINING:
                 if (!again)
                         ending_tell_pid1(ending);
+                ending_ask_for_shutdown(ending);
                 break;
         case PROCESS_PHASE_LEAVING:
         case PROCESS_PHASE_STOPPING:

@@ -80,6 +80,7 @@ bool fence_end_may_be(const FenceEnd *end, const UnitResult *result, const char 
         case UNIT_OUTCOME_SUCCESS:
         case UNIT_OUTCOME_START_FAILED:
         case UNIT_OUTCOME_NOT_BEGUN:
+        case UNIT_OUTCOME_NO_ROOM:
                 break;
         }
         return false;

@@ -62,7 +62,7 @@ static void order_on_answer(sd_bus_message *reply, const sd_bus_error *error, vo
         Order *order = userdata;
         UnitEnding *ending = order->ending;
 
-        if (fault == UNIT_BUS_UNKNOWN || fault == UNIT_BUS_BUSY) {
+        if (fault == UNIT_BUS_UNKNOWN || fault == UNIT_BUS_BUSY || fault == UNIT_BUS_NO_ROOM) {
                 order->state = ORDER_AGAIN;
                 if (timer_in(unit_manager_event(ending->manager), &order->timer, RETRY_DELAY,
                              order_ask, order) < 0)

@@ -100,6 +100,9 @@ static const struct {
     {"org.freedesktop.DBus.Error.UnknownObject", UNIT_BUS_REFUSED},
     {"org.freedesktop.DBus.Error.NotSupported", UNIT_BUS_REFUSED},
     {"org.freedesktop.DBus.Error.FileNotFound", UNIT_BUS_REFUSED},
+    /* PID 1 makes the unit's file before it has a job for it, and nothing after that asks for room:
+     * so there is no job, and nothing is executed. */
+    {"System.Error.ENOSPC", UNIT_BUS_NO_ROOM},
     {"System.Error.EINVAL", UNIT_BUS_REFUSED},
     {"System.Error.EPERM", UNIT_BUS_REFUSED},
     {"System.Error.EACCES", UNIT_BUS_REFUSED},
@@ -127,7 +130,7 @@ const char *unit_outcome_to_string(UnitOutcome outcome) {
             [UNIT_OUTCOME_EXIT_CODE] = "exit-code", [UNIT_OUTCOME_SIGNAL] = "signal",
             [UNIT_OUTCOME_TIMEOUT] = "timeout",     [UNIT_OUTCOME_START_FAILED] = "start-failed",
             [UNIT_OUTCOME_OTHER] = "other",         [UNIT_OUTCOME_UNKNOWN] = "unknown",
-            [UNIT_OUTCOME_NOT_BEGUN] = "not-begun",
+            [UNIT_OUTCOME_NOT_BEGUN] = "not-begun", [UNIT_OUTCOME_NO_ROOM] = "no-room",
         };
 
         g_assert((size_t)outcome < G_N_ELEMENTS(words));

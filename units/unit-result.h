@@ -16,6 +16,8 @@ typedef enum UnitOutcome {
                                       `detail` says what */
         UNIT_OUTCOME_NOT_BEGUN,    /* nor did this one: PID 1 has other plans, which exclude it: a
                                       shutdown, mostly; in its words, in `detail` */
+        UNIT_OUTCOME_NO_ROOM,      /* nor this: PID 1 could not write down what it is; its words in
+                                      `detail` */
         UNIT_OUTCOME_OTHER,   /* another systemd result (oom-kill, resources, ...), in `detail` */
         UNIT_OUTCOME_UNKNOWN, /* the unit vanished before its result could be read */
 } UnitOutcome;
@@ -61,6 +63,7 @@ const char *unit_result_word_of_process(int exec_main_code, int exec_main_status
 /* What an error of StartTransientUnit means. */
 typedef enum UnitBusFault {
         UNIT_BUS_REFUSED,   /* PID 1 understood and said no: the unit does not exist */
+        UNIT_BUS_NO_ROOM,   /* the same: it could not write down what the unit is */
         UNIT_BUS_OUTRANKED, /* the same, because of a job that it has: a shutdown's, mostly */
         UNIT_BUS_EXISTS,    /* a unit of that name is loaded */
         UNIT_BUS_BUSY,      /* too many calls, try again */

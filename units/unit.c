@@ -83,6 +83,9 @@ static void unit_on_start_failed(Unit *unit, const sd_bus_error *error) {
         case UNIT_BUS_REFUSED:
                 unit_watch_never(unit->watch, UNIT_OUTCOME_START_FAILED, words);
                 break;
+        case UNIT_BUS_NO_ROOM:
+                unit_watch_never(unit->watch, UNIT_OUTCOME_NO_ROOM, words);
+                break;
         case UNIT_BUS_OUTRANKED:
                 unit_watch_never(unit->watch, UNIT_OUTCOME_NOT_BEGUN, words);
                 break;

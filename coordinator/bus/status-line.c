@@ -10,13 +10,24 @@ struct StatusLine {
         sd_event_source *post;
 };
 
-/* Return: newly allocated. */
-static char *status_line_connected(const View *view) {
-        g_autofree char *summary = jobset_summary(view->jobset);
+/* Return: NULL, or what keeps jobs from being begun here; borrowed. */
+static const char *status_line_obstacle(const View *view) {
         const char *fault = status_fault(view);
 
         if (*fault)
-                return g_strdup_printf("Connected to ZooKeeper, but no jobs are run: %s", fault);
+                return fault;
+        return node_is_ready(view->node) && node_is_skewed(view->node)
+                   ? "the clock is skewed"
+                   : drain_view_closed(tree_drain_view(view->tree));
+}
+
+/* Return: newly allocated. */
+static char *status_line_connected(const View *view) {
+        g_autofree char *summary = jobset_summary(view->jobset);
+        const char *obstacle = status_line_obstacle(view);
+
+        if (obstacle)
+                return g_strdup_printf("Connected to ZooKeeper, but no jobs are run: %s", obstacle);
         if (view->node->waits_for_clock)
                 return g_strdup("Connected to ZooKeeper, but no jobs are run until the clock is "
                                 "synchronised (wait-for-clock)");

@@ -260,7 +260,7 @@ void fence_link_follow(FenceLink *link) {
                 return;
         if (session_id(session) == 0)
                 fence_link_set_without_session(link);
-        else
+        else if (session_held_until(session) > 0) /* else what runs is left to the next process */
                 fence_link_move_timers(link);
         fence_link_make_place(link);
         fence_link_tell(link);

@@ -12,9 +12,8 @@
 struct LaunchFault {
         sd_event *event;
         usec_t period;
-        const char *why; /* NULL: all is well, as far as is known */
-        char *root;      /* what is to be written below there, so that all is well again; or */
-        char *program;   /* what is to be executable */
+        char *root;    /* it cannot be written below there; or, */
+        char *program; /* that cannot be executed; neither: all is well, as far as is known */
         sd_event_source *timer;
 };
 
@@ -37,11 +36,26 @@ LaunchFault *launch_fault_free(LaunchFault *fault) {
         return NULL;
 }
 
+const char *launch_fault_why(const LaunchFault *fault) {
+        if (fault->root)
+                return "what systemd needs to begin a run cannot be written under /run (is there "
+                       "no space?)";
+        return fault->program ? "systemd cannot execute jobkeeper-launch, which lets runs start"
+                              : NULL;
+}
+
+static void launch_fault_set(LaunchFault *fault, const char *root, const char *program) {
+        g_free(fault->root);
+        g_free(fault->program);
+        fault->root = g_strdup(root);
+        fault->program = g_strdup(program);
+}
+
 static void launch_fault_over(LaunchFault *fault) {
         const LogAbout about = {.message_id = MESSAGE_NOTHING_LAUNCHED};
 
+        launch_fault_set(fault, NULL, NULL);
         log_info(&about, "runs may begin here again, as far as is known");
-        fault->why = NULL;
 }
 
 static bool launch_fault_lasts(const LaunchFault *fault) {
@@ -57,31 +71,22 @@ static void launch_fault_try(void *userdata) {
 }
 
 static void launch_fault_note(LaunchFault *fault, const char *root, const char *program,
-                              usec_t pause, const char *why) {
+                              usec_t pause) {
         const LogAbout about = {.message_id = MESSAGE_NOTHING_LAUNCHED};
+        const char *before = launch_fault_why(fault), *why;
 
-        if (fault->why != why)
+        launch_fault_set(fault, root, program);
+        why = launch_fault_why(fault);
+        if (why != before)
                 log_error(&about, "%s: nothing is begun here until that is over", why);
-        g_free(fault->root);
-        g_free(fault->program);
-        fault->root = g_strdup(root);
-        fault->program = g_strdup(program);
-        fault->why = why;
         if (timer_in(fault->event, &fault->timer, pause, launch_fault_try, fault) < 0)
                 launch_fault_over(fault); /* rather than for ever */
 }
 
 void launch_fault_note_root(LaunchFault *fault, const char *root) {
-        launch_fault_note(fault, root, NULL, fault->period,
-                          "what systemd needs to begin a run cannot be written under /run (is "
-                          "there no space?)");
+        launch_fault_note(fault, root, NULL, fault->period);
 }
 
 void launch_fault_note_program(LaunchFault *fault, const char *program) {
-        launch_fault_note(fault, NULL, program, 3 * fault->period,
-                          "systemd cannot execute jobkeeper-launch, which lets runs start");
-}
-
-const char *launch_fault_why(const LaunchFault *fault) {
-        return fault->why;
+        launch_fault_note(fault, NULL, program, 3 * fault->period);
 }

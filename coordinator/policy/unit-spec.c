@@ -6,6 +6,7 @@
 
 const char *const unit_slices[] = {UNIT_SLICE, UNIT_SLICE_UNFENCED, UNIT_SLICE_CONTINUE, NULL};
 const char *const unit_slices_continue[] = {UNIT_SLICE_CONTINUE, NULL};
+const char *const unit_slices_unfenced[] = {UNIT_SLICE_UNFENCED, NULL};
 
 char *tick_to_rfc3339(int64_t tick) {
         g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(tick);
@@ -98,6 +99,7 @@ static RunState state_of(const UnitResult *result, bool interrupted) {
         case UNIT_OUTCOME_TIMEOUT:
                 return RUN_TIMED_OUT;
         case UNIT_OUTCOME_NOT_BEGUN:
+        case UNIT_OUTCOME_NO_ROOM:
                 return RUN_INTERRUPTED;
         case UNIT_OUTCOME_PENDING:
         case UNIT_OUTCOME_UNKNOWN:
@@ -124,6 +126,10 @@ static char *why_of(const UnitResult *result) {
         if (result->outcome == UNIT_OUTCOME_NOT_BEGUN)
                 return g_strdup_printf("not started: the machine is shut down, or systemd stops "
                                        "what it needs: %s",
+                                       result->detail);
+        if (result->outcome == UNIT_OUTCOME_NO_ROOM)
+                return g_strdup_printf("not started: systemd could not write its unit under /run "
+                                       "(is there no space?): %s",
                                        result->detail);
         if (result->outcome == UNIT_OUTCOME_UNKNOWN)
                 return g_strdup("the unit disappeared before its result could be read");

@@ -17,6 +17,7 @@
 /* All of them: where to look for what may live. */
 extern const char *const unit_slices[];
 extern const char *const unit_slices_continue[];
+extern const char *const unit_slices_unfenced[];
 
 /* Every name that unit_name_for_run() can give, and no other that somebody is likely to give a
  * service of his own; what runs in another slice is left alone besides. */

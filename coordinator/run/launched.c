@@ -32,6 +32,10 @@ void launched_note_error(const Node *node, const char *root, int error) {
 
 /* The other statuses are the job's: of a user that there is not, of a start that came too late. */
 void launched_note_refusal(const Node *node, const char *root, const UnitResult *result) {
+        if (result->outcome == UNIT_OUTCOME_NO_ROOM)
+                launch_fault_note_root(node->launch_fault, root);
+        if (result->outcome != UNIT_OUTCOME_START_FAILED)
+                return;
         switch (result->refusal) {
         case EXIT_STATUS_EXEC:
         case EX_USAGE: /* of another version */
@@ -70,12 +74,17 @@ static void launched_succeeded(RunRecord *record, const LaunchNote *note) {
         record->ended = note->ended;
 }
 
+/* Return: whether it ended as what obeys SIGTERM does, perhaps by a trap of its own. */
+static bool launched_obeyed(const LaunchNote *note) {
+        return note->code != CLD_EXITED || note->status == 0 || note->status == 128 + SIGTERM;
+}
+
 /* Return: who had PID 1 end it, by what is noted: what was stopped and ended well is gone at once,
  * and what was to be started again was stopped before, unless it had failed by then. */
 static UnitStop launched_stop_of(const LaunchNote *note, bool again, UnitStop stopper) {
-        bool stopped = note->code == CLD_EXITED ? note->status == 0 : again;
+        bool well = note->code == CLD_EXITED && note->status == 0;
 
-        if (!stopped)
+        if (!well && !(again && launched_obeyed(note)))
                 return UNIT_STOP_NONE;
         return stopper == UNIT_STOP_NONE ? UNIT_STOP_OTHER : stopper;
 }

@@ -84,7 +84,7 @@ class Package(ClusterTest):
         self.assertIn("127.0.0.1:2181", said)
         node.run("test", "-f", "/etc/jobkeeper/jobkeeper.yaml")
         node.run("jobkeeper", "verify")
-        node.run("dpkg", "--remove", "jobkeeper", timeout=120)
+        self.assertIn("within drain-timeout", node.run("dpkg", "--remove", "jobkeeper", timeout=120).stdout)
         for unit in ("jobkeeperd", "jobkeeper-fence.service", "jobkeeper-fence.socket"):
             wait_until(lambda unit=unit: node.systemctl("is-active", unit, check=False).stdout.strip() == "inactive", 10, f"{unit} has ended")
         node.run("dpkg", "--purge", "jobkeeper", timeout=120)

@@ -231,7 +231,8 @@ static void unit_watch(Unit *unit, Service *service, bool adopted) {
 }
 
 static void unit_refuse(Unit *unit, const char *detail) {
-        unit->result.outcome = UNIT_OUTCOME_START_FAILED;
+        unit->result.outcome =
+            service_manager.no_room ? UNIT_OUTCOME_NO_ROOM : UNIT_OUTCOME_START_FAILED;
         unit->result.cpu = USEC_INFINITY;
         g_strlcpy(unit->result.detail, detail, sizeof(unit->result.detail));
         unit_tell(unit, UNIT_EVENT_ENDED);

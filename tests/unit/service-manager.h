@@ -38,6 +38,7 @@ typedef struct ServiceManager {
         bool deaf;           /* stops and kills do nothing; service_obey() */
         bool shuts_down;     /* what ends, ends because the machine is shut down */
         bool refuses;        /* PID 1 refuses to start anything */
+        bool no_room;        /* for what refuses: there is none under /run */
         int start_error;     /* of unit_start() and unit_adopt() */
         bool disconnected;   /* the bus is away */
         usec_t fence_left;   /* UnitResult's, of what is absent */

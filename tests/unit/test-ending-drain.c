@@ -253,6 +253,33 @@ Test(ending_drain, what_outlives_a_shutdown_has_no_more_time) {
         expect_ended(RUN_INTERRUPTED);
 }
 
+Test(ending_drain, nor_has_what_runs_when_a_shutdown_begins_meanwhile) {
+        drain_within("");
+        run_one();
+        terminate(SYSTEMD_JOB_STOP);
+        expect_untouched(300 * USEC_PER_MSEC);
+        service_manager.systemd_job = SYSTEMD_JOB_SHUTDOWN;
+        expect_ended(RUN_INTERRUPTED);
+}
+
+static bool says_that_systemd_ends_it(void) {
+        return was_notified("systemd ends runs (1) and commands with locks (0) first");
+}
+
+/* PID 1 had not said so when it was asked first. */
+Test(ending_drain, a_stop_that_is_to_come_may_turn_out_to_be_a_shutdown) {
+        drain_within("");
+        run_one();
+        service_manager_has_a_job(SYSTEMD_JOB_STOP);
+        serve_for(100 * USEC_PER_MSEC);
+        service_manager.systemd_job = SYSTEMD_JOB_SHUTDOWN;
+        await(says_that_systemd_ends_it, "it knows");
+        cr_expect_eq(service_newest()->stops, 0);
+        terminate(SYSTEMD_JOB_SHUTDOWN);
+        cr_expect_eq(service_newest()->stops, 1);
+        expect_ended(RUN_INTERRUPTED);
+}
+
 /* Where nobody heard of PID 1's plans. */
 Test(ending_drain, nor_has_it_where_the_signal_is_the_first_sign) {
         run_one();

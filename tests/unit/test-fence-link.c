@@ -468,6 +468,24 @@ static void open_again(bool populated) {
         open_session();
 }
 
+/* What runs there is left to the next process, which knows until when it is held. */
+Test(fence_link, a_session_that_is_left_moves_no_timers) {
+        usec_t stop_at, kill_at;
+
+        linked();
+        connected();
+        fence_stand_in.populated = true;
+        stop_at = fence_stand_in.at[FENCE_TIMER_STOP];
+        kill_at = fence_stand_in.at[FENCE_TIMER_KILL];
+        session_detach(session);
+        fence_link_follow(fence);
+        fence_stand_in_hang_up();
+        await(is_not_linked, "the end");
+        await(is_linked, "a link");
+        cr_expect_eq(fence_stand_in.at[FENCE_TIMER_STOP], stop_at);
+        cr_expect_eq(fence_stand_in.at[FENCE_TIMER_KILL], kill_at);
+}
+
 Test(fence_link, the_next_process_goes_on_with_the_timers_of_its_session) {
         usec_t before;
 

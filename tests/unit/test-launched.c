@@ -75,7 +75,9 @@ static void expect_left(const UnitResult *result, UnitStop stopper) {
 }
 
 static const char *why_nothing_starts(int error, int refusal) {
-        const UnitResult result = {.outcome = UNIT_OUTCOME_START_FAILED, .refusal = refusal};
+        const UnitResult result = {.outcome = refusal < 0 ? UNIT_OUTCOME_NO_ROOM
+                                                          : UNIT_OUTCOME_START_FAILED,
+                                   .refusal = MAX(refusal, 0)};
         sd_event *event = loop_new();
         const char *why;
 
@@ -100,6 +102,7 @@ Test(launched, what_would_befall_every_run_is_noted_and_what_is_a_runs_own_is_no
         cr_expect_null(why_nothing_starts(-ENOMEM, 0));
         cr_expect_not_null(strstr(why_nothing_starts(-ENOSPC, 0), "written under /run"));
         cr_expect_not_null(strstr(why_nothing_starts(0, LAUNCH_NO_MARKER), "written under /run"));
+        cr_expect_not_null(strstr(why_nothing_starts(0, -1), "written under /run"));
         cr_expect_not_null(strstr(why_nothing_starts(0, 203), "execute jobkeeper-launch"));
         cr_expect_not_null(strstr(why_nothing_starts(0, 64), "execute jobkeeper-launch"));
 }
@@ -236,6 +239,21 @@ Test(launched, one_that_was_started_again) {
         end("signal", "killed", "TERM");
         expect_taken(&refused_again, UNIT_STOP_NONE, RUN_STOPPED,
                      "its unit was stopped, and not by jobkeeper (systemctl stop)");
+}
+
+/* A shell that traps SIGTERM ends so. */
+Test(launched, one_that_obeyed_in_its_own_way_and_was_started_again) {
+        begin();
+        end("exit-code", "exited", "143");
+        expect_taken(&refused_again, UNIT_STOP_FENCE, RUN_INTERRUPTED,
+                     "stopped with its fence, which ended or saw no sign of jobkeeperd in time "
+                     "(journalctl -u jobkeeper-fence)");
+}
+
+Test(launched, one_that_ended_so_by_itself_has_failed) {
+        begin();
+        end("exit-code", "exited", "143");
+        expect_taken(&vanished, UNIT_STOP_NONE, RUN_FAILED, "exit-code");
 }
 
 Test(launched, one_that_was_started_again_when_it_had_failed) {

@@ -75,6 +75,25 @@ Test(status_line, it_says_that_the_clock_is_waited_for) {
         await_line("Connected to ZooKeeper, 1 job");
 }
 
+Test(status_line, it_says_who_drained_the_node_and_why) {
+        server_create("/jobkeeper", "", 0);
+        server_create("/jobkeeper/control",
+                      "{\"drained\":{\"n1\":{\"by\":\"alice on n2\",\"why\":\"new disk\",\"since\":"
+                      "1763000000}}}",
+                      0);
+        open_daemon();
+        await_line("Connected to ZooKeeper, but no jobs are run: this node is drained since "
+                   "2025-11-13 02:13:20 UTC by alice on n2: new disk");
+        server_write("/jobkeeper/control", "{}");
+        await_line("Connected to ZooKeeper, 1 job");
+}
+
+Test(status_line, it_says_that_the_clock_is_wrong) {
+        server.clock = (int64_t)(5 * USEC_PER_SEC);
+        open_daemon();
+        await_line("Connected to ZooKeeper, but no jobs are run: the clock is skewed");
+}
+
 static ServerWay refuse_creates(const ZkCall *call) {
         return call->request == REQUEST_CREATE ? SERVER_REFUSE : SERVER_ANSWER;
 }

@@ -28,6 +28,13 @@ Test(unit_bus, what_pid_1_has_no_time_for_any_more_is_not_begun) {
         expect_end("e", UNIT_OUTCOME_NOT_BEGUN, UNIT_STOP_NONE, "the test says so");
 }
 
+Test(unit_bus, what_pid_1_has_no_room_for_is_not_begun) {
+        answers.start = "System.Error.ENOSPC";
+        start_unit();
+        expect_end("e", UNIT_OUTCOME_NO_ROOM, UNIT_STOP_NONE, "the test says so");
+        cr_expect_eq(starts, 1);
+}
+
 Test(unit_bus, what_is_stopped_while_the_bus_is_busy_is_not_started) {
         unsigned before;
 

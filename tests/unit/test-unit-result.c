@@ -99,6 +99,7 @@ Test(unit_result, bus_faults) {
             {"org.freedesktop.DBus.Error.AccessDenied", UNIT_BUS_REFUSED},
             {"org.freedesktop.DBus.Error.PropertyReadOnly", UNIT_BUS_REFUSED},
             {"System.Error.EINVAL", UNIT_BUS_REFUSED},
+            {"System.Error.ENOSPC", UNIT_BUS_NO_ROOM},
             {"org.freedesktop.DBus.Error.LimitsExceeded", UNIT_BUS_BUSY},
             {"org.freedesktop.DBus.Error.ServiceUnknown", UNIT_BUS_BUSY},
             {"org.freedesktop.DBus.Error.NameHasNoOwner", UNIT_BUS_BUSY},

@@ -162,6 +162,9 @@ static const struct {
      "could not be started: systemd's own words"},
     {UNIT_OUTCOME_NOT_BEGUN, UNIT_STOP_NONE, false, RUN_INTERRUPTED, -1, 0,
      "not started: the machine is shut down, or systemd stops what it needs: systemd's own words"},
+    {UNIT_OUTCOME_NO_ROOM, UNIT_STOP_NONE, false, RUN_INTERRUPTED, -1, 0,
+     "not started: systemd could not write its unit under /run (is there no space?): systemd's own "
+     "words"},
     {UNIT_OUTCOME_OTHER, UNIT_STOP_NONE, false, RUN_FAILED, -1, 0, detail},
     {UNIT_OUTCOME_UNKNOWN, UNIT_STOP_NONE, false, RUN_UNKNOWN, -1, 0,
      "the unit disappeared before its result could be read"},
