@@ -69,6 +69,11 @@ static int run_request(const char *job, gboolean wait, gboolean json) {
         if (answer.outcome != BUS_ANSWERED)
                 return bus_answer_report(&answer);
         run = json_text(answer.json, "run");
+        if (*json_text(answer.json, "note")) {
+                g_autofree char *note = printable(json_text(answer.json, "note"));
+
+                complain("%s", note);
+        }
         if (wait && !json)
                 complain("run %s of %s was requested; waiting until it has ended (Ctrl-C ends the "
                          "waiting, not the run)",

@@ -106,6 +106,20 @@ static void read_schedule(JobSpec *spec, const YamlNode *job, Diagnostics *diagn
                 read_calendar(spec, schedule, diagnostics);
 }
 
+/* "defaults" may mean it for those jobs that it concerns; the default written out asks nothing. */
+static void check_takeover(const JobSpec *spec, const YamlNode *job, Diagnostics *diagnostics) {
+        const YamlPair *after = yaml_node_pair(job, "takeover-after");
+        bool refused = yaml_node_get(job, "on-lock-loss") && !spec->on_lock_loss_mark.file;
+
+        if (after && !refused && spec->takeover_after != USEC_INFINITY &&
+            spec->on_lock_loss != JOB_LOCK_LOSS_CONTINUE)
+                diagnostics_add(
+                    diagnostics, &after->key->mark,
+                    "\"takeover-after\" needs \"on-lock-loss: continue\": a run that is "
+                    "stopped when its locks cannot be held is over by the time that "
+                    "others have them");
+}
+
 /* Reads one job of the file. Return: never NULL; its faults are in `diagnostics`. */
 static JobSpec *read_job(const YamlPair *pair, const YamlNode *defaults, Diagnostics *diagnostics) {
         _cleanup_(diagnostics_freep) Diagnostics *reported = diagnostics_new();
@@ -125,6 +139,7 @@ static JobSpec *read_job(const YamlPair *pair, const YamlNode *defaults, Diagnos
                 spec->command.stop_timeout =
                     0; /* it was refused, and so is not the default either */
         read_schedule(spec, pair->value, diagnostics);
+        check_takeover(spec, pair->value, diagnostics);
         job_spec_validate(spec, diagnostics);
         return spec;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cron-hint.h"
+#include "exit-set.h"
 #include "job-values.h"
 #include "schedule.h"
 #include "timezone.h"
@@ -40,6 +41,10 @@ static const char *every_fault(const char *text) {
 
 static const Key text_entry = {.name = "text", .forms = KEY_TEXT};
 static const Key literal_entry = {.name = "text", .forms = KEY_LITERAL};
+static const Key exit_entry = {.name = "exit status",
+                               .forms = KEY_LITERAL,
+                               .fault = exit_range_fault,
+                               .pattern = "^[1-9][0-9]{0,2}(\\.\\.[1-9][0-9]{0,2})?$"};
 static const Key setting_entry = {
     .name = "setting", .forms = KEY_LITERAL | KEY_LIST, .entry = &literal_entry};
 
@@ -51,7 +56,8 @@ static const KeyChoice catch_up_choices[] = {
     {"latest", JOB_CATCH_UP_LATEST}, {"none", JOB_CATCH_UP_NONE}, {"all", 2, true}, {NULL}};
 static const KeyChoice on_lock_loss_choices[] = {
     {"stop", JOB_LOCK_LOSS_STOP}, {"continue", JOB_LOCK_LOSS_CONTINUE}, {NULL}};
-static const KeyChoice on_owner_lost_choices[] = {{"fail"}, {"rerun", 1, true}, {NULL}};
+static const KeyChoice on_owner_lost_choices[] = {
+    {"fail", JOB_OWNER_LOST_FAIL}, {"rerun", JOB_OWNER_LOST_RERUN}, {NULL}};
 static const KeyChoice gap_choices[] = {{"shift"}, {NULL}};
 static const KeyChoice overlap_time_choices[] = {{"first"}, {NULL}};
 static const KeyChoice lock_choices[] = {{"exclusive", JOB_LOCK_EXCLUSIVE},
@@ -81,13 +87,34 @@ static const Key dst_keys[] = {
 static const KeyTable dst_table = {"\"dst\"", dst_keys};
 
 static const Key retries_keys[] = {
-    KEY_RESERVED("attempts", KEY_INTEGER, "1", "How often a tick is attempted.", .min = 1,
-                 .max = 100),
-    KEY_RESERVED("delay", KEY_DURATION, "10s",
-                 "How long to wait before the second attempt; doubled for each further one.",
-                 .max = USEC_PER_DAY),
-    KEY_RESERVED("max-delay", KEY_DURATION, "5min",
-                 "The longest time to wait between two attempts.", .max = USEC_PER_DAY),
+    {
+        .name = "attempts",
+        .forms = KEY_INTEGER,
+        .fallback = "1",
+        .min = 1,
+        .max = JOB_ATTEMPTS_MAX,
+        KEY_FIELD(JobSpec, retries.attempts),
+        .documentation = "How often a tick is attempted, the first time counted.",
+    },
+    {
+        .name = "delay",
+        .forms = KEY_DURATION,
+        .fallback = "10s",
+        .max = JOB_RETRY_DELAY_MAX,
+        KEY_FIELD(JobSpec, retries.delay),
+        KEY_MARK_FIELD(JobSpec, retries.delay_mark),
+        .documentation =
+            "How long to wait before the second attempt; doubled for each further one.",
+    },
+    {
+        .name = "max-delay",
+        .forms = KEY_DURATION,
+        .fallback = "5min",
+        .max = JOB_RETRY_DELAY_MAX,
+        KEY_FIELD(JobSpec, retries.max_delay),
+        KEY_MARK_FIELD(JobSpec, retries.max_delay_mark),
+        .documentation = "The longest time to wait between two attempts.",
+    },
     {NULL},
 };
 static const KeyTable retries_table = {"\"retries\"", retries_keys};
@@ -234,6 +261,15 @@ static const Key job_keys[] = {
         .documentation = "Further attempts after a failure.",
     },
     {
+        .name = "no-retry",
+        .forms = KEY_LIST,
+        .fallback = "[]",
+        .entry = &exit_entry,
+        .take = job_take_no_retry,
+        .documentation = "Exit statuses after which no further attempt follows: numbers from 1 to "
+                         "255, or ranges such as 64..78.",
+    },
+    {
         .name = "on-lock-loss",
         .forms = KEY_CHOICE,
         .fallback = "stop",
@@ -257,7 +293,8 @@ static const Key job_keys[] = {
         .forms = KEY_CHOICE,
         .fallback = "fail",
         .choices = on_owner_lost_choices,
-        .documentation = "What to do about a run whose node has disappeared.",
+        KEY_FIELD(JobSpec, retries.on_owner_lost),
+        .documentation = "What to do about a tick whose node was lost during the run.",
     },
     {
         .name = "timeout",

@@ -5,6 +5,7 @@
 
 #include "exec-shell.h"
 #include "exec.h"
+#include "exit-set.h"
 #include "glob.h"
 #include "job.h"
 #include "name.h"
@@ -314,4 +315,15 @@ void job_take_nodes(const Key *key, const YamlNode *node, void *target, Diagnost
                                 key->name, JOB_NODE_MATCHES_MAX);
         g_ptr_array_unref(spec->nodes);
         spec->nodes = matches;
+}
+
+void job_take_no_retry(const Key *key, const YamlNode *node, void *target,
+                       Diagnostics *diagnostics) {
+        g_autoptr(GPtrArray) items = g_ptr_array_new_null_terminated(0, NULL, TRUE);
+        JobSpec *spec = target;
+
+        for (guint i = 0; i < node->items->len; i++)
+                g_ptr_array_add(items, ((const YamlNode *)node->items->pdata[i])->text);
+        g_free(spec->retries.no_retry);
+        spec->retries.no_retry = exit_set_of((const char *const *)items->pdata);
 }

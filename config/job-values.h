@@ -11,4 +11,6 @@ void job_take_every(const Key *key, const YamlNode *node, void *target, Diagnost
 void job_take_lock_wait(const Key *key, const YamlNode *node, void *target,
                         Diagnostics *diagnostics);
 void job_take_locks(const Key *key, const YamlNode *node, void *target, Diagnostics *diagnostics);
+void job_take_no_retry(const Key *key, const YamlNode *node, void *target,
+                       Diagnostics *diagnostics);
 void job_take_nodes(const Key *key, const YamlNode *node, void *target, Diagnostics *diagnostics);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon-keys.h"
+#include "duration.h"
 #include "name.h"
 
 /* Grows when the digest's text below changes its meaning: nodes of two versions then call each
@@ -60,6 +61,7 @@ JobSpec *job_spec_free(JobSpec *spec) {
         g_free(spec->command.group);
         g_strfreev(spec->command.environment);
         g_free(spec->command.working_directory);
+        g_free(spec->retries.no_retry);
         if (spec->resources)
                 g_ptr_array_unref(spec->resources);
         if (spec->nodes)
@@ -118,6 +120,11 @@ bool job_spec_waits_alike(const JobSpec *a, const JobSpec *b) {
                node_matches_equal(a->nodes, b->nodes) && schedules_equal(a->schedule, b->schedule);
 }
 
+static bool retries_equal(const JobRetries *a, const JobRetries *b) {
+        return a->attempts == b->attempts && a->delay == b->delay && a->max_delay == b->max_delay &&
+               a->on_owner_lost == b->on_owner_lost && g_strcmp0(a->no_retry, b->no_retry) == 0;
+}
+
 static bool runs_alike(const JobSpec *a, const JobSpec *b) {
         return job_strings_equal(a->command.argv, b->command.argv) &&
                a->command.argv_expand == b->command.argv_expand &&
@@ -127,7 +134,8 @@ static bool runs_alike(const JobSpec *a, const JobSpec *b) {
                g_strcmp0(a->command.working_directory, b->command.working_directory) == 0 &&
                a->command.timeout == b->command.timeout &&
                a->command.stop_timeout == b->command.stop_timeout &&
-               a->on_lock_loss == b->on_lock_loss && a->takeover_after == b->takeover_after;
+               a->on_lock_loss == b->on_lock_loss && a->takeover_after == b->takeover_after &&
+               retries_equal(&a->retries, &b->retries);
 }
 
 bool job_spec_equal(const JobSpec *a, const JobSpec *b) {
@@ -166,6 +174,20 @@ static void validate_continue(const JobSpec *spec, Diagnostics *diagnostics) {
                     spec->name);
 }
 
+static void validate_retries(const JobSpec *spec, Diagnostics *diagnostics) {
+        const JobRetries *retries = &spec->retries;
+        g_autofree char *delay = duration_to_string(retries->delay),
+                        *most = duration_to_string(retries->max_delay);
+
+        if (retries->delay > retries->max_delay)
+                diagnostics_add(
+                    diagnostics,
+                    retries->delay_mark.file ? &retries->delay_mark : &retries->max_delay_mark,
+                    "job \"%s\": \"delay\" is %s, which is longer than \"max-delay\" "
+                    "(%s): set %s, too",
+                    spec->name, delay, most, retries->delay_mark.file ? "that" : "\"delay\"");
+}
+
 void job_spec_validate(const JobSpec *spec, Diagnostics *diagnostics) {
         const char *fault = name_fault(spec->name);
 
@@ -179,6 +201,7 @@ void job_spec_validate(const JobSpec *spec, Diagnostics *diagnostics) {
                                 "the command and its environment have %zu KiB or more",
                                 JOB_COMMAND_SIZE_MAX / 1024);
         validate_continue(spec, diagnostics);
+        validate_retries(spec, diagnostics);
 }
 
 /* Return: whether the node has the label, with a value that the glob matches. */

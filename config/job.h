@@ -52,6 +52,19 @@ typedef struct JobCommand {
         Mark stop_timeout_mark;
 } JobCommand;
 
+/* What becomes of a tick whose node was lost over it. */
+typedef enum JobOwnerLost { JOB_OWNER_LOST_FAIL, JOB_OWNER_LOST_RERUN } JobOwnerLost;
+
+/* Further attempts of a tick. */
+typedef struct JobRetries {
+        unsigned attempts; /* in all, the first one counted; 1: none follows a failure */
+        usec_t delay;      /* before the second one; doubled for each further one, ... */
+        usec_t max_delay;  /* ... up to this */
+        Mark delay_mark, max_delay_mark;
+        char *no_retry; /* exit statuses after which none follows (exit-set.h); NULL: no such */
+        JobOwnerLost on_owner_lost;
+} JobRetries;
+
 typedef struct JobSpec {
         unsigned refs; /* beyond the first */
         char *name;
@@ -70,6 +83,7 @@ typedef struct JobSpec {
                                   gone; USEC_INFINITY: never */
         JobCatchUp catch_up;
         usec_t start_deadline;
+        JobRetries retries;
         GPtrArray *nodes; /* JobNodeMatch; empty: every node */
         unsigned history;
 } JobSpec;
@@ -80,6 +94,8 @@ typedef struct JobSpec {
 #define JOB_ARGV_MAX 256
 #define JOB_ENVIRONMENT_MAX 256
 #define JOB_NODE_MATCHES_MAX 64
+#define JOB_ATTEMPTS_MAX 100
+#define JOB_RETRY_DELAY_MAX USEC_PER_DAY
 #define JOB_COMMAND_SIZE_MAX                                                                       \
         ((size_t)128 *                                                                             \
          1024) /* argv and environment together; the kernel takes no longer single string */

@@ -124,7 +124,8 @@ static void open_store(Coordinator *coordinator) {
         store->settler = (Settler){.node = coordinator->node,
                                    .jobset = coordinator->jobset,
                                    .pruner = store->pruner,
-                                   .ledgers = store->ledgers};
+                                   .ledgers = store->ledgers,
+                                   .clock = coordinator->clock};
         store->housekeeping =
             housekeeping_new(coordinator->node, coordinator->members, coordinator->jobset,
                              coordinator_measure_clock, coordinator);
@@ -310,11 +311,13 @@ static bool coordinator_is_idle(const void *userdata) {
                command_locks_idle(coordinator->command_locks);
 }
 
-/* What is known not to end soon is stuck, and begins nothing: see leftovers.h. */
+/* What is known not to end soon is stuck, and begins nothing: see leftovers.h. Nor does what lives
+ * elsewhere begin behind the fence. */
 static bool coordinator_has_past(const void *userdata) {
         const Coordinator *coordinator = userdata;
 
-        return runs_have_lost(coordinator->runs) || leftovers_busy(coordinator->left.leftovers);
+        return runs_have_lost_fenced(coordinator->runs) ||
+               leftovers_busy(coordinator->left.leftovers);
 }
 
 static const FenceLinkEvents fence_link_events = {

@@ -1,6 +1,7 @@
 /* See face.h. */
 #include "face.h"
 
+#include "control.h"
 #include "fence-link.h"
 #include "job-table.h"
 #include "left-queues.h"
@@ -71,6 +72,17 @@ static bool face_has_candidate(const void *userdata, const JobSpec *spec) {
         return candidates->len > 0 || ranks_is_undecided(coordinator->ranks, spec->name);
 }
 
+static bool face_all_drained(const void *userdata, const JobSpec *spec) {
+        const Coordinator *coordinator = userdata;
+        const json_t *control = drain_view_control(tree_drain_view(coordinator->tree));
+        g_autoptr(GPtrArray) candidates = ranks_candidates(coordinator->ranks, spec);
+
+        for (guint i = 0; i < candidates->len; i++)
+                if (!control_is_drained(control, candidates->pdata[i], NULL))
+                        return false;
+        return candidates->len > 0;
+}
+
 static int face_request(void *userdata, const char *job, const char *who, ViewRequestFunc func,
                         void *func_userdata, RequestCall **ret_call) {
         return requests_submit(((Coordinator *)userdata)->requests, job, who, func, func_userdata,
@@ -87,6 +99,7 @@ static const ViewCalls face_calls = {
     .look_again = face_look_again,
     .can_run = face_can_run,
     .has_candidate = face_has_candidate,
+    .all_drained = face_all_drained,
     .request = face_request,
     .forget_request = request_call_free,
 };

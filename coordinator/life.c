@@ -324,6 +324,7 @@ void life_on_settled(const char *job, void *userdata) {
         Coordinator *coordinator = userdata;
         ScheduledJob *scheduled = job_table_find(coordinator->jobs, job);
 
+        fence_link_follow(coordinator->fence); /* it may have been the last of an earlier session */
         if (node_is_ending(coordinator->node))
                 ending_look(coordinator->ending);
         else if (scheduled)

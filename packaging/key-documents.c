@@ -59,8 +59,9 @@ static json_t *type_schema(const char *type) {
 }
 
 static json_t *text_schema(const Key *key) {
-        if (key->forms & KEY_LITERAL)
-                return json_pack("{s:[s,s,s]}", "type", "string", "number", "boolean");
+        if (key->forms & KEY_LITERAL) /* a pattern says nothing of what is no string */
+                return json_pack("{s:[s,s,s], s:s*}", "type", "string", "number", "boolean",
+                                 "pattern", key->pattern);
         return key->pattern ? json_pack("{s:s, s:s}", "type", "string", "pattern", key->pattern)
                             : type_schema("string");
 }

@@ -168,12 +168,28 @@ static const json_t *job_run_shown(const json_t *job) {
         return running ? running : json_object_get(job, "last");
 }
 
+/* Return: newly allocated: that the tick of the last run is attempted again; NULL where it is not.
+ */
+static char *job_retry(const json_t *job, double now) {
+        const json_t *retry = json_object_get(job, "retry");
+        double time = json_number(retry, "not_before", NAN);
+        g_autofree char *when = isnan(time) ? NULL : time_relative(time, now);
+
+        return when ? g_strdup_printf("attempt %.0f follows: %s", json_number(retry, "attempt", 2),
+                                      when)
+                    : NULL;
+}
+
 /* Why it does not run; of the run that is shown; or, while one runs, how the one before ended. */
-static char *job_why(const json_t *job) {
+static char *job_why(const json_t *job, double now) {
         const json_t *last = json_object_get(job, "last");
         const char *why = json_text(job, "why");
-        g_autofree char *result = NULL;
+        g_autofree char *result = NULL, *retry = NULL;
 
+        if (!*why && job_run_shown(job) == last)
+                retry = job_retry(job, now);
+        if (retry)
+                return g_steal_pointer(&retry);
         if (*why || job_run_shown(job) == last)
                 return g_strdup(*why ? why : run_why(last));
         result = run_result(last);
@@ -219,7 +235,7 @@ Table *status_table(const json_t *status, double now, GTimeZone *zone) {
         json_array_foreach(json_object_get(status, "jobs"), index, job) {
                 table_add(table, g_strdup(json_text(job, "job")), g_strdup(json_text(job, "state")),
                           job_next_words(job, now, zone), job_last(job, known, now, zone),
-                          run_result(job_run_shown(job)), job_nodes(job), job_why(job), NULL);
+                          run_result(job_run_shown(job)), job_nodes(job), job_why(job, now), NULL);
         }
         return table;
 }

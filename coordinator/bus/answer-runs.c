@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bus-interface.h"
+#include "duration.h"
 #include "name.h"
 #include "paths.h"
 #include "status-report.h"
@@ -40,7 +41,8 @@ static void answer_unusable(Answer *answer) {
 /* ---- history ---- */
 
 static gint record_newest_first(gconstpointer a, gconstpointer b) {
-        return strcmp((*(const RunRecord *const *)b)->run, (*(const RunRecord *const *)a)->run);
+        return run_id_compare((*(const RunRecord *const *)b)->run,
+                              (*(const RunRecord *const *)a)->run);
 }
 
 static void history_on_done(Answer *answer) {
@@ -105,7 +107,7 @@ static void history_on_record(Answer *answer, const char *name, const ZkReply *r
 }
 
 static gint name_newest_first(gconstpointer a, gconstpointer b) {
-        return strcmp(*(const char *const *)b, *(const char *const *)a);
+        return run_id_compare(*(const char *const *)b, *(const char *const *)a);
 }
 
 static void history_on_listed(Answer *answer, const char *tag, const ZkReply *reply) {
@@ -229,6 +231,19 @@ int answer_next(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
 
 /* ---- run ---- */
 
+/* Return: a new reference: what whoever asked for the run should know, a sentence, or "". */
+static json_t *request_note(const Answer *answer) {
+        const View *view = answer_view(answer);
+        const JobSpec *spec = jobset_find(view->jobset, answer->job);
+        g_autofree char *life = duration_to_string(view->request_lifetime), *text = NULL;
+
+        if (spec && view->calls->all_drained(view->userdata, spec))
+                text = g_strdup_printf("all nodes that can run job \"%s\" are drained: it is run "
+                                       "only where one of them is undrained within %s",
+                                       answer->job, life);
+        return json_string(text ? text : "");
+}
+
 static void request_on_written(int error, const char *run, void *userdata) {
         Answer *answer = userdata;
         json_t *object;
@@ -243,6 +258,7 @@ static void request_on_written(int error, const char *run, void *userdata) {
         object = json_object();
         json_object_set_new(object, "job", json_string(answer->job));
         json_object_set_new(object, "run", json_string(run));
+        json_object_set_new(object, "note", request_note(answer));
         answer_reply(answer, object);
 }
 

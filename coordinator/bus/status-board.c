@@ -316,6 +316,7 @@ static void board_begin(StatusBoard *board) {
         g_clear_pointer(&board->nodes, g_strfreev);
         for (guint i = 0; i < jobset_size(view->jobset); i++)
                 g_ptr_array_add(board->jobs, g_strdup(jobset_get(view->jobset, i)->name));
+        status_add_left_jobs(view, board->jobs);
         board->phase = BOARD_READING;
         board->complete = board_can_read(view->node);
         if (board->complete)

@@ -283,6 +283,15 @@ static json_t *running_to_json(const View *view, const char *job, const Ledger *
         return array;
 }
 
+/* `entry` NULL: no tick is to be attempted again, and nothing is added. */
+static void add_retry(json_t *object, const LedgerEntry *entry) {
+        if (entry)
+                json_object_set_new(object, "retry",
+                                    json_pack("{s:I, s:I, s:o}", "tick", (json_int_t)entry->tick,
+                                              "attempt", (json_int_t)entry->attempt + 1,
+                                              "not_before", seconds_to_json(entry->not_before)));
+}
+
 /* `why` may become another. */
 static const char *job_state_word(const View *view, const char *job, const Ledger *ledger,
                                   bool drifted, bool runs, char **why) {
@@ -347,6 +356,39 @@ static bool job_next_tick(const JobSpec *spec, const Ledger *ledger, bool drifte
                schedule_next(in_force, now, ret_next);
 }
 
+/* Return: a new reference; NULL where nothing of it runs here. */
+static json_t *left_job_to_json(const View *view, const char *name) {
+        json_t *running = own_runs_to_json(view, name), *object;
+
+        if (json_array_size(running) == 0) {
+                json_decref(running);
+                return NULL;
+        }
+        object = json_object();
+        json_object_set_new(object, "job", json_string(name));
+        json_object_set_new(object, "description", json_string(""));
+        json_object_set_new(object, "schedule", json_null());
+        json_object_set_new(object, "next", json_null());
+        json_object_set_new(object, "state", json_string("running"));
+        json_object_set_new(object, "why", json_string("it has left this node's job files"));
+        json_object_set_new(object, "fit", json_false());
+        json_object_set_new(object, "running", running);
+        json_object_set_new(object, "last", json_null());
+        return object;
+}
+
+void status_add_left_jobs(const View *view, GPtrArray *names) {
+        g_autoptr(GPtrArray) runs = runs_list(view->runs);
+
+        for (guint i = 0; i < runs->len; i++) {
+                const char *job = ((const Run *)runs->pdata[i])->record->job;
+
+                if (!jobset_find(view->jobset, job) &&
+                    !g_ptr_array_find_with_equal_func(names, job, g_str_equal, NULL))
+                        g_ptr_array_add(names, g_strdup(job));
+        }
+}
+
 json_t *status_report_job(const View *view, const char *name, const Ledger *ledger) {
         const JobSpec *spec = view->calls->job(view->userdata, name);
         g_autofree char *schedule =
@@ -358,7 +400,7 @@ json_t *status_report_job(const View *view, const char *name, const Ledger *ledg
         bool has_next = false, drifted = false;
 
         if (!spec)
-                return NULL;
+                return left_job_to_json(view, name);
         running = running_to_json(view, name, ledger);
         why = view->calls->job_why(view->userdata, name);
         drifted = status_is_drifted(view, name, ledger);
@@ -378,5 +420,6 @@ json_t *status_report_job(const View *view, const char *name, const Ledger *ledg
                                                                view->node->config->labels)));
         json_object_set_new(object, "running", running);
         json_object_set_new(object, "last", last_to_json(view, name, ledger));
+        add_retry(object, ledger ? ledger_first_retry(ledger) : NULL);
         return object;
 }

@@ -30,8 +30,12 @@ json_t *status_report_head(const View *view, bool privileged, const char *const 
 /* One member. Return: a new reference. */
 json_t *status_report_member(const View *view, const Member *member);
 
+/* Adds the names of those that have left the files while something of theirs runs here. `names`:
+ * frees what it holds with g_free. */
+void status_add_left_jobs(const View *view, GPtrArray *names);
+
 /* One job, with the ledger that was just read, or NULL. Return: a new reference; NULL when this
- * node does not have the job (any more). */
+ * node does not have the job (any more), and runs nothing of it. */
 json_t *status_report_job(const View *view, const char *name, const Ledger *ledger);
 
 /* Return: whether the cluster runs the job by another definition than ours. `ledger`: that was just

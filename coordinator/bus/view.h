@@ -35,6 +35,8 @@ typedef struct ViewCalls {
         bool (*can_run)(const void *userdata, const char *name);
         /* Whether some node of the cluster can, or may turn out to. */
         bool (*has_candidate)(const void *userdata, const JobSpec *spec);
+        /* Whether there are such nodes, and all of them are drained. */
+        bool (*all_drained)(const void *userdata, const JobSpec *spec);
 
         /* Asks the cluster for a run of the job, in the name of `who`. Return: 0, -ENOTCONN;
          * *ret_call, to be forgotten, cancels the callback. */

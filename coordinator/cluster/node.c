@@ -78,6 +78,12 @@ void node_clock_sample_at(Node *node, usec_t server, usec_t sent, usec_t receive
                 node->skew_func(after, node->skew_userdata);
 }
 
+usec_t node_server_time(const Node *node) {
+        usec_t time = clock_skew_server_time(&node->skew, clock_boottime());
+
+        return time ? time : clock_realtime();
+}
+
 void node_on_skew(Node *node, NodeSkewFunc func, void *userdata) {
         node->skew_func = func;
         node->skew_userdata = userdata;

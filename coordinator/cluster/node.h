@@ -65,6 +65,8 @@ Zk *node_zk(const Node *node);
 void node_clock_sample(Node *node, int64_t server_ms, usec_t sent_realtime);
 /* The same for a reply that came a moment ago; all on CLOCK_REALTIME, the server's or ours. */
 void node_clock_sample_at(Node *node, usec_t server, usec_t sent, usec_t received);
+/* Return: the server's time; before it is known, what our own clock shows. */
+usec_t node_server_time(const Node *node);
 /* Has `func` hear when a sample tells that our clock and the servers' came apart, or together
  * again; NULL: nobody. */
 void node_on_skew(Node *node, NodeSkewFunc func, void *userdata);

@@ -149,36 +149,67 @@ static void bid_on_claim(ClaimOutcome outcome, void *userdata) {
         bid->func(events[outcome], bid->userdata);
 }
 
-/* Return: whether a run of the job is still being ended here, though the ledger has done with it:
- * after a lost session the others settle as unknown what we are stopping. */
-static bool bid_is_beside_an_end(const Bid *bid, const Ledger *ledger) {
-        g_autoptr(GPtrArray) runs = runs_list(bid->parts.runs);
+static bool bid_is_open(const Ledger *ledger, const char *run) {
+        const LedgerEntry *entry = ledger_find_run(ledger, run);
+
+        return entry && entry->state == RUN_CLAIMED;
+}
+
+/* Return: a run of the job that is here, of this phase or a later one, though the ledger has done
+ * with it: after a lost session the others settle as unknown what we are stopping, or what
+ * continues; or NULL. */
+static const Run *bid_beside(const Runs *all, const char *job, const Ledger *ledger,
+                             RunPhase least) {
+        g_autoptr(GPtrArray) runs = runs_list(all);
 
         for (guint i = 0; i < runs->len; i++) {
                 const Run *run = runs->pdata[i];
-                if (run->phase < RUN_PHASE_SETTLING &&
-                    strcmp(run->record->job, bid->spec->name) == 0 &&
-                    !ledger_find_run(ledger, run->record->run))
-                        return true;
+
+                if (run->phase >= least && run->phase < RUN_PHASE_SETTLING &&
+                    strcmp(run->record->job, job) == 0 && !bid_is_open(ledger, run->record->run))
+                        return run;
         }
-        return false;
+        return NULL;
 }
 
-static RunRecord *bid_record(const Bid *bid) {
-        RunRecord *record =
-            run_record_for_claim(bid->parts.node, bid->spec->name, bid->run, bid->tick, 1);
+/* Of what a process before us left it is not known yet whether it goes on. */
+const char *bid_goes_on(const Runs *runs, const char *job, const Ledger *ledger) {
+        const Run *run = ledger ? bid_beside(runs, job, ledger, RUN_PHASE_RUNNING) : NULL;
+
+        return run && run->record->continues ? run->record->run : NULL;
+}
+
+static void bid_take_terms(const JobSpec *spec, RunRecord *record) {
+        const JobRetries *retries = &spec->retries;
+        RunTerms *terms = &record->terms;
+
+        record->continues = spec->on_lock_loss == JOB_LOCK_LOSS_CONTINUE;
+        if (record->continues && spec->takeover_after < FOR_EVER)
+                terms->takeover_after = spec->takeover_after;
+        if (!record->tick) /* who asked for it sees how it ends */
+                return;
+        terms->rerun = retries->on_owner_lost == JOB_OWNER_LOST_RERUN;
+        if (retries->attempts < 2)
+                return;
+        terms->attempts = retries->attempts;
+        terms->delay = retries->delay;
+        terms->max_delay = retries->max_delay;
+        terms->no_retry = g_strdup(retries->no_retry);
+}
+
+static RunRecord *bid_record(const Bid *bid, const Ledger *ledger) {
+        RunRecord *record = run_record_for_claim(bid->parts.node, bid->spec->name, bid->run,
+                                                 bid->tick, ledger_next_attempt(ledger, bid->tick));
 
         if (bid->manual)
                 record->who = g_strdup(bid->manual->who);
-        record->continues = bid->spec->on_lock_loss == JOB_LOCK_LOSS_CONTINUE;
-        if (record->continues && bid->spec->takeover_after < FOR_EVER)
-                record->takeover_after = bid->spec->takeover_after;
+        bid_take_terms(bid->spec, record);
         return record;
 }
 
 static int bid_send_claim(Bid *bid, const Ledger *ledger, int32_t version) {
         const BidParts *parts = &bid->parts;
-        _cleanup_(run_record_freep) RunRecord *record = bid_record(bid);
+        _cleanup_(run_record_freep) RunRecord *record = bid_record(bid, ledger);
         _cleanup_(ledger_freep) Ledger *next = ledger_copy(ledger);
         g_autofree char *request =
             bid->manual ? path_request(parts->node->config->root, bid->run) : NULL;
@@ -195,12 +226,23 @@ static int bid_send_claim(Bid *bid, const Ledger *ledger, int32_t version) {
         return 0;
 }
 
+static void bid_name_run(Bid *bid, const Ledger *ledger) {
+        if (bid->manual)
+                return;
+        g_free(bid->run);
+        bid->run = run_id_for_tick(bid->tick, ledger_next_attempt(ledger, bid->tick));
+}
+
 int bid_claim(Bid *bid) {
         const BidParts *parts = &bid->parts;
         int32_t version = 0;
         const Ledger *ledger = ledger_cache_get(parts->ledgers, bid->spec->name, &version);
-        int r = bid_is_beside_an_end(bid, ledger) ? -EBUSY : bid_send_claim(bid, ledger, version);
+        int r;
 
+        if (bid_beside(parts->runs, bid->spec->name, ledger, RUN_PHASE_CLAIMED))
+                return -EBUSY;
+        bid_name_run(bid, ledger);
+        r = bid_send_claim(bid, ledger, version);
         if (r < 0)
                 return r;
         bid->claim_key = run_key(bid->spec->name, bid->run);
@@ -264,31 +306,32 @@ bool bid_needs_locks(const JobSpec *spec) {
         return spec->lock != JOB_LOCK_NONE || spec->resources->len > 0;
 }
 
-static usec_t bid_deadline(const JobSpec *spec, int64_t tick) {
-        return usec_add((usec_t)tick * USEC_PER_SEC, spec->start_deadline);
+static usec_t bid_deadline(const JobSpec *spec, int64_t due) {
+        return usec_add((usec_t)due * USEC_PER_SEC, spec->start_deadline);
 }
 
-usec_t bid_wait_ends(const JobSpec *spec, int64_t tick) {
-        return usec_add(bid_deadline(spec, tick), spec->lock_wait);
+usec_t bid_wait_ends(const JobSpec *spec, int64_t due) {
+        return usec_add(bid_deadline(spec, due), spec->lock_wait);
 }
 
-bool bid_is_seen_in_queues_alone(const JobSpec *spec, int64_t tick, usec_t span) {
+bool bid_is_seen_in_queues_alone(const JobSpec *spec, int64_t due, usec_t span) {
         usec_t then = usec_add(clock_realtime(), span);
 
-        return spec->lock_wait_set && spec->lock_wait > span && then >= bid_deadline(spec, tick) &&
-               then < bid_wait_ends(spec, tick);
+        return spec->lock_wait_set && spec->lock_wait > span && then >= bid_deadline(spec, due) &&
+               then < bid_wait_ends(spec, due);
 }
 
 /* What a process before us waited for has less time left. */
 static usec_t bid_wait(const Bid *bid) {
         const JobSpec *spec = bid->spec;
         usec_t now = clock_realtime();
+        int64_t due = ledger_due(ledger_cache_get(bid->parts.ledgers, spec->name, NULL), bid->tick);
 
         if (spec->lock_wait_set && (bid->manual || spec->lock_wait == USEC_INFINITY))
                 return spec->lock_wait;
         if (spec->lock_wait_set)
-                return MIN(spec->lock_wait, usec_sub(bid_wait_ends(spec, bid->tick), now));
-        return usec_sub(bid->manual ? bid->manual->not_after : bid_deadline(spec, bid->tick), now);
+                return MIN(spec->lock_wait, usec_sub(bid_wait_ends(spec, due), now));
+        return usec_sub(bid->manual ? bid->manual->not_after : bid_deadline(spec, due), now);
 }
 
 /* What stands in the queues says whose it is. */

@@ -51,7 +51,8 @@ DEFINE_CLEANUP(Bid, bid_free);
 bool bid_is_for(const Bid *bid, int64_t tick, const ManualRun *run);
 /* Return: 0 for a manual run. */
 int64_t bid_tick(const Bid *bid);
-/* Return: the id of the run that it would make, borrowed. */
+/* Return: the id of the run that it would make, borrowed; of a tick it is known from the claim on,
+ * because which attempt it is stands in the ledger. */
 const char *bid_run(const Bid *bid);
 /* Return: the manual run, borrowed, or NULL: it is for a tick. */
 const ManualRun *bid_manual(const Bid *bid);
@@ -67,16 +68,19 @@ char *bid_waits_for(const Bid *bid);
 /* Return: why the locks cannot be had or nothing can be claimed, a sentence, borrowed. */
 const char *bid_fault(const Bid *bid);
 
+/* Return: the id of a run of the job that continues without its locks and goes on here, though the
+ * ledger has done with it: it was given up; borrowed, or NULL. */
+const char *bid_goes_on(const Runs *runs, const char *job, const Ledger *ledger);
 /* The locks are held and the ledger was just read: claims. Return: 0; -EBUSY when a run of the job
- * is still being ended here; another negative errno. */
+ * is still being ended here, or goes on; another negative errno. */
 int bid_claim(Bid *bid);
 /* The claim was stale. Return: whether it may be tried again with the same locks, for `spec`. */
 bool bid_may_claim_again(Bid *bid, const JobSpec *spec);
 
 bool bid_needs_locks(const JobSpec *spec);
-/* Return: until when (CLOCK_REALTIME) anybody waits for a tick's locks, of a job that says for how
- * long: queueing begins before the start deadline. */
-usec_t bid_wait_ends(const JobSpec *spec, int64_t tick);
-/* Return: whether in `span` from now nothing but who stands in the queues tells that a tick is
- * waited for, and there is still time to wait for it. */
-bool bid_is_seen_in_queues_alone(const JobSpec *spec, int64_t tick, usec_t span);
+/* Return: until when (CLOCK_REALTIME) anybody waits for the locks of a tick that is due then
+ * (ledger_due()), of a job that says for how long: queueing begins before the start deadline. */
+usec_t bid_wait_ends(const JobSpec *spec, int64_t due);
+/* Return: whether in `span` from now nothing but who stands in the queues tells that a tick that
+ * was due then is waited for, and there is still time to wait for it. */
+bool bid_is_seen_in_queues_alone(const JobSpec *spec, int64_t due, usec_t span);

@@ -304,16 +304,26 @@ static bool in_force_concerns(const InForce *in_force, const JobSpec *spec, cons
                !g_hash_table_contains(member->absent, in_force->job);
 }
 
+/* Return: whether it is another one on which nothing begins: nobody looks there whether the
+ * definition is the one in force, so nothing is said, and it keeps the job from nobody for long. */
+static bool in_force_is_shut(const InForce *in_force, const Member *member) {
+        return member->busy > MEMBER_FULL &&
+               strcmp(member->node, in_force->parts.node->config->node_name) != 0;
+}
+
 /* Ours differs. Return: whether no other member that may run the job has the definition in force
- * either, and we are the first of those whose clocks let them change it. */
-static bool in_force_is_first_of_all_drifted(const InForce *in_force, const JobSpec *spec) {
+ * either, and we are the first of those whose clocks let them change it. `patient`: that has to
+ * last, and whoever could not run it all the while counts as away. */
+static bool in_force_is_first_of_all_drifted(const InForce *in_force, const JobSpec *spec,
+                                             bool patient) {
         const char *self = in_force->parts.node->config->node_name;
         const GPtrArray *members = members_list(in_force->parts.members);
         g_autoptr(GPtrArray) names = g_ptr_array_new();
 
         for (guint i = 0; i < members->len; i++) {
                 const Member *member = members->pdata[i];
-                if (!in_force_concerns(in_force, spec, member))
+                if (!in_force_concerns(in_force, spec, member) ||
+                    (patient && in_force_is_shut(in_force, member)))
                         continue;
                 if (strcmp(member->node, self) != 0 && !member_is_drifted(member, in_force->job))
                         return false;
@@ -335,7 +345,7 @@ usec_t in_force_patience_left(const InForce *in_force) {
 static bool in_force_is_nobodys(InForce *in_force, const JobSpec *spec) {
         const char *digest = in_force_ledger(in_force)->digest;
 
-        if (!in_force_is_first_of_all_drifted(in_force, spec)) {
+        if (!in_force_is_first_of_all_drifted(in_force, spec, true)) {
                 g_clear_pointer(&in_force->nobodys, g_free);
                 return false;
         }
@@ -432,7 +442,7 @@ static InForceVerdict in_force_check_zones(InForce *in_force, const JobSpec *spe
                 in_force_take(in_force, spec, verdict);
                 return IN_FORCE_OURS;
         }
-        if (verdict != ZONES_OURS && !in_force_is_first_of_all_drifted(in_force, spec))
+        if (verdict != ZONES_OURS && !in_force_is_first_of_all_drifted(in_force, spec, false))
                 return in_force_drift(in_force,
                                       "this node's time zone data differ from those in force in "
                                       "the cluster; update them and restart jobkeeperd");

@@ -31,7 +31,7 @@ static JobNext job_next_manual(const JobOutlook *outlook) {
  * tick that is queued for is neither too old nor too late. */
 static bool job_next_is_long_wait(const JobOutlook *outlook) {
         return outlook->spec->lock_wait_set && outlook->queued_tick &&
-               !ledger_is_decided(outlook->ledger, outlook->queued_tick) &&
+               ledger_is_claimable(outlook->ledger, outlook->queued_tick) &&
                !ledger_first_claimed(outlook->ledger);
 }
 
@@ -52,7 +52,8 @@ static JobNext job_next_by_decision(const JobOutlook *outlook) {
         case DECISION_NOTHING:
                 break;
         }
-        return (JobNext){.what = JOB_NEXT_NOTHING, .wakes = true};
+        return (JobNext){.what = decision->watch ? JOB_NEXT_WATCH : JOB_NEXT_NOTHING,
+                         .wakes = true};
 }
 
 JobNext job_next(const JobOutlook *outlook) {

@@ -11,6 +11,7 @@
 
 typedef enum JobNextWhat {
         JOB_NEXT_NOTHING,
+        JOB_NEXT_WATCH,   /* nothing, until the ledger changes */
         JOB_NEXT_STAY,    /* the locks that are asked for bring what is missing */
         JOB_NEXT_MEASURE, /* the clock */
         JOB_NEXT_REFUSE,  /* the manual run, for `why` */

@@ -23,7 +23,7 @@ struct JobWork {
         bool restores;    /* a place is kept for what the process before us waited for */
         char *lock_fault; /* why the locks could not be had the last time */
 
-        char *skip_why;    /* that names the run in the way */
+        GPtrArray *whys;   /* char *: of what is skipped, where they name the run in the way */
         char *claim_fault; /* why the server refused the last claim */
         Backoff claims;    /* nothing is claimed until then */
         char *refused_run;
@@ -52,7 +52,16 @@ bool job_work_stands_for(const JobWork *work, int64_t tick) {
         return tick != 0 && job_work_queued_tick(work) == tick && bid_stands(work->bid);
 }
 
+/* Return: the run of the job beside which none begins here, whatever the ledger says; or NULL. */
+static const char *job_work_goes_on(const JobWork *work) {
+        return bid_goes_on(work->parts->runs, job_work_name(work), job_ledger_known(work->ledger));
+}
+
 char *job_work_waits_for(const JobWork *work) {
+        const char *run = job_work_goes_on(work);
+
+        if (run)
+                return g_strdup_printf("its run %s, which was given up, goes on here", run);
         return job_phase_is_in_queues(work->phase) ? bid_waits_for(work->bid) : g_strdup("");
 }
 
@@ -150,25 +159,34 @@ static void job_work_asked(JobWork *work, int r) {
                 job_work_retry_in(work, JOB_RETRY_DELAY);
 }
 
+/* Return: borrowed until something else is skipped. */
+static const char *job_work_keep_why(JobWork *work, char *why) {
+        g_ptr_array_add(work->whys, why);
+        return why;
+}
+
 /* Nobody sees that it is under way: its node is out of touch, and it is waited for. */
 static const char *job_work_overlap_why(JobWork *work, const char *why) {
         const LedgerEntry *claimed = ledger_first_claimed(job_ledger_known(work->ledger));
 
         if (!claimed || !claimed->node || members_contains(work->parts->members, claimed->node))
                 return why;
-        g_free(work->skip_why);
-        work->skip_why = g_strdup_printf("%s (%s on %s, which is out of touch)", why, claimed->run,
-                                         claimed->node);
-        return work->skip_why;
+        return job_work_keep_why(work, g_strdup_printf("%s (%s on %s, which is out of touch)", why,
+                                                       claimed->run, claimed->node));
 }
 
-/* What was missed because its locks cannot be had was not missed for want of a node. Return:
- * borrowed until it is asked again. */
+/* What was missed because its locks cannot be had was not missed for want of a node. */
 static const char *job_work_skip_why(JobWork *work, const char *why) {
+        const char *run = job_work_goes_on(work);
+
         if (g_str_has_prefix(why, "overlap"))
                 return job_work_overlap_why(work, why);
         if (!g_str_has_prefix(why, "missed"))
                 return why;
+        if (run)
+                return job_work_keep_why(
+                    work, g_strdup_printf(
+                              "overlap: the previous run, which was given up, goes on (%s)", run));
         if (work->lock_fault)
                 return "missed: its locks could not be had";
         if (work->claim_fault)
@@ -179,12 +197,14 @@ static const char *job_work_skip_why(JobWork *work, const char *why) {
 }
 
 void job_work_refuse(JobWork *work, const ManualRun *run, const char *why) {
+        g_ptr_array_set_size(work->whys, 0);
         why = job_work_skip_why(work, why);
         job_work_begin_phase(work, JOB_EVENT_WRITE);
         job_work_asked(work, job_ledger_refuse(work->ledger, run->id, run->who, why));
 }
 
 void job_work_skip(JobWork *work, DecisionSkip *skips, size_t n) {
+        g_ptr_array_set_size(work->whys, 0);
         for (size_t i = 0; i < n; i++)
                 skips[i].why = job_work_skip_why(work, skips[i].why);
         job_work_begin_phase(work, JOB_EVENT_WRITE);
@@ -232,14 +252,20 @@ static void job_work_on_refused(const char *request, void *userdata) {
 
 /* ---- queueing ---- */
 
+/* Return: the second from which on the tick may be started. */
+static int64_t job_work_due(const JobWork *work, int64_t tick) {
+        return ledger_due(job_ledger_known(work->ledger), tick);
+}
+
 /* Return: when it is too late for this tick (this manual run). What a process before us waited for
  * has its start deadline behind it. */
 static usec_t job_work_too_late(const JobWork *work, int64_t tick, const ManualRun *run) {
         if (run)
                 return run->not_after;
         if (tick == waited_for_tick(work->waited_for))
-                return bid_wait_ends(job_ledger_spec(work->ledger), tick);
-        return usec_add((usec_t)tick * USEC_PER_SEC, job_ledger_spec(work->ledger)->start_deadline);
+                return bid_wait_ends(job_ledger_spec(work->ledger), job_work_due(work, tick));
+        return usec_add((usec_t)job_work_due(work, tick) * USEC_PER_SEC,
+                        job_ledger_spec(work->ledger)->start_deadline);
 }
 
 /* It had a place, and has one until it is known what becomes of it: by then, others who are due may
@@ -257,7 +283,7 @@ bool job_work_restores(const JobWork *work) {
 /* Return: whether a place is had. Otherwise we hear of it once one is, and look again when it is
  * too late. */
 static bool job_work_has_place(JobWork *work, int64_t tick, const ManualRun *run) {
-        usec_t due = run ? run->asked : (usec_t)tick * USEC_PER_SEC;
+        usec_t due = run ? run->asked : (usec_t)job_work_due(work, tick) * USEC_PER_SEC;
         usec_t end = job_work_too_late(work, tick, run);
 
         if (gate_ask_place(work->parts->gate, job_work_name(work), due))
@@ -285,6 +311,10 @@ void job_work_queue(JobWork *work, int64_t tick, const ManualRun *run) {
                                 work->parts->runs};
 
         work->restores = false;
+        if (job_work_goes_on(work)) { /* whoever else may run it does */
+                job_work_end_and_retry(work, JOB_RETRY_DELAY);
+                return;
+        }
         if (!job_work_may_claim(work, run) || !job_work_has_place(work, tick, run))
                 return;
         job_work_begin_phase(work, bid_needs_locks(job_ledger_spec(work->ledger))
@@ -327,7 +357,7 @@ void job_work_go_on(JobWork *work) {
  * by the one that we have now there is time left, or it is not even due. */
 static bool job_work_was_hasty(const JobWork *work) {
         const JobSpec *spec = bid_spec(work->bid);
-        usec_t end = usec_add((usec_t)bid_tick(work->bid) * USEC_PER_SEC,
+        usec_t end = usec_add((usec_t)job_work_due(work, bid_tick(work->bid)) * USEC_PER_SEC,
                               spec->lock_wait_set ? 0 : spec->start_deadline);
 
         return node_is_skewed(work->parts->node) || usec_add(clock_realtime(), JOB_HASTE_MAX) < end;
@@ -341,10 +371,13 @@ static bool job_work_clock_was_set(const JobWork *work) {
 /* The locks could not be had in time, and the ledger is read: what they were for is skipped. */
 static void job_work_give_up(JobWork *work) {
         int64_t tick = bid_tick(work->bid);
+        const Ledger *ledger = job_ledger_known(work->ledger);
         DecisionSkip skip = {.from = tick,
                              .to = tick,
                              .count = 1,
-                             .why = "lock-wait: its locks were not free in time"};
+                             .why = "lock-wait: its locks were not free in time",
+                             .gives_up = ledger_is_decided(ledger, tick),
+                             .due = job_work_due(work, tick)};
         _cleanup_(manual_run_freep) ManualRun *run =
             bid_manual(work->bid) ? manual_run_copy(bid_manual(work->bid)) : NULL;
 
@@ -352,8 +385,7 @@ static void job_work_give_up(JobWork *work) {
                 job_work_refuse(work, run, skip.why);
         else if (job_work_clock_was_set(work))
                 job_work_end_and_retry(work, clock_watch_measure(work->parts->clock));
-        else if (!ledger_is_decided(job_ledger_known(work->ledger), tick) &&
-                 !job_work_was_hasty(work))
+        else if (ledger_is_claimable(ledger, tick) && !job_work_was_hasty(work))
                 job_work_skip(work, &skip, 1);
         else
                 job_work_end_and_retry(work, 0);
@@ -543,6 +575,7 @@ JobWork *job_work_new(const JobParts *parts, const JobSpec *spec, const JobWorkE
         work->parts = parts;
         work->events = events;
         work->userdata = userdata;
+        work->whys = g_ptr_array_new_with_free_func(g_free);
         work->ledger = job_ledger_new(parts, spec, &ledger_events, work);
         work->waited_for = waited_for_new(parts->looks, spec->name, job_work_on_waiters, work);
         return work;
@@ -555,7 +588,7 @@ JobWork *job_work_free(JobWork *work) {
         waited_for_free(work->waited_for);
         job_ledger_free(work->ledger);
         g_free(work->lock_fault);
-        g_free(work->skip_why);
+        g_ptr_array_unref(work->whys);
         g_free(work);
         return NULL;
 }

@@ -241,24 +241,49 @@ int ledger_writer_set(LedgerWriter *writer, Ledger *next, const char *note_id, c
 /* ---- skips ---- */
 
 /* Appends the operation that writes one skip's record; its strings are kept in `strings`. */
-static void ledger_writer_add_skip(const LedgerWriter *writer, const Schedule *schedule,
-                                   GArray *ops, GPtrArray *strings, Ledger *next,
-                                   const DecisionSkip *skip) {
+static void ledger_writer_add_record(const LedgerWriter *writer, GArray *ops, GPtrArray *strings,
+                                     const LedgerEntry *entry, bool joined) {
         const DaemonConfig *config = writer->parts.node->config;
-        const LedgerEntry *entry = NULL;
-        bool joined = false, there;
-        char *path, *data;
+        bool there = writer->skip_records == SKIP_RECORDS_EXIST ||
+                     (joined && writer->skip_records != SKIP_RECORDS_MISSING);
+        char *path = path_run(config->root, writer->job, entry->run),
+             *data = skip_record_encode(config->node_name, writer->job, entry);
 
-        if (ledger_skip(next, schedule, skip->from, skip->to, skip->count, skip->why, &entry,
-                        &joined) < 0)
-                return;
-        there = writer->skip_records == SKIP_RECORDS_EXIST ||
-                (joined && writer->skip_records != SKIP_RECORDS_MISSING);
-        path = path_run(config->root, writer->job, entry->run);
-        data = skip_record_encode(config->node_name, writer->job, entry);
         g_ptr_array_add(strings, path);
         g_ptr_array_add(strings, data);
         zk_ops_add(ops, there ? ZK_OP_SET : ZK_OP_CREATE, path, data, -1);
+}
+
+/* Return: whether the tick was to be attempted again. Beside its attempts stands why no further one
+ * is made. */
+static bool ledger_writer_add_end(const LedgerWriter *writer, GArray *ops, GPtrArray *strings,
+                                  Ledger *next, const DecisionSkip *skip) {
+        g_autofree char *run = run_id_for_skip(skip->from),
+                        *why = g_strdup_printf(SKIP_ATTEMPT "%u is not made: %s",
+                                               ledger_next_attempt(next, skip->from), skip->why);
+        const LedgerEntry entry = {
+            .tick = skip->from, .to = skip->from, .count = 1, .run = run, .why = why};
+
+        if (!ledger_give_up(next, skip->from))
+                return false;
+        ledger_writer_add_record(writer, ops, strings, &entry, false);
+        return true;
+}
+
+/* Return: whether anything changes. */
+static bool ledger_writer_add_skip(const LedgerWriter *writer, const Schedule *schedule,
+                                   GArray *ops, GPtrArray *strings, Ledger *next,
+                                   const DecisionSkip *skip) {
+        const LedgerEntry *entry = NULL;
+        bool joined = false;
+
+        if (skip->gives_up)
+                return ledger_writer_add_end(writer, ops, strings, next, skip);
+        if (ledger_skip(next, schedule, skip->from, skip->to, skip->count, skip->why, &entry,
+                        &joined) < 0)
+                return false;
+        ledger_writer_add_record(writer, ops, strings, entry, joined);
+        return true;
 }
 
 int ledger_writer_skip(LedgerWriter *writer, const Schedule *schedule, const DecisionSkip *skips,
@@ -267,20 +292,21 @@ int ledger_writer_skip(LedgerWriter *writer, const Schedule *schedule, const Dec
         g_autoptr(GPtrArray) strings = g_ptr_array_new_with_free_func(g_free);
         g_autofree char *control = path_control(writer->parts.node->config->root);
         _cleanup_(ledger_freep) Ledger *next = ledger_copy(ledger_writer_known(writer, NULL));
+        bool changes = false;
 
         if (writer->one_skip_at_a_time)
                 n = MIN(n, 1);
         zk_ops_add(ops, ZK_OP_CHECK, control, NULL, tree_control_version(writer->parts.tree));
         for (size_t i = 0; i < n; i++)
-                ledger_writer_add_skip(writer, schedule, ops, strings, next, &skips[i]);
-        if (ops->len == 1) /* full, and of runs under way: one of them has to end first */
+                changes |= ledger_writer_add_skip(writer, schedule, ops, strings, next, &skips[i]);
+        if (!changes) /* full, and of runs under way: one of them has to end first */
                 return ledger_writer_give_up(writer, -ENOSPC);
         ledger_compact(next, schedule);
         writer->write.more_follows = more_follows;
         writer->write.adds_record = true;
         writer->write.note = skips_note(skips, n);
         writer->write.note_tick = skips[0].from;
-        writer->write.note_id = MESSAGE_TICK_SKIPPED;
+        writer->write.note_id = skips[0].gives_up ? MESSAGE_RETRY_GIVEN_UP : MESSAGE_TICK_SKIPPED;
         return ledger_writer_send_next(writer, ops, g_steal_pointer(&next));
 }
 
@@ -322,7 +348,7 @@ static void ledger_writer_settle(const LedgerWriter *writer, Ledger *ledger,
 
         if (zones_judge(ledger, in_force, NULL, now) == ZONES_DIFFER)
                 in_force = NULL;
-        (void)ledger_settle(ledger, found, in_force);
+        (void)ledger_settle(ledger, found, in_force, node_server_time(writer->parts.node));
 }
 
 /* Adds the run to the ledger, and writes it. */
@@ -352,7 +378,7 @@ static int ledger_writer_replace_damaged(LedgerWriter *writer, const ZkReply *re
                              reply->data, reply->data_size);
         writer->damage_kept = true;
         record->tick = writer->repaired_tick;
-        record->attempt = 1;
+        record->attempt = run_id_attempt(writer->repaired);
         record->state = RUN_UNKNOWN;
         record->why = g_strdup(DAMAGED_WHY);
         record->claimed = (usec_t)reply->stat.ctime_ms * USEC_PER_MSEC;

@@ -116,8 +116,8 @@ static bool scheduled_job_is_seen_in_queues_alone(const ScheduledJob *job) {
         const Ledger *ledger = job_ledger_known(job->ledger);
         int64_t tick = job_work_queued_tick(job->work);
 
-        return tick && ledger && !ledger_is_decided(ledger, tick) &&
-               bid_is_seen_in_queues_alone(scheduled_job_spec(job), tick, 0);
+        return tick && ledger && ledger_is_claimable(ledger, tick) &&
+               bid_is_seen_in_queues_alone(scheduled_job_spec(job), ledger_due(ledger, tick), 0);
 }
 
 /* Locks that are held are kept meanwhile. */
@@ -141,6 +141,15 @@ static void scheduled_job_wait_for(ScheduledJob *job, const LedgerEntry *blocker
                 job_work_read(job->work, true);
 }
 
+/* Nothing is to be done before the ledger changes. */
+static void scheduled_job_watch(ScheduledJob *job) {
+        job_work_leave_line(job->work);
+        if (job_ledger_is_watching(job->ledger))
+                job_work_end(job->work);
+        else
+                job_work_read(job->work, true);
+}
+
 static void scheduled_job_act(ScheduledJob *job, JobNext next, Decision *decision) {
         const ManualRun *manual = manual_runs_first(job->manual);
 
@@ -148,6 +157,9 @@ static void scheduled_job_act(ScheduledJob *job, JobNext next, Decision *decisio
         case JOB_NEXT_NOTHING:
                 job_work_leave_line(job->work);
                 job_work_end(job->work);
+                return;
+        case JOB_NEXT_WATCH:
+                scheduled_job_watch(job);
                 return;
         case JOB_NEXT_STAY:
                 return;
@@ -246,7 +258,8 @@ static bool scheduled_job_has_something_to_do(const ScheduledJob *job, Decision 
             manual_runs_first(job->manual))
                 return true;
         *decision = scheduled_job_ask(job);
-        return decision->verdict != DECISION_NOTHING || decision->n_skips > 0;
+        return decision->verdict != DECISION_NOTHING || decision->n_skips > 0 ||
+               (decision->watch && !job_ledger_is_watching(job->ledger));
 }
 
 /* Return: whether it is for us to look at it at all. */
@@ -302,7 +315,7 @@ static void scheduled_job_look(void *userdata) {
                 return;
         }
         if (!scheduled_job_act_on_what_is_known(job, &decision, rank))
-                job_work_read(job->work, false);
+                job_work_read(job->work, decision.watch);
 }
 
 void scheduled_job_consider(ScheduledJob *job) {
@@ -399,7 +412,8 @@ bool scheduled_job_try_anew(ScheduledJob *job) {
 
 bool scheduled_job_waited_for(ScheduledJob *job, int64_t tick, usec_t span) {
         job_work_wait_again(job->work, tick);
-        return bid_is_seen_in_queues_alone(scheduled_job_spec(job), tick, span);
+        return bid_is_seen_in_queues_alone(scheduled_job_spec(job),
+                                           ledger_due(job_ledger_known(job->ledger), tick), span);
 }
 
 bool scheduled_job_stands_for_tick(const ScheduledJob *job, int64_t tick) {

@@ -45,22 +45,29 @@ static bool waited_for_is_possible(const JobSpec *spec, int64_t tick) {
         return clock_realtime() < bid_wait_ends(spec, tick);
 }
 
+/* What is not retried is decided by when that was due. */
+static int64_t waited_for_due(const DecisionSkip *skip, int64_t tick) {
+        return skip->gives_up ? skip->due : tick;
+}
+
 /* Not what overlaps: that is so whoever waits. */
 bool waited_for_matters(const JobSpec *spec, const Decision *decision) {
         if (!spec->lock_wait_set || !bid_needs_locks(spec))
                 return false;
         for (size_t i = 0; i < decision->n_skips; i++)
                 if (!g_str_has_prefix(decision->skips[i].why, "overlap") &&
-                    waited_for_is_possible(spec, decision->skips[i].to))
+                    waited_for_is_possible(
+                        spec, waited_for_due(&decision->skips[i], decision->skips[i].to)))
                         return true;
         return false;
 }
 
-static bool waited_for_would_skip(const Decision *decision, int64_t tick) {
+/* Return: the skip that would take the tick in, or NULL. */
+static const DecisionSkip *waited_for_find_skip(const Decision *decision, int64_t tick) {
         for (size_t i = 0; i < decision->n_skips; i++)
                 if (decision->skips[i].from <= tick && tick <= decision->skips[i].to)
-                        return true;
-        return false;
+                        return &decision->skips[i];
+        return NULL;
 }
 
 /* What the process before us waited for we wait for again; what others wait for is theirs. */
@@ -70,16 +77,17 @@ WaitedForVerdict waited_for_judge(WaitedFor *waited, const JobSpec *spec, const 
 
         for (guint i = 0; i < found->len; i++) {
                 const Waiter *waiter = found->pdata[i];
-                if (strcmp(waiter->job, waited->job) != 0 ||
-                    !waited_for_would_skip(decision, waiter->tick) ||
-                    !waited_for_is_possible(spec, waiter->tick))
+                const DecisionSkip *skip = waited_for_find_skip(decision, waiter->tick);
+
+                if (strcmp(waiter->job, waited->job) != 0 || !skip ||
+                    !waited_for_is_possible(spec, waited_for_due(skip, waiter->tick)))
                         continue;
                 if (waiter->ours)
                         waited->tick = waiter->tick;
                 else
                         others = true;
         }
-        if (may_run && waited_for_would_skip(decision, waited->tick))
+        if (may_run && waited_for_find_skip(decision, waited->tick))
                 return WAITED_FOR_BY_US;
         return others ? WAITED_FOR_BY_OTHERS : WAITED_FOR_BY_NOBODY;
 }

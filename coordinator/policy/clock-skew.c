@@ -73,6 +73,10 @@ bool clock_skew_is_known(const ClockSkew *skew, usec_t realtime, usec_t boottime
                !clock_skew_was_stepped(skew, realtime, boottime);
 }
 
+usec_t clock_skew_server_time(const ClockSkew *skew, usec_t boottime) {
+        return skew->measured ? (usec_t)((int64_t)boottime + skew->offset - skew->skew) : 0;
+}
+
 bool clock_skew_exceeds(const ClockSkew *skew, usec_t limit) {
         return skew->measured && (usec_t)llabs(skew->skew) > limit;
 }

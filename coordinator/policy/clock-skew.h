@@ -39,5 +39,8 @@ bool clock_skew_is_fresh(const ClockSkew *skew, usec_t boottime);
 /* Return: whether there is a measurement that still says what our clock is worth: fresh, and the
  * clock was not set since. */
 bool clock_skew_is_known(const ClockSkew *skew, usec_t realtime, usec_t boottime);
+/* Return: what the server's clock shows, CLOCK_REALTIME, whatever ours was set to since the
+ * measurement; 0 before the first. */
+usec_t clock_skew_server_time(const ClockSkew *skew, usec_t boottime);
 /* Return: whether the clocks differ by more than `limit`; false before the first measurement. */
 bool clock_skew_exceeds(const ClockSkew *skew, usec_t limit);

@@ -47,6 +47,65 @@ static bool add_skip(const DecisionInput *input, Decision *decision, int64_t fro
         return true;
 }
 
+/* ---- the next attempt of a tick ---- */
+
+static usec_t attempt_turn(const DecisionInput *input, const LedgerEntry *retry) {
+        return usec_add(retry->not_before, input->rank * input->takeover_delay);
+}
+
+/* Return: the last moment at which it may be started. Where nobody can run the job it is not given
+ * up by all at once. */
+static usec_t attempt_deadline(const DecisionInput *input, const LedgerEntry *retry) {
+        return usec_add(input->nobody ? attempt_turn(input, retry) : retry->not_before,
+                        input->start_deadline);
+}
+
+/* Nothing else is to be done. The end of another run, which can only be one by hand, tells when it
+ * may begin. */
+static void decide_attempt(const DecisionInput *input, Decision *decision,
+                           const LedgerEntry *retry) {
+        if (ledger_first_claimed(input->ledger) || attempt_turn(input, retry) > input->now)
+                return;
+        decision->verdict = DECISION_RUN;
+        decision->tick = retry->tick;
+}
+
+static void give_attempt_up(const DecisionInput *input, Decision *decision,
+                            const LedgerEntry *retry) {
+        decision->skips[decision->n_skips++] = (DecisionSkip){
+            .from = retry->tick,
+            .to = retry->tick,
+            .count = 1,
+            .why = input->nobody ? "no node could run it" : "missed: the start deadline passed",
+            .gives_up = true,
+            .due = ledger_due(input->ledger, retry->tick),
+        };
+        decision->again = input->now;
+}
+
+/* Return: when the clock alone gives us something to do about it. */
+static usec_t attempt_moment(const DecisionInput *input, const LedgerEntry *retry) {
+        usec_t turn = attempt_turn(input, retry), end = usec_add(attempt_deadline(input, retry), 1);
+
+        return !input->nobody && turn > input->now ? turn : end;
+}
+
+/* Return: whether the end of a run of another node may be the beginning of something for us. */
+static bool awaits_end(const DecisionInput *input) {
+        const Ledger *ledger = input->ledger;
+        bool retry = ledger_first_retry(ledger);
+
+        for (guint i = 0; i < ledger->open->len; i++) {
+                const LedgerEntry *entry = ledger->open->pdata[i];
+                if (entry->state == RUN_CLAIMED && (retry || entry->again) &&
+                    g_strcmp0(entry->node, input->self) != 0)
+                        return true;
+        }
+        return false;
+}
+
+/* ---- ticks ---- */
+
 /* Skips every undecided tick in (after, until], one range for each gap between decided ones. */
 static void skip_range(const DecisionInput *input, Decision *decision, int64_t after, int64_t until,
                        const char *why) {
@@ -86,6 +145,10 @@ static int64_t last_stale(const DecisionInput *input) {
 static void want(const DecisionInput *input, Decision *decision, int64_t tick) {
         const LedgerEntry *claimed = ledger_first_claimed(input->ledger);
 
+        if (ledger_first_retry(input->ledger)) {
+                add_skip(input, decision, tick, tick, DECISION_WHY_RETRY);
+                return;
+        }
         decision->tick = tick;
         if (!claimed) {
                 decision->verdict = DECISION_RUN;
@@ -160,13 +223,20 @@ static void decide_for_nobody(const DecisionInput *input, Decision *decision) {
 void decide(const DecisionInput *input, Decision *ret) {
         int64_t now_tick = (int64_t)(input->now / USEC_PER_SEC), stale = last_stale(input),
                 first = 0;
+        const LedgerEntry *retry = ledger_first_retry(input->ledger);
         bool fresh;
 
         *ret = (Decision){.verdict = DECISION_NOTHING, .again = USEC_INFINITY};
         if (input->rank >= PLACEMENT_RANKS && !self_is_running(input))
                 return;
+        if (retry && input->now > attempt_deadline(input, retry)) {
+                give_attempt_up(input, ret, retry);
+                return;
+        }
         if (input->nobody) {
                 decide_for_nobody(input, ret);
+                if (retry)
+                        ret->again = MIN(ret->again, attempt_moment(input, retry));
                 return;
         }
         fresh = ledger_next_undecided(input->ledger, input->schedule, stale, now_tick, &first);
@@ -174,4 +244,9 @@ void decide(const DecisionInput *input, Decision *ret) {
         if (fresh && ret->verdict == DECISION_NOTHING)
                 decide_fresh(input, ret, first);
         ret->again = next_moment(input, stale, now_tick);
+        if (retry && ret->n_skips == 0)
+                decide_attempt(input, ret, retry);
+        if (retry)
+                ret->again = MIN(ret->again, attempt_moment(input, retry));
+        ret->watch = ret->verdict == DECISION_NOTHING && awaits_end(input);
 }

@@ -14,6 +14,12 @@
  * what the ledger says: it waits, and skips when the same run has stood in the way for as long as a
  * dead node's session can last.
  *
+ * A retry (the next attempt of a tick, see record/next-attempt.h) is taken as a tick is, from the
+ * end of its pause on: by rank, and up to its start deadline, which counts from there; then it is
+ * given up. It begins when nothing else of the job is under way. Until it is settled every tick
+ * that comes is skipped ("overlap"): the job is still at the older one. Who could take a retry is
+ * told by the ledger's watch when the attempt before has ended.
+ *
  * When no member can run the job at all, its ticks are still owed an answer: each is skipped once
  * its start deadline has passed, because until then a node that can run it may come.
  */
@@ -23,6 +29,7 @@
 #include "ledger.h"
 
 #define DECISION_SKIPS_MAX 8
+#define DECISION_WHY_RETRY "overlap: an earlier tick is to be attempted again"
 
 typedef struct DecisionInput {
         const Schedule *schedule;
@@ -43,10 +50,12 @@ typedef struct DecisionSkip {
         int64_t from, to;
         unsigned count;  /* of ticks; counted up to 1000 */
         const char *why; /* constant */
+        bool gives_up;   /* no skip: the retry of `from`, which stays as its last attempt ended */
+        int64_t due;     /* then: since when that could be started */
 } DecisionSkip;
 
 typedef enum DecisionVerdict {
-        DECISION_NOTHING, /* nothing is undecided whose turn it is */
+        DECISION_NOTHING, /* nothing is undecided or owed whose turn it is */
         DECISION_RUN,     /* claim `tick` */
         DECISION_BLOCKED, /* `tick` has to wait for `blocker`, a claimed run of another node */
 } DecisionVerdict;
@@ -57,6 +66,7 @@ typedef struct Decision {
         const LedgerEntry *blocker; /* borrowed from the ledger */
         DecisionSkip skips[DECISION_SKIPS_MAX];
         size_t n_skips;
+        bool watch;   /* with nothing to do: there may be, once the ledger changes */
         usec_t again; /* CLOCK_REALTIME at which this is to be asked again; USEC_INFINITY: never, by
                          the clock alone */
 } Decision;

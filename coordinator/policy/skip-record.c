@@ -38,6 +38,9 @@ char *skip_record_encode(const char *node, const char *job, const LedgerEntry *e
 char *skips_note(const DecisionSkip *skips, size_t n) {
         unsigned count = 0;
 
+        if (skips[0].gives_up)
+                return g_strdup_printf("tick %" G_GINT64_FORMAT " is not retried: %s",
+                                       skips[0].from, skips[0].why);
         for (size_t i = 0; i < n; i++)
                 count += skips[i].count;
         if (count == 1)

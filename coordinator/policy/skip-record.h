@@ -10,6 +10,9 @@
 size_t owed_skips(const Ledger *ledger, const Schedule *schedule, int64_t until, const char *why,
                   DecisionSkip *ret_skips);
 
+/* How the reason begins of what is no skip: that a tick is not attempted again. */
+#define SKIP_ATTEMPT "attempt "
+
 /* Return: the record of a skipped entry that `node` decided, one line, newly allocated (g_free). */
 char *skip_record_encode(const char *node, const char *job, const LedgerEntry *entry);
 

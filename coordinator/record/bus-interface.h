@@ -39,7 +39,8 @@
  *                "state": "idle" | "running" | "waiting" | "drifted" | "unfit" | "no-node" | "unread",
  *                "why": "",                      or a sentence
  *                "fit": true,                    this node may run it
- *                "running": [RUN...], "last": RUN | null}],
+ *                "running": [RUN...], "last": RUN | null,
+ *                "retry": {"tick": TICK, "attempt": 2, "not_before": T}}],   where one follows
  *      "warnings": ["a sentence"],               what does not keep jobs from running yet
  *      "errors": ["FILE:LINE:COL: error: ..."],
  *      "unloaded": [names of job files that have had errors since the daemon was started]}
@@ -53,7 +54,8 @@
  *      "drifted": true}     only where the cluster runs it by another definition than these ticks
  *
  * Run(s job) → s
- *     {"job": "orders-backup", "run": "ID"}
+ *     {"job": "orders-backup", "run": "ID",
+ *      "note": ""}                   or a sentence: why it may come to nothing
  *     Asks the cluster for a manual run; answered once the request is written.
  *
  * WaitRun(s job, s run) → s
@@ -67,7 +69,9 @@
  *     {"node": "n3", "drained": {"by": "alice on n1", "why": "new disk", "since": T} | null,
  *      "changed": true,                          false: it was as wished
  *      "runs": 2,                                of that node that are not settled
- *      "member": true}                           false: it is not there at present, or is no node
+ *      "member": true,                           false: it is not there at present, or is no node
+ *      "away": false,                            true: it was, since this daemon looks
+ *      "nearest": null | "n3"}                   neither: a member of nearly that name
  *     The node "" is this one. `who`: the person, as the caller says. Answered once it is written;
  *     each may be repeated. Drained() changes nothing.
  *
@@ -84,6 +88,9 @@
  *      "token": N,                               the fencing token
  *      "continues": true,                        also without its locks
  *      "takeover_after": seconds,                then; absent: it is never given up
+ *      "attempts": 4, "delay": seconds, "max_delay": seconds, "no_retry": "2,64..78",
+ *                                                further attempts of its tick after a failure
+ *      "rerun": true,                            one more where it is lost
  *      "who": "uid 0" | "node n2"}               of a manual run: who asked, as the node that ran
  *                                                it knows; "uid N" where it was asked itself
  *

@@ -7,6 +7,7 @@
 #include "field.h"
 #include "json-line.h"
 #include "name.h"
+#include "next-attempt.h"
 #include "paths.h"
 
 #define LEDGER_VERSION 1
@@ -22,11 +23,17 @@ static const Field entry_fields[] = {
     {"node", FIELD_STRING, offsetof(LedgerEntry, node)},
     {"why", FIELD_STRING, offsetof(LedgerEntry, why)},
     {"claimed", FIELD_TIME, offsetof(LedgerEntry, claimed)},
+    {"again", FIELD_BOOL, offsetof(LedgerEntry, again)},
+    {"not_before", FIELD_TIME, offsetof(LedgerEntry, not_before)},
     {NULL},
 };
 
+static void ledger_entry_clear(LedgerEntry *entry) {
+        field_table_clear(entry_fields, entry);
+}
+
 static void ledger_entry_free(void *data) {
-        field_table_clear(entry_fields, data);
+        ledger_entry_clear(data);
         g_free(data);
 }
 
@@ -109,6 +116,12 @@ char *ledger_encode(const Ledger *ledger) {
         return json_line_dump(object);
 }
 
+/* Return: whether it can be retried. */
+static bool entry_may_retry(const LedgerEntry *entry) {
+        return entry->tick && entry->to == entry->tick && run_state_is_final(entry->state) &&
+               entry->state != RUN_SKIPPED;
+}
+
 static int entry_from_json(const json_t *object, LedgerEntry **ret_entry) {
         LedgerEntry *entry = g_new0(LedgerEntry, 1);
 
@@ -120,6 +133,8 @@ static int entry_from_json(const json_t *object, LedgerEntry **ret_entry) {
         }
         entry->to = entry->to ? entry->to : entry->tick;
         entry->count = entry->count ? entry->count : 1;
+        if (!entry_may_retry(entry))
+                entry->not_before = 0;
         *ret_entry = entry;
         return 0;
 }
@@ -238,6 +253,38 @@ const LedgerEntry *ledger_first_claimed(const Ledger *ledger) {
         return NULL;
 }
 
+const LedgerEntry *ledger_first_retry(const Ledger *ledger) {
+        for (guint i = 0; i < ledger->open->len; i++) {
+                const LedgerEntry *entry = ledger->open->pdata[i];
+                if (entry->not_before > 0)
+                        return entry;
+        }
+        return NULL;
+}
+
+static LedgerEntry *find_retry(const Ledger *ledger, int64_t tick) {
+        LedgerEntry *entry = tick ? find_tick(ledger, tick) : NULL;
+
+        return entry && entry->not_before > 0 ? entry : NULL;
+}
+
+bool ledger_is_claimable(const Ledger *ledger, int64_t tick) {
+        return !ledger_is_decided(ledger, tick) || find_retry(ledger, tick);
+}
+
+unsigned ledger_next_attempt(const Ledger *ledger, int64_t tick) {
+        const LedgerEntry *retry = find_retry(ledger, tick);
+
+        return retry ? retry->attempt + 1 : 1;
+}
+
+int64_t ledger_due(const Ledger *ledger, int64_t tick) {
+        const LedgerEntry *retry = ledger ? find_retry(ledger, tick) : NULL;
+
+        return retry ? (int64_t)(usec_add(retry->not_before, USEC_PER_SEC - 1) / USEC_PER_SEC)
+                     : tick;
+}
+
 bool ledger_next_undecided(const Ledger *ledger, const Schedule *schedule, int64_t after,
                            int64_t until, int64_t *ret_tick) {
         int64_t cursor = MAX(after, ledger_floor(ledger)), tick;
@@ -271,15 +318,9 @@ bool ledger_next_stretch(const Ledger *ledger, const Schedule *schedule, int64_t
         return true;
 }
 
-int ledger_claim(Ledger *ledger, const RunRecord *record) {
-        LedgerEntry *entry;
-
-        if ((record->tick && ledger_is_decided(ledger, record->tick)) ||
-            find_run(ledger, record->run))
-                return -EEXIST;
-        if (ledger->open->len >= LEDGER_OPEN_MAX)
-                return -ENOSPC;
-        entry = g_new0(LedgerEntry, 1);
+/* The entry becomes that of the claim. */
+static void entry_take_claim(LedgerEntry *entry, const RunRecord *record) {
+        ledger_entry_clear(entry);
         *entry = (LedgerEntry){
             .tick = record->tick,
             .to = record->tick,
@@ -289,7 +330,24 @@ int ledger_claim(Ledger *ledger, const RunRecord *record) {
             .run = g_strdup(record->run),
             .node = g_strdup(record->node),
             .claimed = record->claimed,
+            .again = next_attempt_may_follow(record),
         };
+}
+
+int ledger_claim(Ledger *ledger, const RunRecord *record) {
+        LedgerEntry *entry = find_retry(ledger, record->tick);
+
+        if (entry && record->attempt == entry->attempt + 1 && !find_run(ledger, record->run)) {
+                entry_take_claim(entry, record);
+                return 0;
+        }
+        if ((record->tick && ledger_is_decided(ledger, record->tick)) ||
+            find_run(ledger, record->run))
+                return -EEXIST;
+        if (ledger->open->len >= LEDGER_OPEN_MAX)
+                return -ENOSPC;
+        entry = g_new0(LedgerEntry, 1);
+        entry_take_claim(entry, record);
         g_ptr_array_add(ledger->open, entry);
         g_ptr_array_sort(ledger->open, entry_compare);
         return 0;
@@ -310,11 +368,28 @@ static RunRecord *record_short(const RunRecord *record) {
         g_clear_pointer(&copy->locks, g_strfreev);
         copy->token = 0;
         copy->continues = false;
-        copy->takeover_after = USEC_INFINITY;
+        g_free(copy->terms.no_retry);
+        copy->terms = (RunTerms){.takeover_after = USEC_INFINITY};
         return copy;
 }
 
-int ledger_settle(Ledger *ledger, const RunRecord *record, const Schedule *schedule) {
+/* Return: whether the definition in force has ticks. */
+static bool has_ticks(const Ledger *ledger) {
+        return *ledger->digest && g_strcmp0(ledger->schedule, "") != 0;
+}
+
+/* What was over already is not retried because it is refined, and what has no ticks any more has
+ * no attempts of them. */
+static void entry_take_end(LedgerEntry *entry, const RunRecord *record, bool ticks, usec_t now) {
+        bool open = ticks && (entry->state == RUN_CLAIMED || entry->not_before > 0);
+
+        entry->state = record->state;
+        entry->again = false;
+        entry->not_before =
+            open && entry_may_retry(entry) ? next_attempt_not_before(record, now) : 0;
+}
+
+int ledger_settle(Ledger *ledger, const RunRecord *record, const Schedule *schedule, usec_t now) {
         LedgerEntry *entry = find_run(ledger, record->run);
         /* Where the record was lost, the entry still knows. */
         usec_t claimed = record->claimed || !entry ? record->claimed : entry->claimed;
@@ -328,9 +403,17 @@ int ledger_settle(Ledger *ledger, const RunRecord *record, const Schedule *sched
         }
         if (!entry)
                 return -ENOENT;
-        entry->state = record->state;
+        entry_take_end(entry, record, has_ticks(ledger), now);
         ledger_compact(ledger, schedule);
         return 0;
+}
+
+bool ledger_give_up(Ledger *ledger, int64_t tick) {
+        LedgerEntry *retry = find_retry(ledger, tick);
+
+        if (retry)
+                retry->not_before = 0;
+        return retry;
 }
 
 /* The skipped entry right before `from` that may take it in, or NULL. `why` NULL: whatever its
@@ -416,13 +499,18 @@ int ledger_skip(Ledger *ledger, const Schedule *schedule, int64_t from, int64_t 
         return 0;
 }
 
+/* Return: whether nothing more is to come of what it covers. */
+static bool entry_is_over(const LedgerEntry *entry) {
+        return run_state_is_final(entry->state) && !entry->not_before;
+}
+
 /* Moves the mark to the end of the run of final entries that begins right after the floor. */
 static void advance_mark(Ledger *ledger, const Schedule *schedule) {
         int64_t cursor = ledger_floor(ledger), tick;
 
         while (schedule_next(schedule, cursor, &tick)) {
                 const LedgerEntry *entry = find_tick(ledger, tick);
-                if (!entry || !run_state_is_final(entry->state))
+                if (!entry || !entry_is_over(entry))
                         break;
                 cursor = entry->to;
                 ledger->mark = cursor;
@@ -441,7 +529,7 @@ void ledger_compact(Ledger *ledger, const Schedule *schedule) {
                 advance_mark(ledger, schedule);
         for (guint i = ledger->open->len; i-- > 0;) {
                 const LedgerEntry *entry = ledger->open->pdata[i];
-                if (run_state_is_final(entry->state) && entry->to <= ledger_floor(ledger) &&
+                if (entry_is_over(entry) && entry->to <= ledger_floor(ledger) &&
                     !may_grow(ledger, entry))
                         g_ptr_array_remove_index(ledger->open, i);
         }
@@ -452,11 +540,18 @@ static void set_digest(Ledger *ledger, const char *digest) {
         ledger->digest = g_strdup(digest);
 }
 
+/* Nobody asks what a definition without ticks owes. */
+static void drop_retries(Ledger *ledger) {
+        for (guint i = 0; !has_ticks(ledger) && i < ledger->open->len; i++)
+                ((LedgerEntry *)ledger->open->pdata[i])->not_before = 0;
+}
+
 void ledger_adopt_digest(Ledger *ledger, const char *digest, int64_t now) {
         g_clear_pointer(&ledger->instead_of, g_free);
         set_digest(ledger, digest);
         ledger->from = MAX(ledger->from, now);
         ledger->withdrawn = 0;
+        drop_retries(ledger);
         ledger_compact(ledger, NULL);
 }
 
@@ -472,6 +567,8 @@ void ledger_set_schedule(Ledger *ledger, const Schedule *schedule) {
 
         g_free(ledger->schedule);
         ledger->schedule = strlen(text) <= LEDGER_SCHEDULE_MAX ? g_steal_pointer(&text) : NULL;
+        drop_retries(ledger);
+        ledger_compact(ledger, NULL);
 }
 
 void ledger_set_zones(Ledger *ledger, const Schedule *schedule, int64_t now) {

@@ -7,10 +7,12 @@
  *
  * Every tick at or before max(mark, from) is settled, or was never owed. Above it a tick is decided
  * when an entry covers it: claimed (a run is under way), or already final while an older tick is
- * still open. A tick that nothing covers is undecided: somebody still owes it. Entries of manual
- * runs have tick 0: they are open until settled and never move the mark. The entry of a skipped
- * stretch that ends at the mark stays, because the next tick that is skipped for the same reason
- * goes into it, and into its record.
+ * still open. A tick that nothing covers is undecided: somebody still owes it. A tick that is to
+ * be retried is decided, by the attempt that ended last, and its entry says from when on the next
+ * one may begin: the mark does not move over it until that is settled, or given up. Entries of
+ * manual runs have tick 0: they are open until settled and never move the mark. The entry of a
+ * skipped stretch that ends at the mark stays, because the next tick that is skipped for the same
+ * reason goes into it, and into its record.
  */
 #pragma once
 
@@ -41,6 +43,9 @@ typedef struct LedgerEntry {
         char *node; /* of the claim; NULL when skipped */
         char *why;  /* NULL but for skipped */
         usec_t claimed;
+        bool again;        /* claimed: another attempt of the tick may follow it */
+        usec_t not_before; /* final: a retry follows, and begins then at the earliest
+                              (CLOCK_REALTIME); 0: none does */
 } LedgerEntry;
 
 typedef struct Ledger {
@@ -76,6 +81,15 @@ const LedgerEntry *ledger_find_run(const Ledger *ledger, const char *run);
 bool ledger_is_decided(const Ledger *ledger, int64_t tick);
 /* Return: the oldest entry that is still claimed, or NULL. */
 const LedgerEntry *ledger_first_claimed(const Ledger *ledger);
+/* Return: the oldest entry that is to be retried, or NULL. */
+const LedgerEntry *ledger_first_retry(const Ledger *ledger);
+/* Return: whether somebody may claim it: it is undecided, or to be retried. */
+bool ledger_is_claimable(const Ledger *ledger, int64_t tick);
+/* Return: the number of the attempt that a claim of this tick is. */
+unsigned ledger_next_attempt(const Ledger *ledger, int64_t tick);
+/* Return: the second from which on it may be started: the tick itself, or for what is to be
+ * retried the end of the pause. `ledger` may be NULL. */
+int64_t ledger_due(const Ledger *ledger, int64_t tick);
 /* Return: the first undecided tick after `after` and at or before `until`. False when there is
  * none. */
 bool ledger_next_undecided(const Ledger *ledger, const Schedule *schedule, int64_t after,
@@ -86,12 +100,16 @@ bool ledger_next_undecided(const Ledger *ledger, const Schedule *schedule, int64
 bool ledger_next_stretch(const Ledger *ledger, const Schedule *schedule, int64_t after,
                          int64_t until, int64_t *ret_from, int64_t *ret_to);
 
-/* Adds a claim. Return: 0; -EEXIST when the tick is decided or the run is known; -ENOSPC when
- * LEDGER_OPEN_MAX is reached. */
+/* Adds a claim; that of a retry takes over the entry of the attempt before. Return: 0; -EEXIST when
+ * the tick is decided or the run is known; -ENOSPC when LEDGER_OPEN_MAX is reached. */
 int ledger_claim(Ledger *ledger, const RunRecord *record);
-/* Settles a claimed run (or refines an unknown one), updates `last`, then moves the mark. Return:
- * 0; -ENOENT when there is no such entry: then only `last` changes, if it is the same run. */
-int ledger_settle(Ledger *ledger, const RunRecord *record, const Schedule *schedule);
+/* Settles a claimed run (or refines an unknown one) at `now` (the server's time), updates `last`,
+ * then moves the mark. Where the record has it so, the tick is to be retried. Return: 0; -ENOENT
+ * when there is no such entry: then only `last` changes, if it is the same run. */
+int ledger_settle(Ledger *ledger, const RunRecord *record, const Schedule *schedule, usec_t now);
+/* The tick is not retried any more. Return: whether it was to be.
+ * ledger_compact() is to follow. */
+bool ledger_give_up(Ledger *ledger, int64_t tick);
 /* Adds [from, to] as skipped, joining it to the entry before when that was skipped for the same
  * reason (in a full ledger: for any) and nothing undecided lies between. *ret_entry is the entry as
  * it now is (borrowed), *ret_joined whether its record exists already. ledger_compact() is to

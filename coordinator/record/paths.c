@@ -103,12 +103,46 @@ bool run_id_is_valid(const char *id) {
                (run_id_split(id, &rest) && strspn(rest, "0123456789") == strlen(rest));
 }
 
+unsigned run_id_attempt(const char *run) {
+        const char *dash = strrchr(run, '-');
+
+        return dash && g_ascii_isdigit(dash[1]) ? (unsigned)g_ascii_strtoull(dash + 1, NULL, 10)
+                                                : 1;
+}
+
 char *run_id_for_tick(int64_t tick, unsigned attempt) {
         return g_strdup_printf("%" PRId64 "-%u", tick, attempt);
 }
 
 char *run_id_for_skip(int64_t tick) {
         return run_id_for_tick(tick, 0);
+}
+
+/* Numbers without an end: the longer one is the greater. */
+static int run_id_compare_numbers(const char *a, size_t a_digits, const char *b, size_t b_digits) {
+        for (; a_digits > 0 && *a == '0'; a_digits--)
+                a++;
+        for (; b_digits > 0 && *b == '0'; b_digits--)
+                b++;
+        if (a_digits != b_digits)
+                return a_digits < b_digits ? -1 : 1;
+        return strncmp(a, b, a_digits);
+}
+
+int run_id_compare(const char *a, const char *b) {
+        size_t a_digits = strspn(a, "0123456789"), b_digits = strspn(b, "0123456789");
+        int order = run_id_compare_numbers(a, a_digits, b, b_digits);
+        const char *a_rest, *b_rest;
+
+        if (!run_id_is_valid(a) || !run_id_is_valid(b))
+                return strcmp(a, b);
+        a_rest = a + a_digits + 1;
+        b_rest = b + b_digits + 1;
+        if (order != 0 || *a_rest == 'm' || *b_rest == 'm')
+                return order ? order : strcmp(a_rest, b_rest);
+        if (strcmp(a_rest, "0") == 0 || strcmp(b_rest, "0") == 0)
+                return strcmp(b_rest, a_rest);
+        return run_id_compare_numbers(a_rest, strlen(a_rest), b_rest, strlen(b_rest));
 }
 
 char *run_id_for_request(int64_t now) {

@@ -44,10 +44,16 @@ bool run_id_is_valid(const char *id);
 /* Return: whether it can be a manual run's: "EPOCH-mHEX". */
 bool run_id_is_of_request(const char *id);
 char *run_id_for_tick(int64_t tick, unsigned attempt);
+/* Return: which attempt it is; 1 for a manual run's. */
+unsigned run_id_attempt(const char *run);
+/* Of what is said of a tick beside its attempts: that it was skipped, or that no further one is
+ * made. */
 char *run_id_for_skip(int64_t tick);
-/* A manual run's id: the second it was asked for, and chance. Sorted by name, runs are sorted by
- * time. */
+/* A manual run's id: the second it was asked for, and chance. */
 char *run_id_for_request(int64_t now);
+/* Return: the order in which runs of a job come about, as far as their names tell: by their second,
+ * then by attempt, what is said beside them last. */
+int run_id_compare(const char *a, const char *b);
 /* "jobkeeper-JOB-RUN.service" */
 char *unit_name_for_run(const char *job, const char *run);
 /* Return: the name of the open entry that belongs to that unit, "JOB:RUN", newly allocated; NULL

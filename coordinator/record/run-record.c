@@ -45,8 +45,13 @@ static const Field fields[] = {
     STRING(nonce),
     {"locks", FIELD_PATHS, offsetof(RunRecord, locks)},
     {"continues", FIELD_BOOL, offsetof(RunRecord, continues)},
-    {"takeover_after", FIELD_TIME, offsetof(RunRecord, takeover_after),
+    {"takeover_after", FIELD_TIME, offsetof(RunRecord, terms.takeover_after),
      .none = (int64_t)USEC_INFINITY},
+    {"attempts", FIELD_UNSIGNED, offsetof(RunRecord, terms.attempts), .high = UINT32_MAX},
+    {"delay", FIELD_TIME, offsetof(RunRecord, terms.delay)},
+    {"max_delay", FIELD_TIME, offsetof(RunRecord, terms.max_delay)},
+    {"no_retry", FIELD_STRING, offsetof(RunRecord, terms.no_retry)},
+    {"rerun", FIELD_BOOL, offsetof(RunRecord, terms.rerun)},
     {NULL},
 };
 
@@ -57,7 +62,7 @@ RunRecord *run_record_new(const char *job, const char *run) {
         record->run = g_strdup(run);
         record->exit_status = -1;
         record->cpu = USEC_INFINITY;
-        record->takeover_after = USEC_INFINITY;
+        record->terms.takeover_after = USEC_INFINITY;
         return record;
 }
 

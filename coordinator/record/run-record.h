@@ -11,6 +11,16 @@
 #include "clock.h"
 #include "run-state.h"
 
+/* What the definition said, at the claim, of what follows its end. */
+typedef struct RunTerms {
+        usec_t takeover_after;   /* of one that continues: others begin so long after its node was
+                                    gone; USEC_INFINITY */
+        unsigned attempts;       /* of its tick, in all; 0 and 1: this one alone */
+        usec_t delay, max_delay; /* before the next one */
+        char *no_retry;          /* exit statuses after which none follows (exit-set.h); or NULL */
+        bool rerun;              /* another one follows where this one is lost */
+} RunTerms;
+
 typedef struct RunRecord {
         char *run; /* "TICK-ATTEMPT", for a manual run "EPOCH-mHEX", for skipped ticks "TICK-0" */
         char *job;
@@ -30,7 +40,7 @@ typedef struct RunRecord {
         int64_t token;                  /* fencing token; not stored: it is the znode's czxid */
         bool
             continues; /* also without its locks: while it is claimed, no other run of the job is */
-        usec_t takeover_after; /* ... until its node has been gone for so long; USEC_INFINITY */
+        RunTerms terms;
 } RunRecord;
 
 RunRecord *run_record_new(const char *job, const char *run);

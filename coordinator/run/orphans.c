@@ -259,15 +259,20 @@ static void orphan_check_locks(Orphan *orphan) {
                 orphan_settle(orphan);
 }
 
-/* A run was begun with what its definition said then; who says less since wants it to be over. */
-static usec_t orphan_takeover_after(const Orphan *orphan) {
+/* Return: the definition of its job, where that lets runs go on without their locks; or NULL. */
+static const JobSpec *orphan_definition(const Orphan *orphan) {
         const JobSpec *spec =
             jobset_find(orphan->dead->orphans->settler->jobset, orphan->record->job);
-        usec_t after = orphan->record->takeover_after;
 
-        return spec && spec->on_lock_loss == JOB_LOCK_LOSS_CONTINUE
-                   ? MIN(after, spec->takeover_after)
-                   : after;
+        return spec && spec->on_lock_loss == JOB_LOCK_LOSS_CONTINUE ? spec : NULL;
+}
+
+/* A run was begun with what its definition said then; who says less since wants it to be over. */
+static usec_t orphan_takeover_after(const Orphan *orphan) {
+        const JobSpec *spec = orphan_definition(orphan);
+        usec_t after = orphan->record->terms.takeover_after;
+
+        return spec ? MIN(after, spec->takeover_after) : after;
 }
 
 /* Return: for how long it is still waited for; 0: it is not. */
@@ -308,13 +313,12 @@ static void orphan_remove_entry(const Orphan *orphan) {
 /* What a record that is missing or damaged does not say of its run the job's definition does: where
  * that lets runs go on without their locks, this one may. */
 static void orphan_believe_definition(const Orphan *orphan) {
-        const JobSpec *spec =
-            jobset_find(orphan->dead->orphans->settler->jobset, orphan->record->job);
+        const JobSpec *spec = orphan_definition(orphan);
 
-        if (!spec || spec->on_lock_loss != JOB_LOCK_LOSS_CONTINUE)
+        if (!spec)
                 return;
         orphan->record->continues = true;
-        orphan->record->takeover_after = spec->takeover_after;
+        orphan->record->terms.takeover_after = spec->takeover_after;
 }
 
 static void orphan_on_record(OpenRun *open, ZkCode code, RunRecord *record, int32_t version,

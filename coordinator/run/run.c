@@ -129,6 +129,10 @@ static bool run_is_populated(const Run *run) {
         return unit_is_populated(run->parts->units, unit_slices, run->record->unit);
 }
 
+bool run_lives_unfenced(const Run *run) {
+        return unit_is_populated(run->parts->units, unit_slices_unfenced, run->record->unit);
+}
+
 /* Return: whether nobody has seen yet that its unit lives: it is looked for, or was only just asked
  * for. There may be nothing to end. */
 static bool run_is_unseen(const Run *run) {
@@ -238,7 +242,7 @@ static void run_take_unknown(Run *run) {
 static void run_take_result(Run *run) {
         const UnitResult *result = unit_result(run->unit);
 
-        if (result->outcome == UNIT_OUTCOME_START_FAILED && !run->recovering)
+        if (!run->recovering)
                 launched_note_refusal(run->parts->node, unit_manager_dropin_root(run->parts->units),
                                       result);
         if (!run_take_note(run, result))
@@ -440,6 +444,12 @@ static void run_end_again(Run *run) {
         run_stop(run, true, ended->why);
 }
 
+/* It may be alive: no other one follows it. */
+static void run_over_unseen(Run *run) {
+        run->record->terms.rerun = false;
+        run_over(run, RUN_UNKNOWN, g_strdup("its unit could not be queried"));
+}
+
 Run *run_recover(const RunParts *parts, RunRecord *record, int32_t record_version, bool attached) {
         Run *run = run_new(parts, record, NULL);
         const LogAbout fields = run_about(run, MESSAGE_RUN_ADOPTED);
@@ -456,7 +466,7 @@ Run *run_recover(const RunParts *parts, RunRecord *record, int32_t record_versio
                  record->run);
         r = unit_adopt(parts->units, record->unit, record->nonce, run_on_unit, run, &run->unit);
         if (r < 0) {
-                run_over(run, RUN_UNKNOWN, g_strdup("its unit could not be queried"));
+                run_over_unseen(run);
                 return run;
         }
         if (attached && record->locks && *record->locks)
@@ -483,7 +493,7 @@ Run *run_recover_result(const RunParts *parts, RunRecord *record) {
         record->state = RUN_CLAIMED;
         g_clear_pointer(&record->why, g_free);
         if (unit_adopt(parts->units, record->unit, record->nonce, run_on_unit, run, &run->unit) < 0)
-                run_over(run, RUN_UNKNOWN, g_strdup("its unit could not be queried"));
+                run_over_unseen(run);
         else
                 run_end_again(run);
         return run;

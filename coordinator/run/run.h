@@ -62,6 +62,8 @@ DEFINE_CLEANUP(Run, run_free);
 void run_stop(Run *run, bool interrupted, const char *why);
 /* The session that held its locks is gone. */
 void run_session_lost(Run *run);
+/* Return: whether it lives outside of what the fence ends: it is older than that. */
+bool run_lives_unfenced(const Run *run);
 /* The daemon ends and the run is to go on, for the next process to find: nothing that happens to
  * our session or our locks from now on concerns it. */
 void run_leave(Run *run);

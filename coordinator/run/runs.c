@@ -165,16 +165,29 @@ bool runs_are_starting(const Runs *runs) {
         return false;
 }
 
+static bool runs_is_lost(const Run *run) {
+        return run->session_lost && run->phase < RUN_PHASE_SETTLING && !run->record->continues;
+}
+
 bool runs_have_lost(const Runs *runs) {
         GHashTableIter iterator;
-        gpointer value;
+        gpointer run;
 
         g_hash_table_iter_init(&iterator, runs->runs);
-        while (g_hash_table_iter_next(&iterator, NULL, &value)) {
-                const Run *run = value;
-                if (run->session_lost && run->phase < RUN_PHASE_SETTLING && !run->record->continues)
+        while (g_hash_table_iter_next(&iterator, NULL, &run))
+                if (runs_is_lost(run))
                         return true;
-        }
+        return false;
+}
+
+bool runs_have_lost_fenced(const Runs *runs) {
+        GHashTableIter iterator;
+        gpointer run;
+
+        g_hash_table_iter_init(&iterator, runs->runs);
+        while (g_hash_table_iter_next(&iterator, NULL, &run))
+                if (runs_is_lost(run) && !run_lives_unfenced(run))
+                        return true;
         return false;
 }
 

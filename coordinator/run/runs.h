@@ -43,6 +43,9 @@ bool runs_are_starting(const Runs *runs);
 /* Return: whether one whose session was lost, and which must not go on without it, has not ended
  * yet. */
 bool runs_have_lost(const Runs *runs);
+/* The same, but for those that a version without a fence has begun, and that live where no fence
+ * ends them. */
+bool runs_have_lost_fenced(const Runs *runs);
 
 /* Appends the paths of the locks that they hold; newly allocated. */
 void runs_keep(const Runs *runs, GPtrArray *paths);

@@ -130,7 +130,7 @@ static void pruning_delete(Pruning *pruning) {
 /* ---- what is too much ---- */
 
 static gint pruning_name_compare(gconstpointer a, gconstpointer b) {
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
+        return run_id_compare(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* The runs that stand there, oldest first. */

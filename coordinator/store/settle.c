@@ -2,7 +2,11 @@
 #include "settle.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
+#include "log.h"
+#include "message-id.h"
+#include "next-attempt.h"
 #include "settle-view.h"
 #include "timer.h"
 #include "zk-ops.h"
@@ -11,6 +15,8 @@
 #define SETTLE_ATTEMPTS_BEFORE_PAUSE 4
 #define SETTLE_PAUSE (500 * USEC_PER_MSEC)
 #define SETTLE_PAUSE_MAX (8 * USEC_PER_SEC)
+/* How often it is asked for the server's clock before ours has to do. */
+#define SETTLE_CLOCK_LOOKS_MAX 20
 
 struct Settle {
         const Settler *settler; /* weak */
@@ -26,7 +32,7 @@ struct Settle {
 
         ZkCall *write;
         sd_event_source *pause;
-        unsigned attempts, pauses;
+        unsigned attempts, pauses, clock_looks;
 };
 
 static void settle_read_truth(Settle *settle);
@@ -69,12 +75,27 @@ static void settle_in_ledger(Settle *settle) {
         if (zones_judge(settle->next_ledger, in_force, NULL,
                         (int64_t)(clock_realtime() / USEC_PER_SEC)) == ZONES_DIFFER)
                 in_force = NULL;
-        (void)ledger_settle(settle->next_ledger, settle->record, in_force);
+        (void)ledger_settle(settle->next_ledger, settle->record, in_force,
+                            node_server_time(settle->settler->node));
 }
 
 /* The owner frees us in its callback or after it. */
 static void settle_finish(Settle *settle, SettleOutcome outcome) {
         settle->func(outcome, settle->userdata);
+}
+
+/* It is written, by a transaction whose answer we have not seen: what else that changed is news,
+ * such as another attempt that is owed. */
+static void settle_finish_by_truth(Settle *settle, SettleOutcome outcome) {
+        LedgerCache *ledgers = settle->settler->ledgers;
+        SettleView *view = settle->view;
+        int32_t known = 0;
+
+        if (view->ledger && ledger_cache_get(ledgers, settle->record->job, &known) &&
+            view->ledger_version > known)
+                ledger_cache_set(ledgers, settle->record->job, g_steal_pointer(&view->ledger),
+                                 view->ledger_version);
+        settle_finish(settle, outcome);
 }
 
 static void settle_on_pause_over(void *userdata) {
@@ -93,10 +114,27 @@ static void settle_again_later(Settle *settle) {
 
 /* ---- the write ---- */
 
+static void settle_tell_retry(const Settle *settle) {
+        const RunRecord *record = settle->record;
+        const LogAbout about = {.message_id = MESSAGE_RETRY_FOLLOWS,
+                                .job = record->job,
+                                .run = record->run,
+                                .tick = record->tick};
+        const LedgerEntry *entry = ledger_find_run(settle->next_ledger, record->run);
+        usec_t now = node_server_time(settle->settler->node);
+
+        if (entry && entry->not_before > 0)
+                log_info(&about, "run %s is followed by attempt %u of its tick, in %" PRIu64 " s",
+                         record->run, entry->attempt + 1,
+                         (usec_sub(entry->not_before, now) + USEC_PER_SEC - 1) / USEC_PER_SEC);
+}
+
 static void settle_write_done(Settle *settle, const ZkReply *reply) {
         const Settler *settler = settle->settler;
         const char *job = settle->record->job;
 
+        if (settle->next_ledger)
+                settle_tell_retry(settle);
         if (settle->next_ledger && settle->ledger_op < reply->n_results)
                 ledger_cache_set(settler->ledgers, job, g_steal_pointer(&settle->next_ledger),
                                  reply->results[settle->ledger_op].stat.version);
@@ -160,6 +198,24 @@ static void settle_write(Settle *settle) {
                 settle_again_later(settle);
 }
 
+/* Where an attempt follows, and it is not known yet what time it is. Return: whether it is begun
+ * again once that may be. */
+static bool settle_waits_for_clock(Settle *settle) {
+        const Node *node = settle->settler->node;
+
+        if (node->skew.measured || settle->clock_looks == SETTLE_CLOCK_LOOKS_MAX ||
+            !next_attempt_not_before(settle->record, 1))
+                return false;
+        settle->clock_looks++;
+        return timer_in(node->event, &settle->pause, clock_watch_measure(settle->settler->clock),
+                        settle_on_pause_over, settle) >= 0;
+}
+
+static void settle_go_on(Settle *settle) {
+        if (!settle_waits_for_clock(settle))
+                settle_write(settle);
+}
+
 /* ---- the truth ---- */
 
 /* Everything is read: is there still something to be written? */
@@ -172,12 +228,12 @@ static void settle_on_truth(ZkCode code, void *userdata) {
         else if (code != ZK_OK)
                 settle_again_later(settle);
         else if (view->verdict == SETTLE_VERDICT_WRITTEN)
-                settle_finish(settle, SETTLE_DONE);
+                settle_finish_by_truth(settle, SETTLE_DONE);
         else if (view->verdict == SETTLE_VERDICT_ELSEWHERE ||
                  (view->verdict == SETTLE_VERDICT_REFINE && view->newer_attempt))
-                settle_finish(settle, SETTLE_ELSEWHERE);
+                settle_finish_by_truth(settle, SETTLE_ELSEWHERE);
         else
-                settle_write(settle);
+                settle_go_on(settle);
 }
 
 static void settle_read_truth(Settle *settle) {
@@ -203,7 +259,7 @@ static void settle_on_begin(void *userdata) {
         if (!settle_zk(settle))
                 settle_finish(settle, SETTLE_AGAIN);
         else if (settle->view->record_known)
-                settle_write(settle);
+                settle_go_on(settle);
         else
                 settle_read_truth(settle);
 }

@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "clock-watch.h"
 #include "jobset.h"
 #include "ledger-cache.h"
 #include "node.h"
@@ -27,6 +28,7 @@ typedef struct Settler {
         const JobSet *jobset; /* weak: schedules that are too long to stand in a ledger */
         Pruner *pruner;       /* weak */
         LedgerCache *ledgers; /* weak */
+        ClockWatch *clock;    /* weak: what the server's clock shows, by which attempts follow */
 } Settler;
 
 typedef struct Settle Settle;

@@ -76,7 +76,9 @@ static int on_run(sd_bus_message *call, void *userdata, sd_bus_error *error) {
 
         if (sd_bus_message_read(call, "s", &job) < 0 || job_error(job, error) < 0)
                 return -EINVAL;
-        return reply(call, g_strdup_printf("{\"job\":\"%s\",\"run\":\"r1\"}", job));
+        return reply(call, g_strdup_printf(
+                               "{\"job\":\"%s\",\"run\":\"r1\"%s}", job,
+                               g_str_equal(job, "noted") ? ",\"note\":\"All are drained.\"" : ""));
 }
 
 /* Answers late, and the first time not at all: as when the daemon is restarted meanwhile. */

@@ -94,6 +94,13 @@ Test(cli_bus, run_asks_and_returns) {
         EXPECT(0, "{\"job\":\"good\",\"run\":\"r1\"}\n", "", "run", "--json", "good");
 }
 
+Test(cli_bus, run_says_why_it_may_come_to_nothing) {
+        EXPECT(0, "run r1 of noted was requested (jobkeeper history noted)\n",
+               "jobkeeper: All are drained.\n", "run", "noted");
+        EXPECT(0, "{\"job\":\"noted\",\"run\":\"r1\",\"note\":\"All are drained.\"}\n",
+               "jobkeeper: All are drained.\n", "run", "--json", "noted");
+}
+
 Test(cli_bus, run_wait_outlives_a_daemon_that_is_restarted_and_ends_as_the_run_did) {
         EXPECT(0, "run r1 of good on n2: succeeded after 2.0s\n",
                "jobkeeper: run r1 of good was requested; waiting until it has ended "

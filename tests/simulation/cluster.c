@@ -31,10 +31,11 @@
 #define QUIET USEC_PER_MINUTE
 /* Within this after the last fault, or the beginning, nodes agree who is there. */
 #define CALM_AFTER USEC_PER_MINUTE
-/* What nodes and jobs take of the world's steps in a second of peace, at most: three to five times
- * what most plans take; one in a thousand, of jobs each five seconds in few queues, 680. */
+/* What nodes and jobs take of the world's steps in a second of peace, at most: three times what
+ * most plans take. What a job writes goes through each server. */
 #define STEPS_NODE 30
-#define STEPS_JOB 35
+#define STEPS_JOB 13
+#define STEPS_JOB_SERVER 4
 /* A stop of all daemons takes so long at most. */
 #define STOP_TIME (2 * USEC_PER_MINUTE)
 
@@ -82,6 +83,8 @@ static void cluster_draw_conduct(const Service *service, ServiceConduct *conduct
         if (world_draw_once_in(chance, plan_job_continues(job) ? 5 : 20)) /* very long */
                 conduct->duration *= world_draw_between(chance, 2, 10);
         conduct->status = world_draw_once_in(chance, 10) ? 1 : 0;
+        if (job->forgets)
+                conduct->status = 2;
         conduct->remains =
             world_draw_once_in(chance, 10) ? world_draw_between(chance, 1, 20 * USEC_PER_SEC) : 0;
         conduct->manners =
@@ -260,7 +263,7 @@ static void cluster_on_answered(const char *host, int64_t session, bool write, u
                                 void *userdata) {
         const Cluster *cluster = userdata;
 
-        deadline_checker_answered(cluster->deadlines, host, write, asked);
+        deadline_checker_answered(cluster->deadlines, host, session, write, asked);
         checker_answered(cluster->checker, session, asked);
 }
 
@@ -364,7 +367,8 @@ static void cluster_stop_all(const Cluster *cluster) {
 static bool cluster_live_in_peace(Cluster *cluster) {
         const ClusterOptions *options = cluster->options;
         uint64_t before = world_steps(cluster->world), each,
-                 most = (uint64_t)options->nodes * STEPS_NODE + (uint64_t)options->jobs * STEPS_JOB;
+                 job = STEPS_JOB + (uint64_t)ensemble_size(cluster->ensemble) * STEPS_JOB_SERVER,
+                 most = (uint64_t)options->nodes * STEPS_NODE + (uint64_t)options->jobs * job;
 
         if (!cluster_live(cluster, PEACE - QUIET))
                 return false;

@@ -109,6 +109,28 @@ static PlanJob *plan_draw_job(WorldChance *chance, unsigned number) {
         return job;
 }
 
+/* By a chance of its own: what else is drawn stays as it is. */
+static void plan_draw_retries(const Plan *plan, World *world) {
+        WorldChance *chance = world_chance_new(world, "retries");
+
+        for (guint i = 0; i < plan->jobs->len; i++) {
+                PlanJob *job = plan->jobs->pdata[i];
+
+                job->attempts =
+                    world_draw_once_in(chance, 2) ? (unsigned)world_draw_between(chance, 2, 4) : 1;
+                job->retry_delay = (unsigned)world_draw_between(chance, 0, 8);
+                job->reruns = world_draw_once_in(chance, 2);
+                job->gives_in = world_draw_once_in(chance, 4);
+                job->forgets = world_draw_once_in(chance, 12);
+                if (job->forgets) {
+                        job->attempts = 12;
+                        job->retry_delay = 1;
+                        job->gives_in = false;
+                }
+        }
+        world_chance_free(chance);
+}
+
 static unsigned plan_draw_one(WorldChance *chance, const unsigned *values, size_t n) {
         return values[world_draw_between(chance, 0, n - 1)];
 }
@@ -134,6 +156,7 @@ Plan *plan_new(World *world, unsigned jobs) {
         for (unsigned i = 0; i < jobs; i++)
                 g_ptr_array_add(plan->jobs, plan_draw_job(chance, i));
         world_chance_free(chance);
+        plan_draw_retries(plan, world);
         plan_draw_config(plan, world);
         return plan;
 }
@@ -199,16 +222,29 @@ static void plan_write_loss(const PlanJob *job, GString *text) {
                 g_string_append_printf(text, "    takeover-after: %us\n", job->takeover_after);
 }
 
+static void plan_write_retries(const PlanJob *job, GString *text) {
+        if (job->attempts > 1)
+                g_string_append_printf(text,
+                                       "    retries: {attempts: %u, delay: %us, max-delay: %us}\n",
+                                       job->attempts, job->retry_delay, PLAN_MAX_DELAY);
+        if (job->gives_in)
+                g_string_append_printf(text, "    no-retry: [%u]\n", PLAN_NO_RETRY);
+        if (job->reruns)
+                g_string_append(text, "    on-owner-lost: rerun\n");
+}
+
 static void plan_write_job(const PlanJob *job, GString *text) {
         g_string_append_printf(text,
                                "  %s:\n    every: %us\n    exec: [/bin/true]\n"
-                               "    history: 1000\n    catch-up: %s\n"
+                               "    history: %u\n    catch-up: %s\n"
                                "    start-deadline: %us\n    stop-timeout: %us\n",
-                               job->name, job->every, job->catches_up ? "latest" : "none",
-                               job->deadline, job->stop_timeout);
+                               job->name, job->every, job->forgets ? 4 : 1000,
+                               job->catches_up ? "latest" : "none", job->deadline,
+                               job->stop_timeout);
         if (job->timeout > 0)
                 g_string_append_printf(text, "    timeout: %us\n", job->timeout);
         plan_write_loss(job, text);
+        plan_write_retries(job, text);
         plan_write_locks(job, text);
 }
 

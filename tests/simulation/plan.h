@@ -29,7 +29,17 @@ typedef struct PlanJob {
         bool continues;          /* without its locks, where there are none but its own */
         unsigned takeover_after; /* seconds; 0: it is never given up */
         usec_t duration;         /* of most of its runs, at most */
+        unsigned attempts;       /* of a tick */
+        unsigned retry_delay;    /* seconds */
+        bool reruns;             /* what is lost */
+        bool gives_in;           /* where its status is PLAN_NO_RETRY */
+        bool forgets;            /* keeps a few records, and fails again and again */
 } PlanJob;
+
+/* The longest pause between two attempts, seconds. */
+#define PLAN_MAX_DELAY 20
+/* The exit status after which some jobs are not attempted again. */
+#define PLAN_NO_RETRY 1
 
 typedef struct Plan {
         GPtrArray *jobs;  /* of PlanJob */

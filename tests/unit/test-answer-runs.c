@@ -77,6 +77,15 @@ Test(answer_runs, history_is_newest_first_and_of_as_many_as_were_asked_for) {
         expect_runs(5000, "1000000030-mabc 1000000020-0 1000000010-1");
 }
 
+Test(answer_runs, the_tenth_attempt_follows_the_ninth) {
+        begin();
+        for (unsigned attempt = 0; attempt <= 12; attempt++) {
+                g_autofree char *run = g_strdup_printf("1000000010-%u", attempt);
+                record_is(run, ",\"state\":\"failed\"");
+        }
+        expect_runs(3, "1000000010-0 1000000010-12 1000000010-11");
+}
+
 static ServerWay keep_30(const ZkCall *call) {
         return call->request == REQUEST_GET && g_str_equal(call->path, RUNS "/1000000030-1")
                    ? SERVER_KEEP
@@ -497,6 +506,12 @@ static bool view_has_candidate(const void *userdata, const JobSpec *spec) {
         return true;
 }
 
+static bool view_all_drained(const void *userdata, const JobSpec *spec) {
+        (void)userdata;
+        (void)spec;
+        return false;
+}
+
 static int view_request(void *userdata, const char *job, const char *who, ViewRequestFunc func,
                         void *func_userdata, RequestCall **ret_call) {
         (void)userdata;
@@ -518,6 +533,7 @@ static RequestCall *view_forget_request(RequestCall *call) {
 static const ViewCalls view_calls = {
     .job = view_job,
     .has_candidate = view_has_candidate,
+    .all_drained = view_all_drained,
     .request = view_request,
     .forget_request = view_forget_request,
 };

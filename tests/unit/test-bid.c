@@ -72,6 +72,19 @@ static void redefine(const char *keys) {
         await_quiet();
 }
 
+/* Its second attempt has failed. */
+static void put_retry(Ledger *ledger) {
+        _cleanup_(run_record_freep) RunRecord *record = run_record_new("a", "2000000000-1");
+
+        record->tick = TICK;
+        record->attempt = 1;
+        record->node = g_strdup("n2");
+        cr_assert_eq(ledger_claim(ledger, record), 0);
+        ((LedgerEntry *)ledger_find_run(ledger, "2000000000-1"))->attempt = 2;
+        ((LedgerEntry *)ledger_find_run(ledger, "2000000000-1"))->state = RUN_FAILED;
+        ((LedgerEntry *)ledger_find_run(ledger, "2000000000-1"))->not_before = 1;
+}
+
 static bool is_nobody_there(void) {
         return server_count(OWN_LOCK) == 0;
 }
@@ -337,4 +350,111 @@ Test(bid, nothing_is_claimed_beside_a_run_that_is_still_being_ended) {
         begin(NULL);
         cr_expect_eq(bid_claim(bid), -EBUSY);
         cr_expect_eq(runs_count_claims(coordinator->runs), 0);
+}
+
+/* An older tick that is still owed keeps its entry. */
+Test(bid, nor_is_it_where_that_one_is_in_the_ledger_as_unknown) {
+        Ledger *done;
+
+        begin(NULL);
+        expect_heard("held");
+        cr_assert_eq(bid_claim(bid), 0);
+        expect_heard("won");
+        done = ledger_copy(ledger_cache_get(coordinator->store.ledgers, "a", NULL));
+        cr_assert_eq(done->open->len, 1);
+        ((LedgerEntry *)done->open->pdata[0])->state = RUN_UNKNOWN;
+        ledger_cache_set(coordinator->store.ledgers, "a", done, server_node(JOB)->stat.version);
+        begin(NULL);
+        cr_expect_eq(bid_claim(bid), -EBUSY);
+}
+
+static const char *what_goes_on(void) {
+        return bid_goes_on(coordinator->runs, "a",
+                           ledger_cache_get(coordinator->store.ledgers, "a", NULL));
+}
+
+/* Of one that continues; what is being stopped is soon gone. */
+static void expect_goes_on(bool continues) {
+        g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
+        Run *run = runs->pdata[0];
+        Ledger *done = ledger_copy(ledger_cache_get(coordinator->store.ledgers, "a", NULL));
+
+        cr_assert_eq(runs->len, 1);
+        run->record->continues = continues;
+        cr_expect_null(what_goes_on(), "nobody has given it up");
+        g_ptr_array_set_size(done->open, 0);
+        ledger_cache_set(coordinator->store.ledgers, "a", done, server_node(JOB)->stat.version);
+        run->phase = RUN_PHASE_CLAIMED;
+        cr_expect_null(what_goes_on(), "its unit has not been read yet");
+        run->phase = RUN_PHASE_RUNNING;
+        if (continues)
+                cr_expect_str_eq(what_goes_on(), "2000000000-1");
+        else
+                cr_expect_null(what_goes_on());
+}
+
+Test(bid, one_that_continues_goes_on_once_it_is_known_to_live) {
+        begin(NULL);
+        expect_heard("held");
+        cr_assert_eq(bid_claim(bid), 0);
+        expect_heard("won");
+        expect_goes_on(true);
+}
+
+Test(bid, one_that_does_not_continue_is_no_reason) {
+        begin(NULL);
+        expect_heard("held");
+        cr_assert_eq(bid_claim(bid), 0);
+        expect_heard("won");
+        expect_goes_on(false);
+}
+
+/* They have settled it as lost, and it is to be rerun: but not yet by us. */
+Test(bid, nor_is_its_rerun) {
+        Ledger *lost;
+        LedgerEntry *entry;
+
+        begin(NULL);
+        expect_heard("held");
+        cr_assert_eq(bid_claim(bid), 0);
+        expect_heard("won");
+        lost = ledger_copy(ledger_cache_get(coordinator->store.ledgers, "a", NULL));
+        entry = (LedgerEntry *)ledger_find_run(lost, "2000000000-1");
+        cr_assert_not_null(entry);
+        entry->state = RUN_UNKNOWN;
+        entry->not_before = 1;
+        ledger_cache_set(coordinator->store.ledgers, "a", lost, server_node(JOB)->stat.version);
+        begin(NULL);
+        cr_expect_eq(bid_claim(bid), -EBUSY);
+}
+
+/* Which one it is stands in the ledger; what follows it, in its record. */
+Test(bid, the_next_attempt_is_claimed_with_its_terms) {
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+        const char *data;
+        Ledger *ledger;
+
+        redefine("    schedule: \"2096-02-29 00:00:00\"\n    exec: [/bin/true]\n"
+                 "    retries: {attempts: 4, delay: 1s, max-delay: 2min}\n"
+                 "    no-retry: [64..78, 2]\n    on-owner-lost: rerun\n");
+        ledger = ledger_copy(ledger_cache_get(coordinator->store.ledgers, "a", NULL));
+        put_retry(ledger);
+        ledger_cache_set(coordinator->store.ledgers, "a", ledger, server_node(JOB)->stat.version);
+        begin(NULL);
+        expect_heard("held");
+        frees = true;
+        cr_assert_eq(bid_claim(bid), 0);
+        cr_expect_str_eq(bid_run(bid), "2000000000-3");
+        expect_heard("won");
+        data = server_data(RUNS "/2000000000-3");
+        cr_assert_eq(run_record_decode(data, strlen(data), &record), 0);
+        cr_expect_eq(record->attempt, 3);
+        cr_expect_eq(record->terms.attempts, 4);
+        cr_expect_eq(record->terms.delay, USEC_PER_SEC);
+        cr_expect_eq(record->terms.max_delay, 2 * USEC_PER_MINUTE);
+        cr_expect_str_eq(record->terms.no_retry, "2,64..78");
+        cr_expect(record->terms.rerun);
+        cr_expect(
+            ledger_find_run(ledger_cache_get(coordinator->store.ledgers, "a", NULL), "2000000000-3")
+                ->again);
 }

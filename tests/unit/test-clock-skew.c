@@ -26,6 +26,15 @@ Test(clock_skew, nearest_to_zero_that_the_sample_allows) {
         cr_expect_eq(skew_of(3000 * MS, 0, 1 * MS), -2999 * (int64_t)MS);
 }
 
+Test(clock_skew, what_the_server_shows_is_known_whatever_ours_is_set_to) {
+        ClockSkew skew = {0};
+
+        cr_expect_eq(clock_skew_server_time(&skew, 10), 0, "not yet");
+        clock_skew_sample(&skew, EPOCH, EPOCH + 100 * MS, EPOCH + 100 * MS, 10 * MS, 50 * MS);
+        cr_expect_eq(clock_skew_server_time(&skew, 10 * MS), EPOCH + MS);
+        cr_expect_eq(clock_skew_server_time(&skew, 70 * MS), EPOCH + 61 * MS);
+}
+
 Test(clock_skew, a_slow_answer_says_too_little) {
         ClockSkew skew = {0};
 

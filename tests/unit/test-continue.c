@@ -5,6 +5,7 @@
 #include "fence-link.h"
 #include "fence-stand-in.h"
 #include "gate.h"
+#include "job-table.h"
 #include "ledger.h"
 #include "life.h"
 #include "paths.h"
@@ -98,7 +99,7 @@ Test(continues, its_record_says_so_and_its_unit_lives_apart_from_what_is_fenced)
         await(is_running, "a start");
         record = record_there();
         cr_expect(record->continues);
-        cr_expect_eq(record->takeover_after, USEC_PER_HOUR);
+        cr_expect_eq(record->terms.takeover_after, USEC_PER_HOUR);
         cr_expect_str_eq(service_newest()->slice, "system-jobkeeper-continue.slice");
         cr_expect_eq(server_count(LOCK_PATH), 1, "it has its lock as any other");
         service_exit(service_newest(), 0);
@@ -234,7 +235,7 @@ static void settle_as_other(void) {
         text = run_record_encode(record);
         server_set(server_node(path), text);
         cr_assert_eq(ledger_decode(data, strlen(data), &ledger), 0);
-        cr_assert_eq(ledger_settle(ledger, record, NULL), 0);
+        cr_assert_eq(ledger_settle(ledger, record, NULL, record->ended), 0);
         g_free(text);
         text = ledger_encode(ledger);
         server_set(server_node(ROOT "/jobs/a"), text);
@@ -255,6 +256,100 @@ Test(continues, one_that_others_have_given_up_is_followed_to_its_end) {
         expect_state(RUN_SUCCEEDED);
 }
 
+/* Return: whether a tick is recorded as skipped because of the run. */
+static bool is_skipped_for_it(void) {
+        g_autofree char *run = run_id_for_tick(tick, 1);
+        g_autofree char *why =
+            g_strdup_printf("overlap: the previous run, which was given up, goes on (%s)", run);
+        GHashTableIter iterator;
+        gpointer path, node;
+
+        g_hash_table_iter_init(&iterator, server.nodes);
+        while (g_hash_table_iter_next(&iterator, &path, &node))
+                if (g_str_has_prefix(path, ROOT "/jobs/a/runs/") &&
+                    strstr(((ServerNode *)node)->data, why))
+                        return true;
+        return false;
+}
+
+/* Nor does anybody stand in the queue for it each second. */
+Test(continues, beside_one_that_was_given_up_none_begins_and_what_is_missed_says_why) {
+        g_autofree char *why = NULL;
+
+        start_one();
+        lose_session();
+        settle_as_other();
+        have_session_again();
+        write_job("    every: 1s\n    start-deadline: 2s\n    exec: [/bin/true]\n" CONTINUES);
+        reload();
+        await(is_skipped_for_it, "a tick is skipped for it");
+        why = scheduled_job_why(job_table_find(coordinator->jobs, "a"));
+        cr_expect(g_str_has_suffix(why, ", which was given up, goes on here"), "%s", why);
+        cr_expect_eq(started->len, 1);
+        cr_expect_eq(server_count(LOCK_PATH), 0);
+        expect_left_alone();
+}
+
+static int64_t decided; /* a tick between those that are missed */
+
+static ServerWay keep_reads_of_the_ledger(const ZkCall *call) {
+        return call->request == REQUEST_GET && g_str_equal(call->path, ROOT "/jobs/a")
+                   ? SERVER_KEEP
+                   : SERVER_ANSWER;
+}
+
+static bool is_long_past(void) {
+        return !g_queue_is_empty(&server.kept) &&
+               clock_realtime() > (usec_t)(decided + 4) * USEC_PER_SEC;
+}
+
+/* Somebody ran it by hand, as it were, and it is over. */
+static void decide_one(void) {
+        const char *data = server_data(ROOT "/jobs/a");
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+        g_autofree char *run = run_id_for_tick(decided, 1), *text = NULL;
+
+        cr_assert_eq(ledger_decode(data, strlen(data), &ledger), 0);
+        record = run_record_new("a", run);
+        record->tick = decided;
+        record->attempt = 1;
+        record->node = g_strdup("n2");
+        record->state = RUN_CLAIMED;
+        cr_assert_eq(ledger_claim(ledger, record), 0);
+        record->state = RUN_SUCCEEDED;
+        cr_assert_eq(ledger_settle(ledger, record, NULL, clock_realtime()), 0);
+        text = ledger_encode(ledger);
+        server_set(server_node(ROOT "/jobs/a"), text);
+}
+
+static bool is_all_decided(void) {
+        const char *data = server_data(ROOT "/jobs/a");
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        cr_assert_eq(ledger_decode(data, strlen(data), &ledger), 0);
+        return ledger->mark > decided;
+}
+
+/* Several stretches at once have the same reason. */
+Test(continues, and_so_does_what_is_missed_on_both_sides_of_another_tick) {
+        start_one();
+        lose_session();
+        settle_as_other();
+        have_session_again();
+        write_job("    every: 1s\n    start-deadline: 2s\n    exec: [/bin/true]\n" CONTINUES);
+        reload();
+        await(is_skipped_for_it, "a tick is skipped for it");
+        server.way = keep_reads_of_the_ledger;
+        decided = (int64_t)(clock_realtime() / USEC_PER_SEC) + 1;
+        await(is_long_past, "it was due");
+        decide_one();
+        server.way = NULL;
+        server_release();
+        await(is_all_decided, "what was due before and after it is skipped");
+        expect_left_alone();
+}
+
 Test(continues, the_process_that_began_it_corrects_those_who_gave_it_up) {
         start_one();
         lose_session();
@@ -271,6 +366,19 @@ Test(continues, a_stop_of_the_daemon_ends_it) {
         await(is_settled, "it is settled");
         cr_expect_not(service_is_alive(service_newest()));
         expect_state(RUN_INTERRUPTED);
+}
+
+static bool nothing_lives(void) {
+        return services_alive() == 0;
+}
+
+/* What stands behind it is gone: nobody would ever ask for its end. */
+Test(continues, a_stop_of_the_daemon_ends_one_that_no_record_names) {
+        start_one();
+        (void)service_add("jobkeeper-b-1000-1.service", "00", UNIT_SLICE_CONTINUE);
+        coordinator_stop(coordinator);
+        await(nothing_lives, "an end of both");
+        await(is_settled, "what is known is settled");
 }
 
 static bool is_being_stopped(void) {

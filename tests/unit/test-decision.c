@@ -34,12 +34,12 @@ static char *decision_to_text(const Decision *decision) {
         for (size_t i = 0; i < decision->n_skips; i++) {
                 const DecisionSkip *one = &decision->skips[i];
 
-                g_string_append_printf(text,
-                                       "skip %" G_GINT64_FORMAT "-%" G_GINT64_FORMAT " x%u (%s), ",
-                                       one->from, one->to, one->count, one->why);
+                g_string_append_printf(
+                    text, "%s %" G_GINT64_FORMAT "-%" G_GINT64_FORMAT " x%u (%s), ",
+                    one->gives_up ? "give up" : "skip", one->from, one->to, one->count, one->why);
         }
         if (decision->verdict == DECISION_NOTHING)
-                g_string_append(text, "nothing");
+                g_string_append(text, decision->watch ? "watch" : "nothing");
         else
                 g_string_append_printf(text, "%s %" G_GINT64_FORMAT,
                                        decision->verdict == DECISION_RUN ? "run" : "blocked",
@@ -103,6 +103,98 @@ Test(decision, fresh_ticks_at_each_rank) {
             {"before anything is owed", 20000, 0, "nothing, again 100"},
             {"the next one", 150000, 1, "nothing, again 202",
              "{'run':'100-1','state':'failed','tick':100}"},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+/* An attempt that ended as a failure; the next one may begin at 115 s, or a year later. */
+#define RETRY_100                                                                                  \
+        "{'run':'100-1','state':'failed','tick':100,'attempt':1,'node':'n1','not_before':115}"
+#define AGAIN(node) "{'run':'100-1','state':'claimed','tick':100,'node':'" node "','again':true}"
+#define BY_HAND(node) ",{'run':'110-m1','state':'claimed','node':'" node "'}"
+
+Test(decision, a_retry_is_taken_as_a_tick_is) {
+        static const Cell cells[] = {
+            {"not yet", 114999, 0, "nothing, again 115", RETRY_100},
+            {"rank 0 at once", 115000, 0, "run 100, again 175", RETRY_100},
+            {"rank 1 not yet", 116999, 1, "nothing, again 117", RETRY_100},
+            {"rank 1", 117000, 1, "run 100, again 175", RETRY_100},
+            {"rank 3 not yet", 120999, 3, "nothing, again 121", RETRY_100},
+            {"rank 3", 121000, 3, "run 100, again 175", RETRY_100},
+            {"not rank 4", 130000, PLACEMENT_RANKS, "nothing, never again", RETRY_100},
+            {"it need not be fresh", 160000, 0, "run 100, again 175", RETRY_100},
+            {"nor to be caught up", 160000, 0, "run 100, again 175", RETRY_100,
+             .catch_up = JOB_CATCH_UP_NONE},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, past_its_start_deadline_it_is_given_up) {
+        static const Cell cells[] = {
+            {"up to it", 175000, 0, "run 100, again 175", RETRY_100},
+            {"past it", 175001, 0,
+             "give up 100-100 x1 (missed: the start deadline passed), nothing, again 175.001",
+             RETRY_100},
+            {"by rank 3 as well", 175001, 3,
+             "give up 100-100 x1 (missed: the start deadline passed), nothing, again 175.001",
+             RETRY_100},
+            {"not by rank 4", 175001, PLACEMENT_RANKS, "nothing, never again", RETRY_100},
+            {"before anything else", 205000, 0,
+             "give up 100-100 x1 (missed: the start deadline passed), nothing, again 205",
+             RETRY_100},
+            {"where nobody can run it", 175001, 0,
+             "give up 100-100 x1 (no node could run it), nothing, again 175.001", RETRY_100,
+             .nobody = true},
+            {"rank 1 gives rank 0 time", 175001, 1, "nothing, again 177", RETRY_100,
+             .nobody = true},
+            {"nor is it begun", 130000, 0, "nothing, again 175", RETRY_100, .nobody = true},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+#define EARLIER "overlap: an earlier tick is to be attempted again"
+#define LATE "{'run':'100-1','state':'failed','tick':100,'attempt':1,'node':'n1','not_before':250}"
+
+Test(decision, a_tick_that_comes_meanwhile_is_skipped) {
+        static const Cell cells[] = {
+            {"at its turn", 200000, 0, "skip 200-200 x1 (" EARLIER "), nothing, again 250", LATE},
+            {"rank 1 later", 201999, 1, "nothing, again 202", LATE},
+            {"rank 1", 202000, 1, "skip 200-200 x1 (" EARLIER "), nothing, again 252", LATE},
+            {"one that is not fresh", 215000, 0,
+             "skip 200-200 x1 (" EARLIER "), nothing, again 250", LATE},
+            {"one that is too late anyway", 261000, 0,
+             "skip 200-200 x1 (" EXPIRED "), nothing, again 300", LATE},
+            {"before the retry is begun", 250000, 0,
+             "skip 200-200 x1 (" EARLIER "), nothing, again 300", LATE},
+            {"then", 250000, 0, "run 100, again 300",
+             LATE ",{'run':'200-0','state':'skipped','tick':200}"},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, what_is_run_by_hand_is_waited_for) {
+        static const Cell cells[] = {
+            {"elsewhere", 130000, 0, "watch, again 175", RETRY_100 BY_HAND("n2")},
+            {"here we hear of its end", 130000, 0, "nothing, again 175", RETRY_100 BY_HAND("n1")},
+            {"it is given up all the same", 176000, 0,
+             "give up 100-100 x1 (missed: the start deadline passed), nothing, again 176",
+             RETRY_100 BY_HAND("n2")},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, who_may_take_a_retry_watches_the_attempt_before) {
+        static const Cell cells[] = {
+            {"elsewhere", 105000, 0, "watch, again 200", AGAIN("n2")},
+            {"rank 3", 107000, 3, "watch, again 206", AGAIN("n2")},
+            {"not rank 4", 107000, PLACEMENT_RANKS, "nothing, never again", AGAIN("n2")},
+            {"our own", 105000, 0, "nothing, again 200", AGAIN("n1")},
+            {"one after which none follows", 105000, 0, "nothing, again 200", OTHER_100},
         };
 
         EXPECT_CELLS(cells);

@@ -279,6 +279,19 @@ Test(drain, what_somebody_else_wrote_meanwhile_is_kept) {
             g_str_has_prefix(server_data(CONTROL), "{\"id\":\"x\",\"drained\":{\"n8\":{},\"n7\":"));
 }
 
+/* Nobody takes the request, unless a node is undrained for it. */
+Test(drain, who_asks_for_a_run_hears_that_all_nodes_are_drained) {
+        begin();
+        ask_root("Run", "a");
+        expect_said("\"note\":\"\"");
+        ask_drain("n1", "");
+        expect_said("\"changed\":true");
+        await(is_drained, "drained");
+        ask_root("Run", "a");
+        expect_said("\"note\":\"all nodes that can run job \\\"a\\\" are drained: it is run only "
+                    "where one of them is undrained within 1min\"");
+}
+
 /* Who waits until nothing runs there relies on the number. */
 Test(drain, what_is_claimed_just_before_it_is_written_counts) {
         begin();

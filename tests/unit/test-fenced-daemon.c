@@ -4,8 +4,10 @@
 #include "fence-link.h"
 #include "fence-stand-in.h"
 #include "gate.h"
+#include "leftovers.h"
 #include "run.h"
 #include "runs.h"
+#include "unit-spec.h"
 
 #define ROOT "/jobkeeper"
 
@@ -182,6 +184,59 @@ Test(fenced_daemon, a_run_that_is_not_known_to_be_over_keeps_the_fence_at_its_se
         service_obey(service_newest());
         await(other_has_started, "what has nothing to do with it");
         cr_expect_gt(fence_stand_in.at[FENCE_TIMER_STOP], before);
+}
+
+/* A version without a fence has begun it, and the kernel cannot end it: no fence is replaced for
+ * that. */
+Test(fenced_daemon, a_run_that_lives_where_no_fence_ends_it_does_not_keep_the_gate_shut) {
+        service_manager.deaf = true;
+        write_frequent_job();
+        open_daemon();
+        await(is_started, "a run");
+        g_free(service_newest()->slice);
+        service_newest()->slice = g_strdup(UNIT_SLICE_UNFENCED);
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_EXPIRED);
+        await(is_lost, "the end of the session");
+        write_job_named("other", "    every: 1s\n    exec: [/bin/true, other]\n");
+        reload();
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
+        await(other_has_started, "what has nothing to do with it");
+        cr_expect(service_is_alive(service_manager.services->pdata[0]));
+}
+
+static ServerWay keep_heartbeats(const ZkCall *call) {
+        bool proves = call->request == REQUEST_MULTI && call->ops[0].type == ZK_OP_CHECK &&
+                      g_str_equal(call->ops[0].path, "/");
+
+        return proves || (call->request == REQUEST_SYNC && g_str_equal(call->path, "/"))
+                   ? SERVER_KEEP
+                   : SERVER_ANSWER;
+}
+
+static bool has_no_leftovers(void) {
+        return !leftovers_left(coordinator->left.leftovers);
+}
+
+static bool is_open(void) {
+        return gate_is_open(coordinator->gate);
+}
+
+/* Not only with the next heartbeat. */
+Test(fenced_daemon, what_has_ended_frees_the_fence_at_once) {
+        service_manager.deaf = true;
+        write_frequent_job();
+        open_daemon();
+        await(is_started, "a run");
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_EXPIRED);
+        await(is_lost, "the end of the session");
+        port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
+        await(is_ready, "another session");
+        await(has_no_leftovers, "the run is none");
+        await(is_shut_by_the_fence, "nothing begins");
+        server.way = keep_heartbeats;
+        service_manager.deaf = false;
+        service_obey(service_newest());
+        await_within(is_open, "it opens", 5 * USEC_PER_SEC);
 }
 
 Test(fenced_daemon, the_same_fence_again_stops_nothing) {

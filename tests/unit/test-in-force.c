@@ -416,6 +416,26 @@ Test(nobodys, who_lost_the_job_does_not_have_what_is_in_force) {
         cr_expect_eq(look_after(IN_FORCE_PATIENCE + USEC_PER_SEC), IN_FORCE_REMEMBERS);
 }
 
+/* It does not look, and would not run it. */
+Test(nobodys, a_drained_node_keeps_nothing_in_force) {
+        add_member("{\"machine\":\"m\",\"boot\":\"b\",\"busy\":\"drained\"}");
+        know_what_nobody_has();
+        cr_expect_eq(look_after(IN_FORCE_PATIENCE / 2), IN_FORCE_DRIFTED);
+        cr_expect_eq(look_after(IN_FORCE_PATIENCE + USEC_PER_SEC), IN_FORCE_REMEMBERS);
+}
+
+Test(nobodys, nor_is_it_one_of_those_that_differ) {
+        add_member("{\"machine\":\"m\",\"boot\":\"b\",\"drifted\":[\"b\"],\"busy\":\"drained\"}");
+        know_what_nobody_has();
+        cr_expect_eq(look_after(IN_FORCE_PATIENCE + USEC_PER_SEC), IN_FORCE_REMEMBERS);
+}
+
+Test(nobodys, one_that_is_full_keeps_it) {
+        add_member("{\"machine\":\"m\",\"boot\":\"b\",\"busy\":\"max-runs\"}");
+        know_what_nobody_has();
+        cr_expect_eq(look_after(IN_FORCE_PATIENCE + USEC_PER_SEC), IN_FORCE_DRIFTED);
+}
+
 Test(nobodys, of_those_that_differ_one_changes_it) {
         const char *const both[] = {"another", "n1", NULL};
         bool first = placement_rank("b", both, "n1") == 0;

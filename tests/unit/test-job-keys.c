@@ -159,12 +159,32 @@ static const struct {
     {"start-deadline: {a: b}", "f:4:21: error: \"start-deadline\" must be a duration (\"1h "
                                "30min\", or whole seconds), not a mapping"},
     {"retries: 3", "f:4:14: error: \"retries\" must be a mapping, not an integer"},
-    {"retries: {attempts: 3}", "f:4:25: error: \"attempts\" other than 1 is not supported yet"},
     {"retries: {attempts: 0}", "f:4:25: error: \"attempts\" must be from 1 to 100, not 0"},
     {"retries: {attempts: \"1\"}", "f:4:25: error: \"attempts\" must be an integer, not \"1\""},
-    {"retries: {delay: 20s}", "f:4:22: error: \"delay\" other than 10s is not supported yet"},
-    {"retries: {max-delay: 10min}",
-     "f:4:26: error: \"max-delay\" other than 5min is not supported yet"},
+    {"retries: {attempts: 101}", "f:4:25: error: \"attempts\" must be from 1 to 100, not 101"},
+    {"retries: {delay: 2d}", "f:4:22: error: \"delay\" must be from 0 to 1d, not 2d"},
+    {"retries: {max-delay: infinity}",
+     "f:4:26: error: \"max-delay\" must be from 0 to 1d, not infinity"},
+    {"retries: {delay: 10min}", "f:4:22: error: job \"a\": \"delay\" is 10min, which is longer "
+                                "than \"max-delay\" (5min): set that, too"},
+    {"retries: {delay: 5s, max-delay: 1s}",
+     "f:4:22: error: job \"a\": \"delay\" is 5s, which is longer than \"max-delay\" (1s): set "
+     "that, too"},
+    {"retries: {max-delay: 1s}", "f:4:26: error: job \"a\": \"delay\" is 10s, which is longer than "
+                                 "\"max-delay\" (1s): set \"delay\", too"},
+    {"no-retry: 2", "f:4:15: error: \"no-retry\" must be a list, not an integer"},
+    {"no-retry: {2: 3}", "f:4:15: error: \"no-retry\" must be a list, not a mapping"},
+    {"no-retry: [0]", "f:4:16: error: an entry of \"no-retry\": \"0\" is no exit status from 1 to "
+                      "255, and no range of them such as 64..78"},
+    {"no-retry: [2, 64..256]",
+     "f:4:19: error: an entry of \"no-retry\": \"64..256\" is no exit status from 1 to 255, and no "
+     "range of them such as 64..78"},
+    {"no-retry: [78..64]",
+     "f:4:16: error: an entry of \"no-retry\": \"78..64\" is a range that ends before it begins"},
+    {"no-retry: [64-78]", "f:4:16: error: an entry of \"no-retry\": \"64-78\" is no exit status "
+                          "from 1 to 255, and no range of them such as 64..78"},
+    {"no-retry: [[2]]", "f:4:16: error: an entry of \"no-retry\" must be a text, not a list"},
+    {"noretry: [2]", "f:4:5: error: unknown key \"noretry\" (did you mean \"no-retry\"?)"},
     {"retries: {delay: maybe}",
      "f:4:22: error: \"delay\" must be a duration (\"1h 30min\", or whole seconds), not \"maybe\""},
     {"retires: 5", "f:4:5: error: unknown key \"retires\" (did you mean \"retries\"?)"},
@@ -180,8 +200,16 @@ static const struct {
     {"takeover-after: 0", "f:4:21: error: \"takeover-after\" must be from 1s to infinity, not 0"},
     {"takeover-after: maybe", "f:4:21: error: \"takeover-after\" must be a duration (\"1h 30min\", "
                               "or whole seconds), not \"maybe\""},
-    {"on-owner-lost: rerun", "f:4:20: error: \"on-owner-lost\": \"rerun\" is not supported yet"},
-    {"on-owner-lost: [fail]", "f:4:20: error: \"on-owner-lost\" must be \"fail\", not a list"},
+    {"takeover-after: 1h",
+     "f:4:5: error: \"takeover-after\" needs \"on-lock-loss: continue\": a run "
+     "that is stopped when its locks cannot be held is over by the time that "
+     "others have them"},
+    {"takeover-after: 1h\non-lock-loss: no",
+     "f:5:19: error: \"on-lock-loss\" must be \"stop\" or \"continue\", not \"no\""},
+    {"on-owner-lost: retry",
+     "f:4:20: error: \"on-owner-lost\" must be \"fail\" or \"rerun\", not \"retry\""},
+    {"on-owner-lost: [fail]",
+     "f:4:20: error: \"on-owner-lost\" must be \"fail\" or \"rerun\", not a list"},
     {"timeout: 0", "f:4:14: error: \"timeout\" must be from 1ms to infinity, not 0"},
     {"timeout: maybe", "f:4:14: error: \"timeout\" must be a duration (\"1h 30min\", or whole "
                        "seconds), not \"maybe\""},

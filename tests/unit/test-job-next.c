@@ -23,6 +23,7 @@ static JobSpec spec, patient = {.lock_wait_set = true};
 static ManualRun manual = {.not_after = NOW}, expired = {.not_after = NOW - 1};
 static Ledger *idle, *claimed, *decided;
 static const Decision nothing = {.verdict = DECISION_NOTHING},
+                      watch = {.verdict = DECISION_NOTHING, .watch = true},
                       run = {.verdict = DECISION_RUN, .tick = 60},
                       blocked = {.verdict = DECISION_BLOCKED, .tick = 60},
                       skips = {.verdict = DECISION_RUN, .tick = 60, .n_skips = 1};
@@ -64,6 +65,8 @@ Test(job_next, what_is_decided_is_done) {
         JobOutlook outlook = outlook_of(&nothing);
 
         cr_expect(expect_next(outlook, JOB_NEXT_NOTHING).wakes);
+        outlook.decision = &watch;
+        cr_expect(expect_next(outlook, JOB_NEXT_WATCH).wakes);
         outlook.decision = &run;
         cr_expect(expect_next(outlook, JOB_NEXT_QUEUE_TICK).wakes);
         outlook.decision = &blocked;

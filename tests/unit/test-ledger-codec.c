@@ -9,6 +9,10 @@ static Ledger *full_ledger(void) {
                       "'claimed':45.25},"
                       "{'run':'50-1','state':'claimed','tick':50,'attempt':1,'node':'n1',"
                       "'claimed':1763700000.123456},"
+                      "{'run':'55-2','state':'failed','tick':55,'attempt':2,'node':'n1',"
+                      "'claimed':56,'not_before':70.5},"
+                      "{'run':'58-1','state':'claimed','tick':58,'attempt':1,'node':'n1',"
+                      "'claimed':58,'again':true},"
                       "{'run':'60-0','state':'skipped','tick':60,'to':80,'count':3,'why':'x'}");
 
         ledger->last = run_of(40, "40-1", "n1", RUN_SUCCEEDED);
@@ -21,6 +25,10 @@ static const char full_text[] =
     "{'run':'45-m01234567','state':'claimed','attempt':1,'node':'n2','claimed':45.25},"
     "{'run':'50-1','state':'claimed','tick':50,'attempt':1,'node':'n1',"
     "'claimed':1763700000.123456},"
+    "{'run':'55-2','state':'failed','tick':55,'attempt':2,'node':'n1','claimed':56.0,"
+    "'not_before':70.5},"
+    "{'run':'58-1','state':'claimed','tick':58,'attempt':1,'node':'n1','claimed':58.0,"
+    "'again':true},"
     "{'run':'60-0','state':'skipped','tick':60,'to':80,'count':3,'why':'x'}],"
     "'last':{'run':'40-1','job':'a','tick':40,'attempt':1,'state':'succeeded','node':'n1','exit':0,"
     "'claimed':40.000001}}";
@@ -43,7 +51,9 @@ Test(ledger_codec, there_and_back) {
         cr_expect_eq(found->mark, 40);
         cr_expect_eq(found->from, 30);
         cr_expect_str_eq(found->digest, "d");
-        cr_expect_eq(found->open->len, 3);
+        cr_expect_eq(found->open->len, 5);
+        cr_expect_eq(ledger_first_retry(found)->not_before, 70500000);
+        cr_expect(ledger_find_tick(found, 58)->again);
         cr_expect_eq(ledger_find_tick(found, 50)->claimed, 1763700000123456);
         cr_expect_eq(ledger_find_tick(found, 70)->count, 3);
         cr_expect_str_eq(found->last->run, "40-1");

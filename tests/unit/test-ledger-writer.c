@@ -140,6 +140,24 @@ Test(ledger_writer, a_skip_is_in_the_ledger_and_has_a_record) {
         cr_expect_eq(server_count(RUNS), 1);
 }
 
+/* Its attempts have their records; why no further one is made stands beside them. */
+Test(ledger_writer, of_what_is_not_retried_it_is_said_why) {
+        DecisionSkip one = {
+            .from = 110, .to = 110, .count = 1, .why = "missed: x", .gives_up = true};
+
+        write_ledger(100, "{'run':'110-1','state':'failed','tick':110,'attempt':1,'node':'n2',"
+                          "'not_before':115}");
+        cr_assert_eq(ledger_writer_skip(writer, schedule, &one, 1, false), 0);
+        expect_outcome(LEDGER_WRITE_DONE);
+        expect_known("mark 110");
+        cr_expect_eq(server_count(RUNS), 1);
+        cr_expect_not_null(
+            strstr(server_data(RUNS "/110-0"), "\"why\":\"attempt 2 is not made: missed: x\""),
+            "%s", server_data(RUNS "/110-0"));
+        /* Somebody was first. */
+        cr_expect_eq(ledger_writer_skip(writer, schedule, &one, 1, false), -ENOSPC);
+}
+
 Test(ledger_writer, what_follows_is_decided_on_what_is_read_again) {
         cr_assert_eq(skip(110, 120, true), 0);
         expect_outcome(LEDGER_WRITE_DONE);

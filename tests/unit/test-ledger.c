@@ -11,7 +11,7 @@ static int settle(Ledger *ledger, const Schedule *schedule, int64_t tick, const 
                   RunState state) {
         _cleanup_(run_record_freep) RunRecord *record = run_of(tick, run, "n1", state);
 
-        return ledger_settle(ledger, record, schedule);
+        return ledger_settle(ledger, record, schedule, record->ended);
 }
 
 /* Return: whether it was joined to the entry before. */
@@ -89,6 +89,197 @@ Test(ledger, only_so_many_claims) {
         cr_expect_eq(claim(ledger, 10, "10-1"), -EEXIST, "which says more");
 }
 
+/* ---- retries ---- */
+
+static RunRecord *attempt_of(int64_t tick, unsigned attempt, RunState state) {
+        g_autofree char *run = g_strdup_printf("%" G_GINT64_FORMAT "-%u", tick, attempt);
+        RunRecord *record = run_of(tick, run, "n1", state);
+
+        record->attempt = attempt;
+        record->ended = (usec_t)(tick + 5) * USEC_PER_SEC;
+        record->terms.attempts = 3;
+        record->terms.delay = 2 * USEC_PER_SEC;
+        record->terms.max_delay = USEC_PER_MINUTE;
+        return record;
+}
+
+static int claim_attempt(Ledger *ledger, int64_t tick, unsigned attempt) {
+        _cleanup_(run_record_freep) RunRecord *record = attempt_of(tick, attempt, RUN_CLAIMED);
+
+        return ledger_claim(ledger, record);
+}
+
+static void settle_attempt(Ledger *ledger, const Schedule *schedule, int64_t tick, unsigned attempt,
+                           RunState state) {
+        _cleanup_(run_record_freep) RunRecord *record = attempt_of(tick, attempt, state);
+
+        cr_assert_eq(ledger_settle(ledger, record, schedule, record->ended), 0);
+}
+
+Test(ledger, what_failed_is_retried) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+        const LedgerEntry *entry;
+
+        cr_expect_eq(ledger_next_attempt(ledger, 10), 1);
+        cr_assert_eq(claim_attempt(ledger, 10, 1), 0);
+        cr_expect(ledger_first_claimed(ledger)->again);
+        cr_expect_not(ledger_is_claimable(ledger, 10));
+        settle_attempt(ledger, schedule, 10, 1, RUN_FAILED);
+        expect_ledger(ledger, "mark 0 | 10 failed 10-1");
+        entry = ledger_first_retry(ledger);
+        cr_assert_not_null(entry);
+        cr_expect_eq(entry->not_before, 17 * USEC_PER_SEC);
+        cr_expect_not(entry->again);
+        cr_expect(ledger_is_decided(ledger, 10), "no first attempt of it follows");
+        cr_expect(ledger_is_claimable(ledger, 10));
+        cr_expect_eq(ledger_next_attempt(ledger, 10), 2);
+        cr_expect_eq(ledger_due(ledger, 10), 17);
+        /* The next one takes its entry over. */
+        cr_assert_eq(claim_attempt(ledger, 10, 2), 0);
+        expect_ledger(ledger, "mark 0 | 10 claimed 10-2");
+        cr_expect_null(ledger_first_retry(ledger));
+        cr_expect_eq(ledger_due(ledger, 10), 10);
+        settle_attempt(ledger, schedule, 10, 2, RUN_SUCCEEDED);
+        expect_ledger(ledger, "mark 10");
+        cr_expect_eq(ledger->last->attempt, 2);
+        cr_expect_eq(ledger->last->terms.attempts, 0, "it is kept short");
+}
+
+Test(ledger, as_often_as_its_claim_says) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+
+        for (unsigned attempt = 1; attempt <= 3; attempt++) {
+                cr_assert_eq(claim_attempt(ledger, 10, attempt), 0);
+                cr_expect_eq(ledger_first_claimed(ledger)->again, attempt < 3);
+                settle_attempt(ledger, schedule, 10, attempt, RUN_TIMED_OUT);
+        }
+        expect_ledger(ledger, "mark 10");
+        cr_expect_eq(claim_attempt(ledger, 10, 4), -EEXIST);
+}
+
+Test(ledger, no_attempt_is_left_out_or_made_twice) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+
+        cr_assert_eq(claim_attempt(ledger, 10, 1), 0);
+        cr_expect_eq(claim_attempt(ledger, 10, 2), -EEXIST, "the one before is under way");
+        settle_attempt(ledger, schedule, 10, 1, RUN_FAILED);
+        cr_expect_eq(claim_attempt(ledger, 10, 1), -EEXIST);
+        cr_expect_eq(claim_attempt(ledger, 10, 3), -EEXIST);
+        cr_assert_eq(claim_attempt(ledger, 10, 2), 0);
+        cr_expect_eq(claim_attempt(ledger, 10, 2), -EEXIST);
+}
+
+/* A full ledger, and one whose definition changed meanwhile, take it as well. */
+Test(ledger, a_retry_needs_no_place_of_its_own) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+
+        cr_assert_eq(claim_attempt(ledger, 10, 1), 0);
+        settle_attempt(ledger, schedule, 10, 1, RUN_FAILED);
+        for (int64_t i = 2; i <= LEDGER_OPEN_MAX; i++)
+                cr_assert_eq(claim_attempt(ledger, 10 * i, 1), 0);
+        ledger_adopt_digest(ledger, "e", 1000);
+        cr_assert_not_null(ledger_first_retry(ledger));
+        cr_expect_eq(claim_attempt(ledger, 10, 2), 0);
+        cr_expect_eq(ledger->open->len, LEDGER_OPEN_MAX);
+}
+
+Test(ledger, the_mark_waits_for_a_retry) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+
+        cr_assert_eq(claim_attempt(ledger, 10, 1), 0);
+        settle_attempt(ledger, schedule, 10, 1, RUN_FAILED);
+        skip(ledger, schedule, 20, 30, "x");
+        ledger_compact(ledger, schedule);
+        expect_ledger(ledger, "mark 0 | 10 failed 10-1 | 20-30 x2 skipped 20-0 (x)");
+        cr_expect_not(ledger_give_up(ledger, 20));
+        cr_expect_not(ledger_give_up(ledger, 40));
+        cr_expect_not(ledger_give_up(ledger, 0));
+        cr_expect(ledger_give_up(ledger, 10));
+        cr_expect_not(ledger_give_up(ledger, 10));
+        ledger_compact(ledger, schedule);
+        expect_ledger(ledger, "mark 30 | 20-30 x2 skipped 20-0 (x)");
+        cr_expect_eq(claim_attempt(ledger, 10, 2), -EEXIST);
+}
+
+/* A job that left all files, and one that is run by hand from now on. */
+Test(ledger, what_has_no_ticks_any_more_is_not_retried) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+
+        for (unsigned late = 0; late < 4; late++) {
+                _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+
+                ledger_set_schedule(ledger, schedule);
+                cr_assert_eq(claim_attempt(ledger, 10, 1), 0);
+                if (late < 2)
+                        settle_attempt(ledger, schedule, 10, 1, RUN_FAILED);
+                ledger_adopt_digest(ledger, late % 2 ? "e" : "", 95);
+                if (late % 2)
+                        ledger_set_schedule(ledger, NULL);
+                if (late >= 2)
+                        settle_attempt(ledger, schedule, 10, 1, RUN_FAILED);
+                cr_expect_null(ledger_first_retry(ledger), "%u", late);
+                cr_expect_eq(ledger->open->len, 0, "%u", late);
+        }
+}
+
+/* Its owner comes back and knows. */
+Test(ledger, a_lost_one_that_had_succeeded_is_not_rerun) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+        _cleanup_(run_record_freep) RunRecord *record = attempt_of(10, 1, RUN_UNKNOWN);
+
+        record->terms = (RunTerms){.rerun = true};
+        cr_assert_eq(claim_attempt(ledger, 10, 1), 0);
+        cr_assert_eq(ledger_settle(ledger, record, schedule, record->ended), 0);
+        cr_expect_eq(ledger_first_retry(ledger)->not_before, record->ended, "at once");
+        record->state = RUN_INTERRUPTED;
+        cr_assert_eq(ledger_settle(ledger, record, schedule, record->ended), 0);
+        cr_assert_not_null(ledger_first_retry(ledger));
+        record->state = RUN_SUCCEEDED;
+        cr_assert_eq(ledger_settle(ledger, record, schedule, record->ended), 0);
+        expect_ledger(ledger, "mark 10");
+}
+
+/* What was over is over, whatever it turns out to have been. */
+Test(ledger, what_was_not_to_be_retried_is_not_because_it_is_refined) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+
+        cr_assert_eq(claim_attempt(ledger, 10, 1), 0);
+        cr_assert_eq(claim_attempt(ledger, 20, 1), 0);
+        settle_attempt(ledger, schedule, 20, 1, RUN_UNKNOWN);
+        settle_attempt(ledger, schedule, 20, 1, RUN_FAILED);
+        expect_ledger(ledger, "mark 0 | 10 claimed 10-1 | 20 failed 20-1");
+        cr_expect_null(ledger_first_retry(ledger));
+}
+
+/* What is left of a rerun when an older version has written the ledger: it drops what it does not
+ * know, and ends the tick as it always did. */
+Test(ledger, without_its_time_a_retry_is_none) {
+        _cleanup_(ledger_freep) Ledger *ledger =
+            ledger_of(0, 5, "{'run':'10-1','state':'unknown','tick':10,'attempt':1,'node':'n1'}");
+
+        cr_expect_null(ledger_first_retry(ledger));
+        cr_expect_eq(claim_attempt(ledger, 10, 2), -EEXIST);
+}
+
+Test(ledger, what_cannot_be_retried_is_not_believed_to_be) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(
+            0, 5,
+            "{'run':'10-1','state':'claimed','tick':10,'attempt':1,'node':'n1','not_before':7},"
+            "{'run':'12-m1','state':'failed','attempt':1,'node':'n1','not_before':7},"
+            "{'run':'20-0','state':'skipped','tick':20,'to':30,'count':2,'not_before':7},"
+            "{'run':'40-1','state':'failed','tick':40,'to':50,'count':2,'not_before':7}");
+
+        cr_expect_null(ledger_first_retry(ledger));
+        cr_expect_eq(ledger_due(NULL, 10), 10);
+}
+
 /* ---- settles and the mark ---- */
 
 /* What stands in the run's own record would only make every claim's write longer. */
@@ -105,7 +296,7 @@ Test(ledger, the_newest_run_is_kept_short) {
         record->locks = g_strdupv((char **)locks);
         record->token = 7;
         cr_assert_eq(claim(ledger, 10, "10-1"), 0);
-        cr_assert_eq(ledger_settle(ledger, record, schedule), 0);
+        cr_assert_eq(ledger_settle(ledger, record, schedule, record->ended), 0);
         cr_assert_not_null(ledger->last);
         cr_expect_null(ledger->last->boot);
         cr_expect_null(ledger->last->nonce);
@@ -218,7 +409,7 @@ Test(ledger, last_is_the_newest_claim_and_short) {
         record->token = 7;
         cr_assert_eq(claim(ledger, 10, "10-1"), 0);
         cr_assert_eq(ledger_claim(ledger, record), 0);
-        cr_assert_eq(ledger_settle(ledger, record, schedule), 0);
+        cr_assert_eq(ledger_settle(ledger, record, schedule, record->ended), 0);
         cr_assert_eq(settle(ledger, schedule, 10, "10-1", RUN_SUCCEEDED), 0);
         cr_expect_str_eq(ledger->last->run, "20-1", "the older one was settled later");
         cr_expect(!ledger->last->unit && !ledger->last->nonce && ledger->last->token == 0);
@@ -276,7 +467,7 @@ Test(ledger, a_stretch_goes_on_behind_the_mark) {
         /* A run ends it. */
         cr_assert_eq(ledger_claim(ledger, run), 0);
         run->state = RUN_SUCCEEDED;
-        cr_assert_eq(ledger_settle(ledger, run, schedule), 0);
+        cr_assert_eq(ledger_settle(ledger, run, schedule, 0), 0);
         expect_ledger(ledger, "mark 70");
 }
 

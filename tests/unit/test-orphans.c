@@ -228,7 +228,7 @@ Test(orphans, of_what_is_settled_only_the_entry_goes) {
 
 static void set_continuing(usec_t takeover_after) {
         claim->continues = true;
-        claim->takeover_after = takeover_after;
+        claim->terms.takeover_after = takeover_after;
         set_record(NULL, RUN_CLAIMED);
 }
 
@@ -269,7 +269,9 @@ Test(orphans, what_a_definition_says_since_counts_where_it_is_less) {
 Test(orphans, what_a_definition_says_of_runs_that_are_stopped_does_not) {
         claimed_by_another("{}");
         set_continuing(USEC_INFINITY);
-        write_job("    every: 1s\n    exec: [/bin/true]\n    takeover-after: 1s\n");
+        tree_write(root, "jobs.d/a.yaml",
+                   "defaults: {takeover-after: 1s}\njobs:\n  a:\n    every: 1s\n"
+                   "    exec: [/bin/true]\n");
         open_daemon_again();
         await(is_ready, "ready");
         serve_for(4 * USEC_PER_SEC);

@@ -126,6 +126,25 @@ Test(paths, ids_of_requests_differ_and_sort_by_time) {
         cr_expect(name_is_valid(a), "it becomes a znode's name");
 }
 
+/* By second, then by attempt; what is said beside the attempts comes last. */
+Test(paths, ids_sort_by_when_they_came_about) {
+        static const char *const ids[] = {
+            "999-1",    "1000-1",   "1000-2",           "1000-9",
+            "1000-10",  "1000-12",  "1000-99999999999", "1000-0",
+            "1000-m00", "1000-mff", "1001-0",           "10000000000000000000000-1",
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(ids); i++)
+                for (size_t j = 0; j < G_N_ELEMENTS(ids); j++) {
+                        int order = run_id_compare(ids[i], ids[j]);
+                        cr_expect_eq((order > 0) - (order < 0), (i > j) - (i < j), "%s, %s: %d",
+                                     ids[i], ids[j], order);
+                }
+        cr_expect_lt(run_id_compare("1000-1", "foreign"), 0);
+        cr_expect_gt(run_id_compare("foreign", "1000-1"), 0);
+        cr_expect_lt(run_id_compare("", "1000-1"), 0);
+}
+
 Test(paths, names_that_are_made_are_valid_everywhere) {
         g_autofree char *job = g_strnfill(NAME_LENGTH_MAX, 'a'),
                         *run = run_id_for_tick(7258118399, UINT32_MAX), *unit = NULL;

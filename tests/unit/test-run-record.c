@@ -46,7 +46,12 @@ static RunRecord *full_record(void) {
         record->cpu = 1234567;
         record->token = 0x10000002a;
         record->continues = true;
-        record->takeover_after = 3600 * SECOND;
+        record->terms.takeover_after = 3600 * SECOND;
+        record->terms.attempts = 4;
+        record->terms.delay = 10 * SECOND;
+        record->terms.max_delay = 300 * SECOND;
+        record->terms.no_retry = g_strdup("2,64..78");
+        record->terms.rerun = true;
         return record;
 }
 
@@ -73,6 +78,7 @@ static void expect_same_names(const RunRecord *a, const RunRecord *b) {
         cr_expect_str_eq(a->invocation, b->invocation);
         cr_expect_str_eq(a->why, b->why);
         cr_expect_str_eq(a->who, b->who);
+        cr_expect_str_eq(a->terms.no_retry, b->terms.no_retry);
         cr_expect(g_strv_equal((const char *const *)a->locks, (const char *const *)b->locks));
 }
 
@@ -89,7 +95,11 @@ static void expect_same_numbers(const RunRecord *a, const RunRecord *b) {
         cr_expect_eq(a->ended, b->ended);
         cr_expect_eq(a->cpu, b->cpu);
         cr_expect_eq(a->continues, b->continues);
-        cr_expect_eq(a->takeover_after, b->takeover_after);
+        cr_expect_eq(a->terms.takeover_after, b->terms.takeover_after);
+        cr_expect_eq(a->terms.attempts, b->terms.attempts);
+        cr_expect_eq(a->terms.delay, b->terms.delay);
+        cr_expect_eq(a->terms.max_delay, b->terms.max_delay);
+        cr_expect_eq(a->terms.rerun, b->terms.rerun);
 }
 
 Test(run_record, every_field_there_and_back) {
@@ -132,7 +142,7 @@ Test(run_record, what_is_not_there_stays_away) {
         cr_expect_eq(found->exit_status, -1);
         cr_expect_eq(found->cpu, USEC_INFINITY);
         cr_expect_not(found->continues);
-        cr_expect_eq(found->takeover_after, USEC_INFINITY);
+        cr_expect_eq(found->terms.takeover_after, USEC_INFINITY);
 }
 
 Test(run_record, exit_and_cpu_of_zero_are_not_none) {
@@ -309,6 +319,11 @@ Test(run_record, wrong_types_and_values_are_refused) {
             ",\"ended\":true",
             ",\"cpu\":-0.5",
             ",\"continues\":1",
+            ",\"attempts\":-1",
+            ",\"delay\":-1",
+            ",\"max_delay\":\"5min\"",
+            ",\"no_retry\":[2]",
+            ",\"rerun\":1",
             ",\"takeover_after\":-1",
             ",\"takeover_after\":\"1h\"",
             ",\"token\":-1",

@@ -163,6 +163,15 @@ Test(run, one_that_pid_1_refuses) {
         expect_state(RUN_FAILED);
 }
 
+Test(run, one_that_pid_1_has_no_room_for_is_not_started) {
+        service_manager.refuses = service_manager.no_room = true;
+        tick = due_soon("");
+        await(is_claimed_and_over, "it is settled");
+        expect_settled(RUN_INTERRUPTED, "not started: systemd could not write its unit under /run "
+                                        "(is there no space?): refused");
+        cr_expect_not_null(node_unfiled(coordinator->node), "nor would the next be");
+}
+
 Test(run, one_that_cannot_be_asked_for) {
         service_manager.start_error = -ENOMEM;
         tick = due_soon("");
@@ -415,6 +424,16 @@ Test(run, one_that_had_not_begun_when_the_fence_left_off_is_not_started) {
         expect_settled(RUN_INTERRUPTED, "not started: its unit was not found, and had not begun");
 }
 
+/* It was another fence's. */
+Test(run, one_that_was_claimed_after_the_fence_left_off_is_unknown) {
+        leave_it();
+        service_vanish(service_newest());
+        service_manager.fence_left = 1;
+        open_daemon_again();
+        expect_settled(RUN_UNKNOWN,
+                       "claimed, but its unit was not found: it may or may not have run");
+}
+
 static void make_old(const char *directory) {
         struct utimbuf long_ago = {.modtime = time(NULL) - 5L * 24 * 3600};
 
@@ -454,6 +473,23 @@ Test(run, one_without_room_for_its_launch_step_is_not_started) {
                        "not started: its unit could not be prepared: No such file or directory");
         cr_expect_not_null(node_unfiled(coordinator->node), "nor would the next be");
         cr_expect_eq(journal_count(MESSAGE_NOTHING_LAUNCHED), 1U);
+}
+
+/* 203: systemd could not execute it. */
+Test(run, one_whose_launch_step_cannot_be_executed_speaks_for_the_next) {
+        start_one("");
+        service_newest()->result.refusal = 203;
+        service_end(service_newest(), UNIT_OUTCOME_START_FAILED, 0, "exit status 203/EXEC");
+        await(is_over, "it is settled");
+        cr_expect_not_null(node_unfiled(coordinator->node));
+}
+
+Test(run, one_of_a_user_that_there_is_not_does_not) {
+        start_one("");
+        service_newest()->result.refusal = 217;
+        service_end(service_newest(), UNIT_OUTCOME_START_FAILED, 0, "exit status 217/USER");
+        await(is_over, "it is settled");
+        cr_expect_null(node_unfiled(coordinator->node));
 }
 
 static void boot_before(RunRecord *record) {

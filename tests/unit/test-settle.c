@@ -133,7 +133,7 @@ static void settled_as_unknown(void) {
         record->ended = clock_realtime();
         data = run_record_encode(record);
         server_set(server_node(path), data);
-        (void)ledger_settle(ledger, record, NULL);
+        (void)ledger_settle(ledger, record, NULL, record->ended);
         set_ledger(ledger);
 }
 
@@ -206,6 +206,19 @@ Test(settle, an_answer_that_was_lost_is_read_back) {
         cr_expect_eq(version, 1, "written once");
         cr_expect_eq(tries, 1);
         expect_state(RUN_SUCCEEDED);
+}
+
+static bool has_begun_again(void) {
+        return started->len == 2;
+}
+
+/* Nobody else tells its owner that another attempt is owed, and no further tick comes. */
+Test(settle, what_it_owes_is_read_back_as_well) {
+        start_one("    retries: {attempts: 2, delay: 0}\n");
+        server.way = lose_the_first_answer;
+        service_exit(service_newest(), 1);
+        await(has_begun_again, "another attempt");
+        cr_expect_eq(tries, 1);
 }
 
 static ServerWay lose_the_first(const ZkCall *call) {
@@ -284,6 +297,25 @@ Test(settle, one_that_cannot_be_deleted_is_in_nobodys_way) {
         cr_expect_not_null(server_node(RUNS_PATH "/1000000000-1"));
         cr_expect_not_null(server_node(RUNS_PATH "/1000000001-not-a-run"));
         cr_expect_not_null(server_node(RUNS_PATH "/1000000099-1"));
+}
+
+static bool has_two_records(void) {
+        return server_count(RUNS_PATH) == 2;
+}
+
+/* By their number, not as text. */
+Test(settle, of_many_attempts_the_last_ones_are_kept) {
+        start_one("    history: 2\n");
+        for (unsigned attempt = 2; attempt <= 12; attempt++) {
+                g_autofree char *path = run_path(attempt);
+                server_create(path, "{}", 0);
+        }
+        service_exit(service_newest(), 0);
+        await(has_two_records, "the others are deleted");
+        for (unsigned attempt = 11; attempt <= 12; attempt++) {
+                g_autofree char *path = run_path(attempt);
+                cr_expect_not_null(server_node(path), "%s", path);
+        }
 }
 
 /* How many are wanted is known to who has the job. */

@@ -442,7 +442,7 @@ static Ledger *ledger_with_claim(void) {
         cr_assert_eq(ledger_claim(ledger, skipped), 0);
         skipped->state = RUN_FAILED;
         skipped->why = g_strdup("exit status 3");
-        cr_assert_eq(ledger_settle(ledger, skipped, NULL), 0);
+        cr_assert_eq(ledger_settle(ledger, skipped, NULL, 0), 0);
         return ledger;
 }
 
@@ -464,6 +464,24 @@ Test(status_report, what_runs_elsewhere_is_shown) {
         cr_expect_str_eq(string_of(job, "state"), "running");
         cr_expect_str_eq(string_of(json_object_get(job, "last"), "run"), "2000003600-1");
         cr_expect_str_eq(string_of(json_object_get(job, "last"), "why"), "exit status 3");
+        json_decref(object);
+}
+
+Test(status_report, what_is_attempted_again_is_shown) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        LedgerEntry *entry;
+        g_autofree char *text = NULL;
+        json_t *object = NULL;
+
+        begin();
+        ledger = ledger_with_claim();
+        entry = (LedgerEntry *)ledger_find_tick(ledger, 2000003600);
+        entry->not_before = 2000003700 * USEC_PER_SEC;
+        text = ledger_encode(ledger);
+        server_set(server_node(JOB), text);
+        object = status();
+        expect_text(json_object_get(job_of(object, "a"), "retry"),
+                    "{\"attempt\":2,\"not_before\":2000003700.0,\"tick\":2000003600}");
         json_decref(object);
 }
 
@@ -494,6 +512,38 @@ Test(status_report, what_runs_here_is_shown_with_and_without_zookeeper) {
         expect_both_to_run();
         port_tell(ports->pdata[0], ZK_STATE_SUSPENDED);
         expect_both_to_run();
+}
+
+static bool one_runs(void) {
+        return services_alive() == 1;
+}
+
+static bool none_runs(void) {
+        return services_alive() == 0 && runs_count(coordinator->runs) == 0;
+}
+
+Test(status_report, what_left_the_files_is_shown_while_it_runs) {
+        json_t *object = NULL, *job = NULL;
+
+        write_job_named("b", "    every: 1s\n    exec: [/bin/true]\n");
+        write_job("    every: 300d\n    exec: [/bin/true]\n");
+        open_daemon_on_bus();
+        await(one_runs, "b runs");
+        tree_write(root, "etc/jobkeeper/jobs.d/b.yaml", "jobs: {}\n");
+        reload();
+        object = status();
+        job = job_of(object, "b");
+        cr_assert(job);
+        cr_expect_str_eq(string_of(job, "state"), "running");
+        cr_expect_str_eq(string_of(job, "why"), "it has left this node's job files");
+        cr_expect_eq(json_array_size(json_object_get(job, "running")), 1U);
+        expect_text(json_object_get(job, "schedule"), "null");
+        json_decref(object);
+        service_exit(service_newest(), 0);
+        await(none_runs, "it is over");
+        object = status();
+        cr_expect_eq(json_array_size(json_object_get(object, "jobs")), 1U);
+        json_decref(object);
 }
 
 static bool both_have_ended(void) {

@@ -85,6 +85,24 @@ Test(waited_for, who_waits) {
         cr_expect_eq(judge(&other, &decision), WAITED_FOR_BY_OTHERS);
 }
 
+/* Of a retry it is counted from when that was due. */
+Test(waited_for, a_retry_that_is_waited_for_is_not_given_up) {
+        Decision decision = {.skips = {{.from = now - 8000,
+                                        .to = now - 8000,
+                                        .count = 1,
+                                        .why = "missed",
+                                        .gives_up = true,
+                                        .due = now - 30}},
+                             .n_skips = 1};
+        Waiter other = {.job = (char *)"a", .tick = now - 8000};
+
+        cr_expect(waited_for_matters(&spec, &decision));
+        cr_expect_eq(judge(&other, &decision), WAITED_FOR_BY_OTHERS);
+        decision.skips[0].due = now - 8000;
+        cr_expect_not(waited_for_matters(&spec, &decision));
+        cr_expect_eq(judge(&other, &decision), WAITED_FOR_BY_NOBODY);
+}
+
 Test(waited_for, nobody_waits_beyond_the_end_of_the_wait) {
         Decision decision = skip_of(now - 8000, now - 30, "missed");
         Waiter late = {.job = (char *)"a", .tick = now - 8000};

@@ -108,10 +108,12 @@ static void change_judge_entries(const Change *change) {
         for (guint i = 0; i < change->after->open->len; i++) {
                 const LedgerEntry *entry = change->after->open->pdata[i];
 
-                if (!run_state_is_final(entry->state) && change_passed(change, entry))
-                        checker_complain(change->checker,
-                                         "the mark of %s passes run %s, which is under way",
-                                         change->job->name, entry->run);
+                if ((!run_state_is_final(entry->state) || entry->not_before) &&
+                    change_passed(change, entry))
+                        checker_complain(
+                            change->checker,
+                            "the mark of %s passes run %s, which is under way or to be retried",
+                            change->job->name, entry->run);
                 if (!run_state_is_final(entry->state) &&
                     !ledger_find_run(change->before, entry->run))
                         change_judge_claim(change, entry);

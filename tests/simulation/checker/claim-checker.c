@@ -118,7 +118,7 @@ static void claim_judge_tick(const Write *write, const RunRecord *record) {
                 checker_complain(write->checker,
                                  "tick %" PRId64 " of %s is claimed by %s, and was decided before",
                                  record->tick, record->job, record->node);
-        if (before && record->tick && record->attempt <= 1 && ledger_first_claimed(before))
+        if (before && record->tick && ledger_first_claimed(before))
                 checker_complain(write->checker,
                                  "tick %" PRId64 " of %s is claimed by %s while run %s is claimed",
                                  record->tick, record->job, record->node,
@@ -182,4 +182,7 @@ void claim_judge(const Write *write, const RunRecord *record) {
         if (!record->tick)
                 claim_judge_request(write, record);
         claim_judge_tick(write, record);
+        if (record->attempt > 1 && plan_find(checker_plan(write->checker), record->job))
+                retry_judge_claim(write, plan_find(checker_plan(write->checker), record->job),
+                                  record);
 }

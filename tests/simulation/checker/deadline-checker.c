@@ -17,8 +17,10 @@ struct DeadlineChecker {
         const World *world;
         const Fleet *fleet;
         EnsembleOptions servers;
-        usec_t timeout; /* of a session */
-        usec_t *proofs; /* of each node: when the last request that proves something was asked */
+        usec_t timeout;    /* of a session */
+        usec_t *proofs;    /* of each node: when the last request that proves something was asked */
+        int64_t *sessions; /* of each node: which it was asked in */
+        usec_t *over;      /* of each node: until when the servers certainly kept the one before */
         SessionFile *before; /* of each node: what was noted when it began another session */
 };
 
@@ -33,6 +35,8 @@ DeadlineChecker *deadline_checker_new(Checker *checker, const World *world, cons
         deadlines->timeout =
             MIN(checker_plan(checker)->session_timeout * USEC_PER_SEC, servers->max_timeout);
         deadlines->proofs = g_new0(usec_t, fleet_size(fleet));
+        deadlines->sessions = g_new0(int64_t, fleet_size(fleet));
+        deadlines->over = g_new0(usec_t, fleet_size(fleet));
         deadlines->before = g_new0(SessionFile, fleet_size(fleet));
         return deadlines;
 }
@@ -41,6 +45,8 @@ DeadlineChecker *deadline_checker_free(DeadlineChecker *deadlines) {
         if (!deadlines)
                 return NULL;
         g_free(deadlines->proofs);
+        g_free(deadlines->sessions);
+        g_free(deadlines->over);
         g_free(deadlines->before);
         g_free(deadlines);
         return NULL;
@@ -98,14 +104,18 @@ bool deadline_checker_is_over(const DeadlineChecker *deadlines, const char *node
                deadline_allowed(deadlines, deadline_index(deadlines, node));
 }
 
-void deadline_checker_answered(DeadlineChecker *deadlines, const char *host, bool write,
-                               usec_t asked) {
+void deadline_checker_answered(DeadlineChecker *deadlines, const char *host, int64_t session,
+                               bool write, usec_t asked) {
         bool quick = world_now(deadlines->world) <= asked + deadlines->servers.tick + TOLERANCE;
         unsigned i = deadline_index(deadlines, host);
 
         if (i == fleet_size(deadlines->fleet))
                 return;
         deadline_judge(deadlines, i);
+        if (deadlines->sessions[i] != session) {
+                deadlines->sessions[i] = session;
+                deadlines->over[i] = deadline_allowed(deadlines, i);
+        }
         if (write || quick)
                 deadlines->proofs[i] = MAX(deadlines->proofs[i], asked);
 }
@@ -143,21 +153,43 @@ int64_t deadline_checker_begins(const DeadlineChecker *deadlines, const char *no
         return deadline_noted(deadlines, deadline_index(deadlines, node)).session.id;
 }
 
-void deadline_checker_run_ends(const DeadlineChecker *deadlines, const HistoryRun *run) {
-        unsigned i = deadline_index(deadlines, run->node);
+/* Return: whether it ended later than its node has noted that it would be over; for how long. */
+static usec_t deadline_beyond_note(const DeadlineChecker *deadlines, unsigned i,
+                                   const HistoryRun *run) {
         SessionFile noted = deadline_noted(deadlines, i);
         usec_t now =
             machine_clock(fleet_node_machine(fleet_node(deadlines->fleet, i)), CLOCK_BOOTTIME);
 
         if (noted.session.id != 0 && noted.session.id != run->session)
                 noted = deadlines->before[i];
-        if (run->excused || run->continues || run->session == 0 ||
-            noted.session.id != run->session || noted.held_until == 0 || now <= noted.held_until)
+        return noted.session.id == run->session && noted.held_until > 0
+                   ? usec_sub(now, noted.held_until)
+                   : 0;
+}
+
+/* The same by what the servers have answered: a daemon that knows that its session is gone takes
+ * its note away. Of an older session than the one before it is the more generous one. */
+static usec_t deadline_beyond_answers(const DeadlineChecker *deadlines, unsigned i,
+                                      const HistoryRun *run) {
+        usec_t until = run->session == deadlines->sessions[i] ? deadline_allowed(deadlines, i)
+                                                              : deadlines->over[i];
+
+        return usec_sub(world_now(deadlines->world), usec_add(until, TOLERANCE));
+}
+
+void deadline_checker_run_ends(const DeadlineChecker *deadlines, const HistoryRun *run) {
+        unsigned i = deadline_index(deadlines, run->node);
+        usec_t beyond;
+
+        if (run->excused || run->continues || run->session == 0)
                 return;
-        checker_complain(deadlines->checker,
-                         "run %s of %s on %s lived for %" PRIu64
-                         " ms beyond the time up to which its locks were held",
-                         run->run, run->job, run->node, (now - noted.held_until) / USEC_PER_MSEC);
+        beyond = MAX(deadline_beyond_note(deadlines, i, run),
+                     deadline_beyond_answers(deadlines, i, run));
+        if (beyond > 0)
+                checker_complain(deadlines->checker,
+                                 "run %s of %s on %s lived for %" PRIu64
+                                 " ms beyond the time up to which its locks were held",
+                                 run->run, run->job, run->node, beyond / USEC_PER_MSEC);
 }
 
 void deadline_checker_committed(const DeadlineChecker *deadlines, const Transaction *txn) {

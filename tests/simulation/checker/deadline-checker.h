@@ -13,8 +13,8 @@ DeadlineChecker *deadline_checker_free(DeadlineChecker *deadlines);
 DEFINE_CLEANUP(DeadlineChecker, deadline_checker_free);
 
 /* See EnsembleWatcher. */
-void deadline_checker_answered(DeadlineChecker *deadlines, const char *host, bool write,
-                               usec_t asked);
+void deadline_checker_answered(DeadlineChecker *deadlines, const char *host, int64_t session,
+                               bool write, usec_t asked);
 /* Return: whether what the servers have answered proves no more that the node's session lives. */
 bool deadline_checker_is_over(const DeadlineChecker *deadlines, const char *node);
 /* The node has a session, perhaps another than it had. */

@@ -9,6 +9,7 @@
 #include "loss-checker.h"
 #include "paths.h"
 #include "run-record.h"
+#include "skip-record.h"
 #include "write-checker.h"
 
 #define ROOT "/jobkeeper"
@@ -24,6 +25,7 @@
 
 typedef struct TickState {
         unsigned runs, skips; /* records that decide it */
+        unsigned attempts;    /* the last of those runs */
 } TickState;
 
 typedef struct JobView {
@@ -71,6 +73,11 @@ static bool view_has_run_at(const JobView *view, int64_t tick) {
         return false;
 }
 
+/* Return: whether an older tick was to be retried; that this was so was judged before. */
+static bool view_was_between_attempts(const RunRecord *record) {
+        return record->why && g_str_has_prefix(record->why, "overlap: an earlier tick");
+}
+
 /* A range may have begun with ticks of another schedule, which somebody has edited since. */
 static void view_take_skips(const JobView *view, const RunRecord *record) {
         int64_t to = record->to ? record->to : record->tick, every = view->job->every;
@@ -84,7 +91,8 @@ static void view_take_skips(const JobView *view, const RunRecord *record) {
                                  "tick %" PRId64 " of %s was skipped though nothing was wrong: %s",
                                  to, view->job->name, record->why);
         for (int64_t tick = (record->tick + every - 1) / every * every; tick <= to; tick += every)
-                if (tick >= view->calm_from + SETTLED_AFTER && !view_has_run_at(view, tick))
+                if (tick >= view->calm_from + SETTLED_AFTER && !view_has_run_at(view, tick) &&
+                    !view_was_between_attempts(record))
                         checker_complain(view->checker,
                                          "tick %" PRId64
                                          " of %s was skipped, and nothing was in its way: %s",
@@ -115,6 +123,13 @@ static usec_t *view_time(int64_t server_ms) {
         usec_t time = (usec_t)(server_ms - MACHINE_EPOCH * 1000) * USEC_PER_MSEC;
 
         return g_memdup2(&time, sizeof(time));
+}
+
+/* Return: the second in which the record was written, of a clock that is right. */
+static int64_t view_was_written(const JobView *view, const RunRecord *record) {
+        const usec_t *written = g_hash_table_lookup(view->written, record->run);
+
+        return MACHINE_EPOCH + (int64_t)(*written / USEC_PER_SEC);
 }
 
 static const HistoryRun *view_find_run(const JobView *view, const char *name) {
@@ -149,6 +164,18 @@ static void view_judge_start(const JobView *view, const TreeNode *node, const Ru
                                  record->why ? record->why : "");
 }
 
+/* Return: whether it says of a tick that it is not attempted again. */
+static bool view_is_of_attempts(const RunRecord *record) {
+        return record->why && g_str_has_prefix(record->why, SKIP_ATTEMPT);
+}
+
+static void view_take_attempt(const JobView *view, const RunRecord *record) {
+        TickState *state = view_tick(view, record->tick);
+
+        state->runs++;
+        state->attempts = MAX(state->attempts, record->attempt);
+}
+
 static gboolean view_take_record(gpointer name, gpointer data, gpointer userdata) {
         const TreeNode *node = data;
         const JobView *view = userdata;
@@ -164,10 +191,10 @@ static gboolean view_take_record(gpointer name, gpointer data, gpointer userdata
                                  view->job->name);
         if (run_state_is_final(record->state))
                 view_judge_start(view, node, record);
-        if (record->state == RUN_SKIPPED)
+        if (record->state == RUN_SKIPPED && !view_is_of_attempts(record))
                 view_take_skips(view, record);
-        else if (record->tick)
-                view_tick(view, record->tick)->runs++;
+        else if (record->tick && record->attempt > 0)
+                view_take_attempt(view, record);
         g_hash_table_insert(view->records, g_strdup(node->name), record);
         g_hash_table_insert(view->written, record->run, view_time(node->mtime_ms));
         return FALSE;
@@ -181,10 +208,19 @@ static void view_judge_tick(const JobView *view, int64_t tick) {
         if (state->runs + state->skips == 0)
                 checker_complain(view->checker, "tick %" PRId64 " of %s has disappeared", tick,
                                  view->job->name);
-        else if (state->skips > 1 || (state->skips > 0 && state->runs > 0) || state->runs > 1)
+        else if (state->skips > 1 || (state->skips > 0 && state->runs > 0) ||
+                 state->runs != state->attempts)
                 checker_complain(view->checker,
-                                 "tick %" PRId64 " of %s was decided as %u runs and %u skips", tick,
-                                 view->job->name, state->runs, state->skips);
+                                 "tick %" PRId64
+                                 " of %s was decided as %u runs, up to attempt %u, and %u skips",
+                                 tick, view->job->name, state->runs, state->attempts, state->skips);
+}
+
+/* Return: whether a tick is to be retried, and it is not too late for that. */
+static bool view_is_between_attempts(const JobView *view, const Ledger *ledger, int64_t until) {
+        const LedgerEntry *entry = ledger_first_retry(ledger);
+
+        return entry && entry->not_before >= (usec_t)until * USEC_PER_SEC;
 }
 
 static void view_judge_ticks(const JobView *view, const Ledger *ledger, int64_t until) {
@@ -193,7 +229,8 @@ static void view_judge_ticks(const JobView *view, const Ledger *ledger, int64_t 
 
         for (int64_t tick = first; tick < until; tick += every)
                 view_judge_tick(view, tick);
-        if (!view_has_alive(view, NULL) && ledger_floor(ledger) < (until - 1) / every * every)
+        if (!view_has_alive(view, NULL) && !view_is_between_attempts(view, ledger, until) &&
+            ledger_floor(ledger) < (until - 1) / every * every)
                 checker_complain(view->checker,
                                  "the ledger of %s stands at %" PRId64 ", and it is %" PRId64,
                                  view->job->name, ledger_floor(ledger), until);
@@ -207,6 +244,14 @@ static bool run_befell(const JobView *view, const HistoryRun *run, unsigned matt
                               usec_sub(from, USEC_PER_SEC), to + USEC_PER_SEC);
 }
 
+/* Return: whether its tick was attempted again: then what is known of it is not written any more.
+ */
+static bool view_is_followed(const JobView *view, const HistoryRun *run) {
+        g_autofree char *next = g_strdup_printf("%" PRId64 "-%u", run->tick, run->attempt + 1);
+
+        return run->tick && g_hash_table_contains(view->records, next);
+}
+
 /* Return: whether whoever settled the run, at that time, may have missed how it ended. What is
  * there to be read its node reads, also after a restart of its daemon. What went with its fence
  * before that is told by when it was claimed, by a clock that somebody may have set. A session that
@@ -218,7 +263,8 @@ static bool view_may_not_know(const JobView *view, const HistoryRun *run, usec_t
         usec_t until =
             claimed && claimed->given_up ? checker_now(view->checker) : MAX(written, run->empty);
 
-        return run_befell(view, run, matters, run->begun, until) ||
+        return (claimed && claimed->by_others && view_is_followed(view, run)) ||
+               run_befell(view, run, matters, run->begun, until) ||
                (run->ordered && run_befell(view, run, HISTORY_DAEMON, run->ordered, written)) ||
                (run->by_fence && run_befell(view, run, HISTORY_CLOCK, run->begun, written));
 }
@@ -313,6 +359,31 @@ static void view_judge_run(const JobView *view, const HistoryRun *run) {
                            *(const usec_t *)g_hash_table_lookup(view->written, run->run));
 }
 
+/* What was to be retried when nothing was wrong was retried, or will be. */
+static void view_judge_retry(const JobView *view, const RunRecord *record, const Ledger *ledger) {
+        g_autofree char *next =
+            g_strdup_printf("%" PRId64 "-%u", record->tick, record->attempt + 1);
+        const LedgerEntry *entry = ledger_find_tick(ledger, record->tick);
+
+        if (checker_plan(view->checker)->max_runs > 0 || !view_is_alone(view) ||
+            !retry_follows(view->job, record) ||
+            view_was_written(view, record) < view->calm_from + SETTLED_AFTER)
+                return;
+        if (!g_hash_table_contains(view->records, next) && !(entry && entry->not_before > 0))
+                checker_complain(view->checker,
+                                 "run %s of %s was not retried though nothing was wrong",
+                                 record->run, view->job->name);
+}
+
+static void view_judge_retries(const JobView *view, const Ledger *ledger) {
+        GHashTableIter iterator;
+        gpointer record;
+
+        g_hash_table_iter_init(&iterator, view->records);
+        while (g_hash_table_iter_next(&iterator, NULL, &record))
+                view_judge_retry(view, record, ledger);
+}
+
 static void view_judge_runs(const JobView *view) {
         const GPtrArray *runs = history_runs(checker_history(view->checker));
 
@@ -358,8 +429,11 @@ static void view_judge(JobView *view, const DataTree *tree, const Ledger *ledger
         view->written = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
         if (runs && runs->children)
                 g_tree_foreach(runs->children, view_take_record, view);
-        view_judge_ticks(view, ledger, until);
-        view_judge_runs(view);
+        if (!view->job->forgets) { /* of others every record is there */
+                view_judge_ticks(view, ledger, until);
+                view_judge_runs(view);
+                view_judge_retries(view, ledger);
+        }
         g_hash_table_unref(view->ticks);
         g_hash_table_unref(view->written);
         g_hash_table_unref(view->records);

@@ -40,14 +40,28 @@ static void checker_judge_below(Checker *checker, const DataTree *tree, char *pa
         g_free(path);
 }
 
+/* Return: whether its record may be gone, so that nobody knows what it was. */
+static bool checker_may_forget(const Checker *checker, const char *unit) {
+        const GPtrArray *jobs = checker_plan(checker)->jobs;
+
+        for (guint i = 0; i < jobs->len; i++) {
+                const PlanJob *job = jobs->pdata[i];
+
+                if (unit_name_is_of_job(unit, job->name))
+                        return job->forgets;
+        }
+        return false;
+}
+
 static void checker_judge_units(Checker *checker, const FleetNode *node) {
         const GPtrArray *services = pid1_services(fleet_node_pid1(node));
 
         for (guint i = 0; i < services->len; i++) {
                 const Service *service = services->pdata[i];
 
-                checker_complain(checker, "a unit is left over on %s: %s", fleet_node_name(node),
-                                 service->spec->name);
+                if (!checker_may_forget(checker, service->spec->name))
+                        checker_complain(checker, "a unit is left over on %s: %s",
+                                         fleet_node_name(node), service->spec->name);
         }
 }
 

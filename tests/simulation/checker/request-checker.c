@@ -98,8 +98,11 @@ static uint64_t requests_due(const RequestChecker *requests, uint64_t seconds) {
         const GPtrArray *jobs = checker_plan(requests->checker)->jobs;
         uint64_t due = 0;
 
-        for (guint i = 0; i < jobs->len; i++)
-                due += seconds / ((const PlanJob *)jobs->pdata[i])->every + 1;
+        for (guint i = 0; i < jobs->len; i++) {
+                const PlanJob *job = jobs->pdata[i];
+
+                due += seconds / job->every + 1 + (job->forgets ? job->attempts : 0);
+        }
         return due;
 }
 

@@ -63,6 +63,7 @@ static void settle_judge_author(const Write *write, const RunRecord *after) {
         if (!claimed || claimed->settled)
                 return;
         claimed->settled = true;
+        claimed->by_others = g_strcmp0(write_author(write), claimed->node) != 0;
         if (claimed->continues && g_strcmp0(write_author(write), claimed->node) != 0)
                 settle_judge_takeover(write, claimed);
         if (!claimed->cleared && settle_is_anothers(write, claimed, after))
@@ -90,6 +91,8 @@ static void settle_complain_of_repetition(const Write *write, const RunRecord *a
 }
 
 void settle_judge(const Write *write, const RunRecord *before, const RunRecord *after) {
+        if (!after)
+                retry_judge_forgotten(write, before);
         if (!run_state_is_final(before->state)) {
                 if (!after)
                         checker_complain(write->checker,

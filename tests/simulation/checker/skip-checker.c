@@ -3,19 +3,43 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "skip-record.h"
 #include "write-checker.h"
+
+/* So long may it take until the end of a run is known, and a write is done. */
+#define BESIDE (USEC_PER_MINUTE)
 
 typedef struct Skip {
         const Write *write;
         const PlanJob *job;
         const Ledger *before;
         const RunRecord *record;
+        const char *why;
         int64_t last, now; /* the last tick of it; the latest that its node's clock may show */
 } Skip;
 
 /* Another run was claimed, and kept it waiting. */
 static bool skip_was_in_the_way(const Skip *skip) {
         return ledger_first_claimed(skip->before);
+}
+
+/* One that had been given up lived on the node that says so, not long ago. */
+static bool skip_was_beside(const Skip *skip) {
+        const GPtrArray *runs = history_runs(checker_history(skip->write->checker));
+
+        for (guint i = 0; i < runs->len; i++) {
+                const HistoryRun *run = runs->pdata[i];
+
+                if (run->continues && g_str_equal(run->job, skip->job->name) &&
+                    g_str_equal(run->node, skip->record->node) &&
+                    (run->empty == 0 || run->empty + BESIDE > checker_now(skip->write->checker)))
+                        return true;
+        }
+        return false;
+}
+
+static bool skip_was_at_an_older_one(const Skip *skip) {
+        return ledger_first_retry(skip->before);
 }
 
 static bool skip_was_too_late(const Skip *skip) {
@@ -56,6 +80,8 @@ static const struct {
         bool (*was_so)(const Skip *skip);
 } reasons[] = {
     {"overlap: the previous run was still under way", skip_was_in_the_way},
+    {"overlap: the previous run, which was given up, goes on", skip_was_beside},
+    {"overlap: an earlier tick is to be attempted again", skip_was_at_an_older_one},
     {"missed: the start deadline passed", skip_was_too_late},
     {"missed: no node could start it", skip_was_not_caught_up},
     {"missed: no node started it in time, and a newer tick came", skip_was_overtaken},
@@ -67,19 +93,30 @@ static const struct {
 };
 
 /* Return: whether that is the reason given, be it with particulars in brackets. */
-static bool skip_gives(const RunRecord *record, const char *why) {
+static bool skip_gives(const Skip *skip, const char *why) {
         size_t length = strlen(why);
 
-        return record->why && strncmp(record->why, why, length) == 0 &&
-               (record->why[length] == '\0' || g_str_has_prefix(record->why + length, " ("));
+        return strncmp(skip->why, why, length) == 0 &&
+               (skip->why[length] == '\0' || g_str_has_prefix(skip->why + length, " ("));
+}
+
+/* A tick that is not attempted again: it was due when that could have been. */
+static void skip_take_attempt(Skip *skip) {
+        const char *why = strstr(skip->why, " is not made: ");
+
+        if (!g_str_has_prefix(skip->why, SKIP_ATTEMPT) || !why || !skip->before)
+                return;
+        skip->why = why + strlen(" is not made: ");
+        skip->last = ledger_due(skip->before, skip->last);
 }
 
 void skip_judge(const Write *write, const RunRecord *record) {
-        const Skip skip = {
+        Skip skip = {
             .write = write,
             .job = plan_find(checker_plan(write->checker), record->job),
             .before = write_ledger(write, record->job),
             .record = record,
+            .why = record->why ? record->why : "no reason",
             .last = MAX(record->tick, record->to),
             .now = write->txn->time_ms / 1000 + checker_skew(write->checker, record->node),
         };
@@ -87,7 +124,8 @@ void skip_judge(const Write *write, const RunRecord *record) {
 
         if (!skip.job || !skip.before)
                 return;
-        while (i < G_N_ELEMENTS(reasons) && !skip_gives(record, reasons[i].why))
+        skip_take_attempt(&skip);
+        while (i < G_N_ELEMENTS(reasons) && !skip_gives(&skip, reasons[i].why))
                 i++;
         if (i == G_N_ELEMENTS(reasons) || (reasons[i].was_so && !reasons[i].was_so(&skip)))
                 checker_complain(write->checker,

@@ -23,10 +23,12 @@ void step_judge(const Write *write, const char *job, const Ledger *before, const
                 checker_complain(write->checker,
                                  "job %s is withdrawn, and nobody was asked before who has it",
                                  job);
+        retry_judge_withdrawn(write, job, after);
         for (guint i = 0; i < before->open->len; i++) {
                 const LedgerEntry *entry = before->open->pdata[i];
 
                 if (!run_state_is_final(entry->state))
                         step_judge_claimed(write, job, entry, after);
+                retry_judge_step(write, entry, job, after);
         }
 }

@@ -86,7 +86,7 @@ Claimed *write_note_claim(const Write *write, const RunRecord *record) {
             .zxid = write->txn->zxid,
             .at = checker_now(write->checker),
             .continues = record->continues,
-            .takeover_after = record->takeover_after,
+            .takeover_after = record->terms.takeover_after,
         };
         g_hash_table_replace(write->book->claims,
                              g_strdup_printf("%s:%s", record->job, record->run), claimed);

@@ -4,7 +4,8 @@
  * claim-checker.c: who claims a run holds all its locks, and its tick was not decided.
  * settle-checker.c: a run is settled once, by its own node or when nothing holds it any more, and
  * lets its locks go with that. step-checker.c: a ledger forgets nothing. skip-checker.c: what a
- * skip gives as its reason was so. time-checker.c: at the end, the times that a record says. */
+ * skip gives as its reason was so. retry-checker.c: further attempts are made as the definition
+ * says. time-checker.c: at the end, the times that a record says. */
 #pragma once
 
 #include "checker.h"
@@ -19,6 +20,7 @@ typedef struct Claimed {
         usec_t at;              /* true time */
         const GPtrArray *locks; /* of PlanLock: as the definition says that it was claimed by */
         bool settled;
+        bool by_others;        /* than its node */
         bool given_up;         /* by others than its node */
         bool continues;        /* without its locks */
         usec_t takeover_after; /* then: USEC_INFINITY: it is never given up */
@@ -72,4 +74,15 @@ void settle_judge_leaving(const Write *write, const char *path, const Claimed *c
 void skip_judge(const Write *write, const RunRecord *record);
 /* The record of a run as it stands in the end, `written` then, true time. */
 void time_judge(Checker *checker, const HistoryRun *run, const RunRecord *record, usec_t written);
+/* Return: whether the definition has another attempt follow what ended so. */
+bool retry_follows(const PlanJob *job, const RunRecord *record);
+/* A claim that is no first attempt. */
+void retry_judge_claim(const Write *write, const PlanJob *job, const RunRecord *record);
+/* What becomes of an entry that is claimed, or to be retried. */
+void retry_judge_step(const Write *write, const LedgerEntry *entry, const char *name,
+                      const Ledger *after);
+/* A job is withdrawn. */
+void retry_judge_withdrawn(const Write *write, const char *name, const Ledger *after);
+/* A record is deleted. */
+void retry_judge_forgotten(const Write *write, const RunRecord *record);
 void step_judge(const Write *write, const char *job, const Ledger *before, const Ledger *after);

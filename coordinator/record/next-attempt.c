@@ -1,0 +1,53 @@
+/* See next-attempt.h. */
+#include "next-attempt.h"
+
+#include <glib.h>
+
+#include "exit-set.h"
+#include "job.h"
+
+/* What stands in a record may be anything: no job says more than these. */
+static unsigned next_attempt_limit(const RunTerms *terms) {
+        return MAX(MIN(terms->attempts, JOB_ATTEMPTS_MAX), terms->rerun ? 2U : 1U);
+}
+
+bool next_attempt_may_follow(const RunRecord *record) {
+        return record->tick && record->attempt < next_attempt_limit(&record->terms);
+}
+
+static usec_t next_attempt_pause(const RunRecord *record) {
+        const RunTerms *terms = &record->terms;
+        usec_t most = MIN(terms->max_delay, JOB_RETRY_DELAY_MAX), pause = MIN(terms->delay, most);
+
+        for (unsigned i = 1; i < record->attempt && pause > 0 && pause < most; i++)
+                pause = MIN(2 * pause, most);
+        return pause;
+}
+
+/* Return: whether it is over, and not known to have done its work. */
+static bool next_attempt_was_lost(const RunRecord *record) {
+        return record->state == RUN_INTERRUPTED ||
+               (record->state == RUN_UNKNOWN && !record->continues);
+}
+
+usec_t next_attempt_not_before(const RunRecord *record, usec_t now) {
+        const RunTerms *terms = &record->terms;
+
+        if (!next_attempt_may_follow(record))
+                return 0;
+        switch (record->state) {
+        case RUN_FAILED:
+        case RUN_TIMED_OUT:
+                if (record->attempt >= terms->attempts ||
+                    exit_set_has(terms->no_retry, record->exit_status))
+                        return 0;
+                return usec_add(now, next_attempt_pause(record));
+        case RUN_INTERRUPTED:
+        case RUN_UNKNOWN:
+                if (!terms->rerun || !next_attempt_was_lost(record))
+                        return 0;
+                return usec_add(now, record->attempt > 1 ? next_attempt_pause(record) : 0);
+        default:
+                return 0;
+        }
+}

@@ -1,0 +1,181 @@
+/* The attempts of a tick: another one follows exactly where the job's definition says so, one after
+ * the other, not before its pause is over, and as often as it says; what is to be retried is, or is
+ * given up when it is too late, or when it turns out that the attempt before has done its work. */
+#include <inttypes.h>
+
+#include "skip-record.h"
+#include "write-checker.h"
+
+/* max-skew, seconds: by whose clock the next attempt begins. */
+#define SKEW 2
+/* What is asked for is done within this, or never: its session ends. */
+#define ASKED_WITHIN (60 * USEC_PER_SEC)
+
+static unsigned retry_limit(const PlanJob *job) {
+        return MAX(job->attempts, job->reruns ? 2 : 1);
+}
+
+bool retry_follows(const PlanJob *job, const RunRecord *record) {
+        if (!record->tick || record->attempt == 0)
+                return false;
+        switch (record->state) {
+        case RUN_FAILED:
+                if (job->gives_in && record->exit_status == PLAN_NO_RETRY)
+                        return false;
+                /* fall through */
+        case RUN_TIMED_OUT:
+                return record->attempt < job->attempts;
+        case RUN_INTERRUPTED:
+        case RUN_UNKNOWN:
+                return job->reruns && record->attempt < retry_limit(job) &&
+                       (record->state == RUN_INTERRUPTED || !record->continues);
+        default:
+                return false;
+        }
+}
+
+static usec_t retry_time(const Write *write) {
+        return (usec_t)write->txn->time_ms * USEC_PER_MSEC;
+}
+
+/* ---- a claim ---- */
+
+void retry_judge_claim(const Write *write, const PlanJob *job, const RunRecord *record) {
+        const Ledger *before = write_ledger(write, record->job);
+        const LedgerEntry *entry = before ? ledger_find_tick(before, record->tick) : NULL;
+        g_autofree char *run = g_strdup_printf("%" PRId64 "-%u", record->tick, record->attempt - 1);
+        _cleanup_(run_record_freep) RunRecord *last = write_record(write, record->job, run, false);
+
+        if (record->attempt > retry_limit(job))
+                checker_complain(write->checker, "run %s of %s is attempt %u of %u", record->run,
+                                 record->job, record->attempt, retry_limit(job));
+        if (!last || !retry_follows(job, last))
+                checker_complain(write->checker,
+                                 "run %s of %s is claimed by %s after one that is %s", record->run,
+                                 record->job, record->node,
+                                 last ? run_state_to_string(last->state) : "not there");
+        if (!entry || !entry->not_before || !g_str_equal(entry->run, run))
+                checker_complain(write->checker,
+                                 "run %s of %s is claimed by %s, and its tick is not to be retried",
+                                 record->run, record->job, record->node);
+        else if (retry_time(write) + SKEW * USEC_PER_SEC < entry->not_before)
+                checker_complain(write->checker, "run %s of %s is claimed before its time",
+                                 record->run, record->job);
+}
+
+/* ---- from one ledger to the next ---- */
+
+/* The pause, as the definition has it. */
+static usec_t retry_pause(const PlanJob *job, const RunRecord *record) {
+        usec_t pause = job->retry_delay * USEC_PER_SEC;
+
+        if (record->attempt == 1 &&
+            (record->state == RUN_INTERRUPTED || record->state == RUN_UNKNOWN))
+                return 0;
+        for (unsigned i = 1; i < record->attempt; i++)
+                pause *= 2;
+        return MIN(pause, PLAN_MAX_DELAY * USEC_PER_SEC);
+}
+
+/* Return: whether the pause is counted from the settle, by clocks that are right; what is asked
+ * for is written a while later, or never. */
+static bool retry_is_at_its_time(const Write *write, const PlanJob *job, const RunRecord *record,
+                                 const LedgerEntry *entry) {
+        const Claimed *claimed = write_book_find(write->book, record->job, record->run);
+        usec_t pause = retry_pause(job, record), latest = usec_add(retry_time(write), pause),
+               earliest = usec_sub(latest, ASKED_WITHIN);
+        usec_t skew = (usec_t)checker_skew(write->checker, write_author(write)) * USEC_PER_SEC;
+
+        if (claimed)
+                earliest =
+                    MAX(earliest, (usec_t)MACHINE_EPOCH * USEC_PER_SEC + claimed->at + pause);
+        return entry->not_before <= latest + skew && entry->not_before + skew >= earliest;
+}
+
+/* Return: whether the job has ticks. */
+static bool retry_is_possible(const Ledger *after) {
+        return after->digest && *after->digest;
+}
+
+/* A run of a tick was settled, or its result is another now. */
+static void retry_judge_settled(const Write *write, const PlanJob *job, const RunRecord *record,
+                                const LedgerEntry *now, const Ledger *after) {
+        bool is = now && now->not_before > 0,
+             follows = retry_follows(job, record) && retry_is_possible(after);
+
+        if (is != follows)
+                checker_complain(
+                    write->checker, "run %s of %s is settled as %s (%d), and %s", record->run,
+                    job->name, run_state_to_string(record->state), record->exit_status,
+                    is ? "its tick is to be retried" : "its tick is not to be retried");
+        else if (is && !retry_is_at_its_time(write, job, record, now))
+                checker_complain(
+                    write->checker,
+                    "run %s of %s is settled by %s, and to be retried %" PRId64 " ms later",
+                    record->run, job->name, write_author(write) ? write_author(write) : "somebody",
+                    ((int64_t)now->not_before - (int64_t)retry_time(write)) /
+                        (int64_t)USEC_PER_MSEC);
+}
+
+/* Return: whether it is too late for it. */
+static bool retry_is_late(const Write *write, const PlanJob *job, const LedgerEntry *entry) {
+        return retry_time(write) + SKEW * USEC_PER_SEC >=
+               usec_add(entry->not_before, job->deadline * USEC_PER_SEC);
+}
+
+/* Why it is given up stands beside its attempts. */
+static void retry_judge_end(const Write *write, const LedgerEntry *entry, const char *job) {
+        g_autofree char *run = g_strdup_printf("%" PRId64 "-0", entry->tick);
+        _cleanup_(run_record_freep) RunRecord *record = write_record(write, job, run, true);
+        g_autofree char *why = g_strdup_printf(SKIP_ATTEMPT "%u is not made: ", entry->attempt + 1);
+
+        if (!record || !record->why || !g_str_has_prefix(record->why, why))
+                checker_complain(write->checker,
+                                 "run %s of %s was to be retried, and is given up without a word",
+                                 entry->run, job);
+}
+
+void retry_judge_step(const Write *write, const LedgerEntry *entry, const char *name,
+                      const Ledger *after) {
+        const PlanJob *job = plan_find(checker_plan(write->checker), name);
+        const LedgerEntry *now = entry->tick ? ledger_find_tick(after, entry->tick) : NULL;
+        _cleanup_(run_record_freep) RunRecord *was = write_record(write, name, entry->run, false),
+                                              *is = write_record(write, name, entry->run, true);
+
+        if (!job || !was || !is || (entry->state != RUN_CLAIMED && !entry->not_before))
+                return;
+        if (run_state_is_final(is->state) && is->state != was->state) {
+                retry_judge_settled(write, job, is, now, after);
+                return;
+        }
+        if (!entry->not_before || (now && (now->state == RUN_CLAIMED || now->not_before > 0)) ||
+            !retry_is_possible(after))
+                return;
+        if (!retry_is_late(write, job, entry))
+                checker_complain(
+                    write->checker, "run %s of %s was to be retried, and is given up by %s in time",
+                    entry->run, name, write_author(write) ? write_author(write) : "somebody");
+        retry_judge_end(write, entry, name);
+}
+
+void retry_judge_withdrawn(const Write *write, const char *name, const Ledger *after) {
+        if (!retry_is_possible(after) && ledger_first_retry(after))
+                checker_complain(write->checker,
+                                 "job %s is withdrawn, and a tick of it is to be retried", name);
+}
+
+/* ---- records that are deleted ---- */
+
+/* What stands in a ledger is kept, but that is the last one. */
+void retry_judge_forgotten(const Write *write, const RunRecord *record) {
+        for (unsigned attempt = 1; record->tick && attempt < record->attempt; attempt++) {
+                g_autofree char *run = g_strdup_printf("%" PRId64 "-%u", record->tick, attempt);
+                _cleanup_(run_record_freep) RunRecord *before =
+                    write_record(write, record->job, run, true);
+
+                if (before)
+                        checker_complain(write->checker,
+                                         "the record of run %s of %s is deleted before that of %s",
+                                         record->run, record->job, run);
+        }
+}

@@ -1,0 +1,246 @@
+/* Further attempts of a tick, in a whole daemon (daemon-fixture.h): after a failure here, after one
+ * of another node, beside a tick that comes meanwhile, and when it is too late. */
+#include "daemon-fixture.h"
+#include "job-table.h"
+#include "ledger.h"
+#include "paths.h"
+#include "runs.h"
+
+#define ROOT "/jobkeeper"
+#define JOB_PATH ROOT "/jobs/a"
+
+TestSuite(retries, .init = setup, .fini = teardown);
+
+static int64_t tick;
+static char *waited_for; /* the unit */
+
+static Ledger *ledger_there(void) {
+        Ledger *ledger = NULL;
+
+        cr_assert_eq(ledger_decode(server_data(JOB_PATH), strlen(server_data(JOB_PATH)), &ledger),
+                     0);
+        return ledger;
+}
+
+static RunRecord *record_there(int64_t of_tick, unsigned attempt) {
+        g_autofree char *run = run_id_for_tick(of_tick, attempt), *path = path_run(ROOT, "a", run);
+        RunRecord *record = NULL;
+
+        cr_assert_eq(run_record_decode(server_data(path), strlen(server_data(path)), &record), 0);
+        return record;
+}
+
+static bool runs_unit(void) {
+        return service_newest() && service_newest()->state == SERVICE_RUNNING &&
+               service_newest()->unit && strcmp(service_newest()->name, waited_for) == 0;
+}
+
+static void await_attempt(int64_t of_tick, unsigned attempt) {
+        g_autofree char *run = run_id_for_tick(of_tick, attempt);
+
+        g_free(waited_for);
+        waited_for = unit_name_for_run("a", run);
+        await(runs_unit, waited_for);
+}
+
+static bool is_over(void) {
+        return runs_count(coordinator->runs) == 0;
+}
+
+Test(retries, what_fails_is_run_again_until_it_succeeds) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        _cleanup_(run_record_freep) RunRecord *first = NULL, *third = NULL;
+
+        tick = due_soon("    retries: {attempts: 4, delay: 0}\n");
+        for (unsigned attempt = 1; attempt <= 3; attempt++) {
+                await_attempt(tick, attempt);
+                service_exit(service_newest(), attempt < 3 ? 5 : 0);
+        }
+        await(is_over, "it is settled");
+        serve_for(200 * USEC_PER_MSEC);
+        cr_expect_eq(started->len, 3);
+        ledger = ledger_there();
+        cr_expect_eq(ledger->mark, tick);
+        first = record_there(tick, 1);
+        cr_expect_eq(first->state, RUN_FAILED);
+        cr_expect_eq(first->exit_status, 5);
+        third = record_there(tick, 3);
+        cr_expect_eq(third->state, RUN_SUCCEEDED);
+}
+
+Test(retries, it_is_not_before_the_end_of_its_pause_and_not_after_some_statuses) {
+        _cleanup_(run_record_freep) RunRecord *first = NULL, *second = NULL;
+
+        tick = due_soon("    retries: {attempts: 4, delay: 1s}\n    no-retry: [7]\n");
+        await_attempt(tick, 1);
+        service_exit(service_newest(), 5);
+        await_attempt(tick, 2);
+        first = record_there(tick, 1);
+        second = record_there(tick, 2);
+        cr_expect_geq(second->claimed, first->ended + USEC_PER_SEC);
+        service_exit(service_newest(), 7);
+        await(is_over, "it is settled");
+        serve_for(200 * USEC_PER_MSEC);
+        cr_expect_eq(started->len, 2);
+}
+
+/* ---- by whose clock ---- */
+
+#define MONTH ((int64_t)30 * (int64_t)USEC_PER_DAY)
+
+/* By the server's clock, which is ours less `behind`. */
+static void expect_owed_in_an_hour(int64_t behind) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
+        const LedgerEntry *owed = ledger_first_retry(ledger);
+        int64_t away;
+
+        cr_assert_not_null(owed);
+        away = (int64_t)owed->not_before - ((int64_t)clock_realtime() - behind);
+        cr_expect(away > 50 * (int64_t)USEC_PER_MINUTE && away < 61 * (int64_t)USEC_PER_MINUTE,
+                  "%g s", (double)away / 1e6);
+}
+
+static void begin_one_for_a_clock(void) {
+        tick = due_soon("    retries: {attempts: 2, delay: 1h, max-delay: 1h}\n");
+        await_attempt(tick, 1);
+}
+
+/* Otherwise all would wait as long, or the attempt would be given up by all. */
+Test(retries, a_clock_that_is_set_during_the_run_moves_none) {
+        begin_one_for_a_clock();
+        coordinator->node->skew.offset -= MONTH;
+        server.clock -= MONTH;
+        service_exit(service_newest(), 5);
+        await(is_over, "it is settled");
+        expect_owed_in_an_hour(MONTH);
+}
+
+Test(retries, a_clock_that_was_never_compared_is_first) {
+        begin_one_for_a_clock();
+        coordinator->node->skew = (ClockSkew){0};
+        server.clock += MONTH;
+        service_exit(service_newest(), 5);
+        await(is_over, "it is settled");
+        expect_owed_in_an_hour(-MONTH);
+}
+
+/* ---- of another node ---- */
+
+static int64_t now(void) {
+        return (int64_t)(clock_realtime() / USEC_PER_SEC);
+}
+
+static bool has_ledger(void) {
+        return node_is_ready(coordinator->node) && server_node(JOB_PATH);
+}
+
+static void write_ledger(const Ledger *ledger) {
+        g_autofree char *data = ledger_encode(ledger);
+
+        server_write(JOB_PATH, data);
+}
+
+static RunRecord *record_elsewhere(void) {
+        g_autofree char *run = run_id_for_tick(tick, 1);
+        RunRecord *record = run_record_new("a", run);
+
+        record->tick = tick;
+        record->attempt = 1;
+        record->node = g_strdup("n2");
+        record->terms.attempts = 2;
+        record->terms.max_delay = USEC_PER_HOUR;
+        return record;
+}
+
+/* Another node runs a tick, which may be attempted again. */
+static void run_elsewhere(const char *keys) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        _cleanup_(run_record_freep) RunRecord *record = record_elsewhere();
+
+        write_job(keys);
+        open_daemon();
+        await(has_ledger, "a ledger");
+        ledger = ledger_there();
+        tick = now() - 1;
+        g_free(record->run);
+        record->run = run_id_for_tick(tick, 1);
+        record->tick = tick;
+        ledger->from = tick - 1;
+        cr_assert_eq(ledger_claim(ledger, record), 0);
+        write_ledger(ledger);
+        /* As at its turn for the tick. */
+        scheduled_job_look_again(job_table_find(coordinator->jobs, "a"));
+}
+
+static void fail_elsewhere(usec_t pause) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
+        _cleanup_(run_record_freep) RunRecord *record = record_elsewhere();
+
+        record->state = RUN_FAILED;
+        record->exit_status = 1;
+        record->ended = clock_realtime();
+        record->terms.delay = pause;
+        cr_assert_eq(ledger_settle(ledger, record, NULL, record->ended), 0);
+        cr_assert_not_null(ledger_first_retry(ledger));
+        write_ledger(ledger);
+}
+
+static bool knows_of_a_run(void) {
+        return scheduled_job_state(job_table_find(coordinator->jobs, "a")) == JOB_RUNNING;
+}
+
+/* Its next tick is far away: nothing but the watch tells. */
+Test(retries, what_fails_elsewhere_is_taken_up) {
+        run_elsewhere("    schedule: \"2096-02-29 00:00:00\"\n    exec: [/bin/true]\n");
+        await(knows_of_a_run, "the other run is known");
+        await_quiet();
+        cr_expect_eq(started->len, 0);
+        fail_elsewhere(0);
+        await_attempt(tick, 2);
+}
+
+static bool is_skipped(void) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
+
+        for (guint i = 0; i < ledger->open->len; i++) {
+                const LedgerEntry *entry = ledger->open->pdata[i];
+                if (entry->state == RUN_SKIPPED &&
+                    g_strcmp0(entry->why, "overlap: an earlier tick is to be attempted again") == 0)
+                        return true;
+        }
+        return false;
+}
+
+Test(retries, a_tick_that_comes_meanwhile_is_skipped) {
+        run_elsewhere("    every: 1s\n    exec: [/bin/true]\n");
+        fail_elsewhere(USEC_PER_HOUR);
+        await(is_skipped, "ticks are skipped");
+        cr_expect_eq(started->len, 0);
+}
+
+static bool is_given_up(void) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
+
+        return !ledger_first_retry(ledger);
+}
+
+static void fail_long_ago(void) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
+        _cleanup_(run_record_freep) RunRecord *record = record_elsewhere();
+
+        record->state = RUN_FAILED;
+        record->ended = clock_realtime() - USEC_PER_HOUR;
+        cr_assert_eq(ledger_settle(ledger, record, NULL, record->ended), 0);
+        write_ledger(ledger);
+}
+
+Test(retries, what_is_too_late_is_given_up) {
+        run_elsewhere("    schedule: \"2096-02-29 00:00:00\"\n    exec: [/bin/true]\n"
+                      "    start-deadline: 1min\n");
+        await(knows_of_a_run, "the other run is known");
+        await_quiet();
+        fail_long_ago();
+        await(is_given_up, "it is given up");
+        serve_for(200 * USEC_PER_MSEC);
+        cr_expect_eq(started->len, 0);
+}
