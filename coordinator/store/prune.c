@@ -144,6 +144,15 @@ static GPtrArray *pruning_runs_of(const ZkReply *reply) {
         return names;
 }
 
+/* Return: whether it is open, or may be by now: what is claimed after the ledger was read is none
+ * of the oldest, but for another attempt of a tick that stands there. */
+static bool pruning_keeps(const Ledger *ledger, const char *name) {
+        const LedgerEntry *entry = ledger_find_tick(ledger, g_ascii_strtoll(name, NULL, 10));
+
+        return ledger_find_run(ledger, name) ||
+               (entry && entry->state != RUN_SKIPPED && run_id_attempt(name) > entry->attempt);
+}
+
 static void pruning_choose(Pruning *pruning, const GPtrArray *names) {
         const char *root = pruning->pruner->node->config->root;
         guint surplus = names->len - MIN(names->len, pruning_history(pruning));
@@ -152,7 +161,7 @@ static void pruning_choose(Pruning *pruning, const GPtrArray *names) {
         for (guint i = 0; i < surplus; i++) {
                 const char *name = names->pdata[i];
 
-                if (ledger_find_run(pruning->ledger, name))
+                if (pruning_keeps(pruning->ledger, name))
                         continue;
                 pruning->more = pruning->chosen->len == PRUNE_MAX;
                 if (pruning->more)
@@ -187,7 +196,7 @@ static void pruning_on_listed(const ZkReply *reply, void *userdata) {
         pruning_delete(pruning);
 }
 
-/* What is open is read before the list is: what is claimed in between is none of the oldest. */
+/* What is open is read before the list is: see pruning_keeps() of what is claimed in between. */
 static void pruning_look(Pruning *pruning) {
         const char *root = pruning->pruner->node->config->root;
         g_autofree char *ledger = path_job(root, pruning->job),

@@ -318,6 +318,47 @@ Test(settle, of_many_attempts_the_last_ones_are_kept) {
         }
 }
 
+static bool second_is_begun;
+
+/* Another node begins the next attempt, and writes of ticks that it skips. */
+static void begin_second_elsewhere(void) {
+        g_autofree char *path = run_path(2);
+
+        second_is_begun = true;
+        server_create(path, "{}", 0);
+        for (int64_t i = 1; i <= 3; i++) {
+                g_autofree char *run = run_id_for_skip(tick + 60 * i),
+                                *skipped = path_run(ROOT, "a", run);
+                server_create(skipped, "{}", 0);
+        }
+}
+
+/* ... between the read of the ledger and the list of what is old. */
+static ServerWay begin_second_before_list(const ZkCall *call) {
+        _cleanup_(run_record_freep) RunRecord *first = record_there();
+
+        if (call->request == REQUEST_LIST && strcmp(call->path, RUNS_PATH) == 0 &&
+            first->state == RUN_FAILED && !second_is_begun)
+                begin_second_elsewhere();
+        return SERVER_ANSWER;
+}
+
+static bool is_second_begun(void) {
+        return second_is_begun;
+}
+
+Test(settle, an_attempt_that_begins_meanwhile_is_not_old) {
+        g_autofree char *second = NULL;
+
+        start_one("    history: 2\n    retries: {attempts: 2, delay: 1h, max-delay: 1h}\n");
+        second = run_path(2);
+        server.way = begin_second_before_list;
+        service_exit(service_newest(), 5);
+        await(is_second_begun, "the records are listed");
+        serve_for(100 * USEC_PER_MSEC);
+        cr_expect_not_null(server_node(second));
+}
+
 /* How many are wanted is known to who has the job. */
 Test(settle, who_does_not_have_the_job_deletes_none_of_its_records) {
         unsigned before;
