@@ -28,11 +28,15 @@ static JobNext job_next_manual(const JobOutlook *outlook) {
 }
 
 /* start-deadline bounds when queueing may begin; how long it lasts is lock-wait's business, so a
- * tick that is queued for is neither too old nor too late. */
+ * tick that is queued for is neither too old nor too late. It may be too early: another node was
+ * quicker, and the next attempt is to come later. */
 static bool job_next_is_long_wait(const JobOutlook *outlook) {
-        return outlook->spec->lock_wait_set && outlook->queued_tick &&
-               ledger_is_claimable(outlook->ledger, outlook->queued_tick) &&
-               !ledger_first_claimed(outlook->ledger);
+        const Ledger *ledger = outlook->ledger;
+        int64_t tick = outlook->queued_tick;
+
+        return outlook->spec->lock_wait_set && tick && ledger_is_claimable(ledger, tick) &&
+               (usec_t)ledger_due(ledger, tick) * USEC_PER_SEC <= outlook->now &&
+               !ledger_first_claimed(ledger);
 }
 
 static JobNext job_next_by_decision(const JobOutlook *outlook) {

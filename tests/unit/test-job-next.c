@@ -7,6 +7,7 @@
 
 static const char *const words[] = {
     [JOB_NEXT_NOTHING] = "nothing",
+    [JOB_NEXT_WATCH] = "watch",
     [JOB_NEXT_STAY] = "stay",
     [JOB_NEXT_MEASURE] = "measure",
     [JOB_NEXT_REFUSE] = "refuse",
@@ -21,12 +22,15 @@ static const char *const words[] = {
 
 static JobSpec spec, patient = {.lock_wait_set = true};
 static ManualRun manual = {.not_after = NOW}, expired = {.not_after = NOW - 1};
-static Ledger *idle, *claimed, *decided;
+static Ledger *idle, *claimed, *decided, *owed, *owed_later;
 static const Decision nothing = {.verdict = DECISION_NOTHING},
                       watch = {.verdict = DECISION_NOTHING, .watch = true},
                       run = {.verdict = DECISION_RUN, .tick = 60},
                       blocked = {.verdict = DECISION_BLOCKED, .tick = 60},
                       skips = {.verdict = DECISION_RUN, .tick = 60, .n_skips = 1};
+
+/* It is to be retried, from then on. */
+#define FAILED_60 "{'tick':60,'attempt':1,'state':'failed','run':'60-1','node':'n2','not_before':"
 
 static void setup_ledgers(void) {
         idle = ledger_of(50, 0, "");
@@ -34,12 +38,16 @@ static void setup_ledgers(void) {
                             "{'tick':55,'attempt':1,'state':'claimed','run':'55-1','node':'n2',"
                             "'claimed':1}");
         decided = ledger_of(60, 0, "");
+        owed = ledger_of(50, 0, FAILED_60 "1000}");
+        owed_later = ledger_of(50, 0, FAILED_60 "1000.5}");
 }
 
 static void teardown_ledgers(void) {
         idle = ledger_free(idle);
         claimed = ledger_free(claimed);
         decided = ledger_free(decided);
+        owed = ledger_free(owed);
+        owed_later = ledger_free(owed_later);
 }
 
 TestSuite(job_next, .init = setup_ledgers, .fini = teardown_ledgers);
@@ -149,4 +157,19 @@ Test(job_next, a_long_wait_is_neither_too_old_nor_too_late) {
         outlook.queued_tick = 60;
         outlook.spec = &spec;
         cr_expect_eq(expect_next(outlook, JOB_NEXT_LATER).delay, USEC_PER_SEC);
+}
+
+/* It was begun for the attempt before, which another node has made meanwhile. */
+Test(job_next, a_long_wait_does_not_shorten_the_pause_of_a_retry) {
+        JobOutlook outlook = outlook_of(&skips);
+
+        outlook.phase = JOB_PHASE_HOLDING;
+        outlook.queued_tick = 60;
+        outlook.spec = &patient;
+        outlook.ledger = owed_later;
+        expect_next(outlook, JOB_NEXT_SKIP);
+        outlook.manual = &manual;
+        expect_next(outlook, JOB_NEXT_QUEUE_MANUAL);
+        outlook.ledger = owed;
+        expect_next(outlook, JOB_NEXT_GO_ON);
 }
