@@ -60,6 +60,18 @@ static usec_t attempt_deadline(const DecisionInput *input, const LedgerEntry *re
                         input->start_deadline);
 }
 
+/* Return: whether it is further off than any pause is: the servers' clock was wrong when it was
+ * written. Nobody waits for that, since all that comes meanwhile would be skipped. */
+static bool attempt_is_out_of_reach(const DecisionInput *input, const LedgerEntry *retry) {
+        return retry->not_before > usec_add(input->now, DECISION_PAUSE_MAX);
+}
+
+static const char *attempt_why(const DecisionInput *input, const LedgerEntry *retry) {
+        if (attempt_is_out_of_reach(input, retry))
+                return "the ZooKeeper servers' clock was wrong when the attempt before ended";
+        return input->nobody ? "no node could run it" : "missed: the start deadline passed";
+}
+
 /* Nothing else is to be done. The end of another run, which can only be one by hand, tells when it
  * may begin. */
 static void decide_attempt(const DecisionInput *input, Decision *decision,
@@ -76,7 +88,7 @@ static void give_attempt_up(const DecisionInput *input, Decision *decision,
             .from = retry->tick,
             .to = retry->tick,
             .count = 1,
-            .why = input->nobody ? "no node could run it" : "missed: the start deadline passed",
+            .why = attempt_why(input, retry),
             .gives_up = true,
             .due = ledger_due(input->ledger, retry->tick),
         };
@@ -229,7 +241,8 @@ void decide(const DecisionInput *input, Decision *ret) {
         *ret = (Decision){.verdict = DECISION_NOTHING, .again = USEC_INFINITY};
         if (input->rank >= PLACEMENT_RANKS && !self_is_running(input))
                 return;
-        if (retry && input->now > attempt_deadline(input, retry)) {
+        if (retry && (input->now > attempt_deadline(input, retry) ||
+                      attempt_is_out_of_reach(input, retry))) {
                 give_attempt_up(input, ret, retry);
                 return;
         }

@@ -16,9 +16,10 @@
  *
  * A retry (the next attempt of a tick, see record/next-attempt.h) is taken as a tick is, from the
  * end of its pause on: by rank, and up to its start deadline, which counts from there; then it is
- * given up. It begins when nothing else of the job is under way. Until it is settled every tick
- * that comes is skipped ("overlap"): the job is still at the older one. Who could take a retry is
- * told by the ledger's watch when the attempt before has ended.
+ * given up. So is one that is further off than any pause, by clocks that were wrong. It begins when
+ * nothing else of the job is under way. Until it is settled every tick that comes is skipped
+ * ("overlap"): the job is still at the older one. Who could take a retry is told by the ledger's
+ * watch when the attempt before has ended.
  *
  * When no member can run the job at all, its ticks are still owed an answer: each is skipped once
  * its start deadline has passed, because until then a node that can run it may come.
@@ -29,6 +30,8 @@
 #include "ledger.h"
 
 #define DECISION_SKIPS_MAX 8
+/* No retry is further off than that: the longest pause, and as much again for clocks. */
+#define DECISION_PAUSE_MAX (2 * JOB_RETRY_DELAY_MAX)
 #define DECISION_WHY_RETRY "overlap: an earlier tick is to be attempted again"
 
 typedef struct DecisionInput {

@@ -108,7 +108,7 @@ Test(decision, fresh_ticks_at_each_rank) {
         EXPECT_CELLS(cells);
 }
 
-/* An attempt that ended as a failure; the next one may begin at 115 s, or a year later. */
+/* An attempt that ended as a failure; the next one may begin at 115 s. */
 #define RETRY_100                                                                                  \
         "{'run':'100-1','state':'failed','tick':100,'attempt':1,'node':'n1','not_before':115}"
 #define AGAIN(node) "{'run':'100-1','state':'claimed','tick':100,'node':'" node "','again':true}"
@@ -150,6 +150,27 @@ Test(decision, past_its_start_deadline_it_is_given_up) {
             {"rank 1 gives rank 0 time", 175001, 1, "nothing, again 177", RETRY_100,
              .nobody = true},
             {"nor is it begun", 130000, 0, "nothing, again 175", RETRY_100, .nobody = true},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+#define OFF(seconds)                                                                               \
+        "{'run':'100-1','state':'failed','tick':100,'attempt':1,'node':'n1','not_before':" seconds \
+        "}"
+
+/* The longest pause is a day. The clock by which it was counted was set back since. */
+Test(decision, what_is_further_off_than_any_pause_is_given_up) {
+        static const Cell cells[] = {
+            {"two days", 150000, 0, "nothing, again 200", OFF("172950")},
+            {"more", 150000, 0,
+             "give up 100-100 x1 (the ZooKeeper servers' clock was wrong when the attempt before "
+             "ended), nothing, again 150",
+             OFF("172950.001")},
+            {"where nobody can run it", 150000, 1,
+             "give up 100-100 x1 (the ZooKeeper servers' clock was wrong when the attempt before "
+             "ended), nothing, again 150",
+             OFF("99999999"), .nobody = true},
         };
 
         EXPECT_CELLS(cells);
