@@ -280,6 +280,18 @@ Test(ledger, what_cannot_be_retried_is_not_believed_to_be) {
         cr_expect_eq(ledger_due(NULL, 10), 10);
 }
 
+/* Somebody wrote a tick into the record of a run by hand: nobody could claim what would follow. */
+Test(ledger, a_run_by_hand_is_not_retried_whatever_its_record_says) {
+        _cleanup_(ledger_freep) Ledger *ledger =
+            ledger_of(0, 5, "{'run':'12-m1','state':'claimed','attempt':1,'node':'n1'}");
+        _cleanup_(run_record_freep) RunRecord *record = attempt_of(10, 1, RUN_FAILED);
+
+        g_free(record->run);
+        record->run = g_strdup("12-m1");
+        (void)ledger_settle(ledger, record, NULL, record->ended);
+        cr_expect_null(ledger_first_retry(ledger));
+}
+
 /* ---- settles and the mark ---- */
 
 /* What stands in the run's own record would only make every claim's write longer. */
