@@ -388,6 +388,14 @@ static int ledger_writer_replace_damaged(LedgerWriter *writer, const ZkReply *re
         return ledger_writer_take_in(writer, ops, record);
 }
 
+/* Return: whether it is the one of that run. One that tells of another tick, or another attempt,
+ * would not be taken in, and would be met again by the next claim, and so on. */
+static bool ledger_writer_is_sought(const LedgerWriter *writer, const RunRecord *found) {
+        return strcmp(found->job, writer->job) == 0 && strcmp(found->run, writer->repaired) == 0 &&
+               found->tick == writer->repaired_tick &&
+               (!found->tick || found->attempt == run_id_attempt(found->run));
+}
+
 static void ledger_writer_on_found(const ZkReply *reply, void *userdata) {
         LedgerWriter *writer = userdata;
         _cleanup_(run_record_freep) RunRecord *found = NULL;
@@ -400,7 +408,7 @@ static void ledger_writer_on_found(const ZkReply *reply, void *userdata) {
                 return;
         }
         if (run_record_decode(reply->data, reply->data_size, &found) == 0 &&
-            strcmp(found->job, writer->job) == 0 && strcmp(found->run, writer->repaired) == 0)
+            ledger_writer_is_sought(writer, found))
                 r = ledger_writer_take_in(writer, ops, found);
         else
                 r = ledger_writer_replace_damaged(writer, reply);

@@ -405,6 +405,54 @@ Test(ledger_writer, a_damaged_record_is_kept_aside_once) {
         expect_known("mark 120");
 }
 
+static void put_second(int64_t tick, unsigned attempt) {
+        _cleanup_(run_record_freep) RunRecord *record = run_of(tick, "110-2", "n2", RUN_CLAIMED);
+        g_autofree char *data = NULL;
+
+        g_free(record->job);
+        record->job = g_strdup("a");
+        record->attempt = attempt;
+        data = run_record_encode(record);
+        server_create(RUNS "/110-2", data, 0);
+}
+
+static void owe_second(void) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(
+            100, 0,
+            "{'run':'110-1','state':'failed','tick':110,'attempt':1,'node':'n2','not_before':115}");
+        g_autofree char *data = NULL;
+
+        ledger_set_schedule(ledger, schedule);
+        data = ledger_encode(ledger);
+        server_set(server_node(JOB), data);
+        know();
+}
+
+Test(ledger_writer, the_record_of_the_next_attempt_is_taken_in) {
+        owe_second();
+        put_second(110, 2);
+        cr_assert_eq(ledger_writer_repair(writer, "110-2", 110, spec), 0);
+        expect_outcome(LEDGER_WRITE_DONE);
+        expect_known("mark 100 | 110 claimed 110-2");
+}
+
+/* It would never be: the next claim would meet it again. */
+Test(ledger_writer, one_that_tells_of_another_attempt_is_damaged) {
+        owe_second();
+        put_second(110, 7);
+        cr_assert_eq(ledger_writer_repair(writer, "110-2", 110, spec), 0);
+        expect_outcome(LEDGER_WRITE_DONE);
+        expect_known("mark 110");
+}
+
+Test(ledger_writer, and_so_is_one_of_another_tick) {
+        owe_second();
+        put_second(120, 2);
+        cr_assert_eq(ledger_writer_repair(writer, "110-2", 110, spec), 0);
+        expect_outcome(LEDGER_WRITE_DONE);
+        expect_known("mark 110");
+}
+
 Test(ledger_writer, a_record_that_is_gone_by_then_is_nothing_to_be_taken_in) {
         cr_assert_eq(ledger_writer_repair(writer, "110-1", 110, spec), 0);
         expect_outcome(LEDGER_WRITE_FAILED);
