@@ -9,6 +9,7 @@
 
 /* A call is in the list of its state, until it is done. */
 typedef enum CallState {
+        CALL_URGENT, /* waits, and goes before all that is not urgent */
         CALL_WAITING,
         CALL_SENT,
         CALL_CUT, /* the connection on which it was sent is gone: nobody but us will answer it */
@@ -29,13 +30,20 @@ struct BusCall {
         BusCallFunc func;
         void *userdata;
         usec_t timeout;
-        BusCallFlags flags;
         GList link;
         sd_bus_slot *slot;
 };
 
+/* Return: the call that is to be sent next, or NULL. */
+static BusCall *queue_next(const BusQueue *queue) {
+        const GQueue *waiting =
+            &queue->calls[queue->calls[CALL_URGENT].length > 0 ? CALL_URGENT : CALL_WAITING];
+
+        return waiting->length > 0 ? waiting->head->data : NULL;
+}
+
 static bool queue_can_send(const BusQueue *queue) {
-        return queue->bus && queue->calls[CALL_WAITING].length > 0 &&
+        return queue->bus && queue_next(queue) &&
                queue->calls[CALL_SENT].length < UNIT_CALLS_IN_FLIGHT_MAX;
 }
 
@@ -102,7 +110,7 @@ static int queue_on_pump(sd_event_source *source, void *userdata) {
                 return 0;
         }
         if (queue_can_send(queue))
-                call_send(queue->calls[CALL_WAITING].head->data);
+                call_send(queue_next(queue));
         queue_wake(queue);
         return 0;
 }
@@ -111,7 +119,7 @@ int bus_queue_new(sd_event *event, BusQueue **ret_queue) {
         _cleanup_(bus_queue_freep) BusQueue *queue = g_new0(BusQueue, 1);
         int r;
 
-        for (CallState state = CALL_WAITING; state < CALL_DONE; state++)
+        for (CallState state = CALL_URGENT; state < CALL_DONE; state++)
                 g_queue_init(&queue->calls[state]);
         r = sd_event_add_defer(event, &queue->pump, queue_on_pump, queue);
         if (r < 0)
@@ -124,7 +132,7 @@ int bus_queue_new(sd_event *event, BusQueue **ret_queue) {
 BusQueue *bus_queue_free(BusQueue *queue) {
         if (!queue)
                 return NULL;
-        for (CallState state = CALL_WAITING; state < CALL_DONE; state++)
+        for (CallState state = CALL_URGENT; state < CALL_DONE; state++)
                 g_assert(queue->calls[state].length == 0);
         sd_event_source_disable_unref(queue->pump);
         g_free(queue);
@@ -152,20 +160,15 @@ void bus_queue_set_bus(BusQueue *queue, sd_bus *bus) {
 BusCall *bus_call_new(BusQueue *queue, BusCallBuild build, BusCallFunc func, void *userdata,
                       usec_t timeout, BusCallFlags flags) {
         BusCall *call = g_new0(BusCall, 1);
-        GList *place = NULL;
 
         *call = (BusCall){.queue = queue,
+                          .state = flags & BUS_CALL_URGENT ? CALL_URGENT : CALL_WAITING,
                           .build = build,
                           .func = func,
                           .userdata = userdata,
-                          .timeout = timeout,
-                          .flags = flags};
+                          .timeout = timeout};
         call->link.data = call;
-        if (flags & BUS_CALL_URGENT)
-                for (place = queue->calls[CALL_WAITING].head;
-                     place && ((BusCall *)place->data)->flags & BUS_CALL_URGENT;)
-                        place = place->next;
-        g_queue_insert_before_link(&queue->calls[CALL_WAITING], place, &call->link);
+        g_queue_push_tail_link(&queue->calls[call->state], &call->link);
         queue_wake(queue);
         return call;
 }
@@ -181,7 +184,7 @@ BusCall *bus_call_free(BusCall *call) {
 }
 
 bool bus_call_sent(const BusCall *call) {
-        return call->state != CALL_WAITING;
+        return call->state > CALL_WAITING;
 }
 
 bool bus_call_done(const BusCall *call) {

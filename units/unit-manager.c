@@ -35,7 +35,7 @@ struct UnitManager {
         SystemdLink *private_socket, *bus;
         SystemdLink *used;         /* weak: one of them, or NULL */
         sd_event_source *patience; /* set while the bus does not count yet */
-        GHashTable *listeners;     /* a set; weak */
+        GHashTable *listeners;     /* unit → GPtrArray of UnitListener, weak */
         GHashTable *errands;       /* a set; owned */
 };
 
@@ -82,12 +82,25 @@ void unit_manager_refer(UnitManager *manager, const char *member, const char *un
                 (void)sd_bus_send(bus, message, NULL);
 }
 
+static GPtrArray *manager_listeners_of(const UnitManager *manager, const char *unit) {
+        return g_hash_table_lookup(manager->listeners, unit);
+}
+
 void unit_manager_listen(UnitManager *manager, UnitListener *listener) {
-        g_hash_table_add(manager->listeners, listener);
+        GPtrArray *of_unit = manager_listeners_of(manager, listener->unit);
+
+        if (!of_unit) {
+                of_unit = g_ptr_array_new();
+                g_hash_table_insert(manager->listeners, g_strdup(listener->unit), of_unit);
+        }
+        g_ptr_array_add(of_unit, listener);
 }
 
 void unit_manager_unlisten(UnitManager *manager, UnitListener *listener) {
-        g_hash_table_remove(manager->listeners, listener);
+        GPtrArray *of_unit = manager_listeners_of(manager, listener->unit);
+
+        if (of_unit && g_ptr_array_remove(of_unit, listener) && of_unit->len == 0)
+                g_hash_table_remove(manager->listeners, listener->unit);
 }
 
 void unit_manager_own(UnitManager *manager, Errand *errand) {
@@ -109,20 +122,26 @@ typedef enum ManagerNews {
         MANAGER_REFERENCES_GONE,
 } ManagerNews;
 
+static void listener_tell(const UnitListener *listener, ManagerNews news) {
+        void (*const funcs[])(void *userdata) = {[MANAGER_CONNECTED] = listener->connected,
+                                                 [MANAGER_DISCONNECTED] = listener->disconnected,
+                                                 [MANAGER_REFERENCES_GONE] =
+                                                     listener->references_gone};
+
+        if (funcs[news])
+                funcs[news](listener->userdata);
+}
+
 static void manager_tell(const UnitManager *manager, ManagerNews news) {
         GHashTableIter iter;
-        gpointer item;
+        gpointer value;
 
         g_hash_table_iter_init(&iter, manager->listeners);
-        while (g_hash_table_iter_next(&iter, &item, NULL)) {
-                const UnitListener *listener = item;
-                void (*const funcs[])(void *userdata) = {
-                    [MANAGER_CONNECTED] = listener->connected,
-                    [MANAGER_DISCONNECTED] = listener->disconnected,
-                    [MANAGER_REFERENCES_GONE] = listener->references_gone};
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                const GPtrArray *of_unit = value;
 
-                if (funcs[news])
-                        funcs[news](listener->userdata);
+                for (guint i = 0; i < of_unit->len; i++)
+                        listener_tell(of_unit->pdata[i], news);
         }
 }
 
@@ -175,35 +194,31 @@ static void manager_on_down(SystemdLink *link, void *userdata) {
                 manager_on_patience(manager);
 }
 
+/* PID 1 tells of the jobs of all units of the machine: of each, only who waits for that unit is
+ * looked for. */
 static void manager_on_job_added(SystemdLink *link, const char *unit, void *userdata) {
         const UnitManager *manager = userdata;
-        GHashTableIter iter;
-        gpointer item;
+        const GPtrArray *of_unit =
+            link == manager->used ? manager_listeners_of(manager, unit) : NULL;
 
-        if (link != manager->used)
-                return;
-        g_hash_table_iter_init(&iter, manager->listeners);
-        while (g_hash_table_iter_next(&iter, &item, NULL)) {
-                const UnitListener *listener = item;
+        for (guint i = 0; of_unit && i < of_unit->len; i++) {
+                const UnitListener *listener = of_unit->pdata[i];
 
-                if (listener->systemd_job_added && g_str_equal(listener->unit, unit))
+                if (listener->systemd_job_added)
                         listener->systemd_job_added(listener->userdata);
         }
 }
 
 static void manager_on_job_removed(SystemdLink *link, const char *systemd_job, const char *unit,
                                    const char *word, void *userdata) {
-        UnitManager *manager = userdata;
-        GHashTableIter iter;
-        gpointer item;
+        const UnitManager *manager = userdata;
+        const GPtrArray *of_unit =
+            link == manager->used ? manager_listeners_of(manager, unit) : NULL;
 
-        if (link != manager->used)
-                return;
-        g_hash_table_iter_init(&iter, manager->listeners);
-        while (g_hash_table_iter_next(&iter, &item, NULL)) {
-                const UnitListener *listener = item;
+        for (guint i = 0; of_unit && i < of_unit->len; i++) {
+                const UnitListener *listener = of_unit->pdata[i];
 
-                if (listener->systemd_job_removed && g_str_equal(listener->unit, unit))
+                if (listener->systemd_job_removed)
                         listener->systemd_job_removed(systemd_job, word, listener->userdata);
         }
 }
@@ -218,7 +233,8 @@ int unit_manager_new_at(sd_event *event, const char *private_address, const char
         int r;
 
         manager->event = sd_event_ref(event);
-        manager->listeners = g_hash_table_new(NULL, NULL);
+        manager->listeners = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
+                                                   (GDestroyNotify)g_ptr_array_unref);
         manager->errands = g_hash_table_new(NULL, NULL);
         manager->starts = start_window_new(event);
         if ((r = cgroup_root_find(&manager->cgroup_root)) < 0 ||

@@ -231,14 +231,14 @@ static json_t *open_entry_to_json(const View *view, const char *job, const Ledge
  * run.
  */
 static json_t *own_runs_to_json(const View *view, const char *job) {
-        g_autoptr(GPtrArray) runs = runs_list(view->runs);
+        const GPtrArray *runs = runs_of_job(view->runs, job);
         json_t *array = json_array();
 
-        for (guint i = 0; i < runs->len; i++) {
+        for (guint i = 0; runs && i < runs->len; i++) {
                 const RunRecord *record = ((const Run *)runs->pdata[i])->record;
                 _cleanup_(run_record_freep) RunRecord *copy = NULL;
 
-                if (!g_str_equal(record->job, job) || run_state_is_final(record->state))
+                if (run_state_is_final(record->state))
                         continue;
                 copy = run_record_copy(record);
                 status_refine(view, copy);
@@ -249,14 +249,13 @@ static json_t *own_runs_to_json(const View *view, const char *job) {
 
 /* Of that, the newest: what is not known of others' runs without a ledger is left out. */
 static json_t *own_result_to_json(const View *view, const char *job) {
-        g_autoptr(GPtrArray) runs = runs_list(view->runs);
+        const GPtrArray *runs = runs_of_job(view->runs, job);
         const RunRecord *newest = NULL;
 
-        for (guint i = 0; i < runs->len; i++) {
+        for (guint i = 0; runs && i < runs->len; i++) {
                 const RunRecord *record = ((const Run *)runs->pdata[i])->record;
 
-                if (g_str_equal(record->job, job) && run_state_is_final(record->state) &&
-                    (!newest || record->ended > newest->ended))
+                if (run_state_is_final(record->state) && (!newest || record->ended > newest->ended))
                         newest = record;
         }
         return newest ? run_record_to_json(newest) : json_null();
@@ -378,15 +377,11 @@ static json_t *left_job_to_json(const View *view, const char *name) {
 }
 
 void status_add_left_jobs(const View *view, GPtrArray *names) {
-        g_autoptr(GPtrArray) runs = runs_list(view->runs);
+        g_autoptr(GPtrArray) jobs = runs_jobs(view->runs);
 
-        for (guint i = 0; i < runs->len; i++) {
-                const char *job = ((const Run *)runs->pdata[i])->record->job;
-
-                if (!jobset_find(view->jobset, job) &&
-                    !g_ptr_array_find_with_equal_func(names, job, g_str_equal, NULL))
-                        g_ptr_array_add(names, g_strdup(job));
-        }
+        for (guint i = 0; i < jobs->len; i++)
+                if (!jobset_find(view->jobset, jobs->pdata[i]))
+                        g_ptr_array_add(names, g_strdup(jobs->pdata[i]));
 }
 
 json_t *status_report_job(const View *view, const char *name, const Ledger *ledger) {

@@ -160,13 +160,13 @@ static bool bid_is_open(const Ledger *ledger, const char *run) {
  * continues; or NULL. */
 static const Run *bid_beside(const Runs *all, const char *job, const Ledger *ledger,
                              RunPhase least) {
-        g_autoptr(GPtrArray) runs = runs_list(all);
+        const GPtrArray *runs = runs_of_job(all, job);
 
-        for (guint i = 0; i < runs->len; i++) {
+        for (guint i = 0; runs && i < runs->len; i++) {
                 const Run *run = runs->pdata[i];
 
                 if (run->phase >= least && run->phase < RUN_PHASE_SETTLING &&
-                    strcmp(run->record->job, job) == 0 && !bid_is_open(ledger, run->record->run))
+                    !bid_is_open(ledger, run->record->run))
                         return run;
         }
         return NULL;

@@ -7,6 +7,7 @@
 struct Runs {
         RunParts parts;
         GHashTable *runs;     /* key → Run */
+        GHashTable *by_job;   /* name → GPtrArray of Run, borrowed from there */
         GHashTable *claiming; /* a set: keys */
         GPtrArray *settled;   /* Run: done, freed from the loop */
         sd_event_source *reaper;
@@ -18,6 +19,27 @@ static void runs_destroy_run(void *run) {
         run_free(run);
 }
 
+static void runs_destroy_list(void *list) {
+        g_ptr_array_unref(list);
+}
+
+static void runs_index(Runs *runs, Run *run) {
+        GPtrArray *of_job = g_hash_table_lookup(runs->by_job, run->record->job);
+
+        if (!of_job) {
+                of_job = g_ptr_array_new();
+                g_hash_table_insert(runs->by_job, g_strdup(run->record->job), of_job);
+        }
+        g_ptr_array_add(of_job, run);
+}
+
+static void runs_unindex(Runs *runs, Run *run) {
+        GPtrArray *of_job = run ? g_hash_table_lookup(runs->by_job, run->record->job) : NULL;
+
+        if (of_job && g_ptr_array_remove(of_job, run) && of_job->len == 0)
+                g_hash_table_remove(runs->by_job, run->record->job);
+}
+
 static void runs_on_reap(void *userdata) {
         g_ptr_array_set_size(((Runs *)userdata)->settled, 0);
 }
@@ -26,6 +48,7 @@ static void runs_on_reap(void *userdata) {
 static void runs_on_settled(Run *run, void *userdata) {
         Runs *runs = userdata;
 
+        runs_unindex(runs, run);
         g_hash_table_steal(runs->runs, run->key);
         g_ptr_array_add(runs->settled, run);
         if (!runs->reaper)
@@ -44,6 +67,7 @@ Runs *runs_new(const Node *node, UnitManager *units, const Settler *settler,
                                  .settled = runs_on_settled,
                                  .userdata = runs};
         runs->runs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, runs_destroy_run);
+        runs->by_job = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, runs_destroy_list);
         runs->claiming = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         runs->settled = g_ptr_array_new_with_free_func(runs_destroy_run);
         runs->func = func;
@@ -56,6 +80,7 @@ Runs *runs_free(Runs *runs) {
                 return NULL;
         sd_event_source_disable_unref(runs->reaper);
         g_ptr_array_unref(runs->settled);
+        g_hash_table_unref(runs->by_job);
         g_hash_table_unref(runs->runs);
         g_hash_table_unref(runs->claiming);
         g_free(runs);
@@ -63,6 +88,8 @@ Runs *runs_free(Runs *runs) {
 }
 
 static void runs_add(Runs *runs, Run *run) {
+        runs_unindex(runs, g_hash_table_lookup(runs->runs, run->key));
+        runs_index(runs, run);
         g_hash_table_insert(runs->runs, run->key, run);
 }
 
@@ -99,6 +126,21 @@ unsigned runs_count_results(const Runs *runs) {
 
 Run *runs_find(const Runs *runs, const char *key) {
         return g_hash_table_lookup(runs->runs, key);
+}
+
+const GPtrArray *runs_of_job(const Runs *runs, const char *job) {
+        return g_hash_table_lookup(runs->by_job, job);
+}
+
+GPtrArray *runs_jobs(const Runs *runs) {
+        GPtrArray *jobs = g_ptr_array_new();
+        GHashTableIter iterator;
+        gpointer job;
+
+        g_hash_table_iter_init(&iterator, runs->by_job);
+        while (g_hash_table_iter_next(&iterator, &job, NULL))
+                g_ptr_array_add(jobs, job);
+        return jobs;
 }
 
 GPtrArray *runs_list(const Runs *runs) {

@@ -29,6 +29,11 @@ unsigned runs_count(const Runs *runs);
 unsigned runs_count_results(const Runs *runs);
 /* Return: the run, borrowed, or NULL. */
 Run *runs_find(const Runs *runs, const char *key);
+/* Return: those of this job (Run), borrowed until one comes or goes; NULL: there are none. */
+const GPtrArray *runs_of_job(const Runs *runs, const char *job);
+/* Return: newly allocated (g_ptr_array_unref), the names of the jobs that have any, each once;
+ * borrowed. */
+GPtrArray *runs_jobs(const Runs *runs);
 /* Return: newly allocated (g_ptr_array_unref), all of them, borrowed. */
 GPtrArray *runs_list(const Runs *runs);
 void runs_for_all(Runs *runs, void (*func)(Run *run));

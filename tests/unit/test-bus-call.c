@@ -207,3 +207,57 @@ Test(bus_call, a_cut_call_may_be_freed_at_any_time) {
         scene_connect(&scene);
         scene_clear(&scene);
 }
+
+static GString *order;
+
+static int build_letter(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
+        (void)g_string_append(order, userdata);
+        return build(bus, userdata, ret_message);
+}
+
+static void on_nothing(sd_bus_message *reply, const sd_bus_error *error, void *userdata) {
+}
+
+static BusCall *ask_letter(Scene *scene, const char *letter, BusCallFlags flags) {
+        return bus_call_new(scene->queue, build_letter, on_nothing, (void *)letter, PATIENCE,
+                            flags);
+}
+
+Test(bus_call, what_is_urgent_goes_first_and_in_its_order) {
+        BusCall *calls[5];
+        Scene scene;
+
+        scene_init(&scene);
+        order = g_string_new(NULL);
+        calls[0] = ask_letter(&scene, "a", BUS_CALL_ORDINARY);
+        calls[1] = ask_letter(&scene, "b", BUS_CALL_ORDINARY);
+        calls[2] = ask_letter(&scene, "C", BUS_CALL_URGENT);
+        calls[3] = ask_letter(&scene, "D", BUS_CALL_URGENT);
+        calls[4] = ask_letter(&scene, "e", BUS_CALL_ORDINARY);
+        wait_until(&scene, &scene.heard, 5);
+        cr_expect_str_eq(order->str, "CDabe");
+        for (size_t i = 0; i < G_N_ELEMENTS(calls); i++)
+                bus_call_free(calls[i]);
+        g_string_free(order, TRUE);
+        scene_clear(&scene);
+}
+
+#define MANY 100000
+
+/* All runs of a machine are stopped in one turn: what each costs does not grow with those before
+ * it. */
+Test(bus_call, many_urgent_calls_cost_as_much_as_each) {
+        g_autofree BusCall **calls = g_new0(BusCall *, MANY);
+        usec_t before = clock_monotonic();
+        Scene scene;
+
+        scene_init(&scene);
+        order = g_string_new(NULL);
+        for (unsigned i = 0; i < MANY; i++)
+                calls[i] = ask_letter(&scene, ".", BUS_CALL_URGENT);
+        for (unsigned i = 0; i < MANY; i++)
+                bus_call_free(calls[i]);
+        cr_expect_lt(clock_monotonic() - before, 5 * USEC_PER_SEC);
+        g_string_free(order, TRUE);
+        scene_clear(&scene);
+}

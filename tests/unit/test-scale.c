@@ -436,6 +436,27 @@ Test(scale, whose_units_are_whose_is_not_asked_of_all_runs) {
         cr_expect_lt(clock_monotonic() - before, USEC_PER_SEC);
 }
 
+/* It is asked of each job: at each claim, and by whoever asks for the status while ZooKeeper is
+ * silent. */
+Test(scale, which_runs_a_job_has_is_not_asked_of_all_runs) {
+        g_autoptr(GPtrArray) jobs = NULL;
+        usec_t before;
+
+        begin(1, 1);
+        for (unsigned i = 0; i < JOBS; i++)
+                add_run(i);
+        before = clock_monotonic();
+        jobs = runs_jobs(coordinator->runs);
+        cr_assert_eq(jobs->len, JOBS);
+        for (unsigned i = 0; i < JOBS; i++) {
+                const GPtrArray *runs = runs_of_job(coordinator->runs, jobs->pdata[i]);
+
+                cr_assert(runs && runs->len == 1, "%s", (const char *)jobs->pdata[i]);
+        }
+        cr_expect_lt(clock_monotonic() - before, USEC_PER_SEC);
+        cr_expect_null(runs_of_job(coordinator->runs, "another"));
+}
+
 #define WAITERS 100
 #define LATE 200
 
