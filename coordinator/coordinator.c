@@ -15,6 +15,7 @@
 #include "housekeeping.h"
 #include "inventory.h"
 #include "job-table.h"
+#include "launch-sweep.h"
 #include "left-queues.h"
 #include "leftovers.h"
 #include "life.h"
@@ -186,6 +187,7 @@ static void open_runs(Coordinator *coordinator) {
         coordinator->left.leftovers = leftovers_new(&parts);
         coordinator->left.remains =
             remains_new(node, coordinator->runs, coordinator->left.ended_units);
+        coordinator->left.launches = launch_sweep_new(node->event, coordinator->runs);
         coordinator->left.queues = new_left_queues(coordinator);
         coordinator->left.orphans =
             orphans_new(node, coordinator->members, &coordinator->store.settler);
@@ -414,6 +416,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         inventory_free(coordinator->inventory);
         withdrawals_free(coordinator->withdrawals);
         gate_free(coordinator->gate);
+        launch_sweep_free(coordinator->left.launches);
         runs_free(coordinator->runs);
         requests_free(coordinator->requests);
         orphans_free(coordinator->left.orphans);

@@ -235,7 +235,8 @@ static void life_phase(Coordinator *coordinator, SessionPhaseEvent event) {
 static void life_on_recovered(void *userdata) {
         const Coordinator *coordinator = userdata;
 
-        launch_sweep(unit_manager_dropin_root(coordinator->units), coordinator->runs);
+        launch_sweep_begin(coordinator->left.launches,
+                           unit_manager_dropin_root(coordinator->units));
         life_phase(userdata, SESSION_PHASE_RECOVERED);
 }
 

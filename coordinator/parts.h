@@ -25,6 +25,7 @@ typedef struct Gate Gate;
 typedef struct Housekeeping Housekeeping;
 typedef struct Inventory Inventory;
 typedef struct JobTable JobTable;
+typedef struct LaunchSweep LaunchSweep;
 typedef struct LedgerCache LedgerCache;
 typedef struct LeftQueues LeftQueues;
 typedef struct Leftovers Leftovers;
@@ -55,6 +56,7 @@ typedef struct CoordinatorLeft {
         Leftovers *leftovers;    /* units that no Run follows */
         Remains *remains;        /* results that were not written */
         EndedUnits *ended_units; /* what was ended although no Run followed it, and why */
+        LaunchSweep *launches;   /* drop-ins of runs that are no more */
         LeftQueues *queues;
         Orphans *orphans; /* runs of the dead */
 } CoordinatorLeft;

@@ -178,8 +178,11 @@ int launch_dropin_try(const char *root) {
 
 /* Return: newly allocated: the unit of which that is the directory; NULL: of none. */
 static char *dropin_unit_of(const char *root, const char *name) {
-        g_autofree char *path = g_build_filename(root, name, DROPIN_NAME, NULL);
+        g_autofree char *path = NULL;
 
+        if (!g_str_has_prefix(name, "jobkeeper-")) /* as all units of runs */
+                return NULL;
+        path = g_build_filename(root, name, DROPIN_NAME, NULL);
         if (g_str_has_suffix(name, ".service" DROPIN_ASIDE))
                 return g_strndup(name, strlen(name) - strlen(DROPIN_ASIDE));
         return g_str_has_suffix(name, ".service.d") && g_file_test(path, G_FILE_TEST_EXISTS)

@@ -4,9 +4,17 @@
 #include <sys/stat.h>
 
 #include "launch-dropin.h"
+#include "sweep.h"
 
 /* Nobody asks what became of a run that is so old. */
 #define LAUNCH_AGE_MAX (4 * USEC_PER_DAY)
+
+struct LaunchSweep {
+        const Runs *runs;  /* weak */
+        char *root;        /* where they are, by the last beginning */
+        GHashTable *units; /* a set: names that are still to be looked at */
+        Sweep *sweep;
+};
 
 /* Return: whether that was not touched for so long, or is removed but for its remains. */
 static bool launch_is_old(const char *directory) {
@@ -17,13 +25,52 @@ static bool launch_is_old(const char *directory) {
                    LAUNCH_AGE_MAX;
 }
 
-void launch_sweep(const char *root, const Runs *runs) {
+static void launch_sweep_on_turn(void *item, unsigned what, void *userdata) {
+        LaunchSweep *sweep = userdata;
+        const char *unit = item;
+        g_autofree char *directory = launch_dropin_directory(sweep->root, unit);
+
+        (void)what;
+        if (!runs_has_unit(sweep->runs, unit) && launch_is_old(directory))
+                launch_dropin_remove(sweep->root, unit);
+        g_hash_table_remove(sweep->units, unit);
+}
+
+LaunchSweep *launch_sweep_new(sd_event *event, const Runs *runs) {
+        LaunchSweep *sweep = g_new0(LaunchSweep, 1);
+
+        sweep->runs = runs;
+        sweep->units = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        sweep->sweep = sweep_new(event, launch_sweep_on_turn, sweep);
+        return sweep;
+}
+
+LaunchSweep *launch_sweep_free(LaunchSweep *sweep) {
+        if (!sweep)
+                return NULL;
+        sweep_free(sweep->sweep);
+        g_hash_table_unref(sweep->units);
+        g_free(sweep->root);
+        g_free(sweep);
+        return NULL;
+}
+
+void launch_sweep_begin(LaunchSweep *sweep, const char *root) {
         g_auto(GStrv) units = launch_dropin_list(root);
 
+        g_free(sweep->root);
+        sweep->root = g_strdup(root);
         for (char **unit = units; *unit; unit++) {
-                g_autofree char *directory = launch_dropin_directory(root, *unit);
+                char *name = NULL;
 
-                if (!runs_has_unit(runs, *unit) && launch_is_old(directory))
-                        launch_dropin_remove(root, *unit);
+                if (g_hash_table_contains(sweep->units, *unit))
+                        continue;
+                name = g_strdup(*unit);
+                g_hash_table_add(sweep->units, name);
+                sweep_add(sweep->sweep, name, 1);
         }
+}
+
+unsigned launch_sweep_length(const LaunchSweep *sweep) {
+        return sweep_length(sweep->sweep);
 }

@@ -1,8 +1,19 @@
 /* What launch steps of runs leave behind where a process ended just then: drop-ins whose units were
- * never started, or whose removal was not come to. */
+ * never started, or whose removal was not come to. Some at a turn of the loop: there may be
+ * thousands, and each is a directory with its files.
+ */
 #pragma once
 
 #include "runs.h"
 
-/* Removes what was left by processes that ended at the wrong moment, long ago. */
-void launch_sweep(const char *root, const Runs *runs);
+typedef struct LaunchSweep LaunchSweep;
+
+LaunchSweep *launch_sweep_new(sd_event *event, const Runs *runs);
+LaunchSweep *launch_sweep_free(LaunchSweep *sweep);
+DEFINE_CLEANUP(LaunchSweep, launch_sweep_free);
+
+/* Begins to remove what was left below root by processes that ended at the wrong moment, long ago.
+ */
+void launch_sweep_begin(LaunchSweep *sweep, const char *root);
+/* Return: how many are still to be looked at. */
+unsigned launch_sweep_length(const LaunchSweep *sweep);

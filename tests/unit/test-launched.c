@@ -14,6 +14,7 @@
 #include "launch-sweep.h"
 #include "launch.h"
 #include "launched.h"
+#include "sweep.h"
 #include "temporary-tree.h"
 
 #define NONCE "00112233445566778899aabbccddeeff"
@@ -272,14 +273,74 @@ Test(launched, one_that_was_started_again_and_is_not_known) {
 
 /* ---- what is old ---- */
 
-Test(launched, what_is_old_is_removed) {
-        Runs *runs = runs_new(&node, NULL, NULL, NULL, NULL, NULL);
+static sd_event *loop;
+
+static void sweep_all(LaunchSweep *sweep) {
+        launch_sweep_begin(sweep, root);
+        launch_sweep_begin(sweep, root); /* which changes nothing */
+        while (launch_sweep_length(sweep) > 0)
+                cr_assert_geq(sd_event_run(loop, USEC_PER_SEC), 0);
+}
+
+static void make_old(const char *path) {
         struct utimbuf long_ago = {.modtime = time(NULL) - 5L * 24 * 3600};
 
-        launch_sweep(root, runs);
+        cr_assert_eq(utime(path, &long_ago), 0);
+}
+
+Test(launched, what_is_old_is_removed) {
+        Runs *runs = runs_new(&node, NULL, NULL, NULL, NULL, NULL);
+        LaunchSweep *sweep;
+
+        loop = loop_new();
+        sweep = launch_sweep_new(loop, runs);
+        sweep_all(sweep);
         cr_expect(launch_dropin_is_of(root, UNIT, NONCE));
-        cr_assert_eq(utime(directory, &long_ago), 0);
-        launch_sweep(root, runs);
+        make_old(directory);
+        sweep_all(sweep);
         cr_expect_not(g_file_test(directory, G_FILE_TEST_EXISTS));
+        launch_sweep_free(sweep);
         runs_free(runs);
+        loop = loop_end(loop);
+}
+
+#define LEFT 250
+
+static char *make_one_that_is_left(unsigned i) {
+        static const char *const words[] = {"/x/jobkeeper-launch", NULL};
+        g_autofree char *unit = g_strdup_printf("jobkeeper-left-%u-1.service", i);
+        const UnitSpec spec = {.name = unit, .nonce = NONCE, .launch = words};
+        char *path = launch_dropin_directory(root, unit);
+
+        cr_assert_eq(launch_dropin_write(root, &spec), 0);
+        make_old(path);
+        return path;
+}
+
+/* Each is a directory with its files: the loop does other things in between. What ends in the midst
+ * of it ends. */
+Test(launched, what_is_old_is_removed_some_at_a_turn) {
+        Runs *runs = runs_new(&node, NULL, NULL, NULL, NULL, NULL);
+        g_autoptr(GPtrArray) left = g_ptr_array_new_with_free_func(g_free);
+        LaunchSweep *sweep;
+        unsigned before, most = 0;
+
+        loop = loop_new();
+        for (unsigned i = 0; i < LEFT; i++)
+                g_ptr_array_add(left, make_one_that_is_left(i));
+        sweep = launch_sweep_new(loop, runs);
+        launch_sweep_begin(sweep, root);
+        do {
+                before = launch_sweep_length(sweep);
+                cr_assert_geq(sd_event_run(loop, USEC_PER_SEC), 0);
+                most = MAX(most, before - launch_sweep_length(sweep));
+        } while (launch_sweep_length(sweep) > 0);
+        cr_expect_leq(most, SWEEP_TURN_ITEMS, "%u", most);
+        for (guint i = 0; i < LEFT; i++)
+                cr_expect_not(g_file_test(left->pdata[i], G_FILE_TEST_EXISTS));
+        g_free(make_one_that_is_left(0));
+        launch_sweep_begin(sweep, root);
+        launch_sweep_free(sweep);
+        runs_free(runs);
+        loop = loop_end(loop);
 }
