@@ -55,13 +55,22 @@ static int take_signals(void) {
 /* Return: 0 or negative errno. */
 static int write_instance(const char *instance) {
         _cleanup_close_ int fd =
-            open(FENCE_INSTANCE_PATH, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+            open(FENCE_INSTANCE_PATH,
+                 O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
         struct iovec line[] = {{(char *)instance, strlen(instance)}, {(char *)"\n", 1}};
         ssize_t n = fd < 0 ? -1 : writev(fd, line, 2);
 
         if (n < 0)
                 return -errno;
         return (size_t)n == strlen(instance) + 1 ? 0 : -ENOSPC;
+}
+
+/* Something else stands there: our runtime directory was not emptied before us. */
+static void make_room_for_instance(int error) {
+        if (error != -ENXIO && error != -EISDIR && error != -ELOOP)
+                return;
+        if (unlink(FENCE_INSTANCE_PATH) < 0)
+                (void)rename(FENCE_INSTANCE_PATH, FENCE_INSTANCE_PATH ".damaged");
 }
 
 /* Before the manager is told that we are ready, which is when what is bound to us may begin: that
@@ -74,6 +83,7 @@ static void name_ourselves(const char *instance) {
                 if (r != before)
                         (void)fprintf(stderr, "jobkeeper-fence: " FENCE_INSTANCE_PATH ": %s\n",
                                       strerror(-r));
+                make_room_for_instance(r);
                 before = r;
                 (void)poll(NULL, 0, WRITE_AGAIN);
         }

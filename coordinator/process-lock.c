@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "kept-file.h"
 
 #define PROCESS_LOCK_LOOK (50 * USEC_PER_MSEC)
 
@@ -28,6 +30,19 @@ static void process_lock_sign(int fd) {
                 (void)!pwrite(fd, text, (size_t)n, 0);
 }
 
+/* What nobody can have locked is in nobody's use. Return: a descriptor, or negative errno. */
+static int process_lock_open(const char *path) {
+        for (bool again = true;; again = false) {
+                int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+
+                if (fd >= 0)
+                        return fd;
+                if (!again || (errno != EISDIR && errno != ELOOP && errno != ENXIO))
+                        return -errno;
+                kept_file_refuse(path, errno == ELOOP ? -ELOOP : -EBADMSG, "nobody has locked it");
+        }
+}
+
 int process_lock_take(sd_event *event, const char *runtime_dir, usec_t patience,
                       pid_t *ret_holder) {
         g_autofree char *path = g_build_filename(runtime_dir, PROCESS_LOCK_FILE, NULL);
@@ -37,9 +52,9 @@ int process_lock_take(sd_event *event, const char *runtime_dir, usec_t patience,
 
         if (g_mkdir_with_parents(runtime_dir, 0755) < 0)
                 return -errno;
-        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+        fd = process_lock_open(path);
         if (fd < 0)
-                return -errno;
+                return fd;
         while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
                 if (errno != EWOULDBLOCK)
                         return -errno;

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "state-file.h"
+
 #define DROPIN_NAME "50-jobkeeper-launch.conf"
 /* What is being removed; PID 1 has no meaning for it. */
 #define DROPIN_ASIDE ".jobkeeper-removed"
@@ -19,6 +21,7 @@
 #define DROPIN_OF_NOBODY "jobkeeper-.launch-try.service"
 /* As much as a run needs, and some more: its drop-in, what PID 1 writes of its unit, its notes. */
 #define DROPIN_ROOM 8192
+#define DROPIN_BYTES_MAX ((size_t)64 * 1024)
 
 char *launch_dropin_directory(const char *root, const char *unit) {
         g_autofree char *name = g_strconcat(unit, ".d", NULL);
@@ -92,6 +95,27 @@ static int dropin_errno(const GError *error) {
         return -EIO;
 }
 
+static bool dropin_is_directory(const char *path) {
+        struct stat st;
+
+        return lstat(path, &st) >= 0 && S_ISDIR(st.st_mode);
+}
+
+/* What is none is nobody's: PID 1 reads nothing from it, and a link would have us write, and later
+ * delete, somewhere else. */
+static int dropin_make_directory(const char *directory) {
+        int r;
+
+        if (g_mkdir(directory, 0755) >= 0)
+                return 0;
+        if (errno != EEXIST)
+                return -errno;
+        if (dropin_is_directory(directory))
+                return 0;
+        r = state_file_set_aside(directory);
+        return r < 0 || g_mkdir(directory, 0755) >= 0 ? r : -errno;
+}
+
 int launch_dropin_write(const char *root, const UnitSpec *spec) {
         g_autofree char *directory = launch_dropin_directory(root, spec->name),
                         *path = g_build_filename(directory, DROPIN_NAME, NULL);
@@ -104,8 +128,9 @@ int launch_dropin_write(const char *root, const UnitSpec *spec) {
         r = dropin_compose(directory, spec, text);
         if (r < 0)
                 return r;
-        if (g_mkdir(directory, 0755) < 0 && errno != EEXIST)
-                return -errno;
+        r = dropin_make_directory(directory);
+        if (r < 0)
+                return r;
         if (!g_file_set_contents_full(path, text->str, (gssize)text->len,
                                       G_FILE_SET_CONTENTS_CONSISTENT, 0644, &error)) {
                 (void)g_rmdir(directory);
@@ -122,7 +147,8 @@ bool launch_dropin_is_of(const char *root, const char *unit, const char *nonce) 
                         *path = g_build_filename(directory, DROPIN_NAME, NULL),
                         *wanted = g_strconcat(DROPIN_NONCE, nonce, "\n", NULL), *text = NULL;
 
-        return g_file_get_contents(path, &text, NULL, NULL) && g_str_has_prefix(text, wanted);
+        return state_file_read(path, DROPIN_BYTES_MAX, &text, NULL) >= 0 &&
+               g_str_has_prefix(text, wanted);
 }
 
 /* Return: whether a file in such a directory is one of the launch step's. */
@@ -156,9 +182,11 @@ void launch_dropin_remove(const char *root, const char *unit) {
         g_autofree char *directory = launch_dropin_directory(root, unit),
                         *aside = g_strconcat(root, "/", unit, DROPIN_ASIDE, NULL);
 
-        dropin_empty(aside); /* of a process that ended in the midst of it */
-        (void)g_rmdir(aside);
-        if (rename(directory, aside) < 0)
+        if (dropin_is_directory(aside)) { /* of a process that ended in the midst of it */
+                dropin_empty(aside);
+                (void)g_rmdir(aside);
+        }
+        if (!dropin_is_directory(directory) || rename(directory, aside) < 0)
                 return;
         dropin_empty(aside);
         if (g_rmdir(aside) < 0)

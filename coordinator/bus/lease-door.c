@@ -13,6 +13,7 @@
 #include "bus-open.h"
 #include "chance.h"
 #include "command-lock-call.h"
+#include "state-file.h"
 #include "timer.h"
 
 #define LEASE_BACKLOG 64
@@ -123,15 +124,25 @@ static int door_on_connection(sd_event_source *source, int fd, uint32_t events, 
         return 0;
 }
 
+static int door_make_room(const char *path) {
+        if (unlink(path) >= 0 || errno == ENOENT)
+                return 0;
+        return errno == EISDIR ? state_file_set_aside(path) : -errno;
+}
+
 static int door_listen(LeaseDoor *door) {
         struct sockaddr_un address = {.sun_family = AF_UNIX};
+        int r;
 
         if (g_strlcpy(address.sun_path, door->path, sizeof(address.sun_path)) >=
             sizeof(address.sun_path))
                 return -ENAMETOOLONG;
         door->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (door->fd < 0 || (unlink(door->path) < 0 && errno != ENOENT))
+        if (door->fd < 0)
                 return -errno;
+        r = door_make_room(door->path);
+        if (r < 0)
+                return r;
         /* Before it has a name: what is bound gets the mode that the socket has. */
         if (fchmod(door->fd, 0600) < 0 ||
             bind(door->fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||

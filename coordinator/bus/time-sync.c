@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "bus-open.h"
+#include "kept-file.h"
 #include "log.h"
 #include "message-id.h"
 #include "session-file.h"
@@ -24,6 +25,7 @@
 
 #define MARK_WAITING "waiting\n"
 #define MARK_YES "yes\n"
+#define MARK_BYTES_MAX 64
 
 #define ASK_PERIOD (5 * USEC_PER_SEC)
 /* So long it may take without a warning: a time service needs some seconds. */
@@ -51,8 +53,9 @@ static char *time_sync_mark(const Node *node) {
 /* Where it cannot be remembered, the next process asks again. */
 static void time_sync_remember(const Node *node, const char *text) {
         g_autofree char *mark = time_sync_mark(node);
-        _cleanup_close_ int fd =
-            open(mark, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+        _cleanup_close_ int fd = open(
+            mark, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK,
+            0600);
 
         if (fd >= 0 && write(fd, text, strlen(text)) < 0)
                 log_debug(NULL, "%s: cannot be written: %s", mark, g_strerror(errno));
@@ -183,9 +186,11 @@ static bool time_sync_has_predecessor(const Node *node) {
  * clock says of itself, is not to stop because of our upgrade. */
 static bool time_sync_was_waited_for(const Node *node) {
         g_autofree char *mark = time_sync_mark(node), *text = NULL;
+        bool none = faccessat(AT_FDCWD, mark, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
 
-        if (access(mark, F_OK) >= 0 || errno != ENOENT)
-                return g_file_get_contents(mark, &text, NULL, NULL) && strcmp(text, MARK_YES) == 0;
+        text = kept_file_read(mark, MARK_BYTES_MAX, "the clock is waited for once more");
+        if (!none)
+                return text && strcmp(text, MARK_YES) == 0;
         if (!time_sync_has_predecessor(node))
                 return false;
         time_sync_remember(node, MARK_YES);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "json-line.h"
+#include "kept-file.h"
 #include "log.h"
 #include "timer.h"
 
@@ -19,6 +20,12 @@ typedef struct Write {
         GError *error;
         int wakeup;
 } Write;
+
+/* Far more than of the most jobs that there may be. */
+#define DIGEST_MEMORY_BYTES_MAX ((size_t)16 * 1024 * 1024)
+#define LOST                                                                                       \
+        "this node may take its job files for changed, and put them in force over newer ones of "  \
+        "other nodes"
 
 /* How many who waited are told in one turn of the loop. */
 #define DIGEST_MEMORY_TOLD_MAX 64
@@ -256,10 +263,13 @@ unsigned digest_memory_waits(const DigestMemory *memory) {
 /* ---- the memory ---- */
 
 static void digest_memory_load(DigestMemory *memory) {
-        json_t *all = json_load_file(memory->path, JSON_REJECT_DUPLICATES, NULL);
+        g_autofree char *text = kept_file_read(memory->path, DIGEST_MEMORY_BYTES_MAX, LOST);
+        json_t *all = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
 
         if (json_is_object(all))
                 digest_memory_from_json(memory, all);
+        else if (text)
+                kept_file_refuse(memory->path, -EBADMSG, LOST);
         json_decref(all);
 }
 

@@ -7,6 +7,7 @@
 
 #include "fence-arming.h"
 #include "fence-port.h"
+#include "kept-file.h"
 #include "log.h"
 #include "message-id.h"
 #include "timer.h"
@@ -19,6 +20,7 @@
 #define PATIENCE (5 * USEC_PER_SEC)
 
 #define MEMORY_FILE "fence"
+#define MEMORY_BYTES_MAX 256 /* a line */
 
 typedef enum FenceLinkState {
         FENCE_LINK_ABSENT,
@@ -101,7 +103,10 @@ static char *fence_link_memory_path(const FenceLink *link) {
 static void fence_link_recall(FenceLink *link) {
         g_autofree char *path = fence_link_memory_path(link);
 
-        if (g_file_get_contents(path, &link->owner, NULL, NULL))
+        link->owner = kept_file_read(path, MEMORY_BYTES_MAX,
+                                     "what a process before this one has left behind the fence is "
+                                     "stopped by its deadline");
+        if (link->owner)
                 g_strchomp(link->owner);
 }
 

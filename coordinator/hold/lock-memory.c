@@ -7,13 +7,19 @@
 #include <errno.h>
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "field.h"
 #include "json-line.h"
+#include "kept-file.h"
 #include "log.h"
 #include "name.h"
 
 #define SUFFIX ".json"
+/* More than one lock of a command can need, and than all of them. */
+#define RECORD_BYTES_MAX ((size_t)1024 * 1024)
+#define ALL_BYTES_MAX ((size_t)64 * 1024 * 1024)
+#define LOST "locks that were held for commands are given up"
 
 #define MEMBER(kind, key, member)                                                                  \
         { key, kind, offsetof(LockRecord, member) }
@@ -88,6 +94,19 @@ void lock_memory_remove(const char *runtime_dir, const char *id) {
 
 /* ---- all of them ---- */
 
+/* Return: a new reference; NULL: there is none that is one of ours, which is said. */
+static json_t *memory_parse(const char *path, size_t most) {
+        g_autofree char *text = kept_file_read(path, most, LOST);
+        json_t *file = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+
+        if (text && !json_is_object(file)) {
+                json_decref(file);
+                file = NULL;
+                kept_file_refuse(path, -EBADMSG, LOST);
+        }
+        return file;
+}
+
 /* Adds what can be read, unless there is one of that id; takes the id. */
 static void memory_read(GPtrArray *records, GHashTable *ids, char *id, const json_t *object) {
         LockRecord *record = g_new0(LockRecord, 1);
@@ -104,7 +123,7 @@ static void memory_read(GPtrArray *records, GHashTable *ids, char *id, const jso
 static void memory_read_file(GPtrArray *records, GHashTable *ids, const char *directory,
                              const char *name) {
         g_autofree char *path = g_build_filename(directory, name, NULL);
-        json_t *file = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+        json_t *file = memory_parse(path, RECORD_BYTES_MAX);
 
         memory_read(records, ids, g_strndup(name, strlen(name) - strlen(SUFFIX)), file);
         json_decref(file);
@@ -113,7 +132,7 @@ static void memory_read_file(GPtrArray *records, GHashTable *ids, const char *di
 /* Reads the file of all. Its directories that are to be swept are those of a lock that is over. */
 static void memory_read_old(GPtrArray *records, GHashTable *ids, const char *runtime_dir) {
         g_autofree char *path = g_build_filename(runtime_dir, LOCK_MEMORY_OF_ALL, NULL);
-        json_t *file = json_load_file(path, JSON_REJECT_DUPLICATES, NULL), *over = json_object();
+        json_t *file = memory_parse(path, ALL_BYTES_MAX), *over = json_object();
         const json_t *object = NULL;
         size_t index = 0;
 
@@ -154,11 +173,22 @@ GPtrArray *lock_memory_load(const char *runtime_dir) {
         return memory_load(runtime_dir, false);
 }
 
+/* Without a directory no lock could be had. */
+static void memory_make_room(const char *runtime_dir) {
+        g_autofree char *path = g_build_filename(runtime_dir, LOCK_MEMORY_DIRECTORY, NULL);
+        struct stat st;
+
+        if (lstat(path, &st) >= 0 && !S_ISDIR(st.st_mode))
+                kept_file_refuse(path, -EBADMSG, LOST);
+}
+
 GPtrArray *lock_memory_take_over(const char *runtime_dir) {
         g_autofree char *old = g_build_filename(runtime_dir, LOCK_MEMORY_OF_ALL, NULL);
-        GPtrArray *records = memory_load(runtime_dir, true);
+        GPtrArray *records;
         bool written = true;
 
+        memory_make_room(runtime_dir);
+        records = memory_load(runtime_dir, true);
         if (!g_file_test(old, G_FILE_TEST_IS_REGULAR))
                 return records;
         for (guint i = 0; i < records->len; i++) {

@@ -7,6 +7,10 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "kept-file.h"
+
+/* Versions before may have left one that is a little longer. */
+#define ENDED_UNITS_FILE_MAX (2 * (size_t)ENDED_UNITS_BYTES_MAX)
 
 struct EndedUnits {
         char *runtime_dir;
@@ -38,7 +42,8 @@ static void ended_units_insert(GHashTable *ended, char *unit, usec_t when, const
         g_hash_table_insert(ended, unit, entry);
 }
 
-/* What a line without a time says was always so. What is long over is passed over. */
+/* What a line without a time says was always so. What is long over is passed over, and so is what
+ * is yet to come. */
 static void ended_units_take(GHashTable *ended, const char *line) {
         const char *space = strchr(line, ' ');
         char *rest;
@@ -47,7 +52,8 @@ static void ended_units_take(GHashTable *ended, const char *line) {
         if (!space)
                 return;
         when = g_ascii_strtoull(space + 1, &rest, 10);
-        if (when > 0 && usec_sub(clock_monotonic(), when) > ENDED_UNITS_AGE_MAX)
+        if (when > clock_monotonic() ||
+            (when > 0 && usec_sub(clock_monotonic(), when) > ENDED_UNITS_AGE_MAX))
                 return;
         ended_units_insert(ended, g_strndup(line, (gsize)(space - line)), when,
                            *rest == '\0' ? NULL : g_strchug(rest));
@@ -58,7 +64,9 @@ GHashTable *ended_units_load(const char *runtime_dir) {
         g_autofree char *path = ended_units_path(runtime_dir), *text = NULL;
         g_auto(GStrv) lines = NULL;
 
-        if (!g_file_get_contents(path, &text, NULL, NULL))
+        text = kept_file_read(path, ENDED_UNITS_FILE_MAX,
+                              "runs that jobkeeperd has ended may be taken for failed ones");
+        if (!text)
                 return ended;
         lines = g_strsplit(text, "\n", -1);
         for (char **line = lines; *line; line++)
@@ -70,9 +78,10 @@ GHashTable *ended_units_load(const char *runtime_dir) {
 static void ended_units_shorten(const char *path) {
         g_autofree char *text = NULL;
         const char *rest;
-        gsize size = 0;
+        size_t size = 0;
 
-        if (!g_file_get_contents(path, &text, &size, NULL) || size <= ENDED_UNITS_BYTES_MAX / 2)
+        if (state_file_read(path, ENDED_UNITS_FILE_MAX, &text, &size) < 0 ||
+            size <= ENDED_UNITS_BYTES_MAX / 2)
                 return;
         rest = strchr(text + size - ENDED_UNITS_BYTES_MAX / 2, '\n');
         (void)g_file_set_contents_full(path, rest ? rest + 1 : "", -1,
@@ -88,7 +97,7 @@ void ended_units_add(const char *runtime_dir, const char *unit, usec_t when, con
 
         if (lstat(path, &st) >= 0 && st.st_size + (off_t)strlen(line) > ENDED_UNITS_BYTES_MAX)
                 ended_units_shorten(path);
-        fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+        fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
         if (fd >= 0 && fstat(fd, &st) >= 0 && st.st_size < ENDED_UNITS_BYTES_MAX)
                 (void)!write(fd, line, strlen(line));
 }

@@ -23,8 +23,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <systemd/sd-id128.h>
 
+#include "clock.h"
+#include "state-file.h"
 #include "sum.h"
 
 #define MAGIC "jobkeeper session 2"
@@ -39,26 +42,9 @@
               "held-until " NUMBER "\n"                                                            \
               "stop-at " NUMBER "\n"
 #define FILE_BYTES_MAX 4096
+#define FILE_TIMEOUT_MAX USEC_PER_DAY /* no server grants as much */
 #define PASSWORD_BYTES G_SIZEOF_MEMBER(ZkSessionId, password)
 #define PASSWORD_DIGITS (2 * PASSWORD_BYTES)
-
-/* Reads a small file whole. Return: 0 or negative errno; -EBADMSG when it is not small, or has NULs
- * inside. */
-static int file_read_small(const char *path, char **ret_text) {
-        _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-        g_autofree char *text = g_malloc0(FILE_BYTES_MAX + 1);
-        ssize_t n;
-
-        if (fd < 0)
-                return -errno;
-        n = read(fd, text, FILE_BYTES_MAX);
-        if (n < 0)
-                return -errno;
-        if (n == FILE_BYTES_MAX || strlen(text) != (size_t)n)
-                return -EBADMSG;
-        *ret_text = g_steal_pointer(&text);
-        return 0;
-}
 
 static int boot_id(char ret_boot[static SD_ID128_STRING_MAX]) {
         sd_id128_t boot;
@@ -120,6 +106,25 @@ static bool file_take_session(char **lines, ZkSessionId *ret_session) {
         return true;
 }
 
+/* Return: whether it is what was written: a version before wrote no sum. */
+static bool file_is_whole(const char *text, char **lines) {
+        const char *last = g_strv_length(lines) > 8 ? lines[8] : "", *check;
+        guint64 sum = 0;
+
+        if (!*last)
+                return true;
+        check = file_value(lines, 8, "check");
+        return g_str_has_prefix(check, "0x") &&
+               g_ascii_string_to_unsigned(check + 2, 16, 0, G_MAXUINT64, &sum, NULL) &&
+               sum == text_sum(text, (size_t)(strstr(text, "\ncheck ") + 1 - text));
+}
+
+/* Return: whether a session can be certain for so long: its whole time-out from now. */
+static bool file_is_possible(const SessionFile *file) {
+        return file->stop_at <= file->held_until &&
+               file->held_until <= usec_add(clock_boottime(), file->timeout);
+}
+
 /* `identity`: NULL is any. */
 static int file_parse(const char *text, const char *boot, const char *identity,
                       SessionFile *ret_file) {
@@ -131,12 +136,15 @@ static int file_parse(const char *text, const char *boot, const char *identity,
         if (strcmp(file_value(lines, 1, "boot"), boot) != 0 ||
             (identity && strcmp(file_value(lines, 2, "identity"), identity) != 0))
                 return -ESTALE;
-        if (!file_take_session(lines, &file.session) ||
+        if (!file_is_whole(text, lines) || !file_take_session(lines, &file.session) ||
             !file_take_number(lines, 5, "timeout", &file.timeout) ||
             !file_take_number(lines, 6, "held-until", &file.held_until) ||
-            !file_take_number(lines, 7, "stop-at", &file.stop_at) || file.stop_at > file.held_until)
+            !file_take_number(lines, 7, "stop-at", &file.stop_at) ||
+            file.timeout > FILE_TIMEOUT_MAX / USEC_PER_MSEC)
                 return -EBADMSG;
         file.timeout *= USEC_PER_MSEC;
+        if (!file_is_possible(&file))
+                return -EBADMSG;
         *ret_file = file;
         return 0;
 }
@@ -146,7 +154,7 @@ static int file_load(const char *path, const char *identity, SessionFile *ret_fi
         g_autofree char *text = NULL;
         int r;
 
-        r = file_read_small(path, &text);
+        r = state_file_read(path, FILE_BYTES_MAX, &text, NULL);
         if (r >= 0)
                 r = boot_id(boot);
         return r < 0 ? r : file_parse(text, boot, identity, ret_file);
@@ -186,20 +194,37 @@ static int file_errno(const GError *error) {
         return -EIO;
 }
 
-int session_file_save(const char *path, const char *identity, const SessionFile *file) {
+static int file_replace(const char *path, const char *text) {
         g_autoptr(GError) error = NULL;
+
+        return g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0600,
+                                        &error)
+                   ? 0
+                   : file_errno(error);
+}
+
+/* Nothing but a directory stands in its way. */
+int session_file_save(const char *path, const char *identity, const SessionFile *file) {
         g_autofree char *text = NULL;
         int r = file_compose(identity, file, &text);
 
         if (r < 0)
                 return r;
-        if (!g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0600, &error))
-                return file_errno(error);
-        return 0;
+        r = file_replace(path, text);
+        return r == -EISDIR && state_file_set_aside(path) >= 0 ? file_replace(path, text) : r;
+}
+
+/* Return: whether it is a file, and no longer than `size`: nothing stands behind what is written.
+ */
+static bool file_fits(int fd, size_t size) {
+        struct stat st;
+
+        return fstat(fd, &st) >= 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+               (size_t)st.st_size <= size;
 }
 
 int session_file_renew(const char *path, const char *identity, const SessionFile *file) {
-        _cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+        _cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         g_autofree char *text = NULL;
         ssize_t n;
         int r;
@@ -209,6 +234,8 @@ int session_file_renew(const char *path, const char *identity, const SessionFile
         r = file_compose(identity, file, &text);
         if (r < 0)
                 return r;
+        if (!file_fits(fd, strlen(text)))
+                return -EBADMSG;
         n = write(fd, text, strlen(text));
         if (n < 0)
                 return -errno;

@@ -26,6 +26,7 @@
 #include "session-listen.h"
 #include "session-probe.h"
 #include "session-timer.h"
+#include "state-file.h"
 
 /* Nobody answered for so long: say so. */
 #define SILENCE (3 * USEC_PER_SEC)
@@ -520,13 +521,12 @@ static void session_load_file(Session *session) {
         if (r >= 0) {
                 session->wanted = file.session;
                 session_beat_inherit(&session->beat, file.held_until, file.stop_at);
-        } else if (r == -EBADMSG)
-                message = g_strdup_printf("%s: damaged, ignored", session->options.state_file);
-        else if (r != -ENOENT && r != -ESTALE)
-                message = g_strdup_printf("%s: cannot be read: %s", session->options.state_file,
-                                          g_strerror(-r));
-        if (message)
+        } else if (r != -ENOENT && r != -ESTALE) {
+                message = g_strdup_printf("%s: damaged, ignored: it %s; it is set aside",
+                                          session->options.state_file, state_file_fault(r));
+                (void)state_file_set_aside(session->options.state_file);
                 session_say(session, LOG_WARNING, message);
+        }
 }
 
 int session_new(sd_event *event, const SessionOptions *options, SessionEventFunc func,

@@ -163,6 +163,7 @@ static usec_t write_session(usec_t stop_in, usec_t lost_in) {
         g_autofree char *path = tree_path(root, "session");
         const SessionFile file = {
             .session = {.id = 1},
+            .timeout = 60 * USEC_PER_MINUTE,
             .stop_at = clock_boottime() + stop_in,
             .held_until = clock_boottime() + lost_in,
         };

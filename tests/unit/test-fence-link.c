@@ -532,8 +532,8 @@ Test(fence_link, a_new_fence_follows_the_deadline_of_the_process_before) {
 Test(fence_link, memory_that_cannot_be_kept_is_said_once) {
         g_autofree char *path = g_build_filename(root, "fence", NULL);
 
-        cr_assert_eq(g_mkdir(path, 0700), 0);
         linked();
+        cr_assert_eq(g_mkdir(path, 0700), 0);
         connected();
         expect_timers_follow();
         cr_expect_null(fence_link_fault(fence));

@@ -11,6 +11,7 @@
 
 #include "launch-dropin.h"
 #include "launch.h"
+#include "rubbish.h"
 #include "session-file.h"
 #include "temporary-tree.h"
 
@@ -128,6 +129,40 @@ Test(launch, no_session_is_left_later_than_it_is_held) {
         file.stop_at = 8000;
         cr_assert_eq(session_file_save(session_file, NULL, &file), 0);
         cr_expect_eq(session_file_load(session_file, NULL, &file), 0);
+}
+
+/* Nor for longer than its time-out from now on. */
+Test(launch, no_session_is_held_for_ever) {
+        SessionFile file = {.session = {.id = 0x1234}, .timeout = 30 * USEC_PER_SEC};
+
+        file.held_until = clock_boottime() + 29 * USEC_PER_SEC;
+        cr_assert_eq(session_file_save(session_file, NULL, &file), 0);
+        cr_expect_eq(session_file_load(session_file, NULL, &file), 0);
+        file.held_until = clock_boottime() + USEC_PER_MINUTE;
+        cr_assert_eq(session_file_save(session_file, NULL, &file), 0);
+        cr_expect_eq(session_file_load(session_file, NULL, &file), -EBADMSG);
+        file.timeout = USEC_INFINITY / 2;
+        cr_assert_eq(session_file_save(session_file, NULL, &file), 0);
+        cr_expect_eq(session_file_load(session_file, NULL, &file), -EBADMSG);
+}
+
+/* The next daemon does not either. That it is of another boot or name is no damage. */
+Test(launch, nor_does_the_next_daemon) {
+        g_autofree char *text = NULL;
+        SessionFile file = {0};
+        gsize size;
+
+        cr_assert(g_file_get_contents(session_file, &text, &size, NULL));
+        cr_assert_eq(session_file_load(session_file, "n1 /jobkeeper", &file), 0);
+        for (gsize i = 0; i < size; i++) {
+                g_autofree char *changed = g_strdup(text);
+                int r;
+
+                changed[i] ^= 1;
+                cr_assert(g_file_set_contents(session_file, changed, (gssize)size, NULL));
+                r = session_file_load(session_file, "n1 /jobkeeper", &file);
+                cr_expect(r == -EBADMSG || r == -ESTALE, "changed at %zu: %d", (size_t)i, r);
+        }
 }
 
 /* Wherever the file was cut off, or a byte of it is another, it is not believed. */
@@ -403,4 +438,78 @@ Test(launch, removes_what_is_its_own) {
         cr_assert_eq(g_unlink(others), 0);
         launch_dropin_remove(root, UNIT);
         cr_expect_not(g_file_test(directory, G_FILE_TEST_EXISTS));
+}
+
+/* ---- whatever stands in the place of what is read ---- */
+
+static LaunchRefusal start_with(const char *name, Rubbish kind) {
+        LaunchRefusal refusal;
+
+        write_session(2000);
+        cr_assert(g_file_set_contents(instance_file, INSTANCE "\n", -1, NULL));
+        rubbish_put(root, name, kind);
+        refusal = start_under(INSTANCE);
+        tree_remove(root);
+        cr_assert_eq(g_mkdir(root, 0700), 0);
+        cr_assert_eq(g_mkdir(directory, 0700), 0);
+        return refusal;
+}
+
+/* Nothing is waited for: PID 1 waits for us. */
+Test(launch, nothing_but_a_session_lets_begin, .timeout = 30) {
+        for (unsigned kind = 0; kind < RUBBISH_KINDS; kind++) {
+                cr_expect_eq(start_with("session", kind), LAUNCH_NO_SESSION, "%s",
+                             rubbish_word(kind));
+                cr_expect_eq(start_with("instance", kind), LAUNCH_OTHER_FENCE, "%s",
+                             rubbish_word(kind));
+                cr_expect_eq(start_with(UNIT ".d/" NONCE ".started", kind), LAUNCH_AGAIN, "%s",
+                             rubbish_word(kind));
+                cr_expect_eq(start_with(UNIT ".d/" OTHER_NONCE ".started", kind), LAUNCH_ALLOWED,
+                             "%s", rubbish_word(kind));
+        }
+}
+
+Test(launch, no_note_is_believed_that_is_none, .timeout = 30) {
+        static const char *const names[] = {".started", ".ended", ".result"};
+
+        for (unsigned kind = 0; kind < RUBBISH_KINDS; kind++) {
+                LaunchNote note;
+
+                for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+                        g_autofree char *name = g_strconcat(UNIT ".d/" NONCE, names[i], NULL);
+
+                        rubbish_put(root, name, kind);
+                }
+                launch_read(&place, &note);
+                cr_expect(!note.ended_well && !note.has_result, "%s", rubbish_word(kind));
+                cr_expect(note.started == 0 && note.ended == 0, "%s", rubbish_word(kind));
+                cr_expect_eq(launch_forbid(&place), -EEXIST, "%s", rubbish_word(kind));
+                tree_remove(directory);
+                cr_assert_eq(g_mkdir(directory, 0700), 0);
+        }
+}
+
+/* What is in it is not read for another's either, and a run's step is written in its place. */
+Test(launch, a_step_is_written_whatever_was_there, .timeout = 30) {
+        static const char *const step[] = {"/usr/libexec/launch", NULL};
+        const UnitSpec spec = {.name = UNIT, .nonce = NONCE, .launch = step};
+
+        for (unsigned kind = 0; kind < RUBBISH_KINDS; kind++) {
+                if (kind == RUBBISH_DIRECTORY)
+                        continue;
+                rubbish_put(root, UNIT ".d/50-jobkeeper-launch.conf", kind);
+                cr_expect_not(launch_dropin_is_of(root, UNIT, NONCE), "%s", rubbish_word(kind));
+                cr_expect_eq(launch_dropin_write(root, &spec), 0, "%s", rubbish_word(kind));
+                cr_expect(launch_dropin_is_of(root, UNIT, NONCE), "%s", rubbish_word(kind));
+                tree_remove(directory);
+                rubbish_put(root, UNIT ".d", kind);
+                cr_expect_not(launch_dropin_is_of(root, UNIT, NONCE), "%s", rubbish_word(kind));
+                cr_expect_eq(launch_dropin_write(root, &spec), 0, "%s", rubbish_word(kind));
+                cr_expect(launch_dropin_is_of(root, UNIT, NONCE), "%s", rubbish_word(kind));
+                launch_dropin_remove(root, UNIT);
+                cr_expect_not(g_file_test(directory, G_FILE_TEST_EXISTS), "%s", rubbish_word(kind));
+                tree_remove(root);
+                cr_assert_eq(g_mkdir(root, 0700), 0);
+        }
+        cr_assert_eq(g_mkdir(directory, 0700), 0);
 }

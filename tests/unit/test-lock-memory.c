@@ -1,5 +1,7 @@
 /* The files in which the locks of commands are remembered. */
 #include <criterion/criterion.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include "lock-memory.h"
 #include "temporary-tree.h"
@@ -146,12 +148,30 @@ Test(lock_memory, what_was_taken_over_is_not_read_again) {
         cr_expect_not(find(taken, "03")->go_on);
 }
 
+/* No file has room for anything. */
 Test(lock_memory, what_cannot_be_taken_over_stays) {
+        g_autoptr(GPtrArray) taken = NULL;
+        struct rlimit before, none;
+
+        tree_write(runtime_dir, LOCK_MEMORY_OF_ALL, OF_ALL);
+        cr_assert_neq(signal(SIGXFSZ, SIG_IGN), SIG_ERR);
+        cr_assert_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+        none = (struct rlimit){0, before.rlim_max};
+        cr_assert_eq(setrlimit(RLIMIT_FSIZE, &none), 0);
+        taken = lock_memory_take_over(runtime_dir);
+        cr_assert_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+        cr_expect_eq(taken->len, 3);
+        cr_expect(there_is(LOCK_MEMORY_OF_ALL));
+}
+
+Test(lock_memory, what_is_no_directory_is_set_aside) {
         g_autoptr(GPtrArray) taken = NULL;
 
         tree_write(runtime_dir, LOCK_MEMORY_OF_ALL, OF_ALL);
         tree_write(runtime_dir, LOCK_MEMORY_DIRECTORY, "");
         taken = lock_memory_take_over(runtime_dir);
         cr_expect_eq(taken->len, 3);
-        cr_expect(there_is(LOCK_MEMORY_OF_ALL));
+        cr_expect(there_is(LOCK_MEMORY_DIRECTORY "/03.json"));
+        cr_expect(there_is(LOCK_MEMORY_DIRECTORY ".damaged"));
+        cr_expect_not(there_is(LOCK_MEMORY_OF_ALL));
 }
