@@ -187,7 +187,8 @@ static void open_runs(Coordinator *coordinator) {
         coordinator->left.leftovers = leftovers_new(&parts);
         coordinator->left.remains =
             remains_new(node, coordinator->runs, coordinator->left.ended_units);
-        coordinator->left.launches = launch_sweep_new(node->event, coordinator->runs);
+        coordinator->left.launches =
+            launch_sweep_new(node->event, coordinator->units, coordinator->runs);
         coordinator->left.queues = new_left_queues(coordinator);
         coordinator->left.orphans =
             orphans_new(node, coordinator->members, &coordinator->store.settler);

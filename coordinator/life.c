@@ -235,8 +235,7 @@ static void life_phase(Coordinator *coordinator, SessionPhaseEvent event) {
 static void life_on_recovered(void *userdata) {
         const Coordinator *coordinator = userdata;
 
-        launch_sweep_begin(coordinator->left.launches,
-                           unit_manager_dropin_root(coordinator->units));
+        launch_sweep_begin(coordinator->left.launches);
         life_phase(userdata, SESSION_PHASE_RECOVERED);
 }
 

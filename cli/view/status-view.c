@@ -49,6 +49,9 @@ static void head_clock(GString *text, const json_t *clock, bool connected) {
         if (json_is_true(json_object_get(clock, "waited_for")))
                 g_string_append(text, ": NOT SYNCHRONISED yet, this node starts no runs until it "
                                       "is (wait-for-clock in jobkeeper.yaml)");
+        else if (json_is_true(json_object_get(clock, "impossible")))
+                g_string_append(text, ": IMPOSSIBLE, it shows a time before 2000 or after 2099; "
+                                      "this node starts no runs");
         else if (json_is_true(json_object_get(clock, "skewed")))
                 g_string_append(text, ": SKEWED, this node starts no runs");
         else if (!isnan(skew) && json_is_false(json_object_get(clock, "known")))

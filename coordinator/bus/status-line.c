@@ -16,6 +16,8 @@ static const char *status_line_obstacle(const View *view) {
 
         if (*fault)
                 return fault;
+        if (node_clock_is_impossible(view->node))
+                return "the clock shows a time before 2000 or after 2099";
         return node_is_ready(view->node) && node_is_skewed(view->node)
                    ? "the clock is skewed"
                    : drain_view_closed(tree_drain_view(view->tree));

@@ -81,8 +81,8 @@ static json_t *clock_to_json(const Node *node) {
         json_object_set_new(
             object, "known",
             json_boolean(clock_skew_is_known(skew, clock_realtime(), clock_boottime())));
-        json_object_set_new(object, "skewed",
-                            json_boolean(clock_skew_exceeds(skew, node->config->max_skew)));
+        json_object_set_new(object, "skewed", json_boolean(node_is_skewed(node)));
+        json_object_set_new(object, "impossible", json_boolean(node_clock_is_impossible(node)));
         json_object_set_new(object, "waited_for", json_boolean(node->waits_for_clock));
         return object;
 }

@@ -22,6 +22,15 @@ struct ClockWatch {
         void *userdata;
 };
 
+/* Return: newly allocated. */
+static char *clock_in_words(usec_t realtime) {
+        g_autoptr(GDateTime) time =
+            g_date_time_new_from_unix_utc((int64_t)(realtime / USEC_PER_SEC));
+
+        return time ? g_date_time_format(time, "%Y-%m-%dT%H:%M:%SZ")
+                    : g_strdup("a time after the year 9999");
+}
+
 static void clock_watch_on_sample(int64_t server_ms, usec_t sent_realtime, void *userdata) {
         node_clock_sample(((ClockWatch *)userdata)->node, server_ms, sent_realtime);
 }
@@ -44,16 +53,31 @@ static void clock_watch_on_timer(void *userdata) {
         clock_watch_measure_later(watch);
 }
 
+static void clock_watch_warn(const Node *node) {
+        const LogAbout about = {.message_id = MESSAGE_CLOCK_SKEWED};
+        g_autofree char *shows = NULL;
+
+        if (node_clock_is_impossible(node)) {
+                shows = clock_in_words(clock_realtime());
+                log_warning(&about,
+                            "this node's clock shows %s, which cannot be right: no job is claimed "
+                            "until it shows a time from 2000 to 2099",
+                            shows);
+                return;
+        }
+        log_warning(&about,
+                    "this node's clock differs from the ZooKeeper server's by %.3f s: no job is "
+                    "claimed until it is within max-skew",
+                    (double)node->skew.skew / (double)USEC_PER_SEC);
+}
+
 static void clock_watch_on_skew(bool skewed, void *userdata) {
         ClockWatch *watch = userdata;
         const LogAbout about = {.message_id = MESSAGE_CLOCK_SKEWED};
 
         watch->timer = sd_event_source_disable_unref(watch->timer);
         if (skewed) {
-                log_warning(&about,
-                            "this node's clock differs from the ZooKeeper server's by %.3f s: no "
-                            "job is claimed until it is within max-skew",
-                            (double)watch->node->skew.skew / (double)USEC_PER_SEC);
+                clock_watch_warn(watch->node);
                 clock_watch_measure_later(watch);
         } else {
                 log_notice(&about, "this node's clock agrees with the ZooKeeper server's again");
@@ -102,6 +126,7 @@ bool clock_watch_is_good(const ClockWatch *watch) {
 
 void clock_watch_reset(ClockWatch *watch) {
         watch->node->skew = (ClockSkew){0};
+        watch->node->told_skewed = false;
         watch->timer = sd_event_source_disable_unref(watch->timer);
         clock_probe_reset(watch->probe);
 }

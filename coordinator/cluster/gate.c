@@ -64,6 +64,8 @@ static const char *gate_closed_anyway(const Gate *gate) {
                 return fence_link_fault(node->fence);
         if (node->waits_for_clock)
                 return "the clock is not synchronised yet";
+        if (node_clock_is_impossible(node))
+                return "the clock shows a time before 2000 or after 2099";
         if (node_is_skewed(node))
                 return "the clock is skewed";
         return gate->events->drained(gate->userdata);
@@ -169,7 +171,7 @@ static MemberBusy gate_busy(const Gate *gate) {
                 return MEMBER_UNFILED;
         if (fence_link_fault(gate->node->fence))
                 return MEMBER_UNFENCED;
-        if (gate->node->waits_for_clock)
+        if (gate->node->waits_for_clock || node_clock_is_impossible(gate->node))
                 return MEMBER_CLOCK;
         if (places_is_full(gate->places, gate_runs(gate)) &&
             (gate->told == MEMBER_FULL || gate_in_line(gate) > 0))

@@ -68,13 +68,16 @@ void node_clock_sample(Node *node, int64_t server_ms, usec_t sent_realtime) {
 }
 
 void node_clock_sample_at(Node *node, usec_t server, usec_t sent, usec_t received) {
-        bool before = node_is_skewed(node), after;
+        bool after;
         usec_t age = usec_sub(clock_realtime(), received);
 
         clock_skew_sample(&node->skew, server, sent, received, usec_sub(clock_boottime(), age),
                           USEC_PER_SEC);
         after = node_is_skewed(node);
-        if (before != after && node->skew_func)
+        if (node->told_skewed == after)
+                return;
+        node->told_skewed = after;
+        if (node->skew_func)
                 node->skew_func(after, node->skew_userdata);
 }
 
@@ -84,11 +87,22 @@ usec_t node_server_time(const Node *node) {
         return time ? time : clock_realtime();
 }
 
+usec_t node_server_time_or(const Node *node, usec_t otherwise) {
+        usec_t time = node_server_time(node);
+
+        return clock_is_plausible(time) ? time : otherwise;
+}
+
 void node_on_skew(Node *node, NodeSkewFunc func, void *userdata) {
         node->skew_func = func;
         node->skew_userdata = userdata;
 }
 
+bool node_clock_is_impossible(const Node *node) {
+        return !clock_is_plausible(clock_realtime());
+}
+
 bool node_is_skewed(const Node *node) {
-        return clock_skew_exceeds(&node->skew, node->config->max_skew);
+        return clock_skew_exceeds(&node->skew, node->config->max_skew) ||
+               node_clock_is_impossible(node);
 }

@@ -35,6 +35,7 @@ struct Node {
         ProcessPhase process_phase;
         bool waits_for_clock; /* to be synchronised: nothing is claimed until it is */
         ClockSkew skew;
+        bool told_skewed;       /* by skew_func */
         NodeSkewFunc skew_func; /* or NULL */
         void *skew_userdata;
 };
@@ -65,10 +66,15 @@ Zk *node_zk(const Node *node);
 void node_clock_sample(Node *node, int64_t server_ms, usec_t sent_realtime);
 /* The same for a reply that came a moment ago; all on CLOCK_REALTIME, the server's or ours. */
 void node_clock_sample_at(Node *node, usec_t server, usec_t sent, usec_t received);
+/* Return: the server's time, or `otherwise` where it cannot be right. */
+usec_t node_server_time_or(const Node *node, usec_t otherwise);
 /* Return: the server's time; before it is known, what our own clock shows. */
 usec_t node_server_time(const Node *node);
 /* Has `func` hear when a sample tells that our clock and the servers' came apart, or together
  * again; NULL: nobody. */
 void node_on_skew(Node *node, NodeSkewFunc func, void *userdata);
-/* Return: whether the clocks are known to be further apart than max-skew. */
+/* Return: whether the clocks are known to be further apart than max-skew, or ours cannot be right,
+ * whatever the servers' show (clock_is_plausible()). */
 bool node_is_skewed(const Node *node);
+/* Return: whether it is the latter. */
+bool node_clock_is_impossible(const Node *node);

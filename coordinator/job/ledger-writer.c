@@ -348,7 +348,8 @@ static void ledger_writer_settle(const LedgerWriter *writer, Ledger *ledger,
 
         if (zones_judge(ledger, in_force, NULL, now) == ZONES_DIFFER)
                 in_force = NULL;
-        (void)ledger_settle(ledger, found, in_force, node_server_time(writer->parts.node));
+        (void)ledger_settle(ledger, found, in_force,
+                            node_server_time_or(writer->parts.node, found->claimed));
 }
 
 /* Adds the run to the ledger, and writes it. */

@@ -3,18 +3,27 @@
 
 #include <sys/stat.h>
 
+#include "clearing.h"
 #include "launch-dropin.h"
 #include "sweep.h"
+#include "unit-spec.h"
 
 /* Nobody asks what became of a run that is so old. */
 #define LAUNCH_AGE_MAX (4 * USEC_PER_DAY)
 
 struct LaunchSweep {
-        const Runs *runs;  /* weak */
-        char *root;        /* where they are, by the last beginning */
-        GHashTable *units; /* a set: names that are still to be looked at */
+        const UnitManager *manager; /* weak */
+        const Runs *runs;           /* weak */
+        GHashTable *units;          /* a set: names that are still to be looked at */
         Sweep *sweep;
 };
+
+/* Return: whether it is nobody's: what lives may be made to start again, and is then to find its
+ * marker, and its result is noted there. */
+static bool launch_is_nobodys(const LaunchSweep *sweep, const char *unit) {
+        return !runs_has_unit(sweep->runs, unit) &&
+               !unit_is_populated(sweep->manager, unit_slices, unit);
+}
 
 /* Return: whether that was not touched for so long, or is removed but for its remains. */
 static bool launch_is_old(const char *directory) {
@@ -27,18 +36,19 @@ static bool launch_is_old(const char *directory) {
 
 static void launch_sweep_on_turn(void *item, unsigned what, void *userdata) {
         LaunchSweep *sweep = userdata;
-        const char *unit = item;
-        g_autofree char *directory = launch_dropin_directory(sweep->root, unit);
+        const char *unit = item, *root = unit_manager_dropin_root(sweep->manager);
+        g_autofree char *directory = launch_dropin_directory(root, unit);
 
         (void)what;
-        if (!runs_has_unit(sweep->runs, unit) && launch_is_old(directory))
-                launch_dropin_remove(sweep->root, unit);
+        if (launch_is_nobodys(sweep, unit) && launch_is_old(directory))
+                launch_dropin_remove(root, unit);
         g_hash_table_remove(sweep->units, unit);
 }
 
-LaunchSweep *launch_sweep_new(sd_event *event, const Runs *runs) {
+LaunchSweep *launch_sweep_new(sd_event *event, const UnitManager *manager, const Runs *runs) {
         LaunchSweep *sweep = g_new0(LaunchSweep, 1);
 
+        sweep->manager = manager;
         sweep->runs = runs;
         sweep->units = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         sweep->sweep = sweep_new(event, launch_sweep_on_turn, sweep);
@@ -50,16 +60,15 @@ LaunchSweep *launch_sweep_free(LaunchSweep *sweep) {
                 return NULL;
         sweep_free(sweep->sweep);
         g_hash_table_unref(sweep->units);
-        g_free(sweep->root);
         g_free(sweep);
         return NULL;
 }
 
-void launch_sweep_begin(LaunchSweep *sweep, const char *root) {
-        g_auto(GStrv) units = launch_dropin_list(root);
+void launch_sweep_begin(LaunchSweep *sweep) {
+        g_auto(GStrv) units = launch_dropin_list(unit_manager_dropin_root(sweep->manager));
 
-        g_free(sweep->root);
-        sweep->root = g_strdup(root);
+        if (!clock_is_plausible(clock_realtime())) /* it does not tell what is old */
+                return;
         for (char **unit = units; *unit; unit++) {
                 char *name = NULL;
 

@@ -8,12 +8,12 @@
 
 typedef struct LaunchSweep LaunchSweep;
 
-LaunchSweep *launch_sweep_new(sd_event *event, const Runs *runs);
+LaunchSweep *launch_sweep_new(sd_event *event, const UnitManager *manager, const Runs *runs);
 LaunchSweep *launch_sweep_free(LaunchSweep *sweep);
 DEFINE_CLEANUP(LaunchSweep, launch_sweep_free);
 
-/* Begins to remove what was left below root by processes that ended at the wrong moment, long ago.
- */
-void launch_sweep_begin(LaunchSweep *sweep, const char *root);
+/* Begins to remove what was left by processes that ended at the wrong moment, long ago, unless its
+ * unit lives. */
+void launch_sweep_begin(LaunchSweep *sweep);
 /* Return: how many are still to be looked at. */
 unsigned launch_sweep_length(const LaunchSweep *sweep);

@@ -76,7 +76,7 @@ static void settle_in_ledger(Settle *settle) {
                         (int64_t)(clock_realtime() / USEC_PER_SEC)) == ZONES_DIFFER)
                 in_force = NULL;
         (void)ledger_settle(settle->next_ledger, settle->record, in_force,
-                            node_server_time(settle->settler->node));
+                            node_server_time_or(settle->settler->node, settle->record->claimed));
 }
 
 /* The owner frees us in its callback or after it. */

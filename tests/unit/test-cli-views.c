@@ -412,3 +412,14 @@ Test(next, a_job_without_schedule) {
         cr_assert_eq(json_array_size(json_object_get(next, "ticks")), 0);
         json_decref(next);
 }
+
+Test(status, a_clock_that_cannot_be_right) {
+        json_t *status = quoted_json(
+            "{'clock': {'skew': 0.0, 'known': true, 'skewed': true, 'impossible': true}}");
+        g_autofree char *head = status_head(status, 0);
+
+        cr_expect(strstr(head, "clock    +0.000s against ZooKeeper's: IMPOSSIBLE, it shows a time "
+                               "before 2000 or after 2099; this node starts no runs\n"),
+                  "%s", head);
+        json_decref(status);
+}

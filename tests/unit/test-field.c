@@ -111,7 +111,7 @@ Test(field, what_is_not_ours_is_refused) {
             "{\"colour\":\"red\",\"status\":\"0\"}",
             "{\"colour\":\"red\",\"broken\":1}",
             "{\"colour\":\"red\",\"at\":-1}",
-            "{\"colour\":\"red\",\"at\":8e9}",
+            "{\"colour\":\"red\",\"at\":8.5e9}",
             "{\"colour\":\"red\",\"at\":\"now\"}",
         };
 

@@ -14,8 +14,10 @@
 #include "launch-sweep.h"
 #include "launch.h"
 #include "launched.h"
+#include "service-manager.h"
 #include "sweep.h"
 #include "temporary-tree.h"
+#include "unit-spec.h"
 
 #define NONCE "00112233445566778899aabbccddeeff"
 #define UNIT "jobkeeper-backup-1750000000-1.service"
@@ -276,8 +278,8 @@ Test(launched, one_that_was_started_again_and_is_not_known) {
 static sd_event *loop;
 
 static void sweep_all(LaunchSweep *sweep) {
-        launch_sweep_begin(sweep, root);
-        launch_sweep_begin(sweep, root); /* which changes nothing */
+        launch_sweep_begin(sweep);
+        launch_sweep_begin(sweep); /* which changes nothing */
         while (launch_sweep_length(sweep) > 0)
                 cr_assert_geq(sd_event_run(loop, USEC_PER_SEC), 0);
 }
@@ -288,20 +290,38 @@ static void make_old(const char *path) {
         cr_assert_eq(utime(path, &long_ago), 0);
 }
 
-Test(launched, what_is_old_is_removed) {
+static void begin_services(void) {
+        loop = loop_new();
+        service_manager.dropin_root = root;
+        service_manager.services = g_ptr_array_new();
+}
+
+static void end_services(void) {
+        g_ptr_array_unref(service_manager.services);
+        loop = loop_end(loop);
+}
+
+/* What still lives, and is nobody's: others have settled it, say. */
+Test(launched, what_is_old_is_removed_unless_it_lives) {
+        Service service = {
+            .name = (char *)UNIT, .state = SERVICE_RUNNING, .slice = (char *)unit_slices[0]};
         Runs *runs = runs_new(&node, NULL, NULL, NULL, NULL, NULL);
         LaunchSweep *sweep;
 
-        loop = loop_new();
-        sweep = launch_sweep_new(loop, runs);
+        begin_services();
+        g_ptr_array_add(service_manager.services, &service);
+        sweep = launch_sweep_new(loop, NULL, runs);
         sweep_all(sweep);
         cr_expect(launch_dropin_is_of(root, UNIT, NONCE));
         make_old(directory);
         sweep_all(sweep);
+        cr_expect(launch_dropin_is_of(root, UNIT, NONCE));
+        service.state = SERVICE_FORGOTTEN;
+        sweep_all(sweep);
         cr_expect_not(g_file_test(directory, G_FILE_TEST_EXISTS));
         launch_sweep_free(sweep);
         runs_free(runs);
-        loop = loop_end(loop);
+        end_services();
 }
 
 #define LEFT 250
@@ -325,11 +345,11 @@ Test(launched, what_is_old_is_removed_some_at_a_turn) {
         LaunchSweep *sweep;
         unsigned before, most = 0;
 
-        loop = loop_new();
+        begin_services();
         for (unsigned i = 0; i < LEFT; i++)
                 g_ptr_array_add(left, make_one_that_is_left(i));
-        sweep = launch_sweep_new(loop, runs);
-        launch_sweep_begin(sweep, root);
+        sweep = launch_sweep_new(loop, NULL, runs);
+        launch_sweep_begin(sweep);
         do {
                 before = launch_sweep_length(sweep);
                 cr_assert_geq(sd_event_run(loop, USEC_PER_SEC), 0);
@@ -339,8 +359,8 @@ Test(launched, what_is_old_is_removed_some_at_a_turn) {
         for (guint i = 0; i < LEFT; i++)
                 cr_expect_not(g_file_test(left->pdata[i], G_FILE_TEST_EXISTS));
         g_free(make_one_that_is_left(0));
-        launch_sweep_begin(sweep, root);
+        launch_sweep_begin(sweep);
         launch_sweep_free(sweep);
         runs_free(runs);
-        loop = loop_end(loop);
+        end_services();
 }
