@@ -350,7 +350,11 @@ static int open_node(Coordinator *coordinator, const CoordinatorOptions *options
             g_mkdir_with_parents(node->state_dir, 0755) < 0)
                 return -errno;
         coordinator->fence = fence_link_new(node, &fence_link_events, coordinator);
-        return unit_manager_new(node->event, &coordinator->units);
+        r = unit_manager_new(node->event, &coordinator->units);
+        if (r >= 0)
+                systemd_fault_follow(node->systemd_fault, coordinator->units, life_on_systemd,
+                                     coordinator);
+        return r;
 }
 
 /* Without a session to attach to, whatever runs here has locks that we cannot see to. */

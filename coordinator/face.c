@@ -28,6 +28,8 @@ static const char *face_fault(const void *userdata) {
                 return tree_fault(coordinator->tree);
         if (node_unfiled(coordinator->node))
                 return node_unfiled(coordinator->node);
+        if (systemd_fault_why(coordinator->node->systemd_fault))
+                return systemd_fault_why(coordinator->node->systemd_fault);
         if (leftovers_busy(coordinator->left.leftovers))
                 return leftovers_busy(coordinator->left.leftovers);
         if (fence_link_fault(coordinator->fence))

@@ -30,6 +30,8 @@ void life_on_leftover_spared(const char *unit, void *userdata);
 void life_on_queues_looked(void *userdata);
 /* What begins is guarded again. */
 void life_on_fence_open(void *userdata);
+/* PID 1 does not answer any more, or does again. */
+void life_on_systemd(void *userdata);
 /* What the fence before this one guarded went with it; what was asked for then may begin yet. */
 void life_on_fence_replaced(void *userdata);
 /* The other nodes rank without us while our clock is skewed. */

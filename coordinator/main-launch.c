@@ -13,14 +13,14 @@
 #include "fence-protocol.h"
 #include "launch.h"
 
-/* `words`: the session's file and id, and the fence's instance, which drop-ins of a daemon that had
- * not named it lack. */
+/* `words`: the session's file and id, and what follows them (launch.h). */
 static int start(const LaunchPlace *place, char **words) {
-        const LaunchClaim claim = {.session_file = words[0],
-                                   .session = words[1],
-                                   .instance_file = FENCE_INSTANCE_PATH,
-                                   .instance = words[2]};
-        LaunchRefusal refusal = launch_start(place, &claim);
+        LaunchClaim claim = {
+            .session_file = words[0], .session = words[1], .instance_file = FENCE_INSTANCE_PATH};
+        LaunchRefusal refusal;
+
+        launch_claim_read(&claim, (const char *const *)words + 2);
+        refusal = launch_start(place, &claim);
 
         if (refusal != LAUNCH_ALLOWED)
                 (void)fprintf(stderr, "jobkeeper-launch: not started: %s\n",
@@ -61,7 +61,7 @@ int main(int argc, char **argv) {
         if (argc >= 4) {
                 place.directory = argv[2];
                 place.nonce = argv[3];
-                if ((argc == 6 || argc == 7) && strcmp(argv[1], "start") == 0)
+                if (argc >= 6 && strcmp(argv[1], "start") == 0)
                         return start(&place, argv + 4);
                 if (argc == 4 && strcmp(argv[1], "stopping") == 0)
                         return noted(launch_note_good_end(&place));

@@ -21,6 +21,8 @@ struct BusQueue {
         GQueue calls[CALL_DONE];
         /* Sends from the loop, so that no callback comes from inside bus_call_new(). */
         sd_event_source *pump;
+        BusQueueFunc func; /* or NULL */
+        void *userdata;
 };
 
 struct BusCall {
@@ -30,9 +32,15 @@ struct BusCall {
         BusCallFunc func;
         void *userdata;
         usec_t timeout;
+        usec_t sent; /* CLOCK_MONOTONIC */
         GList link;
         sd_bus_slot *slot;
 };
+
+static void queue_tell(const BusQueue *queue, BusQueueNews news) {
+        if (queue->func)
+                queue->func(news, queue->userdata);
+}
 
 /* Return: the call that is to be sent next, or NULL. */
 static BusCall *queue_next(const BusQueue *queue) {
@@ -61,11 +69,29 @@ static void call_move(BusCall *call, CallState state) {
                 g_queue_push_tail_link(&call->queue->calls[state], &call->link);
 }
 
+/* Return: whether somebody else says, in place of PID 1, that there is no answer. */
+static bool call_was_missed(const sd_bus_error *error) {
+        static const char *const names[] = {
+            SD_BUS_ERROR_NO_REPLY,        SD_BUS_ERROR_TIMEOUT,
+            SD_BUS_ERROR_DISCONNECTED,    SD_BUS_ERROR_LIMITS_EXCEEDED,
+            SD_BUS_ERROR_SERVICE_UNKNOWN, SD_BUS_ERROR_NAME_HAS_NO_OWNER};
+
+        for (size_t i = 0; error && i < G_N_ELEMENTS(names); i++)
+                if (sd_bus_error_has_name(error, names[i]))
+                        return true;
+        return false;
+}
+
 /* Nothing of the call may be touched after func, which may free it. */
 static void call_finish(BusCall *call, sd_bus_message *reply, const sd_bus_error *error) {
+        bool sent = bus_call_sent(call);
+
         call->slot = sd_bus_slot_unref(call->slot);
         call_move(call, CALL_DONE);
         queue_wake(call->queue);
+        if (sent)
+                queue_tell(call->queue,
+                           call_was_missed(error) ? BUS_QUEUE_MISSED : BUS_QUEUE_ANSWERED);
         call->func(reply, error, call->userdata);
 }
 
@@ -97,7 +123,9 @@ static void call_send(BusCall *call) {
                 call_finish(call, NULL, &error);
                 return;
         }
+        call->sent = clock_monotonic();
         call_move(call, CALL_SENT);
+        queue_tell(queue, BUS_QUEUE_SENT);
 }
 
 static int queue_on_pump(sd_event_source *source, void *userdata) {
@@ -157,6 +185,17 @@ void bus_queue_set_bus(BusQueue *queue, sd_bus *bus) {
         queue_wake(queue);
 }
 
+void bus_queue_on_news(BusQueue *queue, BusQueueFunc func, void *userdata) {
+        queue->func = func;
+        queue->userdata = userdata;
+}
+
+usec_t bus_queue_oldest(const BusQueue *queue) {
+        const GList *oldest = queue->calls[CALL_SENT].head;
+
+        return oldest ? ((const BusCall *)oldest->data)->sent : 0;
+}
+
 BusCall *bus_call_new(BusQueue *queue, BusCallBuild build, BusCallFunc func, void *userdata,
                       usec_t timeout, BusCallFlags flags) {
         BusCall *call = g_new0(BusCall, 1);
@@ -174,11 +213,16 @@ BusCall *bus_call_new(BusQueue *queue, BusCallBuild build, BusCallFunc func, voi
 }
 
 BusCall *bus_call_free(BusCall *call) {
+        bool waited;
+
         if (!call)
                 return NULL;
+        waited = call->state == CALL_SENT;
         call_move(call, CALL_DONE);
         sd_bus_slot_unref(call->slot);
         queue_wake(call->queue);
+        if (waited)
+                queue_tell(call->queue, BUS_QUEUE_LET_GO);
         g_free(call);
         return NULL;
 }

@@ -52,6 +52,20 @@ int bus_queue_new(sd_event *event, BusQueue **ret_queue);
 BusQueue *bus_queue_free(BusQueue *queue);
 DEFINE_CLEANUP(BusQueue, bus_queue_free);
 
+typedef enum BusQueueNews {
+        BUS_QUEUE_SENT,     /* a call was */
+        BUS_QUEUE_ANSWERED, /* PID 1 has answered one, whatever it says */
+        BUS_QUEUE_MISSED,   /* one ended without an answer */
+        BUS_QUEUE_LET_GO,   /* one was freed before it was answered */
+} BusQueueNews;
+/* Has `func` hear of what becomes of calls, before who waits does: it neither makes nor frees any.
+ * NULL: nobody hears. */
+typedef void (*BusQueueFunc)(BusQueueNews news, void *userdata);
+void bus_queue_on_news(BusQueue *queue, BusQueueFunc func, void *userdata);
+/* Return: when the oldest call was sent that waits for its answer (CLOCK_MONOTONIC); 0: none does.
+ */
+usec_t bus_queue_oldest(const BusQueue *queue);
+
 /* The connection to send on, NULL while there is none: to be said before it is closed. Borrowed.
  * What is in flight when it becomes NULL is answered from the loop, with
  * SD_BUS_ERROR_DISCONNECTED. */

@@ -18,6 +18,7 @@
 #include "bus-open.h"
 #include "cgroup.h"
 #include "launch-dropin.h"
+#include "silence.h"
 #include "systemd-link.h"
 #include "timer.h"
 
@@ -35,8 +36,12 @@ struct UnitManager {
         SystemdLink *private_socket, *bus;
         SystemdLink *used;         /* weak: one of them, or NULL */
         sd_event_source *patience; /* set while the bus does not count yet */
-        GHashTable *listeners;     /* unit → GPtrArray of UnitListener, weak */
-        GHashTable *errands;       /* a set; owned */
+        Silence *silence;
+        BusCall *probe; /* of the silence */
+        UnitManagerFunc silence_func;
+        void *silence_userdata;
+        GHashTable *listeners; /* unit → GPtrArray of UnitListener, weak */
+        GHashTable *errands;   /* a set; owned */
 };
 
 sd_event *unit_manager_event(const UnitManager *manager) {
@@ -115,6 +120,65 @@ bool unit_manager_busy(const UnitManager *manager) {
         return g_hash_table_size(manager->errands) > 0;
 }
 
+/* ---- does PID 1 answer ---- */
+
+void unit_manager_on_silence(UnitManager *manager, UnitManagerFunc func, void *userdata) {
+        manager->silence_func = func;
+        manager->silence_userdata = userdata;
+}
+
+usec_t unit_manager_silence(const UnitManager *manager) {
+        return silence_lasts(manager->silence);
+}
+
+static void manager_on_silence(bool silent, void *userdata) {
+        UnitManager *manager = userdata;
+
+        if (manager->silence_func)
+                manager->silence_func(silent, manager->silence_userdata);
+}
+
+static int manager_build_probe(sd_bus *bus, void *userdata, sd_bus_message **ret_message) {
+        return systemd_get(bus, ret_message, SYSTEMD_PATH, SYSTEMD_MANAGER, "Version");
+}
+
+/* That there is one is all that counts (manager_on_news()). */
+static void manager_on_probe(sd_bus_message *reply, const sd_bus_error *error, void *userdata) {
+}
+
+/* Without a connection the next one tells. */
+static void manager_ask(void *userdata) {
+        UnitManager *manager = userdata;
+
+        if (manager->used)
+                unit_manager_call(manager, &manager->probe, manager_build_probe, manager_on_probe,
+                                  manager, BUS_CALL_URGENT);
+}
+
+static void manager_on_news(BusQueueNews news, void *userdata) {
+        const UnitManager *manager = userdata;
+        usec_t oldest = bus_queue_oldest(manager->queue);
+
+        if (!manager->used) /* that there is no connection is what counts */
+                return;
+        switch (news) {
+        case BUS_QUEUE_SENT:
+                silence_waits(manager->silence);
+                return;
+        case BUS_QUEUE_ANSWERED:
+                silence_answered(manager->silence, oldest);
+                return;
+        case BUS_QUEUE_MISSED:
+                silence_missed(manager->silence, oldest);
+                return;
+        case BUS_QUEUE_LET_GO:
+                silence_let_go(manager->silence, oldest);
+                return;
+        }
+}
+
+/* ---- who listens ---- */
+
 /* What is told to all who listen. */
 typedef enum ManagerNews {
         MANAGER_CONNECTED,
@@ -147,6 +211,7 @@ static void manager_tell(const UnitManager *manager, ManagerNews news) {
 
 static void manager_leave(UnitManager *manager) {
         manager->used = NULL;
+        silence_waits(manager->silence);
         bus_queue_set_bus(manager->queue, NULL);
         manager_tell(manager, MANAGER_DISCONNECTED);
 }
@@ -155,6 +220,7 @@ static void manager_use(UnitManager *manager, SystemdLink *link) {
         if (manager->used && manager->used != link)
                 manager_leave(manager);
         manager->used = link;
+        silence_answered(manager->silence, 0); /* it took our subscription */
         bus_queue_set_bus(manager->queue, systemd_link_bus(link));
         manager_tell(manager, MANAGER_CONNECTED);
 }
@@ -230,6 +296,7 @@ int unit_manager_new_at(sd_event *event, const char *private_address, const char
                                                  .systemd_job_added = manager_on_job_added,
                                                  .systemd_job_removed = manager_on_job_removed};
         _cleanup_(unit_manager_freep) UnitManager *manager = g_new0(UnitManager, 1);
+        const SilenceEvents silence = {manager_ask, manager_on_silence, manager};
         int r;
 
         manager->event = sd_event_ref(event);
@@ -239,11 +306,14 @@ int unit_manager_new_at(sd_event *event, const char *private_address, const char
         manager->starts = start_window_new(event);
         if ((r = cgroup_root_find(&manager->cgroup_root)) < 0 ||
             (r = bus_queue_new(event, &manager->queue)) < 0 ||
+            (r = silence_new(event, SILENCE_PATIENCE, &silence, &manager->silence)) < 0 ||
             (r = manager_have_patience(manager)) < 0 ||
             (r = systemd_link_new(event, private_address, true, &events, manager,
                                   &manager->private_socket)) < 0 ||
             (r = systemd_link_new(event, bus_address, false, &events, manager, &manager->bus)) < 0)
                 return r;
+        bus_queue_on_news(manager->queue, manager_on_news, manager);
+        silence_waits(manager->silence);
         *ret_manager = g_steal_pointer(&manager);
         return 0;
 }
@@ -258,17 +328,21 @@ UnitManager *unit_manager_free(UnitManager *manager) {
 
         if (!manager)
                 return NULL;
-        g_assert(g_hash_table_size(manager->listeners) == 0); /* they point to us */
         while (g_hash_table_size(manager->errands) > 0) {
                 g_hash_table_iter_init(&iter, manager->errands);
                 (void)g_hash_table_iter_next(&iter, &errand, NULL);
                 ((Errand *)errand)->destroy(errand); /* takes itself out of the set */
         }
-        if (manager->queue)
+        g_assert(g_hash_table_size(manager->listeners) == 0); /* they point to us */
+        if (manager->queue) {
+                bus_queue_on_news(manager->queue, NULL, NULL);
+                manager->probe = bus_call_free(manager->probe);
                 bus_queue_set_bus(manager->queue, NULL);
+        }
         systemd_link_free(manager->private_socket);
         systemd_link_free(manager->bus);
         bus_queue_free(manager->queue);
+        silence_free(manager->silence);
         start_window_free(manager->starts);
         sd_event_source_disable_unref(manager->patience);
         g_hash_table_unref(manager->listeners);

@@ -20,6 +20,12 @@ UnitManager *unit_manager_free(UnitManager *manager);
 DEFINE_CLEANUP(UnitManager, unit_manager_free);
 /* Return: whether PID 1 answers at the moment. */
 bool unit_manager_connected(const UnitManager *manager);
+/* Has `func` hear, from the loop, when PID 1 has not answered for some seconds (silence.h), and
+ * when it does again. Only once; `func` may not free the manager. */
+typedef void (*UnitManagerFunc)(bool silent, void *userdata);
+void unit_manager_on_silence(UnitManager *manager, UnitManagerFunc func, void *userdata);
+/* Return: for how long it has not; 0: it answers, as far as is known. */
+usec_t unit_manager_silence(const UnitManager *manager);
 /* Return: whether PID 1 has still to answer what unit_discard() or unit_manager_query_systemd_job()
  * asked of it. A program that is about to end runs its loop until this is false (or for a second at
  * most): PID 1 does nothing for a caller who has left when it looks. */

@@ -15,7 +15,8 @@
 #define NOT_STARTED "stopped before it was started"
 
 struct Unit {
-        UnitManager *manager; /* weak */
+        Errand errand;        /* once its owner has forsaken it */
+        UnitManager *manager; /* weak; owns us then */
         UnitSpec *spec;       /* NULL when adopted */
         UnitFunc func;
         void *userdata;
@@ -186,6 +187,28 @@ void unit_kill(Unit *unit) {
 
 void unit_discard(Unit *unit) {
         unit_watch_discard(unit->watch);
+}
+
+static void unit_destroy(Errand *errand) {
+        Unit *unit = (Unit *)errand;
+
+        unit_manager_disown(unit->manager, errand);
+        unit_free(unit);
+}
+
+static void unit_on_forsaken(Unit *unit, UnitEvent event, void *userdata) {
+        if (event != UNIT_EVENT_ENDED && event != UNIT_EVENT_ABSENT)
+                return;
+        unit_discard(unit);
+        unit_destroy(&unit->errand);
+}
+
+void unit_forsake(Unit *unit) {
+        unit->func = unit_on_forsaken;
+        unit->userdata = NULL;
+        unit->errand.destroy = unit_destroy;
+        unit_manager_own(unit->manager, &unit->errand);
+        unit_stop(unit);
 }
 
 Unit *unit_free(Unit *unit) {

@@ -51,6 +51,11 @@ void unit_kill(Unit *unit);
  * ResetFailedUnit). Nothing is reported. */
 void unit_discard(Unit *unit);
 
+/* Its owner has made sure that it never begins, and waits for it no longer: what PID 1 has yet to
+ * do about it is seen to here, in whatever time that takes, until PID 1 can forget it. Takes the
+ * unit over. */
+void unit_forsake(Unit *unit);
+
 /* Stops watching; the unit itself is left as it is. No callback afterwards. */
 Unit *unit_free(Unit *unit);
 DEFINE_CLEANUP(Unit, unit_free);

@@ -60,6 +60,8 @@ static const char *gate_closed_anyway(const Gate *gate) {
                 return "ZooKeeper has not answered for too long";
         if (node_unfiled(node))
                 return node_unfiled(node);
+        if (systemd_fault_why(node->systemd_fault))
+                return systemd_fault_why(node->systemd_fault);
         if (fence_link_fault(node->fence))
                 return fence_link_fault(node->fence);
         if (node->waits_for_clock)
@@ -169,6 +171,8 @@ static MemberBusy gate_busy(const Gate *gate) {
                 return MEMBER_ENDING;
         if (node_unfiled(gate->node))
                 return MEMBER_UNFILED;
+        if (systemd_fault_why(gate->node->systemd_fault))
+                return MEMBER_SYSTEMD;
         if (fence_link_fault(gate->node->fence))
                 return MEMBER_UNFENCED;
         if (gate->node->waits_for_clock || node_clock_is_impossible(gate->node))

@@ -3,16 +3,14 @@
  *
  *   Shut for all.  Nothing is claimed without a session that is ready, past the instant at which
  *                  every run would have to be stopped, without a state file that runs can look
- *                  into, without a fence, by a clock that is skewed or not synchronised yet, on a
- *                  node that is drained, or beside what must end first. Who has to wait hears of it
- *                  when that may be over.
- *   Places.        The places of max-runs (places.h) are counted beside the runs that are under
- *                  way, and whoever is first in line hears of one that was given back.
- *   The others.    That this node begins nothing at present is told to the other nodes, whose ranks
- *                  then move on past it. To be kept from beginning something for a moment is common
- *                  and concerns nobody; each word to the others is a write, and a read for each of
- *                  them. So what lasts is told, and nothing is looked at unless something could not
- *                  begin.
+ *                  into, while PID 1 does not answer, without a fence, by a clock that is skewed or
+ * not synchronised yet, on a node that is drained, or beside what must end first. Who has to wait
+ * hears of it when that may be over. Places.        The places of max-runs (places.h) are counted
+ * beside the runs that are under way, and whoever is first in line hears of one that was given
+ * back. The others.    That this node begins nothing at present is told to the other nodes, whose
+ * ranks then move on past it. To be kept from beginning something for a moment is common and
+ * concerns nobody; each word to the others is a write, and a read for each of them. So what lasts
+ * is told, and nothing is looked at unless something could not begin.
  */
 #pragma once
 
@@ -44,7 +42,7 @@ Gate *gate_free(Gate *gate);
 DEFINE_CLEANUP(Gate, gate_free);
 
 /* Return: NULL where a claim may be made now: ready, not stopping, before D - K, its state kept,
- * fence there, clock good, not drained. Otherwise a sentence. */
+ * PID 1 answering, fence there, clock good, not drained. Otherwise a sentence. */
 const char *gate_closed(const Gate *gate);
 bool gate_is_open(const Gate *gate);
 /* Return: whether it is shut only for what has to end first, which does not take long. */
@@ -55,7 +53,8 @@ void gate_wait(Gate *gate);
 bool gate_is_waiting(const Gate *gate);
 /* Something could not begin here that could on another node. */
 void gate_refused(Gate *gate);
-/* We are drained, or not any more, or have a session now: the others are told at once. */
+/* We are drained, or PID 1 does not answer, or that is over, or we have a session now: the others
+ * are told at once. */
 void gate_drained(Gate *gate);
 /* The session is over, and what was told with it; who waits begins anew with the next. */
 void gate_reset(Gate *gate);

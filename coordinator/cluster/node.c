@@ -10,6 +10,7 @@ Node *node_new(sd_event *event, const char *runtime_dir, const char *state_dir) 
         node->event = sd_event_ref(event);
         node->notify = notify_new(event);
         node->launch_fault = launch_fault_new(event, LAUNCH_FAULT_PERIOD);
+        node->systemd_fault = systemd_fault_new();
         node->runtime_dir = g_strdup(runtime_dir);
         node->state_dir = g_strdup(state_dir);
         node->started = clock_realtime();
@@ -22,6 +23,7 @@ Node *node_free(Node *node) {
         g_free(node->runtime_dir);
         g_free(node->state_dir);
         launch_fault_free(node->launch_fault);
+        systemd_fault_free(node->systemd_fault);
         notify_free(node->notify);
         sd_event_unref(node->event);
         g_free(node);

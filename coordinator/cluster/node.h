@@ -15,6 +15,7 @@
 #include "launch-fault.h"
 #include "notify.h"
 #include "session.h"
+#include "systemd-fault.h"
 
 typedef struct FenceLink FenceLink;
 typedef struct Node Node;
@@ -27,6 +28,7 @@ struct Node {
         Session *session;           /* borrowed; NULL until it is opened */
         FenceLink *fence;           /* borrowed */
         LaunchFault *launch_fault;
+        SystemdFault *systemd_fault;
         char machine_id[33], boot_id[33];
         char *runtime_dir, *state_dir;
         usec_t started; /* CLOCK_REALTIME */

@@ -30,6 +30,7 @@ struct Bid {
 
         Claim *claim;
         char *claim_key; /* as long as it is under way */
+        usec_t start_by; /* CLOCK_REALTIME: the start deadline of what is claimed */
         unsigned claims; /* how many were stale */
 };
 
@@ -122,7 +123,7 @@ static void bid_won(Bid *bid) {
         RunRecord *record = claim_steal_record(bid->claim);
 
         ledger_cache_set(parts->ledgers, bid->spec->name, ledger, version);
-        runs_start(parts->runs, bid->spec, record, g_steal_pointer(&bid->locks));
+        runs_start(parts->runs, bid->spec, record, g_steal_pointer(&bid->locks), bid->start_by);
 }
 
 static void bid_refused(Bid *bid) {
@@ -233,6 +234,10 @@ static void bid_name_run(Bid *bid, const Ledger *ledger) {
         bid->run = run_id_for_tick(bid->tick, ledger_next_attempt(ledger, bid->tick));
 }
 
+static usec_t bid_deadline(const JobSpec *spec, int64_t due) {
+        return usec_add((usec_t)due * USEC_PER_SEC, spec->start_deadline);
+}
+
 int bid_claim(Bid *bid) {
         const BidParts *parts = &bid->parts;
         int32_t version = 0;
@@ -242,6 +247,8 @@ int bid_claim(Bid *bid) {
         if (bid_beside(parts->runs, bid->spec->name, ledger, RUN_PHASE_CLAIMED))
                 return -EBUSY;
         bid_name_run(bid, ledger);
+        bid->start_by = bid->manual ? bid->manual->not_after
+                                    : bid_deadline(bid->spec, ledger_due(ledger, bid->tick));
         r = bid_send_claim(bid, ledger, version);
         if (r < 0)
                 return r;
@@ -304,10 +311,6 @@ static void bid_on_locks(LockSet *set, LockEvent event, void *userdata) {
 
 bool bid_needs_locks(const JobSpec *spec) {
         return spec->lock != JOB_LOCK_NONE || spec->resources->len > 0;
-}
-
-static usec_t bid_deadline(const JobSpec *spec, int64_t due) {
-        return usec_add((usec_t)due * USEC_PER_SEC, spec->start_deadline);
 }
 
 usec_t bid_wait_ends(const JobSpec *spec, int64_t due) {

@@ -44,6 +44,8 @@ const char *launch_refusal_in_words(int status) {
                 return "systemd came to it too late, when it would have been stopped";
         case LAUNCH_OTHER_FENCE:
                 return "its fence was replaced before it began";
+        case LAUNCH_OVERDUE:
+                return "systemd came to it too late, after its start-deadline";
         }
         return NULL;
 }
@@ -162,6 +164,14 @@ static LaunchRefusal fence_allows(const char *path, const char *instance) {
 
 /* ---- what PID 1 runs ---- */
 
+void launch_claim_read(LaunchClaim *claim, const char *const *words) {
+        for (; *words; words++)
+                if (strncmp(*words, LAUNCH_BEGIN_BY, strlen(LAUNCH_BEGIN_BY)) == 0)
+                        claim->begin_by = strtoull(*words + strlen(LAUNCH_BEGIN_BY), NULL, 10);
+                else if (!strchr(*words, ':') && !claim->instance)
+                        claim->instance = *words;
+}
+
 LaunchRefusal launch_start(const LaunchPlace *place, const LaunchClaim *claim) {
         char line[NOTE_BYTES_MAX];
         LaunchRefusal refusal;
@@ -173,6 +183,8 @@ LaunchRefusal launch_start(const LaunchPlace *place, const LaunchClaim *claim) {
                 return LAUNCH_AGAIN;
         if (r < 0)
                 return LAUNCH_NO_MARKER;
+        if (claim->begin_by && place->now >= claim->begin_by)
+                return LAUNCH_OVERDUE;
         refusal = session_allows(place, claim->session_file, claim->session);
         return refusal == LAUNCH_ALLOWED && claim->instance
                    ? fence_allows(claim->instance_file, claim->instance)

@@ -35,6 +35,7 @@ typedef enum LaunchRefusal {
         LAUNCH_OTHER_SESSION = 83, /* it was claimed in one that is gone */
         LAUNCH_LATE = 84,          /* by now it would be stopped */
         LAUNCH_OTHER_FENCE = 85,   /* it would have begun beside a fence that does not guard it */
+        LAUNCH_OVERDUE = 86,       /* it was to begin earlier */
 } LaunchRefusal;
 
 /* Return: what that exit status of a launch step means, in words that go on after "not started: ";
@@ -47,7 +48,14 @@ typedef struct LaunchClaim {
         /* base/fence-protocol.h. A start that had to wait for a new fence has one beside it that
          * nobody may have set. NULL: it was to have none. */
         const char *instance_file, *instance;
+        usec_t begin_by; /* CLOCK_BOOTTIME: later it does not begin; 0: whenever it is */
 } LaunchClaim;
+
+/* The words of a launch step behind the session's: the fence's instance, if it has one, and those
+ * that name what they are, KEY:VALUE, which drop-ins of another version may lack, or have more of.
+ * LAUNCH_BEGIN_BY: microseconds. */
+#define LAUNCH_BEGIN_BY "begin-by:"
+void launch_claim_read(LaunchClaim *claim, const char *const *words);
 
 /* Before the command. */
 LaunchRefusal launch_start(const LaunchPlace *place, const LaunchClaim *claim);

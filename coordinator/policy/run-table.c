@@ -16,6 +16,7 @@ static const RunStep table[RUN_PHASE_COUNT][RUN_EVENT_COUNT] = {
             [RUN_EVENT_UNIT_ENDED] = GO(
                 SETTLING, SETTLE), /* refused by PID 1, or over before we were told of its start */
             [RUN_EVENT_UNIT_ABSENT] = GO(SETTLING, SETTLE_UNKNOWN),
+            [RUN_EVENT_FORBIDDEN] = GO(SETTLING, FORSAKE),
             [RUN_EVENT_STOP] = GO(STOPPING, STOP_UNIT),
             [RUN_EVENT_SETTLED] = IMPOSSIBLE(CLAIMED),
         },
@@ -25,6 +26,7 @@ static const RunStep table[RUN_PHASE_COUNT][RUN_EVENT_COUNT] = {
             [RUN_EVENT_UNIT_EXITED] = STAY(DRAINING),
             [RUN_EVENT_UNIT_ENDED] = GO(SETTLING, SETTLE),
             [RUN_EVENT_UNIT_ABSENT] = GO(SETTLING, SETTLE_UNKNOWN),
+            [RUN_EVENT_FORBIDDEN] = STAY(RUNNING),
             [RUN_EVENT_STOP] = GO(STOPPING, STOP_UNIT),
             [RUN_EVENT_SETTLED] = IMPOSSIBLE(RUNNING),
         },
@@ -35,6 +37,7 @@ static const RunStep table[RUN_PHASE_COUNT][RUN_EVENT_COUNT] = {
             [RUN_EVENT_UNIT_EXITED] = STAY(STOPPING),
             [RUN_EVENT_UNIT_ENDED] = GO(SETTLING, SETTLE),
             [RUN_EVENT_UNIT_ABSENT] = GO(SETTLING, SETTLE_UNKNOWN),
+            [RUN_EVENT_FORBIDDEN] = GO(SETTLING, FORSAKE),
             [RUN_EVENT_STOP] = STAY(STOPPING),
             [RUN_EVENT_SETTLED] = IMPOSSIBLE(STOPPING),
         },
@@ -44,6 +47,7 @@ static const RunStep table[RUN_PHASE_COUNT][RUN_EVENT_COUNT] = {
             [RUN_EVENT_UNIT_EXITED] = STAY(DRAINING),
             [RUN_EVENT_UNIT_ENDED] = GO(SETTLING, SETTLE),
             [RUN_EVENT_UNIT_ABSENT] = GO(SETTLING, SETTLE_UNKNOWN),
+            [RUN_EVENT_FORBIDDEN] = STAY(DRAINING),
             [RUN_EVENT_STOP] = GO(STOPPING, STOP_UNIT),
             [RUN_EVENT_SETTLED] = IMPOSSIBLE(DRAINING),
         },
@@ -53,6 +57,7 @@ static const RunStep table[RUN_PHASE_COUNT][RUN_EVENT_COUNT] = {
             [RUN_EVENT_UNIT_EXITED] = IMPOSSIBLE(SETTLING),
             [RUN_EVENT_UNIT_ENDED] = IMPOSSIBLE(SETTLING), /* ENDED comes exactly once */
             [RUN_EVENT_UNIT_ABSENT] = IMPOSSIBLE(SETTLING),
+            [RUN_EVENT_FORBIDDEN] = STAY(SETTLING),
             [RUN_EVENT_STOP] = STAY(SETTLING),
             [RUN_EVENT_SETTLED] = GO(SETTLED, DISCARD),
         },
@@ -62,6 +67,7 @@ static const RunStep table[RUN_PHASE_COUNT][RUN_EVENT_COUNT] = {
             [RUN_EVENT_UNIT_EXITED] = IMPOSSIBLE(SETTLED),
             [RUN_EVENT_UNIT_ENDED] = IMPOSSIBLE(SETTLED),
             [RUN_EVENT_UNIT_ABSENT] = IMPOSSIBLE(SETTLED),
+            [RUN_EVENT_FORBIDDEN] = STAY(SETTLED),
             [RUN_EVENT_STOP] = STAY(SETTLED),
             [RUN_EVENT_SETTLED] = IMPOSSIBLE(SETTLED),
         },
@@ -80,7 +86,8 @@ const char *run_phase_to_string(RunPhase phase) {
 
 const char *run_event_to_string(RunEvent event) {
         static const char *const words[RUN_EVENT_COUNT] = {
-            "unit started", "unit exited", "unit ended", "unit absent", "stop", "settled"};
+            "unit started", "unit exited", "unit ended", "unit absent",
+            "forbidden",    "stop",        "settled"};
 
         return words[event];
 }

@@ -14,7 +14,8 @@
  *                                       └───────────── cgroup empty ────────────┘
  *
  * Not drawn: a unit that is over, or absent, leads from each of the first four to SETTLING at once.
- * A stop is the deadline's, the daemon's own, or somebody's wish.
+ * What has not begun in time and is made never to begin goes from CLAIMED, or STOPPING, to SETTLING
+ * as well. A stop is the deadline's, the daemon's own, or somebody's wish.
  */
 // clang-format on
 #pragma once
@@ -35,6 +36,7 @@ typedef enum RunEvent {
         RUN_EVENT_UNIT_EXITED,
         RUN_EVENT_UNIT_ENDED,
         RUN_EVENT_UNIT_ABSENT, /* adoption found no such unit */
+        RUN_EVENT_FORBIDDEN,   /* it had not begun when it should have, and never will */
         RUN_EVENT_STOP,        /* the deadline's stop, the daemon's stop, somebody's request */
         RUN_EVENT_SETTLED,     /* the result stands in the ledger */
         RUN_EVENT_COUNT,
@@ -46,6 +48,7 @@ typedef enum RunAction {
         RUN_ACTION_STOP_UNIT,
         RUN_ACTION_SETTLE,         /* with the unit's result */
         RUN_ACTION_SETTLE_UNKNOWN, /* there is no result to be had */
+        RUN_ACTION_FORSAKE,        /* settle what is known of it; its unit is not waited for */
         RUN_ACTION_DISCARD,        /* let PID 1 forget the unit, let go of everything */
         RUN_ACTION_IMPOSSIBLE,     /* cannot happen: the program is wrong, and aborts */
 } RunAction;

@@ -13,7 +13,8 @@ static const char *const busy_words[] = {
     [MEMBER_FREE] = "",           [MEMBER_FULL] = "max-runs",
     [MEMBER_ENDING] = "ending",   [MEMBER_STOPPING] = "stopping",
     [MEMBER_CLOCK] = "clock",     [MEMBER_UNFENCED] = "unfenced",
-    [MEMBER_UNFILED] = "unfiled", [MEMBER_DRAINED] = "drained",
+    [MEMBER_UNFILED] = "unfiled", [MEMBER_SYSTEMD] = "systemd",
+    [MEMBER_DRAINED] = "drained",
 };
 
 const char *member_busy_to_string(MemberBusy busy) {

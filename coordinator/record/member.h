@@ -25,6 +25,7 @@ typedef enum MemberBusy {
         MEMBER_CLOCK,    /* its clock is not synchronised yet */
         MEMBER_UNFENCED, /* its fence cannot be reached, or cannot do its work */
         MEMBER_UNFILED,  /* its session's state cannot be written, which runs look into */
+        MEMBER_SYSTEMD,  /* its PID 1 does not answer */
         MEMBER_DRAINED,  /* somebody wants nothing to begin there */
 } MemberBusy;
 

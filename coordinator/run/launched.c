@@ -14,13 +14,16 @@
 /* systemd.exec(5), "Process Exit Codes": the program cannot be executed. */
 #define EXIT_STATUS_EXEC 203
 
-char **launched_words(const Node *node, bool fenced) {
-        char **words = g_new0(char *, 5);
+char **launched_words(const Node *node, bool fenced, usec_t begin_by) {
+        char **words = g_new0(char *, 6);
+        guint n = 3;
 
         words[0] = g_strdup(JOBKEEPER_LAUNCH);
         words[1] = g_build_filename(node->runtime_dir, "session", NULL);
         words[2] = g_strdup_printf("0x%016" PRIx64, (uint64_t)session_id(node->session));
-        words[3] = fenced ? g_strdup(fence_link_instance(node->fence)) : NULL;
+        if (fenced && fence_link_instance(node->fence))
+                words[n++] = g_strdup(fence_link_instance(node->fence));
+        words[n] = g_strdup_printf(LAUNCH_BEGIN_BY "%" PRIu64, begin_by);
         return words;
 }
 
@@ -54,6 +57,16 @@ static void launched_not_started(RunRecord *record, const char *why) {
         record->started = 0;
         record->ended = clock_realtime();
         record->why = g_strconcat("not started: ", before ? before : why, NULL);
+}
+
+bool launched_forbid(const char *root, RunRecord *record, const char *why) {
+        g_autofree char *directory = launch_dropin_directory(root, record->unit);
+        const LaunchPlace place = {.directory = directory, .nonce = record->nonce};
+
+        if (!launch_dropin_is_of(root, record->unit, record->nonce) || launch_forbid(&place) < 0)
+                return false;
+        launched_not_started(record, why);
+        return true;
 }
 
 static void launched_not_known(RunRecord *record) {

@@ -9,6 +9,7 @@
 #include "launched.h"
 #include "log.h"
 #include "message-id.h"
+#include "timer.h"
 #include "unit-spec.h"
 
 static void run_event(Run *run, RunEvent event);
@@ -27,6 +28,7 @@ static LogAbout run_about(const Run *run, const char *message_id) {
 Run *run_free(Run *run) {
         if (!run)
                 return NULL;
+        sd_event_source_disable_unref(run->overdue);
         settle_free(run->settle);
         unit_free(run->unit);
         /* What is not settled keeps its contenders: the process after us, or the session's end,
@@ -170,6 +172,7 @@ static void run_on_unit(Unit *unit, UnitEvent event, void *userdata) {
         };
         Run *run = userdata;
 
+        run->overdue = sd_event_source_disable_unref(run->overdue);
         if (run_end_is_news(run, event))
                 run_note_end(run);
         if (event == UNIT_EVENT_EXITED)
@@ -269,6 +272,9 @@ static void run_perform(Run *run, RunAction action) {
                 break;
         case RUN_ACTION_SETTLE_UNKNOWN:
                 run_take_unknown(run);
+                break;
+        case RUN_ACTION_FORSAKE:
+                unit_forsake(g_steal_pointer(&run->unit));
                 break;
         case RUN_ACTION_DISCARD:
                 if (run->unit)
@@ -382,6 +388,23 @@ static Run *run_new(const RunParts *parts, RunRecord *record, LockSet *locks) {
         return run;
 }
 
+/* Its unit has not been heard of. Where its launch step has let it begin all the same we hear of
+ * that once PID 1 answers. */
+static void run_on_overdue(void *userdata) {
+        Run *run = userdata;
+
+        if (launched_forbid(unit_manager_dropin_root(run->parts->units), run->record,
+                            "systemd did not begin it in time, by its start-deadline"))
+                run_event(run, RUN_EVENT_FORBIDDEN);
+}
+
+/* Return: until when it may begin, CLOCK_BOOTTIME. */
+static usec_t run_begins_by(usec_t start_by) {
+        usec_t left = usec_sub(start_by, clock_realtime());
+
+        return usec_add(clock_boottime(), MAX(left, RUN_BEGIN_PATIENCE));
+}
+
 /* There is no unit to wait for: it never was, or is known to be gone. */
 static void run_over(Run *run, RunState state, char *why) {
         run->record->state = state;
@@ -393,9 +416,11 @@ static void run_over(Run *run, RunState state, char *why) {
         run_begin_settle(run);
 }
 
-Run *run_start(const RunParts *parts, const JobSpec *spec, RunRecord *record, LockSet *locks) {
+Run *run_start(const RunParts *parts, const JobSpec *spec, RunRecord *record, LockSet *locks,
+               usec_t start_by) {
         Run *run = run_new(parts, record, locks);
-        g_auto(GStrv) launch = launched_words(parts->node, !record->continues);
+        usec_t begin_by = run_begins_by(start_by);
+        g_auto(GStrv) launch = launched_words(parts->node, !record->continues, begin_by);
         RunUnitSpec unit_spec;
         int r;
 
@@ -430,6 +455,9 @@ Run *run_start(const RunParts *parts, const JobSpec *spec, RunRecord *record, Lo
                 run_over(run, RUN_INTERRUPTED,
                          g_strdup_printf("not started: its unit could not be prepared: %s",
                                          g_strerror(-r)));
+        } else if (begin_by != USEC_INFINITY) {
+                (void)timer_at(parts->node->event, &run->overdue, CLOCK_BOOTTIME, begin_by,
+                               run_on_overdue, run);
         }
         return run;
 }

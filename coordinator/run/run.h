@@ -11,6 +11,10 @@
 #include "settle.h"
 #include "unit.h"
 
+/* So long after its claim is known a run may begin, also where its start deadline passes meanwhile:
+ * what waited for its locks begins behind that anyway. PID 1 needs a fraction of it. */
+#define RUN_BEGIN_PATIENCE (10 * USEC_PER_SEC)
+
 typedef struct Run Run;
 
 /* What every run of this node needs. */
@@ -32,6 +36,8 @@ struct Run {
         char *key;      /* "JOB:RUN" */
         LockSet *locks; /* NULL where there are none, or the session they belonged to is gone */
         Unit *unit;
+        sd_event_source
+            *overdue;     /* set until its unit is heard of: when it may not begin any more */
         bool interrupted; /* we ended it, so its end is not its own result */
         bool recovering;  /* it is being found again: nothing is known of its unit yet */
         int32_t record_version;
@@ -40,8 +46,10 @@ struct Run {
 };
 
 /* A claim of ours was written: takes the record (with its token) and the locks, and asks PID 1 to
- * start the unit. Return: newly allocated. */
-Run *run_start(const RunParts *parts, const JobSpec *spec, RunRecord *record, LockSet *locks);
+ * start the unit, which begins by `start_by` (CLOCK_REALTIME), and within RUN_BEGIN_PATIENCE where
+ * that is later, or never. Return: newly allocated. */
+Run *run_start(const RunParts *parts, const JobSpec *spec, RunRecord *record, LockSet *locks,
+               usec_t start_by);
 
 /* A process before us claimed it: takes the record, and looks for its unit. `attached`: its session
  * lives on and its locks are taken over; otherwise they are lost and it is stopped. */

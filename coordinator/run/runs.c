@@ -93,8 +93,9 @@ static void runs_add(Runs *runs, Run *run) {
         g_hash_table_insert(runs->runs, run->key, run);
 }
 
-void runs_start(Runs *runs, const JobSpec *spec, RunRecord *record, LockSet *locks) {
-        runs_add(runs, run_start(&runs->parts, spec, record, locks));
+void runs_start(Runs *runs, const JobSpec *spec, RunRecord *record, LockSet *locks,
+                usec_t start_by) {
+        runs_add(runs, run_start(&runs->parts, spec, record, locks, start_by));
 }
 
 void runs_recover(Runs *runs, RunRecord *record, int32_t record_version, bool attached) {

@@ -19,7 +19,8 @@ DEFINE_CLEANUP(Runs, runs_free);
 
 /* As run_start(), run_recover(), run_recover_result() and run_recover_nothing(); the run is one of
  * ours from now on. */
-void runs_start(Runs *runs, const JobSpec *spec, RunRecord *record, LockSet *locks);
+void runs_start(Runs *runs, const JobSpec *spec, RunRecord *record, LockSet *locks,
+                usec_t start_by);
 void runs_recover(Runs *runs, RunRecord *record, int32_t record_version, bool attached);
 void runs_recover_result(Runs *runs, RunRecord *record);
 void runs_recover_nothing(Runs *runs, RunRecord *record, char *why);

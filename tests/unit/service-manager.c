@@ -21,6 +21,9 @@ struct UnitManager {
         SystemdJobFunc func;
         void *userdata;
         const UnitListener *listener; /* of the daemon's own unit */
+        UnitManagerFunc silence_func;
+        void *silence_userdata;
+        GPtrArray *forsaken; /* of Unit */
 };
 
 static UnitManager *the_manager;
@@ -312,6 +315,19 @@ void unit_discard(Unit *unit) {
                 unit->service->state = SERVICE_FORGOTTEN;
 }
 
+/* Its end is told to nobody. */
+static void unit_on_forsaken(Unit *unit, UnitEvent event, void *userdata) {
+        (void)userdata;
+        if (event == UNIT_EVENT_ENDED || event == UNIT_EVENT_ABSENT)
+                unit_discard(unit);
+}
+
+void unit_forsake(Unit *unit) {
+        unit->func = unit_on_forsaken;
+        g_ptr_array_add(the_manager->forsaken, unit);
+        unit_stop(unit);
+}
+
 Unit *unit_free(Unit *unit) {
         if (!unit)
                 return NULL;
@@ -336,9 +352,14 @@ bool unit_is_populated(const UnitManager *manager, const char *const *slices, co
 
 /* ---- the connection to PID 1 ---- */
 
+static void unit_destroy(gpointer unit) {
+        (void)unit_free(unit);
+}
+
 int unit_manager_new(sd_event *event, UnitManager **ret_manager) {
         (void)event;
         *ret_manager = the_manager = g_new0(UnitManager, 1);
+        the_manager->forsaken = g_ptr_array_new_with_free_func(unit_destroy);
         return 0;
 }
 
@@ -359,12 +380,28 @@ void service_manager_has_a_job(SystemdJob systemd_job) {
 }
 
 UnitManager *unit_manager_free(UnitManager *manager) {
-        if (manager)
+        if (manager) {
                 sd_event_source_disable_unref(manager->query);
+                g_ptr_array_unref(manager->forsaken);
+        }
         if (manager == the_manager)
                 the_manager = NULL;
         g_free(manager);
         return NULL;
+}
+
+void unit_manager_on_silence(UnitManager *manager, UnitManagerFunc func, void *userdata) {
+        manager->silence_func = func;
+        manager->silence_userdata = userdata;
+}
+
+usec_t unit_manager_silence(const UnitManager *manager) {
+        return manager ? service_manager.silence : 0;
+}
+
+void service_manager_falls_silent(usec_t silence) {
+        service_manager.silence = silence;
+        the_manager->silence_func(silence > 0, the_manager->silence_userdata);
 }
 
 const char *unit_manager_dropin_root(const UnitManager *manager) {

@@ -41,6 +41,7 @@ typedef struct ServiceManager {
         bool no_room;        /* for what refuses: there is none under /run */
         int start_error;     /* of unit_start() and unit_adopt() */
         bool disconnected;   /* the bus is away */
+        usec_t silence;      /* unit_manager_silence(); service_manager_falls_silent() */
         usec_t fence_left;   /* UnitResult's, of what is absent */
         usec_t patience;     /* after which what a clearing ends is told to be stuck */
         bool busy;           /* PID 1 has still to answer */
@@ -57,6 +58,9 @@ void service_manager_begin(sd_event *event);
 void service_manager_end(void);
 /* PID 1 has taken such a job for the daemon's own unit, and says so to whoever listens. */
 void service_manager_has_a_job(SystemdJob systemd_job);
+
+/* PID 1 has not answered for so long, and whoever wants to know hears of it; 0: it answers. */
+void service_manager_falls_silent(usec_t silence);
 
 /* Return: the one that was started last, or the one of that name; NULL where there is none. */
 Service *service_newest(void);

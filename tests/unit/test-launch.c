@@ -213,16 +213,58 @@ Test(launch, needs_a_fence_that_says_which_it_is) {
         }
 }
 
+/* ---- until when ---- */
+
+static LaunchRefusal start_by(usec_t begin_by) {
+        const LaunchClaim claim = {
+            .session_file = session_file, .session = SESSION, .begin_by = begin_by};
+
+        return launch_start(&place, &claim);
+}
+
+Test(launch, begins_before_its_time_is_over) {
+        cr_expect_eq(start_by(place.now + 1), LAUNCH_ALLOWED);
+}
+
+Test(launch, begins_no_more_when_its_time_is_over) {
+        cr_expect_eq(start_by(place.now), LAUNCH_OVERDUE);
+        cr_expect_eq(start_by(place.now + 1), LAUNCH_AGAIN, "nor ever");
+}
+
+/* Drop-ins of other versions have fewer words, or more. */
+Test(launch, reads_the_words_that_there_are) {
+        static const struct {
+                const char *words[4];
+                const char *instance;
+                usec_t begin_by;
+        } cells[] = {
+            {{NULL}, NULL, 0},
+            {{INSTANCE}, INSTANCE, 0},
+            {{"begin-by:1234"}, NULL, 1234},
+            {{INSTANCE, "begin-by:1234"}, INSTANCE, 1234},
+            {{INSTANCE, "begin-by:1234", "then:5"}, INSTANCE, 1234},
+            {{"first:0", INSTANCE, "begin-by:1234"}, INSTANCE, 1234},
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cells); i++) {
+                LaunchClaim claim = {0};
+
+                launch_claim_read(&claim, cells[i].words);
+                cr_expect_eq(g_strcmp0(claim.instance, cells[i].instance), 0, "%zu", i);
+                cr_expect_eq(claim.begin_by, cells[i].begin_by, "%zu", i);
+        }
+}
+
 Test(launch, begins_nothing_where_it_cannot_be_noted) {
         cr_assert_eq(g_rmdir(directory), 0);
         cr_expect_eq(start(), LAUNCH_NO_MARKER);
 }
 
 Test(launch, every_refusal_has_words) {
-        for (int i = LAUNCH_AGAIN; i <= LAUNCH_OTHER_FENCE; i++)
+        for (int i = LAUNCH_AGAIN; i <= LAUNCH_OVERDUE; i++)
                 cr_expect_not_null(launch_refusal_in_words(i), "%d", i);
         cr_expect_null(launch_refusal_in_words(LAUNCH_ALLOWED));
-        cr_expect_null(launch_refusal_in_words(LAUNCH_OTHER_FENCE + 1));
+        cr_expect_null(launch_refusal_in_words(LAUNCH_OVERDUE + 1));
         cr_expect_null(launch_refusal_in_words(217));
 }
 

@@ -13,6 +13,7 @@ static const char *const action_words[] = {
     [RUN_ACTION_STOP_UNIT] = "stop-unit",
     [RUN_ACTION_SETTLE] = "settle",
     [RUN_ACTION_SETTLE_UNKNOWN] = "settle-unknown",
+    [RUN_ACTION_FORSAKE] = "forsake",
     [RUN_ACTION_DISCARD] = "discard",
     [RUN_ACTION_IMPOSSIBLE] = "impossible",
 };
@@ -29,6 +30,8 @@ static const struct {
      "settling settle", NULL, NULL},
     {RUN_EVENT_UNIT_ABSENT, "settling settle-unknown", "settling settle-unknown",
      "settling settle-unknown", "settling settle-unknown", NULL, NULL},
+    {RUN_EVENT_FORBIDDEN, "settling forsake", "running -", "settling forsake", "draining -",
+     "settling -", "settled -"},
     {RUN_EVENT_STOP, "stopping stop-unit", "stopping stop-unit", "stopping -", "stopping stop-unit",
      "settling -", "settled -"},
     {RUN_EVENT_SETTLED, NULL, NULL, NULL, NULL, "settled discard", NULL},
@@ -88,7 +91,8 @@ Test(run_table, words) {
         static const char *const phases[] = {"claimed",  "running",  "stopping",
                                              "draining", "settling", "settled"};
         static const char *const events[] = {"unit started", "unit exited", "unit ended",
-                                             "unit absent",  "stop",        "settled"};
+                                             "unit absent",  "forbidden",   "stop",
+                                             "settled"};
 
         for (int i = 0; i < RUN_PHASE_COUNT; i++)
                 cr_expect_str_eq(run_phase_to_string((RunPhase)i), phases[i]);
@@ -96,9 +100,9 @@ Test(run_table, words) {
                 cr_expect_str_eq(run_event_to_string((RunEvent)i), events[i]);
 }
 
-/* Events by their first letters: Started, eXited, Ended, Absent, stoP, seTtled. */
+/* Events by their first letters: Started, eXited, Ended, Absent, Forbidden, stoP, seTtled. */
 static RunEvent event_of(char letter) {
-        static const char letters[] = "SXEAPT";
+        static const char letters[] = "SXEAFPT";
 
         return (RunEvent)(strchr(letters, letter) - letters);
 }
@@ -138,6 +142,10 @@ Test(run_table, paths_from_claimed_to_settled) {
             {"SXSXET", "announce settle discard"},
             {"SXEPT", "announce settle discard"}, /* a stop when nothing is left to stop */
             {"SXETP", "announce settle discard"},
+            {"FT", "forsake discard"}, /* PID 1 does not answer, and it is too late */
+            {"PFT", "stop-unit forsake discard"},
+            {"FPT", "forsake discard"},
+            {"SFXET", "announce settle discard"}, /* it has begun */
             {"SPPPET", "announce stop-unit settle discard"},
         };
 
@@ -157,10 +165,12 @@ typedef struct Walk {
 static unsigned walks_over;
 
 static Walk walk_on(Walk walk, RunEvent event, RunStep step) {
-        bool is_settle =
-            step.action == RUN_ACTION_SETTLE || step.action == RUN_ACTION_SETTLE_UNKNOWN;
+        bool never = step.action == RUN_ACTION_FORSAKE,
+             is_settle = never || step.action == RUN_ACTION_SETTLE ||
+                         step.action == RUN_ACTION_SETTLE_UNKNOWN;
 
-        walk.gone |= event == RUN_EVENT_UNIT_ENDED || event == RUN_EVENT_UNIT_ABSENT;
+        /* What was forbidden before it began never lives. */
+        walk.gone |= never || event == RUN_EVENT_UNIT_ENDED || event == RUN_EVENT_UNIT_ABSENT;
         walk.settles += is_settle;
         walk.discards += step.action == RUN_ACTION_DISCARD;
         walk.phase = step.phase;

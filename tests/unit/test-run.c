@@ -10,6 +10,7 @@
 
 #include "daemon-fixture.h"
 #include "fence-link.h"
+#include "gate.h"
 #include "journal.h"
 #include "launch-dropin.h"
 #include "launch.h"
@@ -332,9 +333,9 @@ Test(run, its_launch_step_names_its_fence) {
         directory = launch_dropin_directory(service_manager.dropin_root, service_newest()->name);
         path = g_build_filename(directory, "50-jobkeeper-launch.conf", NULL);
         cr_assert(g_file_get_contents(path, &text, NULL, NULL));
-        wanted = g_strdup_printf("0x%016" G_GINT64_MODIFIER "x %s\n",
-                                 (uint64_t)session_id(coordinator->session),
-                                 fence_link_instance(coordinator->fence));
+        wanted = g_strdup_printf(
+            "0x%016" G_GINT64_MODIFIER "x %s begin-by:", (uint64_t)session_id(coordinator->session),
+            fence_link_instance(coordinator->fence));
         cr_expect(strstr(text, wanted), "%s", text);
 }
 
@@ -463,6 +464,76 @@ Test(run, what_is_old_is_swept_but_not_of_a_run_that_lives) {
         open_daemon_again();
         await(is_swept, "the sweep");
         cr_expect(has_drop_in());
+}
+
+/* ---- PID 1 does not answer ---- */
+
+static bool is_claimed(void) {
+        g_autofree char *path = record_path();
+
+        return server_node(path) && service_newest();
+}
+
+/* Its time ends RUN_BEGIN_PATIENCE after the claim, as its start deadline is shorter. */
+static void claim_what_does_not_begin(void) {
+        have_launch_steps();
+        service_manager.hold_starts = service_manager.deaf = true;
+        tick = due_soon("    start-deadline: 2s\n");
+        await(is_claimed, "its claim");
+}
+
+Test(run, what_systemd_does_not_begin_in_time_is_not_started, .timeout = 60) {
+        claim_what_does_not_begin();
+        await_within(is_over, "it is given up", RUN_BEGIN_PATIENCE + LIMIT);
+        expect_settled(RUN_INTERRUPTED,
+                       "not started: systemd did not begin it in time, by its start-deadline");
+        cr_expect(has_drop_in(), "as long as systemd may come to it");
+        cr_expect_eq(launch_it(), LAUNCH_AGAIN, "never again");
+        cr_expect_eq(service_newest()->stops, 1, "it is not to begin");
+        service_begin(service_newest());
+        await(is_forgotten, "its unit is, once systemd has come to it");
+}
+
+Test(run, what_begins_late_and_in_time_runs, .timeout = 60) {
+        claim_what_does_not_begin();
+        serve_for(4 * USEC_PER_SEC);
+        cr_expect_eq(launch_it(), LAUNCH_ALLOWED, "past its start deadline, just after the claim");
+        serve_for(RUN_BEGIN_PATIENCE);
+        cr_expect_not(is_over(), "it has begun, and who says so is not heard");
+        service_begin(service_newest());
+        service_manager.deaf = false;
+        service_exit(service_newest(), 0);
+        expect_settled(RUN_SUCCEEDED, "");
+}
+
+Test(run, what_is_stopped_before_it_begins_is_given_up_as_well, .timeout = 60) {
+        claim_what_does_not_begin();
+        runs_stop_all(coordinator->runs, "the test wants it to end");
+        await_within(is_over, "it is given up", RUN_BEGIN_PATIENCE + LIMIT);
+        expect_settled(RUN_INTERRUPTED, "not started: the test wants it to end");
+}
+
+static bool says_so(void) {
+        return server_node(ROOT "/nodes/n1") &&
+               strstr(server_data(ROOT "/nodes/n1"), "\"busy\":\"systemd\"");
+}
+
+static bool says_no_more(void) {
+        return strstr(server_data(ROOT "/nodes/n1"), "\"busy\":\"\"");
+}
+
+Test(run, nothing_is_claimed_while_systemd_does_not_answer) {
+        tick = due_soon("");
+        service_manager_falls_silent(12 * USEC_PER_SEC);
+        await(says_so, "the others hear of it");
+        cr_expect_str_eq(gate_closed(coordinator->gate), "systemd has not answered for 12 s");
+        cr_expect_eq(journal_count(MESSAGE_SYSTEMD_SILENT), 1U);
+        serve_for(usec_sub((usec_t)(tick + 2) * USEC_PER_SEC, clock_realtime()));
+        cr_expect_null(service_newest(), "it is claimed");
+        service_manager_falls_silent(0);
+        await(is_running, "its start");
+        await(says_no_more, "the others hear of it");
+        cr_expect_eq(journal_count(MESSAGE_SYSTEMD_SILENT), 2U);
 }
 
 Test(run, one_without_room_for_its_launch_step_is_not_started) {

@@ -83,3 +83,25 @@ Test(unit_launch, one_of_another_run_stays) {
         cr_expect(g_file_test(path, G_FILE_TEST_EXISTS));
         launch_dropin_remove(dropin_root, NAME);
 }
+
+/* Its owner waits for it no longer: what is noted stays for as long as PID 1 may come to it. */
+Test(unit_launch, one_that_is_forsaken_goes_when_pid_1_has_done_with_it) {
+        start_with_step();
+        unit_forsake(g_steal_pointer(&unit));
+        await(is_stopped, "it is not to begin");
+        run_for(100 * USEC_PER_MSEC);
+        cr_expect(has_step(), "it may begin yet, and is refused");
+        main_process_ends("exit-code", 0, 0);
+        answers.active = "failed";
+        job_removed("failed");
+        await(has_no_step, "its removal");
+        cr_expect_str_eq(told, "", "nobody hears of it");
+}
+
+Test(unit_launch, one_that_is_forsaken_goes_with_the_manager) {
+        start_with_step();
+        unit_forsake(g_steal_pointer(&unit));
+        manager = unit_manager_free(manager);
+        cr_expect(has_step());
+        launch_dropin_remove(dropin_root, NAME);
+}

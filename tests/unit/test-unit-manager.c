@@ -171,3 +171,65 @@ Test(unit_ways, a_stop_is_one_where_pid_1_says_no_more) {
         await(is_told_of_plans, "an answer");
         cr_expect_eq(planned, (int)SYSTEMD_JOB_STOP, "%d", planned);
 }
+
+/* ---- who does not answer ---- */
+
+static unsigned silences, ends;
+
+static void on_silence(bool silent, void *userdata) {
+        silences += silent;
+        ends += !silent;
+}
+
+static bool is_silent(void) {
+        return silences > 0;
+}
+
+static bool is_silent_no_more(void) {
+        return ends > 0;
+}
+
+static void listen_for_silence(void) {
+        new_manager();
+        silences = ends = 0;
+        unit_manager_on_silence(manager, on_silence, NULL);
+}
+
+Test(unit_ways, who_answers_nothing_for_long_is_silent_until_he_does) {
+        listen_for_silence();
+        start_unit();
+        run_for(50 * USEC_PER_MSEC);
+        cr_expect_eq(unit_manager_silence(manager), 0);
+        answers.slow_read = true;
+        main_process_ends("success", CLD_EXITED, 0);
+        job_removed("done");
+        await(is_unread, "a question");
+        await(is_silent, "silence");
+        cr_expect_geq(unit_manager_silence(manager), 5 * USEC_PER_SEC);
+        answer_read();
+        await(is_silent_no_more, "its end");
+        cr_expect_eq(unit_manager_silence(manager), 0);
+        cr_expect_eq(silences, 1);
+}
+
+Test(unit_ways, who_cannot_be_reached_is_silent_until_he_can) {
+        listen_for_silence();
+        await(is_referable, "a connection to the bus");
+        way_close(&private_socket);
+        way_close(&system_bus);
+        await(is_silent, "silence");
+        way_open(&private_socket);
+        await(is_silent_no_more, "its end");
+}
+
+/* What nobody answers any more is asked again in another way. */
+Test(unit_ways, what_is_answered_by_nobody_is_found_out) {
+        listen_for_silence();
+        start_unit();
+        answers.slow_stop = true;
+        unit_stop(unit);
+        await(is_stopped, "a stop");
+        await(is_silent, "silence");
+        unit = unit_free(unit);
+        await(is_silent_no_more, "a question that costs little, and its answer");
+}

@@ -8,6 +8,8 @@
 
 /* What waits for the fence is looked at so often. */
 #define AGAIN (10 * USEC_PER_MSEC)
+/* What waits until PID 1 goes on (pid1_calls_go_on()). */
+#define NEVER (365 * USEC_PER_DAY)
 
 struct Pid1Call {
         UnitManager *manager; /* NULL: nobody waits */
@@ -21,7 +23,8 @@ struct Pid1Call {
         Pid1Call **slot;
         Pid1Answer answer;
         ProcessTask *there, *back;
-        bool sent, answered;
+        bool sent, answered, lost;
+        usec_t left;         /* when it was sent, the daemon's CLOCK_MONOTONIC */
         unsigned connection; /* in which it was sent */
         GList link, way;     /* in the manager's list; in `on_the_way` */
 };
@@ -157,6 +160,8 @@ static int pid1_call_do(Pid1Call *call) {
         case PID1_CALL_QUERY:
                 call->answer.systemd_job = (SystemdJob)pid1_daemon_job(call->pid1);
                 return 0;
+        case PID1_CALL_PROBE:
+                return 0;
         }
         return -EINVAL;
 }
@@ -181,6 +186,11 @@ static void pid1_call_arrives(void *userdata) {
         Pid1Call *call = userdata;
 
         call->there = NULL;
+        if (pid1_hangs(call->pid1)) {
+                call->there =
+                    process_after(pid1_process(call->pid1), NEVER, pid1_call_arrives, call);
+                return;
+        }
         if (pid1_call_waits(call)) {
                 call->there =
                     process_after(pid1_process(call->pid1), AGAIN, pid1_call_arrives, call);
@@ -215,6 +225,7 @@ bool pid1_call_deliver(UnitManager *manager) {
                 call->func = NULL;
                 g_queue_unlink(calls, &call->link);
                 call->manager = NULL;
+                manager_heard(manager, call->lost ? PID1_CALL_MISSED : PID1_CALL_ANSWERED);
                 if (func && call->there)
                         func(&(Pid1Answer){.r = -ENOTCONN}, call->userdata);
                 else if (func)
@@ -239,12 +250,25 @@ void pid1_call_go(Pid1Call *call) {
         if (call->sent || !unit_manager_connected(call->manager))
                 return;
         call->sent = true;
+        call->left =
+            machine_clock(process_machine(manager_process(call->manager)), CLOCK_MONOTONIC);
         call->connection = manager_connection(call->manager);
         pid1_call_asks(call);
         call->way.data = call;
         g_queue_push_tail_link(&on_the_way, &call->way);
         call->there = process_after(pid1_process(call->pid1), manager_travel(call->manager, true),
                                     pid1_call_arrives, call);
+        manager_heard(call->manager, PID1_CALL_LEFT);
+}
+
+usec_t pid1_call_oldest(UnitManager *manager) {
+        for (const GList *link = manager_calls(manager)->head; link; link = link->next) {
+                const Pid1Call *call = link->data;
+
+                if (call->sent && !call->lost)
+                        return call->left;
+        }
+        return 0;
 }
 
 /* Return: the call, which has not left; NULL: nobody is there to send it. */
@@ -295,18 +319,24 @@ void pid1_call_send_scope(UnitManager *manager, const UnitSpec *spec, pid_t pid,
 
 void pid1_call_let_go(Pid1Call **slot) {
         Pid1Call *call = *slot;
+        UnitManager *manager;
+        bool waited;
 
         if (!call)
                 return;
+        manager = call->manager;
+        waited = call->sent && !call->lost;
         *slot = NULL;
         call->slot = NULL;
         call->func = NULL;
         if (!call->there) {
                 pid1_call_free(call);
-                return;
+        } else {
+                g_queue_unlink(manager_calls(call->manager), &call->link);
+                call->manager = NULL;
         }
-        g_queue_unlink(manager_calls(call->manager), &call->link);
-        call->manager = NULL;
+        if (waited)
+                manager_heard(manager, PID1_CALL_LET_GO);
 }
 
 bool pid1_call_was_sent(const Pid1Call *call) {
@@ -335,7 +365,7 @@ void pid1_call_is_lost(Pid1Call *call, bool undone) {
                 return;
         }
         call->answer.r = -ENOTCONN;
-        call->answered = true;
+        call->answered = call->lost = true;
 }
 
 bool pid1_awaits_start(const Pid1 *pid1) {
@@ -346,6 +376,21 @@ bool pid1_awaits_start(const Pid1 *pid1) {
                         return true;
         }
         return false;
+}
+
+void pid1_calls_go_on(Pid1 *pid1) {
+        Process *process = pid1_process(pid1);
+        usec_t now = world_now(machine_world(process_machine(process)));
+
+        for (const GList *link = on_the_way.head; link; link = link->next) {
+                Pid1Call *call = link->data;
+
+                if (call->pid1 != pid1)
+                        continue;
+                process_task_free(call->there);
+                call->there =
+                    process_after(process, pid1_in_turn(pid1, now) - now, pid1_call_arrives, call);
+        }
 }
 
 void pid1_calls_drop(const Pid1 *pid1) {

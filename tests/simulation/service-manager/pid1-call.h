@@ -25,6 +25,7 @@ typedef enum Pid1CallKind {
         PID1_CALL_LIST,
         PID1_CALL_SCOPE, /* a start of one, of the process `pid` */
         PID1_CALL_QUERY, /* the daemon's own job */
+        PID1_CALL_PROBE, /* nothing but an answer */
 } Pid1CallKind;
 
 /* A unit as PID 1 showed it when it was asked. */
@@ -64,6 +65,8 @@ void pid1_call_send_scope(UnitManager *manager, const UnitSpec *spec, pid_t pid,
 void pid1_call_let_go(Pid1Call **slot);
 /* Return: whether it left. */
 bool pid1_call_was_sent(const Pid1Call *call);
+/* What has arrived at a PID 1 that hung until now is done. */
+void pid1_calls_go_on(Pid1 *pid1);
 /* What was on its way to a PID 1 that is gone. */
 void pid1_calls_drop(const Pid1 *pid1);
 
@@ -102,8 +105,22 @@ bool pid1_call_deliver(UnitManager *manager);
 
 /* ---- what calls need of it ---- */
 
+/* A call leaves, is answered by PID 1, ends without an answer, or is waited for by nobody any more
+ * (units/silence.h). */
+typedef enum Pid1CallNews {
+        PID1_CALL_LEFT,
+        PID1_CALL_ANSWERED,
+        PID1_CALL_MISSED,
+        PID1_CALL_LET_GO,
+} Pid1CallNews;
+void manager_heard(UnitManager *manager, Pid1CallNews news);
+/* Return: when the oldest call left that waits for its answer, the manager's CLOCK_MONOTONIC; 0:
+ * none does. */
+usec_t pid1_call_oldest(UnitManager *manager);
+
 Process *manager_process(const UnitManager *manager);
 /* Return: when, at the earliest, what is sent now arrives: true time from now. */
 usec_t manager_travel(UnitManager *manager, bool there);
-GQueue *manager_calls(UnitManager *manager); /* all that somebody waits for */
-void manager_arrived(UnitManager *manager);  /* an answer: the loop has something to do */
+GPtrArray *manager_forsaken(const UnitManager *manager); /* of Unit, which it frees in the end */
+GQueue *manager_calls(UnitManager *manager);             /* all that somebody waits for */
+void manager_arrived(UnitManager *manager); /* an answer: the loop has something to do */

@@ -23,6 +23,7 @@ struct Pid1 {
         usec_t slowness, last_arrival;
         unsigned daemon_job;
         bool shuts_down;
+        bool hangs;
         Pid1Fence fence;
         usec_t fence_left;
         WorldFunc trip;
@@ -91,6 +92,7 @@ void pid1_crash(Pid1 *pid1) {
         if (process_is_over(pid1->process))
                 return;
         process_end(pid1->process);
+        pid1->hangs = false;
         pid1_calls_drop(pid1);
         for (guint i = 0; i < pid1->services->len; i++)
                 service_vanish(pid1->services->pdata[i]);
@@ -119,8 +121,18 @@ usec_t pid1_slowness(const Pid1 *pid1) {
         return pid1->slowness;
 }
 
+void pid1_hang(Pid1 *pid1, bool hangs) {
+        pid1->hangs = hangs;
+        if (!hangs)
+                pid1_calls_go_on(pid1);
+}
+
+bool pid1_hangs(const Pid1 *pid1) {
+        return pid1->hangs;
+}
+
 bool pid1_is_behind(const Pid1 *pid1) {
-        return pid1->last_arrival > world_now(machine_world(pid1->machine)) + QUICK;
+        return pid1->hangs || pid1->last_arrival > world_now(machine_world(pid1->machine)) + QUICK;
 }
 
 usec_t pid1_in_turn(Pid1 *pid1, usec_t at) {

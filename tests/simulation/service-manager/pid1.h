@@ -40,6 +40,10 @@ void pid1_boot(Pid1 *pid1);
 /* From now on it takes so long, at most, to answer; 0: as ever. */
 void pid1_set_slowness(Pid1 *pid1, usec_t most);
 usec_t pid1_slowness(const Pid1 *pid1);
+/* From now on it answers nobody and tells nothing, as if it were stopped; what it has begun goes
+ * on. With `hangs` false it does what it was asked meanwhile, in that order. */
+void pid1_hang(Pid1 *pid1, bool hangs);
+bool pid1_hangs(const Pid1 *pid1);
 /* Return: whether what was asked of it while it was slow is still on its way. */
 bool pid1_is_behind(const Pid1 *pid1);
 /* Return: when a message arrives that would at `at`, true time: after all that were sent before it,

@@ -63,15 +63,17 @@ static LaunchRefusal service_step_before(const Service *service) {
         g_autofree char *directory = NULL;
         const LaunchPlace place = service_place(service, &directory);
         const char *const *words = service->spec->launch;
+        LaunchClaim claim;
 
         if (!words)
                 return LAUNCH_ALLOWED;
         if (machine_is_full(service_machine(service))) /* what is there is seen first */
                 return service_was_attempted(&place) ? LAUNCH_AGAIN : LAUNCH_NO_MARKER;
-        return launch_start(&place, &(LaunchClaim){.session_file = words[1],
-                                                   .session = words[2],
-                                                   .instance_file = pid1_fence_file(service->pid1),
-                                                   .instance = words[3]});
+        claim = (LaunchClaim){.session_file = words[1],
+                              .session = words[2],
+                              .instance_file = pid1_fence_file(service->pid1)};
+        launch_claim_read(&claim, words + 3);
+        return launch_start(&place, &claim);
 }
 
 /* Time is told as of the end of the main process. */

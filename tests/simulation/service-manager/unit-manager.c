@@ -4,11 +4,15 @@
 #include <string.h>
 
 #include "pid1-call.h"
+#include "silence.h"
 #include "timer.h"
 
 /* How long a message takes, each way. */
 #define TRAVEL_MIN 100
 #define TRAVEL_MAX (3 * USEC_PER_MSEC)
+
+/* What PID 1 does not tell now it tells later. */
+#define LATER (50 * USEC_PER_MSEC)
 
 /* News of a unit on its way. */
 typedef struct News {
@@ -41,7 +45,66 @@ struct UnitManager {
         usec_t last_back;         /* when the answer that was sent last arrives */
         GPtrArray *queries;       /* of Query, not answered yet */
         GPtrArray *own_listeners; /* of UnitListener: of the daemon's unit */
+        GPtrArray *forsaken;      /* of Unit */
+        Silence *silence;
+        Pid1Call *probe; /* of the silence */
+        UnitManagerFunc silence_func;
+        void *silence_userdata;
 };
+
+/* ---- does PID 1 answer: as in units/unit-manager.c ---- */
+
+void unit_manager_on_silence(UnitManager *manager, UnitManagerFunc func, void *userdata) {
+        manager->silence_func = func;
+        manager->silence_userdata = userdata;
+}
+
+usec_t unit_manager_silence(const UnitManager *manager) {
+        return silence_lasts(manager->silence);
+}
+
+static void manager_on_silence(bool silent, void *userdata) {
+        UnitManager *manager = userdata;
+
+        if (manager->silence_func)
+                manager->silence_func(silent, manager->silence_userdata);
+}
+
+static void manager_ask(void *userdata) {
+        UnitManager *manager = userdata;
+
+        if (unit_manager_connected(manager))
+                pid1_call_send(manager, PID1_CALL_PROBE, "", NULL, NULL, NULL, &manager->probe);
+}
+
+void manager_heard(UnitManager *manager, Pid1CallNews news) {
+        if (!unit_manager_connected(manager) || !manager->silence)
+                return;
+        switch (news) {
+        case PID1_CALL_LEFT:
+                silence_waits(manager->silence);
+                return;
+        case PID1_CALL_ANSWERED:
+                silence_answered(manager->silence, pid1_call_oldest(manager));
+                return;
+        case PID1_CALL_MISSED:
+                silence_missed(manager->silence, pid1_call_oldest(manager));
+                return;
+        case PID1_CALL_LET_GO:
+                silence_let_go(manager->silence, pid1_call_oldest(manager));
+                return;
+        }
+}
+
+/* ---- the manager ---- */
+
+static void manager_free_unit(void *unit) {
+        (void)unit_free(unit);
+}
+
+GPtrArray *manager_forsaken(const UnitManager *manager) {
+        return manager->forsaken;
+}
 
 static void query_free(void *data) {
         Query *query = data;
@@ -59,6 +122,7 @@ static int manager_on_pump(sd_event_source *source, void *userdata) {
 
 int unit_manager_new(sd_event *event, UnitManager **ret_manager) {
         UnitManager *manager = g_new0(UnitManager, 1);
+        const SilenceEvents events = {manager_ask, manager_on_silence, manager};
 
         manager->event = sd_event_ref(event);
         manager->process = process_turn();
@@ -70,6 +134,8 @@ int unit_manager_new(sd_event *event, UnitManager **ret_manager) {
         manager->queries = g_ptr_array_new_with_free_func(query_free);
         (void)sd_event_add_defer(event, &manager->pump, manager_on_pump, manager);
         (void)sd_event_source_set_enabled(manager->pump, SD_EVENT_OFF);
+        manager->forsaken = g_ptr_array_new_with_free_func(manager_free_unit);
+        (void)silence_new(event, SILENCE_PATIENCE, &events, &manager->silence);
         pid1_listen(manager->pid1, manager);
         *ret_manager = manager;
         return 0;
@@ -89,6 +155,9 @@ UnitManager *unit_manager_free(UnitManager *manager) {
                 return NULL;
         pid1_unlisten(manager->pid1, manager);
         g_ptr_array_unref(manager->queries);
+        g_ptr_array_unref(manager->forsaken);
+        pid1_call_let_go(&manager->probe);
+        manager->silence = silence_free(manager->silence);
         while ((call = g_queue_peek_head(&manager->calls)))
                 pid1_call_let_go(&call);
         while (!g_queue_is_empty(&manager->news))
@@ -185,6 +254,10 @@ static void manager_on_news(void *userdata) {
         UnitManager *manager = news->manager;
 
         news->task = NULL;
+        if (pid1_hangs(manager->pid1) && !news->empty) {
+                news->task = process_after(manager->process, LATER, manager_on_news, news);
+                return;
+        }
         if (strcmp(news->unit, DAEMON_UNIT) == 0 && unit_manager_connected(manager))
                 manager_tell_job(manager);
         for (guint i = 0; i < manager->listeners->len; i++) {
@@ -219,6 +292,7 @@ static void manager_returns(void *userdata) {
         UnitManager *manager = userdata;
 
         manager->returns = NULL;
+        silence_answered(manager->silence, 0);
         for (GList *link = manager->calls.head; link; link = link->next)
                 pid1_call_go(link->data);
         for (guint i = 0; i < manager->listeners->len; i++) {
@@ -228,12 +302,17 @@ static void manager_returns(void *userdata) {
         }
 }
 
+static void manager_is_cut(void *userdata) {
+        silence_waits(((UnitManager *)userdata)->silence);
+}
+
 void manager_break(UnitManager *manager, usec_t after) {
         WorldChance *chance = machine_chance(process_machine(manager->process));
 
         if (manager->returns)
                 return;
         manager->connections++;
+        process_do(manager->process, manager_is_cut, manager);
         manager->returns = process_after(manager->process, after, manager_returns, manager);
         for (GList *link = manager->calls.head; link; link = link->next)
                 pid1_call_is_lost(link->data, world_draw_once_in(chance, 2));

@@ -486,6 +486,20 @@ void unit_discard(Unit *unit) {
         unit_unrefer(unit);
 }
 
+static void unit_on_forsaken(Unit *unit, UnitEvent event, void *userdata) {
+        if (event != UNIT_EVENT_ENDED && event != UNIT_EVENT_ABSENT)
+                return;
+        unit_discard(unit);
+        (void)g_ptr_array_remove(manager_forsaken(unit->manager), unit);
+}
+
+void unit_forsake(Unit *unit) {
+        unit->func = unit_on_forsaken;
+        unit->userdata = NULL;
+        g_ptr_array_add(manager_forsaken(unit->manager), unit);
+        unit_stop(unit);
+}
+
 Unit *unit_free(Unit *unit) {
         if (!unit)
                 return NULL;
