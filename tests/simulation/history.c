@@ -9,7 +9,7 @@
 
 typedef struct Disturbance {
         const char *node; /* interned */
-        usec_t time;
+        usec_t time, until;
         HistoryMatter matter;
 } Disturbance;
 
@@ -74,7 +74,7 @@ static bool disturbed_between(const GArray *disturbances, const char *node, unsi
         for (guint i = 0; i < disturbances->len; i++) {
                 const Disturbance *one = &g_array_index(disturbances, Disturbance, i);
 
-                if ((one->matter & matters) && one->time >= from && one->time <= to &&
+                if ((one->matter & matters) && one->until >= from && one->time <= to &&
                     strcmp(one->node, node) == 0)
                         return true;
         }
@@ -178,9 +178,27 @@ void history_give_up(const History *history, const char *job, const char *name) 
 }
 
 void history_note(History *history, const char *node, HistoryMatter matter) {
-        const Disturbance disturbance = {g_intern_string(node), world_now(history->world), matter};
+        usec_t now = world_now(history->world);
+        const Disturbance disturbance = {g_intern_string(node), now, now, matter};
 
         g_array_append_val(history->disturbances, disturbance);
+}
+
+void history_note_begin(History *history, const char *node, HistoryMatter matter) {
+        const Disturbance disturbance = {g_intern_string(node), world_now(history->world),
+                                         USEC_INFINITY, matter};
+
+        g_array_append_val(history->disturbances, disturbance);
+}
+
+void history_note_end(History *history, const char *node, HistoryMatter matter) {
+        for (guint i = 0; i < history->disturbances->len; i++) {
+                Disturbance *one = &g_array_index(history->disturbances, Disturbance, i);
+
+                if (one->matter == matter && one->until == USEC_INFINITY &&
+                    strcmp(one->node, node) == 0)
+                        one->until = world_now(history->world);
+        }
 }
 
 bool history_befell(const History *history, const char *node, unsigned matters, usec_t from,
@@ -208,8 +226,8 @@ void history_hold_ends(History *history, HistoryHold *hold) {
 }
 
 static void history_excuse_runs(History *history, const char *node) {
-        const Disturbance excuse = {g_intern_string(node), world_now(history->world),
-                                    HISTORY_STANDSTILL};
+        usec_t now = world_now(history->world);
+        const Disturbance excuse = {g_intern_string(node), now, now, HISTORY_STANDSTILL};
 
         g_array_append_val(history->excuses, excuse);
         for (guint i = 0; i < history->holds->len; i++) {
@@ -225,8 +243,8 @@ static void history_excuse_runs(History *history, const char *node) {
 }
 
 void history_excuse(History *history, const char *node) {
-        const Disturbance excuse = {g_intern_string(node), world_now(history->world),
-                                    HISTORY_STANDSTILL};
+        usec_t now = world_now(history->world);
+        const Disturbance excuse = {g_intern_string(node), now, now, HISTORY_STANDSTILL};
 
         g_array_append_val(history->hold_excuses, excuse);
         for (guint i = 0; i < history->holds->len; i++) {

@@ -16,7 +16,8 @@ typedef enum HistoryMatter {
         HISTORY_SESSION = 1 << 4,    /* it, or a contender in it, was lost */
         HISTORY_PID1 = 1 << 5,       /* it was out of reach */
         HISTORY_ANY = (1 << 6) - 1,
-        HISTORY_BUS = 1 << 6, /* the connection to PID 1 broke: explains little */
+        HISTORY_BUS = 1 << 6,  /* the connection to PID 1 broke: explains little */
+        HISTORY_HANG = 1 << 7, /* PID 1 answered nobody: explains that nothing ended for so long */
 } HistoryMatter;
 
 typedef struct HistoryRun {
@@ -76,7 +77,10 @@ void history_hold_ends(History *history, HistoryHold *hold);
 
 /* That befell the node now, or ends now. */
 void history_note(History *history, const char *node, HistoryMatter matter);
-/* Return: whether one of these (HistoryMatter) befell it, or ended, at that time. */
+/* The same of what lasts, from now on until it ends. */
+void history_note_begin(History *history, const char *node, HistoryMatter matter);
+void history_note_end(History *history, const char *node, HistoryMatter matter);
+/* Return: whether one of these (HistoryMatter) befell it, lasted or ended at that time. */
 bool history_befell(const History *history, const char *node, unsigned matters, usec_t from,
                     usec_t to);
 /* The runs of this node that live, or begin in a moment, may outlive their locks from now on, and

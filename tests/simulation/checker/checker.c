@@ -6,6 +6,8 @@
 
 #include "ledger.h"
 #include "loss-checker.h"
+#include "requests.h"
+#include "run.h"
 #include "trace.h"
 #include "write-checker.h"
 
@@ -209,6 +211,41 @@ void checker_run_is_late(Checker *checker, const HistoryRun *run, usec_t stop_at
                                  run->run, run->job, run->node, (now - stop_at) / USEC_PER_MSEC);
 }
 
+/* Return: the longest start deadline that the job has had. */
+static usec_t checker_deadline(const Checker *checker, const char *job) {
+        const GPtrArray *edits = checker->plan->edits;
+        unsigned deadline = plan_find(checker->plan, job)->deadline;
+
+        for (guint i = 0; i < edits->len; i++) {
+                const PlanJob *edit = edits->pdata[i];
+
+                if (strcmp(edit->name, job) == 0)
+                        deadline = MAX(deadline, edit->deadline);
+        }
+        return deadline * USEC_PER_SEC;
+}
+
+/* What was claimed begins within its start deadline, that of a retry from its pause on and that of
+ * a request from when it was made, or soon after the claim. */
+static void checker_judge_deadline(Checker *checker, const HistoryRun *run) {
+        const Claimed *claimed = write_book_find(checker->book, run->job, run->run);
+        usec_t deadline = run->tick ? checker_deadline(checker, run->job) : REQUEST_LIFETIME,
+               soon = RUN_BEGIN_PATIENCE + ANSWER_MAX * USEC_PER_SEC, until;
+
+        if (!claimed)
+                return;
+        until = run->tick && run->attempt == 1
+                    ? (usec_t)(run->tick - MACHINE_EPOCH) * USEC_PER_SEC + deadline
+                    : claimed->at + deadline;
+        until = MAX(until, claimed->at + soon) +
+                (usec_t)checker_skew(checker, run->node) * USEC_PER_SEC;
+        if (checker_now(checker) > until)
+                checker_complain(
+                    checker,
+                    "run %s of %s begins on %s %" PRIu64 " ms after it was too late for that",
+                    run->run, run->job, run->node, (checker_now(checker) - until) / USEC_PER_MSEC);
+}
+
 void checker_run_begins(Checker *checker, const HistoryRun *run) {
         if (!plan_find(checker->plan, run->job)) {
                 checker_complain(checker, "run %s of %s, which is no job", run->run, run->job);
@@ -222,5 +259,6 @@ void checker_run_begins(Checker *checker, const HistoryRun *run) {
                 return;
         checker_judge_locks(checker, run);
         checker_judge_attempts(checker, run);
+        checker_judge_deadline(checker, run);
         checker_judge_tokens(checker, run);
 }

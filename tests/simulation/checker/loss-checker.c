@@ -64,7 +64,8 @@ void loss_judge(Checker *checker, const HistoryRun *run) {
         const usec_t *lost = g_hash_table_lookup(checker_losses(checker)->losses, key);
 
         if (!lost || run->continues || run->stopped || run->over < *lost + TOLD_WITHIN ||
-            history_befell(checker_history(checker), run->node, HISTORY_ANY, *lost, run->over))
+            history_befell(checker_history(checker), run->node, HISTORY_ANY | HISTORY_HANG, *lost,
+                           run->over))
                 return;
         checker_complain(checker,
                          "run %s of %s on %s lived on for %" G_GUINT64_FORMAT

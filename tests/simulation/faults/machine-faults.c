@@ -127,6 +127,24 @@ static void fault_quick(const FaultSite *site, const FaultCase *fault) {
         pid1_set_slowness(fleet_node_pid1(fleet_node(site->fleet, fault->target)), 0);
 }
 
+/* It answers nobody, for longer than what is claimed may take to begin, or not so long. */
+static usec_t fault_hang(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        const FleetNode *node = fault_draw_node(site, chance, fault);
+
+        if (!fault_node_works(node) || fleet_node_shuts_down(node))
+                return fault_miss(fault);
+        pid1_hang(fleet_node_pid1(node), true);
+        history_note_begin(site->history, fleet_node_name(node), HISTORY_HANG);
+        return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
+}
+
+static void fault_go_on(const FaultSite *site, const FaultCase *fault) {
+        const FleetNode *node = fleet_node(site->fleet, fault->target);
+
+        pid1_hang(fleet_node_pid1(node), false);
+        history_note_end(site->history, fleet_node_name(node), HISTORY_HANG);
+}
+
 /* Shorter than what is left for a stop after the loss of a lock. */
 static usec_t fault_disconnect(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         const FleetNode *node = fault_draw_node(site, chance, fault);
@@ -165,6 +183,7 @@ const FaultKind machine_faults[] = {
      .explains = HISTORY_STANDSTILL},
     {"clock-step", 60 * USEC_PER_SEC, fault_step, fault_set_right, .explains = HISTORY_CLOCK},
     {"pid1-slow", 60 * USEC_PER_SEC, fault_slow, fault_quick},
+    {"pid1-hang", 60 * USEC_PER_SEC, fault_hang, fault_go_on, .aim = 1},
     {"pid1-disconnect", 30 * USEC_PER_SEC, fault_disconnect, NULL},
     {NULL},
 };
