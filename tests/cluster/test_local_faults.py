@@ -18,6 +18,8 @@ SMALL_STATE = f"mkdir -p {STATE}; mount -t tmpfs -o size=64k,mode=0700 none {STA
 FORGETS = "cannot remember which definitions this node has put in force"
 MEMORY = "/sys/fs/cgroup/memory"  # the machine's, outside: in the nodes there is no such controller
 CROWD = 5000
+# Their start deadline passes while PID 1 hangs. The last one runs on the struck node alone.
+HASTY, HASTY_THERE = tuple(f"hasty-{i}" for i in range(4)), "hasty-there"
 
 
 class Disks(LocalFaultTest):
@@ -177,6 +179,48 @@ class Company(LocalFaultTest):
             time.sleep(2)
             os.kill(leader, signal.SIGCONT)
             time.sleep(0.2)
+        self.assert_right()
+
+    def stop_pid_1(self):
+        """Returns a function that has it go on."""
+        leader = self.node.leader
+        self.addCleanup(lambda: self.node.leader and os.kill(leader, signal.SIGCONT))
+        os.kill(leader, signal.SIGSTOP)
+        return lambda: os.kill(leader, signal.SIGCONT)
+
+    def write_hasty_jobs(self):
+        """Some that either node runs, and one that the struck one alone does, each second or never."""
+        keys = f"    every: 1s\n    start-deadline: 1s\n    catch-up: none\n    exec: [\"{TOOLS}/mark-run\"]\n    stop-timeout: 1s\n    history: 1000\n"
+        names = [*HASTY, HASTY_THERE]
+        text = "jobs:\n" + "".join(f"  {name}:\n{keys}" + (f"    nodes: [{STRUCK}]\n" if name == HASTY_THERE else "") for name in names)
+        self.fleet.write_jobs("hasty.yaml", text)
+        since = time.monotonic()
+        for name in names:
+            self.fleet.wait_run(lambda run, name=name: run.job == name and run.start > since, AGAIN, f"a run of {name}")
+
+    def own_busy(self):
+        return next(member["busy"] for member in self.fleet.status(STRUCK)["members"] if member["node"] == STRUCK)
+
+    def test_pid_1_hangs(self):
+        """While it does nothing more is claimed there, and what was claimed and does not begin in time is given up; when it goes on none of that begins."""
+        fleet = self.begin_jobs(lasting=70)
+        self.write_hasty_jobs()
+        go_on, stopped = self.stop_pid_1(), time.monotonic()
+        wait_until(lambda: re.search(r"systemd has not answered for \d+ s", fleet.status(STRUCK)["session"]["fault"]), 20, "the status says so")
+        wait_until(lambda: self.own_busy() == "systemd", 10, "the others are told")
+        given_up = fleet.wait_ledger(HASTY_THERE, lambda record: record["state"] == "interrupted", 40, "what was claimed is given up", OTHER)
+        self.assertIn("not started: systemd did not begin it in time", given_up["why"])
+        self.wait_others(time.monotonic(), HASTY)
+        wait_until(lambda: time.monotonic() > stopped + 25, 40, "it hangs for longer than a call waits for its answer")
+        self.assertEqual(self.node.journal("-u", "jobkeeperd").count("nothing is begun here until it does"), 1)
+        woken = time.monotonic()
+        go_on()
+        wait_until(lambda: not fleet.status(STRUCK)["session"]["fault"], 10, "that is over")
+        fleet.wait_run(lambda run: run.job == HASTY_THERE and run.start > woken, AGAIN, f"{STRUCK} runs what is due")
+        forgotten = {record["run"] for name in [*HASTY, HASTY_THERE] for record in fleet.ledger(name, OTHER, 1000) if record["state"] == "interrupted"}
+        self.assertTrue(forgotten)
+        self.assertEqual([run for run in fleet.runs() if run.run in forgotten and run.job in (*HASTY, HASTY_THERE) and run.start > stopped], [])
+        self.assertEqual([run for run in fleet.runs() if run.node == STRUCK and stopped + 1 < run.start < woken], [])
         self.assert_right()
 
     def test_there_is_no_bus_for_a_while(self):

@@ -237,6 +237,16 @@ class Nemesis:
                 os.kill(leader, signal.SIGCONT)
                 time.sleep(0.15)
 
+    def pid1_hang(self, strike):
+        """It does nothing at all."""
+        leader = self._node(strike).leader
+        os.kill(leader, signal.SIGSTOP)
+
+        def go_on():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(leader, signal.SIGCONT)
+        return go_on
+
     def disk_full(self, strike):
         """Nothing more can be written below /run."""
         node = self._node(strike)

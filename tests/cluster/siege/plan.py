@@ -67,6 +67,7 @@ KINDS = {
     "server-cut": Kind(SERVER, (2.5, SESSION)),
     "leader-change": Kind(LEADER, MOMENTS, 2),
     "leader-freeze": Kind(LEADER, (1.0, 6.0), 2),
+    "pid1-hang": Kind(NODE, (10.0, 20.0, 40.0)),
 }
 
 

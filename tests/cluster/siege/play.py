@@ -83,7 +83,7 @@ class Campaign:
     def _crashes(self):
         found = []
         for name, node in self.fleet.nodes.items():
-            hung = any(fault.kind in ("daemon-hang", "hang-and-cut", "pid1-slow", "node-freeze") and fault.end - fault.begin > WATCHDOG_MAY for fault in self.nemesis.faults
+            hung = any(fault.kind in ("daemon-hang", "hang-and-cut", "pid1-slow", "pid1-hang", "node-freeze") and fault.end - fault.begin > WATCHDOG_MAY for fault in self.nemesis.faults
                        if name in fault.targets)
             text = node.journal("_SYSTEMD_UNIT=jobkeeperd.service", "+", "UNIT=jobkeeperd.service")
             found += [f"{name}: {match.group(0)}" for match in CRASH.finditer(text) if not (hung and OF_WATCHDOG.search(match.group(0)))]

@@ -31,7 +31,7 @@ HARMLESS = {"drain"}  # they explain nothing
 SPARING = {"daemon-kill", "daemon-hang", "daemon-crash-loop", "daemon-restart", "hang-and-cut", "kill-and-cut", "fence-kill", "fence-hang", "net-cut", "net-mute",
            "net-deaf", "net-loss", "net-delay", "answers-lost", "clock-step", "server-kill", "server-freeze", "server-restart", "server-cut", "leader-change",
            "leader-freeze"}
-DAEMON_AWAY = {"daemon-hang", "daemon-kill", "daemon-crash-loop", "daemon-broken-configuration", "hang-and-cut", "kill-and-cut", "pid1-slow"}
+DAEMON_AWAY = {"daemon-hang", "daemon-kill", "daemon-crash-loop", "daemon-broken-configuration", "hang-and-cut", "kill-and-cut", "pid1-slow", "pid1-hang"}
 CUT_SHORT = ("interrupted", "unknown", "stopped", "timed-out")
 
 
