@@ -93,6 +93,24 @@ static void read_calendar(JobSpec *spec, const YamlNode *node, Diagnostics *diag
         spec->schedule = g_steal_pointer(&schedule);
 }
 
+/* What "defaults" says does not concern a job without a schedule. */
+static void read_delay(JobSpec *spec, const YamlNode *job, Diagnostics *diagnostics) {
+        const YamlPair *delay = yaml_node_pair(job, "random-delay");
+        bool scheduled = yaml_node_get(job, "schedule") || yaml_node_get(job, "every");
+        g_autofree char *fault = NULL;
+
+        if (spec->times.random_delay == 0)
+                return;
+        if (delay && !scheduled)
+                diagnostics_add(diagnostics, &delay->key->mark,
+                                "\"random-delay\" needs \"schedule\" or \"every\": what is started "
+                                "by hand begins at once");
+        else if (spec->schedule &&
+                 schedule_set_random_delay(spec->schedule, spec->times.random_delay, &fault) < 0)
+                diagnostics_add(diagnostics, &spec->times.random_delay_mark,
+                                "job \"%s\": \"random-delay\" %s", spec->name, fault);
+}
+
 static void read_schedule(JobSpec *spec, const YamlNode *job, Diagnostics *diagnostics) {
         const YamlNode *schedule = yaml_node_get(job, "schedule");
         const YamlPair *every = yaml_node_pair(job, "every");
@@ -104,6 +122,7 @@ static void read_schedule(JobSpec *spec, const YamlNode *job, Diagnostics *diagn
         }
         if (schedule && (schedule->type == YAML_LIST || yaml_node_kind(schedule) == YAML_KIND_TEXT))
                 read_calendar(spec, schedule, diagnostics);
+        read_delay(spec, job, diagnostics);
 }
 
 /* "defaults" may mean it for those jobs that it concerns; the default written out asks nothing. */

@@ -198,8 +198,16 @@ static const Key job_keys[] = {
         .table = &dst_table,
         .documentation = "What to do when the clocks change.",
     },
-    KEY_RESERVED("random-delay", KEY_DURATION, "0",
-                 "Delay each start by a random time of up to this length.", .max = USEC_PER_DAY),
+    {
+        .name = "random-delay",
+        .forms = KEY_DURATION,
+        .fallback = "0",
+        .max = USEC_PER_DAY,
+        KEY_FIELD(JobSpec, times.random_delay),
+        KEY_MARK_FIELD(JobSpec, times.random_delay_mark),
+        .documentation = "By how much starts are delayed at most: each tick by another time, which "
+                         "is the same on every node.",
+    },
     {
         .name = "lock",
         .forms = KEY_CHOICE,

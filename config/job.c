@@ -204,6 +204,14 @@ void job_spec_validate(const JobSpec *spec, Diagnostics *diagnostics) {
         validate_retries(spec, diagnostics);
 }
 
+int64_t job_spec_start(const JobSpec *spec, int64_t tick) {
+        return spec->schedule ? schedule_start(spec->schedule, spec->name, tick) : tick;
+}
+
+int64_t job_spec_started(const JobSpec *spec, int64_t second) {
+        return spec->schedule ? schedule_started(spec->schedule, spec->name, second) : second;
+}
+
 /* Return: whether the node has the label, with a value that the glob matches. */
 static bool label_matches(const JobNodeMatch *match, GHashTable *labels) {
         const char *value = labels ? g_hash_table_lookup(labels, match->label) : NULL;

@@ -65,6 +65,12 @@ typedef struct JobRetries {
         JobOwnerLost on_owner_lost;
 } JobRetries;
 
+/* What a schedule has besides its expressions, as it was written. It is the schedule's. */
+typedef struct JobTimes {
+        usec_t random_delay;
+        Mark random_delay_mark;
+} JobTimes;
+
 typedef struct JobSpec {
         unsigned refs; /* beyond the first */
         char *name;
@@ -72,6 +78,7 @@ typedef struct JobSpec {
         char *description;
         Schedule *schedule; /* NULL: manual only */
         char *timezone;     /* never NULL: "UTC" where none is given */
+        JobTimes times;
         JobCommand command;
         JobLockMode lock;
         GPtrArray *resources; /* JobResource, sorted by name; never NULL */
@@ -123,11 +130,16 @@ bool job_spec_equal(const JobSpec *a, const JobSpec *b);
  * run then may differ. Pure. */
 bool job_spec_waits_alike(const JobSpec *a, const JobSpec *b);
 
+/* Return: the second in which a tick is to be started: later than the tick by its delay. Pure. */
+int64_t job_spec_start(const JobSpec *spec, int64_t tick);
+/* Return: as schedule_started(); `second` itself where the job has no schedule. Pure. */
+int64_t job_spec_started(const JobSpec *spec, int64_t second);
+
 /* Return: whether a node with this name and these labels (name → value) matches `nodes:`. Pure. */
 bool job_spec_matches_node(const JobSpec *spec, const char *node, GHashTable *labels);
 
 /* Return: newly allocated hex digest (g_free) of what decides the ticks and the exclusion: mode,
- * schedule with its zones' names, dst, lock, locks with what `config` (NULL: nothing) declares of
- * them. Nodes compare it; what the zones mean is compared apart (policy/zones.h), because that
- * changes without the definition. Pure. */
+ * schedule with its zones' names and its delay, dst, lock, locks with what `config` (NULL: nothing)
+ * declares of them. Nodes compare it; what the zones mean is compared apart (policy/zones.h),
+ * because that changes without the definition. Pure. */
 char *job_spec_digest(const JobSpec *spec, const DaemonConfig *config);

@@ -5,31 +5,49 @@
 
 json_t *next_compute(const Schedule *schedule, const char *job, int64_t after, unsigned count) {
         g_autofree char *text = schedule ? schedule_to_string(schedule) : NULL;
-        json_t *ticks = json_array();
+        bool delayed = schedule && job && schedule_random_delay(schedule) > 0;
+        json_t *ticks = json_array(), *starts = delayed ? json_array() : NULL;
+        int64_t tick = delayed ? schedule_started(schedule, job, after) : after;
         json_t *next = NULL;
 
-        for (int64_t tick = after; schedule && count > 0 && schedule_next(schedule, tick, &tick);
-             count--)
+        for (; schedule && count > 0 && schedule_next(schedule, tick, &tick); count--) {
                 json_array_append_new(ticks, json_integer(tick));
+                if (starts)
+                        json_array_append_new(starts,
+                                              json_integer(schedule_start(schedule, job, tick)));
+        }
         if (text)
                 g_strdelimit(text, "\n", ' ');
         next = json_pack("{s:s?, s:o}", "schedule", text, "ticks", ticks);
+        if (starts)
+                json_object_set_new(next, "starts", starts);
         if (job)
                 json_object_set_new(next, "job", json_string(job));
         return next;
 }
 
+/* Return: newly allocated, without the date where that is the tick's. */
+static char *next_start_text(double start, const char *tick, GTimeZone *zone) {
+        g_autofree char *text = time_to_text(start, zone);
+
+        return g_strdup(time_without_day_of(text, tick));
+}
+
 Table *next_table(const json_t *next, double now, GTimeZone *zone, const char *const *headings) {
         g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
-        Table *table = table_new(headings, -1);
+        const json_t *starts = json_object_get(next, "starts");
+        const char *const delayed[] = {headings[0], headings[1], headings[2], "START", NULL};
+        Table *table = table_new(starts ? delayed : headings, -1);
         size_t index = 0;
         const json_t *tick = NULL;
 
         json_array_foreach(json_object_get(next, "ticks"), index, tick) {
-                double time = json_number_value(tick);
+                const json_t *start = starts ? json_array_get(starts, index) : tick;
+                double time = json_number_value(tick), begins = json_number_value(start);
+                char *text = time_to_text(time, zone);
 
-                table_add(table, time_to_text(time, zone), time_to_text(time, utc),
-                          time_relative(time, now), NULL);
+                table_add(table, text, time_to_text(time, utc), time_relative(begins, now),
+                          starts ? next_start_text(begins, text, zone) : NULL, NULL);
         }
         return table;
 }

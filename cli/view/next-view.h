@@ -8,10 +8,10 @@
 #include "schedule.h"
 #include "table.h"
 
-/* Return: the next `count` ticks after `after` in the shape of the daemon's Next(); `job` may be
- * NULL. A new reference. */
+/* Return: the next `count` ticks that are to be started after `after`, in the shape of the daemon's
+ * Next(); `job` may be NULL. A new reference. */
 json_t *next_compute(const Schedule *schedule, const char *job, int64_t after, unsigned count);
 
 /* Return: the ticks as a table: in `zone`, in UTC, and how far away; `headings` are the three
- * columns'. */
+ * columns'. Where starts are delayed, a fourth has them, and it is they that are so far away. */
 Table *next_table(const json_t *next, double now, GTimeZone *zone, const char *const *headings);

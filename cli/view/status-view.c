@@ -215,7 +215,7 @@ static char *job_last(const json_t *job, bool known, double now, GTimeZone *zone
 }
 
 static char *job_next_words(const json_t *job, double now, GTimeZone *zone) {
-        double next = json_number(job, "next", NAN);
+        double next = json_number(job, "next_start", json_number(job, "next", NAN));
 
         if (!isnan(next))
                 return time_with_age(next, now, zone);

@@ -15,10 +15,18 @@
 #include "cron-hint.h"
 #include "duration.h"
 #include "elapse.h"
+#include "spread.h"
 #include "timezone.h"
 
 #define TICK_MIN INT64_C(0)
 #define INTERVAL_PREFIX "every "
+#define DELAY_PREFIX "random-delay "
+/* Where the shortest time between two ticks is looked for: nearly all that is regular repeats
+ * itself by then, and leap days come. It begins at a fixed instant, so that a file is right or
+ * wrong whenever it is read. What is rarer shortens the delay of the tick before. */
+#define PERIODS_FROM INT64_C(1735689600) /* 2025-01-01 */
+#define PERIODS_SPAN (INT64_C(5) * 366 * 86400)
+#define PERIODS_MAX 20000
 #define TRANSITIONS_SPAN (INT64_C(2) * 366 * 86400)
 
 /* One expression, or (calendar NULL) one interval. */
@@ -32,6 +40,7 @@ typedef struct ScheduleEntry {
 struct Schedule {
         Zone *zone;
         GPtrArray *entries;
+        int64_t random_delay;
 };
 
 static ScheduleEntry *schedule_entry_free(ScheduleEntry *entry) {
@@ -272,6 +281,92 @@ unsigned schedule_count(const Schedule *schedule, int64_t after, int64_t until, 
         return count;
 }
 
+/* ---- the delay ---- */
+
+/* Return: false where no two ticks lie that close; else true with the closest two of those that are
+ * looked at. */
+static bool find_close_ticks(const Schedule *schedule, int64_t distance, int64_t *ret_first,
+                             int64_t *ret_second) {
+        int64_t before, tick, least = distance + 1, until;
+
+        if (!schedule_next(schedule, PERIODS_FROM - 1, &before) &&
+            !schedule_next(schedule, TICK_MIN - 1, &before))
+                return false;
+        until = before + PERIODS_SPAN;
+        for (unsigned i = 0; i < PERIODS_MAX && before <= until; i++) {
+                if (!schedule_next(schedule, before, &tick))
+                        break;
+                if (tick - before < least) {
+                        least = tick - before;
+                        *ret_first = before;
+                        *ret_second = tick;
+                }
+                before = tick;
+        }
+        return least <= distance;
+}
+
+static char *instant_to_text(int64_t tick) {
+        g_autoptr(GDateTime) time = g_date_time_new_from_unix_utc(tick);
+
+        return g_date_time_format(time, "%Y-%m-%d %H:%M:%S");
+}
+
+static char *explain_close_ticks(int64_t first, int64_t second) {
+        const usec_t period = (usec_t)(second - first) * USEC_PER_SEC;
+        g_autofree char *from = instant_to_text(first), *to = instant_to_text(second),
+                        *is = duration_to_string(period),
+                        *most = duration_to_string(period - USEC_PER_SEC);
+
+        return g_strdup_printf("must be shorter than the time between any two ticks, and from %s "
+                               "to %s UTC that is only %s: write %s or less",
+                               from, to, is, most);
+}
+
+int schedule_set_random_delay(Schedule *schedule, usec_t delay, char **ret_message) {
+        int64_t seconds = (int64_t)(MIN(delay, INT64_MAX) / USEC_PER_SEC), first = 0, second = 0;
+
+        if (delay % USEC_PER_SEC != 0) {
+                *ret_message = g_strdup("must be whole seconds");
+                return -EINVAL;
+        }
+        if (seconds > 0 && find_close_ticks(schedule, seconds, &first, &second)) {
+                *ret_message = explain_close_ticks(first, second);
+                return -EINVAL;
+        }
+        schedule->random_delay = seconds;
+        return 0;
+}
+
+int64_t schedule_random_delay(const Schedule *schedule) {
+        return schedule->random_delay;
+}
+
+int64_t schedule_start(const Schedule *schedule, const char *job, int64_t tick) {
+        int64_t delay = spread_of(job, tick, schedule->random_delay), next;
+
+        if (delay > 0 && schedule_next(schedule, tick, &next))
+                delay = MIN(delay, next - tick - 1);
+        return tick + delay;
+}
+
+int64_t schedule_started(const Schedule *schedule, const char *job, int64_t second) {
+        int64_t tick;
+
+        if (schedule->random_delay > 0 && schedule_previous(schedule, second + 1, &tick) &&
+            schedule_start(schedule, job, tick) > second)
+                return tick - 1;
+        return second;
+}
+
+/* ---- as text ---- */
+
+static void append_delay(GString *text, int64_t seconds) {
+        g_autofree char *duration = duration_to_string((usec_t)seconds * USEC_PER_SEC);
+
+        g_string_append_printf(text, "\n" DELAY_PREFIX "%s", duration);
+}
+
 static void append_interval(GString *text, int64_t seconds) {
         g_autofree char *duration = duration_to_string((usec_t)seconds * USEC_PER_SEC);
 
@@ -292,13 +387,28 @@ char *schedule_to_string(const Schedule *schedule) {
                 else
                         append_interval(text, entry->every);
         }
+        if (schedule->random_delay > 0)
+                append_delay(text, schedule->random_delay);
         return g_string_free(text, FALSE);
+}
+
+/* It was judged by who wrote it, maybe by other time zone data. */
+static int take_delay(Schedule *schedule, const char *text) {
+        usec_t delay;
+
+        if (duration_parse(text, &delay) < 0 || delay == 0 || delay % USEC_PER_SEC != 0 ||
+            delay / USEC_PER_SEC > SCHEDULE_TICK_MAX)
+                return -EINVAL;
+        schedule->random_delay = (int64_t)(delay / USEC_PER_SEC);
+        return 0;
 }
 
 static int add_line(Schedule *schedule, const char *line) {
         g_autofree char *message = NULL;
         usec_t interval;
 
+        if (g_str_has_prefix(line, DELAY_PREFIX))
+                return take_delay(schedule, line + strlen(DELAY_PREFIX));
         if (!g_str_has_prefix(line, INTERVAL_PREFIX))
                 return schedule_add_calendar(schedule, line, &message);
         if (duration_parse(line + strlen(INTERVAL_PREFIX), &interval) < 0)
@@ -308,7 +418,7 @@ static int add_line(Schedule *schedule, const char *line) {
 
 int schedule_from_string(const char *text, Schedule **ret_schedule) {
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
-        g_auto(GStrv) lines = g_strsplit(text, "\n", SCHEDULE_EXPRESSIONS_MAX + 1);
+        g_auto(GStrv) lines = g_strsplit(text, "\n", SCHEDULE_EXPRESSIONS_MAX + 2);
         g_autofree char *message = NULL;
 
         if (schedule_new(NULL, &schedule, &message) < 0)

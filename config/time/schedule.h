@@ -10,6 +10,10 @@
  * "0..23": hourly or finer) follow real time instead: they elapse in both passes of an overlap and
  * not in a gap. The local zone of a node is never used.
  *
+ * A random delay spreads the starts of the ticks, and is none of the ticks' business: a tick that
+ * is started an hour later is the same tick. It is shorter than the time between any two ticks, so
+ * that they start one after the other.
+ *
  * Sub-second parts are refused. No input makes the search loop: it visits a bounded number of days,
  * to the year SCHEDULE_YEAR_MAX.
  */
@@ -27,7 +31,8 @@ typedef struct Schedule Schedule;
 #define SCHEDULE_EXPRESSIONS_MAX 32
 #define SCHEDULE_TEXT_MAX                                                                          \
         1024 /* an expression, as it is written and in normal form with its zone */
-#define SCHEDULE_SIZE_MAX 4096 /* all of it in normal form */
+#define SCHEDULE_SIZE_MAX 4096     /* all of them in normal form */
+#define SCHEDULE_DELAY_TEXT_MAX 40 /* the line that the delay adds to that */
 
 /* An empty schedule whose expressions are read in `zone` (an IANA name, NULL for UTC) where they
  * name none themselves. Return: 0; -EINVAL with a newly allocated sentence fragment in *ret_message
@@ -42,6 +47,19 @@ DEFINE_CLEANUP(Schedule, schedule_free);
 int schedule_add_calendar(Schedule *schedule, const char *expression, char **ret_message);
 int schedule_add_every(Schedule *schedule, usec_t interval, char **ret_message);
 
+/* Sets by how much a start is delayed at most; 0: not at all. Expressions and intervals have been
+ * added. Return: 0; -EINVAL (not whole seconds, or two ticks lie no further apart) with a sentence
+ * fragment in *ret_message; then nothing is changed. */
+int schedule_set_random_delay(Schedule *schedule, usec_t delay, char **ret_message);
+/* Return: in seconds. */
+int64_t schedule_random_delay(const Schedule *schedule);
+/* Return: the second in which a tick of the job is to be started: the tick itself, or later by its
+ * delay, and always before the next tick. */
+int64_t schedule_start(const Schedule *schedule, const char *job, int64_t tick);
+/* Return: the last second not after `second` such that all ticks up to it have been started by
+ * `second`; what follows it is still to be started. */
+int64_t schedule_started(const Schedule *schedule, const char *job, int64_t second);
+
 /* The first tick after, and the last tick before, an epoch second (both exclusive). Return: false
  * when there is none. */
 bool schedule_next(const Schedule *schedule, int64_t after, int64_t *ret_tick);
@@ -51,7 +69,7 @@ bool schedule_previous(const Schedule *schedule, int64_t before, int64_t *ret_ti
 unsigned schedule_count(const Schedule *schedule, int64_t after, int64_t until, unsigned limit);
 
 /* Return: newly allocated (g_free), the schedule in normal form, one expression a line with its
- * zone: equal text, equal meaning. */
+ * zone, and one more for the delay where there is one: equal text, equal meaning. */
 char *schedule_to_string(const Schedule *schedule);
 /* The way back. Return: 0; -EINVAL when the text is not a schedule's normal form. */
 int schedule_from_string(const char *text, Schedule **ret_schedule);

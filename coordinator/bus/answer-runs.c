@@ -163,6 +163,8 @@ static bool next_on_step(void *userdata) {
         if (schedule && json_array_size(answer->ticks) < answer->limit &&
             schedule_next(schedule, answer->tick, &answer->tick)) {
                 json_array_append_new(answer->ticks, json_integer(answer->tick));
+                json_array_append_new(answer->starts,
+                                      json_integer(job_spec_start(spec, answer->tick)));
                 return true;
         }
         text = schedule ? schedule_to_string(schedule) : NULL;
@@ -170,6 +172,8 @@ static bool next_on_step(void *userdata) {
         json_object_set_new(object, "job", json_string(answer->job));
         json_object_set_new(object, "schedule", text ? json_string(text) : json_null());
         json_object_set(object, "ticks", answer->ticks);
+        if (schedule && schedule_random_delay(schedule) > 0)
+                json_object_set(object, "starts", answer->starts);
         if (answer->drifted || status_is_drifted(answer_view(answer), answer->job, NULL))
                 json_object_set_new(object, "drifted", json_true());
         answer_reply(answer, object);
@@ -219,7 +223,9 @@ int answer_next(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
         answer->job = g_strdup(job);
         answer->limit = MIN(count, NEXT_COUNT_MAX);
         answer->ticks = json_array();
-        answer->tick = (int64_t)(clock_realtime() / USEC_PER_SEC);
+        answer->starts = json_array();
+        answer->tick = job_spec_started(jobset_find(view->jobset, job),
+                                        (int64_t)(clock_realtime() / USEC_PER_SEC));
         path = path_job(view->node->config->root, job);
         if (answer_get(answer, path, NULL, next_on_ledger) < 0)
                 next_begin(answer);

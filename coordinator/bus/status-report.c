@@ -342,17 +342,25 @@ bool status_is_drifted(const View *view, const char *job, const Ledger *ledger) 
         return true;
 }
 
-/* Return: whether a tick is to come by the schedule in force: that of our file where it is not
- * drifted, else that of the ledger, where it can be had. */
-static bool job_next_tick(const JobSpec *spec, const Ledger *ledger, bool drifted,
-                          int64_t *ret_next) {
-        int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
+/* Adds the next tick that is to be started by the schedule in force: that of our file where it is
+ * not drifted, else that of the ledger, where it can be had. */
+static void add_next_tick(json_t *object, const JobSpec *spec, const Ledger *ledger, bool drifted) {
+        int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC), next = 0;
         _cleanup_(schedule_freep) Schedule *in_force = NULL;
+        const Schedule *schedule = spec->schedule;
+        bool found;
 
-        if (!drifted)
-                return spec->schedule && schedule_next(spec->schedule, now, ret_next);
-        return ledger && ledger_schedule(ledger, &in_force) >= 0 && in_force &&
-               schedule_next(in_force, now, ret_next);
+        if (drifted) {
+                if (ledger)
+                        (void)ledger_schedule(ledger, &in_force);
+                schedule = in_force;
+        }
+        found =
+            schedule && schedule_next(schedule, schedule_started(schedule, spec->name, now), &next);
+        json_object_set_new(object, "next", found ? json_integer(next) : json_null());
+        json_object_set_new(object, "next_start",
+                            found ? json_integer(schedule_start(schedule, spec->name, next))
+                                  : json_null());
 }
 
 /* Return: a new reference; NULL where nothing of it runs here. */
@@ -368,6 +376,7 @@ static json_t *left_job_to_json(const View *view, const char *name) {
         json_object_set_new(object, "description", json_string(""));
         json_object_set_new(object, "schedule", json_null());
         json_object_set_new(object, "next", json_null());
+        json_object_set_new(object, "next_start", json_null());
         json_object_set_new(object, "state", json_string("running"));
         json_object_set_new(object, "why", json_string("it has left this node's job files"));
         json_object_set_new(object, "fit", json_false());
@@ -391,8 +400,7 @@ json_t *status_report_job(const View *view, const char *name, const Ledger *ledg
         json_t *object = NULL, *running = NULL;
         g_autofree char *why = NULL;
         const char *word = NULL;
-        int64_t next = 0;
-        bool has_next = false, drifted = false;
+        bool drifted = false;
 
         if (!spec)
                 return left_job_to_json(view, name);
@@ -400,13 +408,12 @@ json_t *status_report_job(const View *view, const char *name, const Ledger *ledg
         why = view->calls->job_why(view->userdata, name);
         drifted = status_is_drifted(view, name, ledger);
         word = job_state_word(view, name, ledger, drifted, json_array_size(running) > 0, &why);
-        has_next = job_next_tick(spec, ledger, drifted, &next);
         object = json_object();
         json_object_set_new(object, "job", json_string(name));
         json_object_set_new(object, "description",
                             json_string(spec->description ? spec->description : ""));
         json_object_set_new(object, "schedule", schedule ? json_string(schedule) : json_null());
-        json_object_set_new(object, "next", has_next ? json_integer(next) : json_null());
+        add_next_tick(object, spec, ledger, drifted);
         json_object_set_new(object, "state", json_string(word));
         json_object_set_new(object, "why", json_string(why));
         json_object_set_new(object, "fit",

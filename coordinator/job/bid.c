@@ -328,7 +328,8 @@ bool bid_is_seen_in_queues_alone(const JobSpec *spec, int64_t due, usec_t span) 
 static usec_t bid_wait(const Bid *bid) {
         const JobSpec *spec = bid->spec;
         usec_t now = clock_realtime();
-        int64_t due = ledger_due(ledger_cache_get(bid->parts.ledgers, spec->name, NULL), bid->tick);
+        int64_t due = ledger_due(ledger_cache_get(bid->parts.ledgers, spec->name, NULL), bid->tick,
+                                 job_spec_start(spec, bid->tick));
 
         if (spec->lock_wait_set && (bid->manual || spec->lock_wait == USEC_INFINITY))
                 return spec->lock_wait;

@@ -89,6 +89,7 @@ Decision job_decide(const JobDecision *decision, const JobSpec *spec, bool queue
         bool nobody;
         uint32_t rank = job_decision_rank(decision, spec, queues, &nobody);
         DecisionInput input = {
+            .job = spec->name,
             .schedule = spec->schedule,
             .ledger = job_decision_ledger(decision),
             .self = config->node_name,

@@ -114,10 +114,12 @@ static JobOutlook scheduled_job_outlook(const ScheduledJob *job, const Decision 
  * whoever left would not come back. */
 static bool scheduled_job_is_seen_in_queues_alone(const ScheduledJob *job) {
         const Ledger *ledger = job_ledger_known(job->ledger);
+        const JobSpec *spec = scheduled_job_spec(job);
         int64_t tick = job_work_queued_tick(job->work);
 
         return tick && ledger && ledger_is_claimable(ledger, tick) &&
-               bid_is_seen_in_queues_alone(scheduled_job_spec(job), ledger_due(ledger, tick), 0);
+               bid_is_seen_in_queues_alone(spec,
+                                           ledger_due(ledger, tick, job_spec_start(spec, tick)), 0);
 }
 
 /* Locks that are held are kept meanwhile. */
@@ -411,9 +413,12 @@ bool scheduled_job_try_anew(ScheduledJob *job) {
 }
 
 bool scheduled_job_waited_for(ScheduledJob *job, int64_t tick, usec_t span) {
+        const JobSpec *spec = scheduled_job_spec(job);
+
         job_work_wait_again(job->work, tick);
-        return bid_is_seen_in_queues_alone(scheduled_job_spec(job),
-                                           ledger_due(job_ledger_known(job->ledger), tick), span);
+        return bid_is_seen_in_queues_alone(
+            spec, ledger_due(job_ledger_known(job->ledger), tick, job_spec_start(spec, tick)),
+            span);
 }
 
 bool scheduled_job_stands_for_tick(const ScheduledJob *job, int64_t tick) {

@@ -46,8 +46,8 @@ static bool waited_for_is_possible(const JobSpec *spec, int64_t tick) {
 }
 
 /* What is not retried is decided by when that was due. */
-static int64_t waited_for_due(const DecisionSkip *skip, int64_t tick) {
-        return skip->gives_up ? skip->due : tick;
+static int64_t waited_for_due(const JobSpec *spec, const DecisionSkip *skip, int64_t tick) {
+        return skip->gives_up ? skip->due : job_spec_start(spec, tick);
 }
 
 /* Not what overlaps: that is so whoever waits. */
@@ -57,7 +57,7 @@ bool waited_for_matters(const JobSpec *spec, const Decision *decision) {
         for (size_t i = 0; i < decision->n_skips; i++)
                 if (!g_str_has_prefix(decision->skips[i].why, "overlap") &&
                     waited_for_is_possible(
-                        spec, waited_for_due(&decision->skips[i], decision->skips[i].to)))
+                        spec, waited_for_due(spec, &decision->skips[i], decision->skips[i].to)))
                         return true;
         return false;
 }
@@ -80,7 +80,7 @@ WaitedForVerdict waited_for_judge(WaitedFor *waited, const JobSpec *spec, const 
                 const DecisionSkip *skip = waited_for_find_skip(decision, waiter->tick);
 
                 if (strcmp(waiter->job, waited->job) != 0 || !skip ||
-                    !waited_for_is_possible(spec, waited_for_due(skip, waiter->tick)))
+                    !waited_for_is_possible(spec, waited_for_due(spec, skip, waiter->tick)))
                         continue;
                 if (waiter->ours)
                         waited->tick = waiter->tick;

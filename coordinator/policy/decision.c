@@ -5,8 +5,17 @@
 
 #define COUNT_MAX 1000
 
-static usec_t tick_usec(int64_t tick) {
-        return (usec_t)tick * USEC_PER_SEC;
+/* Return: when the tick starts. Starts come in the order of their ticks, each before the next tick.
+ */
+static usec_t start_of(const DecisionInput *input, int64_t tick) {
+        return (usec_t)schedule_start(input->schedule, input->job, tick) * USEC_PER_SEC;
+}
+
+/* Return: the newest second such that all ticks up to it start before `moment`. */
+static int64_t started_before(const DecisionInput *input, usec_t moment) {
+        int64_t second = (int64_t)(moment / USEC_PER_SEC) - (moment % USEC_PER_SEC ? 0 : 1);
+
+        return schedule_started(input->schedule, input->job, second);
 }
 
 /* The owner of the run that stands in the way answers for every tick at once, whatever its rank. */
@@ -18,11 +27,11 @@ static bool self_is_running(const DecisionInput *input) {
 
 static usec_t turn_of(const DecisionInput *input, int64_t tick) {
         if (self_is_running(input))
-                return tick_usec(tick);
-        return usec_add(tick_usec(tick), input->rank * input->takeover_delay);
+                return start_of(input, tick);
+        return usec_add(start_of(input, tick), input->rank * input->takeover_delay);
 }
 
-/* How long after it a tick is fresh. */
+/* How long after its start a tick is fresh. */
 static usec_t freshness(const DecisionInput *input) {
         usec_t window = usec_add(PLACEMENT_RANKS * input->takeover_delay, DECISION_FRESH_SLACK);
 
@@ -30,7 +39,7 @@ static usec_t freshness(const DecisionInput *input) {
 }
 
 static bool is_expired(const DecisionInput *input, int64_t tick) {
-        return input->now > usec_add(tick_usec(tick), input->start_deadline);
+        return input->now > usec_add(start_of(input, tick), input->start_deadline);
 }
 
 /* Adds [from, to] to the skips; false when there is no room: the rest is decided the next time. */
@@ -90,7 +99,7 @@ static void give_attempt_up(const DecisionInput *input, Decision *decision,
             .count = 1,
             .why = attempt_why(input, retry),
             .gives_up = true,
-            .due = ledger_due(input->ledger, retry->tick),
+            .due = ledger_due(input->ledger, retry->tick, retry->tick),
         };
         decision->again = input->now;
 }
@@ -149,9 +158,7 @@ static bool newest_undecided(const DecisionInput *input, int64_t after, int64_t 
 /* The newest tick that is not fresh any more, whatever the ledger says: all before it are not fresh
  * either. */
 static int64_t last_stale(const DecisionInput *input) {
-        usec_t edge = usec_sub(input->now, freshness(input));
-
-        return (int64_t)(edge / USEC_PER_SEC) - (edge % USEC_PER_SEC ? 0 : 1);
+        return started_before(input, usec_sub(input->now, freshness(input)));
 }
 
 static void want(const DecisionInput *input, Decision *decision, int64_t tick) {
@@ -223,18 +230,17 @@ static usec_t next_moment(const DecisionInput *input, int64_t stale, int64_t now
  * run it. */
 static void decide_for_nobody(const DecisionInput *input, Decision *decision) {
         usec_t patience = usec_add(input->start_deadline, input->rank * input->takeover_delay);
-        usec_t edge = usec_sub(input->now, patience);
-        int64_t last = (int64_t)(edge / USEC_PER_SEC) - (edge % USEC_PER_SEC ? 0 : 1), newest, next;
+        int64_t last = started_before(input, usec_sub(input->now, patience)), newest, next;
 
         if (newest_undecided(input, 0, last, &newest))
                 skip_range(input, decision, 0, newest, "no node could run it");
         if (ledger_next_undecided(input->ledger, input->schedule, last, INT64_MAX, &next))
-                decision->again = usec_add(usec_add(tick_usec(next), patience), 1);
+                decision->again = usec_add(usec_add(start_of(input, next), patience), 1);
 }
 
 void decide(const DecisionInput *input, Decision *ret) {
-        int64_t now_tick = (int64_t)(input->now / USEC_PER_SEC), stale = last_stale(input),
-                first = 0;
+        int64_t now_tick = started_before(input, usec_add(input->now, 1)),
+                stale = last_stale(input), first = 0;
         const LedgerEntry *retry = ledger_first_retry(input->ledger);
         bool fresh;
 

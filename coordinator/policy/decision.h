@@ -2,8 +2,9 @@
  * clock reading and our rank go in, a verdict comes out. Every policy on missed
  * and overlapping ticks is here and nowhere else.
  *
- * Only ranks below PLACEMENT_RANKS have anything to do. A tick's turn at rank r begins r ×
- * takeover-delay after its start instant. For a while after it the tick is fresh: some candidate is
+ * Only ranks below PLACEMENT_RANKS have anything to do. A tick starts when it comes, or later by
+ * its random delay, and until then nothing is done about it. Its turn at rank r begins r ×
+ * takeover-delay after its start. For a while after it the tick is fresh: some candidate is
  * about to take it, so each fresh tick is run for itself, oldest first, as soon as it is our turn.
  * An undecided tick that is no longer fresh was missed by everybody (no candidate up, no ZooKeeper,
  * an older run in the way): of those `catch-up: latest` runs the newest, `none` runs none, and the
@@ -35,6 +36,7 @@
 #define DECISION_WHY_RETRY "overlap: an earlier tick is to be attempted again"
 
 typedef struct DecisionInput {
+        const char *job;
         const Schedule *schedule;
         const Ledger *ledger;
         const char *self; /* our node's name */

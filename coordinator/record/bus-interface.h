@@ -36,6 +36,7 @@
  *                                                members or not; nothing begins there
  *      "jobs": [{"job": "orders-backup", "description": "",
  *                "schedule": "*-*-* 02:30:00 Europe/Berlin" | null, "next": TICK | null,
+ *                "next_start": TICK | null,      when that starts: later by its random delay
  *                "state": "idle" | "running" | "waiting" | "drifted" | "unfit" | "no-node" | "unread",
  *                "why": "",                      or a sentence
  *                "fit": true,                    this node may run it
@@ -51,6 +52,7 @@
  *
  * Next(s job, u count) → s
  *     {"job": "orders-backup", "schedule": "..." | null, "ticks": [TICK...],
+ *      "starts": [TICK...],  only where they are delayed: when each of these starts
  *      "drifted": true}     only where the cluster runs it by another definition than these ticks
  *
  * Run(s job) → s

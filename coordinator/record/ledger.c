@@ -278,11 +278,11 @@ unsigned ledger_next_attempt(const Ledger *ledger, int64_t tick) {
         return retry ? retry->attempt + 1 : 1;
 }
 
-int64_t ledger_due(const Ledger *ledger, int64_t tick) {
+int64_t ledger_due(const Ledger *ledger, int64_t tick, int64_t start) {
         const LedgerEntry *retry = ledger ? find_retry(ledger, tick) : NULL;
 
         return retry ? (int64_t)(usec_add(retry->not_before, USEC_PER_SEC - 1) / USEC_PER_SEC)
-                     : tick;
+                     : start;
 }
 
 bool ledger_next_undecided(const Ledger *ledger, const Schedule *schedule, int64_t after,
@@ -602,5 +602,5 @@ int64_t ledger_withdrawal_shows(const Ledger *ledger, const Schedule *schedule) 
 
         if (!schedule || !ledger_next_undecided(ledger, schedule, 0, SCHEDULE_TICK_MAX, &tick))
                 return ledger->withdrawn;
-        return MAX(tick, ledger->withdrawn);
+        return MAX(tick + schedule_random_delay(schedule), ledger->withdrawn);
 }

@@ -27,7 +27,7 @@
 #define LEDGER_OPEN_MAX 64
 
 /* Longer ones are not noted: there is no longer schedule. */
-#define LEDGER_SCHEDULE_MAX ((size_t)SCHEDULE_SIZE_MAX)
+#define LEDGER_SCHEDULE_MAX ((size_t)(SCHEDULE_SIZE_MAX + SCHEDULE_DELAY_TEXT_MAX))
 #define LEDGER_ZONES_MAX ((size_t)8192)
 
 /* The reason of a range that was joined because the ledger was full, not because of its reason. */
@@ -87,9 +87,9 @@ const LedgerEntry *ledger_first_retry(const Ledger *ledger);
 bool ledger_is_claimable(const Ledger *ledger, int64_t tick);
 /* Return: the number of the attempt that a claim of this tick is. */
 unsigned ledger_next_attempt(const Ledger *ledger, int64_t tick);
-/* Return: the second from which on it may be started: the tick itself, or for what is to be
- * retried the end of the pause. `ledger` may be NULL. */
-int64_t ledger_due(const Ledger *ledger, int64_t tick);
+/* Return: the second from which on it may be started: `start` (schedule_start()), or for what is to
+ * be retried the end of the pause. `ledger` may be NULL. */
+int64_t ledger_due(const Ledger *ledger, int64_t tick, int64_t start);
 /* Return: the first undecided tick after `after` and at or before `until`. False when there is
  * none. */
 bool ledger_next_undecided(const Ledger *ledger, const Schedule *schedule, int64_t after,
@@ -137,6 +137,7 @@ int ledger_schedule(const Ledger *ledger, Schedule **ret_schedule);
 void ledger_withdraw(Ledger *ledger, int64_t now);
 /* A node has the job as it is in force. */
 void ledger_resume(Ledger *ledger);
-/* Return: the second by which others that had the job would look at its ledger: that of the oldest
- * tick that is owed, or of the withdrawal where that is later or nothing will ever be due. */
+/* Return: the second by which others that had the job would look at its ledger: that in which the
+ * oldest tick that is owed starts at the latest, or of the withdrawal where that is later or
+ * nothing will ever be due. */
 int64_t ledger_withdrawal_shows(const Ledger *ledger, const Schedule *schedule);

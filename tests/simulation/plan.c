@@ -131,6 +131,19 @@ static void plan_draw_retries(const Plan *plan, World *world) {
         world_chance_free(chance);
 }
 
+/* By a chance of its own, as well. */
+static void plan_draw_delays(const Plan *plan, World *world) {
+        WorldChance *chance = world_chance_new(world, "delays");
+
+        for (guint i = 0; i < plan->jobs->len; i++) {
+                PlanJob *job = plan->jobs->pdata[i];
+                unsigned most = (unsigned)world_draw_between(chance, 1, job->every - 1);
+
+                job->delay = world_draw_once_in(chance, 3) ? most : 0;
+        }
+        world_chance_free(chance);
+}
+
 static unsigned plan_draw_one(WorldChance *chance, const unsigned *values, size_t n) {
         return values[world_draw_between(chance, 0, n - 1)];
 }
@@ -157,6 +170,7 @@ Plan *plan_new(World *world, unsigned jobs) {
                 g_ptr_array_add(plan->jobs, plan_draw_job(chance, i));
         world_chance_free(chance);
         plan_draw_retries(plan, world);
+        plan_draw_delays(plan, world);
         plan_draw_config(plan, world);
         return plan;
 }
@@ -241,6 +255,8 @@ static void plan_write_job(const PlanJob *job, GString *text) {
                                job->name, job->every, job->forgets ? 4 : 1000,
                                job->catches_up ? "latest" : "none", job->deadline,
                                job->stop_timeout);
+        if (job->delay > 0)
+                g_string_append_printf(text, "    random-delay: %us\n", job->delay);
         if (job->timeout > 0)
                 g_string_append_printf(text, "    timeout: %us\n", job->timeout);
         plan_write_loss(job, text);

@@ -21,6 +21,7 @@ typedef struct PlanLock {
 typedef struct PlanJob {
         char *name;
         unsigned every;    /* seconds */
+        unsigned delay;    /* seconds, less than that: by how much starts are delayed at most */
         bool catches_up;   /* the latest missed tick is run */
         unsigned deadline; /* seconds */
         unsigned timeout;  /* seconds; 0: none */

@@ -7,6 +7,7 @@
 #include "ledger.h"
 #include "paths.h"
 #include "run-record.h"
+#include "spread.h"
 #include "tree.h"
 
 #define ROOT "/jobkeeper"
@@ -315,6 +316,30 @@ Test(answer_runs, next_ends_with_the_schedule) {
         expect_said("\"ticks\":[4070952000]}");
         ask("Next", "su", "a", 0U);
         expect_said("\"ticks\":[]}");
+}
+
+/* Those of "a": 7200 + 213, ... */
+Test(answer_runs, next_has_the_starts_that_are_delayed) {
+        const json_t *starts = NULL, *ticks = NULL;
+        json_t *answer = NULL;
+
+        write_job("    every: 2h\n    random-delay: 10min\n    exec: [/bin/true]\n");
+        open_daemon_on_bus();
+        ask("Next", "su", "a", 20U);
+        answer = expect_json();
+        cr_expect_str_eq(json_string_value(json_object_get(answer, "schedule")),
+                         "every 2h\nrandom-delay 10min");
+        starts = json_object_get(answer, "starts");
+        ticks = json_object_get(answer, "ticks");
+        cr_assert_eq(json_array_size(starts), 20U);
+        cr_assert_eq(json_array_size(ticks), 20U);
+        for (size_t i = 0; i < 20; i++) {
+                int64_t tick = json_integer_value(json_array_get(ticks, i));
+
+                cr_expect_eq(json_integer_value(json_array_get(starts, i)),
+                             tick + spread_of("a", tick, 600));
+        }
+        json_decref(answer);
 }
 
 Test(answer_runs, next_has_a_thousand_ticks_at_most) {

@@ -76,7 +76,8 @@ static const char status_text[] =
     " 'clock': {'skew': 0.002, 'skewed': false},"
     " 'members': [{'node': 'n1', 'self': true}, {'node': 'n2', 'skewed': true}],"
     " 'jobs': ["
-    "  {'job': 'backup', 'schedule': 'daily', 'next': 1763710920, 'state': 'idle', 'why': '', "
+    "  {'job': 'backup', 'schedule': 'daily', 'next': 1763710000, 'next_start': 1763710920, "
+    "'state': 'idle', 'why': '', "
     "'running': [],"
     "   'last': {'run': '1-1', 'state': 'failed', 'exit': 3, 'node': 'n2', 'started': 1763699750}},"
     "  {'job': 'report', 'schedule': 'hourly', 'next': 1763703600, 'state': 'running', 'why': '', "
@@ -402,6 +403,39 @@ Test(next, ticks_of_a_schedule) {
         cr_assert_null(json_object_get(next, "job"));
         table_free(table);
         json_decref(next);
+}
+
+Test(next, delayed_starts_have_a_column) {
+        static const char *const headings[] = {"LOCAL", "UTC", "IN", NULL};
+        g_autoptr(GTimeZone) zone = g_time_zone_new_offset(3600);
+        g_autofree char *message = NULL, *start = NULL, *row = NULL, *when = NULL;
+        Schedule *schedule = NULL;
+        json_t *next = NULL;
+        Table *table = NULL;
+        double begins;
+
+        cr_assert_eq(schedule_new(NULL, &schedule, &message), 0);
+        cr_assert_eq(schedule_add_calendar(schedule, "hourly", &message), 0);
+        cr_assert_eq(schedule_set_random_delay(schedule, 600 * USEC_PER_SEC, &message), 0);
+        next = next_compute(schedule, "a", (int64_t)NOW, 2);
+        cr_assert_str_eq(json_text(next, "schedule"), "*-*-* *:00:00 UTC random-delay 10min");
+        cr_assert_eq(json_array_size(json_object_get(next, "starts")), 2);
+        begins = json_number_value(json_array_get(json_object_get(next, "starts"), 0));
+        cr_assert_eq((int64_t)begins, schedule_start(schedule, "a", 1763701200));
+        table = next_table(next, NOW, zone, headings);
+        start = time_to_text(begins, zone);
+        when = time_relative(begins, NOW);
+        row = g_strdup_printf("2025-11-21 06:00:00|2025-11-21 05:00:00|%s|%s", when,
+                              start + strlen("2025-11-21 "));
+        assert_row(table, 0, row);
+        table_free(table);
+        json_decref(next);
+        /* One that has come and not started yet is still to come. */
+        next = next_compute(schedule, "a", (int64_t)begins - 1, 1);
+        cr_assert_eq(json_integer_value(json_array_get(json_object_get(next, "ticks"), 0)),
+                     1763701200);
+        json_decref(next);
+        schedule_free(schedule);
 }
 
 Test(next, a_job_without_schedule) {

@@ -1,6 +1,6 @@
 /* Every policy on due, missed and overlapping ticks, in tables: what is known, and what is to be
  * done. Unless a cell says otherwise ticks are 100, 200, ..., owed from 50 on, a tick's turn at
- * rank r is 2 r seconds after it, it is fresh for 10 s and may start for 60 s. */
+ * rank r is 2 r seconds after its start, it is fresh for 10 s and may start for 60 s. */
 #include "decision.h"
 #include "ledger-fixture.h"
 #include "placement.h"
@@ -26,7 +26,12 @@ typedef struct Cell {
         const char *waited_run;
         bool waited_long_enough;
         bool nobody;
+        unsigned random_delay;
 } Cell;
+
+/* Of this job the ticks from 100 on are delayed by 30, 40, 0, 2, 14 and 7 s where 40 are allowed.
+ */
+#define DELAYED_JOB "j113902"
 
 static char *decision_to_text(const Decision *decision) {
         GString *text = g_string_new(NULL);
@@ -67,7 +72,9 @@ static void expect_cell(const Cell *cell) {
         _cleanup_(schedule_freep) Schedule *schedule = every(cell->every ? cell->every : 100);
         _cleanup_(ledger_freep) Ledger *ledger =
             ledger_of(0, 50, cell->entries ? cell->entries : "");
+        g_autofree char *fault = NULL;
         const DecisionInput input = {
+            .job = DELAYED_JOB,
             .schedule = schedule,
             .ledger = ledger,
             .self = "n1",
@@ -81,6 +88,8 @@ static void expect_cell(const Cell *cell) {
             .nobody = cell->nobody,
         };
 
+        cr_assert_eq(schedule_set_random_delay(schedule, cell->random_delay * USEC_PER_SEC, &fault),
+                     0);
         expect_decision(&input, cell->title, cell->expected);
 }
 
@@ -335,6 +344,52 @@ Test(decision, ticks_that_come_faster_than_freshness_ends) {
         EXPECT_CELLS(cells);
 }
 
+/* The starts are at 130, 240, 300, 402, ... */
+Test(decision, a_tick_that_is_delayed_starts_later) {
+        static const Cell cells[] = {
+            {"it has come", 100000, 0, "nothing, again 130", .random_delay = 40},
+            {"not yet", 129999, 0, "nothing, again 130", .random_delay = 40},
+            {"rank 0 at its start", 130000, 0, "run 100, again 240", .random_delay = 40},
+            {"rank 1 not yet", 131999, 1, "nothing, again 132", .random_delay = 40},
+            {"rank 1", 132000, 1, "run 100, again 242", .random_delay = 40},
+            {"rank 3", 136000, 3, "run 100, again 246", .random_delay = 40},
+            {"it is fresh from then on", 140000, 0, "run 100, again 240", .random_delay = 40,
+             .catch_up = JOB_CATCH_UP_NONE},
+            {"not for longer", 140001, 0, "skip 100-100 x1 (" NOBODY "), nothing, again 240",
+             .random_delay = 40, .catch_up = JOB_CATCH_UP_NONE},
+            {"to its deadline", 190000, 0, "run 100, again 240", .random_delay = 40},
+            {"past it", 190001, 0, "skip 100-100 x1 (" EXPIRED "), nothing, again 240",
+             .random_delay = 40},
+            {"where nobody can run it", 190000, 0, "nothing, again 190", .random_delay = 40,
+             .nobody = true},
+            {"nobody could", 190001, 0,
+             "skip 100-100 x1 (no node could run it), nothing, again 300", .random_delay = 40,
+             .nobody = true},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, before_the_next_one_starts_the_one_before_is_the_newest) {
+        static const Cell cells[] = {
+            {"it is caught up with", 239999, 0, "run 100, again 240", .random_delay = 40,
+             .deadline = 1000},
+            {"then it is not", 240000, 0, "skip 100-100 x1 (" NEWER "), run 200, again 300",
+             .random_delay = 40, .deadline = 1000},
+            {"one without a delay", 300000, 0, "skip 100-200 x2 (" NEWER "), run 300, again 402",
+             .random_delay = 40},
+            {"ours is under way", 239999, 0, "nothing, again 240", OURS_100, .random_delay = 40},
+            {"when the next one starts", 240000, 0,
+             "skip 200-200 x1 (" OVERLAP "), nothing, again 300", OURS_100, .random_delay = 40},
+            {"another's is", 240000, 1, "nothing, again 242", OTHER_100, .random_delay = 40},
+            {"a retry knows its pause alone", 115000, 0, "run 100, again 175", RETRY_100,
+             .random_delay = 40},
+            {"beside one that has come", 230000, 0, "nothing, again 240", LATE, .random_delay = 40},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
 Test(decision, overlap_with_our_own_run) {
         static const Cell cells[] = {
             {"nothing is due", 150000, 0, "nothing, again 200", OURS_100},
@@ -398,7 +453,8 @@ Test(decision, more_gaps_than_fit) {
         _cleanup_(schedule_freep) Schedule *schedule = every(10);
         GString *entries = g_string_new(NULL);
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
-        DecisionInput input = {.schedule = schedule,
+        DecisionInput input = {.job = "a",
+                               .schedule = schedule,
                                .self = "n1",
                                .now = 1009 * USEC_PER_SEC,
                                .takeover_delay = USEC_PER_SEC,
@@ -421,7 +477,8 @@ Test(decision, more_gaps_than_fit) {
 /* ---- the ends of time ---- */
 
 static DecisionInput input_of(const Schedule *schedule, const Ledger *ledger, int64_t now) {
-        return (DecisionInput){.schedule = schedule,
+        return (DecisionInput){.job = "a",
+                               .schedule = schedule,
                                .ledger = ledger,
                                .self = "n1",
                                .now = (usec_t)now * USEC_PER_SEC,
@@ -554,7 +611,9 @@ Test(decision, again_is_when_there_is_something_to_do) {
                 _cleanup_(schedule_freep) Schedule *schedule =
                     every((unsigned)g_rand_int_range(chance, 1, 5) * 10);
                 _cleanup_(ledger_freep) Ledger *ledger = random_ledger(chance);
+                g_autofree char *fault = NULL;
                 DecisionInput input = {
+                    .job = "a",
                     .schedule = schedule,
                     .ledger = ledger,
                     .self = "n1",
@@ -565,6 +624,10 @@ Test(decision, again_is_when_there_is_something_to_do) {
                     .catch_up = (JobCatchUp)g_rand_int_range(chance, 0, 2),
                 };
 
+                cr_assert_eq(
+                    schedule_set_random_delay(
+                        schedule, (usec_t)g_rand_int_range(chance, 0, 10) * USEC_PER_SEC, &fault),
+                    0);
                 check_again(&input, chance);
         }
         g_rand_free(chance);

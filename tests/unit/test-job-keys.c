@@ -95,7 +95,22 @@ static const struct {
     {"dst: {gab: shift}", "f:4:11: error: unknown key \"gab\" (did you mean \"gap\"?)"},
     {"dst: {gap: 5, overlap: [first]}", "f:4:16: error: \"gap\" must be \"shift\", not an integer\n"
                                         "f:4:28: error: \"overlap\" must be \"first\", not a list"},
-    {"random-delay: 5s", "f:4:19: error: \"random-delay\" other than 0 is not supported yet"},
+    {"random-delay: 5s", "f:4:5: error: \"random-delay\" needs \"schedule\" or \"every\": what is "
+                         "started by hand begins at once"},
+    {"every: 5min\nrandom-delay: 5min",
+     "f:5:19: error: job \"a\": \"random-delay\" must be shorter than the time between any two "
+     "ticks, and from 2025-01-01 00:00:00 to 2025-01-01 00:05:00 UTC that is only 5min: write 4min "
+     "59s or less"},
+    {"random-delay: 1h\nschedule: [\"02:00\", \"02:30\"]",
+     "f:4:19: error: job \"a\": \"random-delay\" must be shorter than the time between any two "
+     "ticks, and from 2025-01-01 02:00:00 to 2025-01-01 02:30:00 UTC that is only 30min: write "
+     "29min 59s or less"},
+    {"every: 5min\nrandom-delay: 1500ms",
+     "f:5:19: error: job \"a\": \"random-delay\" must be whole seconds"},
+    {"every: 5min\nrandom-delay: [5s]", "f:5:19: error: \"random-delay\" must be a duration (\"1h "
+                                        "30min\", or whole seconds), not a list"},
+    {"every: 5min\nrandom-delay: -1",
+     "f:5:19: error: \"random-delay\" must be from 0 to 1d, not -1"},
     {"random-delay: no", "f:4:19: error: \"random-delay\" must be a duration (\"1h 30min\", or "
                          "whole seconds), not \"no\""},
     {"random-delay: infinity",

@@ -97,6 +97,7 @@ Test(job, digest_stays) {
             BASE "    start-deadline: 1h\n    catch-up: none\n    lock-wait: 5s\n",
             BASE "    nodes: n1\n",
             BASE "    history: 10\n",
+            BASE "    random-delay: 0\n",
             BASE "    mode: once\n    slots: 1\n    dst: {gap: shift, overlap: first}\n    lock: "
                  "exclusive\n",
         };
@@ -131,6 +132,8 @@ Test(job, digest_changes) {
             "    schedule: [daily, hourly]\n    locks: {db: shared, cache: exclusive}\n",
             BASE "    timezone: Europe/Berlin\n",
             BASE "    timezone: America/New_York\n",
+            BASE "    random-delay: 1h\n",
+            BASE "    random-delay: 2h\n",
             BASE "    lock: shared\n",
             BASE "    lock: none\n",
             "    schedule: daily\n",

@@ -134,12 +134,12 @@ Test(ledger, what_failed_is_retried) {
         cr_expect(ledger_is_decided(ledger, 10), "no first attempt of it follows");
         cr_expect(ledger_is_claimable(ledger, 10));
         cr_expect_eq(ledger_next_attempt(ledger, 10), 2);
-        cr_expect_eq(ledger_due(ledger, 10), 17);
+        cr_expect_eq(ledger_due(ledger, 10, 12), 17);
         /* The next one takes its entry over. */
         cr_assert_eq(claim_attempt(ledger, 10, 2), 0);
         expect_ledger(ledger, "mark 0 | 10 claimed 10-2");
         cr_expect_null(ledger_first_retry(ledger));
-        cr_expect_eq(ledger_due(ledger, 10), 10);
+        cr_expect_eq(ledger_due(ledger, 10, 12), 12);
         settle_attempt(ledger, schedule, 10, 2, RUN_SUCCEEDED);
         expect_ledger(ledger, "mark 10");
         cr_expect_eq(ledger->last->attempt, 2);
@@ -277,7 +277,7 @@ Test(ledger, what_cannot_be_retried_is_not_believed_to_be) {
             "{'run':'40-1','state':'failed','tick':40,'to':50,'count':2,'not_before':7}");
 
         cr_expect_null(ledger_first_retry(ledger));
-        cr_expect_eq(ledger_due(NULL, 10), 10);
+        cr_expect_eq(ledger_due(NULL, 10, 12), 12);
 }
 
 /* Somebody wrote a tick into the record of a run by hand: nobody could claim what would follow. */
@@ -731,6 +731,19 @@ Test(ledger, a_withdrawal_shows_at_the_next_tick) {
         ledger_withdraw(ledger, 47); /* 30 and 40 wait */
         cr_expect_eq(ledger_withdrawal_shows(ledger, schedule), 47);
         cr_expect_eq(ledger_withdrawal_shows(ledger, NULL), 47);
+}
+
+/* Nobody looks at it before that tick starts. */
+Test(ledger, a_withdrawal_shows_when_the_next_tick_starts_at_the_latest) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(20, 5, "");
+        g_autofree char *fault = NULL;
+
+        cr_assert_eq(schedule_set_random_delay(schedule, 9 * USEC_PER_SEC, &fault), 0);
+        ledger_withdraw(ledger, 25);
+        cr_expect_eq(ledger_withdrawal_shows(ledger, schedule), 39);
+        ledger_withdraw(ledger, 47);
+        cr_expect_eq(ledger_withdrawal_shows(ledger, schedule), 47);
 }
 
 Test(ledger, stretches_end_at_what_is_decided) {

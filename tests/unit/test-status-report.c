@@ -10,6 +10,7 @@
 #include "digest-memory.h"
 #include "json-line.h"
 #include "members.h"
+#include "spread.h"
 #include "tree.h"
 
 #define NODES "/jobkeeper/nodes"
@@ -421,6 +422,24 @@ Test(status_report, a_job_is_shown) {
         expect_text(json_object_get(job, "next"), "null");
         expect_text(json_object_get(job, "fit"), "false");
         cr_expect_str_eq(string_of(job, "state"), "no-node");
+        json_decref(object);
+}
+
+Test(status_report, a_delayed_start_is_shown_beside_its_tick) {
+        json_t *object = NULL, *job = NULL;
+        int64_t next = 0;
+
+        write_job_named("late", "    every: 2h\n    random-delay: 10min\n    exec: [/bin/true]\n");
+        begin();
+        object = status();
+        job = job_of(object, "late");
+        next = json_integer_value(json_object_get(job, "next"));
+        cr_expect_eq(next % 7200, 0);
+        cr_expect_eq(json_integer_value(json_object_get(job, "next_start")),
+                     next + spread_of("late", next, 600));
+        job = job_of(object, "a");
+        cr_expect_eq(json_integer_value(json_object_get(job, "next_start")),
+                     json_integer_value(json_object_get(job, "next")));
         json_decref(object);
 }
 

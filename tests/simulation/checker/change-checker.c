@@ -1,5 +1,5 @@
 /* Every change of a ledger, as it is committed: what was decided stays decided, the mark only
- * grows, and passes no tick that nobody decided; nothing is claimed before it is due, and nothing
+ * grows, and passes no tick that nobody decided; nothing is claimed before it starts, and nothing
  * of a job that runs alone beside another claim. */
 #include <inttypes.h>
 #include <string.h>
@@ -60,14 +60,22 @@ static void change_judge_mark(const Change *change) {
                                          change->job->name, tick);
 }
 
+/* Return: when it starts, by the schedule in force. */
+static int64_t change_start(const Change *change, int64_t tick) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+
+        (void)ledger_schedule(change->after, &schedule);
+        return tick && schedule ? schedule_start(schedule, change->job->name, tick) : tick;
+}
+
 static void change_judge_claim(const Change *change, const LedgerEntry *entry) {
         const PlanLock *own = change->job->locks->len > 0 ? change->job->locks->pdata[0] : NULL;
         const LedgerEntry *other = ledger_first_claimed(change->before);
         int64_t skew = checker_skew(change->checker, entry->node);
 
-        if (entry->tick > change->txn->time_ms / 1000 + skew)
+        if (change_start(change, entry->tick) > change->txn->time_ms / 1000 + skew)
                 checker_complain(change->checker,
-                                 "tick %" PRId64 " of %s is claimed before it is due", entry->tick,
+                                 "tick %" PRId64 " of %s is claimed before it starts", entry->tick,
                                  change->job->name);
         if (other && own && own->mode == PLAN_EXCLUSIVE && g_str_has_prefix(own->resource, "job:"))
                 checker_complain(change->checker, "run %s of %s is claimed while %s is under way",

@@ -10,6 +10,7 @@
 #include "paths.h"
 #include "run-record.h"
 #include "skip-record.h"
+#include "spread.h"
 #include "write-checker.h"
 
 #define ROOT "/jobkeeper"
@@ -20,7 +21,7 @@
 #define STARTED_WITHIN (30 * USEC_PER_SEC)
 /* So long into the calm nothing of what was before is felt, seconds. */
 #define SETTLED_AFTER 60
-/* In the calm a run begins so soon after its tick, seconds. */
+/* In the calm a run begins so soon after the start of its tick, seconds. */
 #define ON_TIME 5
 
 typedef struct TickState {
@@ -57,10 +58,11 @@ static bool view_is_alone(const JobView *view) {
                 g_str_has_prefix(((const PlanLock *)locks->pdata[0])->resource, "job:"));
 }
 
-/* Return: whether a run of the job lived around the tick. */
+/* Return: whether a run of the job lived around the start of the tick. */
 static bool view_has_run_at(const JobView *view, int64_t tick) {
         const GPtrArray *runs = history_runs(checker_history(view->checker));
-        usec_t time = (usec_t)(tick - MACHINE_EPOCH) * USEC_PER_SEC;
+        int64_t start = tick + spread_of(view->job->name, tick, view->job->delay);
+        usec_t time = (usec_t)(start - MACHINE_EPOCH) * USEC_PER_SEC;
 
         for (guint i = 0; i < runs->len; i++) {
                 const HistoryRun *run = runs->pdata[i];
@@ -417,10 +419,22 @@ static void record_free(void *record) {
         run_record_free(record);
 }
 
+/* What all files say by now. */
+static void view_judge_delay(const JobView *view, const Ledger *ledger) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+
+        if (ledger_schedule(ledger, &schedule) < 0 || !schedule ||
+            schedule_random_delay(schedule) != view->job->delay)
+                checker_complain(view->checker, "job %s is delayed by %us, and its ledger says %s",
+                                 view->job->name, view->job->delay,
+                                 ledger->schedule ? ledger->schedule : "nothing");
+}
+
 static void view_judge(JobView *view, const DataTree *tree, const Ledger *ledger, int64_t until) {
         g_autofree char *path = path_runs(ROOT, view->job->name);
         const TreeNode *runs = data_tree_find(tree, path);
 
+        view_judge_delay(view, ledger);
         /* Until a definition that nobody had gave way, nobody could decide anything. */
         if (ledger->instead_of)
                 view->calm_from = MAX(view->calm_from, ledger->from);
@@ -462,6 +476,6 @@ void checker_judge_ledgers(Checker *checker, const DataTree *tree, int64_t calm_
                 const PlanJob *job = jobs->pdata[i];
 
                 checker_judge_ledger(checker, tree, job, calm_from,
-                                     now - job->deadline - DECIDED_AFTER);
+                                     now - job->delay - job->deadline - DECIDED_AFTER);
         }
 }

@@ -15,7 +15,8 @@ typedef struct Skip {
         const Ledger *before;
         const RunRecord *record;
         const char *why;
-        int64_t last, now; /* the last tick of it; the latest that its node's clock may show */
+        int64_t last, due; /* the last tick of it; when that, or its next attempt, could begin */
+        int64_t now;       /* the latest that its node's clock may show */
 } Skip;
 
 /* Another run was claimed, and kept it waiting. */
@@ -43,7 +44,7 @@ static bool skip_was_at_an_older_one(const Skip *skip) {
 }
 
 static bool skip_was_too_late(const Skip *skip) {
-        return skip->now >= skip->last + skip->job->deadline;
+        return skip->now >= skip->due + skip->job->deadline;
 }
 
 static bool skip_was_not_caught_up(const Skip *skip) {
@@ -54,12 +55,21 @@ static bool skip_had_no_place(const Skip *skip) {
         return checker_plan(skip->write->checker)->max_runs > 0;
 }
 
+/* Return: when the tick starts by the schedule that was in force. */
+static int64_t skip_start(const Skip *skip, int64_t tick) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+
+        return ledger_schedule(skip->before, &schedule) >= 0 && schedule && tick
+                   ? schedule_start(schedule, skip->job->name, tick)
+                   : tick;
+}
+
 static bool skip_was_overtaken(const Skip *skip) {
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
         int64_t next = 0;
 
         return ledger_schedule(skip->before, &schedule) >= 0 &&
-               schedule_next(schedule, skip->last, &next) && next <= skip->now;
+               schedule_next(schedule, skip->last, &next) && skip_start(skip, next) <= skip->now;
 }
 
 /* Of a job that takes locks. (That somebody had them is judged at the end.) */
@@ -104,10 +114,10 @@ static bool skip_gives(const Skip *skip, const char *why) {
 static void skip_take_attempt(Skip *skip) {
         const char *why = strstr(skip->why, " is not made: ");
 
-        if (!g_str_has_prefix(skip->why, SKIP_ATTEMPT) || !why || !skip->before)
+        if (!g_str_has_prefix(skip->why, SKIP_ATTEMPT) || !why)
                 return;
         skip->why = why + strlen(" is not made: ");
-        skip->last = ledger_due(skip->before, skip->last);
+        skip->due = ledger_due(skip->before, skip->last, skip->due);
 }
 
 void skip_judge(const Write *write, const RunRecord *record) {
@@ -124,6 +134,7 @@ void skip_judge(const Write *write, const RunRecord *record) {
 
         if (!skip.job || !skip.before)
                 return;
+        skip.due = skip_start(&skip, skip.last);
         skip_take_attempt(&skip);
         while (i < G_N_ELEMENTS(reasons) && !skip_gives(&skip, reasons[i].why))
                 i++;

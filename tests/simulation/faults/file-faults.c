@@ -90,6 +90,7 @@ static usec_t fault_edit_job(const FaultSite *site, WorldChance *chance, FaultCa
                 g_ptr_array_add(locks, &more);
         else
                 job.every = periods[world_draw_between(chance, 0, G_N_ELEMENTS(periods) - 1)];
+        job.delay = MIN(job.delay, job.every - 1);
         job.locks = locks;
         return fault_write_edited(site, chance, fault, &job);
 }
