@@ -73,6 +73,7 @@ static void read_calendar(JobSpec *spec, const YamlNode *node, Diagnostics *diag
                                 message ? message : g_strerror(-r));
                 return;
         }
+        schedule_set_dst(schedule, &spec->times.dst);
         for (guint i = 0; i < count; i++) {
                 const YamlNode *text = node->type == YAML_LIST ? node->items->pdata[i] : node;
                 g_autofree char *fault = NULL;

@@ -58,8 +58,9 @@ static const KeyChoice on_lock_loss_choices[] = {
     {"stop", JOB_LOCK_LOSS_STOP}, {"continue", JOB_LOCK_LOSS_CONTINUE}, {NULL}};
 static const KeyChoice on_owner_lost_choices[] = {
     {"fail", JOB_OWNER_LOST_FAIL}, {"rerun", JOB_OWNER_LOST_RERUN}, {NULL}};
-static const KeyChoice gap_choices[] = {{"shift"}, {NULL}};
-static const KeyChoice overlap_time_choices[] = {{"first"}, {NULL}};
+static const KeyChoice gap_choices[] = {{"shift", DST_GAP_SHIFT}, {"skip", DST_GAP_SKIP}, {NULL}};
+static const KeyChoice overlap_time_choices[] = {
+    {"first", DST_OVERLAP_FIRST}, {"last", DST_OVERLAP_LAST}, {"both", DST_OVERLAP_BOTH}, {NULL}};
 static const KeyChoice lock_choices[] = {{"exclusive", JOB_LOCK_EXCLUSIVE},
                                          {"shared", JOB_LOCK_SHARED},
                                          {"none", JOB_LOCK_NONE},
@@ -73,14 +74,18 @@ static const Key dst_keys[] = {
         .forms = KEY_CHOICE,
         .fallback = "shift",
         .choices = gap_choices,
-        .documentation = "What to do when a local time does not exist: run at the end of the gap.",
+        KEY_FIELD(JobSpec, times.dst.gap),
+        .documentation = "What to do when a local time does not exist: run right after the gap, or "
+                         "not on that day.",
     },
     {
         .name = "overlap",
         .forms = KEY_CHOICE,
         .fallback = "first",
         .choices = overlap_time_choices,
-        .documentation = "What to do when a local time occurs twice: run the first time.",
+        KEY_FIELD(JobSpec, times.dst.overlap),
+        .documentation = "What to do when a local time occurs twice: run the first time, the last "
+                         "time, or both times.",
     },
     {NULL},
 };
@@ -196,7 +201,7 @@ static const Key job_keys[] = {
         .forms = KEY_TABLE,
         .fallback = "{gap: shift, overlap: first}",
         .table = &dst_table,
-        .documentation = "What to do when the clocks change.",
+        .documentation = "What to do about fixed local times when the clocks change.",
     },
     {
         .name = "random-delay",

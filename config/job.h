@@ -67,6 +67,7 @@ typedef struct JobRetries {
 
 /* What a schedule has besides its expressions, as it was written. It is the schedule's. */
 typedef struct JobTimes {
+        Dst dst;
         usec_t random_delay;
         Mark random_delay_mark;
 } JobTimes;

@@ -319,6 +319,8 @@ static bool decode_collection(const Key *key, const char *label, const YamlNode 
         if (key->flags & KEY_BY_TAKE)
                 return true;
         if (node->type == YAML_MAPPING && (key->forms & KEY_TABLE)) {
+                if (target) /* what stood there before is replaced as a whole */
+                        key_table_set_defaults(key->table, target);
                 key_table_decode(key->table, node, target, diagnostics);
                 return diagnostics_count(diagnostics) == before;
         }

@@ -1,8 +1,8 @@
 /* Calendar expression + time zone = instants.
  *
- * An expression of fixed local times maps each of them to one instant, zone_first_instant(). That
- * map never falls, so that the neighbour of an instant is the neighbour of a local time, and no
- * search is needed.
+ * An expression of fixed local times maps each of them to one instant, zone_first_instant() or
+ * zone_last_instant(), or to both. Neither map ever falls, so that the neighbour of an instant is
+ * the neighbour of a local time, and no search is needed, but over gaps that are to be skipped.
  *
  * An hourly expression follows real time: an instant elapses when the local time it has does.
  * Within one span of constant offset that is again the neighbour of a local time; where the answer
@@ -15,24 +15,75 @@
 
 #include <glib.h>
 
-static bool fixed_next(const Calendar *calendar, const Zone *zone, int64_t after,
-                       int64_t *ret_tick) {
-        int64_t local;
+/* One of the two maps from local times to instants. */
+typedef struct FixedMap {
+        int64_t (*instant)(const Zone *zone, int64_t local);
+        int64_t (*local)(const Zone *zone, int64_t utc);
+} FixedMap;
 
-        if (!calendar_next(calendar, zone_last_local(zone, after), &local))
-                return false;
-        *ret_tick = zone_first_instant(zone, local);
-        return true;
+static const FixedMap fixed_first = {zone_first_instant, zone_last_local};
+static const FixedMap fixed_last = {zone_last_instant, zone_last_local_over};
+
+static bool fixed_next_by(const FixedMap *map, const Calendar *calendar, const Zone *zone,
+                          bool skips, int64_t after, int64_t *ret_tick) {
+        int64_t local, before_gap, after_gap, from = map->local(zone, after);
+
+        while (calendar_next(calendar, from, &local)) {
+                if (!skips || !zone_is_gap(zone, local, &before_gap, &after_gap)) {
+                        *ret_tick = map->instant(zone, local);
+                        return true;
+                }
+                from = after_gap - 1;
+        }
+        return false;
 }
 
-static bool fixed_previous(const Calendar *calendar, const Zone *zone, int64_t before,
-                           int64_t *ret_tick) {
-        int64_t local;
+static bool fixed_previous_by(const FixedMap *map, const Calendar *calendar, const Zone *zone,
+                              bool skips, int64_t before, int64_t *ret_tick) {
+        int64_t local, before_gap, after_gap, from = map->local(zone, before - 1) + 1;
 
-        if (!calendar_previous(calendar, zone_last_local(zone, before - 1) + 1, &local))
-                return false;
-        *ret_tick = zone_first_instant(zone, local);
-        return true;
+        while (calendar_previous(calendar, from, &local)) {
+                if (!skips || !zone_is_gap(zone, local, &before_gap, &after_gap)) {
+                        *ret_tick = map->instant(zone, local);
+                        return true;
+                }
+                from = before_gap + 1;
+        }
+        return false;
+}
+
+static bool fixed_next(const Calendar *calendar, const Zone *zone, const Dst *dst, int64_t after,
+                       int64_t *ret_tick) {
+        const FixedMap *map = dst->overlap == DST_OVERLAP_LAST ? &fixed_last : &fixed_first;
+        bool skips = dst->gap == DST_GAP_SKIP, found;
+        int64_t tick, other;
+
+        found = fixed_next_by(map, calendar, zone, skips, after, &tick);
+        if (dst->overlap == DST_OVERLAP_BOTH &&
+            fixed_next_by(&fixed_last, calendar, zone, skips, after, &other)) {
+                tick = found ? MIN(tick, other) : other;
+                found = true;
+        }
+        if (found)
+                *ret_tick = tick;
+        return found;
+}
+
+static bool fixed_previous(const Calendar *calendar, const Zone *zone, const Dst *dst,
+                           int64_t before, int64_t *ret_tick) {
+        const FixedMap *map = dst->overlap == DST_OVERLAP_LAST ? &fixed_last : &fixed_first;
+        bool skips = dst->gap == DST_GAP_SKIP, found;
+        int64_t tick, other;
+
+        found = fixed_previous_by(map, calendar, zone, skips, before, &tick);
+        if (dst->overlap == DST_OVERLAP_BOTH &&
+            fixed_previous_by(&fixed_last, calendar, zone, skips, before, &other)) {
+                tick = found ? MAX(tick, other) : other;
+                found = true;
+        }
+        if (found)
+                *ret_tick = tick;
+        return found;
 }
 
 static bool hourly_next(const Calendar *calendar, const Zone *zone, int64_t after,
@@ -75,15 +126,20 @@ static bool hourly_previous(const Calendar *calendar, const Zone *zone, int64_t 
         }
 }
 
-bool elapse_next(const Calendar *calendar, const Zone *zone, int64_t after, int64_t *ret_tick) {
-        if (calendar_is_hourly(calendar) && !zone_is_utc(zone))
-                return hourly_next(calendar, zone, after, ret_tick);
-        return fixed_next(calendar, zone, after, ret_tick);
+bool elapse_has_fixed_times(const Calendar *calendar, const Zone *zone) {
+        return !calendar_is_hourly(calendar) && !zone_is_utc(zone);
 }
 
-bool elapse_previous(const Calendar *calendar, const Zone *zone, int64_t before,
+bool elapse_next(const Calendar *calendar, const Zone *zone, const Dst *dst, int64_t after,
+                 int64_t *ret_tick) {
+        if (calendar_is_hourly(calendar) && !zone_is_utc(zone))
+                return hourly_next(calendar, zone, after, ret_tick);
+        return fixed_next(calendar, zone, dst, after, ret_tick);
+}
+
+bool elapse_previous(const Calendar *calendar, const Zone *zone, const Dst *dst, int64_t before,
                      int64_t *ret_tick) {
         if (calendar_is_hourly(calendar) && !zone_is_utc(zone))
                 return hourly_previous(calendar, zone, before, ret_tick);
-        return fixed_previous(calendar, zone, before, ret_tick);
+        return fixed_previous(calendar, zone, dst, before, ret_tick);
 }

@@ -21,6 +21,10 @@
 #define TICK_MIN INT64_C(0)
 #define INTERVAL_PREFIX "every "
 #define DELAY_PREFIX "random-delay "
+#define GAP_SKIP "gap skip"
+#define OVERLAP_LAST "overlap last"
+#define OVERLAP_BOTH "overlap both"
+#define MORE_LINES_MAX 3
 /* Where the shortest time between two ticks is looked for: nearly all that is regular repeats
  * itself by then, and leap days come. It begins at a fixed instant, so that a file is right or
  * wrong whenever it is read. What is rarer shortens the delay of the tick before. */
@@ -34,12 +38,14 @@ typedef struct ScheduleEntry {
         Calendar *calendar;
         Zone *own_zone;   /* the one that the expression names, if it names one */
         const Zone *zone; /* own_zone or the schedule's */
+        const Dst *dst;   /* the schedule's */
         int64_t every;
 } ScheduleEntry;
 
 struct Schedule {
         Zone *zone;
         GPtrArray *entries;
+        Dst dst;
         int64_t random_delay;
 };
 
@@ -61,7 +67,7 @@ static bool entry_next(const ScheduleEntry *entry, int64_t after, int64_t *ret_t
 
         after = CLAMP(after, TICK_MIN - 1, SCHEDULE_TICK_MAX);
         if (entry->calendar) {
-                if (!elapse_next(entry->calendar, entry->zone, after, &tick))
+                if (!elapse_next(entry->calendar, entry->zone, entry->dst, after, &tick))
                         return false;
         } else {
                 tick = after < 0 ? 0 : (after / entry->every + 1) * entry->every;
@@ -79,7 +85,7 @@ static bool entry_previous(const ScheduleEntry *entry, int64_t before, int64_t *
         if (before == TICK_MIN)
                 return false;
         if (entry->calendar) {
-                if (!elapse_previous(entry->calendar, entry->zone, before, &tick))
+                if (!elapse_previous(entry->calendar, entry->zone, entry->dst, before, &tick))
                         return false;
         } else {
                 tick = (before - 1) / entry->every * entry->every;
@@ -103,6 +109,10 @@ int schedule_new(const char *zone, Schedule **ret_schedule, char **ret_message) 
         schedule->entries = g_ptr_array_new_with_free_func(schedule_entry_destroy);
         *ret_schedule = schedule;
         return 0;
+}
+
+void schedule_set_dst(Schedule *schedule, const Dst *dst) {
+        schedule->dst = *dst;
 }
 
 Schedule *schedule_free(Schedule *schedule) {
@@ -135,6 +145,7 @@ static int entry_set_zone(ScheduleEntry *entry, const Schedule *schedule, char *
                 }
         }
         entry->zone = entry->own_zone ? entry->own_zone : schedule->zone;
+        entry->dst = &schedule->dst;
         if (!entry_next(entry, TICK_MIN - 1, &tick)) {
                 *ret_message =
                     g_strdup_printf("it never elapses: no such moment exists from %d to %d",
@@ -367,6 +378,28 @@ static void append_delay(GString *text, int64_t seconds) {
         g_string_append_printf(text, "\n" DELAY_PREFIX "%s", duration);
 }
 
+static bool has_fixed_times(const Schedule *schedule) {
+        for (guint i = 0; i < schedule->entries->len; i++) {
+                const ScheduleEntry *entry = schedule->entries->pdata[i];
+
+                if (entry->calendar && elapse_has_fixed_times(entry->calendar, entry->zone))
+                        return true;
+        }
+        return false;
+}
+
+/* Where it matters. */
+static void append_dst(GString *text, const Schedule *schedule) {
+        if (!has_fixed_times(schedule))
+                return;
+        if (schedule->dst.gap == DST_GAP_SKIP)
+                g_string_append(text, "\n" GAP_SKIP);
+        if (schedule->dst.overlap == DST_OVERLAP_LAST)
+                g_string_append(text, "\n" OVERLAP_LAST);
+        if (schedule->dst.overlap == DST_OVERLAP_BOTH)
+                g_string_append(text, "\n" OVERLAP_BOTH);
+}
+
 static void append_interval(GString *text, int64_t seconds) {
         g_autofree char *duration = duration_to_string((usec_t)seconds * USEC_PER_SEC);
 
@@ -387,6 +420,7 @@ char *schedule_to_string(const Schedule *schedule) {
                 else
                         append_interval(text, entry->every);
         }
+        append_dst(text, schedule);
         if (schedule->random_delay > 0)
                 append_delay(text, schedule->random_delay);
         return g_string_free(text, FALSE);
@@ -403,10 +437,25 @@ static int take_delay(Schedule *schedule, const char *text) {
         return 0;
 }
 
+/* Return: whether it is a line of that. */
+static bool take_dst(Schedule *schedule, const char *line) {
+        if (g_str_equal(line, GAP_SKIP))
+                schedule->dst.gap = DST_GAP_SKIP;
+        else if (g_str_equal(line, OVERLAP_LAST))
+                schedule->dst.overlap = DST_OVERLAP_LAST;
+        else if (g_str_equal(line, OVERLAP_BOTH))
+                schedule->dst.overlap = DST_OVERLAP_BOTH;
+        else
+                return false;
+        return true;
+}
+
 static int add_line(Schedule *schedule, const char *line) {
         g_autofree char *message = NULL;
         usec_t interval;
 
+        if (take_dst(schedule, line))
+                return 0;
         if (g_str_has_prefix(line, DELAY_PREFIX))
                 return take_delay(schedule, line + strlen(DELAY_PREFIX));
         if (!g_str_has_prefix(line, INTERVAL_PREFIX))
@@ -418,7 +467,7 @@ static int add_line(Schedule *schedule, const char *line) {
 
 int schedule_from_string(const char *text, Schedule **ret_schedule) {
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
-        g_auto(GStrv) lines = g_strsplit(text, "\n", SCHEDULE_EXPRESSIONS_MAX + 2);
+        g_auto(GStrv) lines = g_strsplit(text, "\n", SCHEDULE_EXPRESSIONS_MAX + MORE_LINES_MAX + 1);
         g_autofree char *message = NULL;
 
         if (schedule_new(NULL, &schedule, &message) < 0)

@@ -6,9 +6,9 @@
  * ("every"), whose ticks are the multiples of its length since the epoch.
  *
  * Daylight saving: a local time that does not exist is taken right after the gap, and one that
- * exists twice the first time. Expressions that elapse in every hour of their days (`*`, "0/1",
- * "0..23": hourly or finer) follow real time instead: they elapse in both passes of an overlap and
- * not in a gap. The local zone of a node is never used.
+ * exists twice the first time; or otherwise (dst.h). Expressions that elapse in every hour of their
+ * days (`*`, "0/1", "0..23": hourly or finer) follow real time instead: they elapse in both passes
+ * of an overlap and not in a gap. The local zone of a node is never used.
  *
  * A random delay spreads the starts of the ticks, and is none of the ticks' business: a tick that
  * is started an hour later is the same tick. It is shorter than the time between any two ticks, so
@@ -24,6 +24,7 @@
 
 #include "cleanup.h"
 #include "clock.h"
+#include "dst.h"
 #include "schedule-years.h"
 
 typedef struct Schedule Schedule;
@@ -31,8 +32,8 @@ typedef struct Schedule Schedule;
 #define SCHEDULE_EXPRESSIONS_MAX 32
 #define SCHEDULE_TEXT_MAX                                                                          \
         1024 /* an expression, as it is written and in normal form with its zone */
-#define SCHEDULE_SIZE_MAX 4096     /* all of them in normal form */
-#define SCHEDULE_DELAY_TEXT_MAX 40 /* the line that the delay adds to that */
+#define SCHEDULE_SIZE_MAX 4096    /* all of them in normal form */
+#define SCHEDULE_MORE_TEXT_MAX 80 /* what else there is in it */
 
 /* An empty schedule whose expressions are read in `zone` (an IANA name, NULL for UTC) where they
  * name none themselves. Return: 0; -EINVAL with a newly allocated sentence fragment in *ret_message
@@ -40,6 +41,9 @@ typedef struct Schedule Schedule;
 int schedule_new(const char *zone, Schedule **ret_schedule, char **ret_message);
 Schedule *schedule_free(Schedule *schedule);
 DEFINE_CLEANUP(Schedule, schedule_free);
+
+/* Says what becomes of fixed local times when clocks change, before any expression is added. */
+void schedule_set_dst(Schedule *schedule, const Dst *dst);
 
 /* Adds an expression or an interval. Return: 0; -EINVAL (not such an expression, can never elapse,
  * sub-second; an interval under 1 s or not whole seconds), -E2BIG (too many or too long) with a
@@ -69,7 +73,7 @@ bool schedule_previous(const Schedule *schedule, int64_t before, int64_t *ret_ti
 unsigned schedule_count(const Schedule *schedule, int64_t after, int64_t until, unsigned limit);
 
 /* Return: newly allocated (g_free), the schedule in normal form, one expression a line with its
- * zone, and one more for the delay where there is one: equal text, equal meaning. */
+ * zone, and one more for whatever is not as by default: equal text, equal meaning. */
 char *schedule_to_string(const Schedule *schedule);
 /* The way back. Return: 0; -EINVAL when the text is not a schedule's normal form. */
 int schedule_from_string(const char *text, Schedule **ret_schedule);

@@ -151,3 +151,48 @@ int64_t zone_last_local(const Zone *zone, int64_t utc) {
         }
         return local;
 }
+
+int64_t zone_last_instant(const Zone *zone, int64_t local) {
+        int64_t low = local - ZONE_SHIFT_MAX, high = local + ZONE_SHIFT_MAX;
+        int first = zone_span(zone, low), last = zone_span(zone, high);
+
+        for (int span = last; span > first; span--) {
+                int64_t instant = local - zone_span_offset(zone, span);
+
+                if (zone_span(zone, instant) == span)
+                        return instant;
+                /* In the time of the span before, it is not yet reached when that ends: a gap. */
+                instant = local - zone_span_offset(zone, span - 1);
+                if (zone_span(zone, instant) >= span)
+                        return zone_span_begin(zone, span, low, high);
+        }
+        return local - zone_span_offset(zone, first);
+}
+
+/* In the first pass of an overlap, nothing of it has come for the last time. */
+int64_t zone_last_local_over(const Zone *zone, int64_t utc) {
+        int64_t high = utc + ZONE_SHIFT_MAX;
+        int now = zone_span(zone, utc), last = zone_span(zone, high);
+        int64_t local = utc + zone_span_offset(zone, now);
+
+        for (int span = now + 1; span <= last; span++) {
+                int64_t begin = zone_span_begin(zone, span, utc, high);
+
+                local = MIN(local, begin + zone_span_offset(zone, span) - 1);
+        }
+        return local;
+}
+
+static int64_t zone_local(const Zone *zone, int64_t utc) {
+        return utc + zone_span_offset(zone, zone_span(zone, utc));
+}
+
+bool zone_is_gap(const Zone *zone, int64_t local, int64_t *ret_before, int64_t *ret_after) {
+        int64_t instant = zone_first_instant(zone, local), after = zone_local(zone, instant);
+
+        if (after == local)
+                return false;
+        *ret_before = zone_local(zone, instant - 1);
+        *ret_after = after;
+        return true;
+}

@@ -42,6 +42,15 @@ int64_t zone_first_instant(const Zone *zone, int64_t local);
 /* Return: the greatest local time whose zone_first_instant() is not after `utc`. */
 int64_t zone_last_local(const Zone *zone, int64_t utc);
 
+/* The other way round: the last instant at which a local time comes (that does not exist: the end
+ * of the gap), and the greatest local time of which that is not after `utc`. */
+int64_t zone_last_instant(const Zone *zone, int64_t local);
+int64_t zone_last_local_over(const Zone *zone, int64_t utc);
+
+/* Return: whether a local time never comes. Then *ret_before and *ret_after are the last local time
+ * that comes before it and the first after it. */
+bool zone_is_gap(const Zone *zone, int64_t local, int64_t *ret_before, int64_t *ret_after);
+
 /* Return: whether tzdata lists this zone name (no "/etc/localtime", no "posix/...", no
  * "right/..."). */
 bool timezone_is_valid(const char *name);

@@ -27,7 +27,7 @@
 #define LEDGER_OPEN_MAX 64
 
 /* Longer ones are not noted: there is no longer schedule. */
-#define LEDGER_SCHEDULE_MAX ((size_t)(SCHEDULE_SIZE_MAX + SCHEDULE_DELAY_TEXT_MAX))
+#define LEDGER_SCHEDULE_MAX ((size_t)(SCHEDULE_SIZE_MAX + SCHEDULE_MORE_TEXT_MAX))
 #define LEDGER_ZONES_MAX ((size_t)8192)
 
 /* The reason of a range that was joined because the ledger was full, not because of its reason. */

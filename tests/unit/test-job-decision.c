@@ -103,6 +103,19 @@ Test(job_decision, the_first_rank_runs_what_is_due) {
         cr_expect_eq(found.tick, tick);
 }
 
+Test(job_decision, what_is_delayed_is_due_at_its_start) {
+        const JobSpec *spec = job_with(", every: 30d, random-delay: 1d");
+        int64_t next = (tick / (30 * 24 * HOUR) + 1) * 30 * 24 * HOUR, start;
+        Decision found;
+
+        ledger_cache_set(coordinator->store.ledgers, "a", ledger_of(next - 1, 0, ""), 0);
+        start = job_spec_start(spec, next);
+        cr_assert(start > next && start < next + 24 * HOUR);
+        found = job_decide(decision, spec, false);
+        cr_expect_eq(found.verdict, DECISION_NOTHING);
+        cr_expect_eq(found.again, (usec_t)start * USEC_PER_SEC);
+}
+
 Test(job_decision, nothing_is_ever_due_without_a_schedule) {
         Decision found;
 

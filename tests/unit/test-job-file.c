@@ -217,6 +217,28 @@ Test(job_file, a_job_replaces_what_defaults_say) {
         cr_expect(a->lock_wait_set && a->lock_wait == 0);
 }
 
+/* As a whole: what stands in the mapping of the defaults is not merged with the job's. */
+Test(job_file, a_job_replaces_what_a_mapping_of_defaults_says) {
+        _cleanup_(job_file_freep) JobFile *file =
+            parse_job_file("defaults:\n"
+                           "  dst: {gap: skip}\n"
+                           "  retries: {delay: 1min, attempts: 5}\n"
+                           "jobs:\n"
+                           "  a: {exec: /bin/true, dst: {overlap: last}, retries: {attempts: 2}}\n"
+                           "  b: {exec: /bin/true}\n",
+                           "");
+        const JobSpec *a = job_in_file(file, "a"), *b = job_in_file(file, "b");
+
+        cr_expect_eq(a->times.dst.gap, DST_GAP_SHIFT);
+        cr_expect_eq(a->times.dst.overlap, DST_OVERLAP_LAST);
+        cr_expect_eq(a->retries.attempts, 2);
+        cr_expect_eq(a->retries.delay, 10 * USEC_PER_SEC);
+        cr_expect_eq(b->times.dst.gap, DST_GAP_SKIP);
+        cr_expect_eq(b->times.dst.overlap, DST_OVERLAP_FIRST);
+        cr_expect_eq(b->retries.attempts, 5);
+        cr_expect_eq(b->retries.delay, USEC_PER_MINUTE);
+}
+
 Test(job_file, faults_of_defaults_are_told_once) {
         expect_job_file(
             "defaults: {timeout: maybe, retires: 5, exec: /bin/true, schedule: daily}\n"

@@ -90,11 +90,17 @@ static const struct {
     {"timezone: right/UTC", "f:4:15: error: \"timezone\": \"right/UTC\" is not the name of a time "
                             "zone (such as \"Europe/Berlin\")"},
     {"dst: skip", "f:4:10: error: \"dst\" must be a mapping, not \"skip\""},
-    {"dst: {gap: skip}", "f:4:16: error: \"gap\" must be \"shift\", not \"skip\""},
-    {"dst: {overlap: second}", "f:4:20: error: \"overlap\" must be \"first\", not \"second\""},
+    {"dst: {gap: leap}", "f:4:16: error: \"gap\" must be \"shift\" or \"skip\", not \"leap\""},
+    {"dst: {overlap: second}",
+     "f:4:20: error: \"overlap\" must be \"first\", \"last\" or \"both\", "
+     "not \"second\""},
+    {"timezone: Europe/Berlin\ndst: {gap: skip}\nschedule: \"2023-03-26 02:30\"",
+     "f:6:15: error: \"schedule\": calendar expression \"2023-03-26 02:30\": it never elapses: no "
+     "such moment exists from 1970 to 2199"},
     {"dst: {gab: shift}", "f:4:11: error: unknown key \"gab\" (did you mean \"gap\"?)"},
-    {"dst: {gap: 5, overlap: [first]}", "f:4:16: error: \"gap\" must be \"shift\", not an integer\n"
-                                        "f:4:28: error: \"overlap\" must be \"first\", not a list"},
+    {"dst: {gap: 5, overlap: [first]}",
+     "f:4:16: error: \"gap\" must be \"shift\" or \"skip\", not an integer\n"
+     "f:4:28: error: \"overlap\" must be \"first\", \"last\" or \"both\", not a list"},
     {"random-delay: 5s", "f:4:5: error: \"random-delay\" needs \"schedule\" or \"every\": what is "
                          "started by hand begins at once"},
     {"every: 5min\nrandom-delay: 5min",

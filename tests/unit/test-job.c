@@ -98,6 +98,7 @@ Test(job, digest_stays) {
             BASE "    nodes: n1\n",
             BASE "    history: 10\n",
             BASE "    random-delay: 0\n",
+            BASE "    dst: {gap: skip, overlap: both}\n", /* in UTC */
             BASE "    mode: once\n    slots: 1\n    dst: {gap: shift, overlap: first}\n    lock: "
                  "exclusive\n",
         };
@@ -118,6 +119,10 @@ Test(job, digest_is_that_of_other_versions) {
 
         cr_expect_str_eq(digest,
                          "62cf3bbedd882f05fd217b50f7796ceeba9acc5270537e0a2af4029c8384ecc8");
+        g_free(digest);
+        digest = digest_of("    schedule: \"02:30\"\n    timezone: Europe/Berlin\n");
+        cr_expect_str_eq(digest,
+                         "913153ff2a21f4e70439c8776b1751183ed8bd945d934caaf10aee674bfe5bed");
 }
 
 /* Each of these differs from all others. */
@@ -132,6 +137,10 @@ Test(job, digest_changes) {
             "    schedule: [daily, hourly]\n    locks: {db: shared, cache: exclusive}\n",
             BASE "    timezone: Europe/Berlin\n",
             BASE "    timezone: America/New_York\n",
+            BASE "    timezone: America/New_York\n    dst: {gap: skip}\n",
+            BASE "    timezone: America/New_York\n    dst: {overlap: last}\n",
+            BASE "    timezone: America/New_York\n    dst: {overlap: both}\n",
+            BASE "    timezone: America/New_York\n    dst: {gap: skip, overlap: both}\n",
             BASE "    random-delay: 1h\n",
             BASE "    random-delay: 2h\n",
             BASE "    lock: shared\n",

@@ -1,6 +1,6 @@
 /* Daylight saving and other changes of a zone's offset: fixed times are shifted to a gap's end and
- * taken at the first of an overlap, hourly schedules follow real time. The instants in the tables
- * were worked out by hand from tzdata. */
+ * taken at the first of an overlap, or otherwise where that is said; hourly schedules follow real
+ * time. The instants in the tables were worked out by hand from tzdata. */
 #include <criterion/criterion.h>
 #include <glib.h>
 #include <inttypes.h>
@@ -10,13 +10,18 @@
 #include "schedule.h"
 #include "timezone.h"
 
-static Schedule *schedule_of(const char *expression, const char *zone) {
+static Schedule *schedule_by(const Dst *dst, const char *expression, const char *zone) {
         g_autofree char *message = NULL;
         Schedule *schedule = NULL;
 
         cr_assert_eq(schedule_new(zone, &schedule, &message), 0, "%s", zone);
+        schedule_set_dst(schedule, dst);
         cr_assert_eq(schedule_add_calendar(schedule, expression, &message), 0, "%s", message);
         return schedule;
+}
+
+static Schedule *schedule_of(const char *expression, const char *zone) {
+        return schedule_by(&(Dst){0}, expression, zone);
 }
 
 static int64_t instant(const char *text) {
@@ -32,6 +37,7 @@ typedef struct Case {
         const char *timezone;
         const char *after;    /* UTC */
         const char *ticks[6]; /* UTC; the ones that follow, in order */
+        Dst dst;
 } Case;
 
 static const Case cases[] = {
@@ -210,6 +216,63 @@ static const Case cases[] = {
      "2018-02-18T00:45:00",
      {"2018-02-18T01:30:00", "2018-02-18T02:30:00"}},
 
+    /* The other ways. */
+    {"02:30",
+     "Europe/Berlin",
+     "2023-03-24T12:00:00",
+     {"2023-03-25T01:30:00", "2023-03-27T00:30:00"},
+     {.gap = DST_GAP_SKIP}},
+    {"02,03:00",
+     "Europe/Berlin",
+     "2023-03-25T12:00:00",
+     {"2023-03-26T01:00:00", "2023-03-27T00:00:00"},
+     {.gap = DST_GAP_SKIP}},
+    {"02:30",
+     "Europe/Berlin",
+     "2023-10-28T12:00:00",
+     {"2023-10-29T01:30:00", "2023-10-30T01:30:00"},
+     {.overlap = DST_OVERLAP_LAST}},
+    {"02:30",
+     "Europe/Berlin",
+     "2023-10-28T12:00:00",
+     {"2023-10-29T00:30:00", "2023-10-29T01:30:00", "2023-10-30T01:30:00"},
+     {.overlap = DST_OVERLAP_BOTH}},
+    {"01,02:30",
+     "Europe/Berlin",
+     "2023-10-28T12:00:00",
+     {"2023-10-28T23:30:00", "2023-10-29T01:30:00", "2023-10-30T00:30:00"},
+     {.overlap = DST_OVERLAP_LAST}},
+    {"01,02:00",
+     "Europe/Berlin",
+     "2023-10-28T12:00:00",
+     {"2023-10-28T23:00:00", "2023-10-29T00:00:00", "2023-10-29T01:00:00", "2023-10-30T00:00:00"},
+     {.overlap = DST_OVERLAP_BOTH}},
+    {"01:30",
+     "Europe/Dublin",
+     "2023-10-28T12:00:00",
+     {"2023-10-29T01:30:00", "2023-10-30T01:30:00"},
+     {.overlap = DST_OVERLAP_LAST}},
+    {"daily",
+     "America/Sao_Paulo",
+     "2018-11-03T12:00:00",
+     {"2018-11-05T02:00:00"},
+     {.gap = DST_GAP_SKIP}},
+    {"23:30",
+     "America/Sao_Paulo",
+     "2018-02-17T12:00:00",
+     {"2018-02-18T02:30:00", "2018-02-19T02:30:00"},
+     {.overlap = DST_OVERLAP_LAST}},
+    {"*:30",
+     "Europe/Berlin",
+     "2023-10-28T23:45:00",
+     {"2023-10-29T00:30:00", "2023-10-29T01:30:00", "2023-10-29T02:30:00"},
+     {.overlap = DST_OVERLAP_LAST}},
+    {"02:30",
+     "Europe/Berlin",
+     "2060-03-27T12:00:00",
+     {"2060-03-29T00:30:00"},
+     {.gap = DST_GAP_SKIP}},
+
     /* Long after the last change that tzdata spells out. */
     {"02:30",
      "Europe/Berlin",
@@ -220,7 +283,7 @@ static const Case cases[] = {
 /* The ticks in order, every one found again from behind, and none before the first. */
 static void check(const Case *wanted) {
         _cleanup_(schedule_freep) Schedule *schedule =
-            schedule_of(wanted->expression, wanted->timezone);
+            schedule_by(&wanted->dst, wanted->expression, wanted->timezone);
         int64_t at = instant(wanted->after), tick;
 
         for (size_t i = 0; i < G_N_ELEMENTS(wanted->ticks) && wanted->ticks[i]; i++) {
@@ -250,6 +313,56 @@ Test(schedule_dst, what_a_gap_swallows_never_elapses) {
         cr_assert_lt(schedule_add_calendar(schedule, "2011-12-30 *:00", &message), 0);
         cr_assert_not_null(strstr(message, "never elapses"));
         cr_assert_eq(schedule_add_calendar(schedule, "2011-12-30 09:00", &message), 0);
+}
+
+Test(schedule_dst, what_is_skipped_in_every_gap_never_elapses) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        g_autofree char *message = NULL;
+
+        cr_assert_eq(schedule_new("Europe/Berlin", &schedule, &message), 0);
+        schedule_set_dst(schedule, &(Dst){.gap = DST_GAP_SKIP});
+        cr_assert_lt(schedule_add_calendar(schedule, "2023-03-26 02:30", &message), 0);
+        cr_assert_not_null(strstr(message, "never elapses"));
+        cr_assert_eq(schedule_add_calendar(schedule, "2023..2024-03-26 02:30", &message), 0);
+}
+
+/* Only of fixed times in a zone that may change. */
+Test(schedule_dst, normal_form_and_back) {
+        static const struct {
+                Dst dst;
+                const char *expression, *zone, *text;
+        } forms[] = {
+            {{0}, "02:30", "Europe/Berlin", "*-*-* 02:30:00 Europe/Berlin"},
+            {{DST_GAP_SKIP, 0}, "02:30", "Europe/Berlin", "*-*-* 02:30:00 Europe/Berlin\ngap skip"},
+            {{0, DST_OVERLAP_LAST},
+             "02:30",
+             "Europe/Berlin",
+             "*-*-* 02:30:00 Europe/Berlin\noverlap last"},
+            {{DST_GAP_SKIP, DST_OVERLAP_BOTH},
+             "02:30",
+             "Europe/Berlin",
+             "*-*-* 02:30:00 Europe/Berlin\ngap skip\noverlap both"},
+            {{DST_GAP_SKIP, DST_OVERLAP_BOTH}, "02:30", "UTC", "*-*-* 02:30:00 UTC"},
+            {{DST_GAP_SKIP, 0}, "hourly", "Europe/Berlin", "*-*-* *:00:00 Europe/Berlin"},
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(forms); i++) {
+                _cleanup_(schedule_freep) Schedule *schedule =
+                    schedule_by(&forms[i].dst, forms[i].expression, forms[i].zone);
+                _cleanup_(schedule_freep) Schedule *again = NULL;
+                g_autofree char *text = schedule_to_string(schedule), *text_again = NULL;
+
+                cr_expect_str_eq(text, forms[i].text);
+                cr_assert_eq(schedule_from_string(text, &again), 0);
+                text_again = schedule_to_string(again);
+                cr_expect_str_eq(text_again, text);
+                for (int64_t at = instant("2023-01-01T00:00:00"), tick, other;
+                     at < instant("2024-01-01T00:00:00"); at = tick) {
+                        cr_assert(schedule_next(schedule, at, &tick) &&
+                                  schedule_next(again, at, &other));
+                        cr_assert_eq(tick, other);
+                }
+        }
 }
 
 /* From any instant: next grows strictly, previous undoes it, nothing lies between, and an hourly

@@ -103,6 +103,28 @@ Test(waited_for, a_retry_that_is_waited_for_is_not_given_up) {
         cr_expect_eq(judge(&other, &decision), WAITED_FOR_BY_NOBODY);
 }
 
+/* Of a tick that is delayed, from when it starts. */
+Test(waited_for, what_started_late_is_waited_for_longer) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(20000);
+        int64_t tick = now / 20000 * 20000, start;
+        Decision decision = skip_of(tick, tick, "missed");
+        Waiter other = {.job = (char *)"a", .tick = tick};
+        g_autofree char *fault = NULL;
+
+        cr_assert_eq(schedule_set_random_delay(schedule, 19999 * USEC_PER_SEC, &fault), 0);
+        start = schedule_start(schedule, "a", tick);
+        spec.name = (char *)"a";
+        spec.schedule = schedule;
+        spec.lock_wait = (usec_t)(now - tick + 60) * USEC_PER_SEC;
+        spec.start_deadline = 0;
+        cr_assert_gt(start, tick);
+        cr_expect(waited_for_matters(&spec, &decision));
+        spec.lock_wait -= 70 * USEC_PER_SEC;
+        cr_expect_eq(waited_for_matters(&spec, &decision), start >= tick + 11);
+        cr_expect_eq(judge(&other, &decision),
+                     start >= tick + 11 ? WAITED_FOR_BY_OTHERS : WAITED_FOR_BY_NOBODY);
+}
+
 Test(waited_for, nobody_waits_beyond_the_end_of_the_wait) {
         Decision decision = skip_of(now - 8000, now - 30, "missed");
         Waiter late = {.job = (char *)"a", .tick = now - 8000};
