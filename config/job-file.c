@@ -43,11 +43,42 @@ JobFile *job_file_new_refused(const char *path) {
         return file;
 }
 
+/* What is no text has been reported. */
+static void add_exception(Schedule *schedule, const char *zone, const YamlNode *text,
+                          Diagnostics *diagnostics) {
+        g_autofree char *fault = NULL;
+        int r;
+
+        if (yaml_node_kind(text) != YAML_KIND_TEXT)
+                return;
+        r = schedule_add_exception(schedule, text->text, zone, &fault);
+        if (r < 0)
+                diagnostics_add(diagnostics, &text->mark, "\"except\": %s",
+                                fault ? fault : g_strerror(-r));
+}
+
+/* `schedule` NULL: they are only judged. */
+static void add_exceptions(Schedule *schedule, const char *zone, const YamlNode *node,
+                           Diagnostics *diagnostics) {
+        _cleanup_(schedule_freep) Schedule *scratch = NULL;
+        g_autofree char *message = NULL;
+
+        if (!schedule && schedule_new(NULL, &scratch, &message) >= 0)
+                schedule = scratch;
+        for (guint i = 0; schedule && node->type == YAML_LIST && i < node->items->len; i++)
+                add_exception(schedule, zone, node->items->pdata[i], diagnostics);
+        if (schedule && node->type == YAML_SCALAR)
+                add_exception(schedule, zone, node, diagnostics);
+}
+
 /* Checks `defaults:` for itself, so that its faults are reported once. */
 static void check_defaults(const YamlNode *defaults, Diagnostics *diagnostics) {
         _cleanup_(job_spec_freep) JobSpec *spec = job_spec_new();
+        const YamlNode *except = yaml_node_get(defaults, "except");
 
         key_table_decode(&job_table, defaults, spec, diagnostics);
+        if (except)
+                add_exceptions(NULL, spec->timezone, except, diagnostics);
         for (const Key *key = job_table.keys; key->name; key++) {
                 const YamlPair *pair = yaml_node_pair(defaults, key->name);
 
@@ -94,15 +125,43 @@ static void read_calendar(JobSpec *spec, const YamlNode *node, Diagnostics *diag
         spec->schedule = g_steal_pointer(&schedule);
 }
 
+static bool is_scheduled(const YamlNode *job) {
+        return yaml_node_get(job, "schedule") || yaml_node_get(job, "every");
+}
+
+/* Those of the job itself, or those of "defaults", which have been judged. */
+static void read_exceptions(JobSpec *spec, const YamlNode *job, const YamlNode *defaults,
+                            Diagnostics *diagnostics) {
+        _cleanup_(diagnostics_freep) Diagnostics *reported = diagnostics_new();
+        const YamlNode *own = yaml_node_get(job, "except"),
+                       *except = own || !defaults ? own : yaml_node_get(defaults, "except");
+        unsigned before = diagnostics_count(diagnostics);
+        int64_t tick;
+
+        if (!except || (except->type == YAML_LIST && except->items->len == 0))
+                return;
+        if (own && !is_scheduled(job)) {
+                diagnostics_add(diagnostics, &yaml_node_pair(job, "except")->key->mark,
+                                "\"except\" needs \"schedule\" or \"every\": what is started by "
+                                "hand has no ticks");
+                return;
+        }
+        add_exceptions(spec->schedule, spec->timezone, except, own ? diagnostics : reported);
+        if (spec->schedule && diagnostics_count(diagnostics) == before &&
+            !schedule_next(spec->schedule, -1, &tick))
+                diagnostics_add(diagnostics, &except->mark,
+                                "job \"%s\": \"except\" leaves nothing of its schedule",
+                                spec->name);
+}
+
 /* What "defaults" says does not concern a job without a schedule. */
 static void read_delay(JobSpec *spec, const YamlNode *job, Diagnostics *diagnostics) {
         const YamlPair *delay = yaml_node_pair(job, "random-delay");
-        bool scheduled = yaml_node_get(job, "schedule") || yaml_node_get(job, "every");
         g_autofree char *fault = NULL;
 
         if (spec->times.random_delay == 0)
                 return;
-        if (delay && !scheduled)
+        if (delay && !is_scheduled(job))
                 diagnostics_add(diagnostics, &delay->key->mark,
                                 "\"random-delay\" needs \"schedule\" or \"every\": what is started "
                                 "by hand begins at once");
@@ -112,7 +171,8 @@ static void read_delay(JobSpec *spec, const YamlNode *job, Diagnostics *diagnost
                                 "job \"%s\": \"random-delay\" %s", spec->name, fault);
 }
 
-static void read_schedule(JobSpec *spec, const YamlNode *job, Diagnostics *diagnostics) {
+static void read_schedule(JobSpec *spec, const YamlNode *job, const YamlNode *defaults,
+                          Diagnostics *diagnostics) {
         const YamlNode *schedule = yaml_node_get(job, "schedule");
         const YamlPair *every = yaml_node_pair(job, "every");
 
@@ -123,6 +183,7 @@ static void read_schedule(JobSpec *spec, const YamlNode *job, Diagnostics *diagn
         }
         if (schedule && (schedule->type == YAML_LIST || yaml_node_kind(schedule) == YAML_KIND_TEXT))
                 read_calendar(spec, schedule, diagnostics);
+        read_exceptions(spec, job, defaults, diagnostics);
         read_delay(spec, job, diagnostics);
 }
 
@@ -158,7 +219,7 @@ static JobSpec *read_job(const YamlPair *pair, const YamlNode *defaults, Diagnos
         if (yaml_node_get(pair->value, "stop-timeout") && !spec->command.stop_timeout_mark.file)
                 spec->command.stop_timeout =
                     0; /* it was refused, and so is not the default either */
-        read_schedule(spec, pair->value, diagnostics);
+        read_schedule(spec, pair->value, defaults, diagnostics);
         check_takeover(spec, pair->value, diagnostics);
         job_spec_validate(spec, diagnostics);
         return spec;

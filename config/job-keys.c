@@ -204,6 +204,14 @@ static const Key job_keys[] = {
         .documentation = "What to do about fixed local times when the clocks change.",
     },
     {
+        .name = "except",
+        .forms = KEY_TEXT | KEY_LIST,
+        .fallback = "[]",
+        .entry = &text_entry,
+        .documentation = "When the job does not run, whatever its schedule says: calendar "
+                         "expressions, of which one without a time of day means whole days.",
+    },
+    {
         .name = "random-delay",
         .forms = KEY_DURATION,
         .fallback = "0",

@@ -15,6 +15,7 @@
 #include "cron-hint.h"
 #include "duration.h"
 #include "elapse.h"
+#include "exceptions.h"
 #include "spread.h"
 #include "timezone.h"
 
@@ -24,7 +25,11 @@
 #define GAP_SKIP "gap skip"
 #define OVERLAP_LAST "overlap last"
 #define OVERLAP_BOTH "overlap both"
-#define MORE_LINES_MAX 3
+#define EXCEPT_PREFIX "except "
+#define MORE_LINES_MAX (3 + EXCEPTIONS_MAX)
+/* So many excepted stretches are looked behind for a tick: of whole days, those of half a century.
+ */
+#define EXCEPTED_MAX 20000
 /* Where the shortest time between two ticks is looked for: nearly all that is regular repeats
  * itself by then, and leap days come. It begins at a fixed instant, so that a file is right or
  * wrong whenever it is read. What is rarer shortens the delay of the tick before. */
@@ -46,6 +51,7 @@ struct Schedule {
         Zone *zone;
         GPtrArray *entries;
         Dst dst;
+        Exceptions *exceptions; /* or NULL */
         int64_t random_delay;
 };
 
@@ -119,6 +125,7 @@ Schedule *schedule_free(Schedule *schedule) {
         if (!schedule)
                 return NULL;
         g_clear_pointer(&schedule->entries, g_ptr_array_unref);
+        exceptions_free(schedule->exceptions);
         zone_free(schedule->zone);
         g_free(schedule);
         return NULL;
@@ -254,7 +261,8 @@ int schedule_add_every(Schedule *schedule, usec_t interval, char **ret_message) 
         return 0;
 }
 
-bool schedule_next(const Schedule *schedule, int64_t after, int64_t *ret_tick) {
+/* Return: false when no expression elapses any more. */
+static bool nearest_next(const Schedule *schedule, int64_t after, int64_t *ret_tick) {
         int64_t nearest = INT64_MAX;
 
         for (guint i = 0; i < schedule->entries->len; i++) {
@@ -269,7 +277,7 @@ bool schedule_next(const Schedule *schedule, int64_t after, int64_t *ret_tick) {
         return true;
 }
 
-bool schedule_previous(const Schedule *schedule, int64_t before, int64_t *ret_tick) {
+static bool nearest_previous(const Schedule *schedule, int64_t before, int64_t *ret_tick) {
         int64_t nearest = INT64_MIN;
 
         for (guint i = 0; i < schedule->entries->len; i++) {
@@ -284,12 +292,70 @@ bool schedule_previous(const Schedule *schedule, int64_t before, int64_t *ret_ti
         return true;
 }
 
+static bool is_excepted(const Schedule *schedule, int64_t tick, int64_t *ret_first,
+                        int64_t *ret_last) {
+        return schedule->exceptions &&
+               exceptions_have(schedule->exceptions, tick, ret_first, ret_last);
+}
+
+bool schedule_next(const Schedule *schedule, int64_t after, int64_t *ret_tick) {
+        int64_t tick, first, last;
+
+        for (unsigned i = 0; i < EXCEPTED_MAX; i++) {
+                if (!nearest_next(schedule, after, &tick))
+                        return false;
+                if (!is_excepted(schedule, tick, &first, &last)) {
+                        *ret_tick = tick;
+                        return true;
+                }
+                after = last;
+        }
+        return false;
+}
+
+bool schedule_previous(const Schedule *schedule, int64_t before, int64_t *ret_tick) {
+        int64_t tick, first, last;
+
+        for (unsigned i = 0; i < EXCEPTED_MAX; i++) {
+                if (!nearest_previous(schedule, before, &tick))
+                        return false;
+                if (!is_excepted(schedule, tick, &first, &last)) {
+                        *ret_tick = tick;
+                        return true;
+                }
+                before = first;
+        }
+        return false;
+}
+
 unsigned schedule_count(const Schedule *schedule, int64_t after, int64_t until, unsigned limit) {
         unsigned count = 0;
 
         while (count < limit && schedule_next(schedule, after, &after) && after <= until)
                 count++;
         return count;
+}
+
+/* ---- exceptions ---- */
+
+int schedule_add_exception(Schedule *schedule, const char *expression, const char *zone,
+                           char **ret_message) {
+        g_autofree char *text = NULL;
+        int r;
+
+        if (!schedule->exceptions)
+                schedule->exceptions = exceptions_new();
+        r = exceptions_add(schedule->exceptions, expression, zone, ret_message);
+        if (r < 0)
+                return r;
+        text = schedule_to_string(schedule);
+        if (strlen(text) <= SCHEDULE_SIZE_MAX)
+                return 0;
+        exceptions_drop_last(schedule->exceptions);
+        *ret_message = g_strdup_printf("a schedule has at most %d characters, in normal form with "
+                                       "its time zones and exceptions",
+                                       SCHEDULE_SIZE_MAX);
+        return -E2BIG;
 }
 
 /* ---- the delay ---- */
@@ -421,6 +487,8 @@ char *schedule_to_string(const Schedule *schedule) {
                         append_interval(text, entry->every);
         }
         append_dst(text, schedule);
+        if (schedule->exceptions)
+                exceptions_append(schedule->exceptions, EXCEPT_PREFIX, text);
         if (schedule->random_delay > 0)
                 append_delay(text, schedule->random_delay);
         return g_string_free(text, FALSE);
@@ -456,6 +524,9 @@ static int add_line(Schedule *schedule, const char *line) {
 
         if (take_dst(schedule, line))
                 return 0;
+        if (g_str_has_prefix(line, EXCEPT_PREFIX))
+                return schedule_add_exception(schedule, line + strlen(EXCEPT_PREFIX), "UTC",
+                                              &message);
         if (g_str_has_prefix(line, DELAY_PREFIX))
                 return take_delay(schedule, line + strlen(DELAY_PREFIX));
         if (!g_str_has_prefix(line, INTERVAL_PREFIX))
@@ -499,17 +570,31 @@ static void append_transitions(GString *text, const Zone *zone, int64_t from) {
         }
 }
 
+typedef struct Transitions {
+        GString *text;
+        GHashTable *seen; /* names of zones */
+        int64_t from;
+} Transitions;
+
+static void add_transitions(const Zone *zone, void *userdata) {
+        const Transitions *transitions = userdata;
+
+        if (!zone_is_utc(zone) && g_hash_table_add(transitions->seen, (gpointer)zone_name(zone)))
+                append_transitions(transitions->text, zone, transitions->from);
+}
+
 char *schedule_transitions(const Schedule *schedule, int64_t from) {
         GString *text = g_string_new(NULL);
         g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+        Transitions transitions = {text, seen, CLAMP(from, TICK_MIN, SCHEDULE_TICK_MAX)};
 
-        from = CLAMP(from, TICK_MIN, SCHEDULE_TICK_MAX);
         for (guint i = 0; i < schedule->entries->len; i++) {
                 const ScheduleEntry *entry = schedule->entries->pdata[i];
 
-                if (entry->calendar && !zone_is_utc(entry->zone) &&
-                    g_hash_table_add(seen, (gpointer)zone_name(entry->zone)))
-                        append_transitions(text, entry->zone, from);
+                if (entry->calendar)
+                        add_transitions(entry->zone, &transitions);
         }
+        if (schedule->exceptions)
+                exceptions_each_zone(schedule->exceptions, add_transitions, &transitions);
         return g_string_free(text, FALSE);
 }

@@ -10,6 +10,9 @@
  * days (`*`, "0/1", "0..23": hourly or finer) follow real time instead: they elapse in both passes
  * of an overlap and not in a gap. The local zone of a node is never used.
  *
+ * Exceptions take ticks away: what is excepted is no tick, as if no expression had it
+ * (exceptions.h).
+ *
  * A random delay spreads the starts of the ticks, and is none of the ticks' business: a tick that
  * is started an hour later is the same tick. It is shorter than the time between any two ticks, so
  * that they start one after the other.
@@ -51,9 +54,14 @@ void schedule_set_dst(Schedule *schedule, const Dst *dst);
 int schedule_add_calendar(Schedule *schedule, const char *expression, char **ret_message);
 int schedule_add_every(Schedule *schedule, usec_t interval, char **ret_message);
 
-/* Sets by how much a start is delayed at most; 0: not at all. Expressions and intervals have been
- * added. Return: 0; -EINVAL (not whole seconds, or two ticks lie no further apart) with a sentence
- * fragment in *ret_message; then nothing is changed. */
+/* Adds an exception, read in `zone` where it names none itself. Return: 0; -EINVAL, -E2BIG with a
+ * sentence fragment in *ret_message; then nothing is changed. */
+int schedule_add_exception(Schedule *schedule, const char *expression, const char *zone,
+                           char **ret_message);
+
+/* Sets by how much a start is delayed at most; 0: not at all. All else has been added. Return: 0;
+ * -EINVAL (not whole seconds, or two ticks lie no further apart) with a sentence fragment in
+ * *ret_message; then nothing is changed. */
 int schedule_set_random_delay(Schedule *schedule, usec_t delay, char **ret_message);
 /* Return: in seconds. */
 int64_t schedule_random_delay(const Schedule *schedule);

@@ -239,6 +239,31 @@ Test(job_file, a_job_replaces_what_a_mapping_of_defaults_says) {
         cr_expect_eq(b->retries.delay, USEC_PER_MINUTE);
 }
 
+/* "every" is of no zone; what is excepted of it is of the job's. */
+Test(job_file, exceptions_are_read_in_the_zone_of_the_job) {
+        _cleanup_(job_file_freep) JobFile *file = parse_job_file(
+            "defaults: {except: Sun, timezone: Asia/Kolkata}\n"
+            "jobs:\n"
+            "  a: {exec: /bin/true, every: 1h}\n"
+            "  b: {exec: /bin/true, schedule: daily, except: [\"*-12-25\", Sat UTC]}\n"
+            "  c: {exec: /bin/true, schedule: daily, except: []}\n"
+            "  d: {exec: /bin/true}\n",
+            "");
+        static const char *const expected[] = {
+            "every 1h\nexcept Sun *-*-* Asia/Kolkata",
+            "*-*-* 00:00:00 Asia/Kolkata\nexcept *-12-25 Asia/Kolkata\nexcept Sat *-*-* UTC",
+            "*-*-* 00:00:00 Asia/Kolkata",
+        };
+
+        for (guint i = 0; i < G_N_ELEMENTS(expected); i++) {
+                const JobSpec *spec = file->jobs->pdata[i];
+                g_autofree char *text = schedule_to_string(spec->schedule);
+
+                cr_expect_str_eq(text, expected[i]);
+        }
+        cr_expect_null(((const JobSpec *)file->jobs->pdata[3])->schedule);
+}
+
 Test(job_file, faults_of_defaults_are_told_once) {
         expect_job_file(
             "defaults: {timeout: maybe, retires: 5, exec: /bin/true, schedule: daily}\n"
@@ -248,6 +273,15 @@ Test(job_file, faults_of_defaults_are_told_once) {
             "f:1:28: error: unknown key \"retires\" (did you mean \"retries\"?)\n"
             "f:1:40: error: \"exec\" cannot stand in \"defaults\": each job has its own\n"
             "f:1:57: error: \"schedule\" cannot stand in \"defaults\": each job has its own");
+        expect_job_file("defaults: {except: [Sun, never, daily]}\n"
+                        "jobs:\n"
+                        "  a: {exec: /bin/true, schedule: daily}\n"
+                        "  b: {exec: /bin/true, every: 1h}\n"
+                        "  c: {exec: /bin/true}\n",
+                        "f:1:20: error: job \"a\": \"except\" leaves nothing of its schedule\n"
+                        "f:1:20: error: job \"b\": \"except\" leaves nothing of its schedule\n"
+                        "f:1:26: error: \"except\": calendar expression \"never\": \"never\" is no "
+                        "weekday, date, time or word such as \"daily\"");
         expect_job_file("defaults: [x]\n",
                         "f:1:11: error: \"defaults\" must be a mapping, not a list");
 }

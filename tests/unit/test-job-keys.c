@@ -101,6 +101,30 @@ static const struct {
     {"dst: {gap: 5, overlap: [first]}",
      "f:4:16: error: \"gap\" must be \"shift\" or \"skip\", not an integer\n"
      "f:4:28: error: \"overlap\" must be \"first\", \"last\" or \"both\", not a list"},
+    {"except: 5\nschedule: daily",
+     "f:4:13: error: \"except\" must be a text or a list, not an integer (put it in quotes)"},
+    {"schedule: daily\nexcept: {a: b}",
+     "f:5:13: error: \"except\" must be a text or a list, not a mapping"},
+    {"schedule: daily\nexcept: [Sun, 5]",
+     "f:5:19: error: an entry of \"except\" must be a text, not an integer (put it in quotes)"},
+    {"schedule: daily\nexcept: [Sun, holidays, often]",
+     "f:5:19: error: \"except\": calendar expression \"holidays\": \"holidays\" is no weekday, "
+     "date, "
+     "time or word such as \"daily\"\n"
+     "f:5:29: error: \"except\": calendar expression \"often\": \"often\" is no weekday, date, "
+     "time "
+     "or word such as \"daily\""},
+    {"schedule: daily\nexcept: \"*-02-30\"",
+     "f:5:13: error: \"except\": calendar expression \"*-02-30\": there is no such moment, so "
+     "nothing is excepted, from 1970 to 2199"},
+    {"schedule: daily\nexcept: 0 0 * * 0",
+     "f:5:13: error: \"except\": calendar expression \"0 0 * * 0\": this is cron's form; here it "
+     "is "
+     "\"Sun *-*-* 00:00\". Its times are UTC where no \"timezone\" is set; cron's are local"},
+    {"schedule: Mon..Fri 02:00\nexcept: [Mon..Wed, \"Thu,Fri\"]",
+     "f:5:13: error: job \"a\": \"except\" leaves nothing of its schedule"},
+    {"except: Sun", "f:4:5: error: \"except\" needs \"schedule\" or \"every\": what is started by "
+                    "hand has no ticks"},
     {"random-delay: 5s", "f:4:5: error: \"random-delay\" needs \"schedule\" or \"every\": what is "
                          "started by hand begins at once"},
     {"every: 5min\nrandom-delay: 5min",

@@ -98,6 +98,7 @@ Test(job, digest_stays) {
             BASE "    nodes: n1\n",
             BASE "    history: 10\n",
             BASE "    random-delay: 0\n",
+            BASE "    except: []\n",
             BASE "    dst: {gap: skip, overlap: both}\n", /* in UTC */
             BASE "    mode: once\n    slots: 1\n    dst: {gap: shift, overlap: first}\n    lock: "
                  "exclusive\n",
@@ -142,6 +143,9 @@ Test(job, digest_changes) {
             BASE "    timezone: America/New_York\n    dst: {overlap: both}\n",
             BASE "    timezone: America/New_York\n    dst: {gap: skip, overlap: both}\n",
             BASE "    random-delay: 1h\n",
+            BASE "    except: Sun\n",
+            BASE "    except: Sun 00:00\n",
+            BASE "    except: [Sun, Sat]\n",
             BASE "    random-delay: 2h\n",
             BASE "    lock: shared\n",
             BASE "    lock: none\n",
