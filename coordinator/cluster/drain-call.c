@@ -33,7 +33,7 @@ DrainCall *drain_call_free(DrainCall *call) {
         flight_free(call->reads);
         zk_call_free(call->write);
         json_decref(call->control);
-        control_drain_clear(&call->drain);
+        statement_clear(&call->drain);
         g_free(call->name);
         g_free(call->control_path);
         g_free(call->open_path);
@@ -53,11 +53,10 @@ static void drain_done(DrainCall *call) {
         bool drained = control_is_drained(call->control, call->name, &drain);
 
         json_object_set_new(state, "node", json_string(call->name));
-        json_object_set_new(state, "drained",
-                            drained ? control_drain_to_json(&drain) : json_null());
+        json_object_set_new(state, "drained", drained ? statement_to_json(&drain) : json_null());
         json_object_set_new(state, "changed", json_boolean(call->changed));
         json_object_set_new(state, "runs", json_integer(call->runs));
-        control_drain_clear(&drain);
+        statement_clear(&drain);
         call->func(0, state, call->userdata);
         json_decref(state);
 }

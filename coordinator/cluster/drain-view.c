@@ -39,7 +39,7 @@ static char *drain_view_what_closes(const DrainView *view) {
         if (!control_is_drained(view->control, view->node->config->node_name, &drain))
                 return NULL;
         text = control_drain_to_text(&drain);
-        control_drain_clear(&drain);
+        statement_clear(&drain);
         return g_strconcat("this node is ", text, NULL);
 }
 

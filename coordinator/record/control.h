@@ -11,18 +11,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "clock.h"
+#include "statement.h"
 
 /* So many fit, with the longest texts. */
 #define CONTROL_DRAINED_MAX 64
 
-/* Who had a node begin nothing any more. What somebody else wrote is not what we would have said:
- * it is there in part, and the texts are fit to be shown. */
-typedef struct ControlDrain {
-        char *by, *why; /* at most SAID_TEXT_MAX bytes each; may be empty */
-        usec_t since;   /* 0: not known */
-} ControlDrain;
-void control_drain_clear(ControlDrain *drain);
+/* Who had a node begin nothing any more. */
+typedef Statement ControlDrain;
 
 /* Return: a new reference; NULL for what is none of ours. */
 json_t *control_parse(const char *data, size_t size);
@@ -37,10 +32,7 @@ int control_drain(json_t *control, const char *node, const ControlDrain *drain);
 /* Return: whether it was drained. */
 bool control_undrain(json_t *control, const char *node);
 
-/* For people. Return: newly allocated, a part of a sentence; a new reference: {"by", "why",
- * "since"}.
- */
-json_t *control_drain_to_json(const ControlDrain *drain);
+/* For people. Return: newly allocated, a part of a sentence. */
 char *control_drain_to_text(const ControlDrain *drain);
 /* Return: a new reference, of all that are drained: [{"node", "by", "why", "since"}]. */
 json_t *control_drains_to_json(const json_t *control);

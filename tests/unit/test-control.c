@@ -22,7 +22,7 @@ static void expect_drain(const json_t *control, const char *by, const char *why,
         cr_expect_str_eq(drain.by, by);
         cr_expect_str_eq(drain.why, why);
         cr_expect_eq(drain.since, since);
-        control_drain_clear(&drain);
+        statement_clear(&drain);
 }
 
 static int drain_node(json_t *control, const char *node, const char *by, const char *why) {
@@ -123,7 +123,7 @@ Test(control, what_we_write_is_clean_and_short) {
         cr_assert(control_is_drained(control, "n3", &drain));
         cr_expect_eq(strlen(drain.why), SAID_TEXT_MAX);
         cr_expect_str_eq(drain.by, "a?\xef\xbf\xbd");
-        control_drain_clear(&drain);
+        statement_clear(&drain);
         json_decref(control);
 }
 
@@ -159,11 +159,11 @@ Test(control, for_people) {
         sentence = control_drain_to_text(&drain);
         cr_expect_str_eq(sentence,
                          "drained since 2025-11-13 02:13:20 UTC by alice on n1: new disk");
-        control_drain_clear(&drain);
+        statement_clear(&drain);
         cr_assert(control_is_drained(control, "n4", &drain));
         bare = control_drain_to_text(&drain);
         cr_expect_str_eq(bare, "drained");
-        control_drain_clear(&drain);
+        statement_clear(&drain);
         json_decref(list);
         list = control_drains_to_json(NULL);
         cr_expect_eq(json_array_size(list), 0);
