@@ -17,6 +17,10 @@ char *path_control(const char *root) {
         return g_strconcat(root, "/control", NULL);
 }
 
+char *path_ensemble(const char *root) {
+        return g_strconcat(root, "/ensemble", NULL);
+}
+
 char *path_nodes(const char *root) {
         return g_strconcat(root, "/nodes", NULL);
 }

@@ -2,8 +2,9 @@
  * allocated (g_free).
  *
  *   version             the layout's number
- *   control             every claim checks its version: what stops the whole cluster is written
- * here nodes/NODE          ephemeral: a member, what it is and what it cannot run (member.h)
+ *   ensemble            which ensemble this is, and whether it is trusted (ensemble-record.h)
+ *   control             every claim checks its version: which nodes are drained (control.h)
+ *   nodes/NODE          ephemeral: a member, what it is and what it cannot run (member.h)
  *   locks/RESOURCE/…    contenders; a job's own resource is "job:NAME"
  *   jobs/JOB            the ledger (ledger.h)
  *   jobs/JOB/runs/ID    one record a run, or a stretch of skipped ticks (run-record.h)
@@ -18,6 +19,7 @@
 
 char *path_version(const char *root);
 char *path_control(const char *root);
+char *path_ensemble(const char *root);
 char *path_nodes(const char *root);
 char *path_node(const char *root, const char *node);
 char *path_locks(const char *root);

@@ -10,6 +10,7 @@
 
 #include "control.h"
 #include "decision.h"
+#include "ensemble-record.h"
 #include "json-line.h"
 #include "ledger.h"
 #include "member.h"
@@ -48,6 +49,37 @@ static void check_control(const char *data, size_t size) {
                 CHECK(g_str_equal(before, after) || !json_object_get(control, "drained"));
         }
         json_decref(control);
+}
+
+/* ---- which ensemble it is ---- */
+
+#define FUZZ_WORD "0123456789abcdef0123456789abcdef"
+
+/* Whatever is there, a doubt is seen, and an acceptance ends it and is the newest. */
+static void check_ensemble(const char *data, size_t size) {
+        json_t *record = ensemble_record_parse(data, size), *again, *words = json_array();
+        const Statement statement = {(char *)"somebody", (char *)"because", 1};
+        Statement read = {0};
+        g_autofree char *text = NULL;
+
+        if (record) {
+                (void)ensemble_record_is_doubted(record, &read);
+                statement_clear(&read);
+                ensemble_record_doubt(record, &statement);
+                CHECK(ensemble_record_is_doubted(record, NULL));
+                ensemble_record_accept(record, FUZZ_WORD, &statement);
+                CHECK(!ensemble_record_is_doubted(record, NULL));
+                CHECK(g_str_equal(ensemble_record_accepted(record, &read), FUZZ_WORD));
+                statement_clear(&read);
+                ensemble_record_add_words(record, words, 4);
+                CHECK(json_array_size(words) <= 4 && ensemble_words_have(words, FUZZ_WORD));
+                text = ensemble_record_encode(record);
+                again = ensemble_record_parse(text, strlen(text));
+                CHECK(again || strlen(text) > JSON_LINE_MAX);
+                json_decref(again);
+        }
+        json_decref(words);
+        json_decref(record);
 }
 
 /* ---- records and members ---- */
@@ -258,5 +290,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check_record((const char *)data, size);
         check_member((const char *)data, size);
         check_control((const char *)data, size);
+        check_ensemble((const char *)data, size);
         return 0;
 }
