@@ -92,6 +92,11 @@ void session_close(Session *session);
  * place, for the next process. At most 5 s, then SESSION_EVENT_CLOSED. */
 void session_detach(Session *session);
 
+/* The session is of no use any more, though its server may still know it: SESSION_EVENT_LOST
+ * follows from the loop, and then a new session. What stands in it goes once the servers expire it,
+ * so that whoever relied on it has ended by then. */
+void session_forsake(Session *session);
+
 SessionState session_state(const Session *session);
 /* The port of the present session, or NULL while there is none. Valid until SESSION_EVENT_LOST or
  * CLOSED. */

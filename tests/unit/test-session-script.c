@@ -158,6 +158,30 @@ Test(session_script, both_timers_follow_a_deadline_that_has_moved) {
         life_close(&life);
 }
 
+/* Told from the loop, and the server is not asked to end it: what relied on it may still live. */
+Test(session_script, one_that_is_forsaken_is_lost_at_once_and_followed_by_another) {
+        Life life = {0};
+        Zk *first;
+
+        life_open(&life, LONG);
+        first = newest_port();
+        session_forsake(life.session);
+        cr_expect_eq(life.events[SESSION_EVENT_LOST], 0);
+        cr_expect_not(first->tidy);
+        await(&life, SESSION_EVENT_LOST);
+        cr_expect_eq(life.events[SESSION_EVENT_STOP], 0);
+        cr_expect_null(session_zk(life.session));
+        port_tell(newest_port(), ZK_STATE_CONNECTED);
+        answer_beat(&life, REQUEST_MULTI);
+        cr_expect_eq(life.events[SESSION_EVENT_CONNECTED], 2);
+        session_forsake(life.session);
+        session_close(life.session);
+        port_tell(newest_port(), ZK_STATE_CLOSED);
+        await(&life, SESSION_EVENT_CLOSED);
+        cr_expect_eq(life.events[SESSION_EVENT_LOST], 1, "who is closed is not lost");
+        life_close(&life);
+}
+
 Test(session_script, what_is_not_to_be_kept_counts_as_filed) {
         Life life = {0};
 
