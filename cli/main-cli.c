@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd-admin.h"
 #include "cmd-drain.h"
 #include "cmd-history.h"
 #include "cmd-lock.h"
@@ -29,6 +30,7 @@ static const Command commands[] = {
     {"locks", "Show who holds locks and who waits for them", cmd_locks},
     {"drain", "Have a node begin no job any more", cmd_drain},
     {"undrain", "Let jobs begin on a node again", cmd_undrain},
+    {"admin", "Accept a ZooKeeper that was wiped or restored", cmd_admin},
     {"help", "Show a command's options", cmd_help},
     {0},
 };

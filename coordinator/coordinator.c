@@ -9,6 +9,7 @@
 #include "connect.h"
 #include "digest-memory.h"
 #include "ending.h"
+#include "ensemble-memory.h"
 #include "fence-link.h"
 #include "fitness.h"
 #include "gate.h"
@@ -40,8 +41,9 @@
 
 static const char *coordinator_held_back(void *userdata) {
         const Coordinator *coordinator = userdata;
-        const char *why = leftovers_busy(coordinator->left.leftovers);
+        const char *why = tree_held_back(coordinator->tree);
 
+        why = why ? why : leftovers_busy(coordinator->left.leftovers);
         return why ? why : left_queues_busy(coordinator->left.queues);
 }
 
@@ -99,7 +101,7 @@ static int open_cluster(Coordinator *coordinator) {
         r = fitness_new(node->event, coordinator_on_verdicts, coordinator, &coordinator->fitness);
         if (r < 0)
                 return r;
-        coordinator->tree = tree_new(node, life_on_tree_done, life_on_drained, coordinator);
+        coordinator->tree = tree_new(node, &life_tree_events, coordinator);
         coordinator->clock = clock_watch_new(node, coordinator->tree, life_on_skew, coordinator);
         coordinator->registration =
             registration_new(node, coordinator->tree, life_on_self_registered, coordinator);
@@ -289,8 +291,13 @@ static bool coordinator_is_faulty(const void *userdata) {
         return *coordinator_unreachable(userdata);
 }
 
+static bool coordinator_is_doubted(const void *userdata) {
+        return trust_is_doubted(tree_trust(((const Coordinator *)userdata)->tree));
+}
+
 static Ending *new_ending(Coordinator *coordinator) {
-        static const EndingEvents events = {coordinator_reset_jobs, coordinator_is_faulty};
+        static const EndingEvents events = {coordinator_reset_jobs, coordinator_is_faulty,
+                                            coordinator_is_doubted};
         const EndingParts parts = {
             .node = coordinator->node,
             .units = coordinator->units,
@@ -349,6 +356,9 @@ static int open_node(Coordinator *coordinator, const CoordinatorOptions *options
         if (g_mkdir_with_parents(node->runtime_dir, 0755) < 0 ||
             g_mkdir_with_parents(node->state_dir, 0755) < 0)
                 return -errno;
+        coordinator->ensemble =
+            ensemble_memory_new(node->event, node->state_dir, coordinator->config);
+        node->ensemble = coordinator->ensemble;
         coordinator->fence = fence_link_new(node, &fence_link_events, coordinator);
         r = unit_manager_new(node->event, &coordinator->units);
         if (r >= 0)
@@ -441,6 +451,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         unit_manager_free(coordinator->units);
         clock_watch_free(coordinator->clock);
         digest_memory_free(coordinator->digests);
+        ensemble_memory_free(coordinator->ensemble);
         ranks_free(coordinator->ranks);
         fitness_free(coordinator->fitness);
         jobset_free(coordinator->jobset);

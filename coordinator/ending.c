@@ -137,7 +137,14 @@ static bool ending_has_drained(const Ending *ending) {
  * it.
  */
 static bool ending_may_find_runs(const Ending *ending) {
-        return ending_has_session(ending) && !node_is_ready(ending->parts.node);
+        return ending_has_session(ending) && !node_is_ready(ending->parts.node) &&
+               !ending->events->is_doubted(ending->userdata);
+}
+
+/* Return: how many runs are still to be ended, or settled where that can be. */
+static unsigned ending_count_unsettled(const Ending *ending) {
+        return ending->events->is_doubted(ending->userdata) ? ending_count_alive(ending)
+                                                            : runs_count(ending->parts.runs);
 }
 
 /* PID 1 ends us if this lasts longer. */
@@ -187,8 +194,8 @@ void ending_look(Ending *ending) {
                         ending_say_what_is_awaited(ending);
                 return;
         }
-        if (parts->node->process_phase != PROCESS_PHASE_STOPPING || runs_count(parts->runs) > 0 ||
-            !ending_has_drained(ending))
+        if (parts->node->process_phase != PROCESS_PHASE_STOPPING ||
+            ending_count_unsettled(ending) > 0 || !ending_has_drained(ending))
                 return;
         ending_phase(ending, PROCESS_PHASE_CLOSE);
         if (session_zk(parts->node->session))

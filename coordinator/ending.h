@@ -29,6 +29,8 @@ typedef struct EndingEvents {
         void (*reset_jobs)(void *userdata);
         /* Return: whether what keeps this node from being ready is a fault, which may stay. */
         bool (*is_faulty)(const void *userdata);
+        /* Return: whether ZooKeeper's data is not trusted: nothing is found or settled there. */
+        bool (*is_doubted)(const void *userdata);
 } EndingEvents;
 
 /* `events` lives longer than it. */

@@ -19,12 +19,17 @@
 #include "remains.h"
 #include "requests.h"
 #include "runs.h"
-#include "tree.h"
 #include "withdrawal.h"
 
 static void life_phase(Coordinator *coordinator, SessionPhaseEvent event);
 
-void life_on_tree_done(void *userdata) {
+/* Whoever found the gate shut while that was looked at. */
+static void life_consider_waiting(Coordinator *coordinator) {
+        if (gate_is_waiting(coordinator->gate) && gate_is_open(coordinator->gate))
+                job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
+}
+
+static void life_on_tree_done(void *userdata) {
         Coordinator *coordinator = userdata;
 
         if (node_is_ready(coordinator->node)) /* read again after a short break */
@@ -33,8 +38,12 @@ void life_on_tree_done(void *userdata) {
         members_start(coordinator->members);
 }
 
+static void life_on_tree_looked(void *userdata) {
+        life_consider_waiting(userdata);
+}
+
 /* Others are to have what we queue for; or something may begin again. */
-void life_on_drained(void *userdata) {
+static void life_on_drained(void *userdata) {
         Coordinator *coordinator = userdata;
 
         if (!node_is_ready(coordinator->node) || node_is_ending(coordinator->node))
@@ -44,6 +53,22 @@ void life_on_drained(void *userdata) {
                 job_table_for_all(coordinator->jobs, scheduled_job_leave_queues);
         job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
 }
+
+/* A session in which nothing of ours stands may stay: it hears when the tree is accepted. */
+static void life_on_doubted(void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        if (tree_is_done(coordinator->tree) || coordinator->node->attached)
+                session_forsake(coordinator->session);
+        ending_look(coordinator->ending);
+}
+
+const TreeEvents life_tree_events = {
+    .done = life_on_tree_done,
+    .looked = life_on_tree_looked,
+    .drained = life_on_drained,
+    .doubted = life_on_doubted,
+};
 
 void life_on_self_registered(void *userdata) {
         members_self_registered(((Coordinator *)userdata)->members);
@@ -123,8 +148,7 @@ void life_on_queues_looked(void *userdata) {
         Coordinator *coordinator = userdata;
 
         life_sweep_queues(coordinator);
-        if (gate_is_waiting(coordinator->gate) && gate_is_open(coordinator->gate))
-                job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
+        life_consider_waiting(coordinator);
 }
 
 void life_on_leftover_spared(const char *unit, void *userdata) {
@@ -189,6 +213,7 @@ static void life_ask_again(Coordinator *coordinator) {
                 tree_start(coordinator->tree);
                 return;
         }
+        tree_look_again(coordinator->tree);
         tree_refresh_control(coordinator->tree);
         registration_resume(coordinator->registration);
         members_resume(coordinator->members);
@@ -274,6 +299,7 @@ void life_on_session(Session *session, SessionEvent event, void *userdata) {
                 life_connected(coordinator, true);
                 return;
         case SESSION_EVENT_SUSPENDED:
+                tree_suspend(coordinator->tree);
                 log_warning(&(LogAbout){.message_id = MESSAGE_SESSION_SUSPENDED},
                             "the connection to ZooKeeper was lost, reconnecting");
                 return;

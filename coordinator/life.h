@@ -14,12 +14,12 @@
 #include "members.h"
 #include "parts.h"
 #include "recovery.h"
+#include "tree.h"
 
 void life_on_session(Session *session, SessionEvent event, void *userdata);
-/* The tree is checked. */
-void life_on_tree_done(void *userdata);
-/* What the control node says of this node is something else now. */
-void life_on_drained(void *userdata);
+/* The tree is checked; what the control node says of this node is something else now; it is not the
+ * tree that it was, and no lock in it counts. */
+extern const TreeEvents life_tree_events;
 /* Our member node stands there. */
 void life_on_self_registered(void *userdata);
 extern const MembersEvents life_members_events;

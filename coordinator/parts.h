@@ -19,6 +19,7 @@ typedef struct Coordinator Coordinator;
 typedef struct DigestMemory DigestMemory;
 typedef struct EndedUnits EndedUnits;
 typedef struct Ending Ending;
+typedef struct EnsembleMemory EnsembleMemory;
 typedef struct FenceLink FenceLink;
 typedef struct Fitness Fitness;
 typedef struct Gate Gate;
@@ -69,6 +70,7 @@ struct Coordinator {
         FenceLink *fence;
 
         /* this node among the others */
+        EnsembleMemory *ensemble;
         Tree *tree;
         ClockWatch *clock;
         Registration *registration;

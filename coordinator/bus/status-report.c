@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "control.h"
+#include "ensemble-record.h"
 #include "json-line.h"
 #include "tree.h"
 
@@ -168,15 +169,36 @@ static json_t *away_to_json(const View *view, const char *const *nodes) {
 
 /* What does not keep anything from running yet. */
 static json_t *warnings_to_json(const View *view) {
-        const char *const warnings[] = {tree_warning(view->tree),
-                                        digest_memory_fault(view->digests),
-                                        drain_view_fault(tree_drain_view(view->tree))};
+        g_autofree char *unremembered = ensemble_memory_fault(view->node->ensemble);
+        const char *const warnings[] = {
+            tree_warning(view->tree), digest_memory_fault(view->digests),
+            drain_view_fault(tree_drain_view(view->tree)), unremembered};
         json_t *array = json_array();
 
         for (size_t i = 0; i < G_N_ELEMENTS(warnings); i++)
                 if (*warnings[i])
                         json_array_append_new(array, json_string(warnings[i]));
         return array;
+}
+
+static json_t *ensemble_to_json(const View *view) {
+        const Trust *trust = tree_trust(view->tree);
+        const json_t *record = trust_record(trust);
+        const char *id = ensemble_record_id(record);
+        json_t *object = json_object();
+        Statement accepted = {0};
+
+        json_object_set_new(object, "id", id ? json_string(id) : json_null());
+        json_object_set_new(object, "trusted", json_boolean(trust_is_given(trust)));
+        json_object_set_new(object, "doubt",
+                            trust_is_doubted(trust) ? statement_to_json(trust_doubt(trust))
+                                                    : json_null());
+        json_object_set_new(object, "accepted",
+                            ensemble_record_accepted(record, &accepted)
+                                ? statement_to_json(&accepted)
+                                : json_null());
+        statement_clear(&accepted);
+        return object;
 }
 
 json_t *status_report_head(const View *view, bool privileged, const char *const *nodes) {
@@ -191,6 +213,7 @@ json_t *status_report_head(const View *view, bool privileged, const char *const 
         json_object_set_new(
             object, "drained",
             control_drains_to_json(drain_view_control(tree_drain_view(view->tree))));
+        json_object_set_new(object, "ensemble", ensemble_to_json(view));
         for (const char *const *error = jobset_errors(view->jobset); error && *error; error++)
                 json_array_append_new(errors, json_string(*error));
         json_object_set_new(object, "errors", errors);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <systemd/sd-bus.h>
 
+#include "answer-accept.h"
 #include "answer-drain.h"
 #include "answer-locks.h"
 #include "answer-runs.h"
@@ -95,6 +96,10 @@ static int ask_drained(Entrance *entrance, sd_bus_message *message, sd_bus_error
         return answer_drained(entrance->answers, message, error);
 }
 
+static int ask_accept_ensemble(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
+        return answer_accept_ensemble(entrance->answers, message, error);
+}
+
 static int ask_locks(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
         return lock_looks_ask(entrance->looks, message, error);
 }
@@ -129,6 +134,10 @@ static int on_undrain(sd_bus_message *message, void *userdata, sd_bus_error *err
 
 static int on_drained(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         return entrance_ask(userdata, ask_drained, message, error);
+}
+
+static int on_accept_ensemble(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        return entrance_ask(userdata, ask_accept_ensemble, message, error);
 }
 
 static int on_locks(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -179,6 +188,9 @@ static const sd_bus_vtable vtable[] = {
                             on_undrain, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Drained", SD_BUS_ARGS("s", node), SD_BUS_RESULT("s", drain),
                             on_drained, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("AcceptEnsemble", SD_BUS_ARGS("s", why, "s", who),
+                            SD_BUS_RESULT("s", state), on_accept_ensemble,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Locks", SD_BUS_ARGS("s", resource), SD_BUS_RESULT("s", locks),
                             on_locks, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("AcquireLock", SD_BUS_ARGS("s", request), SD_BUS_RESULT("s", lock),

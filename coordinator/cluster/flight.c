@@ -125,6 +125,31 @@ void flight_sync(Flight *flight, const char *path) {
                             zk_sync(flight->zk, path, flight_on_reply, request, &request->call));
 }
 
+void flight_watch(Flight *flight, const char *path, ZkReplyFunc func, void *userdata,
+                  ZkWatchFunc watch_func, ZkWatch **ret_watch) {
+        FlightRequest *request = flight_request_new(flight, func, userdata);
+
+        if (flight->zk)
+                flight_sent(flight, zk_get(flight->zk, path, flight_on_reply, request,
+                                           &request->call, watch_func, userdata, ret_watch));
+}
+
+/* One that fails is a transaction as well. */
+static void flight_on_nothing_written(const ZkReply *reply, void *userdata) {
+        const bool lost = reply->code == ZK_UNKNOWN || reply->code == ZK_CLOSED;
+
+        flight_on_reply(&(ZkReply){.code = lost ? reply->code : ZK_OK}, userdata);
+}
+
+void flight_write_nothing(Flight *flight, const char *path) {
+        const ZkOp check = {.type = ZK_OP_CHECK, .path = path, .version = -1};
+        FlightRequest *request = flight_request_new(flight, NULL, NULL);
+
+        if (flight->zk)
+                flight_sent(flight, zk_multi(flight->zk, &check, 1, flight_on_nothing_written,
+                                             request, &request->call));
+}
+
 int flight_depart(Flight *flight) {
         if (flight->fault < 0)
                 return flight->fault;

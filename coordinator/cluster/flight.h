@@ -23,7 +23,13 @@ DEFINE_CLEANUP(Flight, flight_free);
 void flight_get(Flight *flight, const char *path, ZkReplyFunc func, void *userdata);
 void flight_exists(Flight *flight, const char *path, ZkReplyFunc func, void *userdata);
 void flight_get_children(Flight *flight, const char *path, ZkReplyFunc func, void *userdata);
+/* As flight_get(), with a watch on the data (see zk_get()). */
+void flight_watch(Flight *flight, const char *path, ZkReplyFunc func, void *userdata,
+                  ZkWatchFunc watch_func, ZkWatch **ret_watch);
 void flight_sync(Flight *flight, const char *path);
+/* A write that changes nothing, and of which any answer will do: what is read after it is current
+ * even where a leader was cut off from the other servers and does not know it yet. */
+void flight_write_nothing(Flight *flight, const char *path);
 
 /* All have been sent. Return: 0 when the owner will be told, never from inside this call; negative
  * errno when one could not be sent: then free the flight. -ENODATA when nothing was. */

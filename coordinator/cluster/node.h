@@ -17,6 +17,7 @@
 #include "session.h"
 #include "systemd-fault.h"
 
+typedef struct EnsembleMemory EnsembleMemory;
 typedef struct FenceLink FenceLink;
 typedef struct Node Node;
 typedef void (*NodeSkewFunc)(bool skewed, void *userdata);
@@ -27,6 +28,7 @@ struct Node {
         const DaemonConfig *config; /* borrowed */
         Session *session;           /* borrowed; NULL until it is opened */
         FenceLink *fence;           /* borrowed */
+        EnsembleMemory *ensemble;   /* borrowed; NULL: nothing is remembered of it */
         LaunchFault *launch_fault;
         SystemdFault *systemd_fault;
         char machine_id[33], boot_id[33];

@@ -1,5 +1,5 @@
-/* See tree.h. All requests leave in one flight: a session's requests are served in order, so the
- * reads at the end see what the creates before them made. */
+/* See tree.h. Once the ensemble is trusted all requests leave in one flight: a session's requests
+ * are served in order, so the reads at the end see what the creates before them made. */
 #include "tree.h"
 
 #include <string.h>
@@ -15,8 +15,9 @@
 
 struct Tree {
         const Node *node; /* weak */
-        TreeFunc done_func, drained_func;
+        const TreeEvents *events;
         void *userdata;
+        Trust *trust;
         GPtrArray *calls; /* TreeCall: creates and questions for rights on their way */
         ZkCall *version_call, *control_call;
         ZkWatch *control_watch;
@@ -24,6 +25,7 @@ struct Tree {
         unsigned pending;
         bool failed; /* an answer was lost, or a create was refused */
         bool done, version_good;
+        bool is_missed; /* something of the layout was there, and is not any more */
         int32_t control_version;
         DrainView *drain_view;
         char *fault, *warning;
@@ -43,14 +45,20 @@ static void tree_call_free(void *data) {
         g_free(item);
 }
 
-Tree *tree_new(const Node *node, TreeFunc done, TreeFunc drained, void *userdata) {
+static void tree_on_trusted(void *userdata);
+static void tree_on_doubted(void *userdata);
+static void tree_on_refused(void *userdata);
+
+Tree *tree_new(const Node *node, const TreeEvents *events, void *userdata) {
+        static const TrustEvents trust_events = {
+            .trusted = tree_on_trusted, .doubted = tree_on_doubted, .refused = tree_on_refused};
         Tree *tree = g_new0(Tree, 1);
 
         tree->node = node;
         tree->drain_view = drain_view_new(node);
-        tree->done_func = done;
-        tree->drained_func = drained;
+        tree->events = events;
         tree->userdata = userdata;
+        tree->trust = trust_new(node, &trust_events, tree);
         tree->calls = g_ptr_array_new_with_free_func(tree_call_free);
         return tree;
 }
@@ -70,6 +78,7 @@ Tree *tree_free(Tree *tree) {
                 return NULL;
         tree_cancel(tree);
         g_ptr_array_unref(tree->calls);
+        trust_free(tree->trust);
         drain_view_free(tree->drain_view);
         g_free(tree->fault);
         g_free(tree->warning);
@@ -79,7 +88,28 @@ Tree *tree_free(Tree *tree) {
 
 void tree_reset(Tree *tree) {
         tree_cancel(tree);
+        trust_reset(tree->trust);
         tree->done = tree->version_good = false;
+}
+
+void tree_suspend(Tree *tree) {
+        trust_suspend(tree->trust);
+}
+
+void tree_look_again(Tree *tree) {
+        trust_look(tree->trust);
+}
+
+const Trust *tree_trust(const Tree *tree) {
+        return tree->trust;
+}
+
+const char *tree_held_back(const Tree *tree) {
+        if (trust_is_doubted(tree->trust))
+                return trust_fault(tree->trust);
+        return trust_is_given(tree->trust)
+                   ? NULL
+                   : "whether ZooKeeper is as it was before is being looked at";
 }
 
 bool tree_is_done(const Tree *tree) {
@@ -95,7 +125,7 @@ const DrainView *tree_drain_view(const Tree *tree) {
 }
 
 const char *tree_fault(const Tree *tree) {
-        return tree->fault ? tree->fault : "";
+        return tree->fault ? tree->fault : trust_fault(tree->trust);
 }
 
 static void tree_set_fault(Tree *tree, const char *message_id, char *sentence) {
@@ -133,7 +163,7 @@ static void tree_answered(Tree *tree) {
         }
         tree->done = true;
         g_clear_pointer(&tree->fault, g_free);
-        tree->done_func(tree->userdata);
+        tree->events->done(tree->userdata);
 }
 
 /* Others may change what we trust. Without "auth" that is so by choice, and people are told; with
@@ -222,7 +252,7 @@ static void tree_on_control_changed(ZkWatchEvent event, const char *path, void *
 static void tree_take_control(Tree *tree, const ZkReply *reply) {
         tree->control_version = reply->stat.version;
         if (drain_view_take(tree->drain_view, reply->data, reply->data_size) && tree->done)
-                tree->drained_func(tree->userdata);
+                tree->events->drained(tree->userdata);
 }
 
 static void tree_on_control(const ZkReply *reply, void *userdata) {
@@ -321,9 +351,16 @@ static void tree_create_all(Tree *tree) {
 }
 
 void tree_start(Tree *tree) {
+        tree_reset(tree);
+        trust_look(tree->trust);
+}
+
+/* Makes what is missing, and reads it all. */
+static void tree_begin(Tree *tree) {
         g_autofree char *version = path_version(tree->node->config->root);
 
-        tree_reset(tree);
+        tree_cancel(tree);
+        tree->version_good = false;
         tree_create_all(tree);
         if (zk_get(session_zk(tree->node->session), version, tree_on_version, tree,
                    &tree->version_call, NULL, NULL, NULL) < 0)
@@ -335,18 +372,41 @@ void tree_start(Tree *tree) {
                 tree_retry_in(tree, RETRY_DELAY);
 }
 
+static void tree_on_trusted(void *userdata) {
+        Tree *tree = userdata;
+
+        if (!tree->done) {
+                tree_begin(tree);
+                return;
+        }
+        if (tree->is_missed) {
+                tree->is_missed = false;
+                tree_cancel(tree);
+                tree_create_all(tree);
+                tree_read_control(tree);
+        }
+        tree->events->looked(tree->userdata);
+}
+
+static void tree_on_doubted(void *userdata) {
+        const Tree *tree = userdata;
+
+        tree->events->doubted(tree->userdata);
+}
+
+static void tree_on_refused(void *userdata) {
+        Tree *tree = userdata;
+
+        tree_set_fault(tree, MESSAGE_FOREIGN_DATA, tree_refusal(tree->node->config));
+}
+
 static void tree_on_retry(void *userdata) {
         Tree *tree = userdata;
 
         if (!session_zk(tree->node->session))
                 return;
-        if (!tree->done) {
-                tree_start(tree);
-                return;
-        }
-        tree_cancel(tree);
-        tree_create_all(tree);
-        tree_read_control(tree);
+        tree->is_missed = tree->done;
+        trust_look(tree->trust);
 }
 
 void tree_repair(Tree *tree) {

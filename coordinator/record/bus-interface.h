@@ -34,6 +34,9 @@
  *      "away": [{"node": "n3", "since": T | null}],   known, but no member now
  *      "drained": [{"node": "n3", "by": "alice on n1", "why": "new disk", "since": T | null}],
  *                                                members or not; nothing begins there
+ *      "ensemble": {"id": "hex" | null, "trusted": true,
+ *                   "doubt": {"by": "n1", "why": "…", "since": T} | null,   nothing is run on any node
+ *                   "accepted": {"by", "why", "since"} | null},             the last time
  *      "jobs": [{"job": "orders-backup", "description": "",
  *                "schedule": "*-*-* 02:30:00 Europe/Berlin" | null, "next": TICK | null,
  *                "next_start": TICK | null,      when that starts: later by its random delay
@@ -76,6 +79,11 @@
  *      "nearest": null | "n3"}                   neither: a member of nearly that name
  *     The node "" is this one. `who`: the person, as the caller says. Answered once it is written;
  *     each may be repeated. Drained() changes nothing.
+ *
+ * AcceptEnsemble(s why, s who) → s
+ *     {"changed": true,                         false: nobody doubted it
+ *      "doubt": {"by": "n1", "why": "…", "since": T} | null}       what was accepted
+ *     `who`: the person, as the caller says. Answered once it is written; may be repeated.
  *
  * RUN, without the members that do not apply:
  *     {"run": "1763700000-1", "job": "orders-backup",

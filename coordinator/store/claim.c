@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "draw.h"
+#include "ensemble-memory.h"
 #include "flight.h"
 #include "paths.h"
 #include "timer.h"
@@ -103,6 +104,8 @@ static void claim_on_record(const ZkReply *reply, void *userdata) {
                             g_strcmp0(found->nonce, claim->record->nonce) == 0;
                 claim->outcome = ours ? CLAIM_WON : CLAIM_LOST;
                 claim->record->token = reply->stat.czxid;
+                if (ours)
+                        ensemble_memory_wrote(claim->node->ensemble, claim->record->token);
         }
 }
 
@@ -142,6 +145,7 @@ static void claim_on_done(const ZkReply *reply, void *userdata) {
         case ZK_OK:
                 claim->record->token = reply->results[claim->ledger_op].stat.mzxid;
                 claim->ledger_version = reply->results[claim->ledger_op].stat.version;
+                ensemble_memory_wrote(claim->node->ensemble, claim->record->token);
                 node_clock_sample(claim->node, reply->results[claim->ledger_op].stat.mtime_ms,
                                   reply->sent_realtime);
                 claim->func(CLAIM_WON, claim->userdata);

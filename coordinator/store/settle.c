@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "ensemble-memory.h"
 #include "log.h"
 #include "message-id.h"
 #include "next-attempt.h"
@@ -23,7 +24,7 @@ struct Settle {
         SettleFunc func;
         void *userdata;
         RunRecord *record;
-        bool only_if_claimed;
+        bool only_if_claimed, is_own;
         SettleView *view;
 
         /* what the write under way will have changed */
@@ -129,10 +130,23 @@ static void settle_tell_retry(const Settle *settle) {
                          (usec_sub(entry->not_before, now) + USEC_PER_SEC - 1) / USEC_PER_SEC);
 }
 
+/* The directory of our own open runs changed by it; that of others may be older than what we write
+ * for them. */
+static void settle_remember(const Settle *settle, const ZkReply *reply) {
+        const Node *node = settle->settler->node;
+        int64_t zxid = 0;
+
+        for (size_t i = 0; i < reply->n_results; i++)
+                zxid = MAX(zxid, reply->results[i].stat.mzxid);
+        if (settle->is_own && settle->view->open_exists)
+                ensemble_memory_wrote(node->ensemble, zxid);
+}
+
 static void settle_write_done(Settle *settle, const ZkReply *reply) {
         const Settler *settler = settle->settler;
         const char *job = settle->record->job;
 
+        settle_remember(settle, reply);
         if (settle->next_ledger)
                 settle_tell_retry(settle);
         if (settle->next_ledger && settle->ledger_op < reply->n_results)
@@ -276,6 +290,7 @@ int settle_start(const Settler *settler, const SettleRequest *request, SettleFun
         settle->userdata = userdata;
         settle->record = run_record_copy(request->record);
         settle->only_if_claimed = request->only_if_claimed;
+        settle->is_own = g_str_equal(request->owner, settler->node->config->node_name);
         settle->view = settle_view_new(settler->node, settle->record, request->owner,
                                        request->only_if_claimed, settle_on_truth, settle);
         settle_trust_what_we_know(settle, request->record_version);

@@ -57,7 +57,7 @@ _jobkeeper() {
                 ((first++))
         done
         if ((first == COMP_CWORD)); then
-                _jobkeeper_offer "$word" status history run next verify lock locks drain undrain help --json --help --version
+                _jobkeeper_offer "$word" status history run next verify lock locks drain undrain admin help --json --help --version
                 return
         fi
         command=${COMP_WORDS[first]}
@@ -121,7 +121,8 @@ _jobkeeper() {
         locks) words='--tree --json --config --help' ;;
         drain) words='--reason --wait --json --help' ;;
         undrain) words='--json --help' ;;
-        help) words='status history run next verify lock locks drain undrain' ;;
+        admin) words='--reason --yes --json --help' ;;
+        help) words='status history run next verify lock locks drain undrain admin' ;;
         esac
         if [[ $word == -* ]]; then
                 _jobkeeper_offer "$word" $words
@@ -145,6 +146,7 @@ _jobkeeper() {
         help) _jobkeeper_offer "$word" $words ;;
         verify) _jobkeeper_offer_files -f "$word" ;;
         lock | locks) _jobkeeper_offer_resources "$word" ;;
+        admin) _jobkeeper_offer "$word" accept-ensemble ;;
         drain | undrain) _jobkeeper_offer_nodes "$word" ;;
         esac
 }

@@ -1,0 +1,7 @@
+/* The answer to AcceptEnsemble. */
+#pragma once
+
+#include "answer.h"
+
+/* Return: 0 or negative errno with `error` set, as sd-bus wants it. */
+int answer_accept_ensemble(Answers *owner, sd_bus_message *message, sd_bus_error *error);
