@@ -233,8 +233,16 @@ static void trust_on_root(const ZkReply *reply, void *userdata) {
         ((Trust *)userdata)->seen.root = reply->code == ZK_OK ? reply->stat.czxid : 0;
 }
 
-static void trust_on_open(const ZkReply *reply, void *userdata) {
+/* Asked before our own directory there: where that is missing, others have deleted it, empty, once
+ * we had left, and this is newer than whatever we did in it. In a tree from before that it is not.
+ */
+static void trust_on_open_of_all(const ZkReply *reply, void *userdata) {
         ((Trust *)userdata)->seen.newest = reply->code == ZK_OK ? reply->stat.pzxid : 0;
+}
+
+static void trust_on_open(const ZkReply *reply, void *userdata) {
+        if (reply->code == ZK_OK)
+                ((Trust *)userdata)->seen.newest = reply->stat.pzxid;
 }
 
 static void trust_on_record(const ZkReply *reply, void *userdata) {
@@ -270,13 +278,15 @@ static void trust_on_changed(ZkWatchEvent event, const char *path, void *userdat
 
 void trust_look(Trust *trust) {
         const DaemonConfig *config = trust->node->config;
-        g_autofree char *open = path_open_node(config->root, config->node_name);
+        g_autofree char *open = path_open_node(config->root, config->node_name),
+                        *open_of_all = path_open(config->root);
 
         trust_cancel(trust);
         trust->seen = (EnsembleSeen){0};
         trust->reads = flight_new(session_zk(trust->node->session), trust_on_read, trust);
         flight_write_nothing(trust->reads, config->root);
         flight_exists(trust->reads, config->root, trust_on_root, trust);
+        flight_exists(trust->reads, open_of_all, trust_on_open_of_all, trust);
         flight_exists(trust->reads, open, trust_on_open, trust);
         flight_watch(trust->reads, trust->path, trust_on_record, trust, trust_on_changed,
                      &trust->watch);

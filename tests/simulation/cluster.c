@@ -6,6 +6,7 @@
 #include <glib/gstdio.h>
 #include <inttypes.h>
 
+#include "aftermath.h"
 #include "checker.h"
 #include "commands.h"
 #include "deadline-checker.h"
@@ -39,6 +40,10 @@
 /* A stop of all daemons takes so long at most. */
 #define STOP_TIME (2 * USEC_PER_MINUTE)
 
+/* Everybody has found out by then that the servers were emptied or restored: sessions have ended,
+ * and libraries have tried all servers. */
+#define DOUBTING (3 * USEC_PER_MINUTE)
+
 #define FOREIGNERS 2
 #define NO_SUCH_COMMAND 203 /* systemd.exec(5) */
 
@@ -64,6 +69,8 @@ typedef struct Cluster {
         RequestChecker *requests;
         Faults *faults;
         WorldChance *conduct;
+        Aftermath *aftermath;
+        bool is_judged; /* what follows is judged in its own way */
 } Cluster;
 
 /* ---- services ---- */
@@ -107,8 +114,11 @@ static void cluster_judge_time(const Cluster *cluster, const FleetNode *node,
 
 static void cluster_on_begun(const Service *service, void *userdata) {
         const Cluster *cluster = cluster_of(userdata);
-        HistoryRun *run = history_begun(cluster->history, fleet_node_name(userdata), service);
+        HistoryRun *run;
 
+        if (cluster->is_judged)
+                return;
+        run = history_begun(cluster->history, fleet_node_name(userdata), service);
         run->excused |= !run->continues && checker_has_cleared(cluster->checker, run);
         if (!machine_is_synchronised(fleet_node_machine(userdata)))
                 checker_complain(cluster->checker,
@@ -120,7 +130,10 @@ static void cluster_on_begun(const Service *service, void *userdata) {
 }
 
 static void cluster_on_over(const Service *service, void *userdata) {
-        history_over(cluster_of(userdata)->history, service, fleet_node_name(userdata));
+        const Cluster *cluster = cluster_of(userdata);
+
+        if (!cluster->is_judged)
+                history_over(cluster->history, service, fleet_node_name(userdata));
 }
 
 /* Return: whether its fence ends something there because its time has come, beside a daemon that
@@ -136,9 +149,11 @@ static bool cluster_is_attended(const FleetNode *node) {
 
 static void cluster_on_order(const Service *service, void *userdata) {
         const Cluster *cluster = cluster_of(userdata);
-        const HistoryRun *run =
-            history_ordered(cluster->history, service, fleet_node_name(userdata));
+        const HistoryRun *run;
 
+        if (cluster->is_judged)
+                return;
+        run = history_ordered(cluster->history, service, fleet_node_name(userdata));
         if (service->asked && !fleet_node_was_stopped(userdata, STOPPED_FOR))
                 checker_is_asked_to_end(cluster->checker, fleet_node_name(userdata),
                                         service->spec->name);
@@ -151,8 +166,11 @@ static void cluster_on_order(const Service *service, void *userdata) {
 
 static void cluster_on_empty(const Service *service, void *userdata) {
         const Cluster *cluster = cluster_of(userdata);
-        const HistoryRun *run = history_empty(cluster->history, service, fleet_node_name(userdata));
+        const HistoryRun *run;
 
+        if (cluster->is_judged)
+                return;
+        run = history_empty(cluster->history, service, fleet_node_name(userdata));
         if (!run)
                 return;
         if (cluster->deadlines) /* not as the cluster is taken down */
@@ -182,6 +200,11 @@ static void cluster_on_session_lost(const Cluster *cluster, const char *machine)
 static void cluster_on_log(const char *machine, const char *message_id, void *userdata) {
         const Cluster *cluster = userdata;
 
+        if (cluster->is_judged)
+                return;
+        if (g_strcmp0(message_id, MESSAGE_ENSEMBLE_DOUBTED) == 0 && !cluster->options->forgetful)
+                checker_complain(cluster->checker, "%s does not trust what stands in ZooKeeper",
+                                 machine);
         if (g_strcmp0(message_id, MESSAGE_SESSION_LOST) == 0)
                 cluster_on_session_lost(cluster, machine);
         else if (g_strcmp0(message_id, MESSAGE_STARTED) == 0)
@@ -257,6 +280,7 @@ static void cluster_on_commit(const Transaction *txn, const DataTree *tree, void
         deadline_checker_committed(cluster->deadlines, txn);
         checker_write(cluster->checker, txn, tree);
         checker_on_commit(cluster->checker, txn);
+        aftermath_note(cluster->aftermath, txn);
 }
 
 static void cluster_on_answered(const char *host, int64_t session, bool write, usec_t asked,
@@ -317,11 +341,14 @@ static void cluster_open(Cluster *cluster) {
                                                   ensemble_options(cluster->ensemble));
         cluster->requests = request_checker_new(cluster->checker, cluster->fleet);
         cluster_watch_servers(cluster);
+        cluster->aftermath =
+            aftermath_new(cluster->world, cluster->ensemble, cluster->fleet, options->duration);
 }
 
 static void cluster_close(Cluster *cluster) {
         ensemble_watch(cluster->ensemble, NULL);
         faults_free(cluster->faults);
+        aftermath_free(cluster->aftermath);
         g_ptr_array_unref(cluster->foreigners);
         commands_free(cluster->commands);
         cluster->deadlines = deadline_checker_free(cluster->deadlines);
@@ -343,7 +370,8 @@ static void cluster_close(Cluster *cluster) {
 /* ---- its life ---- */
 
 static bool cluster_is_over(const Cluster *cluster) {
-        return checker_fault(cluster->checker) ||
+        return (cluster->is_judged ? aftermath_fault(cluster->aftermath)
+                                   : checker_fault(cluster->checker)) ||
                (cluster->options->is_over && cluster->options->is_over());
 }
 
@@ -390,6 +418,17 @@ static int64_t cluster_second(usec_t time) {
         return MACHINE_EPOCH + (int64_t)(time / USEC_PER_SEC);
 }
 
+/* What the checker knows counts for nothing any more. */
+static void cluster_live_restored(Cluster *cluster) {
+        cluster->is_judged = true;
+        aftermath_begin(cluster->aftermath);
+        if (!cluster_live(cluster, DOUBTING))
+                return;
+        aftermath_accept(cluster->aftermath);
+        if (cluster_live(cluster, PEACE))
+                aftermath_judge(cluster->aftermath);
+}
+
 static void cluster_live_and_end(Cluster *cluster) {
         usec_t calm_from = CALM_AFTER;
 
@@ -398,6 +437,7 @@ static void cluster_live_and_end(Cluster *cluster) {
         if (faults_count(cluster->faults) > 0)
                 calm_from += world_now(cluster->world);
         faults_stop(cluster->faults);
+        aftermath_is_calm(cluster->aftermath);
         trace_write("cluster", "peace");
         if (!cluster_live_in_peace(cluster))
                 return;
@@ -407,10 +447,25 @@ static void cluster_live_and_end(Cluster *cluster) {
                              cluster_second(world_now(cluster->world)));
         if (checker_fault(cluster->checker))
                 return;
+        if (cluster->aftermath) {
+                cluster_live_restored(cluster);
+                return;
+        }
         cluster_stop_all(cluster);
         if (cluster_live(cluster, STOP_TIME))
                 checker_judge_rest(cluster->checker, ensemble_tree(cluster->ensemble),
                                    cluster->fleet);
+}
+
+static const char *cluster_fault(const Cluster *cluster) {
+        return checker_fault(cluster->checker) && !cluster->is_judged
+                   ? checker_fault(cluster->checker)
+                   : aftermath_fault(cluster->aftermath);
+}
+
+static const char *cluster_rule(const Cluster *cluster) {
+        return cluster->is_judged ? "after the servers were emptied or restored"
+                                  : checker_rule(cluster->checker);
 }
 
 bool cluster_simulate(const ClusterOptions *options, ClusterOutcome *ret_outcome) {
@@ -424,8 +479,8 @@ bool cluster_simulate(const ClusterOptions *options, ClusterOutcome *ret_outcome
         if (cluster.faults) {
                 cluster_live_and_end(&cluster);
                 *ret_outcome = (ClusterOutcome){
-                    .fault = g_strdup(checker_fault(cluster.checker)),
-                    .rule = checker_rule(cluster.checker),
+                    .fault = g_strdup(cluster_fault(&cluster)),
+                    .rule = cluster_rule(&cluster),
                     .runs = history_runs(cluster.history)->len,
                     .faults = faults_count(cluster.faults),
                     .steps = world_steps(cluster.world),

@@ -188,6 +188,16 @@ Test(trust, a_file_that_is_damaged_is_set_aside) {
         cr_expect(g_file_test(aside, G_FILE_TEST_EXISTS));
 }
 
+/* It was empty, and we had left. */
+Test(trust, others_have_deleted_the_directory_of_our_runs) {
+        run_one();
+        server_remove(OPEN_PATH);
+        server_node(ROOT "/open")->stat.pzxid = server.zxid;
+        begin_another_session();
+        await(is_ready, "ready");
+        cr_expect_not_null(server_node(OPEN_PATH));
+}
+
 /* ---- wiped ---- */
 
 Test(trust, a_wiped_one_is_not_made_anew_in_silence) {
@@ -258,6 +268,15 @@ Test(trust, one_that_is_older_than_our_last_run) {
         expect_nothing_begins();
         cr_expect(journal_has("its data is older than what this node wrote there last"));
         expect_accepted();
+}
+
+Test(trust, one_from_before_we_were_there) {
+        run_one();
+        server_remove(OPEN_PATH);
+        server_node(ROOT "/open")->stat.pzxid = 1;
+        begin_another_session();
+        await(is_doubted, "doubted");
+        expect_nothing_begins();
 }
 
 Test(trust, one_that_is_older_after_a_restart) {

@@ -341,6 +341,24 @@ bool ensemble_write(Ensemble *ensemble, const char *path, const char *data, int3
             &(ZkOp){.type = ZK_OP_SET, .path = path, .data = data, .version = version});
 }
 
+/* What was committed is one sequence still: all have come to its end, and something else is there.
+ */
+static void ensemble_replace_server(Ensemble *ensemble, Server *server, const DataTree *tree) {
+        ensemble_say(server, tree ? "is set back" : "is emptied");
+        server_stop(server);
+        g_queue_clear_full(&server->logged, txn_drop);
+        data_tree_free(server->tree);
+        server->tree = tree ? data_tree_copy(tree) : data_tree_new();
+        server->position = ensemble_committed(ensemble);
+        server->lineage = ensemble_lineage(ensemble);
+        server->epoch = server->accepted = ensemble->epoch;
+}
+
+void ensemble_replace(Ensemble *ensemble, const DataTree *tree) {
+        for (guint i = 0; i < ensemble->servers->len; i++)
+                ensemble_replace_server(ensemble, ensemble_server(ensemble, i), tree);
+}
+
 void ensemble_break_connections(Ensemble *ensemble, const char *host, bool arrives) {
         for (unsigned i = 0; i < ensemble_size(ensemble); i++)
                 network_break(network_host(ensemble->network, host), ensemble_host(ensemble, i),

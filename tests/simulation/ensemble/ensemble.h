@@ -89,6 +89,9 @@ bool ensemble_end_session(Ensemble *ensemble, int64_t session);
 bool ensemble_delete(Ensemble *ensemble, const char *path);
 /* The same of what stands in a node, where it is of that version. */
 bool ensemble_write(Ensemble *ensemble, const char *path, const char *data, int32_t version);
+/* The servers' machines lose their disks, or are given back what was on them: all stop, and none
+ * starts by itself. `tree`: what each has from then on; NULL: nothing. */
+void ensemble_replace(Ensemble *ensemble, const DataTree *tree);
 /* The connections of that host to all servers break, and both ends hear of it soon. What the host
  * has sent arrives before that (`arrives`), or not; what servers have sent does not. */
 void ensemble_break_connections(Ensemble *ensemble, const char *host, bool arrives);
