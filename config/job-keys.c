@@ -50,8 +50,11 @@ static const Key setting_entry = {
 
 static const KeyChoice mode_choices[] = {
     {"once"}, {"each-node", 1, true}, {"service", 2, true}, {NULL}};
-static const KeyChoice overlap_choices[] = {
-    {"skip"}, {"queue", 1, true}, {"replace", 2, true}, {"allow", 3, true}, {NULL}};
+static const KeyChoice overlap_choices[] = {{"skip", JOB_OVERLAP_SKIP},
+                                            {"queue", 1, true},
+                                            {"replace", 2, true},
+                                            {"allow", JOB_OVERLAP_ALLOW},
+                                            {NULL}};
 static const KeyChoice catch_up_choices[] = {
     {"latest", JOB_CATCH_UP_LATEST}, {"none", JOB_CATCH_UP_NONE}, {"all", 2, true}, {NULL}};
 static const KeyChoice on_lock_loss_choices[] = {
@@ -255,6 +258,8 @@ static const Key job_keys[] = {
         .forms = KEY_CHOICE,
         .fallback = "skip",
         .choices = overlap_choices,
+        KEY_FIELD(JobSpec, overlap),
+        KEY_MARK_FIELD(JobSpec, overlap_mark),
         .documentation = "What to do with a tick while the previous run has not ended.",
     },
     {

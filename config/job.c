@@ -115,7 +115,8 @@ static bool node_matches_equal(const GPtrArray *a, const GPtrArray *b) {
 bool job_spec_waits_alike(const JobSpec *a, const JobSpec *b) {
         return strcmp(a->name, b->name) == 0 && a->lock == b->lock &&
                a->lock_wait_set == b->lock_wait_set && a->lock_wait == b->lock_wait &&
-               a->catch_up == b->catch_up && a->start_deadline == b->start_deadline &&
+               a->overlap == b->overlap && a->catch_up == b->catch_up &&
+               a->start_deadline == b->start_deadline &&
                resources_equal(a->resources, b->resources) &&
                node_matches_equal(a->nodes, b->nodes) && schedules_equal(a->schedule, b->schedule);
 }
@@ -174,6 +175,18 @@ static void validate_continue(const JobSpec *spec, Diagnostics *diagnostics) {
                     spec->name);
 }
 
+/* Whoever holds a lock alone is alone. */
+static void validate_overlap(const JobSpec *spec, Diagnostics *diagnostics) {
+        if (spec->overlap != JOB_OVERLAP_ALLOW || spec->lock != JOB_LOCK_EXCLUSIVE)
+                return;
+        diagnostics_add(
+            diagnostics, &spec->overlap_mark,
+            "job \"%s\": \"overlap: allow\" needs \"lock: shared\" or \"lock: none\": a "
+            "run that holds the job's own lock exclusively keeps the next one from "
+            "beginning beside it",
+            spec->name);
+}
+
 static void validate_retries(const JobSpec *spec, Diagnostics *diagnostics) {
         const JobRetries *retries = &spec->retries;
         g_autofree char *delay = duration_to_string(retries->delay),
@@ -201,6 +214,7 @@ void job_spec_validate(const JobSpec *spec, Diagnostics *diagnostics) {
                                 "the command and its environment have %zu KiB or more",
                                 JOB_COMMAND_SIZE_MAX / 1024);
         validate_continue(spec, diagnostics);
+        validate_overlap(spec, diagnostics);
         validate_retries(spec, diagnostics);
 }
 
@@ -278,5 +292,7 @@ char *job_spec_digest(const JobSpec *spec, const DaemonConfig *config) {
         g_string_append_printf(text, "lock %s slots 1\n", lock_mode_to_string(spec->lock));
         for (guint i = 0; i < spec->resources->len; i++)
                 add_resource(text, spec->resources->pdata[i], config);
+        if (spec->overlap == JOB_OVERLAP_ALLOW) /* the others add nothing: as it always was */
+                g_string_append(text, "overlap allow\n");
         return g_compute_checksum_for_string(G_CHECKSUM_SHA256, text->str, (gssize)text->len);
 }

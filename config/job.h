@@ -15,6 +15,9 @@
 
 typedef enum JobLockMode { JOB_LOCK_EXCLUSIVE, JOB_LOCK_SHARED, JOB_LOCK_NONE } JobLockMode;
 typedef enum JobCatchUp { JOB_CATCH_UP_LATEST, JOB_CATCH_UP_NONE } JobCatchUp;
+/* What becomes of a tick while another run of the job is under way: it is skipped, or they run side
+ * by side. */
+typedef enum JobOverlap { JOB_OVERLAP_SKIP, JOB_OVERLAP_ALLOW } JobOverlap;
 /* What becomes of a run whose locks can no longer be held: it is stopped before others can have
  * them, or it continues, and its record keeps others from beginning. */
 typedef enum JobLockLoss { JOB_LOCK_LOSS_STOP, JOB_LOCK_LOSS_CONTINUE } JobLockLoss;
@@ -89,6 +92,8 @@ typedef struct JobSpec {
         Mark on_lock_loss_mark;
         usec_t takeover_after; /* of one that continues: others begin so long after its node was
                                   gone; USEC_INFINITY: never */
+        JobOverlap overlap;
+        Mark overlap_mark;
         JobCatchUp catch_up;
         usec_t start_deadline;
         JobRetries retries;
@@ -141,6 +146,7 @@ bool job_spec_matches_node(const JobSpec *spec, const char *node, GHashTable *la
 
 /* Return: newly allocated hex digest (g_free) of what decides the ticks and the exclusion: mode,
  * schedule with its zones' names and its delay, dst, lock, locks with what `config` (NULL: nothing)
- * declares of them. Nodes compare it; what the zones mean is compared apart (policy/zones.h),
- * because that changes without the definition. Pure. */
+ * declares of them, and whether runs of the job may be side by side. Nodes compare it; what the
+ * zones mean is compared apart (policy/zones.h), because that changes without the definition.
+ * Pure. */
 char *job_spec_digest(const JobSpec *spec, const DaemonConfig *config);

@@ -156,26 +156,31 @@ static bool bid_is_open(const Ledger *ledger, const char *run) {
         return entry && entry->state == RUN_CLAIMED;
 }
 
-/* Return: a run of the job that is here, of this phase or a later one, though the ledger has done
- * with it: after a lost session the others settle as unknown what we are stopping, or what
- * continues; or NULL. */
-static const Run *bid_beside(const Runs *all, const char *job, const Ledger *ledger,
-                             RunPhase least) {
-        const GPtrArray *runs = runs_of_job(all, job);
+/* Runs of a job may be side by side, attempts of one tick never. */
+static bool bid_excludes(const JobSpec *spec, int64_t tick, const RunRecord *record) {
+        return spec->overlap != JOB_OVERLAP_ALLOW || (tick && tick == record->tick);
+}
+
+/* Return: a run here that excludes one of that tick, of this phase or a later one, though the
+ * ledger has done with it: after a lost session the others settle as unknown what we are stopping,
+ * or what continues; or NULL. */
+static const Run *bid_beside(const Runs *all, const JobSpec *spec, int64_t tick,
+                             const Ledger *ledger, RunPhase least) {
+        const GPtrArray *runs = runs_of_job(all, spec->name);
 
         for (guint i = 0; runs && i < runs->len; i++) {
                 const Run *run = runs->pdata[i];
 
                 if (run->phase >= least && run->phase < RUN_PHASE_SETTLING &&
-                    !bid_is_open(ledger, run->record->run))
+                    bid_excludes(spec, tick, run->record) && !bid_is_open(ledger, run->record->run))
                         return run;
         }
         return NULL;
 }
 
 /* Of what a process before us left it is not known yet whether it goes on. */
-const char *bid_goes_on(const Runs *runs, const char *job, const Ledger *ledger) {
-        const Run *run = ledger ? bid_beside(runs, job, ledger, RUN_PHASE_RUNNING) : NULL;
+const char *bid_goes_on(const Runs *runs, const JobSpec *spec, const Ledger *ledger) {
+        const Run *run = ledger ? bid_beside(runs, spec, 0, ledger, RUN_PHASE_RUNNING) : NULL;
 
         return run && run->record->continues ? run->record->run : NULL;
 }
@@ -244,7 +249,7 @@ int bid_claim(Bid *bid) {
         const Ledger *ledger = ledger_cache_get(parts->ledgers, bid->spec->name, &version);
         int r;
 
-        if (bid_beside(parts->runs, bid->spec->name, ledger, RUN_PHASE_CLAIMED))
+        if (bid_beside(parts->runs, bid->spec, bid->tick, ledger, RUN_PHASE_CLAIMED))
                 return -EBUSY;
         bid_name_run(bid, ledger);
         bid->start_by = bid->manual ? bid->manual->not_after

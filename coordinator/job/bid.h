@@ -69,10 +69,12 @@ char *bid_waits_for(const Bid *bid);
 const char *bid_fault(const Bid *bid);
 
 /* Return: the id of a run of the job that continues without its locks and goes on here, though the
- * ledger has done with it: it was given up; borrowed, or NULL. */
-const char *bid_goes_on(const Runs *runs, const char *job, const Ledger *ledger);
-/* The locks are held and the ledger was just read: claims. Return: 0; -EBUSY when a run of the job
- * is still being ended here, or goes on; another negative errno. */
+ * ledger has done with it: it was given up; borrowed. NULL: there is none, or it keeps no other
+ * from beginning. */
+const char *bid_goes_on(const Runs *runs, const JobSpec *spec, const Ledger *ledger);
+/* The locks are held and the ledger was just read: claims. Return: 0; -EBUSY when a run that the
+ * new one may not be beside (of the job; where those are side by side, of the same tick) is still
+ * being ended here, or goes on; another negative errno. */
 int bid_claim(Bid *bid);
 /* The claim was stale. Return: whether it may be tried again with the same locks, for `spec`. */
 bool bid_may_claim_again(Bid *bid, const JobSpec *spec);

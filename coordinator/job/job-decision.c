@@ -98,6 +98,7 @@ Decision job_decide(const JobDecision *decision, const JobSpec *spec, bool queue
             .nobody = nobody,
             .takeover_delay = config->takeover_delay,
             .start_deadline = spec->start_deadline,
+            .overlap = spec->overlap,
             .catch_up = spec->catch_up,
             .waited_run = decision->waited_run,
             .waited_long_enough =

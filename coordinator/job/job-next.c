@@ -19,11 +19,12 @@ static bool job_next_has_manual(const JobOutlook *outlook) {
 }
 
 static JobNext job_next_manual(const JobOutlook *outlook) {
-        if (outlook->now > outlook->manual->not_after)
-                return (JobNext){.what = JOB_NEXT_REFUSE, .why = "no node could start it in time"};
-        if (ledger_first_claimed(outlook->ledger))
-                return (JobNext){.what = JOB_NEXT_REFUSE,
-                                 .why = "overlap: the previous run was still under way"};
+        const char *why = outlook->now > outlook->manual->not_after
+                              ? "no node could start it in time"
+                              : decision_why_not(outlook->spec->overlap, outlook->ledger);
+
+        if (why)
+                return (JobNext){.what = JOB_NEXT_REFUSE, .why = why};
         return (JobNext){.what = outlook->queued_manual ? JOB_NEXT_GO_ON : JOB_NEXT_QUEUE_MANUAL};
 }
 
@@ -36,7 +37,7 @@ static bool job_next_is_long_wait(const JobOutlook *outlook) {
 
         return outlook->spec->lock_wait_set && tick && ledger_is_claimable(ledger, tick) &&
                (usec_t)ledger_due(ledger, tick) * USEC_PER_SEC <= outlook->now &&
-               !ledger_first_claimed(ledger);
+               !decision_why_not(outlook->spec->overlap, ledger);
 }
 
 static JobNext job_next_by_decision(const JobOutlook *outlook) {

@@ -54,7 +54,8 @@ bool job_work_stands_for(const JobWork *work, int64_t tick) {
 
 /* Return: the run of the job beside which none begins here, whatever the ledger says; or NULL. */
 static const char *job_work_goes_on(const JobWork *work) {
-        return bid_goes_on(work->parts->runs, job_work_name(work), job_ledger_known(work->ledger));
+        return bid_goes_on(work->parts->runs, job_ledger_spec(work->ledger),
+                           job_ledger_known(work->ledger));
 }
 
 char *job_work_waits_for(const JobWork *work) {

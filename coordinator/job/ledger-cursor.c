@@ -16,7 +16,8 @@ struct LedgerCursor {
         ZkCall *call;
         ZkWatch *watch;
         char *fault;
-        char *looked_for; /* a run that the ledger says is ours and that recovery was asked for */
+        GHashTable *looked_for; /* a set: runs that the ledger says are ours and that recovery was
+                                   asked for */
 };
 
 LedgerCursor *ledger_cursor_new(const LedgerCursorParts *parts, const char *job,
@@ -28,6 +29,7 @@ LedgerCursor *ledger_cursor_new(const LedgerCursorParts *parts, const char *job,
         cursor->path = path_job(parts->node->config->root, job);
         cursor->func = func;
         cursor->userdata = userdata;
+        cursor->looked_for = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         ledger_cache_add(parts->ledgers, job);
         return cursor;
 }
@@ -38,7 +40,7 @@ LedgerCursor *ledger_cursor_free(LedgerCursor *cursor) {
         ledger_cursor_reset(cursor);
         ledger_cache_remove(cursor->parts.ledgers, cursor->job);
         g_free(cursor->fault);
-        g_free(cursor->looked_for);
+        g_hash_table_unref(cursor->looked_for);
         g_free(cursor->job);
         g_free(cursor->path);
         g_free(cursor);
@@ -106,15 +108,19 @@ static bool ledger_cursor_is_untracked(const LedgerCursor *cursor, const LedgerE
 /* Whatever the ledger says we run must be known to us. What is not was claimed by a transaction
  * that we took for lost, and would stand in the way of every tick to come. */
 static void ledger_cursor_look_for_untracked(LedgerCursor *cursor, const Ledger *ledger) {
+        g_autoptr(GHashTable) before = g_steal_pointer(&cursor->looked_for);
+        bool is_new = false;
+
+        cursor->looked_for = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         for (guint i = 0; i < ledger->open->len; i++) {
                 const LedgerEntry *entry = ledger->open->pdata[i];
-                if (!ledger_cursor_is_untracked(cursor, entry) ||
-                    g_strcmp0(cursor->looked_for, entry->run) == 0)
+                if (!ledger_cursor_is_untracked(cursor, entry))
                         continue;
-                g_free(cursor->looked_for);
-                cursor->looked_for = g_strdup(entry->run);
-                recovery_check(cursor->parts.recovery);
+                is_new |= !g_hash_table_contains(before, entry->run);
+                g_hash_table_add(cursor->looked_for, g_strdup(entry->run));
         }
+        if (is_new)
+                recovery_check(cursor->parts.recovery);
 }
 
 static void ledger_cursor_refused(LedgerCursor *cursor, ZkCode code) {

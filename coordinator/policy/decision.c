@@ -4,6 +4,7 @@
 #include "placement.h"
 
 #define COUNT_MAX 1000
+#define WHY_UNDER_WAY "overlap: the previous run was still under way"
 
 /* Return: when the tick starts. Starts come in the order of their ticks, each before the next tick.
  */
@@ -18,9 +19,21 @@ static int64_t started_before(const DecisionInput *input, usec_t moment) {
         return schedule_started(input->schedule, input->job, second);
 }
 
+/* Return: the run that keeps others of the job from beginning, or NULL. */
+static const LedgerEntry *in_the_way(const DecisionInput *input) {
+        return input->overlap == JOB_OVERLAP_ALLOW ? NULL : ledger_first_claimed(input->ledger);
+}
+
+const char *decision_why_not(JobOverlap overlap, const Ledger *ledger) {
+        if (overlap == JOB_OVERLAP_ALLOW)
+                return ledger_count_unsettled(ledger) >= DECISION_BESIDE_MAX ? DECISION_WHY_MANY
+                                                                             : NULL;
+        return ledger_first_claimed(ledger) ? WHY_UNDER_WAY : NULL;
+}
+
 /* The owner of the run that stands in the way answers for every tick at once, whatever its rank. */
 static bool self_is_running(const DecisionInput *input) {
-        const LedgerEntry *claimed = ledger_first_claimed(input->ledger);
+        const LedgerEntry *claimed = in_the_way(input);
 
         return claimed && g_strcmp0(claimed->node, input->self) == 0;
 }
@@ -85,7 +98,7 @@ static const char *attempt_why(const DecisionInput *input, const LedgerEntry *re
  * may begin. */
 static void decide_attempt(const DecisionInput *input, Decision *decision,
                            const LedgerEntry *retry) {
-        if (ledger_first_claimed(input->ledger) || attempt_turn(input, retry) > input->now)
+        if (in_the_way(input) || attempt_turn(input, retry) > input->now)
                 return;
         decision->verdict = DECISION_RUN;
         decision->tick = retry->tick;
@@ -114,7 +127,7 @@ static usec_t attempt_moment(const DecisionInput *input, const LedgerEntry *retr
 /* Return: whether the end of a run of another node may be the beginning of something for us. */
 static bool awaits_end(const DecisionInput *input) {
         const Ledger *ledger = input->ledger;
-        bool retry = ledger_first_retry(ledger);
+        bool retry = ledger_first_retry(ledger) && input->overlap != JOB_OVERLAP_ALLOW;
 
         for (guint i = 0; i < ledger->open->len; i++) {
                 const LedgerEntry *entry = ledger->open->pdata[i];
@@ -161,9 +174,24 @@ static int64_t last_stale(const DecisionInput *input) {
         return started_before(input, usec_sub(input->now, freshness(input)));
 }
 
+static void want_beside(const DecisionInput *input, Decision *decision, int64_t tick) {
+        const char *why = decision_why_not(input->overlap, input->ledger);
+
+        if (why) {
+                add_skip(input, decision, tick, tick, why);
+                return;
+        }
+        decision->tick = tick;
+        decision->verdict = DECISION_RUN;
+}
+
 static void want(const DecisionInput *input, Decision *decision, int64_t tick) {
         const LedgerEntry *claimed = ledger_first_claimed(input->ledger);
 
+        if (input->overlap == JOB_OVERLAP_ALLOW) {
+                want_beside(input, decision, tick);
+                return;
+        }
         if (ledger_first_retry(input->ledger)) {
                 add_skip(input, decision, tick, tick, DECISION_WHY_RETRY);
                 return;
@@ -175,8 +203,7 @@ static void want(const DecisionInput *input, Decision *decision, int64_t tick) {
         }
         if (g_strcmp0(claimed->node, input->self) == 0 ||
             (input->waited_long_enough && g_strcmp0(claimed->run, input->waited_run) == 0)) {
-                add_skip(input, decision, tick, tick,
-                         "overlap: the previous run was still under way");
+                add_skip(input, decision, tick, tick, WHY_UNDER_WAY);
                 return;
         }
         decision->verdict = DECISION_BLOCKED;

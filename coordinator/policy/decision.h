@@ -15,6 +15,9 @@
  * what the ledger says: it waits, and skips when the same run has stood in the way for as long as a
  * dead node's session can last.
  *
+ * With `overlap: allow` other runs stand in nobody's way, up to DECISION_BESIDE_MAX: each tick, and
+ * each retry, is taken for itself. Beyond that a tick is skipped, by any rank in its turn.
+ *
  * A retry (the next attempt of a tick, see record/next-attempt.h) is taken as a tick is, from the
  * end of its pause on: by rank, and up to its start deadline, which counts from there; then it is
  * given up. So is one that is further off than any pause, by clocks that were wrong. It begins when
@@ -34,6 +37,9 @@
 /* No retry is further off than that: the longest pause, and as much again for clocks. */
 #define DECISION_PAUSE_MAX (2 * JOB_RETRY_DELAY_MAX)
 #define DECISION_WHY_RETRY "overlap: an earlier tick is to be attempted again"
+#define DECISION_WHY_MANY "overlap: too many of its runs are under way or to be attempted again"
+/* The ledger has an entry for each, and one more for what lies between two. */
+#define DECISION_BESIDE_MAX 24
 
 typedef struct DecisionInput {
         const char *job;
@@ -44,6 +50,7 @@ typedef struct DecisionInput {
         uint32_t rank;
         usec_t takeover_delay;
         usec_t start_deadline;
+        JobOverlap overlap;
         JobCatchUp catch_up;
         bool nobody; /* no member can run the job at present; `rank` is ours among all members */
         const char *waited_run; /* the run of another node that we have been waiting for, or NULL */
@@ -77,6 +84,8 @@ typedef struct Decision {
 } Decision;
 
 void decide(const DecisionInput *input, Decision *ret);
+/* Return: why nothing new of the job may begin by this ledger, a constant; NULL: it may. */
+const char *decision_why_not(JobOverlap overlap, const Ledger *ledger);
 
 /* How long a tick is fresh after its turn at the last rank. */
 #define DECISION_FRESH_SLACK (2 * USEC_PER_SEC)

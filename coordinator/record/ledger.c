@@ -254,12 +254,24 @@ const LedgerEntry *ledger_first_claimed(const Ledger *ledger) {
 }
 
 const LedgerEntry *ledger_first_retry(const Ledger *ledger) {
+        const LedgerEntry *first = NULL;
+
         for (guint i = 0; i < ledger->open->len; i++) {
                 const LedgerEntry *entry = ledger->open->pdata[i];
-                if (entry->not_before > 0)
-                        return entry;
+                if (entry->not_before > 0 && (!first || entry->not_before < first->not_before))
+                        first = entry;
         }
-        return NULL;
+        return first;
+}
+
+unsigned ledger_count_unsettled(const Ledger *ledger) {
+        unsigned count = 0;
+
+        for (guint i = 0; i < ledger->open->len; i++) {
+                const LedgerEntry *entry = ledger->open->pdata[i];
+                count += entry->state == RUN_CLAIMED || entry->not_before > 0;
+        }
+        return count;
 }
 
 static LedgerEntry *find_retry(const Ledger *ledger, int64_t tick) {
@@ -517,6 +529,37 @@ static void advance_mark(Ledger *ledger, const Schedule *schedule) {
         }
 }
 
+/* Return: whether nothing is undecided between the two, and nothing more is to come of them. The
+ * stretch that was skipped last may go on: it stays for itself, as others that were skipped do. */
+static bool may_join(const LedgerEntry *one, const LedgerEntry *other, const Schedule *schedule) {
+        int64_t next;
+
+        return one->tick && entry_is_over(one) && entry_is_over(other) &&
+               (one->state != RUN_SKIPPED || other->state != RUN_SKIPPED) &&
+               schedule_next(schedule, one->to, &next) && next == other->tick;
+}
+
+/* The later one takes the earlier one in. A skipped stretch that is last is not touched. */
+static void join_what_is_over(Ledger *ledger, const Schedule *schedule) {
+        for (guint i = ledger->open->len; i-- > 1;) {
+                LedgerEntry *later = ledger->open->pdata[i];
+                const LedgerEntry *earlier = ledger->open->pdata[i - 1];
+
+                if (!may_join(earlier, later, schedule) ||
+                    (later->state == RUN_SKIPPED && i == ledger->open->len - 1))
+                        continue;
+                later->tick = earlier->tick;
+                later->count = earlier->count > UINT32_MAX - later->count
+                                   ? UINT32_MAX
+                                   : earlier->count + later->count;
+                if (later->state == RUN_SKIPPED) {
+                        later->state = earlier->state;
+                        g_clear_pointer(&later->why, g_free);
+                }
+                g_ptr_array_remove_index(ledger->open, i - 1);
+        }
+}
+
 /* What was skipped last goes on with the next tick that is: one record a stretch, not one a tick.
  */
 static bool may_grow(const Ledger *ledger, const LedgerEntry *entry) {
@@ -533,6 +576,8 @@ void ledger_compact(Ledger *ledger, const Schedule *schedule) {
                     !may_grow(ledger, entry))
                         g_ptr_array_remove_index(ledger->open, i);
         }
+        if (schedule && ledger->open->len > LEDGER_OPEN_MANY)
+                join_what_is_over(ledger, schedule);
 }
 
 static void set_digest(Ledger *ledger, const char *digest) {

@@ -12,7 +12,8 @@
  * one may begin: the mark does not move over it until that is settled, or given up. Entries of
  * manual runs have tick 0: they are open until settled and never move the mark. The entry of a
  * skipped stretch that ends at the mark stays, because the next tick that is skipped for the same
- * reason goes into it, and into its record.
+ * reason goes into it, and into its record. Where runs are side by side, one that lasts keeps the
+ * mark from many that are over: entries of such are joined, see ledger_compact().
  */
 #pragma once
 
@@ -29,6 +30,9 @@
 /* Longer ones are not noted: there is no longer schedule. */
 #define LEDGER_SCHEDULE_MAX ((size_t)(SCHEDULE_SIZE_MAX + SCHEDULE_MORE_TEXT_MAX))
 #define LEDGER_ZONES_MAX ((size_t)8192)
+
+/* From so many entries on, those that say no more than that their ticks are decided are joined. */
+#define LEDGER_OPEN_MANY 32
 
 /* The reason of a range that was joined because the ledger was full, not because of its reason. */
 #define LEDGER_WHY_SEVERAL "for several reasons, too many to tell apart"
@@ -81,8 +85,11 @@ const LedgerEntry *ledger_find_run(const Ledger *ledger, const char *run);
 bool ledger_is_decided(const Ledger *ledger, int64_t tick);
 /* Return: the oldest entry that is still claimed, or NULL. */
 const LedgerEntry *ledger_first_claimed(const Ledger *ledger);
-/* Return: the oldest entry that is to be retried, or NULL. */
+/* Return: the entry that is to be retried first, of those that may begin together the oldest; or
+ * NULL. */
 const LedgerEntry *ledger_first_retry(const Ledger *ledger);
+/* Return: how many runs are under way or to be retried, manual ones too. */
+unsigned ledger_count_unsettled(const Ledger *ledger);
 /* Return: whether somebody may claim it: it is undecided, or to be retried. */
 bool ledger_is_claimable(const Ledger *ledger, int64_t tick);
 /* Return: the number of the attempt that a claim of this tick is. */
@@ -117,7 +124,9 @@ bool ledger_give_up(Ledger *ledger, int64_t tick);
 int ledger_skip(Ledger *ledger, const Schedule *schedule, int64_t from, int64_t to, unsigned count,
                 const char *why, const LedgerEntry **ret_entry, bool *ret_joined);
 /* Moves the mark over what is final and drops those entries, but for a skipped stretch that ends at
- * the mark and may go on. `schedule` NULL: only what is at or before the floor is dropped. */
+ * the mark and may go on. When there are many, what is final above it and lies side by side becomes
+ * one entry, which covers all of it and has the run and state of the last: their records say more.
+ * `schedule` NULL: only what is at or before the floor is dropped. */
 void ledger_compact(Ledger *ledger, const Schedule *schedule);
 /* The job changed: another digest is in force from `now` on. Undecided ticks before it are not owed
  * any more: whoever does this skips first what is due by the schedule that was in force

@@ -172,12 +172,12 @@ static bool apply_skips(Ledger *ledger, const Schedule *schedule, const Decision
         return any;
 }
 
-static void check_claim(Ledger *ledger, const Decision *decision) {
+static void check_claim(Ledger *ledger, const Decision *decision, JobOverlap overlap) {
         _cleanup_(run_record_freep) RunRecord *record = run_record_new("a", "fuzz-1");
         int r;
 
-        CHECK(!ledger_first_claimed(ledger));
-        CHECK(!ledger_is_decided(ledger, decision->tick));
+        CHECK(overlap == JOB_OVERLAP_ALLOW || !ledger_first_claimed(ledger));
+        CHECK(ledger_is_claimable(ledger, decision->tick));
         record->tick = decision->tick;
         r = ledger_claim(ledger, record);
         CHECK(r == 0 || r == -EEXIST || ledger->open->len >= LEDGER_OPEN_MAX);
@@ -202,7 +202,7 @@ static void check_decisions(const Ledger *ledger, DecisionInput *input) {
                 CHECK(ledger_floor(copy) >= floor);
         }
         if (decision.n_skips == 0 && decision.verdict == DECISION_RUN)
-                check_claim(copy, &decision);
+                check_claim(copy, &decision, input->overlap);
 }
 
 static void check_at(const Ledger *ledger, const Schedule *schedule, usec_t now) {
@@ -217,6 +217,7 @@ static void check_at(const Ledger *ledger, const Schedule *schedule, usec_t now)
                     .rank = i % (PLACEMENT_RANKS + 1),
                     .takeover_delay = 2 * USEC_PER_SEC,
                     .start_deadline = deadlines[i % G_N_ELEMENTS(deadlines)],
+                    .overlap = i % 3 == 0 ? JOB_OVERLAP_ALLOW : JOB_OVERLAP_SKIP,
                     .catch_up = i % 4 < 2 ? JOB_CATCH_UP_LATEST : JOB_CATCH_UP_NONE,
                     .waited_run = "10-1",
                     .waited_long_enough = i % 2,

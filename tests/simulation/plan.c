@@ -144,6 +144,26 @@ static void plan_draw_delays(const Plan *plan, World *world) {
         world_chance_free(chance);
 }
 
+static bool plan_is_alone(const PlanJob *job) {
+        const PlanLock *own = job->locks->len > 0 ? job->locks->pdata[0] : NULL;
+
+        return own && own->mode == PLAN_EXCLUSIVE && g_str_has_prefix(own->resource, "job:");
+}
+
+/* What becomes of a tick beside the run before it. Where that changes something, runs last. */
+static void plan_draw_overlap(const Plan *plan, World *world) {
+        WorldChance *chance = world_chance_new(world, "overlap");
+
+        for (guint i = 0; i < plan->jobs->len; i++) {
+                PlanJob *job = plan->jobs->pdata[i];
+
+                job->allows = world_draw_once_in(chance, 2) && !plan_is_alone(job) && !job->forgets;
+                if (job->allows)
+                        job->duration *= world_draw_between(chance, 1, 6);
+        }
+        world_chance_free(chance);
+}
+
 static unsigned plan_draw_one(WorldChance *chance, const unsigned *values, size_t n) {
         return values[world_draw_between(chance, 0, n - 1)];
 }
@@ -171,6 +191,7 @@ Plan *plan_new(World *world, unsigned jobs) {
         world_chance_free(chance);
         plan_draw_retries(plan, world);
         plan_draw_delays(plan, world);
+        plan_draw_overlap(plan, world);
         plan_draw_config(plan, world);
         return plan;
 }
@@ -259,6 +280,8 @@ static void plan_write_job(const PlanJob *job, GString *text) {
                 g_string_append_printf(text, "    random-delay: %us\n", job->delay);
         if (job->timeout > 0)
                 g_string_append_printf(text, "    timeout: %us\n", job->timeout);
+        if (job->allows)
+                g_string_append(text, "    overlap: allow\n");
         plan_write_loss(job, text);
         plan_write_retries(job, text);
         plan_write_locks(job, text);

@@ -35,10 +35,13 @@ typedef struct PlanJob {
         bool reruns;             /* what is lost */
         bool gives_in;           /* where its status is PLAN_NO_RETRY */
         bool forgets;            /* keeps a few records, and fails again and again */
+        bool allows;             /* its runs may be side by side */
 } PlanJob;
 
 /* The longest pause between two attempts, seconds. */
 #define PLAN_MAX_DELAY 20
+/* So many runs of a job may be side by side, those counted that are to be attempted again. */
+#define PLAN_BESIDE 24
 /* The exit status after which some jobs are not attempted again. */
 #define PLAN_NO_RETRY 1
 

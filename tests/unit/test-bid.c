@@ -369,7 +369,7 @@ Test(bid, nor_is_it_where_that_one_is_in_the_ledger_as_unknown) {
 }
 
 static const char *what_goes_on(void) {
-        return bid_goes_on(coordinator->runs, "a",
+        return bid_goes_on(coordinator->runs, jobset_find(coordinator->jobset, "a"),
                            ledger_cache_get(coordinator->store.ledgers, "a", NULL));
 }
 
@@ -407,6 +407,28 @@ Test(bid, one_that_does_not_continue_is_no_reason) {
         cr_assert_eq(bid_claim(bid), 0);
         expect_heard("won");
         expect_goes_on(false);
+}
+
+#define BESIDE "    every: 1h\n    exec: [/bin/true]\n    lock: shared\n    overlap: allow\n"
+
+/* Another tick is: test-overlap.c. */
+Test(bid, where_runs_are_side_by_side_the_same_tick_is_not) {
+        g_autoptr(GPtrArray) runs = NULL;
+        Ledger *done;
+
+        redefine(BESIDE);
+        begin(NULL);
+        expect_heard("held");
+        cr_assert_eq(bid_claim(bid), 0);
+        expect_heard("won");
+        done = ledger_copy(ledger_cache_get(coordinator->store.ledgers, "a", NULL));
+        g_ptr_array_set_size(done->open, 0);
+        ledger_cache_set(coordinator->store.ledgers, "a", done, server_node(JOB)->stat.version);
+        runs = runs_list(coordinator->runs);
+        ((Run *)runs->pdata[0])->record->continues = true;
+        begin(NULL);
+        cr_expect_eq(bid_claim(bid), -EBUSY);
+        cr_expect_null(what_goes_on(), "it keeps no other tick from beginning");
 }
 
 /* They have settled it as lost, and it is to be rerun: but not yet by us. */

@@ -22,6 +22,7 @@ typedef struct Cell {
         const char *entries;
         unsigned every;
         unsigned deadline;
+        JobOverlap overlap;
         JobCatchUp catch_up;
         const char *waited_run;
         bool waited_long_enough;
@@ -82,6 +83,7 @@ static void expect_cell(const Cell *cell) {
             .rank = cell->rank,
             .takeover_delay = 2 * USEC_PER_SEC,
             .start_deadline = (cell->deadline ? cell->deadline : 60) * USEC_PER_SEC,
+            .overlap = cell->overlap,
             .catch_up = cell->catch_up,
             .waited_run = cell->waited_run,
             .waited_long_enough = cell->waited_long_enough,
@@ -432,6 +434,92 @@ Test(decision, overlap_with_the_run_of_another) {
         };
 
         EXPECT_CELLS(cells);
+}
+
+#define ALLOW .overlap = JOB_OVERLAP_ALLOW
+#define RETRY(tick, at)                                                                            \
+        "{'run':'" tick "-1','state':'failed','tick':" tick                                        \
+        ",'attempt':1,'node':'n1','not_before':" at "}"
+
+Test(decision, side_by_side_each_tick_is_for_itself) {
+        static const Cell cells[] = {
+            {"beside ours", 200000, 0, "run 200, again 300", OURS_100, ALLOW},
+            {"beside another's", 200000, 0, "run 200, again 300", OTHER_100, ALLOW},
+            {"beside one by hand", 200000, 0, "run 200, again 300",
+             "{'run':'100-1','state':'failed','tick':100}" BY_HAND("n2"), ALLOW},
+            {"in our turn, though one is ours", 200000, 1, "nothing, again 202", OURS_100, ALLOW},
+            {"in our turn", 202000, 1, "run 200, again 302", OURS_100, ALLOW},
+            {"not as no candidate, though one is ours", 200000, PLACEMENT_NONE,
+             "nothing, never again", OURS_100, ALLOW},
+            {"however long it has been there", 200000, 0, "run 200, again 300", OTHER_100,
+             .waited_run = "100-1", .waited_long_enough = true, ALLOW},
+            {"what was missed", 215000, 0, "run 200, again 300", OURS_100, ALLOW},
+            {"of several the newest", 425000, 0, "skip 200-300 x2 (" NEWER "), run 400, again 500",
+             OURS_100, ALLOW},
+            {"none of them", 425000, 0, "skip 200-400 x3 (" NOBODY "), nothing, again 500",
+             OURS_100, .catch_up = JOB_CATCH_UP_NONE, ALLOW},
+            {"too late", 261000, 0, "skip 200-200 x1 (" EXPIRED "), nothing, again 300", OURS_100,
+             ALLOW},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, side_by_side_a_retry_waits_for_nobody) {
+        static const Cell cells[] = {
+            {"nor does a tick for it", 200000, 0, "run 200, again 250", LATE, ALLOW},
+            {"beside one by hand", 130000, 0, "run 100, again 175", RETRY_100 BY_HAND("n2"), ALLOW},
+            {"whose end nobody waits for", 110000, 0, "nothing, again 115", RETRY_100 BY_HAND("n2"),
+             ALLOW},
+            {"but for that of its attempt before", 105000, 0, "watch, again 200", AGAIN("n2"),
+             ALLOW},
+            {"before what is due", 200000, 0, "run 100, again 300", RETRY("100", "150"),
+             .deadline = 200, ALLOW},
+            {"of several that which begins first", 230000, 0, "run 200, again 285",
+             RETRY("100", "240") "," RETRY("200", "225"), ALLOW},
+            {"then the other", 245000, 0, "run 100, again 300",
+             RETRY("100", "240") ",{'run':'200-2','state':'claimed','tick':200,'node':'n1'}",
+             ALLOW},
+            {"the one that is too late is given up", 286000, 0,
+             "give up 200-200 x1 (" EXPIRED "), nothing, again 286",
+             RETRY("100", "240") "," RETRY("200", "225"), ALLOW},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+/* Each is one second before the next, the last one is due. */
+static char *many(unsigned claimed, unsigned retries) {
+        GString *text = g_string_new("");
+        unsigned tick = 51;
+
+        for (unsigned i = 0; i < claimed; i++, tick++)
+                g_string_append_printf(text,
+                                       "%s{'run':'%u-1','state':'claimed','tick':%u,'node':'n2'}",
+                                       i > 0 ? "," : "", tick, tick);
+        for (unsigned i = 0; i < retries; i++, tick++)
+                g_string_append_printf(
+                    text, ",{'run':'%u-1','state':'failed','tick':%u,'not_before':200}", tick,
+                    tick);
+        return g_string_free(text, FALSE);
+}
+
+Test(decision, side_by_side_are_only_so_many) {
+        static const unsigned most = DECISION_BESIDE_MAX;
+        static const char skipped[] = "skip 75-75 x1 (" DECISION_WHY_MANY "), nothing, again 76";
+        const struct {
+                unsigned claimed, retries;
+                const char *expected;
+        } cases[] = {{most, 0, skipped}, {most - 4, 4, skipped}, {most - 1, 0, "run 74, again 75"}};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *entries = many(cases[i].claimed, cases[i].retries);
+                unsigned tick = 51 + cases[i].claimed + cases[i].retries;
+                const Cell cell = {cases[i].expected, tick * 1000, 0,    cases[i].expected,
+                                   entries,           .every = 1,  ALLOW};
+
+                expect_cell(&cell);
+        }
 }
 
 Test(decision, what_waited_for_another_goes_stale) {

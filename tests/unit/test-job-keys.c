@@ -189,9 +189,16 @@ static const struct {
     {"lock-wait: -1", "f:4:16: error: \"lock-wait\" must be from 0 to infinity, not -1"},
     {"overlap: queue", "f:4:14: error: \"overlap\": \"queue\" is not supported yet"},
     {"overlap: replace", "f:4:14: error: \"overlap\": \"replace\" is not supported yet"},
-    {"overlap: allow", "f:4:14: error: \"overlap\": \"allow\" is not supported yet"},
-    {"overlap: maybe", "f:4:14: error: \"overlap\" must be \"skip\", not \"maybe\""},
-    {"overlap: no", "f:4:14: error: \"overlap\" must be \"skip\", not \"no\""},
+    {"overlap: allow", "f:4:14: error: job \"a\": \"overlap: allow\" needs \"lock: shared\" or "
+                       "\"lock: none\": a run that holds the job's own lock exclusively keeps the "
+                       "next one from beginning beside it"},
+    {"lock: exclusive\noverlap: allow",
+     "f:5:14: error: job \"a\": \"overlap: allow\" needs \"lock: shared\" or \"lock: none\": a run "
+     "that holds the job's own lock exclusively keeps the next one from beginning beside it"},
+    {"lock: shared\noverlap: allow", ""},
+    {"lock: none\noverlap: allow", ""},
+    {"overlap: maybe", "f:4:14: error: \"overlap\" must be \"skip\" or \"allow\", not \"maybe\""},
+    {"overlap: no", "f:4:14: error: \"overlap\" must be \"skip\" or \"allow\", not \"no\""},
     {"catch-up: all", "f:4:15: error: \"catch-up\": \"all\" is not supported yet"},
     {"catch-up: maybe",
      "f:4:15: error: \"catch-up\" must be \"latest\" or \"none\", not \"maybe\""},
@@ -380,7 +387,9 @@ Test(job_keys, every_key_has_a_bad_line) {
 Test(job_keys, every_later_choice_is_refused) {
         for (const Key *key = job_table.keys; key->name; key++)
                 for (const KeyChoice *choice = key->choices; choice && choice->name; choice++) {
-                        g_autofree char *line = g_strdup_printf("%s: %s", key->name, choice->name);
+                        g_autofree char *line =
+                            g_strdup_printf("%s: %s%s", key->name, choice->name,
+                                            strcmp(key->name, "lock") ? "\nlock: shared" : "");
                         g_autofree char *text = job_file_with_line(line);
                         g_autofree char *error =
                             g_strdup_printf("f:4:%zu: error: \"%s\": \"%s\" is not supported yet",

@@ -85,6 +85,23 @@ Test(job_next, what_is_decided_is_done) {
         expect_next(outlook, JOB_NEXT_LOOK);
 }
 
+/* Where runs may be side by side. */
+Test(job_next, what_is_under_way_keeps_no_manual_run_from_beginning_beside_it) {
+        static JobSpec beside = {.overlap = JOB_OVERLAP_ALLOW, .lock_wait_set = true};
+        JobOutlook outlook = outlook_of(&nothing);
+
+        outlook.spec = &beside;
+        outlook.ledger = claimed;
+        outlook.manual = &manual;
+        expect_next(outlook, JOB_NEXT_QUEUE_MANUAL);
+        outlook.manual = NULL;
+        outlook.decision = &skips;
+        outlook.queued_tick = 60;
+        expect_next(outlook, JOB_NEXT_GO_ON);
+        outlook.spec = &patient;
+        expect_next(outlook, JOB_NEXT_SKIP);
+}
+
 Test(job_next, who_stands_in_the_queues_goes_on) {
         JobOutlook outlook = outlook_of(&run);
 

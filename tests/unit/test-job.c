@@ -100,6 +100,7 @@ Test(job, digest_stays) {
             BASE "    random-delay: 0\n",
             BASE "    except: []\n",
             BASE "    dst: {gap: skip, overlap: both}\n", /* in UTC */
+            BASE "    overlap: skip\n",
             BASE "    mode: once\n    slots: 1\n    dst: {gap: shift, overlap: first}\n    lock: "
                  "exclusive\n",
         };
@@ -149,6 +150,8 @@ Test(job, digest_changes) {
             BASE "    random-delay: 2h\n",
             BASE "    lock: shared\n",
             BASE "    lock: none\n",
+            BASE "    lock: shared\n    overlap: allow\n",
+            BASE "    lock: none\n    overlap: allow\n",
             "    schedule: daily\n",
             "    schedule: daily\n    locks: {db: shared}\n",
             "    schedule: daily\n    locks: {db: exclusive, cache: exclusive}\n",
@@ -258,6 +261,7 @@ static const Difference differences[] = {
     {"    lock-wait: 1min\n", "    lock-wait: 2min\n", false},
     {"", "    start-deadline: 1h\n", false},
     {"", "    catch-up: none\n", false},
+    {"    lock: none\n", "    lock: none\n    overlap: allow\n", false},
     {"", "    nodes: n1\n", false},
     {"    nodes: n1\n", "    nodes: n2\n", false},
     {"    nodes: {role: a}\n", "    nodes: {zone: a}\n", false},

@@ -229,3 +229,14 @@ Test(ledger_cursor, what_we_are_said_to_run_is_looked_for) {
         cr_expect_eq(looks_after(one, 0), 0);
         cr_expect_eq(looks_after(another, 1), 1);
 }
+
+/* Each read would ask for them again, by turns. */
+Test(ledger_cursor, several_that_we_are_said_to_run_are_looked_for_once) {
+        static const char two[] =
+            "{'tick':110,'attempt':1,'state':'claimed','run':'110-1','node':'n1','claimed':1},"
+            "{'tick':130,'attempt':1,'state':'claimed','run':'130-1','node':'n1','claimed':1}";
+
+        server.way = count_looks;
+        cr_expect_eq(looks_after(two, 1), 1);
+        cr_expect_eq(looks_after(two, 0), 0);
+}

@@ -584,6 +584,91 @@ Test(ledger, a_full_ledger_of_others_runs_takes_nothing) {
         cr_expect_null(entry, "untouched");
 }
 
+/* ---- runs side by side ---- */
+
+/* A run that lasts, then `n` short ones, the first of which is tick 20. */
+static Ledger *lasting_ledger(const Schedule *schedule, int64_t n) {
+        Ledger *ledger = ledger_new(5, "d");
+
+        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
+        for (int64_t i = 2; i < n + 2; i++) {
+                g_autofree char *run = g_strdup_printf("%" G_GINT64_FORMAT "-1", 10 * i);
+
+                cr_assert_eq(claim(ledger, 10 * i, run), 0, "%s", run);
+                cr_assert_eq(
+                    settle(ledger, schedule, 10 * i, run, i % 2 ? RUN_FAILED : RUN_SUCCEEDED), 0);
+        }
+        return ledger;
+}
+
+Test(ledger, what_is_over_beside_one_that_lasts_needs_one_place) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = lasting_ledger(schedule, LEDGER_OPEN_MANY - 1),
+                                       *many = lasting_ledger(schedule, 1000), *read = NULL;
+        g_autofree char *data = ledger_encode(many);
+
+        cr_expect_eq(ledger->open->len, LEDGER_OPEN_MANY, "few are told apart");
+        cr_expect_leq(many->open->len, LEDGER_OPEN_MANY);
+        for (int64_t tick = 10; tick <= 10010; tick += 10)
+                cr_assert(ledger_is_decided(many, tick));
+        cr_expect_not(ledger_is_decided(many, 10020));
+        cr_assert_eq(ledger_decode(data, strlen(data), &read), 0);
+        cr_expect(ledger_is_decided(read, 5000));
+        cr_assert_eq(settle(many, schedule, 10, "10-1", RUN_SUCCEEDED), 0);
+        expect_ledger(many, "mark 10010");
+}
+
+Test(ledger, what_is_joined_leaves_out_what_is_not_over) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = lasting_ledger(schedule, LEDGER_OPEN_MANY - 4);
+
+        /* 20 to 290 are over; 300 is undecided, 310 is over, 320 is retried, 330 skipped */
+        cr_assert_eq(claim(ledger, 310, "310-1"), 0);
+        cr_assert_eq(settle(ledger, schedule, 310, "310-1", RUN_SUCCEEDED), 0);
+        cr_assert_eq(claim_attempt(ledger, 320, 1), 0);
+        settle_attempt(ledger, schedule, 320, 1, RUN_FAILED);
+        skip(ledger, schedule, 330, 330, "x");
+        skip(ledger, schedule, 340, 340, "y");
+        ledger_compact(ledger, schedule);
+        expect_ledger(ledger, "mark 0 | 10 claimed 10-1 | 20-290 x28 failed 290-1 | "
+                              "310 succeeded 310-1 | 320 failed 320-1 | 330 skipped 330-0 (x) | "
+                              "340 skipped 340-0 (y)");
+        cr_expect_not_null(ledger_first_retry(ledger));
+        cr_expect(skip(ledger, schedule, 350, 350, "y"), "the last stretch goes on");
+}
+
+Test(ledger, a_skipped_stretch_is_taken_in_once_it_does_not_go_on) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = lasting_ledger(schedule, LEDGER_OPEN_MANY - 1);
+
+        skip(ledger, schedule, 330, 350, "x");
+        ledger_compact(ledger, schedule);
+        expect_ledger(ledger, "mark 0 | 10 claimed 10-1 | 20-320 x31 succeeded 320-1 | "
+                              "330-350 x3 skipped 330-0 (x)");
+        for (int64_t i = 36; i < 36 + LEDGER_OPEN_MANY; i++) {
+                g_autofree char *run = g_strdup_printf("%" G_GINT64_FORMAT "-1", 10 * i);
+
+                cr_assert_eq(claim(ledger, 10 * i, run), 0);
+                cr_assert_eq(settle(ledger, schedule, 10 * i, run, RUN_SUCCEEDED), 0);
+        }
+        cr_expect_leq(ledger->open->len, LEDGER_OPEN_MANY);
+        cr_expect_eq(ledger_find_tick(ledger, 340)->tick, 20);
+        cr_expect_null(ledger_find_tick(ledger, 340)->why);
+}
+
+Test(ledger, the_retry_that_begins_first) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(
+            0, 5,
+            "{'run':'10-1','state':'failed','tick':10,'attempt':1,'node':'n1','not_before':90},"
+            "{'run':'20-1','state':'failed','tick':20,'attempt':1,'node':'n1','not_before':70},"
+            "{'run':'30-1','state':'failed','tick':30,'attempt':1,'node':'n1','not_before':70},"
+            "{'run':'40-1','state':'claimed','tick':40,'node':'n1'},"
+            "{'run':'50-1','state':'failed','tick':50}");
+
+        cr_expect_str_eq(ledger_first_retry(ledger)->run, "20-1");
+        cr_expect_eq(ledger_count_unsettled(ledger), 4);
+}
+
 /* ---- what is owed ---- */
 
 static int64_t next_undecided(const Ledger *ledger, const Schedule *schedule, int64_t after,

@@ -109,6 +109,21 @@ static void claim_judge_member(const Write *write, const RunRecord *record) {
                                  member ? " but in another session" : "");
 }
 
+/* Others of the job are under way. */
+static void claim_judge_others(const Write *write, const RunRecord *record, const Ledger *before) {
+        const PlanJob *job = plan_find(checker_plan(write->checker), record->job);
+
+        if (!job || !job->allows)
+                checker_complain(write->checker,
+                                 "tick %" PRId64 " of %s is claimed by %s while run %s is claimed",
+                                 record->tick, record->job, record->node,
+                                 ledger_first_claimed(before)->run);
+        else if (record->attempt <= 1 && ledger_count_unsettled(before) >= PLAN_BESIDE)
+                checker_complain(
+                    write->checker, "tick %" PRId64 " of %s is claimed by %s beside %u others",
+                    record->tick, record->job, record->node, ledger_count_unsettled(before));
+}
+
 static void claim_judge_tick(const Write *write, const RunRecord *record) {
         const Ledger *before = write_ledger(write, record->job);
         _cleanup_(ledger_freep) Ledger *after = write_ledger_after(write, record->job);
@@ -119,10 +134,7 @@ static void claim_judge_tick(const Write *write, const RunRecord *record) {
                                  "tick %" PRId64 " of %s is claimed by %s, and was decided before",
                                  record->tick, record->job, record->node);
         if (before && record->tick && ledger_first_claimed(before))
-                checker_complain(write->checker,
-                                 "tick %" PRId64 " of %s is claimed by %s while run %s is claimed",
-                                 record->tick, record->job, record->node,
-                                 ledger_first_claimed(before)->run);
+                claim_judge_others(write, record, before);
         if (!after || !ledger_find_run(after, record->run))
                 checker_complain(write->checker, "run %s of %s is claimed, and not in the ledger",
                                  record->run, record->job);

@@ -21,13 +21,15 @@ typedef struct Skip {
 
 /* Another run was claimed, and kept it waiting. */
 static bool skip_was_in_the_way(const Skip *skip) {
-        return ledger_first_claimed(skip->before);
+        return ledger_first_claimed(skip->before) && !skip->job->allows;
 }
 
 /* One that had been given up lived on the node that says so, not long ago. */
 static bool skip_was_beside(const Skip *skip) {
         const GPtrArray *runs = history_runs(checker_history(skip->write->checker));
 
+        if (skip->job->allows)
+                return false;
         for (guint i = 0; i < runs->len; i++) {
                 const HistoryRun *run = runs->pdata[i];
 
@@ -40,7 +42,11 @@ static bool skip_was_beside(const Skip *skip) {
 }
 
 static bool skip_was_at_an_older_one(const Skip *skip) {
-        return ledger_first_retry(skip->before);
+        return ledger_first_retry(skip->before) && !skip->job->allows;
+}
+
+static bool skip_had_many_beside(const Skip *skip) {
+        return skip->job->allows && ledger_count_unsettled(skip->before) >= PLAN_BESIDE;
 }
 
 static bool skip_was_too_late(const Skip *skip) {
@@ -92,6 +98,7 @@ static const struct {
     {"overlap: the previous run was still under way", skip_was_in_the_way},
     {"overlap: the previous run, which was given up, goes on", skip_was_beside},
     {"overlap: an earlier tick is to be attempted again", skip_was_at_an_older_one},
+    {"overlap: too many of its runs are under way or to be attempted again", skip_had_many_beside},
     {"missed: the start deadline passed", skip_was_too_late},
     {"missed: no node could start it", skip_was_not_caught_up},
     {"missed: no node started it in time, and a newer tick came", skip_was_overtaken},
