@@ -51,8 +51,8 @@ static const Key setting_entry = {
 static const KeyChoice mode_choices[] = {
     {"once"}, {"each-node", 1, true}, {"service", 2, true}, {NULL}};
 static const KeyChoice overlap_choices[] = {{"skip", JOB_OVERLAP_SKIP},
-                                            {"queue", 1, true},
-                                            {"replace", 2, true},
+                                            {"queue", JOB_OVERLAP_QUEUE},
+                                            {"replace", 3, true},
                                             {"allow", JOB_OVERLAP_ALLOW},
                                             {NULL}};
 static const KeyChoice catch_up_choices[] = {

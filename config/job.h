@@ -15,9 +15,9 @@
 
 typedef enum JobLockMode { JOB_LOCK_EXCLUSIVE, JOB_LOCK_SHARED, JOB_LOCK_NONE } JobLockMode;
 typedef enum JobCatchUp { JOB_CATCH_UP_LATEST, JOB_CATCH_UP_NONE } JobCatchUp;
-/* What becomes of a tick while another run of the job is under way: it is skipped, or they run side
- * by side. */
-typedef enum JobOverlap { JOB_OVERLAP_SKIP, JOB_OVERLAP_ALLOW } JobOverlap;
+/* What becomes of a tick while another run of the job is under way: it is skipped, it waits for the
+ * end of that, or they run side by side. */
+typedef enum JobOverlap { JOB_OVERLAP_SKIP, JOB_OVERLAP_QUEUE, JOB_OVERLAP_ALLOW } JobOverlap;
 /* What becomes of a run whose locks can no longer be held: it is stopped before others can have
  * them, or it continues, and its record keeps others from beginning. */
 typedef enum JobLockLoss { JOB_LOCK_LOSS_STOP, JOB_LOCK_LOSS_CONTINUE } JobLockLoss;

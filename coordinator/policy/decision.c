@@ -33,15 +33,39 @@ const char *decision_why_not(JobOverlap overlap, const Ledger *ledger) {
 
 /* The owner of the run that stands in the way answers for every tick at once, whatever its rank. */
 static bool self_is_running(const DecisionInput *input) {
-        const LedgerEntry *claimed = in_the_way(input);
+        const LedgerEntry *claimed =
+            input->overlap == JOB_OVERLAP_SKIP ? ledger_first_claimed(input->ledger) : NULL;
 
         return claimed && g_strcmp0(claimed->node, input->self) == 0;
+}
+
+/* Return: the second up to which the last run made later ticks wait that were to start; 0: none has
+ * waited. */
+static int64_t waited_until(const DecisionInput *input) {
+        const RunRecord *last = input->ledger->last;
+
+        if (input->overlap != JOB_OVERLAP_QUEUE || !last)
+                return 0;
+        return schedule_started(input->schedule, input->job,
+                                (int64_t)(MIN(last->ended, input->now) / USEC_PER_SEC));
+}
+
+static bool has_waited(const DecisionInput *input, int64_t tick) {
+        return tick <= waited_until(input) && tick > input->ledger->last->tick;
+}
+
+/* Return: from when on it may begin. By a clock that was ahead of ours the end is still to come:
+ * then all may at once. */
+static usec_t begin_of(const DecisionInput *input, int64_t tick) {
+        if (has_waited(input, tick) && input->ledger->last->ended <= input->now)
+                return input->ledger->last->ended;
+        return start_of(input, tick);
 }
 
 static usec_t turn_of(const DecisionInput *input, int64_t tick) {
         if (self_is_running(input))
                 return start_of(input, tick);
-        return usec_add(start_of(input, tick), input->rank * input->takeover_delay);
+        return usec_add(begin_of(input, tick), input->rank * input->takeover_delay);
 }
 
 /* How long after its start a tick is fresh. */
@@ -168,10 +192,25 @@ static bool newest_undecided(const DecisionInput *input, int64_t after, int64_t 
         return false;
 }
 
+/* Return: the newest second such that all ticks up to it started more than `span` ago. */
+static int64_t started_ago(const DecisionInput *input, usec_t span) {
+        return started_before(input, usec_sub(input->now, span));
+}
+
+static int64_t last_expired(const DecisionInput *input) {
+        return started_ago(input, input->start_deadline);
+}
+
 /* The newest tick that is not fresh any more, whatever the ledger says: all before it are not fresh
- * either. */
+ * either. What has waited is, up to its start deadline. */
 static int64_t last_stale(const DecisionInput *input) {
-        return started_before(input, usec_sub(input->now, freshness(input)));
+        int64_t stale = started_ago(input, freshness(input)), until = waited_until(input), first;
+
+        if (until > 0 && ledger_next_undecided(input->ledger, input->schedule,
+                                               MAX(input->ledger->last->tick, last_expired(input)),
+                                               until, &first))
+                return MIN(stale, first - 1);
+        return stale;
 }
 
 static void want_beside(const DecisionInput *input, Decision *decision, int64_t tick) {
@@ -257,12 +296,63 @@ static usec_t next_moment(const DecisionInput *input, int64_t stale, int64_t now
  * run it. */
 static void decide_for_nobody(const DecisionInput *input, Decision *decision) {
         usec_t patience = usec_add(input->start_deadline, input->rank * input->takeover_delay);
-        int64_t last = started_before(input, usec_sub(input->now, patience)), newest, next;
+        int64_t last = started_ago(input, patience), newest, next;
 
         if (newest_undecided(input, 0, last, &newest))
                 skip_range(input, decision, 0, newest, "no node could run it");
         if (ledger_next_undecided(input->ledger, input->schedule, last, INT64_MAX, &next))
                 decision->again = usec_add(usec_add(start_of(input, next), patience), 1);
+}
+
+/* ---- in line behind a run ---- */
+
+/* Return: what an undecided tick waits for where they are in line, or NULL. */
+static const LedgerEntry *ahead(const DecisionInput *input) {
+        const LedgerEntry *claimed = ledger_first_claimed(input->ledger);
+
+        if (input->overlap != JOB_OVERLAP_QUEUE)
+                return NULL;
+        return claimed ? claimed : ledger_first_retry(input->ledger);
+}
+
+/* The first one waits. Return: when the clock alone gives us something to do about it or those
+ * after it. */
+static usec_t decide_waiting(const DecisionInput *input, Decision *decision,
+                             const LedgerEntry *before, int64_t waiting) {
+        usec_t behind = input->rank * input->takeover_delay, turn = turn_of(input, waiting);
+        usec_t again = turn > input->now
+                           ? turn
+                           : usec_add(usec_add(start_of(input, waiting), input->start_deadline), 1);
+        int64_t come = started_before(input, usec_add(usec_sub(input->now, behind), 1)), newest,
+                next;
+
+        if (newest_undecided(input, waiting, come, &newest))
+                skip_range(input, decision, waiting, newest, DECISION_WHY_WAITS);
+        decision->watch = turn <= input->now && before->state == RUN_CLAIMED &&
+                          g_strcmp0(before->node, input->self) != 0;
+        if (ledger_next_undecided(input->ledger, input->schedule, MAX(come, waiting), INT64_MAX,
+                                  &next))
+                again = MIN(again, turn_of(input, next));
+        return again;
+}
+
+/* The job is at an earlier tick. */
+static void decide_behind(const DecisionInput *input, Decision *decision, const LedgerEntry *before,
+                          const LedgerEntry *retry) {
+        int64_t expired = last_expired(input), tick;
+
+        if (newest_undecided(input, 0, expired, &tick))
+                skip_range(input, decision, 0, tick,
+                           before->state == RUN_CLAIMED ? DECISION_WHY_OUTLASTED
+                                                        : DECISION_WHY_RETRY);
+        if (ledger_next_undecided(input->ledger, input->schedule, expired, INT64_MAX, &tick))
+                decision->again = decide_waiting(input, decision, before, tick);
+        if (retry && decision->n_skips == 0)
+                decide_attempt(input, decision, retry);
+        if (retry)
+                decision->again = MIN(decision->again, attempt_moment(input, retry));
+        decision->watch =
+            decision->verdict == DECISION_NOTHING && (decision->watch || awaits_end(input));
 }
 
 void decide(const DecisionInput *input, Decision *ret) {
@@ -283,6 +373,10 @@ void decide(const DecisionInput *input, Decision *ret) {
                 decide_for_nobody(input, ret);
                 if (retry)
                         ret->again = MIN(ret->again, attempt_moment(input, retry));
+                return;
+        }
+        if (ahead(input)) {
+                decide_behind(input, ret, ahead(input), retry);
                 return;
         }
         fresh = ledger_next_undecided(input->ledger, input->schedule, stale, now_tick, &first);

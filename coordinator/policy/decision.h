@@ -18,6 +18,12 @@
  * With `overlap: allow` other runs stand in nobody's way, up to DECISION_BESIDE_MAX: each tick, and
  * each retry, is taken for itself. Beyond that a tick is skipped, by any rank in its turn.
  *
+ * With `overlap: queue` the oldest tick that comes while the job is at an earlier one (a run is
+ * under way, or is to be attempted again) waits for its end, and nothing is written for that: it
+ * stays undecided, up to its start deadline. The ticks that come after it are skipped meanwhile.
+ * Once nothing is in the way, the last run tells what has waited for it: that is not missed, and
+ * begins by rank from the end of that run on.
+ *
  * A retry (the next attempt of a tick, see record/next-attempt.h) is taken as a tick is, from the
  * end of its pause on: by rank, and up to its start deadline, which counts from there; then it is
  * given up. So is one that is further off than any pause, by clocks that were wrong. It begins when
@@ -37,6 +43,8 @@
 /* No retry is further off than that: the longest pause, and as much again for clocks. */
 #define DECISION_PAUSE_MAX (2 * JOB_RETRY_DELAY_MAX)
 #define DECISION_WHY_RETRY "overlap: an earlier tick is to be attempted again"
+#define DECISION_WHY_WAITS "overlap: another tick waits already"
+#define DECISION_WHY_OUTLASTED "overlap: the previous run was still under way at its start deadline"
 #define DECISION_WHY_MANY "overlap: too many of its runs are under way or to be attempted again"
 /* The ledger has an entry for each, and one more for what lies between two. */
 #define DECISION_BESIDE_MAX 24

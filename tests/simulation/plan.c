@@ -158,8 +158,9 @@ static void plan_draw_overlap(const Plan *plan, World *world) {
                 PlanJob *job = plan->jobs->pdata[i];
 
                 job->allows = world_draw_once_in(chance, 2) && !plan_is_alone(job) && !job->forgets;
-                if (job->allows)
-                        job->duration *= world_draw_between(chance, 1, 6);
+                job->queues = world_draw_once_in(chance, 3) && !job->allows;
+                if (job->allows || job->queues)
+                        job->duration *= world_draw_between(chance, 1, job->allows ? 6 : 3);
         }
         world_chance_free(chance);
 }
@@ -280,8 +281,8 @@ static void plan_write_job(const PlanJob *job, GString *text) {
                 g_string_append_printf(text, "    random-delay: %us\n", job->delay);
         if (job->timeout > 0)
                 g_string_append_printf(text, "    timeout: %us\n", job->timeout);
-        if (job->allows)
-                g_string_append(text, "    overlap: allow\n");
+        if (job->allows || job->queues)
+                g_string_append_printf(text, "    overlap: %s\n", job->allows ? "allow" : "queue");
         plan_write_loss(job, text);
         plan_write_retries(job, text);
         plan_write_locks(job, text);

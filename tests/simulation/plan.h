@@ -36,6 +36,7 @@ typedef struct PlanJob {
         bool gives_in;           /* where its status is PLAN_NO_RETRY */
         bool forgets;            /* keeps a few records, and fails again and again */
         bool allows;             /* its runs may be side by side */
+        bool queues;             /* a tick waits for the run before it */
 } PlanJob;
 
 /* The longest pause between two attempts, seconds. */

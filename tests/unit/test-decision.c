@@ -28,6 +28,7 @@ typedef struct Cell {
         bool waited_long_enough;
         bool nobody;
         unsigned random_delay;
+        unsigned last_tick, last_ended; /* of the last run, s */
 } Cell;
 
 /* Of this job the ticks from 100 on are delayed by 30, 40, 0, 2, 14 and 7 s where 40 are allowed.
@@ -74,6 +75,7 @@ static void expect_cell(const Cell *cell) {
         _cleanup_(ledger_freep) Ledger *ledger =
             ledger_of(0, 50, cell->entries ? cell->entries : "");
         g_autofree char *fault = NULL;
+        RunRecord *last = cell->last_ended ? run_record_new("a", "1-1") : NULL;
         const DecisionInput input = {
             .job = DELAYED_JOB,
             .schedule = schedule,
@@ -92,6 +94,11 @@ static void expect_cell(const Cell *cell) {
 
         cr_assert_eq(schedule_set_random_delay(schedule, cell->random_delay * USEC_PER_SEC, &fault),
                      0);
+        if (last) {
+                last->tick = cell->last_tick;
+                last->ended = cell->last_ended * USEC_PER_SEC;
+                ledger->last = last;
+        }
         expect_decision(&input, cell->title, cell->expected);
 }
 
@@ -520,6 +527,106 @@ Test(decision, side_by_side_are_only_so_many) {
 
                 expect_cell(&cell);
         }
+}
+
+#define QUEUE .overlap = JOB_OVERLAP_QUEUE
+#define DONE_100 "{'run':'100-1','state':'failed','tick':100}"
+
+Test(decision, in_line_a_tick_waits_for_the_run_before_it) {
+        static const Cell cells[] = {
+            {"another's is watched", 200000, 0, "watch, again 260", OTHER_100, QUEUE},
+            {"we hear of the end of ours", 200000, 0, "nothing, again 260", OURS_100, QUEUE},
+            {"before our turn nobody watches", 200000, 1, "nothing, again 202", OTHER_100, QUEUE},
+            {"in our turn", 202000, 1, "watch, again 260", OTHER_100, QUEUE},
+            {"we are no candidate", 200000, PLACEMENT_NONE, "nothing, never again", OURS_100,
+             QUEUE},
+            {"nothing is due", 150000, 0, "nothing, again 200", OTHER_100, QUEUE},
+            {"it is not missed", 255000, 0, "watch, again 260", OTHER_100,
+             .catch_up = JOB_CATCH_UP_NONE, QUEUE},
+            {"however long that stands there", 255000, 0, "watch, again 260", OTHER_100,
+             .waited_run = "100-1", .waited_long_enough = true, QUEUE},
+            {"one by hand", 200000, 0, "watch, again 260", DONE_100 BY_HAND("n2"), QUEUE},
+            {"to its deadline", 260000, 0, "watch, again 260", OTHER_100, QUEUE},
+            {"not longer", 260001, 0,
+             "skip 200-200 x1 (" DECISION_WHY_OUTLASTED "), nothing, again 300", OTHER_100, QUEUE},
+            {"nobody can run it", 261000, 0,
+             "skip 200-200 x1 (no node could run it), nothing, "
+             "again 360",
+             OTHER_100, .nobody = true, QUEUE},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, in_line_is_one) {
+        static const Cell cells[] = {
+            {"the next is left out", 300000, 0,
+             "skip 300-300 x1 (" DECISION_WHY_WAITS "), watch, again 400", OTHER_100,
+             .deadline = 1000, QUEUE},
+            {"in our turn", 300000, 1, "watch, again 302", OTHER_100, .deadline = 1000, QUEUE},
+            {"then", 302000, 1, "skip 300-300 x1 (" DECISION_WHY_WAITS "), watch, again 402",
+             OTHER_100, .deadline = 1000, QUEUE},
+            {"and all others", 555000, 0,
+             "skip 300-500 x3 (" DECISION_WHY_WAITS "), watch, again 600", OTHER_100,
+             .deadline = 1000, QUEUE},
+            {"whose run it is does not matter", 555000, 0,
+             "skip 300-500 x3 (" DECISION_WHY_WAITS "), nothing, again 600", OURS_100,
+             .deadline = 1000, QUEUE},
+            {"when its time is over the next one waits", 351000, 0,
+             "skip 200-200 x1 (" DECISION_WHY_OUTLASTED "), watch, again 400", OTHER_100,
+             .deadline = 150, QUEUE},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, in_line_attempts_come_first) {
+        static const Cell cells[] = {
+            {"a tick waits for them", 200000, 0, "nothing, again 250", LATE, QUEUE},
+            {"the next one does not", 300000, 0,
+             "skip 300-300 x1 (" DECISION_WHY_WAITS "), nothing, again 350", RETRY("100", "350"),
+             .deadline = 1000, QUEUE},
+            {"it is their turn", 250000, 0, "run 100, again 260", LATE, QUEUE},
+            {"it has waited too long", 261000, 0,
+             "skip 200-200 x1 (" EARLIER "), nothing, again 300", LATE, QUEUE},
+            {"too late for them", 311000, 0,
+             "give up 100-100 x1 (missed: the start deadline passed), nothing, again 311", LATE,
+             QUEUE},
+            {"one that may follow is watched", 105000, 0, "watch, again 200", AGAIN("n2"), QUEUE},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, what_was_in_line_is_not_missed) {
+        static const Cell cells[] = {
+            {"rank 0 at once", 255000, 0, "run 200, again 300", DONE_100, .last_tick = 100,
+             .last_ended = 255, QUEUE},
+            {"rank 1 not yet", 256000, 1, "nothing, again 257", DONE_100, .last_tick = 100,
+             .last_ended = 255, QUEUE},
+            {"rank 1", 257000, 1, "run 200, again 302", DONE_100, .last_tick = 100,
+             .last_ended = 255, QUEUE},
+            {"it need not be caught up", 259000, 0, "run 200, again 300", DONE_100,
+             .last_tick = 100, .last_ended = 240, .catch_up = JOB_CATCH_UP_NONE, QUEUE},
+            {"to its deadline", 260001, 0, "skip 200-200 x1 (" EXPIRED "), nothing, again 300",
+             DONE_100, .last_tick = 100, .last_ended = 255, QUEUE},
+            {"the run was over before it", 215000, 0,
+             "skip 200-200 x1 (" NOBODY "), nothing, again 300", DONE_100, .last_tick = 100,
+             .last_ended = 199, .catch_up = JOB_CATCH_UP_NONE, QUEUE},
+            {"the run was its own", 215000, 0, "skip 200-200 x1 (" NOBODY "), nothing, again 300",
+             DONE_100, .last_tick = 200, .last_ended = 205, .catch_up = JOB_CATCH_UP_NONE, QUEUE},
+            {"without a line nobody waited", 255000, 0,
+             "skip 200-200 x1 (" NOBODY "), nothing, again 300", DONE_100, .last_tick = 100,
+             .last_ended = 255, .catch_up = JOB_CATCH_UP_NONE},
+            {"the oldest, and the next one waits for it", 305000, 0, "run 200, again 400", DONE_100,
+             .last_tick = 100, .last_ended = 300, .deadline = 1000, QUEUE},
+            {"ended by a clock that was ahead", 255000, 3, "run 200, again 306", DONE_100,
+             .last_tick = 100, .last_ended = 256, .catch_up = JOB_CATCH_UP_NONE, QUEUE},
+            {"behind one by hand", 255000, 0, "run 200, again 300", DONE_100, .last_ended = 250,
+             .catch_up = JOB_CATCH_UP_NONE, QUEUE},
+        };
+
+        EXPECT_CELLS(cells);
 }
 
 Test(decision, what_waited_for_another_goes_stale) {

@@ -187,7 +187,7 @@ static const struct {
     {"lock-wait: []", "f:4:16: error: \"lock-wait\" must be a duration (\"1h 30min\", or whole "
                       "seconds), not a list"},
     {"lock-wait: -1", "f:4:16: error: \"lock-wait\" must be from 0 to infinity, not -1"},
-    {"overlap: queue", "f:4:14: error: \"overlap\": \"queue\" is not supported yet"},
+    {"overlap: queue", ""},
     {"overlap: replace", "f:4:14: error: \"overlap\": \"replace\" is not supported yet"},
     {"overlap: allow", "f:4:14: error: job \"a\": \"overlap: allow\" needs \"lock: shared\" or "
                        "\"lock: none\": a run that holds the job's own lock exclusively keeps the "
@@ -197,8 +197,10 @@ static const struct {
      "that holds the job's own lock exclusively keeps the next one from beginning beside it"},
     {"lock: shared\noverlap: allow", ""},
     {"lock: none\noverlap: allow", ""},
-    {"overlap: maybe", "f:4:14: error: \"overlap\" must be \"skip\" or \"allow\", not \"maybe\""},
-    {"overlap: no", "f:4:14: error: \"overlap\" must be \"skip\" or \"allow\", not \"no\""},
+    {"overlap: maybe",
+     "f:4:14: error: \"overlap\" must be \"skip\", \"queue\" or \"allow\", not \"maybe\""},
+    {"overlap: no",
+     "f:4:14: error: \"overlap\" must be \"skip\", \"queue\" or \"allow\", not \"no\""},
     {"catch-up: all", "f:4:15: error: \"catch-up\": \"all\" is not supported yet"},
     {"catch-up: maybe",
      "f:4:15: error: \"catch-up\" must be \"latest\" or \"none\", not \"maybe\""},

@@ -101,6 +101,7 @@ Test(job, digest_stays) {
             BASE "    except: []\n",
             BASE "    dst: {gap: skip, overlap: both}\n", /* in UTC */
             BASE "    overlap: skip\n",
+            BASE "    overlap: queue\n",
             BASE "    mode: once\n    slots: 1\n    dst: {gap: shift, overlap: first}\n    lock: "
                  "exclusive\n",
         };
@@ -261,6 +262,7 @@ static const Difference differences[] = {
     {"    lock-wait: 1min\n", "    lock-wait: 2min\n", false},
     {"", "    start-deadline: 1h\n", false},
     {"", "    catch-up: none\n", false},
+    {"", "    overlap: queue\n", false},
     {"    lock: none\n", "    lock: none\n    overlap: allow\n", false},
     {"", "    nodes: n1\n", false},
     {"    nodes: n1\n", "    nodes: n2\n", false},

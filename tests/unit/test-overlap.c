@@ -1,6 +1,7 @@
 /* A tick that comes while another run of its job is under way, in a whole daemon
  * (daemon-fixture.h), by what the job says of that. */
 #include "daemon-fixture.h"
+#include "decision.h"
 #include "job-table.h"
 #include "ledger.h"
 #include "paths.h"
@@ -104,4 +105,89 @@ Test(overlap, each_of_them_is_settled_for_itself) {
         cr_expect_not_null(ledger_first_claimed(ledger));
         cr_expect(service_is_alive(service_manager.services->pdata[1]));
         cr_expect_eq(count_records("overlap"), 0);
+}
+
+/* ---- queue ---- */
+
+#define QUEUE "    every: 1s\n    exec: [/bin/true]\n    overlap: queue\n    start-deadline: 1h\n"
+
+static bool runs_here(void) {
+        return services_alive() == 1;
+}
+
+static bool has_left_out(void) {
+        return count_records(DECISION_WHY_WAITS) > 0;
+}
+
+static int64_t waiting;
+
+static bool runs_what_waited(void) {
+        g_autofree char *run = run_id_for_tick(waiting, 1), *unit = unit_name_for_run("a", run);
+
+        return service_newest() && service_is_alive(service_newest()) &&
+               strcmp(service_newest()->name, unit) == 0;
+}
+
+/* Return: the first tick after the run that is under way. */
+static int64_t first_in_line(void) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
+        const LedgerEntry *claimed = ledger_first_claimed(ledger);
+
+        cr_assert_not_null(claimed);
+        return claimed->tick + 1;
+}
+
+Test(overlap, a_tick_in_line_runs_once_our_run_is_over) {
+        write_job(QUEUE);
+        open_daemon();
+        await(runs_here, "a run");
+        await(has_left_out, "a tick waits, and another is left out");
+        waiting = first_in_line();
+        cr_expect_eq(started->len, 1);
+        service_exit(service_newest(), 0);
+        await(runs_what_waited, "what waited runs");
+        cr_expect_eq(count_records("missed"), 0);
+}
+
+static void end_elsewhere(void) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
+        const LedgerEntry *claimed = ledger_first_claimed(ledger);
+        _cleanup_(run_record_freep) RunRecord *record = run_record_new("a", claimed->run);
+        g_autofree char *data = NULL;
+
+        record->tick = claimed->tick;
+        record->attempt = 1;
+        record->node = g_strdup("n2");
+        record->state = RUN_SUCCEEDED;
+        record->ended = clock_realtime();
+        cr_assert_eq(ledger_settle(ledger, record, NULL, record->ended), 0);
+        data = ledger_encode(ledger);
+        server_write(JOB_PATH, data);
+}
+
+/* Its end is seen by a watch, as soon as it is there. */
+Test(overlap, a_tick_in_line_runs_once_that_of_another_node_is_over) {
+        unsigned reads;
+
+        run_elsewhere(QUEUE "    catch-up: none\n");
+        await(has_left_out, "a tick waits, and another is left out");
+        waiting = first_in_line();
+        reads = server.reads;
+        serve_for(USEC_PER_SEC);
+        cr_expect_lt(server.reads - reads, 8, "it is watched: %u reads", server.reads - reads);
+        cr_expect_eq(started->len, 0);
+        end_elsewhere();
+        await(runs_what_waited, "what waited runs");
+        cr_expect_eq(count_records("missed"), 0);
+}
+
+/* What waits is in nobody's memory. */
+Test(overlap, a_tick_in_line_outlives_the_daemon) {
+        run_elsewhere(QUEUE);
+        await(has_left_out, "a tick waits, and another is left out");
+        waiting = first_in_line();
+        close_daemon();
+        end_elsewhere();
+        open_daemon();
+        await(runs_what_waited, "what waited runs");
 }

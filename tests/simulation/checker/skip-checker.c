@@ -19,9 +19,40 @@ typedef struct Skip {
         int64_t now;       /* the latest that its node's clock may show */
 } Skip;
 
-/* Another run was claimed, and kept it waiting. */
+/* Another run was claimed, and kept it waiting. What is in line is not skipped for that. */
 static bool skip_was_in_the_way(const Skip *skip) {
-        return ledger_first_claimed(skip->before) && !skip->job->allows;
+        return ledger_first_claimed(skip->before) && !skip->job->allows &&
+               (!skip->job->queues || skip->record->tick == 0);
+}
+
+/* Return: whether it is in line behind another one. */
+static bool skip_was_behind_another(const Skip *skip) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        int64_t first;
+
+        return skip->job->queues &&
+               (ledger_first_claimed(skip->before) || ledger_first_retry(skip->before)) &&
+               ledger_schedule(skip->before, &schedule) >= 0 && schedule &&
+               ledger_next_undecided(skip->before, schedule, 0, skip->record->tick - 1, &first);
+}
+
+/* Return: when the tick starts by the schedule that was in force. */
+static int64_t skip_start(const Skip *skip, int64_t tick) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+
+        return ledger_schedule(skip->before, &schedule) >= 0 && schedule && tick
+                   ? schedule_start(schedule, skip->job->name, tick)
+                   : tick;
+}
+
+/* Return: whether it was in line behind the last run, or is behind one that is under way. */
+static bool skip_was_in_line(const Skip *skip) {
+        const RunRecord *last = skip->before->last;
+        usec_t from = (usec_t)skip_start(skip, skip->last) * USEC_PER_SEC;
+
+        return skip->job->queues &&
+               (ledger_first_claimed(skip->before) ||
+                (last && last->tick < skip->record->tick && last->ended >= from));
 }
 
 /* One that had been given up lived on the node that says so, not long ago. */
@@ -53,28 +84,23 @@ static bool skip_was_too_late(const Skip *skip) {
         return skip->now >= skip->due + skip->job->deadline;
 }
 
+static bool skip_waited_too_long(const Skip *skip) {
+        return skip->job->queues && ledger_first_claimed(skip->before) && skip_was_too_late(skip);
+}
+
 static bool skip_was_not_caught_up(const Skip *skip) {
-        return !skip->job->catches_up;
+        return !skip->job->catches_up && !skip_was_in_line(skip);
 }
 
 static bool skip_had_no_place(const Skip *skip) {
         return checker_plan(skip->write->checker)->max_runs > 0;
 }
 
-/* Return: when the tick starts by the schedule that was in force. */
-static int64_t skip_start(const Skip *skip, int64_t tick) {
-        _cleanup_(schedule_freep) Schedule *schedule = NULL;
-
-        return ledger_schedule(skip->before, &schedule) >= 0 && schedule && tick
-                   ? schedule_start(schedule, skip->job->name, tick)
-                   : tick;
-}
-
 static bool skip_was_overtaken(const Skip *skip) {
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
         int64_t next = 0;
 
-        return ledger_schedule(skip->before, &schedule) >= 0 &&
+        return !skip_was_in_line(skip) && ledger_schedule(skip->before, &schedule) >= 0 &&
                schedule_next(schedule, skip->last, &next) && skip_start(skip, next) <= skip->now;
 }
 
@@ -98,6 +124,8 @@ static const struct {
     {"overlap: the previous run was still under way", skip_was_in_the_way},
     {"overlap: the previous run, which was given up, goes on", skip_was_beside},
     {"overlap: an earlier tick is to be attempted again", skip_was_at_an_older_one},
+    {"overlap: another tick waits already", skip_was_behind_another},
+    {"overlap: the previous run was still under way at its start deadline", skip_waited_too_long},
     {"overlap: too many of its runs are under way or to be attempted again", skip_had_many_beside},
     {"missed: the start deadline passed", skip_was_too_late},
     {"missed: no node could start it", skip_was_not_caught_up},
