@@ -252,8 +252,10 @@ int bid_claim(Bid *bid) {
         if (bid_beside(parts->runs, bid->spec, bid->tick, ledger, RUN_PHASE_CLAIMED))
                 return -EBUSY;
         bid_name_run(bid, ledger);
-        bid->start_by = bid->manual ? bid->manual->not_after
-                                    : bid_deadline(bid->spec, ledger_due(ledger, bid->tick));
+        bid->start_by =
+            bid->manual ? bid->manual->not_after
+                        : bid_deadline(bid->spec, ledger_due(ledger, bid->tick,
+                                                             job_spec_start(bid->spec, bid->tick)));
         r = bid_send_claim(bid, ledger, version);
         if (r < 0)
                 return r;

@@ -36,7 +36,9 @@ static bool job_next_is_long_wait(const JobOutlook *outlook) {
         int64_t tick = outlook->queued_tick;
 
         return outlook->spec->lock_wait_set && tick && ledger_is_claimable(ledger, tick) &&
-               (usec_t)ledger_due(ledger, tick) * USEC_PER_SEC <= outlook->now &&
+               (usec_t)ledger_due(ledger, tick, job_spec_start(outlook->spec, tick)) *
+                       USEC_PER_SEC <=
+                   outlook->now &&
                !decision_why_not(outlook->spec->overlap, ledger);
 }
 
