@@ -84,6 +84,57 @@ Test(retries, it_is_not_before_the_end_of_its_pause_and_not_after_some_statuses)
         cr_expect_eq(started->len, 2);
 }
 
+/* ---- when it is too late ---- */
+
+#define BLOCKER ROOT "/locks/job:a/_c_00000000-0000-0000-0000-000000000000-__WRIT__0000000000"
+
+static bool is_said_why(void) {
+        g_autofree char *run = run_id_for_skip(tick), *path = path_run(ROOT, "a", run);
+
+        return server_node(path);
+}
+
+/* Somebody else has its lock. Return: why it is not made; to be freed with g_free. */
+static char *why_not_made(const char *keys, usec_t least) {
+        _cleanup_(run_record_freep) RunRecord *first = NULL, *record = NULL;
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        tick = due_soon(keys);
+        await_attempt(tick, 1);
+        server_create(BLOCKER, "", 0x77);
+        service_exit(service_newest(), 5);
+        await(is_said_why, "a record says why it is not made");
+        first = record_there(tick, 1);
+        record = record_there(tick, 0);
+        cr_expect_geq(record->ended, first->ended + least);
+        ledger = ledger_there();
+        cr_expect_null(ledger_first_retry(ledger));
+        cr_expect_eq(ledger->mark, tick);
+        cr_expect_eq(started->len, 1);
+        return g_strdup(record->why);
+}
+
+Test(retries, one_whose_locks_are_not_free_in_time_is_not_made) {
+        g_autofree char *why =
+            why_not_made("    retries: {attempts: 2, delay: 0}\n    lock-wait: 1s\n", USEC_PER_SEC);
+
+        cr_expect_str_eq(why, "attempt 2 is not made: lock-wait: its locks were not free in time");
+}
+
+Test(retries, the_wait_for_its_locks_ends_with_its_own_start_deadline) {
+        g_autofree char *why = why_not_made(
+            "    retries: {attempts: 2, delay: 2s}\n    start-deadline: 1s\n", 3 * USEC_PER_SEC);
+
+        cr_expect(g_str_has_prefix(why, "attempt 2 is not made: "), "%s", why);
+}
+
+Test(retries, a_pause_may_be_longer_than_the_start_deadline) {
+        tick = due_soon("    retries: {attempts: 2, delay: 2s}\n    start-deadline: 1s\n");
+        await_attempt(tick, 1);
+        service_exit(service_newest(), 5);
+        await_attempt(tick, 2);
+}
+
 /* ---- by whose clock ---- */
 
 #define MONTH ((int64_t)30 * (int64_t)USEC_PER_DAY)
