@@ -250,6 +250,31 @@ Test(retries, what_fails_elsewhere_is_taken_up) {
         await_attempt(tick, 2);
 }
 
+static char *digest_before;
+
+static bool is_in_force(void) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
+
+        return g_strcmp0(ledger->digest, digest_before) != 0;
+}
+
+/* The watch is gone with what we wrote, and what we know of the ledger is what that was. */
+Test(retries, also_where_we_wrote_the_ledger_ourselves_meanwhile) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        run_elsewhere("    schedule: \"2096-02-29 00:00:00\"\n    exec: [/bin/true]\n");
+        await(knows_of_a_run, "the other run is known");
+        await_quiet();
+        ledger = ledger_there();
+        digest_before = ledger->digest;
+        write_job("    schedule: \"2092-02-29 00:00:00\"\n    exec: [/bin/true]\n");
+        reload();
+        await(is_in_force, "the new definition is in force");
+        await_quiet();
+        fail_elsewhere(0);
+        await_attempt(tick, 2);
+}
+
 static bool is_skipped(void) {
         _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
 
