@@ -281,6 +281,8 @@ int unit_adopt(UnitManager *manager, const char *name, const char *nonce, UnitFu
         int r;
 
         (void)manager;
+        if (!nonce)
+                return -EINVAL;
         if ((r = unit_new(name, func, userdata, ret_unit)) < 0)
                 return r;
         if (service && g_strcmp0(service->nonce, nonce) == 0)

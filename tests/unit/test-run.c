@@ -275,6 +275,27 @@ Test(run, one_without_a_unit_is_unknown) {
                        "claimed, but its unit was not found: it may or may not have run");
 }
 
+/* Nobody can tell whether its unit is its own, and that lives. */
+Test(run, one_that_may_be_alive_is_not_rerun) {
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+        g_autofree char *path = NULL, *data = NULL, *second = NULL, *next = NULL;
+
+        start_one("    on-owner-lost: rerun\n");
+        close_daemon();
+        path = record_path();
+        record = record_there();
+        g_clear_pointer(&record->nonce, g_free);
+        data = run_record_encode(record);
+        server_set(server_node(path), data);
+        open_daemon_again();
+        expect_settled(RUN_UNKNOWN, "its unit could not be queried");
+        second = run_id_for_tick(tick, 2);
+        next = path_run(ROOT, "a", second);
+        await_quiet();
+        cr_expect_null(server_node(next));
+        cr_expect_eq(started->len, 1);
+}
+
 /* ---- with a launch step ---- */
 
 /* What it writes is below the fixture's directory. */
