@@ -233,6 +233,8 @@ static void run_take_unknown(Run *run) {
             run_take_note(run, NULL))
                 return;
         run->record->state = fenced || (ended && ended->why) ? RUN_INTERRUPTED : RUN_UNKNOWN;
+        if (run_is_populated(run)) /* by its name it is there: no other one follows it */
+                run->record->terms.rerun = false;
         run->record->ended = clock_realtime();
         if (!run->record->why && fenced)
                 run->record->why = g_strdup("stopped with its fence while jobkeeperd was away, "

@@ -275,8 +275,8 @@ Test(run, one_without_a_unit_is_unknown) {
                        "claimed, but its unit was not found: it may or may not have run");
 }
 
-/* Nobody can tell whether its unit is its own, and that lives. */
-Test(run, one_that_may_be_alive_is_not_rerun) {
+/* Nobody can tell whether its unit, which lives, is its own. */
+static void expect_no_rerun(const char *nonce, const char *why) {
         _cleanup_(run_record_freep) RunRecord *record = NULL;
         g_autofree char *path = NULL, *data = NULL, *second = NULL, *next = NULL;
 
@@ -284,16 +284,26 @@ Test(run, one_that_may_be_alive_is_not_rerun) {
         close_daemon();
         path = record_path();
         record = record_there();
-        g_clear_pointer(&record->nonce, g_free);
+        g_free(record->nonce);
+        record->nonce = g_strdup(nonce);
         data = run_record_encode(record);
         server_set(server_node(path), data);
         open_daemon_again();
-        expect_settled(RUN_UNKNOWN, "its unit could not be queried");
+        expect_settled(RUN_UNKNOWN, why);
         second = run_id_for_tick(tick, 2);
         next = path_run(ROOT, "a", second);
         await_quiet();
         cr_expect_null(server_node(next));
         cr_expect_eq(started->len, 1);
+}
+
+Test(run, one_that_may_be_alive_is_not_rerun) {
+        expect_no_rerun(NULL, "its unit could not be queried");
+}
+
+Test(run, nor_is_one_that_is_there_by_its_name) {
+        expect_no_rerun("another",
+                        "claimed, but its unit was not found: it may or may not have run");
 }
 
 /* ---- with a launch step ---- */
