@@ -123,6 +123,10 @@ bool job_ledger_is_watching(const JobLedger *ledger) {
         return ledger_cursor_is_watching(ledger->cursor);
 }
 
+bool job_ledger_is_crowded_out(const JobLedger *ledger) {
+        return ledger_cursor_is_crowded_out(ledger->cursor);
+}
+
 const char *job_ledger_fault(const JobLedger *ledger) {
         const char *fault = ledger_cursor_fault(ledger->cursor);
 

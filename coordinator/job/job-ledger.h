@@ -59,6 +59,8 @@ void job_ledger_look_for_records(JobLedger *ledger);
 const Ledger *job_ledger_known(const JobLedger *ledger);
 void job_ledger_forget(JobLedger *ledger);
 bool job_ledger_is_watching(const JobLedger *ledger);
+/* Return: whether there was no room to watch it when that was last asked for. */
+bool job_ledger_is_crowded_out(const JobLedger *ledger);
 /* Return: whether it was not looked at yet if our definition is the one in force. */
 bool job_ledger_is_unchecked(const JobLedger *ledger);
 bool job_ledger_is_drifted(const JobLedger *ledger);

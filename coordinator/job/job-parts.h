@@ -26,6 +26,8 @@
 #define JOB_REFUSED_DELAY_MAX (300 * USEC_PER_SEC)
 #define JOB_FAULT_DELAY (30 * USEC_PER_SEC)
 #define JOB_DRIFTED_DELAY_MAX (600 * USEC_PER_SEC)
+/* Where so many are watched that there is no room for one more watch. */
+#define JOB_CROWDED_OUT_DELAY (20 * USEC_PER_SEC)
 /* By how much a wait for locks may end early by the wall clock, which is slewed meanwhile. */
 #define JOB_HASTE_MAX (1 * USEC_PER_SEC)
 

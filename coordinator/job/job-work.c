@@ -349,7 +349,9 @@ void job_work_go_on(JobWork *work) {
                 job_work_send_read(work, false);
         } else if (work->phase == JOB_PHASE_HOLDING) {
                 job_work_claim(work);
-        } else if (!job_ledger_is_watching(work->ledger)) {
+        } else if (!job_ledger_is_watching(work->ledger) &&
+                   !job_ledger_is_crowded_out(work->ledger)) {
+                /* Without a watch the place in the queues is kept, perhaps for too long. */
                 (void)job_work_step(work, JOB_EVENT_WATCH);
                 job_work_send_read(work, true);
         }

@@ -14,7 +14,8 @@ struct LedgerCursor {
         void *userdata;
 
         ZkCall *call;
-        ZkWatch *watch;
+        ZkWatch *watch; /* with its room in the cache's books */
+        bool crowded_out;
         char *fault;
         GHashTable *looked_for; /* a set: runs that the ledger says are ours and that recovery was
                                    asked for */
@@ -47,9 +48,16 @@ LedgerCursor *ledger_cursor_free(LedgerCursor *cursor) {
         return NULL;
 }
 
+static void ledger_cursor_unwatch(LedgerCursor *cursor) {
+        if (cursor->watch)
+                ledger_cache_give_watch(cursor->parts.ledgers, cursor->path);
+        cursor->watch = zk_watch_free(cursor->watch);
+}
+
 void ledger_cursor_reset(LedgerCursor *cursor) {
         ledger_cursor_stop(cursor);
-        cursor->watch = zk_watch_free(cursor->watch);
+        ledger_cursor_unwatch(cursor);
+        cursor->crowded_out = false;
 }
 
 void ledger_cursor_stop(LedgerCursor *cursor) {
@@ -58,6 +66,10 @@ void ledger_cursor_stop(LedgerCursor *cursor) {
 
 bool ledger_cursor_is_watching(const LedgerCursor *cursor) {
         return cursor->watch;
+}
+
+bool ledger_cursor_is_crowded_out(const LedgerCursor *cursor) {
+        return cursor->crowded_out;
 }
 
 const Ledger *ledger_cursor_ledger(const LedgerCursor *cursor) {
@@ -79,7 +91,7 @@ static void ledger_cursor_tell(LedgerCursor *cursor, LedgerCursorEvent event) {
 static void ledger_cursor_on_changed(ZkWatchEvent event, const char *path, void *userdata) {
         LedgerCursor *cursor = userdata;
 
-        cursor->watch = zk_watch_free(cursor->watch);
+        ledger_cursor_unwatch(cursor);
         ledger_cursor_tell(cursor, LEDGER_CURSOR_CHANGED);
 }
 
@@ -137,7 +149,7 @@ static void ledger_cursor_refused(LedgerCursor *cursor, ZkCode code) {
 }
 
 static void ledger_cursor_failed(LedgerCursor *cursor, ZkCode code) {
-        cursor->watch = zk_watch_free(cursor->watch);
+        ledger_cursor_unwatch(cursor);
         if (code == ZK_NO_NODE) {
                 g_clear_pointer(&cursor->fault, g_free);
                 ledger_cursor_tell(cursor, LEDGER_CURSOR_ABSENT);
@@ -170,15 +182,37 @@ static void ledger_cursor_on_reply(const ZkReply *reply, void *userdata) {
         ledger_cursor_tell(cursor, LEDGER_CURSOR_READ);
 }
 
+static int ledger_cursor_ask(LedgerCursor *cursor, Zk *zk) {
+        return zk_get(zk, cursor->path, ledger_cursor_on_reply, cursor, &cursor->call, NULL, NULL,
+                      NULL);
+}
+
+/* Return: as ledger_cursor_read(); -ENOBUFS: there is no room for the watch. */
+static int ledger_cursor_ask_and_watch(LedgerCursor *cursor, Zk *zk) {
+        int r;
+
+        if (!ledger_cache_take_watch(cursor->parts.ledgers, cursor->path))
+                return -ENOBUFS;
+        r = zk_get(zk, cursor->path, ledger_cursor_on_reply, cursor, &cursor->call,
+                   ledger_cursor_on_changed, cursor, &cursor->watch);
+        if (r < 0)
+                ledger_cache_give_watch(cursor->parts.ledgers, cursor->path);
+        return r;
+}
+
 int ledger_cursor_read(LedgerCursor *cursor, bool watch) {
         Zk *zk = node_zk(cursor->parts.node);
+        int r;
 
         ledger_cursor_stop(cursor);
         if (watch)
-                cursor->watch = zk_watch_free(cursor->watch);
+                ledger_cursor_unwatch(cursor);
+        cursor->crowded_out = false;
         if (!zk)
                 return -ENOTCONN;
-        return zk_get(zk, cursor->path, ledger_cursor_on_reply, cursor, &cursor->call,
-                      watch ? ledger_cursor_on_changed : NULL, cursor,
-                      watch ? &cursor->watch : NULL);
+        r = watch ? ledger_cursor_ask_and_watch(cursor, zk) : -ENOBUFS;
+        if (r != -ENOBUFS)
+                return r;
+        cursor->crowded_out = watch;
+        return ledger_cursor_ask(cursor, zk);
 }

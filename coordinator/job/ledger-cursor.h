@@ -40,13 +40,16 @@ DEFINE_CLEANUP(LedgerCursor, ledger_cursor_free);
 /* Drops what is under way, and the watch. */
 void ledger_cursor_reset(LedgerCursor *cursor);
 
-/* Reads it, and watches it if that is asked for. Return: 0,
- * then exactly one event but CHANGED, unless it is stopped; -ENOTCONN when there is no session;
- * negative errno. */
+/* Reads it, and watches it if that is asked for and there is room for a watch. Return: 0, then
+ * exactly one event but CHANGED, unless it is stopped; -ENOTCONN when there is no session; negative
+ * errno. */
 int ledger_cursor_read(LedgerCursor *cursor, bool watch);
 /* Nobody waits for what is being read any more. */
 void ledger_cursor_stop(LedgerCursor *cursor);
 bool ledger_cursor_is_watching(const LedgerCursor *cursor);
+/* Return: whether there was no room for the watch that was last asked for: nothing tells when it
+ * changes. */
+bool ledger_cursor_is_crowded_out(const LedgerCursor *cursor);
 
 /* Return: the ledger as last seen, borrowed until the loop runs; NULL when it is not known. */
 const Ledger *ledger_cursor_ledger(const LedgerCursor *cursor);

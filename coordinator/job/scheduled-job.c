@@ -139,6 +139,9 @@ static void scheduled_job_wait_for(ScheduledJob *job, const LedgerEntry *blocker
 
         if (job_ledger_is_watching(job->ledger))
                 job_work_end_and_retry(job->work, MAX(patience, 10 * USEC_PER_MSEC));
+        else if (job_ledger_is_crowded_out(job->ledger))
+                job_work_end_and_retry(job->work,
+                                       CLAMP(patience, 10 * USEC_PER_MSEC, JOB_CROWDED_OUT_DELAY));
         else
                 job_work_read(job->work, true);
 }
@@ -148,6 +151,8 @@ static void scheduled_job_watch(ScheduledJob *job) {
         job_work_leave_line(job->work);
         if (job_ledger_is_watching(job->ledger))
                 job_work_end(job->work);
+        else if (job_ledger_is_crowded_out(job->ledger))
+                job_work_end_and_retry(job->work, JOB_CROWDED_OUT_DELAY);
         else
                 job_work_read(job->work, true);
 }

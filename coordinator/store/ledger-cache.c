@@ -1,6 +1,8 @@
 /* See ledger-cache.h. */
 #include "ledger-cache.h"
 
+#include <string.h>
+
 typedef struct KnownLedger {
         Ledger *ledger; /* NULL: not known */
         int32_t version;
@@ -8,6 +10,7 @@ typedef struct KnownLedger {
 
 struct LedgerCache {
         GHashTable *jobs; /* name → KnownLedger */
+        size_t watched;   /* bytes of paths */
 };
 
 static void known_ledger_free(void *data) {
@@ -71,4 +74,21 @@ void ledger_cache_rewritten(LedgerCache *cache, const char *job, int32_t version
 
 void ledger_cache_forget(LedgerCache *cache, const char *job) {
         ledger_cache_set(cache, job, NULL, 0);
+}
+
+/* As the port counts it: the path's length in four bytes, and the path. */
+static size_t ledger_watch_bytes(const char *path) {
+        return strlen(path) + 4;
+}
+
+bool ledger_cache_take_watch(LedgerCache *cache, const char *path) {
+        if (cache->watched + ledger_watch_bytes(path) > LEDGER_WATCH_BYTES_MAX)
+                return false;
+        cache->watched += ledger_watch_bytes(path);
+        return true;
+}
+
+void ledger_cache_give_watch(LedgerCache *cache, const char *path) {
+        g_assert(cache->watched >= ledger_watch_bytes(path));
+        cache->watched -= ledger_watch_bytes(path);
 }

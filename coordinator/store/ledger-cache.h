@@ -4,6 +4,7 @@
 #pragma once
 
 #include <glib.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "ledger.h"
@@ -27,3 +28,12 @@ void ledger_cache_set(LedgerCache *cache, const char *job, Ledger *ledger, int32
 void ledger_cache_rewritten(LedgerCache *cache, const char *job, int32_t version);
 /* What stands there now is not known. */
 void ledger_cache_forget(LedgerCache *cache, const char *job);
+
+/* What all watches on ledgers may take of the port's room for watches, which has an end: nothing
+ * works without those on locks and members. Ten thousand with names of usual lengths. */
+#define LEDGER_WATCH_BYTES_MAX ((size_t)600 * 1000)
+
+/* Return: whether there is room for one more watch on that path: then it is taken, until it is
+ * given back. */
+bool ledger_cache_take_watch(LedgerCache *cache, const char *path);
+void ledger_cache_give_watch(LedgerCache *cache, const char *path);

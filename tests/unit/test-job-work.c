@@ -6,6 +6,7 @@
 #include "gate.h"
 #include "job-table.h"
 #include "journal.h"
+#include "ledger-cache.h"
 #include "ledger.h"
 #include "paths.h"
 #include "placement.h"
@@ -324,6 +325,32 @@ static void block_resource(void) {
         server_create(ROOT "/locks/r", "", 0);
         server_create(ROOT "/locks/r/_c_00000000-0000-0000-0000-000000000000-__WRIT__0000000000",
                       "", 99);
+}
+
+static unsigned asked; /* requests of the job's ledger, and in the queues */
+
+static ServerWay count_asked(const ZkCall *call) {
+        asked += g_str_equal(call->path, JOB_PATH) || g_str_has_prefix(call->path, ROOT "/locks/");
+        return SERVER_ANSWER;
+}
+
+/* So many ledgers are watched already. */
+Test(job_work, what_waits_keeps_its_place_where_there_is_no_room_for_a_watch) {
+        block_resource();
+        write_job("    every: 1h\n    exec: [/bin/true]\n    locks: {r: exclusive}\n"
+                  "    start-deadline: 1h\n");
+        open_daemon();
+        await(is_idle, "idle");
+        while (ledger_cache_take_watch(coordinator->store.ledgers, JOB_PATH)) {
+        }
+        ask();
+        await(is_waiting, "it waits");
+        await_quiet();
+        server.way = count_asked;
+        serve_for(2500 * USEC_PER_MSEC);
+        cr_expect_eq(asked, 0, "%u", asked);
+        server_delete(ROOT "/locks/r/_c_00000000-0000-0000-0000-000000000000-__WRIT__0000000000");
+        await(has_started, "a start");
 }
 
 /* An administrator deletes the contender of a tick that waits. */

@@ -61,3 +61,17 @@ Test(ledger_cache, a_job_that_went_and_came_again_begins_anew) {
         ledger_cache_add(cache, "a");
         cr_expect_null(ledger_cache_get(cache, "a", NULL));
 }
+
+/* Ten thousand jobs with names of usual lengths, and not all that there may be. */
+Test(ledger_cache, watches_leave_room_for_others) {
+        const char *usual = "/jobkeeper/jobs/job-with-a-name-of-some-length-01234";
+        unsigned n = 0;
+
+        while (ledger_cache_take_watch(cache, usual))
+                n++;
+        cr_expect_geq(n, 10000);
+        cr_expect_leq(n * (strlen(usual) + 4), LEDGER_WATCH_BYTES_MAX);
+        ledger_cache_give_watch(cache, usual);
+        cr_expect(ledger_cache_take_watch(cache, usual));
+        cr_expect_not(ledger_cache_take_watch(cache, usual));
+}

@@ -98,6 +98,27 @@ Test(ledger_cursor, what_is_watched_is_told_when_it_changes_once) {
         expect_silence();
 }
 
+Test(ledger_cursor, what_there_is_no_room_to_watch_is_read) {
+        LedgerCache *ledgers = coordinator->store.ledgers;
+
+        while (ledger_cache_take_watch(ledgers, PATH)) {
+        }
+        put(100, "");
+        cr_assert_eq(ledger_cursor_read(cursor, true), 0);
+        expect_heard("read");
+        cr_expect(ledger_cursor_is_crowded_out(cursor) && !ledger_cursor_is_watching(cursor));
+        for (unsigned i = 0; i < 2; i++) { /* what is given back is there again */
+                ledger_cache_give_watch(ledgers, PATH);
+                cr_assert_eq(ledger_cursor_read(cursor, true), 0);
+                expect_heard("read");
+                cr_expect(ledger_cursor_is_watching(cursor));
+                cr_expect_not(ledger_cursor_is_crowded_out(cursor));
+                put(200 + 100 * i, "");
+                expect_heard("changed");
+                cr_expect(ledger_cache_take_watch(ledgers, PATH));
+        }
+}
+
 Test(ledger_cursor, what_is_not_there_is_absent) {
         cr_assert_eq(ledger_cursor_read(cursor, true), 0);
         expect_heard("absent");

@@ -1,7 +1,9 @@
 /* Further attempts of a tick, in a whole daemon (daemon-fixture.h): after a failure here, after one
  * of another node, beside a tick that comes meanwhile, and when it is too late. */
 #include "daemon-fixture.h"
+#include "job-parts.h"
 #include "job-table.h"
+#include "ledger-cache.h"
 #include "ledger.h"
 #include "paths.h"
 #include "runs.h"
@@ -35,12 +37,16 @@ static bool runs_unit(void) {
                service_newest()->unit && strcmp(service_newest()->name, waited_for) == 0;
 }
 
-static void await_attempt(int64_t of_tick, unsigned attempt) {
+static void await_attempt_within(int64_t of_tick, unsigned attempt, usec_t limit) {
         g_autofree char *run = run_id_for_tick(of_tick, attempt);
 
         g_free(waited_for);
         waited_for = unit_name_for_run("a", run);
-        await(runs_unit, waited_for);
+        await_within(runs_unit, waited_for, limit);
+}
+
+static void await_attempt(int64_t of_tick, unsigned attempt) {
+        await_attempt_within(of_tick, attempt, LIMIT);
 }
 
 static bool is_over(void) {
@@ -203,6 +209,20 @@ static RunRecord *record_elsewhere(void) {
         return record;
 }
 
+static bool crowded_out; /* there is no room for any watch on a ledger */
+static unsigned reads;
+
+static ServerWay count_reads(const ZkCall *call) {
+        reads += call->request == REQUEST_GET && g_str_equal(call->path, JOB_PATH);
+        return SERVER_ANSWER;
+}
+
+static void crowd_out(void) {
+        while (ledger_cache_take_watch(coordinator->store.ledgers, JOB_PATH)) {
+        }
+        server.way = count_reads;
+}
+
 /* Another node runs a tick, which may be attempted again. */
 static void run_elsewhere(const char *keys) {
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
@@ -211,6 +231,8 @@ static void run_elsewhere(const char *keys) {
         write_job(keys);
         open_daemon();
         await(has_ledger, "a ledger");
+        if (crowded_out)
+                crowd_out();
         ledger = ledger_there();
         tick = now() - 1;
         g_free(record->run);
@@ -273,6 +295,19 @@ Test(retries, also_where_we_wrote_the_ledger_ourselves_meanwhile) {
         await_quiet();
         fail_elsewhere(0);
         await_attempt(tick, 2);
+}
+
+/* It is looked at now and then, and neither never nor all the time. */
+Test(retries, what_fails_elsewhere_is_taken_up_where_so_much_is_watched, .timeout = 90) {
+        crowded_out = true;
+        run_elsewhere("    schedule: \"2096-02-29 00:00:00\"\n    exec: [/bin/true]\n");
+        await(knows_of_a_run, "the other run is known");
+        await_quiet();
+        serve_for(3 * USEC_PER_SEC);
+        cr_expect(reads > 0 && reads <= 3, "%u", reads);
+        fail_elsewhere(0);
+        await_attempt_within(tick, 2, 2 * JOB_CROWDED_OUT_DELAY);
+        crowded_out = false;
 }
 
 static bool is_skipped(void) {
