@@ -124,11 +124,13 @@ static void open_store(Coordinator *coordinator) {
 
         store->ledgers = ledger_cache_new();
         store->pruner = pruner_new(coordinator->node, coordinator->jobset);
+        store->settles = settle_window_new(coordinator->node->event);
         store->settler = (Settler){.node = coordinator->node,
                                    .jobset = coordinator->jobset,
                                    .pruner = store->pruner,
                                    .ledgers = store->ledgers,
-                                   .clock = coordinator->clock};
+                                   .clock = coordinator->clock,
+                                   .window = store->settles};
         store->housekeeping =
             housekeeping_new(coordinator->node, coordinator->members, coordinator->jobset,
                              coordinator_measure_clock, coordinator);
@@ -435,6 +437,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         runs_free(coordinator->runs);
         requests_free(coordinator->requests);
         orphans_free(coordinator->left.orphans);
+        settle_window_free(coordinator->store.settles);
         ledger_cache_free(coordinator->store.ledgers);
         pruner_free(coordinator->store.pruner);
         housekeeping_free(coordinator->store.housekeeping);

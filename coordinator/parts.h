@@ -47,6 +47,7 @@ typedef struct Withdrawals Withdrawals;
 typedef struct CoordinatorStore {
         LedgerCache *ledgers;
         Pruner *pruner;
+        SettleWindow *settles;
         Settler settler;
         Housekeeping *housekeeping;
 } CoordinatorStore;

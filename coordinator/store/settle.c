@@ -31,6 +31,7 @@ struct Settle {
         Ledger *next_ledger;
         guint ledger_op;
 
+        SettleTurn turn; /* from reading the truth to the answer to what is then written */
         ZkCall *write;
         sd_event_source *pause;
         unsigned attempts, pauses, clock_looks;
@@ -41,6 +42,7 @@ static void settle_read_truth(Settle *settle);
 Settle *settle_free(Settle *settle) {
         if (!settle)
                 return NULL;
+        settle_turn_end(&settle->turn);
         sd_event_source_disable_unref(settle->pause);
         zk_call_free(settle->write);
         settle_view_free(settle->view);
@@ -82,6 +84,7 @@ static void settle_in_ledger(Settle *settle) {
 
 /* The owner frees us in its callback or after it. */
 static void settle_finish(Settle *settle, SettleOutcome outcome) {
+        settle_turn_end(&settle->turn);
         settle->func(outcome, settle->userdata);
 }
 
@@ -108,6 +111,7 @@ static void settle_again_later(Settle *settle) {
         usec_t pause = MIN(SETTLE_PAUSE << MIN(settle->pauses, 10U), SETTLE_PAUSE_MAX);
 
         settle->pauses++;
+        settle_turn_end(&settle->turn);
         if (timer_in(settle->settler->node->event, &settle->pause, pause, settle_on_pause_over,
                      settle) < 0)
                 settle_finish(settle, SETTLE_AGAIN);
@@ -221,6 +225,7 @@ static bool settle_waits_for_clock(Settle *settle) {
             !next_attempt_not_before(settle->record, 1))
                 return false;
         settle->clock_looks++;
+        settle_turn_end(&settle->turn);
         return timer_in(node->event, &settle->pause, clock_watch_measure(settle->settler->clock),
                         settle_on_pause_over, settle) >= 0;
 }
@@ -250,11 +255,17 @@ static void settle_on_truth(ZkCode code, void *userdata) {
                 settle_go_on(settle);
 }
 
-static void settle_read_truth(Settle *settle) {
+static void settle_on_turn(void *userdata) {
+        Settle *settle = userdata;
+
         if (!settle_zk(settle))
                 settle_finish(settle, SETTLE_AGAIN);
         else if (settle_view_read(settle->view) < 0)
                 settle_again_later(settle);
+}
+
+static void settle_read_truth(Settle *settle) {
+        settle_turn_take(&settle->turn, settle->settler->window, settle_on_turn, settle);
 }
 
 /* Takes over what the node knows of the ledger and the record, for a first try without a read. */

@@ -21,6 +21,7 @@
 #include "node.h"
 #include "prune.h"
 #include "run-record.h"
+#include "settle-window.h"
 
 /* What every settle of this node needs. */
 typedef struct Settler {
@@ -29,6 +30,7 @@ typedef struct Settler {
         Pruner *pruner;       /* weak */
         LedgerCache *ledgers; /* weak */
         ClockWatch *clock;    /* weak: what the server's clock shows, by which attempts follow */
+        SettleWindow *window; /* weak; NULL: any number may read at a time */
 } Settler;
 
 typedef struct Settle Settle;

@@ -457,6 +457,37 @@ Test(scale, which_runs_a_job_has_is_not_asked_of_all_runs) {
         cr_expect_null(runs_of_job(coordinator->runs, "another"));
 }
 
+#define SETTLES 500
+/* Of one settle: what it reads, without locks, and some more. */
+#define SETTLE_REQUESTS 8
+
+static bool all_are_settled(void) {
+        return runs_count(coordinator->runs) == 0;
+}
+
+static unsigned kept;
+
+static ServerWay keep_settles(const ZkCall *call) {
+        if (!g_str_has_prefix(call->path, "/jobkeeper/jobs/job-with-"))
+                return SERVER_ANSWER;
+        kept++;
+        return SERVER_KEEP;
+}
+
+/* All runs of this machine, and of all others as well: heartbeats are to come through. */
+Test(scale, after_a_lost_session_not_all_is_settled_at_once) {
+        begin(1, 1);
+        server.way = keep_settles;
+        for (unsigned i = 0; i < SETTLES; i++)
+                add_run(i);
+        run_for(USEC_PER_SEC);
+        cr_expect_gt(kept, SETTLE_WINDOW_SIZE);
+        cr_expect_leq(kept, SETTLE_WINDOW_SIZE * SETTLE_REQUESTS, "%u", kept);
+        server.way = NULL;
+        server_release();
+        await_within(all_are_settled, "they are settled", 60 * USEC_PER_SEC);
+}
+
 #define WAITERS 100
 #define LATE 200
 
