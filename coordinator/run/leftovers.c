@@ -13,7 +13,13 @@ struct Leftovers {
         LeftoversWhich which;
         char *why;
         GHashTable *stuck; /* name → why its job must not run; NULL: nothing is known to be stuck */
+        GHashTable *stuck_jobs; /* what they are runs of → why, borrowed from there; set with it */
 };
+
+static void leftovers_forget_stuck(Leftovers *leftovers) {
+        g_clear_pointer(&leftovers->stuck_jobs, g_hash_table_unref);
+        g_clear_pointer(&leftovers->stuck, g_hash_table_unref);
+}
 
 Leftovers *leftovers_new(const LeftoversParts *parts) {
         Leftovers *leftovers = g_new0(Leftovers, 1);
@@ -26,7 +32,7 @@ Leftovers *leftovers_free(Leftovers *leftovers) {
         if (!leftovers)
                 return NULL;
         clearing_free(leftovers->clearing);
-        g_clear_pointer(&leftovers->stuck, g_hash_table_unref);
+        leftovers_forget_stuck(leftovers);
         g_free(leftovers->why);
         g_free(leftovers);
         return NULL;
@@ -70,8 +76,29 @@ static void leftovers_on_gone(void *userdata) {
         Leftovers *leftovers = userdata;
 
         leftovers->clearing = clearing_free(leftovers->clearing);
-        g_clear_pointer(&leftovers->stuck, g_hash_table_unref);
+        leftovers_forget_stuck(leftovers);
         leftovers->parts.changed(leftovers->parts.userdata);
+}
+
+/* Return: the job that it is a run of, newly allocated; what is named as no version names them is
+ * of a job of which nobody knows anything. */
+static char *leftovers_job_of(const char *unit) {
+        g_autofree char *name = open_name_of_unit(unit), *run = NULL;
+        char *job = NULL;
+
+        return name && open_name_split(name, &job, &run) == 0 ? job : g_strdup(unit);
+}
+
+/* Each job asks, as often as it is looked at: so that is not asked of each unit then. */
+static void leftovers_set_stuck(Leftovers *leftovers, GHashTable *stuck) {
+        GHashTableIter iterator;
+        gpointer unit, why;
+
+        leftovers->stuck = stuck;
+        leftovers->stuck_jobs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        g_hash_table_iter_init(&iterator, stuck);
+        while (g_hash_table_iter_next(&iterator, &unit, &why))
+                g_hash_table_replace(leftovers->stuck_jobs, leftovers_job_of(unit), why);
 }
 
 /* The daemon may wait for ever for a process that the kernel cannot end: what has nothing to do
@@ -96,7 +123,8 @@ static void leftovers_on_stuck(const char *const *units, void *userdata) {
                     g_strdup_printf("%s, left by the previous daemon process, does not end",
                                     *units));
         }
-        leftovers->stuck = stuck;
+        g_clear_pointer(&leftovers->stuck_jobs, g_hash_table_unref);
+        leftovers_set_stuck(leftovers, stuck);
         if (changed || g_hash_table_size(before) != g_hash_table_size(stuck))
                 leftovers->parts.changed(leftovers->parts.userdata);
         if (before)
@@ -124,7 +152,7 @@ void leftovers_end(Leftovers *leftovers, LeftoversWhich which, bool at_once, con
                 leftovers->why = g_strdup(why);
         }
         /* A look that is under way was asked before: what is started meanwhile would be missed. */
-        g_clear_pointer(&leftovers->stuck, g_hash_table_unref);
+        leftovers_forget_stuck(leftovers);
         if (leftovers->clearing) {
                 clearing_look_anew(leftovers->clearing);
         } else {
@@ -159,37 +187,25 @@ static bool leftovers_exclude_each_other(const JobSpec *one, const JobSpec *othe
         return false;
 }
 
-/* Return: the job that the unit is a run of, where our files have it; borrowed. */
-static const JobSpec *leftovers_job_of(const Leftovers *leftovers, const char *unit) {
-        g_autofree char *name = open_name_of_unit(unit), *job = NULL, *run = NULL;
-
-        return name && open_name_split(name, &job, &run) == 0
-                   ? jobset_find(leftovers->parts.jobset, job)
-                   : NULL;
-}
-
 /* What a job that left the files excludes nobody can say. */
-static bool leftovers_is_in_the_way(const Leftovers *leftovers, const char *unit,
+static bool leftovers_is_in_the_way(const Leftovers *leftovers, const char *job,
                                     const JobSpec *spec) {
-        const JobSpec *other;
+        const JobSpec *other = jobset_find(leftovers->parts.jobset, job);
 
-        if (unit_name_is_of_job(unit, spec->name))
-                return true;
-        if (spec->resources->len == 0)
-                return false;
-        other = leftovers_job_of(leftovers, unit);
         return !other || leftovers_exclude_each_other(spec, other);
 }
 
 const char *leftovers_block(const Leftovers *leftovers, const JobSpec *spec) {
+        const char *own =
+            leftovers->stuck ? g_hash_table_lookup(leftovers->stuck_jobs, spec->name) : NULL;
         GHashTableIter iterator;
-        gpointer unit, why;
+        gpointer job, why;
 
-        if (!leftovers->stuck)
-                return NULL;
-        g_hash_table_iter_init(&iterator, leftovers->stuck);
-        while (g_hash_table_iter_next(&iterator, &unit, &why))
-                if (leftovers_is_in_the_way(leftovers, unit, spec))
+        if (!leftovers->stuck || own || spec->resources->len == 0)
+                return own;
+        g_hash_table_iter_init(&iterator, leftovers->stuck_jobs);
+        while (g_hash_table_iter_next(&iterator, &job, &why))
+                if (leftovers_is_in_the_way(leftovers, job, spec))
                         return why;
         return NULL;
 }

@@ -381,7 +381,7 @@ Test(scale, the_list_of_all_is_not_read_for_each) {
                       n_requests - requests - looks_at_the_dead);
 }
 
-#define STUCK 50
+#define STUCK 500
 
 /* Whether they are in the way of a job is asked each time that it is looked at. */
 Test(scale, what_a_process_before_left_and_cannot_be_ended_holds_up_nothing_else) {
@@ -400,7 +400,7 @@ Test(scale, what_a_process_before_left_and_cannot_be_ended_holds_up_nothing_else
         cr_assert(leftovers_left(coordinator->left.leftovers));
         cr_assert_null(leftovers_busy(coordinator->left.leftovers), "they are stuck");
         settle_down();
-        expect_short_turns("fifty leftovers are stuck");
+        expect_short_turns("five hundred leftovers are stuck");
         service_manager.deaf = false;
         for (unsigned i = 0; i < STUCK; i++)
                 service_obey(service_manager.services->pdata[i]);
