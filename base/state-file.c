@@ -80,6 +80,8 @@ const char *state_file_fault(int error) {
                 return "is a link";
         case -EPERM:
                 return "is another user's";
+        case -EACCES:
+                return "may not be read";
         case -EFBIG:
                 return "is longer than any that jobkeeper writes";
         default:

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cleanup.h"
@@ -30,16 +31,35 @@ static void process_lock_sign(int fd) {
                 (void)!pwrite(fd, text, (size_t)n, 0);
 }
 
-/* What nobody can have locked is in nobody's use. Return: a descriptor, or negative errno. */
+/* Return: why what could not be opened is none that one of us has locked; 0: it may be one. */
+static int process_lock_fault(const char *path, int error) {
+        struct stat st;
+
+        switch (error) {
+        case EISDIR:
+        case ENXIO:
+                return -EBADMSG;
+        case ELOOP:
+                return -ELOOP;
+        case EACCES: /* without capabilities root may not open another user's */
+                return lstat(path, &st) >= 0 && st.st_uid != geteuid() ? -EPERM : 0;
+        default:
+                return 0;
+        }
+}
+
+/* Return: a descriptor, or negative errno. */
 static int process_lock_open(const char *path) {
         for (bool again = true;; again = false) {
                 int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+                int error = errno, fault;
 
                 if (fd >= 0)
                         return fd;
-                if (!again || (errno != EISDIR && errno != ELOOP && errno != ENXIO))
-                        return -errno;
-                kept_file_refuse(path, errno == ELOOP ? -ELOOP : -EBADMSG, "nobody has locked it");
+                fault = process_lock_fault(path, error);
+                if (!again || fault == 0)
+                        return -error;
+                kept_file_refuse(path, fault, "nobody has locked it");
         }
 }
 

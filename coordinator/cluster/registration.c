@@ -236,9 +236,22 @@ static char *registration_encode(Registration *registration) {
         return member_encode(registration->self);
 }
 
+/* What the session before ours has asked for may be on its way still, while it lives: a claim that
+ * comes after this comes to nothing, and one that came before it is found when we look for what is
+ * ours. */
+static void registration_end_former(const Registration *registration) {
+        const DaemonConfig *config = registration->node->config;
+        g_autofree char *path = path_session(config->root, config->node_name, registration->former);
+
+        if (registration->former != 0 &&
+            registration->former != session_id(registration->node->session))
+                (void)zk_delete(registration_port(registration), path, -1, NULL, NULL, NULL);
+}
+
 static void registration_register(Registration *registration) {
         g_autofree char *data = registration_encode(registration);
 
+        registration_end_former(registration);
         if (zk_create(registration_port(registration), registration->path, data,
                       ZK_CREATE_EPHEMERAL, registration_on_created, registration,
                       &registration->register_call) < 0) {

@@ -303,14 +303,18 @@ static TreeCall *tree_call_new(Tree *tree, char *path) {
         return item;
 }
 
-static void tree_create(Tree *tree, char *path, const char *data) {
+static void tree_create_as(Tree *tree, char *path, const char *data, int flags) {
         TreeCall *item = tree_call_new(tree, path);
 
-        if (zk_create(session_zk(tree->node->session), path, data, 0, tree_on_created, item,
+        if (zk_create(session_zk(tree->node->session), path, data, flags, tree_on_created, item,
                       &item->call) < 0)
                 tree->failed = true;
         else
                 tree->pending++;
+}
+
+static void tree_create(Tree *tree, char *path, const char *data) {
+        tree_create_as(tree, path, data, 0);
 }
 
 static void tree_ask_rights(Tree *tree, const char *path) {
@@ -346,8 +350,13 @@ static void tree_create_all(Tree *tree) {
         tree_create(tree, path_open(config->root), "");
         tree_create(tree, path_open_node(config->root, config->node_name), "");
         tree_create(tree, path_requests(config->root), "");
+        tree_create(tree, path_sessions(config->root), "");
         for (guint i = first, end = tree->calls->len; i < end; i++)
                 tree_ask_rights(tree, ((TreeCall *)tree->calls->pdata[i])->path);
+        /* It is there before we are a member, so before anything is claimed. */
+        tree_create_as(
+            tree, path_session(config->root, config->node_name, session_id(tree->node->session)),
+            "", ZK_CREATE_EPHEMERAL);
 }
 
 void tree_start(Tree *tree) {

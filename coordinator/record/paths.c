@@ -65,6 +65,15 @@ char *path_open_run(const char *root, const char *node, const char *job, const c
         return g_strconcat(root, "/open/", node, "/", job, ":", run, NULL);
 }
 
+char *path_sessions(const char *root) {
+        return g_strconcat(root, "/sessions", NULL);
+}
+
+char *path_session(const char *root, const char *node, int64_t session) {
+        return g_strdup_printf("%s/sessions/%s-0x%016" G_GINT64_MODIFIER "x", root, node,
+                               (guint64)session);
+}
+
 char *path_requests(const char *root) {
         return g_strconcat(root, "/requests", NULL);
 }

@@ -11,6 +11,8 @@
  *   open/NODE/JOB:RUN   made by the claim, deleted by the settle: what survivors must settle when
  *                       NODE is gone
  *   requests/ID         manual runs that nobody has claimed yet
+ *   sessions/NODE-ID    ephemeral: the session in which NODE claims; the next one deletes it, so
+ * that what was on its way comes to nothing
  */
 #pragma once
 
@@ -35,6 +37,8 @@ char *path_open_node(const char *root, const char *node);
 char *path_open_run(const char *root, const char *node, const char *job, const char *run);
 char *path_requests(const char *root);
 char *path_request(const char *root, const char *id);
+char *path_sessions(const char *root);
+char *path_session(const char *root, const char *node, int64_t session);
 
 /* Takes the name of an open entry apart. Return: 0, or -EINVAL. */
 int open_name_split(const char *name, char **ret_job, char **ret_run);

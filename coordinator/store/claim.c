@@ -175,14 +175,18 @@ static int claim_send(Claim *claim, Zk *zk, const char *const *contenders, const
         const DaemonConfig *config = claim->node->config;
         g_autoptr(GArray) ops = zk_ops_new();
         g_autofree char *control = path_control(config->root),
-                        *member = path_node(config->root, config->node_name);
+                        *member = path_node(config->root, config->node_name),
+                        *session = path_session(config->root, config->node_name,
+                                                session_id(claim->node->session));
         g_autofree char *record = run_record_encode(claim->record),
                         *ledger = ledger_encode(claim->ledger);
 
         for (const char *const *contender = contenders; contender && *contender; contender++)
                 zk_ops_add(ops, ZK_OP_CHECK, *contender, NULL, -1);
-        if (!contenders || !*contenders)
+        if (!contenders || !*contenders) {
                 zk_ops_add(ops, ZK_OP_CHECK, member, NULL, -1);
+                zk_ops_add(ops, ZK_OP_CHECK, session, NULL, -1);
+        }
         zk_ops_add(ops, ZK_OP_CHECK, control, NULL, tree_control_version(claim->tree));
         claim->ledger_op = ops->len;
         zk_ops_add(ops, ZK_OP_SET, claim->ledger_path, ledger, claim->ledger_version);

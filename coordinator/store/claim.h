@@ -1,7 +1,7 @@
 /* The claim: the one transaction that writes "this run started here" while we hold the locks:
  *
- *   check(every contender; with none, our member node) · check(control) · set ledger (version) ·
- * create the record · create open/NODE/RUN (· delete the request, for a manual run)
+ *   check(every contender; with none, our member node and session) · check(control) · set ledger
+ * (version) · create the record · create open/NODE/RUN (· delete the request, for a manual run)
  *
  * All operations of a transaction share one zxid: the record's czxid, which is the fencing token,
  * is the ledger's new mzxid. After an unknown outcome the record is read back and the nonce

@@ -156,6 +156,19 @@ Test(claim, nothing_is_claimed_by_who_is_no_member) {
         end();
 }
 
+/* ... and another session of ours may stand there under our name. */
+Test(claim, nothing_is_claimed_in_a_session_that_another_has_ended) {
+        g_autofree char *mark = NULL;
+
+        begin();
+        mark = path_session(ROOT, "n1", last_session);
+        server_remove(mark);
+        cr_assert_eq(send(NULL, NULL), 0);
+        expect_outcome(CLAIM_STALE);
+        expect_nothing_written();
+        end();
+}
+
 Test(claim, nothing_is_claimed_on_top_of_another_ledger) {
         begin();
         cr_assert_eq(send(NULL, NULL), 0);

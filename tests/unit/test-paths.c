@@ -30,6 +30,8 @@ Test(paths, under_the_root) {
                     "/r/open/n1/dump:1763700000-1");
         expect_text(path_requests("/r"), "/r/requests");
         expect_text(path_request("/r", "1763700000-m0"), "/r/requests/1763700000-m0");
+        expect_text(path_sessions("/r"), "/r/sessions");
+        expect_text(path_session("/r", "n1", 0x1000), "/r/sessions/n1-0x0000000000001000");
         expect_text(resource_of_job("dump"), "job:dump");
         expect_text(unit_name_for_run("dump", "1763700000-1"),
                     "jobkeeper-dump-1763700000-1.service");

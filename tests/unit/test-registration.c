@@ -4,6 +4,7 @@
 #include "daemon-fixture.h"
 #include "journal.h"
 #include "members.h"
+#include "paths.h"
 
 #define PATH "/jobkeeper/nodes/n1"
 #define STRANGER 77
@@ -38,6 +39,22 @@ Test(registration, what_the_session_in_the_state_file_left_is_replaced) {
         await(is_ready, "ready");
         cr_expect_eq(server_node(PATH)->stat.ephemeral_owner, last_session);
         cr_expect_str_empty(registration_fault(coordinator->registration));
+}
+
+/* What that has asked for and the server has not yet seen comes to nothing. */
+Test(registration, the_session_before_can_claim_nothing_any_more) {
+        g_autofree char *former = NULL, *mark = NULL;
+
+        begin();
+        former = path_session("/jobkeeper", "n1", last_session);
+        cr_assert_not_null(server_node(former));
+        restart_beside(last_session);
+        await(is_ready, "ready");
+        mark = path_session("/jobkeeper", "n1", last_session);
+        cr_assert_str_neq(mark, former);
+        cr_expect_null(server_node(former));
+        cr_assert_not_null(server_node(mark));
+        cr_expect_eq(server_node(mark)->stat.ephemeral_owner, last_session);
 }
 
 /* A clone of this machine, or what it left itself before it crashed. */

@@ -95,14 +95,13 @@ static void claim_judge_lock(const Write *write, const RunRecord *record, const 
                                  lock->resource);
 }
 
-/* Without any lock it is the member node that stands for who claims. What was on its way when that
- * node began another session may come beside the new one's, and nobody starts it any more. */
+/* Without any lock it is the member node that stands for who claims: its session's, since nobody
+ * starts what was on its way when that node began another one. */
 static void claim_judge_member(const Write *write, const RunRecord *record) {
         g_autofree char *path = path_node(ROOT, record->node);
         const TreeNode *member = data_tree_find(write->tree, path);
 
-        if (!member || (member->owner != write->txn->session &&
-                        record->claimed >= (usec_t)member->ctime_ms * USEC_PER_MSEC))
+        if (!member || member->owner != write->txn->session)
                 checker_complain(write->checker,
                                  "run %s of %s is claimed by %s, which is no member%s", record->run,
                                  record->job, record->node,
