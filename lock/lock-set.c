@@ -99,6 +99,9 @@ struct LockSet {
         GPtrArray *paths;  /* of borrowed paths, NULL-terminated: as they were asked for last */
         unsigned entries;  /* beyond the first */
         LockToken token;
+        usec_t turned;       /* CLOCK_MONOTONIC: when the turn came of the next */
+        usec_t longest_wait; /* of those that are held */
+        const char *longest_resource;
 };
 
 /* Contenders are kept where they are: whoever loses one of several locks is to stop what all of
@@ -128,11 +131,22 @@ static void set_tell(LockEvent event, void *userdata) {
         set->func(set, event, set->userdata);
 }
 
+static void set_note_wait(LockSet *set) {
+        usec_t now = clock_monotonic(), wait = usec_sub(now, set->turned);
+
+        if (wait >= set->longest_wait) {
+                set->longest_wait = wait;
+                set->longest_resource = ((const Place *)set->places->pdata[set->n_held])->resource;
+        }
+        set->turned = now;
+}
+
 static void set_on_held(void *userdata) {
         LockSet *set = userdata;
         Place *next;
         int r;
 
+        set_note_wait(set);
         set->n_held++;
         if (set->n_held == set->places->len) {
                 token_draw(&set->token);
@@ -212,6 +226,7 @@ static int set_new(Session *session, usec_t wait, LockSetFunc func, void *userda
         _cleanup_(lock_set_freep) LockSet *set = g_new0(LockSet, 1);
         int r;
 
+        set->turned = clock_monotonic();
         set->func = func;
         set->userdata = userdata;
         set->places = g_ptr_array_new_with_free_func(place_destroy);
@@ -479,6 +494,11 @@ const char *lock_set_waiting_for(const LockSet *set, size_t *ret_before) {
 
         *ret_before = place ? place_view_told(&place->view) : 0;
         return place ? place->resource : "";
+}
+
+const char *lock_set_waited_for(const LockSet *set, usec_t *ret_wait) {
+        *ret_wait = set->longest_wait;
+        return set->longest_resource ? set->longest_resource : "";
 }
 
 const char *lock_set_fault(const LockSet *set) {

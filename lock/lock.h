@@ -138,6 +138,9 @@ bool lock_set_clock_sample(const LockSet *set, usec_t *ret_server, usec_t *ret_s
 /* The resource that stands in the way, and how many contenders are before us there; "" and 0 when
  * none. For messages. */
 const char *lock_set_waiting_for(const LockSet *set, size_t *ret_before);
+/* Of those that are held, the resource that was waited for longest, and for how long; "" and 0
+ * before the first is. For messages. */
+const char *lock_set_waited_for(const LockSet *set, usec_t *ret_wait);
 const char *lock_set_fault(const LockSet *set);
 
 /* Asks the holder whose contender stands at `path` to let go: writes "__REVOKE__" to it, as

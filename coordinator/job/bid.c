@@ -15,6 +15,9 @@
 /* No record says that anybody waits for longer. */
 #define FOR_EVER (100ULL * 365 * USEC_PER_DAY)
 
+/* What is had sooner was as good as free. */
+#define BID_WAIT_MIN (1 * USEC_PER_SEC)
+
 struct Bid {
         BidParts parts;
         JobSpec *spec;
@@ -96,10 +99,24 @@ const char *bid_fault(const Bid *bid) {
         return bid->fault;
 }
 
+static const char *bid_resource(const Bid *bid, size_t *ret_before) {
+        return bid->locks && !bid->held ? lock_set_waiting_for(bid->locks, ret_before) : "";
+}
+
+const char *bid_lock_in_the_way(const Bid *bid) {
+        size_t before;
+        usec_t wait = 0;
+        const char *resource;
+
+        if (!bid->locks || !bid->held)
+                return bid_resource(bid, &before);
+        resource = lock_set_waited_for(bid->locks, &wait);
+        return wait >= BID_WAIT_MIN ? resource : "";
+}
+
 char *bid_waits_for(const Bid *bid) {
         size_t before = 0;
-        const char *resource =
-            bid->locks && !bid->held ? lock_set_waiting_for(bid->locks, &before) : "";
+        const char *resource = bid_resource(bid, &before);
         g_autofree char *tick = bid->tick ? tick_to_rfc3339(bid->tick) : NULL;
 
         if (!*resource)

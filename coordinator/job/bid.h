@@ -65,6 +65,9 @@ bool bid_holds_locks(const Bid *bid);
 bool bid_stands(const Bid *bid);
 /* Return: which lock it waits for, a sentence, or "" where it waits for none; the caller's. */
 char *bid_waits_for(const Bid *bid);
+/* Return: its resource alone, or where all are held the one that it had to wait for; borrowed; or
+ * "". */
+const char *bid_lock_in_the_way(const Bid *bid);
 /* Return: why the locks cannot be had or nothing can be claimed, a sentence, borrowed. */
 const char *bid_fault(const Bid *bid);
 

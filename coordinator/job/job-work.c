@@ -176,6 +176,16 @@ static const char *job_work_overlap_why(JobWork *work, const char *why) {
                                                        claimed->run, claimed->node));
 }
 
+/* What stood in a queue until a newer one came did not lack a node. */
+static const char *job_work_missed_why(JobWork *work, const char *why) {
+        const char *lock =
+            job_phase_is_in_queues(work->phase) ? bid_lock_in_the_way(work->bid) : "";
+
+        return *lock ? job_work_keep_why(
+                           work, g_strdup_printf("%s (it waited for the lock %s)", why, lock))
+                     : why;
+}
+
 /* What was missed because its locks cannot be had was not missed for want of a node. */
 static const char *job_work_skip_why(JobWork *work, const char *why) {
         const char *run = job_work_goes_on(work);
@@ -194,7 +204,7 @@ static const char *job_work_skip_why(JobWork *work, const char *why) {
                 return "missed: ZooKeeper refused to have it claimed";
         if (gate_waits_for_place(work->parts->gate, job_work_name(work)))
                 return "missed: max-runs was reached on the nodes whose turn it was";
-        return why;
+        return job_work_missed_why(work, why);
 }
 
 void job_work_refuse(JobWork *work, const ManualRun *run, const char *why) {

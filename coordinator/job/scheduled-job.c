@@ -232,8 +232,7 @@ static bool scheduled_job_runs_here(const ScheduledJob *job) {
         const Node *node = job->parts->node;
         const DaemonConfig *config = node->config;
 
-        return !ranks_unfit(job->parts->ranks, job->name) &&
-               !clock_skew_exceeds(&node->skew, config->max_skew) &&
+        return !ranks_unfit(job->parts->ranks, job->name) && !node_is_skewed(node) &&
                job_spec_matches_node(scheduled_job_spec(job), config->node_name, config->labels);
 }
 

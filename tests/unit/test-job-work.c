@@ -289,6 +289,26 @@ Test(job_work, locks_that_cannot_be_had_are_said_and_what_is_missed_for_them) {
         cr_expect_str_eq(why(), "");
 }
 
+#define OTHERS_PLACE ROOT "/locks/r/_c_00000000-0000-0000-0000-000000000000-__WRIT__0000000000"
+
+static bool is_missed_for_a_lock(void) {
+        return is_recorded("missed: no node started it in time, and a newer tick came (it waited "
+                           "for the lock r)");
+}
+
+/* ... or has it for longer than a tick is waited for where newer ones come. */
+Test(job_work, what_is_missed_for_a_lock_names_it) {
+        server_create(ROOT, "", 0);
+        server_create(ROOT "/locks", "", 0);
+        server_create(ROOT "/locks/r", "", 0);
+        server_create(OTHERS_PLACE, "", 99);
+        write_job("    every: 1s\n    exec: [/bin/true]\n    locks: {r: exclusive}\n");
+        open_daemon();
+        serve_for(5 * USEC_PER_SEC);
+        server_delete(OTHERS_PLACE);
+        await(is_missed_for_a_lock, "it is said");
+}
+
 static ServerWay keep_reads(const ZkCall *call) {
         return call->request == REQUEST_GET && strcmp(call->path, JOB_PATH) == 0 ? SERVER_KEEP
                                                                                  : SERVER_ANSWER;
