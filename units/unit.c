@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <glib.h>
 
+#include "clearing.h"
 #include "launch-dropin.h"
 #include "timer.h"
 #include "unit-watch.h"
@@ -119,6 +120,20 @@ static void unit_send_start(void *userdata) {
                           BUS_CALL_ORDINARY);
 }
 
+static const char *unit_slice_of(const UnitSpec *spec) {
+        return spec->slice ? spec->slice : "system.slice";
+}
+
+/* What lives under that name keeps its own step, which tells it from another run, and by which its
+ * end is noted: PID 1 refuses a second one. Return: 0 or negative errno. */
+static int unit_write_step(UnitManager *manager, const UnitSpec *spec) {
+        const char *const slices[] = {unit_slice_of(spec), NULL};
+
+        return unit_is_populated(manager, slices, spec->name)
+                   ? 0
+                   : launch_dropin_write(unit_manager_dropin_root(manager), spec);
+}
+
 int unit_start(UnitManager *manager, const UnitSpec *spec, UnitFunc func, void *userdata,
                Unit **ret_unit) {
         Unit *unit = NULL;
@@ -126,11 +141,10 @@ int unit_start(UnitManager *manager, const UnitSpec *spec, UnitFunc func, void *
 
         if (!spec->name || !spec->nonce || !spec->argv || !spec->argv[0])
                 return -EINVAL;
-        r = launch_dropin_write(unit_manager_dropin_root(manager), spec);
+        r = unit_write_step(manager, spec);
         if (r < 0)
                 return r;
-        r = unit_new(manager, spec->name, spec->nonce, spec->slice ? spec->slice : "system.slice",
-                     func, userdata, &unit);
+        r = unit_new(manager, spec->name, spec->nonce, unit_slice_of(spec), func, userdata, &unit);
         if (r < 0)
                 return r;
         unit->spec = unit_spec_copy(spec);

@@ -13,6 +13,13 @@ const char *__wrap_unit_manager_dropin_root(const UnitManager *which) {
         return dropin_root;
 }
 
+static bool lives; /* what has the unit's name already */
+bool __wrap_cgroup_is_populated(const char *root, const char *path);
+
+bool __wrap_cgroup_is_populated(const char *root, const char *path) {
+        return lives;
+}
+
 static void setup_launch(void) {
         setup();
         dropin_root = g_dir_make_tmp("unit-launch-XXXXXX", NULL);
@@ -34,7 +41,7 @@ static bool has_no_step(void) {
         return !has_step();
 }
 
-static void start_with_step(void) {
+static void start_it(void) {
         static const char *const argv[] = {"/bin/true", NULL}, *const words[] = {"/x/launch",
                                                                                  "/x/session",
                                                                                  "0x1", NULL};
@@ -46,6 +53,10 @@ static void start_with_step(void) {
                                .stop_timeout = USEC_PER_SEC};
 
         cr_assert_eq(unit_start(manager, &spec, on_unit, NULL, &unit), 0);
+}
+
+static void start_with_step(void) {
+        start_it();
         cr_expect(has_step(), "PID 1 was not asked yet");
         await(is_started, "it is asked for");
 }
@@ -103,5 +114,21 @@ Test(unit_launch, one_that_is_forsaken_goes_with_the_manager) {
         unit_forsake(g_steal_pointer(&unit));
         manager = unit_manager_free(manager);
         cr_expect(has_step());
+        launch_dropin_remove(dropin_root, NAME);
+}
+
+/* ... and lives: a tick is claimed again after the ensemble was restored from a backup. */
+Test(unit_launch, one_of_what_lives_is_not_written_over) {
+        g_autofree char *directory = launch_dropin_directory(dropin_root, NAME),
+                        *path = g_build_filename(directory, "50-jobkeeper-launch.conf", NULL);
+
+        cr_assert_eq(g_mkdir(directory, 0755), 0);
+        cr_assert(g_file_set_contents(path, "# of another\n", -1, NULL));
+        lives = true;
+        answers.start = "org.freedesktop.systemd1.UnitExists";
+        start_it();
+        cr_expect(launch_dropin_is_of(dropin_root, NAME, "another"));
+        await(is_started, "it is asked for");
+        lives = false;
         launch_dropin_remove(dropin_root, NAME);
 }
