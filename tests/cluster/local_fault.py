@@ -83,8 +83,9 @@ class LocalFaultTest(ClusterTest):
 
     # -- what is judged
 
-    def assert_right(self, lasting="succeeded"):
-        """To be called when the fault is over. `lasting`: how the run ends that began before it. Returns its record."""
+    def assert_right(self, lasting="succeeded", others=()):
+        """To be called when the fault is over. `lasting`: how the run ends that began before it. `others`: jobs that the test has made and whose ticks it has
+        judged. Returns its record."""
         over = time.monotonic()
         self.wait_own_run(over)
         self.fleet.wait_members(self.fleet.nodes, AGAIN)
@@ -97,7 +98,7 @@ class LocalFaultTest(ClusterTest):
         ledger = Records(self.fleet, jobs).wait_settled(self.first, last, AGAIN)
         left_over = stop_and_look(self.fleet)
         wall = time.time() - time.monotonic()
-        found = verdict.judge(verdict.Evidence(jobs, {**{job.name: job.holds() for job in jobs}, LASTING: {}}, self.fleet.runs(),
+        found = verdict.judge(verdict.Evidence(jobs, {**{job.name: job.holds() for job in jobs}, **{name: {} for name in (LASTING, *others)}}, self.fleet.runs(),
                                                [verdict.Fault(KIND, (STRUCK,), self.struck, over)], ledger, self.first, last, wall, left_over, []))
         self.assertEqual({check: sentences for check, sentences in found.broken.items() if sentences}, {})
         self.assertEqual(found.excused, {})

@@ -77,10 +77,17 @@ static void manager_ask(void *userdata) {
                 pid1_call_send(manager, PID1_CALL_PROBE, "", NULL, NULL, NULL, &manager->probe);
 }
 
-void manager_heard(UnitManager *manager, Pid1CallNews news) {
-        if (!unit_manager_connected(manager) || !manager->silence)
-                return;
-        switch (news) {
+/* What a manager hears. */
+typedef struct Heard {
+        UnitManager *manager;
+        Pid1CallNews news;
+} Heard;
+
+static void manager_hears(void *userdata) {
+        const Heard *heard = userdata;
+        UnitManager *manager = heard->manager;
+
+        switch (heard->news) {
         case PID1_CALL_LEFT:
                 silence_waits(manager->silence);
                 return;
@@ -94,6 +101,13 @@ void manager_heard(UnitManager *manager, Pid1CallNews news) {
                 silence_let_go(manager->silence, pid1_call_oldest(manager));
                 return;
         }
+}
+
+void manager_heard(UnitManager *manager, Pid1CallNews news) {
+        Heard heard = {manager, news};
+
+        if (unit_manager_connected(manager) && manager->silence)
+                process_do(manager->process, manager_hears, &heard);
 }
 
 /* ---- the manager ---- */
