@@ -53,7 +53,7 @@ static bool accept_confirm(void) {
 }
 
 /* Return: what is doubted, borrowed from the status; NULL: nothing. */
-static const json_t *accept_find_doubt(const json_t *status) {
+static const json_t *admin_find_doubt(const json_t *status) {
         const json_t *doubt = json_object_get(json_object_get(status, "ensemble"), "doubt");
 
         return json_is_object(doubt) ? doubt : NULL;
@@ -67,7 +67,7 @@ static int accept_ask(bool yes, bool json, bool *ret_doubted) {
         bus_ask(&answer, "Status", BUS_TIMEOUT, "");
         if (answer.outcome != BUS_ANSWERED)
                 return bus_answer_report(&answer);
-        doubt = accept_find_doubt(answer.json);
+        doubt = admin_find_doubt(answer.json);
         *ret_doubted = doubt;
         if (!doubt || yes)
                 return EXIT_CODE_OK;

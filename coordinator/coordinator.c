@@ -358,9 +358,9 @@ static int open_node(Coordinator *coordinator, const CoordinatorOptions *options
         if (g_mkdir_with_parents(node->runtime_dir, 0755) < 0 ||
             g_mkdir_with_parents(node->state_dir, 0755) < 0)
                 return -errno;
-        coordinator->ensemble =
+        coordinator->store.ensemble =
             ensemble_memory_new(node->event, node->state_dir, coordinator->config);
-        node->ensemble = coordinator->ensemble;
+        node->ensemble = coordinator->store.ensemble;
         coordinator->fence = fence_link_new(node, &fence_link_events, coordinator);
         r = unit_manager_new(node->event, &coordinator->units);
         if (r >= 0)
@@ -454,7 +454,7 @@ Coordinator *coordinator_free(Coordinator *coordinator) {
         unit_manager_free(coordinator->units);
         clock_watch_free(coordinator->clock);
         digest_memory_free(coordinator->digests);
-        ensemble_memory_free(coordinator->ensemble);
+        ensemble_memory_free(coordinator->store.ensemble);
         ranks_free(coordinator->ranks);
         fitness_free(coordinator->fitness);
         jobset_free(coordinator->jobset);

@@ -50,6 +50,7 @@ typedef struct CoordinatorStore {
         SettleWindow *settles;
         Settler settler;
         Housekeeping *housekeeping;
+        EnsembleMemory *ensemble; /* how far they have come */
 } CoordinatorStore;
 
 /* What others left: the process before us, and nodes that are gone. */
@@ -71,7 +72,6 @@ struct Coordinator {
         FenceLink *fence;
 
         /* this node among the others */
-        EnsembleMemory *ensemble;
         Tree *tree;
         ClockWatch *clock;
         Registration *registration;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "control.h"
 #include "log.h"
 #include "message-id.h"
 #include "openness.h"
@@ -255,6 +256,16 @@ static void tree_take_control(Tree *tree, const ZkReply *reply) {
                 tree->events->drained(tree->userdata);
 }
 
+/* Whoever was drained by it stays so: nobody has taken that back. */
+static void tree_miss_control(Tree *tree) {
+        g_autofree char *path = path_control(tree->node->config->root);
+
+        if (tree->done)
+                log_warning(&(LogAbout){.message_id = MESSAGE_FOREIGN_DATA},
+                            "%s was deleted: it is made again with what was last read of it", path);
+        tree_repair(tree);
+}
+
 static void tree_on_control(const ZkReply *reply, void *userdata) {
         Tree *tree = userdata;
 
@@ -264,7 +275,7 @@ static void tree_on_control(const ZkReply *reply, void *userdata) {
         else
                 tree->failed = true;
         if (reply->code == ZK_NO_NODE)
-                tree_repair(tree);
+                tree_miss_control(tree);
         tree_answered(tree);
 }
 
@@ -334,16 +345,19 @@ static void tree_create_with_parents(Tree *tree, const char *path) {
         tree_create(tree, g_strdup(path), "");
 }
 
-/* Makes the layout, and asks who else may change it. */
+/* Makes the layout, where somebody deleted the control node with what was last read of it, and asks
+ * who else may change it. */
 static void tree_create_all(Tree *tree) {
         const DaemonConfig *config = tree->node->config;
-        g_autofree char *version_data = g_strdup_printf("%d", TREE_LAYOUT_VERSION);
+        const json_t *control = drain_view_control(tree->drain_view);
+        g_autofree char *version_data = g_strdup_printf("%d", TREE_LAYOUT_VERSION),
+                        *control_data = control ? control_encode(control) : g_strdup("{}");
         guint first;
 
         tree_create_with_parents(tree, config->root);
         first = tree->calls->len - 1; /* what is above the root is not ours */
         tree_create(tree, path_version(config->root), version_data);
-        tree_create(tree, path_control(config->root), "{}");
+        tree_create(tree, path_control(config->root), control_data);
         tree_create(tree, path_nodes(config->root), "");
         tree_create(tree, path_locks(config->root), "");
         tree_create(tree, path_jobs(config->root), "");

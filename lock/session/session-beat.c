@@ -85,6 +85,13 @@ void session_beat_count(SessionBeat *beat, usec_t sent) {
         beat_arm(beat);
 }
 
+/* What is answered from now on comes too late. */
+void session_beat_forsake(SessionBeat *beat) {
+        beat->until = clock_boottime();
+        session_timer_arm(beat->event, &beat->lost, CLOCK_BOOTTIME, beat->until, beat_on_lost,
+                          beat);
+}
+
 void session_beat_recount(SessionBeat *beat) {
         usec_t until, stop_at;
 

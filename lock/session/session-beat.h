@@ -48,6 +48,8 @@ void session_beat_count(SessionBeat *beat, usec_t sent);
 /* The deadline is to be counted with less than before: takes effect at once. With more, it does
  * from the next good heartbeat on. */
 void session_beat_recount(SessionBeat *beat);
+/* The deadline is now. */
+void session_beat_forsake(SessionBeat *beat);
 /* The connection is gone: what is answered from now on was asked before a gap. */
 void session_beat_suspend(SessionBeat *beat);
 /* Forgets the session that was. */

@@ -67,7 +67,7 @@ struct Session {
         usec_t tick_said;   /* the least timeout that the log has a line about */
         char *fault;
         usec_t retry_delay;
-        sd_event_source *retry, *silence, *end, *forsaken;
+        sd_event_source *retry, *silence, *end;
         SessionBeat beat;
         SessionProbe probe;
 };
@@ -245,7 +245,6 @@ static bool session_give_up(Session *session) {
         bool alive;
 
         session->retry = sd_event_source_disable_unref(session->retry);
-        session->forsaken = sd_event_source_disable_unref(session->forsaken);
         session_forget_predecessor(session);
         session_drop_zk(session);
         session->state = SESSION_CONNECTING;
@@ -587,7 +586,6 @@ Session *session_free(Session *session) {
         session->unwanted = zk_free(session->unwanted);
         session->retry = sd_event_source_disable_unref(session->retry);
         session->end = sd_event_source_disable_unref(session->end);
-        session->forsaken = sd_event_source_disable_unref(session->forsaken);
         session->event = sd_event_unref(session->event);
         session_free_options(&session->options);
         g_clear_pointer(&session->fault, g_free);
@@ -596,15 +594,9 @@ Session *session_free(Session *session) {
         return NULL;
 }
 
-static int session_on_forsaken(sd_event_source *source, uint64_t usec, void *userdata) {
-        session_lose(userdata);
-        return 0;
-}
-
 void session_forsake(Session *session) {
         if (session->ending == ENDING_NOT && session->established)
-                session_timer_arm(session->event, &session->forsaken, CLOCK_MONOTONIC,
-                                  clock_monotonic(), session_on_forsaken, session);
+                session_beat_forsake(&session->beat);
 }
 
 static int session_on_end(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -618,7 +610,6 @@ static void session_end(Session *session, SessionEnding ending) {
         session->ending = ending;
         session->retry = sd_event_source_disable_unref(session->retry);
         session->silence = sd_event_source_disable_unref(session->silence);
-        session->forsaken = sd_event_source_disable_unref(session->forsaken);
         session_forget_predecessor(session);
         session_beat_end(&session->beat);
         session_probe_end(&session->probe);

@@ -196,6 +196,23 @@ Test(drain, where_nothing_was_ever_read_nothing_begins) {
         await(is_running, "mended");
 }
 
+static bool is_made_again(void) {
+        return server_node(CONTROL) && strstr(server_data(CONTROL), "n1");
+}
+
+Test(drain, a_control_node_that_somebody_deletes_undrains_nobody) {
+        with_control(DRAINED);
+        each_second();
+        open_daemon();
+        await(says_so, "its member says so");
+        server_delete(CONTROL);
+        await(is_made_again, "it is made again");
+        serve_for(1500 * USEC_PER_MSEC);
+        cr_expect_eq(started->len, 0);
+        server_write(CONTROL, "{}");
+        await(is_running, "and may still be undrained");
+}
+
 /* ---- asking for it ---- */
 
 static void ask_root(const char *method, const char *node) {
