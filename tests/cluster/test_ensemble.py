@@ -168,7 +168,7 @@ class Ensemble(ClusterTest):
         self.wait_more(2)
         fleet.crash("n1")
         fleet.nodes["n1"].boot()
-        fleet.wait_members(fleet.nodes, timeout=60)
+        fleet.start("n1")
         self.wait_more(2)
         for name, node in fleet.nodes.items():
             self.assertNotIn("is not trusted", node.journal("_SYSTEMD_UNIT=jobkeeperd.service"), name)
