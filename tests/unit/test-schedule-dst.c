@@ -383,7 +383,9 @@ Test(schedule_dst, next_and_previous_undo_each_other) {
         for (size_t i = 0; i < G_N_ELEMENTS(zones) * G_N_ELEMENTS(expressions); i++) {
                 const char *zone = zones[i % G_N_ELEMENTS(zones)];
                 const char *expression = expressions[i / G_N_ELEMENTS(zones)];
-                _cleanup_(schedule_freep) Schedule *schedule = schedule_of(expression, zone);
+                const Dst dst = {.gap = (DstGap)g_rand_int_range(random, 0, 2),
+                                 .overlap = (DstOverlap)g_rand_int_range(random, 0, 3)};
+                _cleanup_(schedule_freep) Schedule *schedule = schedule_by(&dst, expression, zone);
                 int64_t at = g_rand_int_range(random, 0, G_MAXINT32), tick, back, last = INT64_MIN;
 
                 for (unsigned step = 0; step < 400; step++) {
