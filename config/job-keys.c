@@ -55,8 +55,10 @@ static const KeyChoice overlap_choices[] = {{"skip", JOB_OVERLAP_SKIP},
                                             {"replace", 3, true},
                                             {"allow", JOB_OVERLAP_ALLOW},
                                             {NULL}};
-static const KeyChoice catch_up_choices[] = {
-    {"latest", JOB_CATCH_UP_LATEST}, {"none", JOB_CATCH_UP_NONE}, {"all", 2, true}, {NULL}};
+static const KeyChoice catch_up_choices[] = {{"latest", JOB_CATCH_UP_LATEST},
+                                             {"none", JOB_CATCH_UP_NONE},
+                                             {"all", JOB_CATCH_UP_ALL},
+                                             {NULL}};
 static const KeyChoice on_lock_loss_choices[] = {
     {"stop", JOB_LOCK_LOSS_STOP}, {"continue", JOB_LOCK_LOSS_CONTINUE}, {NULL}};
 static const KeyChoice on_owner_lost_choices[] = {

@@ -14,7 +14,7 @@
 #include "schedule.h"
 
 typedef enum JobLockMode { JOB_LOCK_EXCLUSIVE, JOB_LOCK_SHARED, JOB_LOCK_NONE } JobLockMode;
-typedef enum JobCatchUp { JOB_CATCH_UP_LATEST, JOB_CATCH_UP_NONE } JobCatchUp;
+typedef enum JobCatchUp { JOB_CATCH_UP_LATEST, JOB_CATCH_UP_NONE, JOB_CATCH_UP_ALL } JobCatchUp;
 /* What becomes of a tick while another run of the job is under way: it is skipped, it waits for the
  * end of that, or they run side by side. */
 typedef enum JobOverlap { JOB_OVERLAP_SKIP, JOB_OVERLAP_QUEUE, JOB_OVERLAP_ALLOW } JobOverlap;

@@ -19,6 +19,11 @@ static int64_t started_before(const DecisionInput *input, usec_t moment) {
         return schedule_started(input->schedule, input->job, second);
 }
 
+/* The same, with those that start at that moment. */
+static int64_t started_by(const DecisionInput *input, usec_t moment) {
+        return started_before(input, usec_add(moment, 1));
+}
+
 /* Return: the run that keeps others of the job from beginning, or NULL. */
 static const LedgerEntry *in_the_way(const DecisionInput *input) {
         return input->overlap == JOB_OVERLAP_ALLOW ? NULL : ledger_first_claimed(input->ledger);
@@ -315,6 +320,20 @@ static const LedgerEntry *ahead(const DecisionInput *input) {
         return claimed ? claimed : ledger_first_retry(input->ledger);
 }
 
+/* Return: the last tick that waits, of those that have come. It is the first, but where all that
+ * are owed since before the run are caught up with, it is the first that came after its claim. */
+static int64_t last_in_line(const DecisionInput *input, const LedgerEntry *before, int64_t waiting,
+                            int64_t come) {
+        int64_t tick;
+
+        if (input->catch_up != JOB_CATCH_UP_ALL || start_of(input, waiting) > before->claimed)
+                return waiting;
+        return ledger_next_undecided(input->ledger, input->schedule,
+                                     started_by(input, before->claimed), come, &tick)
+                   ? tick
+                   : come;
+}
+
 /* The first one waits. Return: when the clock alone gives us something to do about it or those
  * after it. */
 static usec_t decide_waiting(const DecisionInput *input, Decision *decision,
@@ -323,11 +342,11 @@ static usec_t decide_waiting(const DecisionInput *input, Decision *decision,
         usec_t again = turn > input->now
                            ? turn
                            : usec_add(usec_add(start_of(input, waiting), input->start_deadline), 1);
-        int64_t come = started_before(input, usec_add(usec_sub(input->now, behind), 1)), newest,
-                next;
+        int64_t come = started_by(input, usec_sub(input->now, behind)),
+                last = last_in_line(input, before, waiting, come), newest, next;
 
-        if (newest_undecided(input, waiting, come, &newest))
-                skip_range(input, decision, waiting, newest, DECISION_WHY_WAITS);
+        if (newest_undecided(input, last, come, &newest))
+                skip_range(input, decision, last, newest, DECISION_WHY_WAITS);
         decision->watch = turn <= input->now && before->state == RUN_CLAIMED &&
                           g_strcmp0(before->node, input->self) != 0;
         if (ledger_next_undecided(input->ledger, input->schedule, MAX(come, waiting), INT64_MAX,
@@ -355,9 +374,94 @@ static void decide_behind(const DecisionInput *input, Decision *decision, const 
             decision->verdict == DECISION_NOTHING && (decision->watch || awaits_end(input));
 }
 
+/* ---- catching up with all ---- */
+
+/* Return: the last tick in (after, stale] that so many follow there that it is not caught up with;
+ * `after` when there is none. */
+static int64_t last_crowded_out(const DecisionInput *input, int64_t after, int64_t stale) {
+        int64_t tick = stale + 1;
+
+        after = MAX(after, ledger_floor(input->ledger));
+        if (schedule_count(input->schedule, after, stale, DECISION_CATCH_UP_MAX + 1) <=
+            DECISION_CATCH_UP_MAX)
+                return after;
+        for (unsigned i = 0; i <= DECISION_CATCH_UP_MAX; i++)
+                if (!schedule_previous(input->schedule, tick, &tick))
+                        return after;
+        return MAX(tick, after);
+}
+
+static bool is_ours(const DecisionInput *input, const LedgerEntry *entry) {
+        return entry->state == RUN_CLAIMED && g_strcmp0(entry->node, input->self) == 0;
+}
+
+/* The ticks after `after` came while the job was at an earlier one. */
+static void overlap_all(const DecisionInput *input, Decision *decision, const LedgerEntry *way,
+                        int64_t after) {
+        usec_t behind = is_ours(input, way) ? 0 : input->rank * input->takeover_delay;
+        int64_t come = started_by(input, usec_sub(input->now, behind)), newest;
+
+        if (!newest_undecided(input, after, come, &newest))
+                return;
+        if (way->state != RUN_CLAIMED) {
+                skip_range(input, decision, after, newest, DECISION_WHY_RETRY);
+        } else if (is_ours(input, way) ||
+                   (input->waited_long_enough && g_strcmp0(way->run, input->waited_run) == 0)) {
+                skip_range(input, decision, after, newest, WHY_UNDER_WAY);
+        } else {
+                (void)ledger_next_undecided(input->ledger, input->schedule, after, come,
+                                            &decision->tick);
+                decision->verdict = DECISION_BLOCKED;
+                decision->blocker = way;
+        }
+}
+
+/* What is owed waits for the end of what is under way, or until it is too late for it. */
+static void wait_for_end(const DecisionInput *input, Decision *decision, int64_t first) {
+        decision->watch = true;
+        decision->again = usec_add(usec_add(start_of(input, first), input->start_deadline), 1);
+}
+
+/* The oldest tick that is owed, and no run is in its way. */
+static void decide_oldest(const DecisionInput *input, Decision *decision, int64_t first,
+                          int64_t stale) {
+        if (first > stale && turn_of(input, first) > input->now)
+                return;
+        if (first <= stale && input->overlap == JOB_OVERLAP_ALLOW &&
+            decision_why_not(input->overlap, input->ledger))
+                wait_for_end(input, decision, first);
+        else
+                want(input, decision, first);
+}
+
+static void decide_all(const DecisionInput *input, Decision *decision, int64_t stale) {
+        const LedgerEntry *way = in_the_way(input);
+        int64_t expired = last_expired(input), crowd, first, tick;
+
+        if (!way && input->overlap == JOB_OVERLAP_SKIP)
+                way = ledger_first_retry(input->ledger);
+        if (newest_undecided(input, 0, expired, &tick))
+                skip_range(input, decision, 0, tick, "missed: the start deadline passed");
+        crowd = last_crowded_out(input, expired, stale);
+        if (newest_undecided(input, expired, crowd, &tick))
+                skip_range(input, decision, expired, tick, DECISION_WHY_CROWD);
+        crowd = MAX(crowd, expired);
+        if (!ledger_next_undecided(input->ledger, input->schedule, crowd,
+                                   started_by(input, input->now), &first))
+                return;
+        if (!way) {
+                decide_oldest(input, decision, first, stale);
+                return;
+        }
+        if (start_of(input, first) <= way->claimed) {
+                wait_for_end(input, decision, first);
+                decision->watch = way->state == RUN_CLAIMED && !is_ours(input, way);
+        }
+        overlap_all(input, decision, way, MAX(crowd, started_by(input, way->claimed)));
+}
+
 void decide(const DecisionInput *input, Decision *ret) {
-        int64_t now_tick = started_before(input, usec_add(input->now, 1)),
-                stale = last_stale(input), first = 0;
+        int64_t now_tick = started_by(input, input->now), stale = last_stale(input), first = 0;
         const LedgerEntry *retry = ledger_first_retry(input->ledger);
         bool fresh;
 
@@ -379,14 +483,18 @@ void decide(const DecisionInput *input, Decision *ret) {
                 decide_behind(input, ret, ahead(input), retry);
                 return;
         }
-        fresh = ledger_next_undecided(input->ledger, input->schedule, stale, now_tick, &first);
-        decide_stale(input, ret, stale, fresh);
+        fresh = input->catch_up != JOB_CATCH_UP_ALL &&
+                ledger_next_undecided(input->ledger, input->schedule, stale, now_tick, &first);
+        if (input->catch_up == JOB_CATCH_UP_ALL)
+                decide_all(input, ret, stale);
+        else
+                decide_stale(input, ret, stale, fresh);
         if (fresh && ret->verdict == DECISION_NOTHING)
                 decide_fresh(input, ret, first);
-        ret->again = next_moment(input, stale, now_tick);
+        ret->again = MIN(ret->again, next_moment(input, stale, now_tick));
         if (retry && ret->n_skips == 0)
                 decide_attempt(input, ret, retry);
         if (retry)
                 ret->again = MIN(ret->again, attempt_moment(input, retry));
-        ret->watch = ret->verdict == DECISION_NOTHING && awaits_end(input);
+        ret->watch = ret->verdict == DECISION_NOTHING && (ret->watch || awaits_end(input));
 }

@@ -10,6 +10,10 @@
  * an older run in the way): of those `catch-up: latest` runs the newest, `none` runs none, and the
  * rest are skipped. Past its start deadline every tick is skipped.
  *
+ * `all` runs each, oldest first and before those that are fresh, one after the other where they may
+ * not be side by side: what came before the run that is under way was claimed waits for its end,
+ * and is no overlap. Where more than DECISION_CATCH_UP_MAX are owed, the older ones are skipped.
+ *
  * While another run of the job is claimed, a tick whose turn it is is skipped ("overlap") at once
  * by the node that runs that run, because it knows that the run is alive. Any other node only knows
  * what the ledger says: it waits, and skips when the same run has stood in the way for as long as a
@@ -42,6 +46,9 @@
 #define DECISION_SKIPS_MAX 8
 /* No retry is further off than that: the longest pause, and as much again for clocks. */
 #define DECISION_PAUSE_MAX (2 * JOB_RETRY_DELAY_MAX)
+/* Of the ticks that were missed so many are caught up with. */
+#define DECISION_CATCH_UP_MAX 1000
+#define DECISION_WHY_CROWD "missed: more ticks than are caught up with were missed after it"
 #define DECISION_WHY_RETRY "overlap: an earlier tick is to be attempted again"
 #define DECISION_WHY_WAITS "overlap: another tick waits already"
 #define DECISION_WHY_OUTLASTED "overlap: the previous run was still under way at its start deadline"

@@ -218,7 +218,7 @@ static void check_at(const Ledger *ledger, const Schedule *schedule, usec_t now)
                     .takeover_delay = 2 * USEC_PER_SEC,
                     .start_deadline = deadlines[i % G_N_ELEMENTS(deadlines)],
                     .overlap = i % 3,
-                    .catch_up = i % 4 < 2 ? JOB_CATCH_UP_LATEST : JOB_CATCH_UP_NONE,
+                    .catch_up = i / 3 % 3,
                     .waited_run = "10-1",
                     .waited_long_enough = i % 2,
                 };

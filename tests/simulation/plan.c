@@ -159,6 +159,8 @@ static void plan_draw_overlap(const Plan *plan, World *world) {
 
                 job->allows = world_draw_once_in(chance, 2) && !plan_is_alone(job) && !job->forgets;
                 job->queues = world_draw_once_in(chance, 3) && !job->allows;
+                job->catches_all = world_draw_once_in(chance, 4);
+                job->catches_up |= job->catches_all;
                 if (job->allows || job->queues)
                         job->duration *= world_draw_between(chance, 1, job->allows ? 6 : 3);
         }
@@ -275,8 +277,10 @@ static void plan_write_job(const PlanJob *job, GString *text) {
                                "    history: %u\n    catch-up: %s\n"
                                "    start-deadline: %us\n    stop-timeout: %us\n",
                                job->name, job->every, job->forgets ? 4 : 1000,
-                               job->catches_up ? "latest" : "none", job->deadline,
-                               job->stop_timeout);
+                               job->catches_all  ? "all"
+                               : job->catches_up ? "latest"
+                                                 : "none",
+                               job->deadline, job->stop_timeout);
         if (job->delay > 0)
                 g_string_append_printf(text, "    random-delay: %us\n", job->delay);
         if (job->timeout > 0)

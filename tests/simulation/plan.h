@@ -37,6 +37,7 @@ typedef struct PlanJob {
         bool forgets;            /* keeps a few records, and fails again and again */
         bool allows;             /* its runs may be side by side */
         bool queues;             /* a tick waits for the run before it */
+        bool catches_all;        /* each missed tick is run, oldest first */
 } PlanJob;
 
 /* The longest pause between two attempts, seconds. */

@@ -629,6 +629,76 @@ Test(decision, what_was_in_line_is_not_missed) {
         EXPECT_CELLS(cells);
 }
 
+#define ALL .catch_up = JOB_CATCH_UP_ALL, .deadline = 1000
+/* Begun when several were owed already. */
+#define LATE_RUN(node)                                                                             \
+        "{'run':'100-1','state':'claimed','tick':100,'claimed':455,'node':'" node "'}"
+#define LATE_RETRY                                                                                 \
+        "{'run':'100-1','state':'failed','tick':100,'attempt':1,'claimed':455,'node':'n1',"        \
+        "'not_before':600}"
+
+Test(decision, all_are_caught_up_with_oldest_first) {
+        static const Cell cells[] = {
+            {"the oldest", 455000, 0, "run 100, again 500", ALL},
+            {"at any rank", 455000, 3, "run 100, again 506", ALL},
+            {"the next one", 455000, 0, "run 200, again 500", DONE_100, ALL},
+            {"before a fresh one", 500000, 0, "run 100, again 600", ALL},
+            {"which comes in its turn", 500000, 1, "nothing, again 502",
+             "{'run':'100-0','state':'skipped','tick':100,'to':400,'count':4}", ALL},
+            {"then", 502000, 1, "run 500, again 602",
+             "{'run':'100-0','state':'skipped','tick':100,'to':400,'count':4}", ALL},
+            {"but those past their deadline", 455000, 0,
+             "skip 100-200 x2 (" EXPIRED "), run 300, again 500", .catch_up = JOB_CATCH_UP_ALL,
+             .deadline = 200},
+            {"nobody can run it", 455000, 0,
+             "skip 100-200 x2 (no node could run it), nothing, again 500", .nobody = true,
+             .catch_up = JOB_CATCH_UP_ALL, .deadline = 200},
+            {"side by side", 455000, 0, "run 200, again 500", LATE_RUN("n2"), ALLOW, ALL},
+            {"in line", 455000, 0, "run 100, again 500", QUEUE, ALL},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, what_is_caught_up_with_is_no_overlap) {
+        static const Cell cells[] = {
+            {"it waits", 460000, 0, "watch, again 500", LATE_RUN("n2"), ALL},
+            {"at any rank", 460000, 3, "watch, again 506", LATE_RUN("n2"), ALL},
+            {"behind ours", 460000, 0, "nothing, again 500", LATE_RUN("n1"), ALL},
+            {"what comes during the run is", 500000, 0,
+             "skip 500-500 x1 (" OVERLAP "), nothing, again 600", LATE_RUN("n1"), ALL},
+            {"though we are no candidate any more", 500000, PLACEMENT_NONE,
+             "skip 500-500 x1 (" OVERLAP "), nothing, again 600", LATE_RUN("n1"), ALL},
+            {"each of it", 655000, 0, "skip 500-600 x2 (" OVERLAP "), nothing, again 700",
+             LATE_RUN("n1"), ALL},
+            {"once it is known that it was one", 500000, 0, "blocked 500 by 100-1, again 600",
+             LATE_RUN("n2"), ALL},
+            {"after a while", 655000, 0, "skip 500-600 x2 (" OVERLAP "), watch, again 700",
+             LATE_RUN("n2"), .waited_run = "100-1", .waited_long_enough = true, ALL},
+            {"it waits for a retry", 470000, 0, "nothing, again 500", LATE_RETRY, ALL},
+            {"what comes meanwhile does not", 500000, 0,
+             "skip 500-500 x1 (" EARLIER "), nothing, again 600", LATE_RETRY, ALL},
+            {"which is first", 600000, 0, "run 100, again 700",
+             LATE_RETRY ",{'run':'500-0','state':'skipped','tick':500,'to':600}", ALL},
+            {"it is too late for some", 1255000, 0,
+             "skip 200-200 x1 (" EXPIRED "), skip 500-1200 x8 (" OVERLAP "), nothing, again 1300",
+             LATE_RUN("n1"), ALL},
+            {"in line one more waits", 655000, 0,
+             "skip 600-600 x1 (" DECISION_WHY_WAITS "), watch, again 700", LATE_RUN("n2"), QUEUE,
+             ALL},
+            {"which has not come yet", 460000, 0, "watch, again 500", LATE_RUN("n2"), QUEUE, ALL},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, where_too_many_are_side_by_side_those_that_were_missed_wait) {
+        g_autofree char *entries = many(DECISION_BESIDE_MAX, 0);
+        const Cell cell = {"full", 90000, 0, "watch, again 91", entries, .every = 1, ALLOW, ALL};
+
+        expect_cell(&cell);
+}
+
 Test(decision, what_waited_for_another_goes_stale) {
         static const Cell cells[] = {
             {"latest: goes on waiting", 260000, 0, "blocked 200 by 100-1, again 300", OTHER_100},
@@ -679,6 +749,23 @@ static DecisionInput input_of(const Schedule *schedule, const Ledger *ledger, in
                                .now = (usec_t)now * USEC_PER_SEC,
                                .takeover_delay = 2 * USEC_PER_SEC,
                                .start_deadline = 600 * USEC_PER_SEC};
+}
+
+/* One record for what is too late, one for what is too much, and no loop over the seconds. */
+Test(decision, a_month_of_seconds_is_not_caught_up_with) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(1);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(0, 0, "");
+        DecisionInput input = input_of(schedule, ledger, 2592000);
+        usec_t began = clock_monotonic();
+
+        input.catch_up = JOB_CATCH_UP_ALL;
+        expect_decision(&input, "its start deadline",
+                        "skip 1-2591399 x1000 (" EXPIRED "), run 2591400, again 2.592e+06");
+        input.start_deadline = USEC_PER_DAY;
+        expect_decision(&input, "too many",
+                        "skip 1-2505599 x1000 (" EXPIRED "), skip 2505600-2590989 x1000 "
+                        "(" DECISION_WHY_CROWD "), run 2590990, again 2.592e+06");
+        cr_expect_lt(clock_monotonic() - began, USEC_PER_SEC / 4);
 }
 
 Test(decision, half_a_century_of_seconds_is_one_range) {

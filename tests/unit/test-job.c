@@ -101,7 +101,7 @@ Test(job, digest_stays) {
             BASE "    except: []\n",
             BASE "    dst: {gap: skip, overlap: both}\n", /* in UTC */
             BASE "    overlap: skip\n",
-            BASE "    overlap: queue\n",
+            BASE "    overlap: queue\n    catch-up: all\n",
             BASE "    mode: once\n    slots: 1\n    dst: {gap: shift, overlap: first}\n    lock: "
                  "exclusive\n",
         };

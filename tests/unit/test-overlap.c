@@ -191,3 +191,30 @@ Test(overlap, a_tick_in_line_outlives_the_daemon) {
         open_daemon();
         await(runs_what_waited, "what waited runs");
 }
+
+/* ---- catching up with all ---- */
+
+/* What was owed when the daemon came is run one after the other, and is in nobody's way. */
+Test(overlap, each_tick_that_was_missed_is_run_oldest_first) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        g_autofree char *data = NULL;
+
+        write_job("    every: 5s\n    exec: [/bin/true]\n    catch-up: all\n"
+                  "    start-deadline: 1h\n");
+        open_daemon();
+        await(has_ledger, "a ledger");
+        close_daemon();
+        ledger = ledger_there();
+        ledger->from -= 60;
+        g_ptr_array_set_size(ledger->open, 0);
+        data = ledger_encode(ledger);
+        server_write(JOB_PATH, data);
+        open_daemon();
+        waiting = ledger->from / 5 * 5;
+        for (unsigned i = 0; i < 4; i++) {
+                waiting += 5;
+                await(runs_what_waited, "the next one");
+                service_exit(service_newest(), 0);
+        }
+        cr_expect_eq(count_records("missed"), 0);
+}

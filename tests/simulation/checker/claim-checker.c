@@ -123,6 +123,20 @@ static void claim_judge_others(const Write *write, const RunRecord *record, cons
                     record->tick, record->job, record->node, ledger_count_unsettled(before));
 }
 
+/* Where all ticks are caught up with, none is left behind that might still begin. */
+static void claim_judge_order(const Write *write, const RunRecord *record, const Ledger *before) {
+        const PlanJob *job = plan_find(checker_plan(write->checker), record->job);
+        int64_t now = write->txn->time_ms / 1000 + checker_skew(write->checker, record->node),
+                older;
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+
+        if (job && job->catches_all && ledger_schedule(before, &schedule) >= 0 && schedule &&
+            ledger_next_undecided(before, schedule, now - job->deadline, record->tick - 1, &older))
+                checker_complain(write->checker,
+                                 "tick %" PRId64 " of %s is claimed by %s before tick %" PRId64,
+                                 record->tick, record->job, record->node, older);
+}
+
 static void claim_judge_tick(const Write *write, const RunRecord *record) {
         const Ledger *before = write_ledger(write, record->job);
         _cleanup_(ledger_freep) Ledger *after = write_ledger_after(write, record->job);
@@ -132,6 +146,8 @@ static void claim_judge_tick(const Write *write, const RunRecord *record) {
                 checker_complain(write->checker,
                                  "tick %" PRId64 " of %s is claimed by %s, and was decided before",
                                  record->tick, record->job, record->node);
+        if (before && record->tick && record->attempt <= 1)
+                claim_judge_order(write, record, before);
         if (before && record->tick && ledger_first_claimed(before))
                 claim_judge_others(write, record, before);
         if (!after || !ledger_find_run(after, record->run))

@@ -75,9 +75,12 @@ static bool view_has_run_at(const JobView *view, int64_t tick) {
         return false;
 }
 
-/* Return: whether an older tick was to be retried; that this was so was judged before. */
+/* Return: whether an older tick was to be retried, or it was in line behind such a one; that this
+ * was so was judged before. */
 static bool view_was_between_attempts(const RunRecord *record) {
-        return record->why && g_str_has_prefix(record->why, "overlap: an earlier tick");
+        return record->why && (g_str_has_prefix(record->why, "overlap: an earlier tick") ||
+                               g_str_has_prefix(record->why, "overlap: another tick waits") ||
+                               strstr(record->why, "under way at its start deadline"));
 }
 
 /* A range may have begun with ticks of another schedule, which somebody has edited since. */

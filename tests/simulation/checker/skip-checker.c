@@ -19,10 +19,31 @@ typedef struct Skip {
         int64_t now;       /* the latest that its node's clock may show */
 } Skip;
 
+/* Return: when the tick starts by the schedule that was in force. */
+static int64_t skip_start(const Skip *skip, int64_t tick) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+
+        return ledger_schedule(skip->before, &schedule) >= 0 && schedule && tick
+                   ? schedule_start(schedule, skip->job->name, tick)
+                   : tick;
+}
+
+static bool skip_was_too_late(const Skip *skip) {
+        return skip->now >= skip->due + skip->job->deadline;
+}
+
+/* What was owed before a run of the job began is caught up with, where all are. */
+static bool skip_was_owed_before(const Skip *skip, const LedgerEntry *run) {
+        return skip->job->catches_all && skip->record->tick > 0 &&
+               (usec_t)skip_start(skip, skip->record->tick) * USEC_PER_SEC <= run->claimed;
+}
+
 /* Another run was claimed, and kept it waiting. What is in line is not skipped for that. */
 static bool skip_was_in_the_way(const Skip *skip) {
-        return ledger_first_claimed(skip->before) && !skip->job->allows &&
-               (!skip->job->queues || skip->record->tick == 0);
+        const LedgerEntry *run = ledger_first_claimed(skip->before);
+
+        return run && !skip->job->allows && (!skip->job->queues || skip->record->tick == 0) &&
+               !skip_was_owed_before(skip, run);
 }
 
 /* Return: whether it is in line behind another one. */
@@ -36,21 +57,13 @@ static bool skip_was_behind_another(const Skip *skip) {
                ledger_next_undecided(skip->before, schedule, 0, skip->record->tick - 1, &first);
 }
 
-/* Return: when the tick starts by the schedule that was in force. */
-static int64_t skip_start(const Skip *skip, int64_t tick) {
-        _cleanup_(schedule_freep) Schedule *schedule = NULL;
-
-        return ledger_schedule(skip->before, &schedule) >= 0 && schedule && tick
-                   ? schedule_start(schedule, skip->job->name, tick)
-                   : tick;
-}
-
-/* Return: whether it was in line behind the last run, or is behind one that is under way. */
+/* Return: whether it was in line behind the last run, or is behind one that is under way, and is
+ * not too late. */
 static bool skip_was_in_line(const Skip *skip) {
         const RunRecord *last = skip->before->last;
         usec_t from = (usec_t)skip_start(skip, skip->last) * USEC_PER_SEC;
 
-        return skip->job->queues &&
+        return skip->job->queues && !skip_was_too_late(skip) &&
                (ledger_first_claimed(skip->before) ||
                 (last && last->tick < skip->record->tick && last->ended >= from));
 }
@@ -73,15 +86,14 @@ static bool skip_was_beside(const Skip *skip) {
 }
 
 static bool skip_was_at_an_older_one(const Skip *skip) {
-        return ledger_first_retry(skip->before) && !skip->job->allows;
+        const LedgerEntry *run = ledger_first_retry(skip->before);
+
+        return run && !skip->job->allows &&
+               (skip_was_too_late(skip) || !skip_was_owed_before(skip, run));
 }
 
 static bool skip_had_many_beside(const Skip *skip) {
         return skip->job->allows && ledger_count_unsettled(skip->before) >= PLAN_BESIDE;
-}
-
-static bool skip_was_too_late(const Skip *skip) {
-        return skip->now >= skip->due + skip->job->deadline;
 }
 
 static bool skip_waited_too_long(const Skip *skip) {
@@ -100,7 +112,8 @@ static bool skip_was_overtaken(const Skip *skip) {
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
         int64_t next = 0;
 
-        return !skip_was_in_line(skip) && ledger_schedule(skip->before, &schedule) >= 0 &&
+        return !skip_was_in_line(skip) && !skip->job->catches_all &&
+               ledger_schedule(skip->before, &schedule) >= 0 &&
                schedule_next(schedule, skip->last, &next) && skip_start(skip, next) <= skip->now;
 }
 
