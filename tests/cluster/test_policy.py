@@ -58,11 +58,12 @@ class LockWait(ClusterTest):
 class CatchUp(ClusterTest):
     alone = True
 
-    def test_the_latest_of_the_missed_ticks_is_run_or_none(self):
+    def test_the_latest_of_the_missed_ticks_is_run_or_none_or_all(self):
         every = f"{PERIOD}s"
-        fleet = self.begin(nodes=2, files={"jobs.yaml": job_file(job("latest", every=every, catch_up="latest"), job("none", every=every, catch_up="none"))})
+        names = ("latest", "none", "all")
+        fleet = self.begin(nodes=2, files={"jobs.yaml": job_file(*(job(name, every=every, catch_up=name) for name in names))})
         last = fleet.wait_run(lambda run: run.job == "none", 40, "a first tick").tick
-        for name in ("latest", "none"):
+        for name in names:
             fleet.wait_ledger(name, lambda record: record["tick"] == last and record["state"] == "succeeded", 10, f"{name} ran at that tick")
         parallel([lambda node=node: node.systemctl("stop", "jobkeeperd") for node in fleet.nodes.values()])
         missed = [last + PERIOD, last + 2 * PERIOD]
@@ -70,10 +71,11 @@ class CatchUp(ClusterTest):
         fleet.start()
         late = fleet.wait_run(lambda run: run.job == "latest" and run.tick > last, PERIOD, "a run of a missed tick")
         self.assertEqual(late.tick, missed[1])
-        for name in ("latest", "none"):
+        for name in names:
             fleet.wait_ledger(name, lambda record: record["tick"] == last + 3 * PERIOD and record["state"] == "succeeded", 2 * PERIOD, f"{name} goes on")
         self.assertEqual([run.tick for run in fleet.runs("latest")][-3:], [last, missed[1], last + 3 * PERIOD])
         self.assertEqual([run.tick for run in fleet.runs("none")][-2:], [last, last + 3 * PERIOD])
+        self.assertEqual([run.tick for run in fleet.runs("all")][-4:], [last, *missed, last + 3 * PERIOD])
         account = history.account("none", missed, fleet.runs(), fleet.ledger("none"))
         self.assertEqual((account.skipped, account.lost), (missed, []))
 
