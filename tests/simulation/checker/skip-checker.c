@@ -32,10 +32,11 @@ static bool skip_was_too_late(const Skip *skip) {
         return skip->now >= skip->due + skip->job->deadline;
 }
 
-/* What was owed before a run of the job began is caught up with, where all are. */
+/* The last one of a stretch, which is the one that is skipped now: what was owed before a run of
+ * the job began is caught up with, where all are. */
 static bool skip_was_owed_before(const Skip *skip, const LedgerEntry *run) {
         return skip->job->catches_all && skip->record->tick > 0 &&
-               (usec_t)skip_start(skip, skip->record->tick) * USEC_PER_SEC <= run->claimed;
+               (usec_t)skip_start(skip, skip->last) * USEC_PER_SEC <= run->claimed;
 }
 
 /* Another run was claimed, and kept it waiting. What is in line is not skipped for that. */
@@ -54,7 +55,7 @@ static bool skip_was_behind_another(const Skip *skip) {
         return skip->job->queues &&
                (ledger_first_claimed(skip->before) || ledger_first_retry(skip->before)) &&
                ledger_schedule(skip->before, &schedule) >= 0 && schedule &&
-               ledger_next_undecided(skip->before, schedule, 0, skip->record->tick - 1, &first);
+               ledger_next_undecided(skip->before, schedule, 0, skip->last - 1, &first);
 }
 
 /* Return: whether it was in line behind the last run, or is behind one that is under way, and is
@@ -65,7 +66,7 @@ static bool skip_was_in_line(const Skip *skip) {
 
         return skip->job->queues && !skip_was_too_late(skip) &&
                (ledger_first_claimed(skip->before) ||
-                (last && last->tick < skip->record->tick && last->ended >= from));
+                (last && last->tick < skip->last && last->ended >= from));
 }
 
 /* One that had been given up lived on the node that says so, not long ago. */
