@@ -333,16 +333,16 @@ void life_on_skew(bool skewed, void *userdata) {
         job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
 }
 
-/* Others are to have what comes due meanwhile; what stands in queues may still be claimed here,
- * when its turn comes and PID 1 answers. */
+/* Others are to have what comes due meanwhile, and what we queue for. */
 void life_on_systemd(void *userdata) {
         Coordinator *coordinator = userdata;
 
         if (!node_is_ready(coordinator->node) || node_is_ending(coordinator->node))
                 return;
         gate_drained(coordinator->gate);
-        if (gate_is_open(coordinator->gate))
-                job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
+        if (systemd_fault_why(coordinator->node->systemd_fault))
+                job_table_for_all(coordinator->jobs, scheduled_job_leave_queues);
+        job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
 }
 
 void life_on_fence_open(void *userdata) {

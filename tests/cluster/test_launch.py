@@ -8,7 +8,7 @@ from testbed import wait_until
 
 DROPINS = "/run/systemd/system"
 INSTANCE = "/run/jobkeeper-fence/instance"
-OTHER_FENCE = 85
+OTHER_FENCE, OVERDUE = 85, 86
 TERMINATED = 143  # how mark-run ends on SIGTERM
 
 
@@ -58,11 +58,12 @@ class Launch(ClusterTest):
 
     def test_a_run_begins_under_its_own_fence_only(self):
         _, node, unit = self.running()
-        program, verb, _, _, file, session, instance = node.run(
+        program, verb, _, _, file, session, instance, until = node.run(
             "sed", "-n", "s/^ExecStartPre=+//p", f"{DROPINS}/{unit}.d/50-jobkeeper-launch.conf").stdout.split()
         self.assertEqual(node.run("cat", INSTANCE).stdout, f"{instance}\n")
         step = (program, verb, "/run")
-        self.assertEqual(node.run(*step, "a" * 32, file, session, instance, check=False).returncode, 0)
+        self.assertEqual(node.run(*step, "a" * 32, file, session, instance, until, check=False).returncode, 0)
+        self.assertEqual(node.run(*step, "c" * 32, file, session, instance, "begin-by:1", "other:word", check=False).returncode, OVERDUE)
         self.assertEqual(node.run(*step, "b" * 32, file, session, "0" * 32, check=False).returncode, OTHER_FENCE)
 
     def test_without_room_nothing_begins_and_the_record_says_why(self):
