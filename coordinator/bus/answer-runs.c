@@ -160,10 +160,11 @@ static bool next_on_step(void *userdata) {
         g_autofree char *text = NULL;
         json_t *object = NULL;
 
-        if (schedule && json_array_size(answer->ticks) < answer->limit &&
+        if (schedule && json_array_size(json_object_get(answer->ticks, "ticks")) < answer->limit &&
             schedule_next(schedule, answer->tick, &answer->tick)) {
-                json_array_append_new(answer->ticks, json_integer(answer->tick));
-                json_array_append_new(answer->starts,
+                json_array_append_new(json_object_get(answer->ticks, "ticks"),
+                                      json_integer(answer->tick));
+                json_array_append_new(json_object_get(answer->ticks, "starts"),
                                       json_integer(job_spec_start(spec, answer->tick)));
                 return true;
         }
@@ -171,9 +172,9 @@ static bool next_on_step(void *userdata) {
         object = json_object();
         json_object_set_new(object, "job", json_string(answer->job));
         json_object_set_new(object, "schedule", text ? json_string(text) : json_null());
-        json_object_set(object, "ticks", answer->ticks);
+        json_object_set(object, "ticks", json_object_get(answer->ticks, "ticks"));
         if (schedule && schedule_random_delay(schedule) > 0)
-                json_object_set(object, "starts", answer->starts);
+                json_object_set(object, "starts", json_object_get(answer->ticks, "starts"));
         if (answer->drifted || status_is_drifted(answer_view(answer), answer->job, NULL))
                 json_object_set_new(object, "drifted", json_true());
         answer_reply(answer, object);
@@ -222,8 +223,7 @@ int answer_next(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
         answer_is_patient(answer);
         answer->job = g_strdup(job);
         answer->limit = MIN(count, NEXT_COUNT_MAX);
-        answer->ticks = json_array();
-        answer->starts = json_array();
+        answer->ticks = json_pack("{s:[], s:[]}", "ticks", "starts");
         answer->tick = job_spec_started(jobset_find(view->jobset, job),
                                         (int64_t)(clock_realtime() / USEC_PER_SEC));
         path = path_job(view->node->config->root, job);

@@ -118,7 +118,6 @@ static void answer_free(void *data) {
         g_ptr_array_unref(answer->reads);
         g_ptr_array_unref(answer->records);
         json_decref(answer->ticks);
-        json_decref(answer->starts);
         g_free(answer->job);
         g_free(answer->run);
         g_free(answer);

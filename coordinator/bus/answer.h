@@ -73,7 +73,7 @@ struct Answer {
         GPtrArray *records; /* RunRecord */
         size_t read;        /* bytes of them */
         RequestCall *request;
-        json_t *ticks, *starts; /* so far, up to `tick` */
+        json_t *ticks; /* so far, up to `tick`: two lists, as Next() has them */
         int64_t tick;
         Slice *slice;
         sd_event_source *timer;   /* looks again */
