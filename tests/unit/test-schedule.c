@@ -450,6 +450,7 @@ static char *random_expression(GRand *random) {
 
 typedef struct Answer {
         bool refused;
+        bool given_up; /* systemd looks at so many moments, and then no further */
         char normal[2048];
         int64_t ticks[8];
         unsigned count;
@@ -510,6 +511,13 @@ static void ask_systemd(const char *const *expressions, unsigned n, int64_t base
                                NULL, &output, &errors, NULL, NULL),
                   "systemd-analyze is needed for this test");
         parse_answers(output, n, ret_answers);
+        for (unsigned i = 0; i < n; i++) {
+                g_autofree char *given_up =
+                    g_strdup_printf("next elapse for '%s': Resource deadlock", expressions[i]);
+
+                ret_answers[i].given_up = strstr(errors, given_up);
+                ret_answers[i].refused &= !ret_answers[i].given_up;
+        }
 }
 
 /* What is refused beyond systemd must be so for one of the known reasons. */
@@ -607,6 +615,8 @@ static unsigned check_ticks(const Schedule *schedule, const char *expression, in
         if (differs) {
                 ask_systemd((const char *const *)&plain, 1, base, answer);
                 cr_assert_not(answer->refused, "\"%s\", which is \"%s\"", plain, expression);
+                if (answer->given_up)
+                        return 0;
                 equal = compare_ticks(schedule, base, answer, &differs);
         }
         cr_assert_not(differs, "\"%s\" after %" PRId64 ": number %u is not what systemd says",
@@ -626,6 +636,8 @@ static int check_expression(const char *expression, int64_t base, Answer *answer
                 cr_assert_eq(r, -EINVAL, "systemd refuses \"%s\"", expression);
                 return -1;
         }
+        if (answer->given_up)
+                return -1;
         if (r < 0) {
                 check_stricter(expression, answer, message);
                 return -1;
