@@ -391,21 +391,21 @@ static int64_t last_crowded_out(const DecisionInput *input, int64_t after, int64
         return MAX(tick, after);
 }
 
-static bool is_ours(const DecisionInput *input, const LedgerEntry *entry) {
+static bool is_under_way_here(const DecisionInput *input, const LedgerEntry *entry) {
         return entry->state == RUN_CLAIMED && g_strcmp0(entry->node, input->self) == 0;
 }
 
 /* The ticks after `after` came while the job was at an earlier one. */
 static void overlap_all(const DecisionInput *input, Decision *decision, const LedgerEntry *way,
                         int64_t after) {
-        usec_t behind = is_ours(input, way) ? 0 : input->rank * input->takeover_delay;
+        usec_t behind = is_under_way_here(input, way) ? 0 : input->rank * input->takeover_delay;
         int64_t come = started_by(input, usec_sub(input->now, behind)), newest;
 
         if (!newest_undecided(input, after, come, &newest))
                 return;
         if (way->state != RUN_CLAIMED) {
                 skip_range(input, decision, after, newest, DECISION_WHY_RETRY);
-        } else if (is_ours(input, way) ||
+        } else if (is_under_way_here(input, way) ||
                    (input->waited_long_enough && g_strcmp0(way->run, input->waited_run) == 0)) {
                 skip_range(input, decision, after, newest, WHY_UNDER_WAY);
         } else {
@@ -455,7 +455,7 @@ static void decide_all(const DecisionInput *input, Decision *decision, int64_t s
         }
         if (start_of(input, first) <= way->claimed) {
                 wait_for_end(input, decision, first);
-                decision->watch = way->state == RUN_CLAIMED && !is_ours(input, way);
+                decision->watch = way->state == RUN_CLAIMED && !is_under_way_here(input, way);
         }
         overlap_all(input, decision, way, MAX(crowd, started_by(input, way->claimed)));
 }

@@ -47,15 +47,16 @@ static bool skip_was_in_the_way(const Skip *skip) {
                !skip_was_owed_before(skip, run);
 }
 
-/* Return: whether it is in line behind another one. */
+/* Return: whether it is in line behind another one, which goes on waiting. */
 static bool skip_was_behind_another(const Skip *skip) {
+        _cleanup_(ledger_freep) Ledger *after = write_ledger_after(skip->write, skip->job->name);
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
         int64_t first;
 
-        return skip->job->queues &&
+        return skip->job->queues && after &&
                (ledger_first_claimed(skip->before) || ledger_first_retry(skip->before)) &&
                ledger_schedule(skip->before, &schedule) >= 0 && schedule &&
-               ledger_next_undecided(skip->before, schedule, 0, skip->last - 1, &first);
+               ledger_next_undecided(after, schedule, 0, skip->last - 1, &first);
 }
 
 /* Return: whether it was in line behind the last run, or is behind one that is under way, and is
