@@ -27,7 +27,7 @@ struct Trust {
         ZkCall *write;
         sd_event_source *retry;
         EnsembleVerdict verdict;
-        bool trusted, doubted;
+        bool has_root, trusted, doubted;
         Statement doubt;
         char *fault;
 };
@@ -230,19 +230,23 @@ static void trust_decide(Trust *trust) {
 /* ---- what is read ---- */
 
 static void trust_on_root(const ZkReply *reply, void *userdata) {
-        ((Trust *)userdata)->seen.root = reply->code == ZK_OK ? reply->stat.czxid : 0;
-}
+        Trust *trust = userdata;
 
-/* Asked before our own directory there: where that is missing, others have deleted it, empty, once
- * we had left, and this is newer than whatever we did in it. In a tree from before that it is not.
- */
-static void trust_on_open_of_all(const ZkReply *reply, void *userdata) {
-        ((Trust *)userdata)->seen.newest = reply->code == ZK_OK ? reply->stat.pzxid : 0;
+        trust->has_root = reply->code == ZK_OK;
+        trust->seen.root = trust->has_root ? reply->stat.czxid : 0;
 }
 
 static void trust_on_open(const ZkReply *reply, void *userdata) {
-        if (reply->code == ZK_OK)
-                ((Trust *)userdata)->seen.newest = reply->stat.pzxid;
+        ((Trust *)userdata)->seen.newest = reply->code == ZK_OK ? reply->stat.pzxid : 0;
+}
+
+/* Where our own directory there is missing, others have deleted it, empty, once we had left, and
+ * this is newer than whatever we did in it. In a tree from before that it is not. */
+static void trust_on_open_of_all(const ZkReply *reply, void *userdata) {
+        EnsembleSeen *seen = &((Trust *)userdata)->seen;
+
+        if (reply->code == ZK_OK && seen->newest == 0)
+                seen->newest = reply->stat.pzxid;
 }
 
 static void trust_on_record(const ZkReply *reply, void *userdata) {
@@ -263,7 +267,8 @@ static void trust_on_read(ZkCode code, void *userdata) {
         Trust *trust = userdata;
 
         trust->reads = flight_free(trust->reads);
-        if (code == ZK_OK) {
+        /* Without a root it is being deleted. */
+        if (code == ZK_OK && (!trust->seen.record || trust->has_root)) {
                 trust_decide(trust);
                 return;
         }
@@ -276,6 +281,8 @@ static void trust_on_changed(ZkWatchEvent event, const char *path, void *userdat
         trust_look(userdata);
 }
 
+/* Others may make the tree, or delete in it, between one of these and the next. So what stands in
+ * something is read before that is. */
 void trust_look(Trust *trust) {
         const DaemonConfig *config = trust->node->config;
         g_autofree char *open = path_open_node(config->root, config->node_name),
@@ -285,11 +292,11 @@ void trust_look(Trust *trust) {
         trust->seen = (EnsembleSeen){0};
         trust->reads = flight_new(session_zk(trust->node->session), trust_on_read, trust);
         flight_write_nothing(trust->reads, config->root);
-        flight_exists(trust->reads, config->root, trust_on_root, trust);
-        flight_exists(trust->reads, open_of_all, trust_on_open_of_all, trust);
-        flight_exists(trust->reads, open, trust_on_open, trust);
         flight_watch(trust->reads, trust->path, trust_on_record, trust, trust_on_changed,
                      &trust->watch);
+        flight_exists(trust->reads, config->root, trust_on_root, trust);
+        flight_exists(trust->reads, open, trust_on_open, trust);
+        flight_exists(trust->reads, open_of_all, trust_on_open_of_all, trust);
         if (flight_depart(trust->reads) < 0) {
                 trust->reads = flight_free(trust->reads);
                 trust_retry_later(trust);

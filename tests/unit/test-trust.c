@@ -188,6 +188,26 @@ Test(trust, a_file_that_is_damaged_is_set_aside) {
         cr_expect(g_file_test(aside, G_FILE_TEST_EXISTS));
 }
 
+static bool is_looked_at(void) {
+        return server.reads > 3;
+}
+
+/* Another node makes it at this moment: its id stands there, and the root was not there yet when it
+ * was read, or the other way round. */
+Test(trust, what_is_being_made_or_deleted_is_looked_at_again) {
+        server_create(PATH, "{\"id\":\"" ID "\"}", 0);
+        write_job("    every: 1h\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_looked_at, "it is looked at");
+        serve_for(300 * USEC_PER_MSEC);
+        cr_expect_not(is_ready());
+        server_create(ROOT, "", 0);
+        await(is_ready, "ready");
+        begin_another_session();
+        await(is_ready, "ready");
+        cr_expect_not(is_doubted());
+}
+
 /* It was empty, and we had left. */
 Test(trust, others_have_deleted_the_directory_of_our_runs) {
         run_one();
