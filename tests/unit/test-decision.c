@@ -699,6 +699,76 @@ Test(decision, where_too_many_are_side_by_side_those_that_were_missed_wait) {
         expect_cell(&cell);
 }
 
+/* The starts are at 130, 240, 300, 402, ... */
+Test(decision, in_line_a_delayed_tick_waits_from_its_start_on) {
+        static const Cell cells[] = {
+            {"it has come", 200000, 0, "nothing, again 240", OTHER_100, .random_delay = 40, QUEUE},
+            {"not yet", 239999, 0, "nothing, again 240", OTHER_100, .random_delay = 40, QUEUE},
+            {"at its start", 240000, 0, "watch, again 300", OTHER_100, .random_delay = 40, QUEUE},
+            {"rank 1 not yet", 241999, 1, "nothing, again 242", OTHER_100, .random_delay = 40,
+             QUEUE},
+            {"rank 1", 242000, 1, "watch, again 300", OTHER_100, .random_delay = 40, QUEUE},
+            {"to its deadline, and the next one starts", 300000, 0,
+             "skip 300-300 x1 (" DECISION_WHY_WAITS "), watch, again 300", OTHER_100,
+             .random_delay = 40, QUEUE},
+            {"not longer", 300001, 0,
+             "skip 200-200 x1 (" DECISION_WHY_OUTLASTED "), watch, again 360", OTHER_100,
+             .random_delay = 40, QUEUE},
+            {"one that has come and not started is not left out", 401999, 0, "watch, again 402",
+             OTHER_100 ",{'run':'200-0','state':'skipped','tick':200}", .random_delay = 40,
+             .deadline = 1000, QUEUE},
+            {"one that has started is", 402000, 0,
+             "skip 400-400 x1 (" DECISION_WHY_WAITS "), watch, again 514",
+             OTHER_100 ",{'run':'200-0','state':'skipped','tick':200}", .random_delay = 40,
+             .deadline = 1000, QUEUE},
+            {"behind attempts", 230000, 0, "nothing, again 240", LATE, .random_delay = 40, QUEUE},
+            {"it has started", 240000, 0, "nothing, again 250", LATE, .random_delay = 40, QUEUE},
+            {"they come first", 250000, 0, "run 100, again 300", LATE, .random_delay = 40, QUEUE},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, when_nothing_is_in_the_way_a_delayed_tick_begins_at_its_start) {
+        static const Cell cells[] = {
+            {"the run ended before it", 235000, 0, "nothing, again 240", DONE_100, .last_tick = 100,
+             .last_ended = 235, .random_delay = 40, QUEUE},
+            {"by a clock that was ahead", 235000, 0, "nothing, again 240", DONE_100,
+             .last_tick = 100, .last_ended = 250, .random_delay = 40, QUEUE},
+            {"not yet", 239999, 0, "nothing, again 240", DONE_100, .last_tick = 100,
+             .last_ended = 235, .random_delay = 40, QUEUE},
+            {"now", 240000, 0, "run 200, again 300", DONE_100, .last_tick = 100, .last_ended = 235,
+             .random_delay = 40, QUEUE},
+            {"rank 1 counts from the start", 241999, 1, "nothing, again 242", DONE_100,
+             .last_tick = 100, .last_ended = 235, .random_delay = 40, QUEUE},
+            {"from there on it was missed", 250001, 0,
+             "skip 200-200 x1 (" NOBODY "), nothing, again 300", DONE_100, .last_tick = 100,
+             .last_ended = 235, .random_delay = 40, .catch_up = JOB_CATCH_UP_NONE, QUEUE},
+            {"it has waited for the run", 255001, 0, "run 200, again 300", DONE_100,
+             .last_tick = 100, .last_ended = 245, .random_delay = 40, .catch_up = JOB_CATCH_UP_NONE,
+             QUEUE},
+            {"rank 1 counts from its end", 246999, 1, "nothing, again 247", DONE_100,
+             .last_tick = 100, .last_ended = 245, .random_delay = 40, QUEUE},
+            {"rank 1", 247000, 1, "run 200, again 302", DONE_100, .last_tick = 100,
+             .last_ended = 245, .random_delay = 40, QUEUE},
+            {"to its deadline", 300000, 0, "run 200, again 402", DONE_100, .last_tick = 100,
+             .last_ended = 295, .random_delay = 40, QUEUE},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, side_by_side_a_delayed_tick_begins_at_its_start) {
+        static const Cell cells[] = {
+            {"beside ours", 239999, 0, "nothing, again 240", OURS_100, .random_delay = 40, ALLOW},
+            {"now", 240000, 0, "run 200, again 300", OURS_100, .random_delay = 40, ALLOW},
+            {"rank 1 later", 241999, 1, "nothing, again 242", OURS_100, .random_delay = 40, ALLOW},
+            {"rank 1", 242000, 1, "run 200, again 302", OTHER_100, .random_delay = 40, ALLOW},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
 Test(decision, what_waited_for_another_goes_stale) {
         static const Cell cells[] = {
             {"latest: goes on waiting", 260000, 0, "blocked 200 by 100-1, again 300", OTHER_100},
@@ -911,6 +981,64 @@ Test(decision, again_is_when_there_is_something_to_do) {
                         schedule, (usec_t)g_rand_int_range(chance, 0, 10) * USEC_PER_SEC, &fault),
                     0);
                 check_again(&input, chance);
+        }
+        g_rand_free(chance);
+}
+
+/* ---- never before it starts ---- */
+
+static void check_started(const DecisionInput *input, int64_t tick) {
+        cr_assert_leq((usec_t)schedule_start(input->schedule, input->job, tick) * USEC_PER_SEC,
+                      input->now, "%" G_GINT64_FORMAT, tick);
+}
+
+static void check_not_early(const DecisionInput *input) {
+        Decision decision;
+
+        decide(input, &decision);
+        for (size_t i = 0; i < decision.n_skips; i++)
+                check_started(input, decision.skips[i].to);
+        if (decision.verdict != DECISION_NOTHING)
+                check_started(input, decision.tick);
+        cr_assert(decision.n_skips > 0 || decision.again > input->now);
+}
+
+/* The last run may have ended at any time, by a clock that was ahead as well. */
+static void random_last(GRand *chance, Ledger *ledger) {
+        ledger->last = run_record_new("a", "1-1");
+        ledger->last->tick = 10 * (int64_t)g_rand_int_range(chance, 0, 40);
+        ledger->last->ended = (usec_t)g_rand_int_range(chance, 0, 600000) * USEC_PER_MSEC;
+}
+
+Test(decision, nothing_is_done_about_a_tick_before_it_starts) {
+        GRand *chance = g_rand_new_with_seed(20250102);
+
+        for (unsigned i = 0; i < 20000; i++) {
+                _cleanup_(schedule_freep) Schedule *schedule =
+                    every((unsigned)g_rand_int_range(chance, 2, 6) * 10);
+                _cleanup_(ledger_freep) Ledger *ledger = random_ledger(chance);
+                g_autofree char *fault = NULL;
+                const DecisionInput input = {
+                    .job = "a",
+                    .schedule = schedule,
+                    .ledger = ledger,
+                    .self = "n1",
+                    .now = (usec_t)g_rand_int_range(chance, 0, 500000) * USEC_PER_MSEC,
+                    .rank = (uint32_t)g_rand_int_range(chance, 0, PLACEMENT_RANKS),
+                    .takeover_delay = (usec_t)g_rand_int_range(chance, 0, 4) * USEC_PER_SEC,
+                    .start_deadline = (usec_t)g_rand_int_range(chance, 0, 100) * USEC_PER_SEC,
+                    .overlap = (JobOverlap)g_rand_int_range(chance, 0, 3),
+                    .catch_up = (JobCatchUp)g_rand_int_range(chance, 0, 3),
+                    .nobody = g_rand_int_range(chance, 0, 8) == 0,
+                };
+
+                if (g_rand_boolean(chance))
+                        random_last(chance, ledger);
+                cr_assert_eq(
+                    schedule_set_random_delay(
+                        schedule, (usec_t)g_rand_int_range(chance, 0, 20) * USEC_PER_SEC, &fault),
+                    0);
+                check_not_early(&input);
         }
         g_rand_free(chance);
 }
