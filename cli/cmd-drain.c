@@ -11,17 +11,11 @@
 #include "exit-code.h"
 #include "options.h"
 #include "output.h"
+#include "person.h"
 #include "run-view.h"
 
 /* A second apart: longer than a daemon's restart and its reconnecting take. */
 #define DRAIN_PATIENCE 60
-
-/* sudo says whose hands these are. Return: borrowed. */
-static const char *drain_person(void) {
-        const char *sudo = g_getenv("SUDO_USER");
-
-        return sudo && *sudo ? sudo : g_get_user_name();
-}
 
 static char *drain_node_shown(const json_t *state) {
         return printable(json_text(state, "node"));
@@ -97,7 +91,7 @@ static int drain_begin(const char *name, const char *why, gboolean wait, gboolea
         bool known;
         int code;
 
-        bus_ask(&answer, "Drain", BUS_TIMEOUT, "sss", name, why, drain_person());
+        bus_ask(&answer, "Drain", BUS_TIMEOUT, "sss", name, why, person_typing());
         if (answer.outcome != BUS_ANSWERED)
                 return bus_answer_report(&answer);
         node = drain_node_shown(answer.json);

@@ -34,6 +34,15 @@ static GTimeZone *zone_for_showing(const NextOptions *options) {
         return zone ? zone : g_time_zone_new_local();
 }
 
+static void next_print_pause(const json_t *pause) {
+        g_autofree char *by = printable(json_text(pause, "by")),
+                        *why = printable(json_text(pause, "why"));
+
+        printf("\n%s paused%s%s%s%s: what comes due before \"jobkeeper resume\" is skipped.\n",
+               json_is_true(json_object_get(pause, "all")) ? "All jobs are" : "The job is",
+               *by ? " by " : "", by, *why ? ", " : "", why);
+}
+
 static void next_print(const NextOptions *options, const json_t *next) {
         g_autoptr(GTimeZone) zone = zone_for_showing(options);
         const char *const headings[] = {options->timezone ? options->timezone : "LOCAL", "UTC",
@@ -49,6 +58,8 @@ static void next_print(const NextOptions *options, const json_t *next) {
         else
                 (void)puts(*schedule ? "There are no further ticks."
                                      : "The job has no schedule: it runs only when requested.");
+        if (json_is_object(json_object_get(next, "paused")))
+                next_print_pause(json_object_get(next, "paused"));
         if (json_is_true(json_object_get(next, "drifted")))
                 (void)puts(
                     "\nThis is by this node's job file, which is not what the cluster runs the "

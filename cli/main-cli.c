@@ -12,6 +12,7 @@
 #include "cmd-lock.h"
 #include "cmd-locks.h"
 #include "cmd-next.h"
+#include "cmd-pause.h"
 #include "cmd-run.h"
 #include "cmd-status.h"
 #include "cmd-verify.h"
@@ -30,6 +31,8 @@ static const Command commands[] = {
     {"locks", "Show who holds locks and who waits for them", cmd_locks},
     {"drain", "Have a node begin no job any more", cmd_drain},
     {"undrain", "Let jobs begin on a node again", cmd_undrain},
+    {"pause", "Have nothing of a job, or of all, begin any more", cmd_pause},
+    {"resume", "Let a job begin again", cmd_resume},
     {"admin", "Accept a ZooKeeper that was wiped or restored", cmd_admin},
     {"help", "Show a command's options", cmd_help},
     {0},

@@ -54,6 +54,17 @@ static void life_on_drained(void *userdata) {
         job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
 }
 
+/* What waits for locks waits no more where its job is paused, and where it is not that is looked at
+ * again. */
+static void life_on_paused(void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        if (!node_is_ready(coordinator->node) || node_is_ending(coordinator->node))
+                return;
+        job_table_for_all(coordinator->jobs, scheduled_job_paused);
+        job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
+}
+
 /* A session in which nothing of ours stands may stay: it hears when the tree is accepted. */
 static void life_on_doubted(void *userdata) {
         Coordinator *coordinator = userdata;
@@ -67,6 +78,7 @@ const TreeEvents life_tree_events = {
     .done = life_on_tree_done,
     .looked = life_on_tree_looked,
     .drained = life_on_drained,
+    .paused = life_on_paused,
     .doubted = life_on_doubted,
 };
 

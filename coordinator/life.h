@@ -17,8 +17,8 @@
 #include "tree.h"
 
 void life_on_session(Session *session, SessionEvent event, void *userdata);
-/* The tree is checked; what the control node says of this node is something else now; it is not the
- * tree that it was, and no lock in it counts. */
+/* The tree is checked; what the control node says of this node, or of what is paused, is something
+ * else now; it is not the tree that it was, and no lock in it counts. */
 extern const TreeEvents life_tree_events;
 /* Our member node stands there. */
 void life_on_self_registered(void *userdata);

@@ -99,6 +99,17 @@ static void head_drained(GString *text, const json_t *drained, double now) {
         }
 }
 
+static void head_paused(GString *text, const json_t *paused, double now) {
+        double since = json_number(paused, "since", NAN);
+        g_autofree char *when = isnan(since) ? NULL : time_relative(since, now);
+        const char *by = json_text(paused, "by"), *why = json_text(paused, "why");
+
+        if (json_is_object(paused))
+                g_string_append_printf(text, "paused   all jobs%s%s%s%s%s%s\n", *by ? " by " : "",
+                                       by, when ? ", " : "", when ? when : "", *why ? ": " : "",
+                                       why);
+}
+
 /* What keeps this node from beginning anything and stands nowhere else in the head. */
 static void head_busy(GString *text, const json_t *members) {
         static const struct {
@@ -141,6 +152,7 @@ char *status_head(const json_t *status, double now) {
         head_members(text, json_object_get(status, "members"), json_object_get(status, "away"),
                      now);
         head_drained(text, json_object_get(status, "drained"), now);
+        head_paused(text, json_object_get(status, "paused"), now);
         head_busy(text, json_object_get(status, "members"));
         head_warnings(text, json_object_get(status, "warnings"));
         if (json_is_false(json_object_get(status, "complete")))
@@ -183,12 +195,22 @@ static char *job_retry(const json_t *job, double now) {
                     : NULL;
 }
 
+/* Return: newly allocated: who paused it, why, and when. */
+static char *job_pause(const json_t *job, const char *why, double now) {
+        double since = json_number(json_object_get(job, "paused"), "since", NAN);
+        g_autofree char *when = isnan(since) ? NULL : time_relative(since, now);
+
+        return when ? g_strdup_printf("%s (%s)", why, when) : g_strdup(why);
+}
+
 /* Why it does not run; of the run that is shown; or, while one runs, how the one before ended. */
 static char *job_why(const json_t *job, double now) {
         const json_t *last = json_object_get(job, "last");
         const char *why = json_text(job, "why");
         g_autofree char *result = NULL, *retry = NULL;
 
+        if (g_str_equal(json_text(job, "state"), "paused"))
+                return job_pause(job, why, now);
         if (!*why && job_run_shown(job) == last)
                 retry = job_retry(job, now);
         if (retry)
@@ -217,7 +239,7 @@ static char *job_last(const json_t *job, bool known, double now, GTimeZone *zone
 static char *job_next_words(const json_t *job, double now, GTimeZone *zone) {
         double next = json_number(job, "next_start", json_number(job, "next", NAN));
 
-        if (!isnan(next))
+        if (!isnan(next) && !json_is_object(json_object_get(job, "paused")))
                 return time_with_age(next, now, zone);
         return g_strdup(*json_text(job, "schedule") ? "-" : "manual");
 }

@@ -2,28 +2,11 @@
  * which may be switched off. */
 #include "answer-drain.h"
 
-#include <errno.h>
-
+#include "answer-control.h"
 #include "bus-interface.h"
 #include "drain-call.h"
 #include "name.h"
 #include "nearest.h"
-#include "status-report.h"
-
-static const char *drain_failure(int error) {
-        switch (error) {
-        case -EBADMSG:
-                return "the control node in ZooKeeper is damaged: the log of jobkeeperd says more";
-        case -ENOSPC:
-                return "too many nodes are drained";
-        case -EACCES:
-                return "ZooKeeper permits no change of the control node";
-        case -EAGAIN:
-                return "others change the control node in ZooKeeper all the time: try again";
-        default:
-                return "no reply from ZooKeeper: it may still be done; try again";
-        }
-}
 
 /* What is known here of a node of that name: a member, one that has left, or neither; for that,
  * whom of the members it may have been meant to be. */
@@ -49,9 +32,7 @@ static void drain_on_done(int error, const json_t *state, void *userdata) {
         json_t *object;
 
         if (error < 0) {
-                answer_error(answer,
-                             error == -ENOTCONN ? BUS_ERROR_NOT_CONNECTED : BUS_ERROR_FAILED, "%s",
-                             drain_failure(error));
+                answer_control_failed(answer, error, "too many nodes are drained");
                 return;
         }
         object = json_deep_copy(state);
@@ -71,15 +52,14 @@ static int answer_wish(Answers *owner, sd_bus_message *message, sd_bus_error *er
         const char *node = *name ? name : view->node->config->node_name;
         DrainCall *call = NULL;
         Answer *answer;
+        int r;
 
         if (!name_is_valid(node))
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
                                         "that can be no node's name");
-        if (!node_is_ready(view->node) || session_state(view->node->session) != SESSION_CONNECTED) {
-                g_autofree char *sentence = status_unusable(view);
-
-                return sd_bus_error_set(error, BUS_ERROR_NOT_CONNECTED, sentence);
-        }
+        r = answer_control_admit(view, error);
+        if (r < 0)
+                return r;
         answer = answer_new(owner, message, NULL);
         if (drain_call_new(view->node, node, wish, drain, drain_on_done, answer, &call) < 0)
                 answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
@@ -95,7 +75,7 @@ int answer_drain(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
 
         if (r < 0)
                 return r;
-        by = g_strdup_printf("%s on %s", *who ? who : "root", owner->view->node->config->node_name);
+        by = answer_control_person(owner->view, who);
         return answer_wish(owner, message, error, node, DRAIN_BEGIN,
                            &(ControlDrain){by, (char *)why, clock_realtime()});
 }

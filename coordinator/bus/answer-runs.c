@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "answer-pause.h"
 #include "bus-interface.h"
 #include "duration.h"
 #include "name.h"
@@ -175,6 +176,7 @@ static bool next_on_step(void *userdata) {
         json_object_set(object, "ticks", json_object_get(answer->ticks, "ticks"));
         if (schedule && schedule_random_delay(schedule) > 0)
                 json_object_set(object, "starts", json_object_get(answer->ticks, "starts"));
+        status_add_pause(answer_view(answer), answer->job, object);
         if (answer->drifted || status_is_drifted(answer_view(answer), answer->job, NULL))
                 json_object_set_new(object, "drifted", json_true());
         answer_reply(answer, object);
@@ -303,6 +305,7 @@ static int run_no_candidate(const View *view, const char *job, sd_bus_error *err
 
 int answer_run(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
         const View *view = owner->view;
+        g_autofree char *refusal = NULL;
         const JobSpec *spec;
         const char *job;
         Answer *answer;
@@ -315,6 +318,9 @@ int answer_run(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
                 return answer_no_such_job(error, job);
         if (!node_is_ready(view->node) || session_state(view->node->session) != SESSION_CONNECTED)
                 return answer_not_connected(view, error);
+        refusal = answer_pause_refusal(view, job);
+        if (refusal)
+                return sd_bus_error_set(error, BUS_ERROR_PAUSED, refusal);
         if (!view->calls->has_candidate(view->userdata, spec))
                 return run_no_candidate(view, job, error);
         answer = answer_new(owner, message, NULL);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "control-pause.h"
 #include "control.h"
 #include "ensemble-record.h"
 #include "json-line.h"
@@ -201,6 +202,21 @@ static json_t *ensemble_to_json(const View *view) {
         return object;
 }
 
+static const json_t *status_control(const View *view) {
+        return drain_view_control(tree_drain_view(view->tree));
+}
+
+static json_t *all_paused_to_json(const View *view) {
+        ControlPause pause = {0};
+        json_t *object;
+
+        if (!control_is_paused(status_control(view), NULL, &pause))
+                return json_null();
+        object = control_pause_to_json(&pause);
+        control_pause_clear(&pause);
+        return object;
+}
+
 json_t *status_report_head(const View *view, bool privileged, const char *const *nodes) {
         json_t *object = json_object(), *errors = json_array(), *unloaded = json_array();
 
@@ -210,9 +226,8 @@ json_t *status_report_head(const View *view, bool privileged, const char *const 
         json_object_set_new(object, "session", session_to_json(view, privileged));
         json_object_set_new(object, "clock", clock_to_json(view->node));
         json_object_set_new(object, "away", away_to_json(view, nodes));
-        json_object_set_new(
-            object, "drained",
-            control_drains_to_json(drain_view_control(tree_drain_view(view->tree))));
+        json_object_set_new(object, "drained", control_drains_to_json(status_control(view)));
+        json_object_set_new(object, "paused", all_paused_to_json(view));
         json_object_set_new(object, "ensemble", ensemble_to_json(view));
         for (const char *const *error = jobset_errors(view->jobset); error && *error; error++)
                 json_array_append_new(errors, json_string(*error));
@@ -341,6 +356,36 @@ static const char *job_state_word(const View *view, const char *job, const Ledge
         return words[state];
 }
 
+/* Return: whether it is paused; *ret_pause is filled in then. */
+static bool status_find_pause(const View *view, const char *job, ControlPause *ret_pause) {
+        return control_is_paused(status_control(view), job, ret_pause) ||
+               control_is_paused(status_control(view), NULL, ret_pause);
+}
+
+void status_add_pause(const View *view, const char *job, json_t *object) {
+        ControlPause pause = {0};
+
+        if (!status_find_pause(view, job, &pause))
+                return;
+        json_object_set_new(object, "paused", control_pause_to_json(&pause));
+        control_pause_clear(&pause);
+}
+
+/* What is paused is so whatever else would keep it, but for what somebody has to see to. `why` may
+ * become another. */
+static const char *job_state_or_paused(const View *view, const char *job, const char *word,
+                                       char **why) {
+        static const char *const hidden[] = {"idle", "waiting", "no-node", "unfit", NULL};
+        ControlPause pause = {0};
+
+        if (!g_strv_contains(hidden, word) || !status_find_pause(view, job, &pause))
+                return word;
+        g_free(*why);
+        *why = control_pause_to_text(&pause);
+        control_pause_clear(&pause);
+        return "paused";
+}
+
 /* Return: whether what was read has another definition in force than ours, which is still what we
  * agreed on: another node's file has changed. Where ours has, it is about to be put there. */
 static bool ledger_differs(const View *view, const JobSpec *spec, const Ledger *ledger) {
@@ -431,6 +476,7 @@ json_t *status_report_job(const View *view, const char *name, const Ledger *ledg
         why = view->calls->job_why(view->userdata, name);
         drifted = status_is_drifted(view, name, ledger);
         word = job_state_word(view, name, ledger, drifted, json_array_size(running) > 0, &why);
+        word = job_state_or_paused(view, name, word, &why);
         object = json_object();
         json_object_set_new(object, "job", json_string(name));
         json_object_set_new(object, "description",
@@ -439,6 +485,7 @@ json_t *status_report_job(const View *view, const char *name, const Ledger *ledg
         add_next_tick(object, spec, ledger, drifted);
         json_object_set_new(object, "state", json_string(word));
         json_object_set_new(object, "why", json_string(why));
+        status_add_pause(view, name, object);
         json_object_set_new(object, "fit",
                             json_boolean(view->calls->can_run(view->userdata, name) &&
                                          job_spec_matches_node(spec, view->node->config->node_name,

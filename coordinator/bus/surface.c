@@ -13,6 +13,7 @@
 #include "answer-accept.h"
 #include "answer-drain.h"
 #include "answer-locks.h"
+#include "answer-pause.h"
 #include "answer-runs.h"
 #include "bus-door.h"
 #include "bus-interface.h"
@@ -100,6 +101,14 @@ static int ask_accept_ensemble(Entrance *entrance, sd_bus_message *message, sd_b
         return answer_accept_ensemble(entrance->answers, message, error);
 }
 
+static int ask_pause(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
+        return answer_pause(entrance->answers, message, error);
+}
+
+static int ask_resume(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
+        return answer_resume(entrance->answers, message, error);
+}
+
 static int ask_locks(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
         return lock_looks_ask(entrance->looks, message, error);
 }
@@ -138,6 +147,14 @@ static int on_drained(sd_bus_message *message, void *userdata, sd_bus_error *err
 
 static int on_accept_ensemble(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         return entrance_ask(userdata, ask_accept_ensemble, message, error);
+}
+
+static int on_pause(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        return entrance_ask(userdata, ask_pause, message, error);
+}
+
+static int on_resume(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        return entrance_ask(userdata, ask_resume, message, error);
 }
 
 static int on_locks(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -190,6 +207,10 @@ static const sd_bus_vtable vtable[] = {
                             on_drained, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("AcceptEnsemble", SD_BUS_ARGS("s", why, "s", who),
                             SD_BUS_RESULT("s", state), on_accept_ensemble,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_ARGS("s", job, "s", why, "s", who),
+                            SD_BUS_RESULT("s", pause), on_pause, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_ARGS("s", job), SD_BUS_RESULT("s", pause), on_resume,
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Locks", SD_BUS_ARGS("s", resource), SD_BUS_RESULT("s", locks),
                             on_locks, SD_BUS_VTABLE_UNPRIVILEGED),

@@ -1,7 +1,5 @@
-/* One wish about the drain of a node: begun, taken back, or only looked at, in the control node.
- *
- * What is written is written over what was read (by its version), so that whatever somebody else
- * wrote meanwhile is kept. Each wish may be repeated: after an answer that was lost the same
+/* One wish about the drain of a node: begun, taken back, or only looked at, in the control node
+ * (control-call.h). Each wish may be repeated: after an answer that was lost the same
  * question says what became of it. How many runs stand open there is read after the control node:
  * once that says that the node is drained, it claims none besides. */
 #pragma once

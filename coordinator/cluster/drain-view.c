@@ -5,6 +5,7 @@
 #include "log.h"
 #include "message-id.h"
 #include "paths.h"
+#include "pause-note.h"
 
 struct DrainView {
         const Node *node; /* weak */
@@ -54,9 +55,9 @@ static void drain_view_set_fault(DrainView *view, bool damaged) {
                 return;
         view->fault = g_strdup_printf(
             "%s is not what jobkeeper would have written there; %s (\"set %s {}\" in ZooKeeper's "
-            "zkCli.sh drains no node)",
+            "zkCli.sh drains no node and pauses no job)",
             path,
-            view->control ? "which nodes are drained stays as it was before"
+            view->control ? "which nodes are drained, and which jobs paused, stays as it was before"
                           : "nothing begins here until it is mended",
             path);
         log_error(&(LogAbout){.message_id = MESSAGE_FOREIGN_DATA}, "%s", view->fault);
@@ -71,10 +72,11 @@ static void drain_view_announce(const DrainView *view) {
                 log_notice(&about, "this node is not drained any more");
 }
 
-bool drain_view_take(DrainView *view, const char *data, size_t size) {
+bool drain_view_take(DrainView *view, const char *data, size_t size, bool *ret_paused) {
         json_t *control = control_parse(data, size);
         char *closed = NULL;
 
+        *ret_paused = control && pause_note_changes(view->control, control);
         if (control) {
                 json_decref(view->control);
                 view->control = control;

@@ -12,8 +12,9 @@ DrainView *drain_view_new(const Node *node);
 DrainView *drain_view_free(DrainView *view);
 DEFINE_CLEANUP(DrainView, drain_view_free);
 
-/* The data as just read. Return: whether it says something else of this node now. */
-bool drain_view_take(DrainView *view, const char *data, size_t size);
+/* The data as just read. Return: whether it says something else of this node now; *ret_paused: of
+ * what is paused. */
+bool drain_view_take(DrainView *view, const char *data, size_t size, bool *ret_paused);
 /* Return: why nothing may begin here, a sentence; NULL where something may. */
 const char *drain_view_closed(const DrainView *view);
 /* Return: what was read last, borrowed; NULL where nothing could be. */

@@ -251,8 +251,13 @@ static void tree_on_control_changed(ZkWatchEvent event, const char *path, void *
 
 /* What is claimed from now on is claimed by who knows what stands there. */
 static void tree_take_control(Tree *tree, const ZkReply *reply) {
+        bool drained, paused;
+
         tree->control_version = reply->stat.version;
-        if (drain_view_take(tree->drain_view, reply->data, reply->data_size) && tree->done)
+        drained = drain_view_take(tree->drain_view, reply->data, reply->data_size, &paused);
+        if (paused && tree->done)
+                tree->events->paused(tree->userdata);
+        if (drained && tree->done)
                 tree->events->drained(tree->userdata);
 }
 
@@ -351,13 +356,13 @@ static void tree_create_all(Tree *tree) {
         const DaemonConfig *config = tree->node->config;
         const json_t *control = drain_view_control(tree->drain_view);
         g_autofree char *version_data = g_strdup_printf("%d", TREE_LAYOUT_VERSION),
-                        *control_data = control ? control_encode(control) : g_strdup("{}");
+                        *control_data = control ? control_encode(control) : NULL;
         guint first;
 
         tree_create_with_parents(tree, config->root);
         first = tree->calls->len - 1; /* what is above the root is not ours */
         tree_create(tree, path_version(config->root), version_data);
-        tree_create(tree, path_control(config->root), control_data);
+        tree_create(tree, path_control(config->root), control_data ? control_data : "{}");
         tree_create(tree, path_nodes(config->root), "");
         tree_create(tree, path_locks(config->root), "");
         tree_create(tree, path_jobs(config->root), "");

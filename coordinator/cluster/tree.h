@@ -17,6 +17,8 @@ typedef struct TreeEvents {
         void (*looked)(void *userdata);
         /* Since then whether this node is drained has changed. */
         void (*drained)(void *userdata);
+        /* Or what is paused. */
+        void (*paused)(void *userdata);
         /* It is not what it was: nothing may rest on it, a lock as little as a ledger. */
         void (*doubted)(void *userdata);
 } TreeEvents;

@@ -242,12 +242,16 @@ static bool in_force_skips_what_is_owed(InForce *in_force, int64_t now,
                                         InForceVerdict *ret_verdict) {
         const Ledger *ledger = in_force_ledger(in_force);
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        _cleanup_(decision_pause_freep) DecisionPause *pause = NULL;
         DecisionSkip skips[DECISION_SKIPS_MAX];
         size_t n;
 
         if (ledger_schedule(ledger, &schedule) < 0)
                 return false;
-        n = owed_skips(ledger, schedule, now, "its definition changed while it waited", skips);
+        pause = decision_pause_new(drain_view_control(tree_drain_view(in_force->parts.tree)),
+                                   in_force->job);
+        n = owed_skips(in_force->job, ledger, schedule, now,
+                       "its definition changed while it waited", pause, skips);
         if (n == 0)
                 return false;
         *ret_verdict = in_force_begun(

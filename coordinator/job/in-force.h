@@ -28,6 +28,7 @@ typedef struct InForce InForce;
 /* All weak. */
 typedef struct InForceParts {
         Node *node;
+        const Tree *tree;
         LedgerCache *ledgers;
         DigestMemory *digests;
         Registration *registration;

@@ -8,6 +8,7 @@ struct JobDecision {
         char *job;
         char *waited_run;    /* of another node, in our way */
         usec_t waited_since; /* CLOCK_BOOTTIME */
+        DecisionPause *pause;
 };
 
 JobDecision *job_decision_new(const JobDecisionParts *parts, const char *job) {
@@ -22,6 +23,7 @@ JobDecision *job_decision_free(JobDecision *decision) {
         if (!decision)
                 return NULL;
         job_decision_reset(decision);
+        decision_pause_free(decision->pause);
         g_free(decision->job);
         g_free(decision);
         return NULL;
@@ -84,11 +86,26 @@ static usec_t job_decision_patience_ends(const JobDecision *decision) {
         return usec_add(decision->waited_since, job_decision_dead_session_time(decision));
 }
 
-Decision job_decide(const JobDecision *decision, const JobSpec *spec, bool queues) {
+const DecisionPause *job_decision_pause(const JobDecision *decision) {
+        return decision->pause;
+}
+
+static void job_decision_read_pause(JobDecision *decision) {
+        const json_t *control = drain_view_control(tree_drain_view(decision->parts.tree));
+
+        decision_pause_free(decision->pause);
+        decision->pause = decision_pause_new(control, decision->job);
+}
+
+Decision job_decide(JobDecision *decision, const JobSpec *spec, bool queues) {
         const DaemonConfig *config = decision->parts.node->config;
         bool nobody;
         uint32_t rank = job_decision_rank(decision, spec, queues, &nobody);
-        DecisionInput input = {
+        DecisionInput input;
+        Decision found = {.verdict = DECISION_NOTHING, .again = USEC_INFINITY};
+
+        job_decision_read_pause(decision);
+        input = (DecisionInput){
             .job = spec->name,
             .schedule = spec->schedule,
             .ledger = job_decision_ledger(decision),
@@ -100,11 +117,11 @@ Decision job_decide(const JobDecision *decision, const JobSpec *spec, bool queue
             .start_deadline = spec->start_deadline,
             .overlap = spec->overlap,
             .catch_up = spec->catch_up,
+            .pause = decision->pause,
             .waited_run = decision->waited_run,
             .waited_long_enough =
                 decision->waited_run && clock_boottime() >= job_decision_patience_ends(decision),
         };
-        Decision found = {.verdict = DECISION_NOTHING, .again = USEC_INFINITY};
 
         if (spec->schedule)
                 decide(&input, &found);

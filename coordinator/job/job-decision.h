@@ -6,12 +6,14 @@
 #include "ledger-cache.h"
 #include "node.h"
 #include "ranks.h"
+#include "tree.h"
 
 typedef struct JobDecision JobDecision;
 
 /* All weak. */
 typedef struct JobDecisionParts {
         const Node *node;
+        const Tree *tree;
         const LedgerCache *ledgers;
         const Ranks *ranks;
 } JobDecisionParts;
@@ -24,8 +26,11 @@ DEFINE_CLEANUP(JobDecision, job_decision_free);
 /* What stood in the way is forgotten. */
 void job_decision_reset(JobDecision *decision);
 
-/* The ledger is known: what is due by it? `queues`: we stand in the queues for a tick. */
-Decision job_decide(const JobDecision *decision, const JobSpec *spec, bool queues);
+/* The ledger is known: what is due by it? `queues`: we stand in the queues for a tick. What is
+ * returned may point to the pause, which is the same until the next call. */
+Decision job_decide(JobDecision *decision, const JobSpec *spec, bool queues);
+/* Return: the pause of the job by which that was decided, borrowed; NULL: none. */
+const DecisionPause *job_decision_pause(const JobDecision *decision);
 /* Return: whether no member can run it; while we do not know who is there, nobody knows. */
 bool job_decision_has_no_node(const JobDecision *decision, const JobSpec *spec);
 /* Return: whether we run what is claimed. The owner of the run in the way answers for every tick,

@@ -33,6 +33,7 @@ JobLedger *job_ledger_new(const JobParts *parts, const JobSpec *spec, const JobL
                                           parts->recovery};
         const LedgerWriterParts writer = {parts->node, parts->tree, parts->ledgers, parts->pruner};
         InForceParts in_force = {.node = parts->node,
+                                 .tree = parts->tree,
                                  .ledgers = parts->ledgers,
                                  .digests = parts->digests,
                                  .registration = parts->registration,

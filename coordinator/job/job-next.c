@@ -21,11 +21,21 @@ static bool job_next_has_manual(const JobOutlook *outlook) {
 static JobNext job_next_manual(const JobOutlook *outlook) {
         const char *why = outlook->now > outlook->manual->not_after
                               ? "no node could start it in time"
+                          : decision_pause_lasts(outlook->pause)
+                              ? outlook->pause->why
                               : decision_why_not(outlook->spec->overlap, outlook->ledger);
 
         if (why)
                 return (JobNext){.what = JOB_NEXT_REFUSE, .why = why};
         return (JobNext){.what = outlook->queued_manual ? JOB_NEXT_GO_ON : JOB_NEXT_QUEUE_MANUAL};
+}
+
+/* Return: whether what is queued for is not to begin. */
+static bool job_next_is_paused(const JobOutlook *outlook) {
+        return decision_pause_lasts(outlook->pause) ||
+               (decision_pause_covers(outlook->pause,
+                                      job_spec_start(outlook->spec, outlook->queued_tick)) &&
+                !ledger_is_decided(outlook->ledger, outlook->queued_tick));
 }
 
 /* start-deadline bounds when queueing may begin; how long it lasts is lock-wait's business, so a
@@ -35,7 +45,8 @@ static bool job_next_is_long_wait(const JobOutlook *outlook) {
         const Ledger *ledger = outlook->ledger;
         int64_t tick = outlook->queued_tick;
 
-        return outlook->spec->lock_wait_set && tick && ledger_is_claimable(ledger, tick) &&
+        return outlook->spec->lock_wait_set && tick && !job_next_is_paused(outlook) &&
+               ledger_is_claimable(ledger, tick) &&
                (usec_t)ledger_due(ledger, tick, job_spec_start(outlook->spec, tick)) *
                        USEC_PER_SEC <=
                    outlook->now &&

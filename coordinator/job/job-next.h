@@ -26,7 +26,7 @@ typedef enum JobNextWhat {
 
 typedef struct JobNext {
         JobNextWhat what;
-        const char *why; /* constant */
+        const char *why; /* constant, or of the pause */
         usec_t delay;
         bool wakes; /* the decision says when it is to be asked again */
 } JobNext;
@@ -38,8 +38,9 @@ typedef struct JobOutlook {
         const ManualRun *manual; /* the first one that waits, or NULL */
         bool nobody;             /* no member can run the job */
         JobPhase phase;
-        int64_t queued_tick; /* for which we stand in the queues, or 0 */
-        bool queued_manual;  /* we do for that manual run */
+        int64_t queued_tick;        /* for which we stand in the queues, or 0 */
+        bool queued_manual;         /* we do for that manual run */
+        const DecisionPause *pause; /* as the decision goes by it; or NULL */
         bool clock_known;
         bool may_be_waited_for; /* what is to be skipped, by others or by the process before us */
         usec_t now;             /* CLOCK_REALTIME */

@@ -102,6 +102,7 @@ static JobOutlook scheduled_job_outlook(const ScheduledJob *job, const Decision 
             .queued_tick = job_work_queued_tick(job->work),
             .queued_manual = manual && job_work_is_queued_for(job->work, manual),
             .clock_known = clock_watch_is_known(job->parts->clock),
+            .pause = job_decision_pause(job->decision),
             .may_be_waited_for = !nobody_waits && waited_for_matters(spec, decision),
             .now = clock_realtime(),
             /* What was waited for is not left to others first. */
@@ -362,7 +363,7 @@ ScheduledJob *scheduled_job_new(const JobParts *parts, const JobSpec *spec) {
             .again = scheduled_job_retry_in,
             .manual_gone = scheduled_job_on_manual_gone,
         };
-        const JobDecisionParts decision = {parts->node, parts->ledgers, parts->ranks};
+        const JobDecisionParts decision = {parts->node, parts->tree, parts->ledgers, parts->ranks};
         ScheduledJob *job = g_new0(ScheduledJob, 1);
 
         job->parts = parts;
@@ -410,6 +411,15 @@ void scheduled_job_replace(ScheduledJob *job, const JobSpec *spec) {
 void scheduled_job_leave_queues(ScheduledJob *job) {
         if (job_work_phase(job->work) == JOB_PHASE_WAITING)
                 job_work_end(job->work);
+}
+
+void scheduled_job_paused(ScheduledJob *job) {
+        const json_t *control = drain_view_control(tree_drain_view(job->parts->tree));
+        _cleanup_(decision_pause_freep) DecisionPause *pause =
+            decision_pause_new(control, job->name);
+
+        if (decision_pause_lasts(pause))
+                scheduled_job_leave_queues(job);
 }
 
 bool scheduled_job_try_anew(ScheduledJob *job) {

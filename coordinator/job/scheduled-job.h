@@ -29,6 +29,8 @@ const JobSpec *scheduled_job_spec(const ScheduledJob *job);
 void scheduled_job_replace(ScheduledJob *job, const JobSpec *spec);
 /* Nothing may be claimed here for long: what waits in the queues for locks waits there no more. */
 void scheduled_job_leave_queues(ScheduledJob *job);
+/* What is paused has changed, and may be this job: the same where it is. */
+void scheduled_job_paused(ScheduledJob *job);
 /* As job_work_try_anew(). */
 bool scheduled_job_try_anew(ScheduledJob *job);
 

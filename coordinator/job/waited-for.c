@@ -50,12 +50,13 @@ static int64_t waited_for_due(const JobSpec *spec, const DecisionSkip *skip, int
         return skip->gives_up ? skip->due : job_spec_start(spec, tick);
 }
 
-/* Not what overlaps: that is so whoever waits. */
+/* Not what overlaps or is paused: that is so whoever waits. */
 bool waited_for_matters(const JobSpec *spec, const Decision *decision) {
         if (!spec->lock_wait_set || !bid_needs_locks(spec))
                 return false;
         for (size_t i = 0; i < decision->n_skips; i++)
                 if (!g_str_has_prefix(decision->skips[i].why, "overlap") &&
+                    !decision->skips[i].paused &&
                     waited_for_is_possible(
                         spec, waited_for_due(spec, &decision->skips[i], decision->skips[i].to)))
                         return true;

@@ -241,8 +241,8 @@ static void withdrawal_add_skips(Withdrawal *withdrawal, GArray *ops, GPtrArray 
         size_t n = 0;
 
         if (ledger_schedule(ledger, &schedule) == 0)
-                n = owed_skips(ledger, schedule, now, "its job left the job files while it waited",
-                               skips);
+                n = owed_skips(withdrawal->job, ledger, schedule, now,
+                               "its job left the job files while it waited", NULL, skips);
         for (size_t i = 0; i < n; i++) {
                 const LedgerEntry *entry = NULL;
                 bool joined = false;

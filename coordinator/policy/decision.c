@@ -117,9 +117,16 @@ static bool attempt_is_out_of_reach(const DecisionInput *input, const LedgerEntr
         return retry->not_before > usec_add(input->now, DECISION_PAUSE_MAX);
 }
 
+/* Return: whether it is not made because it waited for the end of a pause. */
+static bool attempt_is_paused(const DecisionInput *input, const LedgerEntry *retry) {
+        return decision_pause_lasts(input->pause) && !attempt_is_out_of_reach(input, retry);
+}
+
 static const char *attempt_why(const DecisionInput *input, const LedgerEntry *retry) {
         if (attempt_is_out_of_reach(input, retry))
                 return "the ZooKeeper servers' clock was wrong when the attempt before ended";
+        if (attempt_is_paused(input, retry))
+                return input->pause->why;
         return input->nobody ? "no node could run it" : "missed: the start deadline passed";
 }
 
@@ -140,6 +147,7 @@ static void give_attempt_up(const DecisionInput *input, Decision *decision,
             .to = retry->tick,
             .count = 1,
             .why = attempt_why(input, retry),
+            .paused = attempt_is_paused(input, retry),
             .gives_up = true,
             .due = ledger_due(input->ledger, retry->tick, retry->tick),
         };
@@ -150,7 +158,8 @@ static void give_attempt_up(const DecisionInput *input, Decision *decision,
 static usec_t attempt_moment(const DecisionInput *input, const LedgerEntry *retry) {
         usec_t turn = attempt_turn(input, retry), end = usec_add(attempt_deadline(input, retry), 1);
 
-        return !input->nobody && turn > input->now ? turn : end;
+        return !input->nobody && turn > input->now && !decision_pause_lasts(input->pause) ? turn
+                                                                                          : end;
 }
 
 /* Return: whether the end of a run of another node may be the beginning of something for us. */
@@ -460,6 +469,53 @@ static void decide_all(const DecisionInput *input, Decision *decision, int64_t s
         overlap_all(input, decision, way, MAX(crowd, started_by(input, way->claimed)));
 }
 
+/* ---- paused ---- */
+
+/* Return: the last tick that may be skipped as paused by us, now: those that are fresh have their
+ * turn. What has come and not started is left alone: it may be resumed before that. */
+static int64_t last_paused(const DecisionInput *input, int64_t stale, int64_t now_tick) {
+        int64_t now = (int64_t)(input->now / USEC_PER_SEC), first;
+        int64_t over = schedule_started(input->schedule, input->job,
+                                        MIN(decision_pause_last(input->pause), now));
+        int64_t last = MIN(over, now_tick);
+
+        if (ledger_next_undecided(input->ledger, input->schedule, stale, last, &first) &&
+            turn_of(input, first) > input->now)
+                return MIN(last, stale);
+        return last;
+}
+
+/* What could not begin any more when the pause began was missed before it. */
+static void decide_paused(const DecisionInput *input, Decision *decision, int64_t last) {
+        usec_t edge = usec_sub(input->pause->since, input->start_deadline);
+        int64_t missed = MIN(started_before(input, edge), last), newest;
+
+        if (newest_undecided(input, 0, missed, &newest))
+                skip_range(input, decision, 0, newest, "missed: the start deadline passed");
+        if (decision->n_skips > 0 || !newest_undecided(input, 0, last, &newest))
+                return;
+        skip_range(input, decision, 0, newest, input->pause->why);
+        for (size_t i = 0; i < decision->n_skips; i++)
+                decision->skips[i].paused = true;
+}
+
+/* Return: whether that is all that is to be done. */
+static bool decide_pause(const DecisionInput *input, Decision *decision, int64_t stale,
+                         int64_t now_tick) {
+        const LedgerEntry *retry = ledger_first_retry(input->ledger);
+
+        if (!input->pause)
+                return false;
+        decide_paused(input, decision, last_paused(input, stale, now_tick));
+        if (!decision_pause_lasts(input->pause) && decision->n_skips == 0)
+                return false;
+        decision->again = decision->n_skips > 0 ? input->now : next_moment(input, stale, now_tick);
+        if (retry && decision->n_skips == 0)
+                decision->again = MIN(decision->again, attempt_moment(input, retry));
+        decision->watch = decision->n_skips == 0 && awaits_end(input);
+        return true;
+}
+
 void decide(const DecisionInput *input, Decision *ret) {
         int64_t now_tick = started_by(input, input->now), stale = last_stale(input), first = 0;
         const LedgerEntry *retry = ledger_first_retry(input->ledger);
@@ -473,6 +529,8 @@ void decide(const DecisionInput *input, Decision *ret) {
                 give_attempt_up(input, ret, retry);
                 return;
         }
+        if (decide_pause(input, ret, stale, now_tick))
+                return;
         if (input->nobody) {
                 decide_for_nobody(input, ret);
                 if (retry)

@@ -35,11 +35,16 @@
  * ("overlap"): the job is still at the older one. Who could take a retry is told by the ledger's
  * watch when the attempt before has ended.
  *
+ * Of a paused job nothing begins: each tick is skipped ("paused") when it comes, and a retry waits
+ * until it is given up. What came by the end of a pause and is undecided still is skipped, too,
+ * whoever looks when: it is not caught up with.
+ *
  * When no member can run the job at all, its ticks are still owed an answer: each is skipped once
  * its start deadline has passed, because until then a node that can run it may come.
  */
 #pragma once
 
+#include "decision-pause.h"
 #include "job.h"
 #include "ledger.h"
 
@@ -68,6 +73,7 @@ typedef struct DecisionInput {
         JobOverlap overlap;
         JobCatchUp catch_up;
         bool nobody; /* no member can run the job at present; `rank` is ours among all members */
+        const DecisionPause *pause; /* or NULL */
         const char *waited_run; /* the run of another node that we have been waiting for, or NULL */
         bool waited_long_enough; /* it stood there for a whole session timeout and two server ticks
                                   */
@@ -76,7 +82,8 @@ typedef struct DecisionInput {
 typedef struct DecisionSkip {
         int64_t from, to;
         unsigned count;  /* of ticks; counted up to 1000 */
-        const char *why; /* constant */
+        const char *why; /* constant, or of the pause */
+        bool paused;     /* that is why */
         bool gives_up;   /* no skip: the retry of `from`, which stays as its last attempt ended */
         int64_t due;     /* then: since when that could be started */
 } DecisionSkip;

@@ -5,14 +5,14 @@
 
 #define COUNT_MAX 1000
 
-size_t owed_skips(const Ledger *ledger, const Schedule *schedule, int64_t until, const char *why,
-                  DecisionSkip *ret_skips) {
-        int64_t after = 0, from, to;
-        size_t n = 0;
+/* Appends the stretches in (after, until] to the `n` that there are. Return: how many there are. */
+static size_t owed_stretches(const Ledger *ledger, const Schedule *schedule, int64_t after,
+                             int64_t until, const char *why, DecisionSkip *skips, size_t n) {
+        int64_t from, to;
 
-        while (schedule && n < DECISION_SKIPS_MAX &&
+        while (n < DECISION_SKIPS_MAX &&
                ledger_next_stretch(ledger, schedule, after, until, &from, &to)) {
-                ret_skips[n++] =
+                skips[n++] =
                     (DecisionSkip){.from = from,
                                    .to = to,
                                    .count = schedule_count(schedule, from - 1, to, COUNT_MAX),
@@ -20,6 +20,23 @@ size_t owed_skips(const Ledger *ledger, const Schedule *schedule, int64_t until,
                 after = to;
         }
         return n;
+}
+
+size_t owed_skips(const char *job, const Ledger *ledger, const Schedule *schedule, int64_t until,
+                  const char *why, const DecisionPause *pause, DecisionSkip *ret_skips) {
+        int64_t paused = 0;
+        size_t n = 0;
+
+        if (!schedule)
+                return 0;
+        if (pause)
+                paused =
+                    decision_pause_lasts(pause)
+                        ? until
+                        : schedule_started(schedule, job, MIN(decision_pause_last(pause), until));
+        if (paused > 0)
+                n = owed_stretches(ledger, schedule, 0, paused, pause->why, ret_skips, n);
+        return owed_stretches(ledger, schedule, paused, until, why, ret_skips, n);
 }
 
 char *skip_record_encode(const char *node, const char *job, const LedgerEntry *entry) {

@@ -6,9 +6,10 @@
 #include "ledger.h"
 
 /* Collects what the definition in force owes up to `until`, at most DECISION_SKIPS_MAX stretches,
- * for `why` (constant). Return: how many; 0 also when its schedule is not known. */
-size_t owed_skips(const Ledger *ledger, const Schedule *schedule, int64_t until, const char *why,
-                  DecisionSkip *ret_skips);
+ * for `why` (constant), or as paused where it was (`pause` may be NULL). Return: how many; 0 also
+ * when its schedule is not known. */
+size_t owed_skips(const char *job, const Ledger *ledger, const Schedule *schedule, int64_t until,
+                  const char *why, const DecisionPause *pause, DecisionSkip *ret_skips);
 
 /* How the reason begins of what is no skip: that a tick is not attempted again. */
 #define SKIP_ATTEMPT "attempt "

@@ -37,10 +37,13 @@
  *      "ensemble": {"id": "hex" | null, "trusted": true,
  *                   "doubt": {"by": "n1", "why": "…", "since": T} | null,   nothing is run on any node
  *                   "accepted": {"by", "why", "since"} | null},             the last time
+ *      "paused": PAUSE | null,                   all jobs
  *      "jobs": [{"job": "orders-backup", "description": "",
  *                "schedule": "*-*-* 02:30:00 Europe/Berlin" | null, "next": TICK | null,
  *                "next_start": TICK | null,      when that starts: later by its random delay
- *                "state": "idle" | "running" | "waiting" | "drifted" | "unfit" | "no-node" | "unread",
+ *                "state": "idle" | "running" | "waiting" | "paused" | "drifted" | "unfit" | "no-node" |
+ *                         "unread",
+ *                "paused": PAUSE,                where it is, by itself or with all
  *                "why": "",                      or a sentence
  *                "fit": true,                    this node may run it
  *                "running": [RUN...], "last": RUN | null,
@@ -56,6 +59,7 @@
  * Next(s job, u count) → s
  *     {"job": "orders-backup", "schedule": "..." | null, "ticks": [TICK...],
  *      "starts": [TICK...],  only where they are delayed: when each of these starts
+ *      "paused": PAUSE,     only where it is: none of these ticks is run until it is resumed
  *      "drifted": true}     only where the cluster runs it by another definition than these ticks
  *
  * Run(s job) → s
@@ -84,6 +88,17 @@
  *     {"changed": true,                         false: nobody doubted it
  *      "doubt": {"by": "n1", "why": "…", "since": T} | null}       what was accepted
  *     `who`: the person, as the caller says. Answered once it is written; may be repeated.
+ *
+ * Pause(s job, s why, s who) → s
+ * Resume(s job) → s
+ *     {"job": "orders-backup" | null, "paused": PAUSE | null,     of the job itself
+ *      "all": PAUSE | null,                      of all jobs
+ *      "changed": true}                          false: it was as wished
+ *     The job "" is all of them. `who`: the person, as the caller says. Answered once it is written;
+ *     each may be repeated.
+ *
+ * PAUSE:
+ *     {"all": false, "by": "alice on n1", "why": "the database moves", "since": T | null}
  *
  * RUN, without the members that do not apply:
  *     {"run": "1763700000-1", "job": "orders-backup",
@@ -151,7 +166,7 @@
  *     LockRevoked(s id, s "", b false)           somebody asks for it
  *
  * Errors, whose message is a sentence: org.jobkeeper.Error.NoSuchJob, .NotConnected (no ZooKeeper
- * session), .NoCandidate, .NoSuchLock, .Stopping (ask again: another daemon comes), .Failed; and
+ * session), .NoCandidate, .Paused, .NoSuchLock, .Stopping (ask again: another daemon comes), .Failed; and
  * org.freedesktop.DBus.Error.LimitsExceeded where too much is asked at a time, or would be answered.
  */
 // clang-format on
@@ -167,6 +182,7 @@
 #define BUS_ERROR_NO_SUCH_JOB "org.jobkeeper.Error.NoSuchJob"
 #define BUS_ERROR_NOT_CONNECTED "org.jobkeeper.Error.NotConnected"
 #define BUS_ERROR_NO_CANDIDATE "org.jobkeeper.Error.NoCandidate"
+#define BUS_ERROR_PAUSED "org.jobkeeper.Error.Paused"
 #define BUS_ERROR_NO_SUCH_LOCK "org.jobkeeper.Error.NoSuchLock"
 #define BUS_ERROR_STOPPING "org.jobkeeper.Error.Stopping"
 #define BUS_ERROR_FAILED "org.jobkeeper.Error.Failed"

@@ -3,26 +3,33 @@
 
 #include <errno.h>
 #include <glib.h>
+#include <string.h>
 
 #include "json-line.h"
 #include "name.h"
 
 #define DRAINED "drained"
+#define PAUSED "paused"
 
 /* ---- as a whole ---- */
 
 json_t *control_parse(const char *data, size_t size) {
         json_t *control = json_line_parse(data, size);
-        const json_t *drained = json_object_get(control, DRAINED);
+        const json_t *drained = json_object_get(control, DRAINED),
+                     *paused = json_object_get(control, PAUSED),
+                     *jobs = json_object_get(paused, "jobs");
 
-        if (!drained || json_is_object(drained))
+        if ((!drained || json_is_object(drained)) && (!paused || json_is_object(paused)) &&
+            (!jobs || json_is_object(jobs)))
                 return control;
         json_decref(control);
         return NULL;
 }
 
 char *control_encode(const json_t *control) {
-        return json_line_dump(json_deep_copy(control));
+        g_autofree char *text = json_line_dump(json_deep_copy(control));
+
+        return strlen(text) <= JSON_LINE_MAX ? g_steal_pointer(&text) : NULL;
 }
 
 /* ---- one that is drained ---- */

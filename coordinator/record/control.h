@@ -1,10 +1,11 @@
-/* The control node: what stops the whole cluster, or a node of it. Pure: the data of /control, one
- * line of JSON. Every claim checks its version, so that whoever changes it knows: what has not been
- * claimed by then is claimed by those alone who have read what he wrote.
+/* The control node: what stops the whole cluster, a node of it or a job. Pure: the data of
+ * /control, one line of JSON. Every claim checks its version, so that whoever changes it knows:
+ * what has not been claimed by then is claimed by those alone who have read what he wrote.
  *
- *     {"drained": {"n3": {"by": "alice on n1", "why": "new disk", "since": T}}}
+ *     {"drained": {"n3": {"by": "alice on n1", "why": "new disk", "since": T}}, "paused": {...}}
  *
- * It is worked with as it stands, so that what another version put there is kept. */
+ * What is paused is control-pause.h's. It is worked with as it stands, so that what another
+ * version put there is kept. */
 #pragma once
 
 #include <jansson.h>
@@ -21,7 +22,7 @@ typedef Statement ControlDrain;
 
 /* Return: a new reference; NULL for what is none of ours. */
 json_t *control_parse(const char *data, size_t size);
-/* Return: newly allocated (g_free). */
+/* Return: newly allocated (g_free); NULL where it is too long to be read again. */
 char *control_encode(const json_t *control);
 
 /* `control` may be NULL: nothing is known. Return: whether it is drained; *ret_drain is filled in

@@ -57,7 +57,7 @@ _jobkeeper() {
                 ((first++))
         done
         if ((first == COMP_CWORD)); then
-                _jobkeeper_offer "$word" status history run next verify lock locks drain undrain admin help --json --help --version
+                _jobkeeper_offer "$word" status history run next verify lock locks drain undrain pause resume admin help --json --help --version
                 return
         fi
         command=${COMP_WORDS[first]}
@@ -122,7 +122,9 @@ _jobkeeper() {
         drain) words='--reason --wait --json --help' ;;
         undrain) words='--json --help' ;;
         admin) words='--reason --yes --json --help' ;;
-        help) words='status history run next verify lock locks drain undrain admin' ;;
+        pause) words='--all --reason --json --help' ;;
+        resume) words='--all --json --help' ;;
+        help) words='status history run next verify lock locks drain undrain pause resume admin' ;;
         esac
         if [[ $word == -* ]]; then
                 _jobkeeper_offer "$word" $words
@@ -140,9 +142,9 @@ _jobkeeper() {
                 *) ((named++)) ;;
                 esac
         done
-        ((named == 0)) || [[ $command == verify ]] || return
+        ((named == 0)) || [[ $command == verify || $command == pause || $command == resume ]] || return
         case $command in
-        history | run | next) _jobkeeper_offer_jobs "$word" ;;
+        history | run | next | pause | resume) _jobkeeper_offer_jobs "$word" ;;
         help) _jobkeeper_offer "$word" $words ;;
         verify) _jobkeeper_offer_files -f "$word" ;;
         lock | locks) _jobkeeper_offer_resources "$word" ;;

@@ -249,7 +249,7 @@ static void check_owed(const Ledger *ledger) {
                 return;
         for (unsigned round = 0;; round++) {
                 CHECK(round < ROUNDS_MAX);
-                n = owed_skips(copy, schedule, ledger_floor(ledger) + 86400, "changed",
+                n = owed_skips("a", copy, schedule, ledger_floor(ledger) + 86400, "changed", NULL,
                                decision.skips);
                 decision.n_skips = n;
                 if (n == 0 || !apply_skips(copy, schedule, &decision))

@@ -66,9 +66,13 @@ static int on_next(sd_bus_message *call, void *userdata, sd_bus_error *error) {
 
         if (sd_bus_message_read(call, "su", &job, &count) < 0 || job_error(job, error) < 0)
                 return -EINVAL;
-        return reply(call, g_strdup_printf(
-                               "{\"job\":\"%s\",\"schedule\":\"sched-%u\",\"ticks\":[4102444800]}",
-                               job, count));
+        return reply(
+            call,
+            g_strdup_printf("{\"job\":\"%s\",\"schedule\":\"sched-%u\",\"ticks\":[4102444800]%s}",
+                            job, count,
+                            g_str_equal(job, "paused")
+                                ? ",\"paused\":{\"all\":false,\"by\":\"bob\",\"why\":\"db\"}"
+                                : ""));
 }
 
 static int on_run(sd_bus_message *call, void *userdata, sd_bus_error *error) {
@@ -140,6 +144,40 @@ static int on_drained(sd_bus_message *call, void *userdata, sd_bus_error *error)
         if ((*calls)++ == 0)
                 return sd_bus_error_set(error, SD_BUS_ERROR_NO_REPLY, "gone");
         return reply(call, drained_as(node, "", strcmp(node, "taken-back") ? "x" : NULL, 0));
+}
+
+/* "by-all": that job is not paused by itself; "contrary": somebody else was quicker. */
+static char *paused_as(const char *job, bool paused, const char *why, const char *who) {
+        bool all = !*job;
+        g_autofree char *pause =
+            g_strdup_printf("{\"all\":%s,\"by\":\"%s\",\"why\":\"%s\",\"since\":1}",
+                            all ? "true" : "false", who, why);
+
+        if (strcmp(job, "contrary") == 0)
+                paused = !paused;
+        return g_strdup_printf(
+            "{\"job\":%s%s%s,\"paused\":%s,\"all\":%s,\"changed\":%s}", all ? "" : "\"",
+            all ? "null" : job, all ? "" : "\"", paused && !all ? pause : "null",
+            paused && all                  ? pause
+            : g_str_has_suffix(job, "all") ? "{\"all\":true,\"by\":\"bob\",\"why\":\"db\"}"
+                                           : "null",
+            g_str_has_prefix(job, "same") ? "false" : "true");
+}
+
+static int on_pause(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        const char *job = NULL, *why = NULL, *who = NULL;
+
+        if (sd_bus_message_read(call, "sss", &job, &why, &who) < 0 || job_error(job, error) < 0)
+                return -EINVAL;
+        return reply(call, paused_as(job, true, why, "alice"));
+}
+
+static int on_resume(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        const char *job = NULL;
+
+        if (sd_bus_message_read(call, "s", &job) < 0 || job_error(job, error) < 0)
+                return -EINVAL;
+        return reply(call, paused_as(job, false, "", "alice"));
 }
 
 static int on_locks(sd_bus_message *call, void *userdata, sd_bus_error *error) {
@@ -300,6 +338,8 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_METHOD("Drain", "sss", "s", on_drain, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Undrain", "s", "s", on_undrain, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Drained", "s", "s", on_drained, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Pause", "sss", "s", on_pause, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Resume", "s", "s", on_resume, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Locks", "s", "s", on_locks, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("AcquireLock", "s", "s", on_acquire, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("AttachLock", "su", "s", on_attach, SD_BUS_VTABLE_UNPRIVILEGED),

@@ -170,6 +170,52 @@ Test(cli_bus, a_node_is_drained_and_back) {
                "", "drain", "--json", "--reason", "new disk", "n7");
 }
 
+Test(cli_bus, jobs_are_paused_and_back) {
+        EXPECT(0, "a: nothing begins until \"jobkeeper resume a\"\n", "", "pause", "a");
+        EXPECT(
+            0,
+            "a: nothing begins until \"jobkeeper resume a\"\nb: nothing begins until \"jobkeeper "
+            "resume b\"\n",
+            "", "pause", "a", "b");
+        EXPECT(0, "all jobs: nothing begins until \"jobkeeper resume --all\"\n", "", "pause",
+               "--all");
+        EXPECT(0, "a: not paused any more\n", "", "resume", "a");
+        EXPECT(0, "all jobs: not paused any more\n", "", "resume", "--all");
+        EXPECT(0,
+               "{\"job\":\"a\",\"paused\":{\"all\":false,\"by\":\"alice\",\"why\":\"new "
+               "db\",\"since\":1},\"all\":null,\"changed\":true}\n",
+               "", "pause", "--json", "--reason=new db", "a");
+}
+
+Test(cli_bus, what_was_paused_or_not_before_is_told) {
+        EXPECT(0, "same: nothing begins until \"jobkeeper resume same\"\n",
+               "jobkeeper: same: paused already by alice: db\n", "pause", "-r", "db", "same");
+        EXPECT(0, "same: not paused\n", "", "resume", "same");
+        EXPECT(
+            1, "same-all: not paused\n",
+            "jobkeeper: same-all: begins nothing all the same, since all jobs are paused by bob: "
+            "db (jobkeeper resume --all)\n",
+            "resume", "same-all");
+        EXPECT(0, "by-all: not paused any more\n",
+               "jobkeeper: by-all: begins nothing all the same, since all jobs are paused by bob: "
+               "db (jobkeeper resume --all)\n",
+               "resume", "by-all");
+        EXPECT(1, "", "jobkeeper: contrary: resumed again by somebody else\n", "pause", "contrary");
+        EXPECT(1, "", "jobkeeper: contrary: paused again by somebody else\n", "resume", "contrary");
+        EXPECT(1, "a: nothing begins until \"jobkeeper resume a\"\n",
+               "jobkeeper: contrary: resumed again by somebody else\n", "pause", "contrary", "a");
+}
+
+Test(cli_bus, what_cannot_be_paused) {
+        EXPECT(64, "", NULL, "pause");
+        EXPECT(64, "", NULL, "resume");
+        EXPECT(64, "", NULL, "pause", "--all", "a");
+        EXPECT(64, "", NULL, "resume", "--all", "a");
+        EXPECT(64, "", NULL, "pause", "a", "");
+        EXPECT(64, "", NULL, "resume", "--reason=x", "a");
+        EXPECT(64, "", NULL, "pause", "--reason");
+}
+
 /* Who reboots a machine once its name is drained must hear that the name is none. */
 Test(cli_bus, a_name_that_no_node_has_is_told) {
         EXPECT(0, "wrong is drained: nothing begins there until \"jobkeeper undrain wrong\"\n",

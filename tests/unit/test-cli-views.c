@@ -229,8 +229,9 @@ Test(status, nodes_that_are_away_and_what_was_not_read_are_said) {
             "1763699880}, {'node': 'n3', 'since': null}], 'drained': [{'node': 'n2', 'by': 'alice "
             "on "
             "n1', 'why': 'new disk', 'since': 1763699880}, {'node': 'n4', 'by': '', 'why': '', "
-            "'since': null}], 'jobs': [{'job': 'a', 'state': "
-            "'unread'}]}");
+            "'since': null}], 'paused': {'all': true, 'by': 'bob', 'why': 'db', 'since': "
+            "1763699880}, "
+            "'jobs': [{'job': 'a', 'state': 'unread'}]}");
         g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
         g_autofree char *head = status_head(status, NOW);
         Table *table = status_table(status, NOW, utc);
@@ -243,8 +244,26 @@ Test(status, nodes_that_are_away_and_what_was_not_read_are_said) {
             "members  n1 (this), n2 (away for 2min), n3 (away)\n"
             "drained  n2 by alice on n1, 2min ago: new disk\n"
             "drained  n4\n"
+            "paused   all jobs by bob, 2min ago: db\n"
             "jobs     as far as this node knows by itself, without what stands in ZooKeeper\n");
         assert_row(table, 0, "a|unread|manual|-|||");
+        table_free(table);
+        json_decref(status);
+}
+
+/* Its next tick is none that is run. */
+Test(status, a_job_that_is_paused) {
+        json_t *status = quoted_json(
+            "{'session': {'state': 'connected'}, 'jobs': [{'job': 'a', 'schedule': 'x', 'next': "
+            "1763700060, 'state': 'paused', 'why': 'paused by bob: db', 'paused': {'all': false, "
+            "'by': 'bob', 'why': 'db', 'since': 1763699880}, 'running': [], 'last': null}, {'job': "
+            "'b', 'schedule': 'x', 'next': 1763700060, 'state': 'paused', 'why': 'paused', "
+            "'paused': {}}]}");
+        g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
+        Table *table = status_table(status, NOW, utc);
+
+        assert_row(table, 0, "a|paused|-|never|||paused by bob: db (2min ago)");
+        assert_row(table, 1, "b|paused|-|never|||paused");
         table_free(table);
         json_decref(status);
 }

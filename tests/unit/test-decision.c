@@ -29,6 +29,7 @@ typedef struct Cell {
         bool nobody;
         unsigned random_delay;
         unsigned last_tick, last_ended; /* of the last run, s */
+        unsigned paused, resumed;       /* since and until, s; 0: not, and until now */
 } Cell;
 
 /* Of this job the ticks from 100 on are delayed by 30, 40, 0, 2, 14 and 7 s where 40 are allowed.
@@ -71,6 +72,10 @@ static void expect_decision(const DecisionInput *input, const char *title, const
 }
 
 static void expect_cell(const Cell *cell) {
+        const DecisionPause pause = {.since = cell->paused * USEC_PER_SEC,
+                                     .until = cell->resumed ? cell->resumed * USEC_PER_SEC + 1
+                                                            : USEC_INFINITY,
+                                     .why = (char *)"paused"};
         _cleanup_(schedule_freep) Schedule *schedule = every(cell->every ? cell->every : 100);
         _cleanup_(ledger_freep) Ledger *ledger =
             ledger_of(0, 50, cell->entries ? cell->entries : "");
@@ -90,6 +95,7 @@ static void expect_cell(const Cell *cell) {
             .waited_run = cell->waited_run,
             .waited_long_enough = cell->waited_long_enough,
             .nobody = cell->nobody,
+            .pause = cell->paused ? &pause : NULL,
         };
 
         cr_assert_eq(schedule_set_random_delay(schedule, cell->random_delay * USEC_PER_SEC, &fault),
@@ -809,6 +815,142 @@ Test(decision, more_gaps_than_fit) {
                 cr_expect_eq(decision.skips[i].from, 10 + 20 * (int64_t)i, "oldest first");
 }
 
+/* ---- paused ---- */
+
+Test(decision, what_is_paused_is_skipped_by_rank_as_it_comes) {
+        static const Cell cells[] = {
+            {"not yet", 99999, 0, "nothing, again 100", .paused = 50},
+            {"rank 0 at once", 100000, 0, "skip 100-100 x1 (paused), nothing, again 100",
+             .paused = 50},
+            {"rank 1 not yet", 101999, 1, "nothing, again 102", .paused = 50},
+            {"rank 1", 102000, 1, "skip 100-100 x1 (paused), nothing, again 102", .paused = 50},
+            {"rank 3 not yet", 105999, 3, "nothing, again 106", .paused = 50},
+            {"not rank 4", 120000, PLACEMENT_RANKS, "nothing, never again", .paused = 50},
+            {"whoever sees it stale", 120000, 3, "skip 100-100 x1 (paused), nothing, again 120",
+             .paused = 50},
+            {"the next one", 150000, 1, "nothing, again 202",
+             "{'run':'100-1','state':'failed','tick':100}", .paused = 50},
+            {"many at once", 550000, 0, "skip 100-500 x5 (paused), nothing, again 550",
+             .paused = 50},
+            {"the fresh one has its turn", 500000, 1,
+             "skip 100-400 x4 (paused), nothing, again 500", .paused = 50},
+            {"what was to be caught up with", 150000, 0,
+             "skip 100-100 x1 (paused), nothing, again 150", .paused = 140},
+            {"what was too late by then was missed", 350000, 0,
+             "skip 100-200 x2 (" EXPIRED "), nothing, again 350", .paused = 270},
+            {"and the rest is paused", 350000, 0, "skip 300-300 x1 (paused), nothing, again 350",
+             "{'run':'100-0','state':'skipped','tick':100,'to':200,'count':2}", .paused = 270},
+            {"where nobody can run it, too", 100000, 0,
+             "skip 100-100 x1 (paused), nothing, again 100", .nobody = true, .paused = 50},
+            {"beside a run of ours", 200000, 2, "skip 200-200 x1 (paused), nothing, again 200",
+             OURS_100, .paused = 150},
+            {"beside a run of another", 200000, 0, "skip 200-200 x1 (paused), nothing, again 200",
+             OTHER_100, .paused = 150},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, what_came_by_the_end_of_a_pause_is_not_caught_up_with) {
+        static const Cell cells[] = {
+            {"at its second", 100500, 0, "skip 100-100 x1 (paused), nothing, again 100.5",
+             .paused = 50, .resumed = 100},
+            {"a second later", 101000, 0, "run 100, again 200", .paused = 50, .resumed = 99},
+            {"by rank", 100500, 1, "nothing, again 102", .paused = 50, .resumed = 100},
+            {"several, and then the fresh one", 500000, 0,
+             "skip 100-400 x4 (paused), nothing, again 500", .paused = 50, .resumed = 450},
+            {"the fresh one", 500000, 0, "run 500, again 600",
+             "{'run':'100-0','state':'skipped','tick':100,'to':400,'count':4}", .paused = 50,
+             .resumed = 450},
+            {"however late", 900000, 0, "skip 100-400 x4 (paused), nothing, again 900",
+             .deadline = 1000, .paused = 50, .resumed = 450},
+            {"what was missed after it is as ever", 900000, 0,
+             "skip 500-800 x4 (" NEWER "), run 900, again 1000",
+             "{'run':'100-0','state':'skipped','tick':100,'to':400,'count':4}", .deadline = 1000,
+             .paused = 50, .resumed = 450},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+/* The starts are at 130, 240, 300, 402, ... */
+Test(decision, a_delayed_tick_is_paused_when_it_starts) {
+        static const Cell cells[] = {
+            {"it has come", 110000, 0, "nothing, again 130", .random_delay = 40, .paused = 50},
+            {"not yet", 129999, 0, "nothing, again 130", .random_delay = 40, .paused = 50},
+            {"at its start", 130000, 0, "skip 100-100 x1 (paused), nothing, again 130",
+             .random_delay = 40, .paused = 50},
+            {"rank 1 not yet", 131999, 1, "nothing, again 132", .random_delay = 40, .paused = 50},
+            {"resumed before it", 115000, 0, "nothing, again 130", .random_delay = 40, .paused = 50,
+             .resumed = 110},
+            {"then it is run", 130000, 0, "run 100, again 240", .random_delay = 40, .paused = 50,
+             .resumed = 129},
+            {"resumed in its second", 130500, 0, "skip 100-100 x1 (paused), nothing, again 130.5",
+             .random_delay = 40, .paused = 50, .resumed = 130},
+            {"it was missed before the pause", 235000, 0,
+             "skip 100-100 x1 (" EXPIRED "), nothing, again 235", .random_delay = 40,
+             .paused = 191},
+            {"it could still begin then", 235000, 0, "skip 100-100 x1 (paused), nothing, again 235",
+             .random_delay = 40, .paused = 190},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, what_is_in_line_in_a_pause_does_not_begin) {
+        static const Cell cells[] = {
+            {"it comes", 200000, 0, "skip 200-200 x1 (paused), nothing, again 200", OTHER_100,
+             .paused = 150, QUEUE},
+            {"in our turn", 201999, 1, "nothing, again 202", OTHER_100, .paused = 150, QUEUE},
+            {"it waits", 210000, 0, "skip 200-200 x1 (paused), nothing, again 210", OTHER_100,
+             .paused = 205, QUEUE},
+            {"the run is over", 255000, 0, "skip 200-200 x1 (paused), nothing, again 255", DONE_100,
+             .last_tick = 100, .last_ended = 255, .paused = 210, QUEUE},
+            {"which counts for rank 1", 256000, 1, "nothing, again 257", DONE_100, .last_tick = 100,
+             .last_ended = 255, .paused = 210, QUEUE},
+            {"resumed while it ran", 256000, 0, "skip 200-200 x1 (paused), nothing, again 256",
+             DONE_100, .last_tick = 100, .last_ended = 255, .paused = 210, .resumed = 240, QUEUE},
+            {"what comes after that waits", 305000, 0, "watch, again 360",
+             OTHER_100 ",{'run':'200-0','state':'skipped','tick':200}", .paused = 150,
+             .resumed = 240, QUEUE},
+            {"an attempt waits", 250000, 0, "nothing, again 300",
+             LATE ",{'run':'200-0','state':'skipped','tick':200}", .paused = 240, QUEUE},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, side_by_side_nothing_begins_in_a_pause) {
+        static const Cell cells[] = {
+            {"beside ours", 200000, 0, "skip 200-200 x1 (paused), nothing, again 200", OURS_100,
+             .paused = 150, ALLOW},
+            {"in our turn", 201999, 1, "nothing, again 202", OURS_100, .paused = 150, ALLOW},
+            {"afterwards", 200000, 0, "run 200, again 300", OTHER_100, .paused = 150,
+             .resumed = 199, ALLOW},
+            {"an attempt", 115000, 0, "nothing, again 175", RETRY_100, .paused = 110, ALLOW},
+            {"beside one by hand", 130000, 0, "nothing, again 175", RETRY_100 BY_HAND("n2"),
+             .paused = 110, ALLOW},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, a_retry_of_a_paused_job_waits) {
+        static const Cell cells[] = {
+            {"it is due", 115000, 0, "nothing, again 175", RETRY_100, .paused = 110},
+            {"by rank", 115000, 1, "nothing, again 175", RETRY_100, .paused = 110},
+            {"to its start deadline", 175000, 0, "nothing, again 175", RETRY_100, .paused = 110},
+            {"then it is given up", 175001, 0,
+             "give up 100-100 x1 (paused), nothing, again 175.001", RETRY_100, .paused = 110},
+            {"where it is resumed before it begins", 150000, 0, "run 100, again 175", RETRY_100,
+             .paused = 110, .resumed = 140},
+            {"who would take it hears of its end", 110000, 1, "watch, again 202", AGAIN("n2"),
+             .paused = 105},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
 /* ---- the ends of time ---- */
 
 static DecisionInput input_of(const Schedule *schedule, const Ledger *ledger, int64_t now) {
@@ -998,9 +1140,23 @@ static void check_not_early(const DecisionInput *input) {
         decide(input, &decision);
         for (size_t i = 0; i < decision.n_skips; i++)
                 check_started(input, decision.skips[i].to);
-        if (decision.verdict != DECISION_NOTHING)
+        if (decision.verdict != DECISION_NOTHING) {
                 check_started(input, decision.tick);
+                cr_assert_not(decision_pause_covers(
+                    input->pause, schedule_start(input->schedule, input->job, decision.tick)));
+        }
         cr_assert(decision.n_skips > 0 || decision.again > input->now);
+}
+
+static DecisionPause random_pause(GRand *chance) {
+        usec_t since = (usec_t)g_rand_int_range(chance, 0, 500000) * USEC_PER_MSEC;
+
+        return (DecisionPause){.since = since,
+                               .until = g_rand_boolean(chance)
+                                            ? USEC_INFINITY
+                                            : since + (usec_t)g_rand_int_range(chance, 0, 300000) *
+                                                          USEC_PER_MSEC,
+                               .why = (char *)"paused"};
 }
 
 /* The last run may have ended at any time, by a clock that was ahead as well. */
@@ -1018,6 +1174,7 @@ Test(decision, nothing_is_done_about_a_tick_before_it_starts) {
                     every((unsigned)g_rand_int_range(chance, 2, 6) * 10);
                 _cleanup_(ledger_freep) Ledger *ledger = random_ledger(chance);
                 g_autofree char *fault = NULL;
+                const DecisionPause pause = random_pause(chance);
                 const DecisionInput input = {
                     .job = "a",
                     .schedule = schedule,
@@ -1030,6 +1187,7 @@ Test(decision, nothing_is_done_about_a_tick_before_it_starts) {
                     .overlap = (JobOverlap)g_rand_int_range(chance, 0, 3),
                     .catch_up = (JobCatchUp)g_rand_int_range(chance, 0, 3),
                     .nobody = g_rand_int_range(chance, 0, 8) == 0,
+                    .pause = g_rand_boolean(chance) ? &pause : NULL,
                 };
 
                 if (g_rand_boolean(chance))

@@ -174,7 +174,7 @@ Test(drain, what_was_last_read_holds_where_the_node_is_damaged) {
         await(has_started_again, "another run");
         cr_expect(strstr(drain_view_fault(tree_drain_view(coordinator->tree)),
                          "/jobkeeper/control is not what jobkeeper would have written there; which "
-                         "nodes are drained stays as it was before"));
+                         "nodes are drained, and which jobs paused, stays as it was before"));
         server_write(CONTROL, DRAINED);
         await(is_drained, "drained");
         server_write(CONTROL, "[]");

@@ -74,6 +74,7 @@ static void setup_with(const char *job) {
                                      .pruner = coordinator->store.pruner};
         writer = ledger_writer_new(&writes, "b", on_over, NULL);
         parts = (InForceParts){.node = coordinator->node,
+                               .tree = coordinator->tree,
                                .ledgers = coordinator->store.ledgers,
                                .digests = coordinator->digests,
                                .registration = coordinator->registration,

@@ -30,8 +30,8 @@ static void setup_decision(void) {
         write_job("    exec: [/bin/true]\n");
         open_daemon();
         await(is_idle, "idle");
-        parts =
-            (JobDecisionParts){coordinator->node, coordinator->store.ledgers, coordinator->ranks};
+        parts = (JobDecisionParts){coordinator->node, coordinator->tree, coordinator->store.ledgers,
+                                   coordinator->ranks};
         decision = job_decision_new(&parts, "a");
         tick = (int64_t)(clock_realtime() / USEC_PER_SEC) / HOUR * HOUR;
 }

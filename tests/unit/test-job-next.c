@@ -143,6 +143,27 @@ Test(job_next, manual_runs_go_first) {
                          "no node could start it in time");
 }
 
+Test(job_next, what_is_paused_is_refused_and_no_wait_goes_on) {
+        DecisionPause pause = {.until = USEC_INFINITY, .why = (char *)"paused by bob"};
+        JobOutlook outlook = outlook_of(&skips);
+
+        outlook.pause = &pause;
+        outlook.manual = &manual;
+        cr_expect_str_eq(expect_next(outlook, JOB_NEXT_REFUSE).why, "paused by bob");
+        outlook.manual = NULL;
+        outlook.spec = &patient;
+        outlook.phase = JOB_PHASE_WAITING;
+        outlook.queued_tick = 60;
+        expect_next(outlook, JOB_NEXT_SKIP);
+        pause.until = 60 * USEC_PER_SEC; /* it is over, and that tick was due by then */
+        expect_next(outlook, JOB_NEXT_SKIP);
+        pause.until = 60 * USEC_PER_SEC - 1;
+        expect_next(outlook, JOB_NEXT_GO_ON);
+        outlook.manual = &manual;
+        outlook.queued_tick = 0;
+        expect_next(outlook, JOB_NEXT_QUEUE_MANUAL);
+}
+
 Test(job_next, where_nobody_can_run_it_a_manual_run_waits_until_it_is_too_late) {
         JobOutlook outlook = outlook_of(&nothing);
 

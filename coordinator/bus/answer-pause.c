@@ -1,0 +1,100 @@
+/* See answer-pause.h. */
+#include "answer-pause.h"
+
+#include "answer-control.h"
+#include "bus-interface.h"
+#include "name.h"
+#include "nearest.h"
+#include "pause-call.h"
+
+char *answer_pause_refusal(const View *view, const char *job) {
+        const json_t *control = drain_view_control(tree_drain_view(view->tree));
+        ControlPause pause = {0};
+        g_autofree char *text = NULL;
+        bool paused =
+            control_is_paused(control, job, &pause) || control_is_paused(control, NULL, &pause);
+
+        if (!paused)
+                return NULL;
+        text = control_pause_to_text(&pause);
+        control_pause_clear(&pause);
+        return pause.all
+                   ? g_strdup_printf("%s (jobkeeper resume --all)", text)
+                   : g_strdup_printf("job \"%s\" is %s (jobkeeper resume %s)", job, text, job);
+}
+
+static int pause_no_such_job(const View *view, sd_bus_error *error, const char *job) {
+        g_autoptr(GPtrArray) names = g_ptr_array_new_null_terminated(0, NULL, TRUE);
+        g_autofree char *shown = name_shown(job);
+        const char *nearest;
+
+        for (guint i = 0; i < jobset_size(view->jobset); i++)
+                g_ptr_array_add(names, jobset_get(view->jobset, i)->name);
+        nearest = nearest_name(job, (const char *const *)names->pdata);
+        return sd_bus_error_setf(
+            error, BUS_ERROR_NO_SUCH_JOB, "there is no job \"%s\" on this node%s%s%s", shown,
+            nearest ? " (did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?)" : "");
+}
+
+/* A job that has left the files may be paused still. */
+static bool pause_is_known(const View *view, const char *job, PauseWish wish) {
+        const json_t *control = drain_view_control(tree_drain_view(view->tree));
+
+        return jobset_find(view->jobset, job) ||
+               (wish == PAUSE_END && control_is_paused(control, job, NULL));
+}
+
+static void pause_on_done(int error, const json_t *state, void *userdata) {
+        Answer *answer = userdata;
+
+        if (error < 0)
+                answer_control_failed(answer, error,
+                                      "too many jobs are paused one by one: resume some, or pause "
+                                      "all with --all");
+        else
+                answer_reply(answer, json_deep_copy(state));
+}
+
+static void pause_on_gone(const Answer *answer, void *userdata) {
+        (void)pause_call_free(userdata);
+}
+
+/* `job`: "" for all. */
+static int pause_wish(Answers *owner, sd_bus_message *message, sd_bus_error *error, const char *job,
+                      PauseWish wish, const char *by, const char *why) {
+        const View *view = owner->view;
+        PauseCall *call = NULL;
+        Answer *answer;
+        int r;
+
+        if (*job && (!name_is_valid(job) || !pause_is_known(view, job, wish)))
+                return pause_no_such_job(view, error, job);
+        r = answer_control_admit(view, error);
+        if (r < 0)
+                return r;
+        answer = answer_new(owner, message, NULL);
+        if (pause_call_new(view->node, *job ? job : NULL, wish, by, why, pause_on_done, answer,
+                           &call) < 0)
+                answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
+        else
+                answer_on_gone(answer, pause_on_gone, call);
+        return 1;
+}
+
+int answer_pause(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
+        const char *job, *why, *who;
+        g_autofree char *by = NULL;
+        int r = sd_bus_message_read(message, "sss", &job, &why, &who);
+
+        if (r < 0)
+                return r;
+        by = answer_control_person(owner->view, who);
+        return pause_wish(owner, message, error, job, PAUSE_BEGIN, by, why);
+}
+
+int answer_resume(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
+        const char *job;
+        int r = sd_bus_message_read(message, "s", &job);
+
+        return r < 0 ? r : pause_wish(owner, message, error, job, PAUSE_END, "", "");
+}

@@ -1,0 +1,45 @@
+/* What of the control node (control.h) says that jobs are paused: one, or all. Pure.
+ *
+ *     "paused": {"all": PAUSE, "jobs": {"orders": PAUSE}}
+ *     PAUSE: {"by": "alice on n1", "why": "the database moves", "since": T, "until": T}
+ *
+ * Nothing of a paused job begins. A pause that is over stays there, with its end: what came due by
+ * then and was not begun is not caught up with, whoever looks at it and however late. The last one
+ * says enough for that: what nobody had begun when an earlier one ended was not begun when a later
+ * one did either, or is none of theirs any more. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "statement.h"
+
+/* So many jobs can be paused one by one. Beside those that are, the pauses stay that ended last. */
+#define CONTROL_PAUSED_MAX 128
+
+/* One whose end cannot be read lasts. */
+typedef struct ControlPause {
+        Statement said; /* who paused it */
+        usec_t until;   /* 0: it lasts */
+        bool all;       /* of all jobs */
+} ControlPause;
+void control_pause_clear(ControlPause *pause);
+
+/* `control` may be NULL: nothing is known. Return: whether the job is paused, by itself or with
+ * all, or was; *ret_pause is filled in then, with the one that counts: what lasts before what is
+ * over, and of that what ended last. */
+bool control_pause_of(const json_t *control, const char *job, ControlPause *ret_pause);
+/* The same of one entry: of the job itself, or where `job` is NULL of all. Return: whether that is
+ * paused; *ret_pause is filled in then, unless NULL. */
+bool control_is_paused(const json_t *control, const char *job, ControlPause *ret_pause);
+
+/* `job` NULL: all. Of one that is paused already it changes who and why, and not since when.
+ * Return: 0, -ENOSPC. */
+int control_pause(json_t *control, const char *job, const ControlPause *pause);
+/* Return: whether it was paused. */
+bool control_resume(json_t *control, const char *job, usec_t until);
+
+/* For people. Return: newly allocated, a part of a sentence, the same for as long as it lasts; a
+ * new reference: {"all", "by", "why", "since"}. */
+char *control_pause_to_text(const ControlPause *pause);
+json_t *control_pause_to_json(const ControlPause *pause);

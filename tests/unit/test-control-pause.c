@@ -1,0 +1,201 @@
+/* What the control node says of paused jobs: there and back, one by one and all; which pause
+ * counts; what others put there is kept, and shown only as far as it is fit to be. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <glib.h>
+#include <string.h>
+
+#include "control-pause.h"
+#include "control.h"
+#include "json-line.h"
+
+#define SECONDS(n) ((usec_t)(n)*USEC_PER_SEC)
+
+static json_t *parse(const char *text) {
+        json_t *control = control_parse(text, strlen(text));
+
+        cr_assert_not_null(control, "%s", text);
+        return control;
+}
+
+static int pause_job(json_t *control, const char *job, const char *by, const char *why,
+                     usec_t since) {
+        const ControlPause pause = {.said = {(char *)by, (char *)why, since}};
+
+        return control_pause(control, job, &pause);
+}
+
+static void expect_text(const json_t *control, const char *expected) {
+        g_autofree char *text = control_encode(control);
+
+        cr_expect_str_eq(text, expected);
+}
+
+static void expect_pause_of(const json_t *control, const char *job, const char *text,
+                            usec_t until) {
+        ControlPause pause = {0};
+        g_autofree char *found = NULL;
+
+        cr_assert(control_pause_of(control, job, &pause));
+        found = control_pause_to_text(&pause);
+        cr_expect_str_eq(found, text);
+        cr_expect_eq(pause.until, until);
+        control_pause_clear(&pause);
+}
+
+Test(control_pause, there_and_back) {
+        json_t *control = parse("{}");
+        ControlPause pause = {0};
+
+        cr_expect_not(control_pause_of(control, "a", &pause));
+        cr_expect_not(control_pause_of(NULL, "a", &pause));
+        cr_expect_eq(pause_job(control, "a", "alice on n1", "new db", SECONDS(100)), 0);
+        expect_text(control, "{\"paused\":{\"jobs\":{\"a\":{\"by\":\"alice on n1\",\"why\":\"new "
+                             "db\",\"since\":100.0}}}}");
+        expect_pause_of(control, "a", "paused by alice on n1: new db", 0);
+        cr_expect_not(control_pause_of(control, "b", &pause));
+        cr_expect(control_resume(control, "a", SECONDS(200)));
+        cr_expect_not(control_is_paused(control, "a", NULL));
+        expect_pause_of(control, "a", "paused by alice on n1: new db", SECONDS(200));
+        cr_expect_not(control_resume(control, "a", SECONDS(300)), "it is over");
+        expect_pause_of(control, "a", "paused by alice on n1: new db", SECONDS(200));
+        json_decref(control);
+}
+
+Test(control_pause, all_and_one_are_two_things) {
+        json_t *control = parse("{}");
+
+        cr_expect_eq(pause_job(control, NULL, "bob", "", SECONDS(100)), 0);
+        expect_pause_of(control, "a", "all jobs are paused by bob", 0);
+        cr_expect_not(control_is_paused(control, "a", NULL));
+        cr_expect(control_is_paused(control, NULL, NULL));
+        cr_expect_eq(pause_job(control, "a", "alice", "", SECONDS(110)), 0);
+        expect_pause_of(control, "a", "paused by alice", 0);
+        cr_expect(control_resume(control, NULL, SECONDS(120)));
+        expect_pause_of(control, "a", "paused by alice", 0);
+        expect_pause_of(control, "b", "all jobs are paused by bob", SECONDS(120));
+        cr_expect(control_resume(control, "a", SECONDS(130)));
+        expect_pause_of(control, "a", "paused by alice", SECONDS(130));
+        cr_expect_eq(pause_job(control, NULL, "bob", "", SECONDS(140)), 0);
+        expect_pause_of(control, "a", "all jobs are paused by bob", 0);
+        cr_expect(control_resume(control, NULL, SECONDS(150)));
+        expect_pause_of(control, "a", "all jobs are paused by bob", SECONDS(150));
+        json_decref(control);
+}
+
+Test(control_pause, who_is_told_anew_and_since_when_is_not) {
+        json_t *control = parse("{}");
+
+        (void)pause_job(control, "a", "alice", "", SECONDS(100));
+        (void)pause_job(control, "a", "bob", "for good", SECONDS(200));
+        expect_text(control, "{\"paused\":{\"jobs\":{\"a\":{\"by\":\"bob\",\"why\":\"for "
+                             "good\",\"since\":100.0}}}}");
+        (void)control_resume(control, "a", SECONDS(300));
+        (void)pause_job(control, "a", "bob", "", SECONDS(400));
+        expect_text(control, "{\"paused\":{\"jobs\":{\"a\":{\"by\":\"bob\",\"since\":400.0}}}}");
+        json_decref(control);
+}
+
+/* What cannot be read of a pause does not end it. */
+Test(control_pause, what_others_put_there) {
+        static const char *const lasting[] = {
+            "{\"paused\":{\"jobs\":{\"a\":7}}}",
+            "{\"paused\":{\"jobs\":{\"a\":null}}}",
+            "{\"paused\":{\"all\":[]}}",
+            "{\"paused\":{\"all\":{\"until\":\"soon\"}}}",
+            "{\"paused\":{\"all\":{\"until\":-1}}}",
+            "{\"paused\":{\"all\":{\"until\":\"200\",\"by\":7}}}",
+        };
+        static const char *const refused[] = {"{\"paused\":7}", "{\"paused\":[]}",
+                                              "{\"paused\":null}", "{\"paused\":{\"jobs\":[]}}",
+                                              "{\"paused\":{\"jobs\":null}}"};
+        json_t *control = NULL;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(lasting); i++) {
+                ControlPause pause = {0};
+
+                control = parse(lasting[i]);
+                cr_expect(control_pause_of(control, "a", &pause), "%s", lasting[i]);
+                cr_expect_eq(pause.until, 0U, "%s", lasting[i]);
+                control_pause_clear(&pause);
+                json_decref(control);
+        }
+        for (size_t i = 0; i < G_N_ELEMENTS(refused); i++)
+                cr_expect_null(control_parse(refused[i], strlen(refused[i])), "%s", refused[i]);
+        control = parse("{\"id\":\"x\",\"paused\":{\"more\":1,\"jobs\":{\"b\":{\"by\":\"a\\u001B["
+                        "31m\\u202e\",\"extra\":1}}}}");
+        expect_pause_of(control, "b", "paused by a?[31m?", 0);
+        (void)pause_job(control, "a", "x", "", 0);
+        expect_text(control,
+                    "{\"id\":\"x\",\"paused\":{\"more\":1,\"jobs\":{\"b\":{\"by\":\"a\\u001B["
+                    "31m\xe2\x80\xae\",\"extra\":1},\"a\":{\"by\":\"x\"}}}}");
+        json_decref(control);
+}
+
+/* Those that last stay; of those that are over, the ones that ended last. */
+Test(control_pause, there_is_a_most_of_them) {
+        json_t *control = parse("{\"drained\":{\"n1\":{}}}");
+        ControlPause pause = {0};
+        g_autofree char *before = NULL, *after = NULL;
+
+        for (unsigned i = 0; i < CONTROL_PAUSED_MAX; i++) {
+                g_autofree char *job = g_strdup_printf("j%u", i);
+
+                cr_expect_eq(pause_job(control, job, "a", "b", SECONDS(i)), 0);
+        }
+        before = control_encode(control);
+        cr_expect_eq(pause_job(control, "more", "a", "b", SECONDS(1000)), -ENOSPC);
+        after = control_encode(control);
+        cr_expect_str_eq(before, after);
+        cr_expect_eq(pause_job(control, "j5", "bob", "again", SECONDS(1000)), 0);
+        cr_expect(control_resume(control, "j7", SECONDS(1002)));
+        cr_expect(control_resume(control, "j6", SECONDS(1001)));
+        cr_expect_eq(pause_job(control, "more", "a", "b", SECONDS(1003)), 0);
+        cr_expect_not(control_pause_of(control, "j6", &pause));
+        expect_pause_of(control, "j7", "paused by a: b", SECONDS(1002));
+        cr_expect_eq(pause_job(control, NULL, "a", "b", SECONDS(1003)), 0, "beside them");
+        json_decref(control);
+}
+
+/* Where texts are long there is room for fewer; what is written can be read again. */
+Test(control_pause, it_is_never_longer_than_can_be_read) {
+        json_t *control = parse("{}");
+        g_autofree char *quotes = g_strnfill(SAID_TEXT_MAX, '"'), *text = NULL;
+        unsigned n = 0;
+        int r = 0;
+
+        for (; r == 0 && n < 2 * CONTROL_PAUSED_MAX; n++) {
+                g_autofree char *job = g_strdup_printf("%0100u", n);
+
+                r = pause_job(control, job, quotes, quotes, SECONDS(n));
+        }
+        cr_expect_eq(r, -ENOSPC);
+        cr_expect_gt(n, 50U);
+        cr_expect_lt(n, CONTROL_PAUSED_MAX);
+        text = control_encode(control);
+        cr_assert_not_null(text);
+        json_decref(control);
+        control = control_parse(text, strlen(text));
+        cr_assert_not_null(control);
+        cr_expect(control_resume(control, NULL, 1) == false);
+        for (unsigned i = 0; i + 1 < n; i++) {
+                g_autofree char *job = g_strdup_printf("%0100u", i), *now = NULL;
+
+                cr_expect(control_resume(control, job, SECONDS(5000 + i)), "%u", i);
+                now = control_encode(control);
+                cr_expect_not_null(now);
+        }
+        json_decref(control);
+}
+
+Test(control_pause, for_people) {
+        const ControlPause pause = {.said = {(char *)"a", (char *)"", SECONDS(5)}},
+                           all = {.said = {(char *)"", (char *)"db", 0}, .all = true};
+        json_t *object = control_pause_to_json(&pause), *unknown = control_pause_to_json(&all);
+        g_autofree char *text = control_pause_to_text(&all), *line = json_line_dump(object),
+                        *other = json_line_dump(unknown);
+
+        cr_expect_str_eq(text, "all jobs are paused: db");
+        cr_expect_str_eq(line, "{\"all\":false,\"by\":\"a\",\"why\":\"\",\"since\":5.0}");
+        cr_expect_str_eq(other, "{\"all\":true,\"by\":\"\",\"why\":\"db\",\"since\":null}");
+}
