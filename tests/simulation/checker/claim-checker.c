@@ -1,9 +1,10 @@
 /* A claim: whoever makes it holds every lock that the run needs at that very moment, and its tick
- * is nobody's yet; and it is no node that is drained. */
+ * is nobody's yet; and it is no node that is drained, and no job that is paused. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "contender.h"
+#include "control-pause.h"
 #include "control.h"
 #include "paths.h"
 #include "write-checker.h"
@@ -184,11 +185,42 @@ static void claim_judge_request(const Write *write, const RunRecord *record) {
                          record->run, record->job, record->node);
 }
 
-/* Whoever drained it may rely on it from then on. */
-static void claim_judge_drain(const Write *write, const RunRecord *record) {
+json_t *write_control(const Write *write) {
         g_autofree char *path = path_control(ROOT);
         const TreeNode *node = data_tree_find(write->tree, path);
-        json_t *control = node && node->data ? control_parse(node->data, strlen(node->data)) : NULL;
+
+        return node && node->data ? control_parse(node->data, strlen(node->data)) : NULL;
+}
+
+/* Return: when its tick starts by the schedule that is in force. */
+static int64_t claim_tick_start(const Write *write, const RunRecord *record) {
+        const Ledger *ledger = write_ledger(write, record->job);
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+
+        return ledger && ledger_schedule(ledger, &schedule) >= 0 && schedule
+                   ? schedule_start(schedule, record->job, record->tick)
+                   : record->tick;
+}
+
+/* Nothing begins while it is paused, nor afterwards what was to start by its end. */
+static void claim_judge_pause(const Write *write, const RunRecord *record) {
+        json_t *control = write_control(write);
+        ControlPause pause = {0};
+
+        if (control_pause_of(control, record->job, &pause) &&
+            (pause.until == 0 ||
+             (record->tick && record->attempt <= 1 &&
+              (usec_t)claim_tick_start(write, record) * USEC_PER_SEC <= pause.until)))
+                checker_complain(write->checker, "run %s of %s is claimed by %s, and it %s paused",
+                                 record->run, record->job, record->node,
+                                 pause.until == 0 ? "is" : "came due while the job was");
+        control_pause_clear(&pause);
+        json_decref(control);
+}
+
+/* Whoever drained it may rely on it from then on. */
+static void claim_judge_drain(const Write *write, const RunRecord *record) {
+        json_t *control = write_control(write);
 
         if (control_is_drained(control, record->node, NULL))
                 checker_complain(write->checker, "run %s of %s is claimed by %s, which is drained",
@@ -200,6 +232,7 @@ void claim_judge(const Write *write, const RunRecord *record) {
         Claimed *claimed = write_note_claim(write, record);
 
         claim_judge_drain(write, record);
+        claim_judge_pause(write, record);
 
         claim_judge_locks(write, record, claimed);
         for (char **path = record->locks; path && *path; path++)

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "control-pause.h"
 #include "skip-record.h"
 #include "write-checker.h"
 
@@ -15,6 +16,7 @@ typedef struct Skip {
         const Ledger *before;
         const RunRecord *record;
         const char *why;
+        bool is_attempt;
         int64_t last, due; /* the last tick of it; when that, or its next attempt, could begin */
         int64_t now;       /* the latest that its node's clock may show */
 } Skip;
@@ -119,6 +121,29 @@ static bool skip_was_overtaken(const Skip *skip) {
                schedule_next(schedule, skip->last, &next) && skip_start(skip, next) <= skip->now;
 }
 
+/* Return: whether it came due while the job was paused, be that over by now; *ret_pause is filled
+ * in then. A further attempt only waits for the end. */
+static bool skip_came_in_a_pause(const Skip *skip, ControlPause *ret_pause) {
+        json_t *control = write_control(skip->write);
+        bool found = control_pause_of(control, skip->job->name, ret_pause),
+             is = found &&
+                  (ret_pause->until == 0 ||
+                   (!skip->is_attempt && (usec_t)skip->due * USEC_PER_SEC <= ret_pause->until));
+
+        json_decref(control);
+        if (found && !is)
+                control_pause_clear(ret_pause);
+        return is;
+}
+
+static bool skip_was_paused(const Skip *skip) {
+        ControlPause pause = {0};
+        bool was = skip_came_in_a_pause(skip, &pause);
+
+        control_pause_clear(&pause);
+        return was && (!skip->is_attempt || skip_was_too_late(skip));
+}
+
 /* Of a job that takes locks. (That somebody had them is judged at the end.) */
 static bool skip_waited_for_locks(const Skip *skip) {
         const Plan *plan = checker_plan(skip->write->checker);
@@ -150,6 +175,8 @@ static const struct {
     {"no node could run it", skip_was_too_late},
     {"its definition changed while it waited", NULL},
     {"its job left the job files while it waited", NULL},
+    {"paused by somebody: the database moves", skip_was_paused},
+    {"all jobs are paused by somebody: the database moves", skip_was_paused},
 };
 
 /* Return: whether that is the reason given, be it with particulars in brackets. */
@@ -167,7 +194,25 @@ static void skip_take_attempt(Skip *skip) {
         if (!g_str_has_prefix(skip->why, SKIP_ATTEMPT) || !why)
                 return;
         skip->why = why + strlen(" is not made: ");
+        skip->is_attempt = true;
         skip->due = ledger_due(skip->before, skip->last, skip->due);
+}
+
+/* What is paused is skipped as that, but for what was too late before, could not have its locks
+ * meanwhile, or went with its job. */
+static void skip_judge_pause(const Skip *skip) {
+        ControlPause pause = {0};
+
+        if (!skip_came_in_a_pause(skip, &pause))
+                return;
+        if (!strstr(skip->why, "paused by") && !g_str_has_prefix(skip->why, "lock-wait") &&
+            !g_str_has_prefix(skip->why, "its job left") &&
+            (usec_t)(skip->due + skip->job->deadline - 1) * USEC_PER_SEC > pause.said.since)
+                checker_complain(skip->write->checker,
+                                 "tick %" PRId64 " of %s is skipped by %s in a pause, and not for "
+                                 "that: %s",
+                                 skip->last, skip->job->name, skip->record->node, skip->why);
+        control_pause_clear(&pause);
 }
 
 void skip_judge(const Write *write, const RunRecord *record) {
@@ -186,6 +231,7 @@ void skip_judge(const Write *write, const RunRecord *record) {
                 return;
         skip.due = skip_start(&skip, skip.last);
         skip_take_attempt(&skip);
+        skip_judge_pause(&skip);
         while (i < G_N_ELEMENTS(reasons) && !skip_gives(&skip, reasons[i].why))
                 i++;
         if (i == G_N_ELEMENTS(reasons) || (reasons[i].was_so && !reasons[i].was_so(&skip)))

@@ -8,6 +8,8 @@
  * says. time-checker.c: at the end, the times that a record says. */
 #pragma once
 
+#include <jansson.h>
+
 #include "checker.h"
 #include "ledger.h"
 #include "run-record.h"
@@ -61,6 +63,8 @@ RunRecord *write_record(const Write *write, const char *job, const char *run, bo
  * none. */
 const Ledger *write_ledger(const Write *write, const char *job);
 Ledger *write_ledger_after(const Write *write, const char *job);
+/* Return: the control node before the transaction, a new reference; NULL: there is none. */
+json_t *write_control(const Write *write);
 /* The contender is a run's from now on. */
 void write_note_lock(const Write *write, const char *path, Claimed *claimed);
 Claimed *write_claimed(const Write *write, const char *job, const char *run);

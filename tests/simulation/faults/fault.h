@@ -74,8 +74,8 @@ char *faults_names(void);
 FleetNode *fault_draw_node(const FaultSite *site, WorldChance *chance, FaultCase *fault);
 /* Return: whether something can be done there: it is on, and not frozen. */
 bool fault_node_works(const FleetNode *node);
-/* Nobody looks any more whether a node is drained that should not be. */
-void fault_forget_drains(void);
+/* Nobody looks any more whether a node is drained, or a job paused, that should not be. */
+void fault_forget_wishes(void);
 /* Between that node and all servers. */
 enum { FAULT_CUT_AWAY = 1, FAULT_CUT_BACK = 2 };
 void fault_cut_off(const FaultSite *site, const FaultCase *fault, unsigned ways);

@@ -267,7 +267,7 @@ Faults *faults_free(Faults *faults) {
         if (!faults)
                 return NULL;
         faults_stop(faults);
-        fault_forget_drains();
+        fault_forget_wishes();
         g_ptr_array_unref(faults->sources);
         g_ptr_array_unref(faults->under_way);
         g_free(faults);

@@ -1,15 +1,17 @@
-/* People: they ask for runs and drain nodes, and one who reaches the servers ends sessions. */
+/* People: they ask for runs, drain nodes and pause jobs, and one who reaches the servers ends
+ * sessions. */
 #include <string.h>
 
+#include "control-pause.h"
 #include "control.h"
 #include "fault.h"
 #include "trace.h"
 
 #define CONTROL "/jobkeeper/control"
-/* So often somebody looks whether a node is drained no more, and so many times it is: what was
- * asked of the servers before may still come. */
-#define DRAIN_LOOK (2 * USEC_PER_SEC)
-#define DRAIN_LOOKS 60
+/* So often somebody looks whether what he took back is so no more, and so many times it is: what
+ * was asked of the servers before may still come. */
+#define WISH_LOOK (2 * USEC_PER_SEC)
+#define WISH_LOOKS 60
 
 static usec_t fault_manual_run(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         const FleetNode *node = fault_draw_node(site, chance, fault);
@@ -56,82 +58,144 @@ static usec_t fault_delete_contender(const FaultSite *site, WorldChance *chance,
         return 0;
 }
 
-/* ---- drained ---- */
+/* ---- what stands in the control node ---- */
 
-/* Who has taken a drain back, and looks whether it is. */
-typedef struct DrainEnd {
+/* Changes it. Return: whether there was anything to be changed. */
+typedef bool (*WishFunc)(const FaultSite *site, json_t *control, const char *name, bool wanted);
+
+/* Who has taken a wish back, and looks whether that is so. */
+typedef struct WishEnd {
         const FaultSite *site;
-        char *node;
+        WishFunc change;
+        char *name;
         unsigned looks;
         WorldTask *task;
-} DrainEnd;
+} WishEnd;
 
 /* Those that still look. */
-static GPtrArray *drain_ends;
+static GPtrArray *wish_ends;
 
-static void drain_end_free(void *data) {
-        DrainEnd *end = data;
+static void wish_end_free(void *data) {
+        WishEnd *end = data;
 
         world_task_free(end->task);
-        g_free(end->node);
+        g_free(end->name);
         g_free(end);
 }
 
-void fault_forget_drains(void) {
-        g_clear_pointer(&drain_ends, g_ptr_array_unref);
+void fault_forget_wishes(void) {
+        g_clear_pointer(&wish_ends, g_ptr_array_unref);
 }
 
-/* Return: whether the node is as wished; it is asked for where it is not. */
-static bool fault_set_drained(const FaultSite *site, const char *node, bool wanted) {
+/* Return: whether it is as wished; it is asked for where it is not. */
+static bool fault_wish(const FaultSite *site, WishFunc change, const char *name, bool wanted) {
         const TreeNode *at = data_tree_find(ensemble_tree(site->ensemble), CONTROL);
         json_t *control = at && at->data ? control_parse(at->data, strlen(at->data)) : NULL;
-        const ControlDrain drain = {(char *)"somebody", (char *)"a new disk", USEC_PER_SEC};
         g_autofree char *text = NULL;
-        bool is = control && control_is_drained(control, node, NULL) == wanted;
+        bool changes = control && change(site, control, name, wanted);
 
-        if (control && !is) {
-                if (wanted)
-                        (void)control_drain(control, node, &drain);
-                else
-                        (void)control_undrain(control, node);
+        if (changes) {
                 text = control_encode(control);
-                trace_write(node, wanted ? "is to be drained" : "is to be drained no more");
+                trace_write(name, wanted ? "is to be drained, or paused"
+                                         : "is to be drained, or paused, no more");
                 (void)ensemble_write(site->ensemble, CONTROL, text, at->version);
         }
         json_decref(control);
-        return is;
+        return control && !changes;
 }
 
-static void fault_look_drained(void *userdata) {
-        DrainEnd *end = userdata;
+static void fault_look_again(void *userdata) {
+        WishEnd *end = userdata;
 
         end->task = NULL;
-        if (fault_set_drained(end->site, end->node, false))
+        if (fault_wish(end->site, end->change, end->name, false))
                 end->looks--;
         if (end->looks > 0)
-                end->task = world_after(end->site->world, DRAIN_LOOK, fault_look_drained, end);
+                end->task = world_after(end->site->world, WISH_LOOK, fault_look_again, end);
         else
-                (void)g_ptr_array_remove(drain_ends, end);
+                (void)g_ptr_array_remove(wish_ends, end);
+}
+
+static void fault_take_back(const FaultSite *site, WishFunc change, const char *name) {
+        WishEnd *end = g_new0(WishEnd, 1);
+
+        end->site = site;
+        end->change = change;
+        end->name = g_strdup(name);
+        end->looks = WISH_LOOKS;
+        if (!wish_ends)
+                wish_ends = g_ptr_array_new_with_free_func(wish_end_free);
+        g_ptr_array_add(wish_ends, end);
+        fault_look_again(end);
+}
+
+/* ---- drained ---- */
+
+static bool fault_change_drain(const FaultSite *site, json_t *control, const char *node,
+                               bool wanted) {
+        const ControlDrain drain = {(char *)"somebody", (char *)"a new disk", USEC_PER_SEC};
+
+        (void)site;
+        if (control_is_drained(control, node, NULL) == wanted)
+                return false;
+        if (wanted)
+                (void)control_drain(control, node, &drain);
+        else
+                (void)control_undrain(control, node);
+        return true;
 }
 
 static usec_t fault_drain(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         const FleetNode *node = fault_draw_node(site, chance, fault);
 
-        if (fault_set_drained(site, fleet_node_name(node), true))
+        if (fault_wish(site, fault_change_drain, fleet_node_name(node), true))
                 return fault_miss(fault);
         return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
 }
 
 static void fault_undrain(const FaultSite *site, const FaultCase *fault) {
-        DrainEnd *end = g_new0(DrainEnd, 1);
+        fault_take_back(site, fault_change_drain,
+                        fleet_node_name(fleet_node(site->fleet, fault->target)));
+}
 
-        end->site = site;
-        end->node = g_strdup(fleet_node_name(fleet_node(site->fleet, fault->target)));
-        end->looks = DRAIN_LOOKS;
-        if (!drain_ends)
-                drain_ends = g_ptr_array_new_with_free_func(drain_end_free);
-        g_ptr_array_add(drain_ends, end);
-        fault_look_drained(end);
+/* ---- paused ---- */
+
+/* By the servers' clock, which is right. */
+static usec_t fault_server_time(const FaultSite *site) {
+        return (usec_t)MACHINE_EPOCH * USEC_PER_SEC + world_now(site->world);
+}
+
+/* `job`: "" for all. */
+static bool fault_change_pause(const FaultSite *site, json_t *control, const char *job,
+                               bool wanted) {
+        const ControlPause pause = {
+            .said = {(char *)"somebody", (char *)"the database moves", fault_server_time(site)}};
+        const char *one = *job ? job : NULL;
+
+        if (control_is_paused(control, one, NULL) == wanted)
+                return false;
+        if (!wanted)
+                return control_resume(control, one, fault_server_time(site));
+        return control_pause(control, one, &pause) == 0;
+}
+
+/* Return: the job that is paused, or "" for all. */
+static const char *fault_paused(const FaultSite *site, const FaultCase *fault) {
+        return fault->way < site->plan->jobs->len
+                   ? ((const PlanJob *)site->plan->jobs->pdata[fault->way])->name
+                   : "";
+}
+
+static usec_t fault_pause(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        (void)fault_draw_node(site, chance, fault);
+        fault->way = (unsigned)world_draw_between(chance, 0, site->plan->jobs->len);
+        if (fault_wish(site, fault_change_pause, fault_paused(site, fault), true))
+                return fault_miss(fault);
+        return world_draw_between(chance, USEC_PER_SEC / 2, USEC_PER_MINUTE);
+}
+
+static void fault_resume(const FaultSite *site, const FaultCase *fault) {
+        fault_take_back(site, fault_change_pause, fault_paused(site, fault));
 }
 
 const FaultKind request_faults[] = {
@@ -140,6 +204,7 @@ const FaultKind request_faults[] = {
     {"contender-deleted", 120 * USEC_PER_SEC, fault_delete_contender, NULL, .aim = 2,
      .explains = HISTORY_SESSION},
     {"node-drain", 60 * USEC_PER_SEC, fault_drain, fault_undrain, .aim = 1},
+    {"job-pause", 60 * USEC_PER_SEC, fault_pause, fault_resume, .aim = 1},
     {"manual-run", 20 * USEC_PER_SEC, fault_manual_run, NULL},
     {NULL},
 };
