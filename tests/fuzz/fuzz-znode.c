@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "control-pause.h"
 #include "control.h"
 #include "decision.h"
 #include "ensemble-record.h"
@@ -30,6 +31,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* ---- the control node ---- */
 
+/* What is paused is so until it is resumed, and was so afterwards. */
+static void check_pause(const json_t *found) {
+        json_t *control = json_deep_copy(found);
+        const ControlPause pause = {.said = {(char *)"somebody", (char *)"because", 1}};
+        ControlPause was = {0};
+
+        if (control_pause_of(control, "a", &was))
+                json_decref(control_pause_to_json(&was));
+        control_pause_clear(&was);
+        if (control_pause(control, "a", &pause) == 0) {
+                CHECK(control_is_paused(control, "a", NULL));
+                CHECK(control_resume(control, "a", USEC_PER_SEC));
+                CHECK(!control_is_paused(control, "a", NULL));
+        }
+        json_decref(control);
+}
+
 /* Draining a node and taking that back leaves what was there. */
 static void check_control(const char *data, size_t size) {
         json_t *control = control_parse(data, size), *list;
@@ -41,12 +59,13 @@ static void check_control(const char *data, size_t size) {
         list = control_drains_to_json(control);
         json_decref(list);
         before = control_encode(control);
-        if (!control_is_drained(control, "n1", NULL) && json_object_get(control, "drained") &&
-            control_drain(control, "n1", &drain) == 0) {
+        check_pause(control);
+        if (before && !control_is_drained(control, "n1", NULL) &&
+            json_object_get(control, "drained") && control_drain(control, "n1", &drain) == 0) {
                 CHECK(control_is_drained(control, "n1", NULL));
                 CHECK(control_undrain(control, "n1"));
                 after = control_encode(control);
-                CHECK(g_str_equal(before, after) || !json_object_get(control, "drained"));
+                CHECK(!after || g_str_equal(before, after) || !json_object_get(control, "drained"));
         }
         json_decref(control);
 }

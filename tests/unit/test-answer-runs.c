@@ -590,6 +590,7 @@ static void open_door(void) {
         view = (View){
             .node = coordinator->node,
             .jobset = coordinator->jobset,
+            .tree = coordinator->tree,
             .runs = coordinator->runs,
             .request_lifetime = USEC_PER_SEC,
             .calls = &view_calls,

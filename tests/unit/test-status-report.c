@@ -638,6 +638,7 @@ static bool is_agreed(void) {
 
 static View own_view(void) {
         return (View){.node = coordinator->node,
+                      .tree = coordinator->tree,
                       .jobset = coordinator->jobset,
                       .digests = coordinator->digests,
                       .runs = coordinator->runs,
