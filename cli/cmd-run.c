@@ -1,64 +1,21 @@
 /* See cmd-run.h.
  *
- * The request stands in ZooKeeper once Run() has answered, so the daemon may be restarted or
- * upgraded while we wait for the run: then the question is asked again for a while. The run itself
- * is not ours: ending this command does not end it. */
+ * The run itself is not ours: ending this command does not end it. */
 #include "cmd-run.h"
-
-#include <unistd.h>
 
 #include "bus-client.h"
 #include "exit-code.h"
 #include "options.h"
 #include "output.h"
 #include "run-view.h"
-
-#define WAIT_TRIES                                                                                 \
-        60 /* a second apart: longer than a daemon's restart and its reconnecting take             \
-            */
-
-static bool outcome_may_pass(BusOutcome outcome) {
-        return outcome == BUS_NO_ANSWER || outcome == BUS_NO_DAEMON || outcome == BUS_NOT_CONNECTED;
-}
-
-/* Said once: afterwards whoever waits knows how long. */
-static void tell_patience(BusOutcome outcome) {
-        complain("%s: waiting up to %d s for it",
-                 outcome == BUS_NOT_CONNECTED ? "jobkeeperd cannot use ZooKeeper at present"
-                                              : "jobkeeperd is gone",
-                 WAIT_TRIES);
-}
-
-static void wait_for_run(BusAnswer *answer, const char *job, const char *run) {
-        for (unsigned tries = 0;; tries++) {
-                bus_ask(answer, "WaitRun", USEC_INFINITY, "ss", job, run);
-                if (!outcome_may_pass(answer->outcome) || tries == WAIT_TRIES)
-                        return;
-                if (tries == 0)
-                        tell_patience(answer->outcome);
-                (void)sleep(1);
-        }
-}
+#include "run-wait.h"
 
 static int run_wait(const char *job, const char *run, gboolean json) {
         _cleanup_answer_ BusAnswer answer = {0};
 
-        wait_for_run(&answer, job, run);
-        if (outcome_may_pass(answer.outcome))
-                complain("the result of run %s is not known here: jobkeeper history %s on another "
-                         "node",
-                         run, job);
-        if (answer.outcome != BUS_ANSWERED)
-                return bus_answer_report(&answer);
-        if (json) {
-                output_json_text(answer.text, answer.json);
-        } else {
-                g_autofree char *sentence = run_sentence(answer.json);
-                g_autofree char *shown = printable(sentence);
+        int code = run_wait_and_show(&answer, job, run, json);
 
-                (void)puts(shown);
-        }
-        return run_exit(answer.json);
+        return code == EXIT_CODE_OK ? run_exit(answer.json) : code;
 }
 
 static int run_request(const char *job, gboolean wait, gboolean json) {

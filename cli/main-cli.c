@@ -15,6 +15,7 @@
 #include "cmd-pause.h"
 #include "cmd-run.h"
 #include "cmd-status.h"
+#include "cmd-stop.h"
 #include "cmd-verify.h"
 #include "command.h"
 #include "exit-code.h"
@@ -25,6 +26,7 @@ static const Command commands[] = {
     {"status", "Show this node, its session, the members and the jobs", cmd_status},
     {"history", "Show the runs of a job", cmd_history},
     {"run", "Run a job now", cmd_run},
+    {"stop", "Stop a run", cmd_stop},
     {"next", "Show the coming ticks of a job or a calendar expression", cmd_next},
     {"verify", "Check configuration and job files", cmd_verify},
     {"lock", "Hold a lock around a command", cmd_lock},

@@ -91,6 +91,14 @@ static int face_request(void *userdata, const char *job, const char *who, ViewRe
                                ret_call);
 }
 
+static int face_stop(void *userdata, const ViewStop *stop, ViewRequestFunc func,
+                     void *func_userdata, RequestCall **ret_call) {
+        const RequestedStop request = {stop->job, stop->run, stop->node, stop->who};
+
+        return requests_submit_stop(((Coordinator *)userdata)->requests, &request, func,
+                                    func_userdata, ret_call);
+}
+
 /* ---- the whole ---- */
 
 static const ViewCalls face_calls = {
@@ -103,6 +111,7 @@ static const ViewCalls face_calls = {
     .has_candidate = face_has_candidate,
     .all_drained = face_all_drained,
     .request = face_request,
+    .stop = face_stop,
     .forget_request = request_call_free,
 };
 

@@ -15,6 +15,7 @@
 #include "answer-locks.h"
 #include "answer-pause.h"
 #include "answer-runs.h"
+#include "answer-stop.h"
 #include "bus-door.h"
 #include "bus-interface.h"
 #include "command-lock-call.h"
@@ -109,6 +110,10 @@ static int ask_resume(Entrance *entrance, sd_bus_message *message, sd_bus_error 
         return answer_resume(entrance->answers, message, error);
 }
 
+static int ask_stop(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
+        return answer_stop(entrance->answers, message, error);
+}
+
 static int ask_locks(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
         return lock_looks_ask(entrance->looks, message, error);
 }
@@ -155,6 +160,10 @@ static int on_pause(sd_bus_message *message, void *userdata, sd_bus_error *error
 
 static int on_resume(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         return entrance_ask(userdata, ask_resume, message, error);
+}
+
+static int on_stop(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        return entrance_ask(userdata, ask_stop, message, error);
 }
 
 static int on_locks(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -212,6 +221,8 @@ static const sd_bus_vtable vtable[] = {
                             SD_BUS_RESULT("s", pause), on_pause, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_ARGS("s", job), SD_BUS_RESULT("s", pause), on_resume,
                             SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Stop", SD_BUS_ARGS("s", job, "s", run, "s", who),
+                            SD_BUS_RESULT("s", stop), on_stop, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Locks", SD_BUS_ARGS("s", resource), SD_BUS_RESULT("s", locks),
                             on_locks, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("AcquireLock", SD_BUS_ARGS("s", request), SD_BUS_RESULT("s", lock),

@@ -16,6 +16,10 @@
 #include "tree.h"
 
 typedef struct RequestCall RequestCall;
+/* A run that is to be stopped, where it runs, and who wants that. */
+typedef struct ViewStop {
+        const char *job, *run, *node, *who;
+} ViewStop;
 /* 0 and the run's id once the request is written, or negative errno and NULL. */
 typedef void (*ViewRequestFunc)(int error, const char *run, void *userdata);
 
@@ -42,6 +46,9 @@ typedef struct ViewCalls {
          * *ret_call, to be forgotten, cancels the callback. */
         int (*request)(void *userdata, const char *job, const char *who, ViewRequestFunc func,
                        void *func_userdata, RequestCall **ret_call);
+        /* The same of the stop of a run, on the node that runs it. */
+        int (*stop)(void *userdata, const ViewStop *stop, ViewRequestFunc func, void *func_userdata,
+                    RequestCall **ret_call);
         RequestCall *(*forget_request)(RequestCall *call);
 } ViewCalls;
 

@@ -202,10 +202,20 @@ static void job_table_request_gone(const char *name, const char *id, void *userd
                 scheduled_job_request_gone(job, id);
 }
 
+static bool job_table_stop(const char *job, const char *run, const char *who, void *userdata) {
+        g_autofree char *key = run_key(job, run);
+        Run *found = runs_find(((const JobTable *)userdata)->parts.runs, key);
+
+        if (found)
+                run_stop_for(found, *who ? who : "somebody");
+        return found;
+}
+
 const RequestsEvents job_table_requests_events = {
     .rank = job_table_rank,
     .is_undecided = job_table_is_undecided,
     .stands_for = job_table_stands_for,
     .take = job_table_take,
     .gone = job_table_request_gone,
+    .stop = job_table_stop,
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backoff.h"
+#include "control.h"
 #include "json-line.h"
 #include "listing.h"
 #include "log.h"
@@ -30,6 +31,7 @@ typedef struct Pending {
         Requests *requests; /* weak: owns us */
         char *id, *path;
         char *job, *who;
+        char *run, *node; /* of a wish to stop that run there; NULL of others */
         usec_t not_after;
         WindowedRead *read;
         sd_event_source *turn;
@@ -68,6 +70,8 @@ static void pending_free(void *data) {
         g_free(pending->path);
         g_free(pending->job);
         g_free(pending->who);
+        g_free(pending->run);
+        g_free(pending->node);
         g_free(pending);
 }
 
@@ -126,8 +130,7 @@ static void requests_retry_later(Requests *requests) {
                                requests_on_retry, requests);
 }
 
-/* Its time is over, and whoever could have taken it did not even refuse it. */
-static void pending_expire(const Pending *pending) {
+static void pending_record_expired(const Pending *pending) {
         const Node *node = pending->requests->parts.node;
         g_autofree char *path = path_run(node->config->root, pending->job, pending->id);
         _cleanup_(run_record_freep) RunRecord *record = run_record_new(pending->job, pending->id);
@@ -145,8 +148,15 @@ static void pending_expire(const Pending *pending) {
                            {.type = ZK_OP_CREATE, .path = path, .data = data},
                        },
                        2, NULL, NULL, NULL);
+}
+
+/* Its time is over, and whoever could have taken it did not even refuse it. */
+static void pending_expire(const Pending *pending) {
+        if (!pending->run)
+                pending_record_expired(pending);
         /* Where the job itself is not known to the cluster, at least it does not stay. */
-        (void)zk_delete(zk, pending->path, -1, NULL, NULL, NULL);
+        (void)zk_delete(node_zk(pending->requests->parts.node), pending->path, -1, NULL, NULL,
+                        NULL);
 }
 
 static void pending_take_turn_in(Pending *pending, usec_t delay);
@@ -170,10 +180,41 @@ static uint32_t pending_rank(const Pending *pending) {
         return pending->requests->events->rank(pending->job, pending->requests->userdata);
 }
 
+/* Return: how long until it is over and was to be gone: the nodes one after the other. */
+static usec_t pending_over_in(const Pending *pending) {
+        const Requests *requests = pending->requests;
+
+        return MIN(usec_sub(pending->not_after, clock_realtime()), REQUEST_LIFETIME) +
+               EXPIRY_SLACK +
+               ranking_among_all(members_ranking(requests->parts.members), pending->id) *
+                   requests->parts.node->config->takeover_delay;
+}
+
+/* A wish to stop a run: where it is ours it is done; where it may become ours, since its claim is
+ * being answered or the run found again, that is looked at again; and others see that it goes. */
+static void pending_try_stop(Pending *pending) {
+        const Requests *requests = pending->requests;
+        const Node *node = requests->parts.node;
+        bool here = g_str_equal(pending->node, node->config->node_name);
+
+        if (here &&
+            requests->events->stop(pending->job, pending->run, pending->who, requests->userdata))
+                (void)zk_delete(node_zk(node), pending->path, -1, NULL, NULL, NULL);
+        else if (clock_realtime() > usec_add(pending->not_after, EXPIRY_SLACK)) {
+                pending_expire_by_a_known_clock(pending);
+                return;
+        }
+        pending_take_turn_in(pending, here ? RETRY_DELAY : pending_over_in(pending));
+}
+
 static void pending_on_turn(void *userdata) {
         Pending *pending = userdata;
         Requests *requests = pending->requests;
 
+        if (pending->run) {
+                pending_try_stop(pending);
+                return;
+        }
         if (!pending->taken && pending_rank(pending) < PLACEMENT_RANKS) {
                 pending->taken = true;
                 pending_wait_until_over(pending); /* a tick may stand before it for as long */
@@ -195,17 +236,12 @@ static void pending_take_turn_in(Pending *pending, usec_t delay) {
  * it is not known yet whether we can run the job. */
 static void pending_wait_until_over(Pending *pending) {
         const Requests *requests = pending->requests;
-        usec_t left = usec_sub(pending->not_after, clock_realtime()),
-               delay = requests->parts.node->config->takeover_delay;
 
         if (requests->events->is_undecided(pending->job, requests->userdata)) {
                 pending_take_turn_in(pending, RETRY_DELAY);
                 return;
         }
-        pending_take_turn_in(
-            pending,
-            MIN(left, REQUEST_LIFETIME) + EXPIRY_SLACK +
-                ranking_among_all(members_ranking(requests->parts.members), pending->id) * delay);
+        pending_take_turn_in(pending, pending_over_in(pending));
 }
 
 /* Return: newly allocated, who asked, as far as we can vouch for it: whom the bus named to
@@ -234,6 +270,20 @@ static usec_t pending_over_at(double not_after, const ZkStat *stat) {
         return MIN((usec_t)(not_after * (double)USEC_PER_SEC), usec_add(written, REQUEST_LIFETIME));
 }
 
+/* Return: whether it says which run. */
+static bool pending_take_stop(Pending *pending, const json_t *object) {
+        const char *run = json_string_value(json_object_get(object, "run")),
+                   *node = json_string_value(json_object_get(object, "on"));
+
+        if (!run_id_is_valid(run) || !name_is_valid(node))
+                return false;
+        g_free(pending->who);
+        pending->who = control_clean(json_string_value(json_object_get(object, "by")));
+        pending->run = g_strdup(run);
+        pending->node = g_strdup(node);
+        return true;
+}
+
 static bool pending_take(Pending *pending, const ZkReply *reply) {
         json_t *object = json_line_parse(reply->data, reply->data_size);
         const json_t *not_after = json_object_get(object, "not_after");
@@ -245,6 +295,8 @@ static bool pending_take(Pending *pending, const ZkReply *reply) {
                 pending->job = g_strdup(job);
                 pending->who = requests_asked_by(pending->requests, pending, object);
                 pending->not_after = pending_over_at(json_number_value(not_after), &reply->stat);
+                if (stop_id_is_valid(pending->id))
+                        good = pending_take_stop(pending, object);
         }
         json_decref(object);
         return good;
@@ -266,6 +318,10 @@ static void pending_on_reply(const ZkReply *reply, void *userdata) {
                 remarks_foreign(pending->requests->remarks, pending->path, "request");
                 return;
         }
+        if (pending->run) {
+                pending_try_stop(pending);
+                return;
+        }
         rank = pending_rank(pending);
         if (rank >= PLACEMENT_RANKS)
                 pending_wait_until_over(pending);
@@ -277,7 +333,8 @@ static void requests_on_present(const char *id, void *userdata) {
         Requests *requests = userdata;
         Pending *pending;
 
-        if (!run_id_is_of_request(id) || g_hash_table_contains(requests->pending, id))
+        if ((!run_id_is_of_request(id) && !stop_id_is_valid(id)) ||
+            g_hash_table_contains(requests->pending, id))
                 return;
         pending = g_new0(Pending, 1);
         pending->requests = requests;
@@ -359,35 +416,60 @@ static void requests_remember(Requests *requests, const char *job, const char *i
                 g_hash_table_insert(requests->ours, run_key(job, id), g_strdup(who));
 }
 
-int requests_submit(Requests *requests, const char *job, const char *who, RequestWrittenFunc func,
-                    void *userdata, RequestCall **ret_call) {
-        usec_t now = clock_realtime();
-        Zk *zk = node_zk(requests->parts.node);
+/* Writes the request; takes the id and the reference. Return: 0, -ENOTCONN; *ret_call cancels the
+ * callback. */
+static int requests_write(const Requests *requests, char *id, json_t *object, usec_t now,
+                          RequestWrittenFunc func, void *userdata, RequestCall **ret_call) {
+        RequestCall *call = g_new0(RequestCall, 1);
+        const Node *node = requests->parts.node;
+        Zk *zk = node_zk(node);
         g_autofree char *data = NULL;
-        json_t *object = json_object();
-        RequestCall *call;
-        LogAbout about;
         int r;
 
-        json_object_set_new(object, "job", json_string(job));
-        json_object_set_new(object, "node", json_string(requests->parts.node->config->node_name));
+        json_object_set_new(object, "node", json_string(node->config->node_name));
         json_object_set_new(object, "not_after", seconds_to_json(now + REQUEST_LIFETIME));
         data = json_line_dump(object);
-        if (!zk)
-                return -ENOTCONN;
-        call = g_new0(RequestCall, 1);
-        call->run = run_id_for_request((int64_t)(now / USEC_PER_SEC));
-        call->path = path_request(requests->parts.node->config->root, call->run);
+        call->run = id;
+        call->path = path_request(node->config->root, id);
         call->func = func;
         call->userdata = userdata;
-        r = zk_create(zk, call->path, data, 0, request_call_on_reply, call, &call->call);
+        r = !zk ? -ENOTCONN
+                : zk_create(zk, call->path, data, 0, request_call_on_reply, call, &call->call);
         if (r < 0) {
                 request_call_free(call);
                 return r;
         }
-        requests_remember(requests, job, call->run, who, now);
-        about = (LogAbout){.job = job, .run = call->run};
-        log_info(&about, "a run is requested by %s", *who ? who : "somebody unknown to the bus");
         *ret_call = call;
         return 0;
+}
+
+int requests_submit(Requests *requests, const char *job, const char *who, RequestWrittenFunc func,
+                    void *userdata, RequestCall **ret_call) {
+        usec_t now = clock_realtime();
+        json_t *object = json_object();
+        LogAbout about;
+        int r;
+
+        json_object_set_new(object, "job", json_string(job));
+        r = requests_write(requests, run_id_for_request((int64_t)(now / USEC_PER_SEC)), object, now,
+                           func, userdata, ret_call);
+        if (r < 0)
+                return r;
+        requests_remember(requests, job, (*ret_call)->run, who, now);
+        about = (LogAbout){.job = job, .run = (*ret_call)->run};
+        log_info(&about, "a run is requested by %s", *who ? who : "somebody unknown to the bus");
+        return 0;
+}
+
+int requests_submit_stop(Requests *requests, const RequestedStop *stop, RequestWrittenFunc func,
+                         void *userdata, RequestCall **ret_call) {
+        usec_t now = clock_realtime();
+        json_t *object = json_object();
+
+        json_object_set_new(object, "job", json_string(stop->job));
+        json_object_set_new(object, "run", json_string(stop->run));
+        json_object_set_new(object, "on", json_string(stop->node));
+        json_object_set_new(object, "by", said_to_json(stop->who));
+        return requests_write(requests, stop_id_new((int64_t)(now / USEC_PER_SEC)), object, now,
+                              func, userdata, ret_call);
 }

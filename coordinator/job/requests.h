@@ -1,5 +1,6 @@
 /* Requests: manual runs, asked for by writing a node under /requests that every candidate watches;
- * the claim deletes it in the same transaction. */
+ * the claim deletes it in the same transaction. And wishes that a run be stopped, of other names,
+ * which the node that runs it deletes once it does so. */
 #pragma once
 
 #include "clock-watch.h"
@@ -29,6 +30,8 @@ typedef struct RequestsEvents {
                      void *userdata);
         /* What was ours to run is gone: started, refused, or taken away, by whomever. */
         void (*gone)(const char *job, const char *id, void *userdata);
+        /* Somebody wants that run of ours to end. Return: whether we have it. */
+        bool (*stop)(const char *job, const char *run, const char *who, void *userdata);
 } RequestsEvents;
 
 /* `events` lives longer than the requests. */
@@ -43,10 +46,18 @@ void requests_reset(Requests *requests);
 /* How long a request may wait to be taken, whatever it says: since the server has it. */
 #define REQUEST_LIFETIME (60 * USEC_PER_SEC)
 
+typedef struct RequestedStop {
+        const char *job, *run, *node, *who;
+} RequestedStop;
+
 typedef void (*RequestWrittenFunc)(int error, const char *run, void *userdata);
 /* Asks the cluster for a run of `job`, in the name of `who`. The callback gets 0 and the run's id
  * once it is written, or a negative errno. Return: 0, -ENOTCONN; *ret_call cancels the callback. */
 typedef struct RequestCall RequestCall;
 int requests_submit(Requests *requests, const char *job, const char *who, RequestWrittenFunc func,
                     void *userdata, RequestCall **ret_call);
+/* Asks `node` to stop that run, in the name of `who`, for REQUEST_LIFETIME. The same; the callback
+ * gets the id of the wish. */
+int requests_submit_stop(Requests *requests, const RequestedStop *stop, RequestWrittenFunc func,
+                         void *userdata, RequestCall **ret_call);
 RequestCall *request_call_free(RequestCall *call);

@@ -97,6 +97,13 @@
  *     The job "" is all of them. `who`: the person, as the caller says. Answered once it is written;
  *     each may be repeated.
  *
+ * Stop(s job, s run, s who) → s
+ *     {"job": "orders-backup", "run": "ID" | null,   null: no run of it is under way
+ *      "node": "n1" | null,                      where it runs
+ *      "member": true}                           false: that node is out of touch
+ *     Asks for the run, or where that is "" for what runs of the job, to be ended on its node; answered
+ *     once that is written. WaitRun() tells when it has.
+ *
  * PAUSE:
  *     {"all": false, "by": "alice on n1", "why": "the database moves", "since": T | null}
  *

@@ -102,11 +102,19 @@ static bool run_id_split(const char *id, const char **ret_rest) {
         return true;
 }
 
-bool run_id_is_of_request(const char *id) {
+static bool run_id_is_drawn(const char *id, char kind) {
         const char *rest;
 
-        return run_id_split(id, &rest) && *rest == 'm' && rest[1] &&
+        return run_id_split(id, &rest) && *rest == kind && rest[1] &&
                strspn(rest + 1, "0123456789abcdef") == strlen(rest + 1);
+}
+
+bool run_id_is_of_request(const char *id) {
+        return run_id_is_drawn(id, 'm');
+}
+
+bool stop_id_is_valid(const char *id) {
+        return run_id_is_drawn(id, 's');
 }
 
 bool run_id_is_valid(const char *id) {
@@ -160,6 +168,10 @@ int run_id_compare(const char *a, const char *b) {
 
 char *run_id_for_request(int64_t now) {
         return g_strdup_printf("%" PRId64 "-m%08x", now, draw_bits());
+}
+
+char *stop_id_new(int64_t now) {
+        return g_strdup_printf("%" PRId64 "-s%08x", now, draw_bits());
 }
 
 char *unit_name_for_run(const char *job, const char *run) {

@@ -49,6 +49,8 @@ int open_name_split(const char *name, char **ret_job, char **ret_run);
 bool run_id_is_valid(const char *id);
 /* Return: whether it can be a manual run's: "EPOCH-mHEX". */
 bool run_id_is_of_request(const char *id);
+/* Return: whether it is one of a wish that a run be stopped, which is no run's. */
+bool stop_id_is_valid(const char *id);
 char *run_id_for_tick(int64_t tick, unsigned attempt);
 /* Return: which attempt it is; 1 for a manual run's. */
 unsigned run_id_attempt(const char *run);
@@ -57,6 +59,7 @@ unsigned run_id_attempt(const char *run);
 char *run_id_for_skip(int64_t tick);
 /* A manual run's id: the second it was asked for, and chance. */
 char *run_id_for_request(int64_t now);
+char *stop_id_new(int64_t now);
 /* Return: the order in which runs of a job come about, as far as their names tell: by their second,
  * then by attempt, what is said beside them last. */
 int run_id_compare(const char *a, const char *b);

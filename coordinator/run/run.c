@@ -287,6 +287,8 @@ static void run_perform(Run *run, RunAction action) {
         case RUN_ACTION_IMPOSSIBLE:
                 abort();
         }
+        if (run->unwanted && run->record->state == RUN_INTERRUPTED)
+                run->record->state = RUN_STOPPED; /* also before it began */
         run_log_end(run);
         run_begin_settle(run);
 }
@@ -375,6 +377,18 @@ void run_stop(Run *run, bool interrupted, const char *why) {
         if (run->unit && run->phase <= RUN_PHASE_RUNNING && !run_is_unseen(run))
                 run_note_end(run);
         run_event(run, RUN_EVENT_STOP);
+}
+
+void run_stop_for(Run *run, const char *who) {
+        const LogAbout about = run_about(run, MESSAGE_STOP_ASKED);
+        g_autofree char *why = g_strdup_printf("stopped by %s", who),
+                        *words = run_in_words(run->record);
+
+        if (run->phase != RUN_PHASE_CLAIMED && run->phase != RUN_PHASE_RUNNING)
+                return; /* it has ended, or ends */
+        log_notice(&about, "%s is %s", words, why);
+        run->unwanted = true;
+        run_stop(run, false, why);
 }
 
 /* ---- the beginning ---- */

@@ -39,6 +39,7 @@ struct Run {
         sd_event_source
             *overdue;     /* set until its unit is heard of: when it may not begin any more */
         bool interrupted; /* we ended it, so its end is not its own result */
+        bool unwanted;    /* a person had it ended */
         bool recovering;  /* it is being found again: nothing is known of its unit yet */
         int32_t record_version;
         bool session_lost; /* that of the claim: its contenders are gone, or will be */
@@ -68,6 +69,8 @@ DEFINE_CLEANUP(Run, run_free);
 
 /* Ends it: `interrupted` when it is we who want that (locks, daemon), false when a person asked. */
 void run_stop(Run *run, bool interrupted, const char *why);
+/* The same for a person, who says so: where it has not ended by itself it is "stopped". */
+void run_stop_for(Run *run, const char *who);
 /* The session that held its locks is gone. */
 void run_session_lost(Run *run);
 /* Return: whether it lives outside of what the fence ends: it is older than that. */

@@ -57,7 +57,7 @@ _jobkeeper() {
                 ((first++))
         done
         if ((first == COMP_CWORD)); then
-                _jobkeeper_offer "$word" status history run next verify lock locks drain undrain pause resume admin help --json --help --version
+                _jobkeeper_offer "$word" status history run stop next verify lock locks drain undrain pause resume admin help --json --help --version
                 return
         fi
         command=${COMP_WORDS[first]}
@@ -115,6 +115,7 @@ _jobkeeper() {
         status) words='--json --help' ;;
         history) words='--lines --json --help' ;;
         run) words='--wait --json --help' ;;
+        stop) words='--wait --json --help' ;;
         next) words='--lines --timezone --json --help' ;;
         verify) words='--config --root --verbose --json --help' ;;
         lock) words='--shared --slots --also --timeout --no-wait --on-loss --naming --quiet --verbose --standalone --config --help' ;;
@@ -124,7 +125,7 @@ _jobkeeper() {
         admin) words='--reason --yes --json --help' ;;
         pause) words='--all --reason --json --help' ;;
         resume) words='--all --json --help' ;;
-        help) words='status history run next verify lock locks drain undrain pause resume admin' ;;
+        help) words='status history run stop next verify lock locks drain undrain pause resume admin' ;;
         esac
         if [[ $word == -* ]]; then
                 _jobkeeper_offer "$word" $words
@@ -144,7 +145,7 @@ _jobkeeper() {
         done
         ((named == 0)) || [[ $command == verify || $command == pause || $command == resume ]] || return
         case $command in
-        history | run | next | pause | resume) _jobkeeper_offer_jobs "$word" ;;
+        history | run | stop | next | pause | resume) _jobkeeper_offer_jobs "$word" ;;
         help) _jobkeeper_offer "$word" $words ;;
         verify) _jobkeeper_offer_files -f "$word" ;;
         lock | locks) _jobkeeper_offer_resources "$word" ;;

@@ -91,3 +91,26 @@ class Pause(ClusterTest):
         self.assertEqual({record["why"] for record in skipped}, {"all jobs are paused by root on n1"})
         self.assertIn("all jobs are paused by root on n1; nothing begins, and what runs goes on", fleet.nodes["n2"].run("journalctl", "-u", "jobkeeperd").stdout)
         self.assert_exclusive()
+
+
+class Stop(ClusterTest):
+    alone = True
+
+    def test_a_run_is_stopped_from_another_node_and_is_not_attempted_again(self):
+        trap = "jobs:\n  trapped:\n    exec: [/bin/sh, -c, \"trap 'exit 0' TERM; touch /run/trapped; sleep 600 & wait\"]\n    nodes: [n1]\n" \
+               "    retries: {attempts: 3, delay: 1s}\n    on-owner-lost: rerun\n    stop-timeout: 1s\n"
+        fleet = self.begin(nodes=2, files={"trap.yaml": trap, "ticks.yaml": job_file(EACH_SECOND)})
+        idle = fleet.jobkeeper("n2", "stop", "trapped", check=False)
+        self.assertEqual((idle.returncode, idle.stderr), (1, "jobkeeper: nothing of trapped runs\n"))
+        fleet.jobkeeper("n2", "run", "trapped")
+        node = fleet.nodes["n1"]
+        wait_until(lambda: node.run("test", "-e", "/run/trapped", check=False).returncode == 0, 20, "the trap is set")
+        denied = fleet.nodes["n2"].run("setpriv", "--reuid=65534", "--clear-groups", "jobkeeper", "stop", "trapped", check=False)
+        self.assertIn("try as root", denied.stderr)
+        stopped = fleet.jobkeeper("n2", "stop", "trapped", "--wait")
+        self.assertRegex(stopped.stdout, r"^run \S+ of trapped on n1: stopped")
+        record, = fleet.ledger("trapped", "n2")
+        self.assertEqual((record["state"], record["why"]), ("stopped", "stopped by root on n2"))
+        self.assertIn("is stopped by root on n2", node.run("journalctl", "-u", "jobkeeperd").stdout)
+        again = fleet.jobkeeper("n2", "stop", "trapped", "--json", check=False)
+        self.assertEqual((again.returncode, json.loads(again.stdout)["run"]), (1, None))

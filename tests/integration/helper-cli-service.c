@@ -146,6 +146,19 @@ static int on_drained(sd_bus_message *call, void *userdata, sd_bus_error *error)
         return reply(call, drained_as(node, "", strcmp(node, "taken-back") ? "x" : NULL, 0));
 }
 
+/* "idle" has no run, and the node of "away" is not there. */
+static int on_stop(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        const char *job = NULL, *run = NULL, *who = NULL;
+        bool runs;
+
+        if (sd_bus_message_read(call, "sss", &job, &run, &who) < 0 || job_error(job, error) < 0)
+                return -EINVAL;
+        runs = strcmp(job, "idle") != 0;
+        return reply(call, g_strdup_printf("{\"job\":\"%s\",\"run\":%s,\"node\":%s,\"member\":%s}",
+                                           job, runs ? "\"r1\"" : "null", runs ? "\"n2\"" : "null",
+                                           runs && strcmp(job, "away") != 0 ? "true" : "false"));
+}
+
 /* "by-all": that job is not paused by itself; "contrary": somebody else was quicker. */
 static char *paused_as(const char *job, bool paused, const char *why, const char *who) {
         bool all = !*job;
@@ -338,6 +351,7 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_METHOD("Drain", "sss", "s", on_drain, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Undrain", "s", "s", on_undrain, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Drained", "s", "s", on_drained, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Stop", "sss", "s", on_stop, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Pause", "sss", "s", on_pause, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Resume", "s", "s", on_resume, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Locks", "s", "s", on_locks, SD_BUS_VTABLE_UNPRIVILEGED),

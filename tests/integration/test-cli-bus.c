@@ -170,6 +170,27 @@ Test(cli_bus, a_node_is_drained_and_back) {
                "", "drain", "--json", "--reason", "new disk", "n7");
 }
 
+Test(cli_bus, a_run_is_stopped) {
+        EXPECT(0, "run r1 of good on n2 is to be stopped (jobkeeper history good)\n", "", "stop",
+               "good");
+        EXPECT(0, "run r1 of away on n2 is to be stopped (jobkeeper history away)\n",
+               "jobkeeper: n2 is out of touch: it stops the run if it is back within a minute\n",
+               "stop", "away", "r1");
+        EXPECT(1, "", "jobkeeper: nothing of idle runs\n", "stop", "idle");
+        EXPECT(1, "", "jobkeeper: run r7 of idle is not under way\n", "stop", "idle", "r7");
+        EXPECT(0, "{\"job\":\"good\",\"run\":\"r1\",\"node\":\"n2\",\"member\":true}\n", "", "stop",
+               "--json", "good");
+        EXPECT(64, "", NULL, "stop");
+        EXPECT(64, "", NULL, "stop", "a", "b", "c");
+        EXPECT(64, "", NULL, "stop", "a", "");
+}
+
+/* Also over a restart of the daemon; however it ended, it has. */
+Test(cli_bus, the_end_of_a_stop_is_waited_for) {
+        EXPECT(0, "run r1 of bad on n2: failed (exit status 4) after 2.0s\n", NULL, "stop",
+               "--wait", "bad");
+}
+
 Test(cli_bus, jobs_are_paused_and_back) {
         EXPECT(0, "a: nothing begins until \"jobkeeper resume a\"\n", "", "pause", "a");
         EXPECT(

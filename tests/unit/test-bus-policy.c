@@ -70,7 +70,8 @@ static const Question questions[] = {
     {"LockLease", "s", "x", false},   {"ReleaseLock", "s", "x", false},
     {"AdoptLock", "s", "x", false},   {"Drain", "sss", "X", false},
     {"Undrain", "s", "X", false},     {"Drained", "s", "X", false},
-    {"Pause", "sss", "X", false},     {"Resume", "s", "X", false},
+    {"Stop", "sss", "X", false},      {"Pause", "sss", "X", false},
+    {"Resume", "s", "X", false},
 };
 
 /* Return: whether the bus let it through, whatever the daemon said. */

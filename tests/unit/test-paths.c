@@ -112,6 +112,10 @@ Test(paths, what_is_no_run_id) {
 }
 
 Test(paths, ids_of_requests_are_told_from_ids_of_ticks) {
+        cr_expect(stop_id_is_valid("1000-s00ff") && !run_id_is_valid("1000-s00ff"));
+        cr_expect_not(stop_id_is_valid("1000-m00ff") || stop_id_is_valid("1000-s") ||
+                      stop_id_is_valid("1000-s0g") || stop_id_is_valid("s00") ||
+                      stop_id_is_valid("1000-1"));
         cr_expect(run_id_is_of_request("1000-m00ff") && run_id_is_valid("1000-m00ff"));
         cr_expect(run_id_is_valid("1000-1") && !run_id_is_of_request("1000-1"));
         cr_expect(run_id_is_valid("1000-0"), "a skipped tick");

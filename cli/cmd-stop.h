@@ -1,0 +1,4 @@
+/* `jobkeeper stop`. */
+#pragma once
+
+int cmd_stop(int argc, char **argv);
