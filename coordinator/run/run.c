@@ -12,6 +12,9 @@
 #include "timer.h"
 #include "unit-spec.h"
 
+/* How the reason of an end begins that a person wanted; a later process knows it by that. */
+#define STOPPED_BY "stopped by "
+
 static void run_event(Run *run, RunEvent event);
 
 char *run_key(const char *job, const char *run) {
@@ -122,7 +125,7 @@ static void run_log_end(const Run *run) {
 /* A process after us sees how it ended, and not that it was ended, nor when that began: it may be
  * over by the time that we hear of it. */
 static void run_note_end(const Run *run) {
-        if (run->interrupted)
+        if (run->interrupted || run->unwanted)
                 ended_units_add(run->parts->node->runtime_dir, run->record->unit,
                                 MIN(clock_monotonic(), unit_asked(run->unit)), run->record->why);
 }
@@ -381,7 +384,7 @@ void run_stop(Run *run, bool interrupted, const char *why) {
 
 void run_stop_for(Run *run, const char *who) {
         const LogAbout about = run_about(run, MESSAGE_STOP_ASKED);
-        g_autofree char *why = g_strdup_printf("stopped by %s", who),
+        g_autofree char *why = g_strconcat(STOPPED_BY, who, NULL),
                         *words = run_in_words(run->record);
 
         if (run->phase != RUN_PHASE_CLAIMED && run->phase != RUN_PHASE_RUNNING)
@@ -485,6 +488,7 @@ static void run_end_again(Run *run) {
         if (!ended || !ended->why)
                 return;
         unit_was_ordered(run->unit, ended->when);
+        run->unwanted = g_str_has_prefix(ended->why, STOPPED_BY);
         run_stop(run, true, ended->why);
 }
 

@@ -34,6 +34,7 @@ struct Daemon {
 typedef struct DaemonRequest {
         Daemon *daemon;
         char *job;
+        char *run, *node; /* that is to be stopped there; NULL: one is to begin */
         RequestCall *call;
 } DaemonRequest;
 
@@ -42,6 +43,8 @@ static void daemon_request_free(void *data) {
 
         request_call_free(request->call);
         g_free(request->job);
+        g_free(request->run);
+        g_free(request->node);
         g_free(request);
 }
 
@@ -53,17 +56,28 @@ static void daemon_on_request_written(int error, const char *run, void *userdata
         (void)g_ptr_array_remove(request->daemon->requests, request);
 }
 
+static int daemon_submit(Requests *requests, DaemonRequest *request) {
+        const RequestedStop stop = {request->job, request->run, request->node, "somebody"};
+
+        return request->run ? requests_submit_stop(requests, &stop, daemon_on_request_written,
+                                                   request, &request->call)
+                            : requests_submit(requests, request->job, "somebody",
+                                              daemon_on_request_written, request, &request->call);
+}
+
 static void daemon_send_request(void *userdata) {
         DaemonRequest *request = userdata;
         Daemon *daemon = request->daemon;
 
-        if (!daemon->coordinator ||
-            requests_submit(daemon->coordinator->requests, request->job, "somebody",
-                            daemon_on_request_written, request, &request->call) < 0)
+        if (!daemon->coordinator || daemon_submit(daemon->coordinator->requests, request) < 0)
                 (void)g_ptr_array_remove(daemon->requests, request);
 }
 
 void daemon_request(Daemon *daemon, const char *job) {
+        daemon_request_stop(daemon, job, NULL, NULL);
+}
+
+void daemon_request_stop(Daemon *daemon, const char *job, const char *run, const char *node) {
         DaemonRequest *request;
 
         if (process_is_over(daemon->process))
@@ -71,6 +85,8 @@ void daemon_request(Daemon *daemon, const char *job) {
         request = g_new0(DaemonRequest, 1);
         request->daemon = daemon;
         request->job = g_strdup(job);
+        request->run = g_strdup(run);
+        request->node = g_strdup(node);
         g_ptr_array_add(daemon->requests, request);
         process_do(daemon->process, daemon_send_request, request);
 }

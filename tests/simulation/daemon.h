@@ -31,6 +31,8 @@ bool daemon_is_failing(const Daemon *daemon);
 void daemon_signal(Daemon *daemon, DaemonSignal signal);
 /* Somebody asks it for a run, and does not wait for the answer. */
 void daemon_request(Daemon *daemon, const char *job);
+/* Likewise, that a run be stopped on the node that runs it. */
+void daemon_request_stop(Daemon *daemon, const char *job, const char *run, const char *node);
 /* SIGSTOP and SIGCONT. */
 void daemon_hang(Daemon *daemon);
 void daemon_go_on(Daemon *daemon);

@@ -21,6 +21,7 @@ struct History {
         GPtrArray *runs, *alive;                       /* of HistoryRun */
         GPtrArray *holds;                              /* of HistoryHold */
         unsigned n_holds;                              /* that there ever were */
+        GHashTable *unwanted;                          /* "JOB:RUN" */
         GArray *disturbances, *excuses, *hold_excuses; /* of Disturbance */
 };
 
@@ -49,6 +50,7 @@ History *history_new(World *world) {
         history->world = world;
         history->runs = g_ptr_array_new_with_free_func(history_run_free);
         history->alive = g_ptr_array_new();
+        history->unwanted = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         history->holds = g_ptr_array_new_with_free_func(history_hold_free);
         history->hold_excuses = g_array_new(FALSE, FALSE, sizeof(Disturbance));
         history->disturbances = g_array_new(FALSE, FALSE, sizeof(Disturbance));
@@ -62,11 +64,22 @@ History *history_free(History *history) {
         g_ptr_array_unref(history->runs);
         g_ptr_array_unref(history->alive);
         g_ptr_array_unref(history->holds);
+        g_hash_table_unref(history->unwanted);
         g_array_unref(history->hold_excuses);
         g_array_unref(history->disturbances);
         g_array_unref(history->excuses);
         g_free(history);
         return NULL;
+}
+
+void history_unwanted(const History *history, const char *job, const char *run) {
+        g_hash_table_add(history->unwanted, g_strconcat(job, ":", run, NULL));
+}
+
+bool history_is_unwanted(const History *history, const char *job, const char *run) {
+        g_autofree char *key = g_strconcat(job, ":", run, NULL);
+
+        return g_hash_table_contains(history->unwanted, key);
 }
 
 static bool disturbed_between(const GArray *disturbances, const char *node, unsigned matters,

@@ -87,6 +87,11 @@ bool history_befell(const History *history, const char *node, unsigned matters, 
  * no promise holds for them. */
 void history_excuse(History *history, const char *node);
 
+/* A person wants that run to end. */
+void history_unwanted(const History *history, const char *job, const char *run);
+/* Return: whether somebody did. */
+bool history_is_unwanted(const History *history, const char *job, const char *run);
+
 /* The machine crashes while its daemon hangs: nobody has read how those runs ended that did so
  * meanwhile. */
 void history_lose(History *history, const char *node);

@@ -90,6 +90,34 @@ Test(stop, one_run_by_its_id) {
         await(is_being_stopped, "its unit is stopped");
 }
 
+static ServerWay keep_settles(const ZkCall *call) {
+        return call->request == REQUEST_MULTI ? SERVER_KEEP : SERVER_ANSWER;
+}
+
+static bool is_final(void) {
+        g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
+
+        return runs->len == 0 && !strstr(server_data(LEDGER), "\"state\":\"claimed\"");
+}
+
+/* It ends, and before that is written another process comes. */
+Test(stop, a_process_after_us_knows_who_had_it_ended) {
+        g_autofree char *run = begin("    retries: {attempts: 3}\n    on-owner-lost: rerun\n");
+
+        server.way = keep_settles;
+        ask_stop("a", "");
+        expect_said("\"member\":true");
+        await(is_being_stopped, "its unit is stopped");
+        close_daemon();
+        server.way = NULL;
+        open_daemon_again();
+        await(is_final, "settled");
+        cr_expect(strstr(record_of(run), "\"state\":\"stopped\""), "%s", record_of(run));
+        cr_expect(strstr(record_of(run), "\"why\":\"stopped by alice on n1\""), "%s",
+                  record_of(run));
+        cr_expect_null(strstr(server_data(LEDGER), "not_before"), "no attempt follows");
+}
+
 /* Asked for on another node, by somebody whose words are not fit for a log. */
 static void wish(const char *id, const char *run, const char *node) {
         g_autofree char *path = g_strconcat(REQUESTS "/", id, NULL),

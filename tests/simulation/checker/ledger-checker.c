@@ -314,10 +314,20 @@ static bool view_was_swept(const HistoryRun *run) {
                 run->result.outcome == UNIT_OUTCOME_SIGNAL);
 }
 
+/* Return: whether it says that a person had it ended, and nobody wanted that, or it is said not to
+ * have been. */
+static bool view_invents_a_stop(const JobView *view, const RunRecord *record) {
+        return record->why && strstr(record->why, "stopped by somebody") &&
+               (record->state != RUN_STOPPED ||
+                !history_is_unwanted(checker_history(view->checker), record->job, record->run));
+}
+
 /* Return: whether a run that ended so may be settled so. */
 static bool view_is_true(const JobView *view, const HistoryRun *run, const RunRecord *record) {
         usec_t written = *(const usec_t *)g_hash_table_lookup(view->written, record->run);
 
+        if (view_invents_a_stop(view, record))
+                return false;
         switch (record->state) {
         case RUN_SUCCEEDED:
                 return run->result.outcome == UNIT_OUTCOME_SUCCESS && run->by_itself;

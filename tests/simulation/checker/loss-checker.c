@@ -87,7 +87,8 @@ void checker_is_asked_to_end(Checker *checker, const char *node, const char *uni
                 const HistoryRun *run = alive->pdata[i];
 
                 if (run->continues && !run->over && strcmp(run->unit, unit) == 0 &&
-                    strcmp(run->node, node) == 0)
+                    strcmp(run->node, node) == 0 &&
+                    !history_is_unwanted(checker_history(checker), run->job, run->run))
                         checker_complain(checker,
                                          "run %s of %s on %s, which continues whatever becomes of "
                                          "its locks, is ended by a daemon that nobody stops",

@@ -5,6 +5,8 @@
 #include "control-pause.h"
 #include "control.h"
 #include "fault.h"
+#include "ledger.h"
+#include "paths.h"
 #include "trace.h"
 
 #define CONTROL "/jobkeeper/control"
@@ -21,6 +23,33 @@ static usec_t fault_manual_run(const FaultSite *site, WorldChance *chance, Fault
                 return fault_miss(fault);
         daemon_request(fleet_node_daemon(node),
                        ((const PlanJob *)site->plan->jobs->pdata[job])->name);
+        return 0;
+}
+
+/* Return: the run of the job that is claimed; NULL: none. */
+static const LedgerEntry *fault_claimed(const Ledger *ledger) {
+        const LedgerEntry *entry = ledger ? ledger_first_claimed(ledger) : NULL;
+
+        return entry && entry->node ? entry : NULL;
+}
+
+/* Somebody has what runs of a job ended, from any node. */
+static usec_t fault_stop_run(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        const FleetNode *node = fault_draw_node(site, chance, fault);
+        guint job = (guint)world_draw_between(chance, 0, site->plan->jobs->len - 1);
+        const char *name = ((const PlanJob *)site->plan->jobs->pdata[job])->name;
+        g_autofree char *path = path_job("/jobkeeper", name);
+        const TreeNode *at = data_tree_find(ensemble_tree(site->ensemble), path);
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        const LedgerEntry *entry;
+
+        if (at && at->data)
+                (void)ledger_decode(at->data, strlen(at->data), &ledger);
+        entry = fault_claimed(ledger);
+        if (!entry || !fleet_node_daemon(node) || !fault_node_works(node))
+                return fault_miss(fault);
+        history_unwanted(site->history, name, entry->run);
+        daemon_request_stop(fleet_node_daemon(node), name, entry->run, entry->node);
         return 0;
 }
 
@@ -205,6 +234,7 @@ const FaultKind request_faults[] = {
      .explains = HISTORY_SESSION},
     {"node-drain", 60 * USEC_PER_SEC, fault_drain, fault_undrain, .aim = 1},
     {"job-pause", 60 * USEC_PER_SEC, fault_pause, fault_resume, .aim = 1},
+    {"run-stop", 10 * USEC_PER_SEC, fault_stop_run, NULL},
     {"manual-run", 20 * USEC_PER_SEC, fault_manual_run, NULL},
     {NULL},
 };
