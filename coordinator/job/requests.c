@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "backoff.h"
-#include "control.h"
 #include "json-line.h"
 #include "listing.h"
 #include "log.h"
@@ -17,6 +16,7 @@
 #include "remarks.h"
 #include "run-record.h"
 #include "run.h"
+#include "statement.h"
 #include "timer.h"
 
 #define RETRY_DELAY (1 * USEC_PER_SEC)
@@ -278,7 +278,7 @@ static bool pending_take_stop(Pending *pending, const json_t *object) {
         if (!run_id_is_valid(run) || !name_is_valid(node))
                 return false;
         g_free(pending->who);
-        pending->who = control_clean(json_string_value(json_object_get(object, "by")));
+        pending->who = statement_clean(json_string_value(json_object_get(object, "by")));
         pending->run = g_strdup(run);
         pending->node = g_strdup(node);
         return true;

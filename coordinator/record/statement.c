@@ -17,8 +17,8 @@ void statement_clear(Statement *statement) {
         field_table_clear(statement_fields, statement);
 }
 
-/* What a terminal or a log would take for more than a text. Return: newly allocated. */
-static char *statement_clean(const char *text) {
+/* What a terminal or a log would take for more than a text is replaced. */
+char *statement_clean(const char *text) {
         g_autofree char *valid = g_utf8_make_valid(text ? text : "", -1);
         GString *clean = g_string_new(NULL);
 

@@ -18,6 +18,10 @@ void statement_read(const json_t *entry, Statement *ret_statement);
 /* Return: a new reference. */
 json_t *statement_write(const Statement *statement);
 
+/* Return: newly allocated, a text (NULL: none) as a statement may have it: fit to be shown, at most
+ * SAID_TEXT_MAX bytes. */
+char *statement_clean(const char *text);
+
 /* For people. Return: a new reference, {"by", "why", "since"}; newly allocated, the end of a
  * sentence: " since … by …: …". */
 json_t *statement_to_json(const Statement *statement);
