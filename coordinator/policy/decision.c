@@ -473,11 +473,10 @@ static void decide_all(const DecisionInput *input, Decision *decision, int64_t s
 
 /* Return: the last tick that may be skipped as paused by us, now: those that are fresh have their
  * turn. What has come and not started is left alone: it may be resumed before that. */
-static int64_t last_paused(const DecisionInput *input, int64_t stale, int64_t now_tick) {
+static int64_t last_paused(const DecisionInput *input, int64_t stale) {
         int64_t now = (int64_t)(input->now / USEC_PER_SEC), first;
-        int64_t over = schedule_started(input->schedule, input->job,
+        int64_t last = schedule_started(input->schedule, input->job,
                                         MIN(decision_pause_last(input->pause), now));
-        int64_t last = MIN(over, now_tick);
 
         if (ledger_next_undecided(input->ledger, input->schedule, stale, last, &first) &&
             turn_of(input, first) > input->now)
@@ -506,7 +505,7 @@ static bool decide_pause(const DecisionInput *input, Decision *decision, int64_t
 
         if (!input->pause)
                 return false;
-        decide_paused(input, decision, last_paused(input, stale, now_tick));
+        decide_paused(input, decision, last_paused(input, stale));
         if (!decision_pause_lasts(input->pause) && decision->n_skips == 0)
                 return false;
         decision->again = decision->n_skips > 0 ? input->now : next_moment(input, stale, now_tick);
