@@ -87,6 +87,8 @@ static void claim_on_read_back(ZkCode code, void *userdata) {
         Claim *claim = userdata;
 
         claim->reads = flight_free(claim->reads);
+        if (claim->outcome == CLAIM_WON)
+                ensemble_memory_wrote(claim->node->ensemble, claim->record->token);
         if (code != ZK_UNKNOWN ||
             timer_in(claim->node->event, &claim->retry, READ_BACK_DELAY, claim_on_retry, claim) < 0)
                 claim->func(code == ZK_UNKNOWN ? CLAIM_OVER : claim->outcome, claim->userdata);
@@ -104,8 +106,6 @@ static void claim_on_record(const ZkReply *reply, void *userdata) {
                             g_strcmp0(found->nonce, claim->record->nonce) == 0;
                 claim->outcome = ours ? CLAIM_WON : CLAIM_LOST;
                 claim->record->token = reply->stat.czxid;
-                if (ours)
-                        ensemble_memory_wrote(claim->node->ensemble, claim->record->token);
         }
 }
 
@@ -145,9 +145,9 @@ static void claim_on_done(const ZkReply *reply, void *userdata) {
         case ZK_OK:
                 claim->record->token = reply->results[claim->ledger_op].stat.mzxid;
                 claim->ledger_version = reply->results[claim->ledger_op].stat.version;
-                ensemble_memory_wrote(claim->node->ensemble, claim->record->token);
                 node_clock_sample(claim->node, reply->results[claim->ledger_op].stat.mtime_ms,
                                   reply->sent_realtime);
+                ensemble_memory_wrote(claim->node->ensemble, claim->record->token);
                 claim->func(CLAIM_WON, claim->userdata);
                 return;
         case ZK_UNKNOWN:
