@@ -190,5 +190,6 @@ Test(schedule_delay, has_room_beside_what_is_longest) {
         g_autofree char *text = schedule_to_string(schedule);
 
         cr_expect_str_eq(strchr(text, '\n'), "\nrandom-delay 23h 59min 59s");
-        cr_expect_leq(strlen("\ngap skip\noverlap first\nrandom-delay 999d 23h 59min 59s"), SCHEDULE_MORE_TEXT_MAX);
+        cr_expect_leq(strlen("\ngap skip\noverlap first\nrandom-delay 999d 23h 59min 59s"),
+                      SCHEDULE_MORE_TEXT_MAX);
 }
