@@ -6,6 +6,7 @@
 #include "ensemble-record.h"
 #include "trace.h"
 
+#define CONTROL_PATH "/jobkeeper/control"
 #define ENSEMBLE_PATH "/jobkeeper/ensemble"
 #define NODES_PATH "/jobkeeper/nodes"
 #define OPEN_PREFIX "/jobkeeper/open/"
@@ -175,6 +176,12 @@ void aftermath_begin(Aftermath *aftermath) {
                 ensemble_start(aftermath->ensemble, i);
 }
 
+/* The backup may be of a time at which jobs were paused: whoever restored it sees to that. */
+static void aftermath_let_begin(const Aftermath *aftermath) {
+        if (data_tree_find(ensemble_tree(aftermath->ensemble), CONTROL_PATH))
+                (void)ensemble_write(aftermath->ensemble, CONTROL_PATH, "{}", -1);
+}
+
 void aftermath_accept(Aftermath *aftermath) {
         const Statement accepted = {(char *)"somebody", (char *)"", 1};
         json_t *record = aftermath_record(ensemble_tree(aftermath->ensemble));
@@ -188,6 +195,7 @@ void aftermath_accept(Aftermath *aftermath) {
                 return;
         }
         trace_write("aftermath", "somebody accepts it");
+        aftermath_let_begin(aftermath);
         ensemble_record_accept(record, WORD, &accepted);
         text = ensemble_record_encode(record);
         json_decref(record);
