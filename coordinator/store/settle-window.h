@@ -3,8 +3,9 @@
  * Where the truth has to be read, a settle is some eight requests. After a lost session all runs of
  * a machine are to be settled so, and on all machines at the same time where ZooKeeper was away: so
  * many requests at once that heartbeats behind them come too late, which ends the next session, and
- * so on. So each takes its turn. First come, first served. What trusts in what is known, one write,
- * takes none.
+ * so on. So each takes its turn. First come, first served, but of one job one at a time: all of
+ * them write the same ledger, and who wrote second would have to read again. What trusts in what is
+ * known, one write, takes none.
  */
 #pragma once
 
@@ -27,7 +28,8 @@ typedef enum SettleTurnState {
 typedef struct SettleTurn {
         SettleWindow *window; /* weak */
         SettleTurnState state;
-        GList link; /* in the window's queue while it waits */
+        const char *job; /* borrowed */
+        GList link;      /* in the window's queue while it waits */
         void (*func)(void *userdata);
         void *userdata;
 } SettleTurn;
@@ -37,9 +39,10 @@ SettleWindow *settle_window_new(sd_event *event);
 SettleWindow *settle_window_free(SettleWindow *window);
 DEFINE_CLEANUP(SettleWindow, settle_window_free);
 
-/* Calls `func` when it is its turn: from inside where there is room, or it has its turn already;
- * else from the loop. Window NULL: there are no bounds. */
-void settle_turn_take(SettleTurn *turn, SettleWindow *window, void (*func)(void *userdata),
-                      void *userdata);
+/* Calls `func` when it is the turn of a settle of that job (borrowed until the turn has ended):
+ * from inside where there is room, or it has its turn already; else from the loop. Window NULL:
+ * there are no bounds. */
+void settle_turn_take(SettleTurn *turn, SettleWindow *window, const char *job,
+                      void (*func)(void *userdata), void *userdata);
 /* It is done, or waits for something else. Idempotent. */
 void settle_turn_end(SettleTurn *turn);

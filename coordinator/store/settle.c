@@ -265,7 +265,8 @@ static void settle_on_turn(void *userdata) {
 }
 
 static void settle_read_truth(Settle *settle) {
-        settle_turn_take(&settle->turn, settle->settler->window, settle_on_turn, settle);
+        settle_turn_take(&settle->turn, settle->settler->window, settle->record->job,
+                         settle_on_turn, settle);
 }
 
 /* Takes over what the node knows of the ledger and the record, for a first try without a read. */

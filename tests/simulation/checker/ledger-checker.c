@@ -58,21 +58,36 @@ static bool view_is_alone(const JobView *view) {
                 g_str_has_prefix(((const PlanLock *)locks->pdata[0])->resource, "job:"));
 }
 
-/* Return: whether a run of the job lived around the start of the tick. */
-static bool view_has_run_at(const JobView *view, int64_t tick) {
+/* Return: the second in which the tick starts, by the plan. */
+static int64_t view_start(const JobView *view, int64_t tick) {
+        return tick + spread_of(view->job->name, tick, view->job->delay);
+}
+
+/* Return: whether a run of the job lived in the second before, or began so much later at most. */
+static bool view_has_run_around(const JobView *view, int64_t second, usec_t later) {
         const GPtrArray *runs = history_runs(checker_history(view->checker));
-        int64_t start = tick + spread_of(view->job->name, tick, view->job->delay);
-        usec_t time = (usec_t)(start - MACHINE_EPOCH) * USEC_PER_SEC;
+        usec_t time = (usec_t)(second - MACHINE_EPOCH) * USEC_PER_SEC;
 
         for (guint i = 0; i < runs->len; i++) {
                 const HistoryRun *run = runs->pdata[i];
 
-                if (strcmp(run->job, view->job->name) == 0 &&
-                    run->begun <= time + ON_TIME * USEC_PER_SEC &&
+                if (strcmp(run->job, view->job->name) == 0 && run->begun <= time + later &&
                     (run->empty == 0 || run->empty >= usec_sub(time, USEC_PER_SEC)))
                         return true;
         }
         return false;
+}
+
+/* Return: whether a run of the job lived around the start of the tick. */
+static bool view_has_run_at(const JobView *view, int64_t tick) {
+        return view_has_run_around(view, view_start(view, tick), ON_TIME * USEC_PER_SEC);
+}
+
+/* Return: whether it stood in line until its start deadline, or for so long that nobody could start
+ * it any more. */
+static bool view_stood_in_line(const JobView *view, int64_t tick) {
+        return view->job->queues &&
+               view_has_run_around(view, view_start(view, tick) + (int64_t)view->job->deadline, 0);
 }
 
 /* Return: whether an older tick was to be retried, or it was in line behind such a one; that this
@@ -91,7 +106,8 @@ static void view_take_skips(const JobView *view, const RunRecord *record) {
                 view_tick(view, tick)->skips++;
         if (checker_plan(view->checker)->max_runs > 0 || !view_is_alone(view))
                 return;
-        if (to >= view->calm_from && record->why && g_str_has_prefix(record->why, "missed"))
+        if (to >= view->calm_from && record->why && g_str_has_prefix(record->why, "missed") &&
+            !view_stood_in_line(view, to))
                 checker_complain(view->checker,
                                  "tick %" PRId64 " of %s was skipped though nothing was wrong: %s",
                                  to, view->job->name, record->why);
