@@ -117,6 +117,12 @@ static bool attempt_is_out_of_reach(const DecisionInput *input, const LedgerEntr
         return retry->not_before > usec_add(input->now, DECISION_PAUSE_MAX);
 }
 
+/* `retry` may be NULL. Return: whether it is not to be waited for any more. */
+static bool attempt_is_too_late(const DecisionInput *input, const LedgerEntry *retry) {
+        return retry && (input->now > attempt_deadline(input, retry) ||
+                         attempt_is_out_of_reach(input, retry));
+}
+
 /* Return: whether it is not made because it waited for the end of a pause. */
 static bool attempt_is_paused(const DecisionInput *input, const LedgerEntry *retry) {
         return decision_pause_lasts(input->pause) && !attempt_is_out_of_reach(input, retry);
@@ -523,8 +529,7 @@ void decide(const DecisionInput *input, Decision *ret) {
         *ret = (Decision){.verdict = DECISION_NOTHING, .again = USEC_INFINITY};
         if (input->rank >= PLACEMENT_RANKS && !self_is_running(input))
                 return;
-        if (retry && (input->now > attempt_deadline(input, retry) ||
-                      attempt_is_out_of_reach(input, retry))) {
+        if (attempt_is_too_late(input, retry)) {
                 give_attempt_up(input, ret, retry);
                 return;
         }
