@@ -54,6 +54,7 @@ MAY_WAIT = {
     ("fence-link.c", "g_file_set_contents_full"): "below /run, which is memory: 0.1 ms for a line (measured), once a session and a fence",
     ("launch.c", "usleep"): "in the launch step, a program of its own; what the daemon calls of it does not wait",
     ("lock-memory.c", "g_file_set_contents_full"): "below /run, which is memory: 0.2 ms for 64 KiB (measured), a lock's is 12 KiB at most; whoever asked for it waits for it",
+    ("state-writer.c", "g_file_set_contents_full"): "on a thread of its own, and at the end, when the loop is over",
     ("digest-memory.c", "g_file_set_contents_full"): "on a thread of its own, and at the end, when the loop is over",
 }
 

@@ -302,7 +302,7 @@ int settle_start(const Settler *settler, const SettleRequest *request, SettleFun
         settle->userdata = userdata;
         settle->record = run_record_copy(request->record);
         settle->only_if_claimed = request->only_if_claimed;
-        settle->is_own = g_str_equal(request->owner, settler->node->config->node_name);
+        settle->is_own = g_strcmp0(request->owner, settler->node->config->node_name) == 0;
         settle->view = settle_view_new(settler->node, settle->record, request->owner,
                                        request->only_if_claimed, settle_on_truth, settle);
         settle_trust_what_we_know(settle, request->record_version);

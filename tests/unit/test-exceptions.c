@@ -171,7 +171,7 @@ Test(exceptions, normal_form_and_back) {
         _cleanup_(schedule_freep) Schedule *schedule = schedule_without(
             "Europe/Berlin", "02:30", "Sat,Sun;*-12-24..26;daily UTC;2027-01-01 02:30;*:*:0/2");
         _cleanup_(schedule_freep) Schedule *again = NULL;
-        g_autofree char *text = schedule_to_string(schedule), *text_again = NULL, *zones = NULL;
+        g_autofree char *text = schedule_to_string(schedule), *text_again = NULL;
 
         cr_expect_str_eq(text, "*-*-* 02:30:00 Europe/Berlin\n"
                                "except Sat,Sun *-*-* Europe/Berlin\n"

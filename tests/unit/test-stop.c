@@ -183,9 +183,10 @@ Test(stop, a_run_that_is_about_to_begin) {
 
 /* Its node is out of touch: whoever asks hears that. */
 Test(stop, what_runs_on_a_node_that_is_away) {
-        g_autofree char *run = begin(""), *ledger = NULL;
+        g_autofree char *ledger = NULL;
         g_auto(GStrv) parts = NULL;
 
+        g_free(begin(""));
         parts = g_strsplit(server_data(LEDGER), "\"node\":\"n1\"", -1);
         ledger = g_strjoinv("\"node\":\"n9\"", parts);
         server_write(LEDGER, ledger);
@@ -207,8 +208,7 @@ static ServerWay refuse_requests(const ZkCall *call) {
 }
 
 Test(stop, what_cannot_be) {
-        g_autofree char *run = begin("");
-
+        g_free(begin(""));
         ask_stop("../a", "");
         expect_said("that can be no job's name, or no run's id");
         ask_stop("a", "../x");
