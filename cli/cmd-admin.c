@@ -24,20 +24,22 @@ static void accept_explain(const json_t *doubt) {
         g_autofree char *by = printable(json_text(doubt, "by")),
                         *why = printable(json_text(doubt, "why"));
 
-        printf("What stands in ZooKeeper is not trusted: %s (found by %s).\n"
-               "\n"
-               "To accept it means, for all nodes:\n"
-               "  - what ran since the backup, or ever where all is gone, is not known any more: "
-               "ticks "
-               "that\n    are not too late by their jobs' start-deadline may run once more;\n"
-               "  - the history since then is lost, and so are drains, manual runs that were asked "
-               "for,\n    and which definitions were put in force;\n"
-               "  - fencing tokens may begin lower than what resources have seen: reset there what "
-               "compares\n    them;\n"
-               "  - nodes that run jobs and see other servers than these are not known here.\n"
-               "Where zookeeper.servers or zookeeper.root was changed by mistake, change it back "
-               "instead.\n",
-               why, by);
+        printf(
+            "What stands in ZooKeeper is not trusted: %s (found by %s).\n"
+            "\n"
+            "To accept it means, for all nodes:\n"
+            "  - what ran since the backup, or ever where all is gone, is not known any more: "
+            "ticks "
+            "that\n    are not too late by their jobs' start-deadline may run once more;\n"
+            "  - the history since then is lost, and so are manual runs that were asked for, "
+            "and\n    which definitions were put in force; drains and pauses may be older ones, or "
+            "none;\n"
+            "  - fencing tokens may begin lower than what resources have seen: reset there what "
+            "compares\n    them;\n"
+            "  - nodes that run jobs and see other servers than these are not known here.\n"
+            "Where zookeeper.servers or zookeeper.root was changed by mistake, change it back "
+            "instead.\n",
+            why, by);
 }
 
 /* Return: whether somebody at the terminal says yes. */
