@@ -6,10 +6,16 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "plan.h"
+
+#define LEDGERS "/jobkeeper/jobs/"
 /* In one second one node asks for the same so often, at most: what it asks for again and again it
  * asks for every 100 ms, as a job does its ledger while the clock is not known, and what befalls it
  * has it begin anew. */
 #define SAME_AT_MOST 40
+/* Where runs of a job may be side by side, its ledger is looked at for each of them when a machine
+ * is lost with them: before it is settled, for that, and for the next attempt. */
+#define SAME_BESIDE (3 * PLAN_BESIDE)
 /* In peace, at most: what an idle node asks for in a second, its heartbeat; and what a tick costs,
  * all candidates and waiters together, and all else that is no heartbeat. Half as much again as was
  * ever measured. */
@@ -63,6 +69,16 @@ static char *request_describe(const char *host, const Request *request) {
         return g_strdup_printf("%s, %d, %s", host, (int)request->type, path ? path : "");
 }
 
+/* Return: how often it may be asked for in a second. */
+static unsigned requests_at_most(const RequestChecker *requests, const char *path) {
+        const PlanJob *job =
+            path && g_str_has_prefix(path, LEDGERS)
+                ? plan_find(checker_plan(requests->checker), path + strlen(LEDGERS))
+                : NULL;
+
+        return SAME_AT_MOST + (job && job->allows ? SAME_BESIDE : 0);
+}
+
 static void requests_judge_same(RequestChecker *requests, const char *host,
                                 const Request *request) {
         usec_t second = checker_now(requests->checker) / USEC_PER_SEC;
@@ -73,7 +89,7 @@ static void requests_judge_same(RequestChecker *requests, const char *host,
                 g_hash_table_remove_all(requests->asked);
         requests->second = second;
         count = GPOINTER_TO_UINT(g_hash_table_lookup(requests->asked, what)) + 1;
-        if (count > SAME_AT_MOST)
+        if (count > SAME_AT_MOST && count > requests_at_most(requests, request->path))
                 checker_complain(requests->checker, "%s is asked for %u times in a second", what,
                                  count);
         g_hash_table_insert(requests->asked, g_steal_pointer(&what), GUINT_TO_POINTER(count));
