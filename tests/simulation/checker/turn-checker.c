@@ -132,13 +132,23 @@ static bool turn_is_late(const TurnSession *session, const Turn *turn, usec_t no
                session->flights - (answered ? turn->flights : 0) >= TAKEN_WITHIN_FLIGHTS;
 }
 
+/* Return: whether it may be what a process left that was killed, where PID 1 hangs: it stays until
+ * all that lives of its runs is gone, which PID 1 has to end. */
+static bool turn_is_left_over(const TurnLook *look, const char *host, usec_t since, usec_t now) {
+        const History *history = checker_history(look->checker);
+
+        return history_befell(history, host, HISTORY_HANG, since, now) &&
+               history_befell(history, host, HISTORY_DAEMON, usec_sub(since, USEC_PER_MINUTE), now);
+}
+
 static void turn_judge(const TurnLook *look, const TreeNode *node, const TurnSession *session,
                        const Turn *turn) {
         usec_t now = checker_now(look->checker), since = turn->since;
         const char *host = write_book_host(checker_book(look->checker), node->owner);
 
         if (!host || !turn_is_late(session, turn, now) ||
-            history_befell(checker_history(look->checker), host, HISTORY_ANY, since, now))
+            history_befell(checker_history(look->checker), host, HISTORY_ANY, since, now) ||
+            turn_is_left_over(look, host, since, now))
                 return;
         checker_complain(look->checker,
                          "the turn of %s has come %" G_GUINT64_FORMAT
