@@ -3,7 +3,7 @@
 
 #include "temporary-tree.h"
 
-#define LENGTH (100 * 1024 * 1024)
+#define LENGTH (100L * 1024 * 1024)
 #define OTHER 65534
 
 const char *rubbish_word(Rubbish kind) {

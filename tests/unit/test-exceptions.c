@@ -211,7 +211,7 @@ Test(exceptions, limits) {
                 cr_assert_eq(schedule_add_exception(schedule, "Sun", "UTC", &message), 0);
         cr_expect_eq(schedule_add_exception(schedule, "Sun", "UTC", &message), -E2BIG);
         g_clear_pointer(&message, g_free);
-        schedule = schedule_free(schedule);
+        schedule_free(schedule);
         schedule = schedule_without("UTC", "02:30", "");
         cr_expect_eq(schedule_add_exception(schedule, longest, "UTC", &message), -E2BIG);
         g_clear_pointer(&message, g_free);

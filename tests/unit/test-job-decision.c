@@ -12,6 +12,7 @@
 
 #define ROOT "/jobkeeper"
 #define HOUR INT64_C(3600)
+#define MONTH (HOUR * 24 * 30)
 
 static JobDecision *decision;
 static JobFile *file;
@@ -105,7 +106,7 @@ Test(job_decision, the_first_rank_runs_what_is_due) {
 
 Test(job_decision, what_is_delayed_is_due_at_its_start) {
         const JobSpec *spec = job_with(", every: 30d, random-delay: 1d");
-        int64_t next = (tick / (30 * 24 * HOUR) + 1) * 30 * 24 * HOUR, start;
+        int64_t next = (tick / MONTH + 1) * MONTH, start;
         Decision found;
 
         ledger_cache_set(coordinator->store.ledgers, "a", ledger_of(next - 1, 0, ""), 0);

@@ -107,7 +107,7 @@ Test(schedule_delay, ends_before_the_next_tick) {
             delayed("12:00;2090-06-01 12:00:01", USEC_PER_HOUR);
         int64_t tick;
 
-        cr_assert(schedule_next(schedule, 3799999999 - 100 * 86400, &tick));
+        cr_assert(schedule_next(schedule, 3799999999 - INT64_C(100) * 86400, &tick));
         for (int i = 0; i < 200; i++) {
                 int64_t next = 0, start = schedule_start(schedule, "a", tick);
 

@@ -41,7 +41,7 @@ static bool is_ours(const char *name) {
         if (lstat(path, &st) < 0)
                 return true;
         return (S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode) || S_ISDIR(st.st_mode)) &&
-               st.st_uid == geteuid() && st.st_size < 1024 * 1024;
+               st.st_uid == geteuid() && st.st_size < 1024L * 1024;
 }
 
 static void work_with(Rubbish kind) {
