@@ -157,6 +157,11 @@ static bool skip_waited_for_locks(const Skip *skip) {
         return has_locks && skip_was_too_late(skip);
 }
 
+/* There is no room for one more reason. */
+static bool skip_was_one_of_many(const Skip *skip) {
+        return skip->before->open->len >= LEDGER_OPEN_MAX;
+}
+
 static const struct {
         const char *why;
         bool (*was_so)(const Skip *skip);
@@ -173,6 +178,7 @@ static const struct {
     {"missed: max-runs was reached on the nodes whose turn it was", skip_had_no_place},
     {"lock-wait: its locks were not free in time", skip_waited_for_locks},
     {"no node could run it", skip_was_too_late},
+    {LEDGER_WHY_SEVERAL, skip_was_one_of_many},
     {"its definition changed while it waited", NULL},
     {"its job left the job files while it waited", NULL},
     {"paused by somebody: the database moves", skip_was_paused},

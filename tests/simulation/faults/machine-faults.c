@@ -28,14 +28,19 @@ static void fault_boot(const FaultSite *site, const FaultCase *fault) {
 
 /* ---- shut down ---- */
 
+static bool fault_is_member(const FaultSite *site, const char *node) {
+        g_autofree char *member = path_node(ROOT, node);
+
+        return data_tree_find(ensemble_tree(site->ensemble), member);
+}
+
 /* Return: whether its daemon could not write all that it had to: its session is not closed, or it
  * had none. What it could not is known to nobody. */
 static bool fault_leaves_something(const FaultSite *site, const char *node) {
-        const DataTree *tree = ensemble_tree(site->ensemble);
-        g_autofree char *member = path_node(ROOT, node), *open = path_open_node(ROOT, node);
-        const TreeNode *runs = data_tree_find(tree, open);
+        g_autofree char *open = path_open_node(ROOT, node);
+        const TreeNode *runs = data_tree_find(ensemble_tree(site->ensemble), open);
 
-        return data_tree_find(tree, member) || (runs && tree_node_count(runs) > 0);
+        return fault_is_member(site, node) || (runs && tree_node_count(runs) > 0);
 }
 
 static void fault_is_off(FleetNode *node, void *userdata) {
@@ -51,6 +56,8 @@ static usec_t fault_power_off(const FaultSite *site, WorldChance *chance, FaultC
 
         if (!fault_node_works(node) || fleet_node_shuts_down(node))
                 return fault_miss(fault);
+        if (!fault_is_member(site, fleet_node_name(node))) /* nor may it become one any more */
+                history_note(site->history, fleet_node_name(node), HISTORY_CRASH);
         fleet_node_power_off(node, fault_is_off, (void *)site);
         return world_draw_between(chance, 2 * USEC_PER_SEC, 90 * USEC_PER_SEC);
 }
