@@ -169,15 +169,19 @@ static const HistoryRun *view_find_run(const JobView *view, const char *name) {
  * says why it did not (its servers may have answered too late). */
 static void view_judge_start(const JobView *view, const TreeNode *node, const RunRecord *record) {
         g_autofree usec_t *time = view_time(node->ctime_ms);
-        usec_t made = *time;
+        const History *history = checker_history(view->checker);
+        usec_t made = *time, until = made + STARTED_WITHIN;
 
+        /* where PID 1 does not answer it is still to be started for so long */
+        if (history_befell(history, record->node, HISTORY_HANG, made, until))
+                until += USEC_PER_MINUTE;
         if (record->state == RUN_SKIPPED || record->state == RUN_FAILED ||
             record->state == RUN_INTERRUPTED || record->state == RUN_STOPPED ||
             view_find_run(view, record->run))
                 return;
         if (record->state == RUN_SUCCEEDED || record->state == RUN_TIMED_OUT ||
-            !history_befell(checker_history(view->checker), record->node, HISTORY_ANY,
-                            usec_sub(made, ASKED_WITHIN), made + STARTED_WITHIN))
+            !history_befell(history, record->node, HISTORY_ANY, usec_sub(made, ASKED_WITHIN),
+                            until))
                 checker_complain(view->checker,
                                  "run %s of %s on %s was never started, and is settled as %s (%s)",
                                  record->run, view->job->name, record->node,
