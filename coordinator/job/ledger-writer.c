@@ -263,8 +263,9 @@ static bool ledger_writer_add_end(const LedgerWriter *writer, GArray *ops, GPtrA
                                                ledger_next_attempt(next, skip->from), skip->why);
         const LedgerEntry entry = {
             .tick = skip->from, .to = skip->from, .count = 1, .run = run, .why = why};
+        usec_t now = node_server_time_or(writer->parts.node, clock_realtime());
 
-        if (!ledger_give_up(next, skip->from))
+        if (!ledger_give_up(next, skip->from, now))
                 return false;
         ledger_writer_add_record(writer, ops, strings, &entry, false);
         return true;

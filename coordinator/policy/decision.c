@@ -44,15 +44,15 @@ static bool self_is_running(const DecisionInput *input) {
         return claimed && g_strcmp0(claimed->node, input->self) == 0;
 }
 
-/* Return: the second up to which the last run made later ticks wait that were to start; 0: none has
- * waited. */
+/* Return: the second up to which the last run, or what was to follow it, made later ticks wait that
+ * were to start; 0: none has waited. */
 static int64_t waited_until(const DecisionInput *input) {
-        const RunRecord *last = input->ledger->last;
+        usec_t free_since = ledger_free_since(input->ledger);
 
-        if (input->overlap != JOB_OVERLAP_QUEUE || !last)
+        if (input->overlap != JOB_OVERLAP_QUEUE || free_since == 0)
                 return 0;
         return schedule_started(input->schedule, input->job,
-                                (int64_t)(MIN(last->ended, input->now) / USEC_PER_SEC));
+                                (int64_t)(MIN(free_since, input->now) / USEC_PER_SEC));
 }
 
 static bool has_waited(const DecisionInput *input, int64_t tick) {
@@ -62,8 +62,10 @@ static bool has_waited(const DecisionInput *input, int64_t tick) {
 /* Return: from when on it may begin. By a clock that was ahead of ours the end is still to come:
  * then all may at once. */
 static usec_t begin_of(const DecisionInput *input, int64_t tick) {
-        if (has_waited(input, tick) && input->ledger->last->ended <= input->now)
-                return input->ledger->last->ended;
+        usec_t free_since = ledger_free_since(input->ledger);
+
+        if (has_waited(input, tick) && free_since <= input->now)
+                return free_since;
         return start_of(input, tick);
 }
 

@@ -11,6 +11,14 @@
 #include "paths.h"
 
 #define LEDGER_VERSION 1
+/* What comes so shortly after the end of a run that it is not written yet is fresh anyway. */
+#define LEDGER_FREED_SLACK (1 * USEC_PER_SEC)
+
+/* Left out where there is nothing to say. */
+static const Field ledger_fields[] = {
+    {"freed", FIELD_TIME, offsetof(Ledger, freed)},
+    {NULL},
+};
 
 /* A subset of a run record's members, under the same keys. */
 static const Field entry_fields[] = {
@@ -76,6 +84,7 @@ Ledger *ledger_copy(const Ledger *ledger) {
         copy->zones_from = ledger->zones_from;
         copy->zones = g_strdup(ledger->zones);
         copy->withdrawn = ledger->withdrawn;
+        copy->freed = ledger->freed;
         for (guint i = 0; i < ledger->open->len; i++)
                 g_ptr_array_add(copy->open, ledger_entry_copy(ledger->open->pdata[i]));
         copy->last = ledger->last ? run_record_copy(ledger->last) : NULL;
@@ -92,7 +101,8 @@ static json_t *entry_to_json(const LedgerEntry *entry) {
 }
 
 char *ledger_encode(const Ledger *ledger) {
-        json_t *object = json_object(), *open = json_array();
+        json_t *object = json_object(), *open = json_array(),
+               *more = field_table_to_json(ledger_fields, ledger);
 
         json_object_set_new(object, "v", json_integer(LEDGER_VERSION));
         json_object_set_new(object, "mark", json_integer(ledger->mark));
@@ -108,6 +118,8 @@ char *ledger_encode(const Ledger *ledger) {
                                               "changes", ledger->zones));
         if (ledger->withdrawn)
                 json_object_set_new(object, "withdrawn", json_integer(ledger->withdrawn));
+        json_object_update(object, more);
+        json_decref(more);
         for (guint i = 0; i < ledger->open->len; i++)
                 json_array_append_new(open, entry_to_json(ledger->open->pdata[i]));
         json_object_set_new(object, "open", open);
@@ -186,7 +198,8 @@ static int ledger_from_json(json_t *object, Ledger *ledger) {
         ledger->schedule = g_strdup(json_string_value(json_object_get(object, "schedule")));
         ledger->instead_of = g_strdup(json_string_value(json_object_get(object, "instead_of")));
         ledger->withdrawn = json_integer_value(withdrawn);
-        if (!zones_from_json(json_object_get(object, "zones"), ledger))
+        if (!zones_from_json(json_object_get(object, "zones"), ledger) ||
+            !field_table_from_json(ledger_fields, object, ledger))
                 return -EBADMSG;
         json_array_foreach(open, index, element) {
                 LedgerEntry *entry = NULL;
@@ -401,6 +414,15 @@ static void entry_take_end(LedgerEntry *entry, const RunRecord *record, bool tic
             open && entry_may_retry(entry) ? next_attempt_not_before(record, now) : 0;
 }
 
+/* Its end is written at `now`: until then, others were in line behind it. */
+static void ledger_note_freed(Ledger *ledger, const RunRecord *record, usec_t now) {
+        ledger->freed = now > usec_add(record->ended, LEDGER_FREED_SLACK) ? now : 0;
+}
+
+usec_t ledger_free_since(const Ledger *ledger) {
+        return ledger->last ? MAX(ledger->last->ended, ledger->freed) : 0;
+}
+
 int ledger_settle(Ledger *ledger, const RunRecord *record, const Schedule *schedule, usec_t now) {
         LedgerEntry *entry = find_run(ledger, record->run);
         /* Where the record was lost, the entry still knows. */
@@ -415,17 +437,21 @@ int ledger_settle(Ledger *ledger, const RunRecord *record, const Schedule *sched
         }
         if (!entry)
                 return -ENOENT;
+        if (entry->state == RUN_CLAIMED)
+                ledger_note_freed(ledger, record, now);
         entry_take_end(entry, record, has_ticks(ledger), now);
         ledger_compact(ledger, schedule);
         return 0;
 }
 
-bool ledger_give_up(Ledger *ledger, int64_t tick) {
+bool ledger_give_up(Ledger *ledger, int64_t tick, usec_t now) {
         LedgerEntry *retry = find_retry(ledger, tick);
 
-        if (retry)
-                retry->not_before = 0;
-        return retry;
+        if (!retry)
+                return false;
+        retry->not_before = 0;
+        ledger->freed = now;
+        return true;
 }
 
 /* The skipped entry right before `from` that may take it in, or NULL. `why` NULL: whatever its

@@ -2,7 +2,7 @@
  * the rules by which it changes; others read and write it.
  *
  *   {"v":1, "mark":T, "from":T, "digest":"hex", "instead_of":"hex", "schedule":"text",
- *    "zones":{"from":T, "changes":"text"}, "withdrawn":T, "open":[entry...],
+ *    "zones":{"from":T, "changes":"text"}, "withdrawn":T, "freed":S, "open":[entry...],
  *    "last":{run record, short}}
  *
  * Every tick at or before max(mark, from) is settled, or was never owed. Above it a tick is decided
@@ -64,6 +64,8 @@ typedef struct Ledger {
                         schedule_transitions() tells them; NULL: none, not known, or too long */
         int64_t withdrawn; /* a node lost the job then, and whether others have it is not clear yet;
                               0 otherwise. Until it is, the definition stays in force */
+        usec_t freed;      /* the end of a run was written then, long after it, or what was to be
+                              retried was given up; 0: no later than the last run ended */
         GPtrArray *open;   /* LedgerEntry, sorted by tick */
         RunRecord *last;   /* the newest settled run, short; NULL before the first */
 } Ledger;
@@ -114,9 +116,12 @@ int ledger_claim(Ledger *ledger, const RunRecord *record);
  * then moves the mark. Where the record has it so, the tick is to be retried. Return: 0; -ENOENT
  * when there is no such entry: then only `last` changes, if it is the same run. */
 int ledger_settle(Ledger *ledger, const RunRecord *record, const Schedule *schedule, usec_t now);
-/* The tick is not retried any more. Return: whether it was to be.
+/* The tick is not retried any more, from `now` on. Return: whether it was to be.
  * ledger_compact() is to follow. */
-bool ledger_give_up(Ledger *ledger, int64_t tick);
+bool ledger_give_up(Ledger *ledger, int64_t tick, usec_t now);
+/* Return: until when ticks that came meanwhile had to wait for the last run, or for what was to
+ * follow it; 0: there was none. */
+usec_t ledger_free_since(const Ledger *ledger);
 /* Adds [from, to] as skipped, joining it to the entry before when that was skipped for the same
  * reason (in a full ledger: for any) and nothing undecided lies between. *ret_entry is the entry as
  * it now is (borrowed), *ret_joined whether its record exists already. ledger_compact() is to

@@ -70,5 +70,6 @@ void expect_cell(const DecisionCell *cell) {
                 last->ended = cell->last_ended * USEC_PER_SEC;
                 ledger->last = last;
         }
+        ledger->freed = cell->freed * USEC_PER_SEC;
         expect_decision(&input, cell->title, cell->expected);
 }

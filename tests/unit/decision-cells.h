@@ -39,6 +39,7 @@ typedef struct DecisionCell {
         bool nobody;
         unsigned random_delay;
         unsigned last_tick, last_ended; /* of the last run, s */
+        unsigned freed;                 /* s */
         unsigned paused, resumed;       /* since and until, s; 0: not, and until now */
 } DecisionCell;
 

@@ -188,6 +188,33 @@ Test(decision, what_was_in_line_is_not_missed) {
         EXPECT_CELLS(cells);
 }
 
+/* Until then the run, which had ended before the tick, stood in the ledger, or an attempt was owed.
+ */
+Test(decision, what_waited_for_what_is_written_late_is_not_missed) {
+        static const DecisionCell cells[] = {
+            {"rank 0 at once", 255000, 0, "run 200, again 300", DONE_100, .last_tick = 100,
+             .last_ended = 199, .freed = 255, .catch_up = JOB_CATCH_UP_NONE, QUEUE},
+            {"rank 1 not yet", 256000, 1, "nothing, again 257", DONE_100, .last_tick = 100,
+             .last_ended = 199, .freed = 255, .catch_up = JOB_CATCH_UP_NONE, QUEUE},
+            {"before a newer one", 305000, 0, "run 200, again 400", DONE_100, .last_tick = 100,
+             .last_ended = 199, .freed = 255, .deadline = 1000, QUEUE},
+            {"by a clock that was ahead", 255000, 3, "run 200, again 306", DONE_100,
+             .last_tick = 100, .last_ended = 199, .freed = 256, .catch_up = JOB_CATCH_UP_NONE,
+             QUEUE},
+            {"it was too early for the tick", 215000, 0,
+             "skip 200-200 x1 (" NOBODY "), nothing, again 300", DONE_100, .last_tick = 100,
+             .last_ended = 150, .freed = 199, .catch_up = JOB_CATCH_UP_NONE, QUEUE},
+            {"without a line nobody waited", 255000, 0,
+             "skip 200-200 x1 (" NOBODY "), nothing, again 300", DONE_100, .last_tick = 100,
+             .last_ended = 199, .freed = 255, .catch_up = JOB_CATCH_UP_NONE},
+            {"nor where nothing has run", 255000, 0,
+             "skip 200-200 x1 (" NOBODY "), nothing, again 300", DONE_100, .freed = 255,
+             .catch_up = JOB_CATCH_UP_NONE, QUEUE},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
 #define ALL .catch_up = JOB_CATCH_UP_ALL, .deadline = 1000
 /* Begun when several were owed already. */
 #define LATE_RUN(node)                                                                             \

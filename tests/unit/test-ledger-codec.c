@@ -74,13 +74,16 @@ Test(ledger_codec, with_its_schedule_and_withdrawn) {
 
         ledger_set_schedule(ledger, schedule);
         ledger_withdraw(ledger, 50);
+        ledger->freed = 1500 * USEC_PER_MSEC;
         copy = ledger_copy(ledger);
         text = ledger_encode(copy);
         cr_expect_str_eq(text, "{\"v\":1,\"mark\":40,\"from\":30,\"digest\":\"d\","
-                               "\"schedule\":\"every 10s\",\"withdrawn\":50,\"open\":[]}");
+                               "\"schedule\":\"every 10s\",\"withdrawn\":50,\"freed\":1.5,"
+                               "\"open\":[]}");
         cr_assert_eq(ledger_decode(text, strlen(text), &found), 0);
         cr_expect_str_eq(found->schedule, "every 10s");
         cr_expect_eq(found->withdrawn, 50);
+        cr_expect_eq(found->freed, 1500 * USEC_PER_MSEC);
 }
 
 Test(ledger_codec, in_whose_place_a_definition_stands_is_kept) {
@@ -177,6 +180,8 @@ Test(ledger_codec, other_data_is_refused) {
             "{'v':1,'mark':0,'from':0,'digest':'','open':{}}",
             "{'v':1,'mark':0,'from':0,'digest':'','open':[],'withdrawn':-1}",
             "{'v':1,'mark':0,'from':0,'digest':'','open':[],'withdrawn':'1'}",
+            "{'v':1,'mark':0,'from':0,'digest':'','open':[],'freed':-1}",
+            "{'v':1,'mark':0,'from':0,'digest':'','open':[],'freed':'1'}",
             "{'v':1,'mark':0,'from':0,'digest':'','open':[],'last':null}",
             "{'v':1,'mark':0,'from':0,'digest':'','open':[],'last':{}}",
             "{'v':1,'mark':0,'from':0,'digest':'','open':[],'last':{'run':'1-1','state':'failed'}}",

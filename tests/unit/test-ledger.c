@@ -196,14 +196,55 @@ Test(ledger, the_mark_waits_for_a_retry) {
         skip(ledger, schedule, 20, 30, "x");
         ledger_compact(ledger, schedule);
         expect_ledger(ledger, "mark 0 | 10 failed 10-1 | 20-30 x2 skipped 20-0 (x)");
-        cr_expect_not(ledger_give_up(ledger, 20));
-        cr_expect_not(ledger_give_up(ledger, 40));
-        cr_expect_not(ledger_give_up(ledger, 0));
-        cr_expect(ledger_give_up(ledger, 10));
-        cr_expect_not(ledger_give_up(ledger, 10));
+        cr_expect_not(ledger_give_up(ledger, 20, 0));
+        cr_expect_not(ledger_give_up(ledger, 40, 0));
+        cr_expect_not(ledger_give_up(ledger, 0, 0));
+        cr_expect(ledger_give_up(ledger, 10, 0));
+        cr_expect_not(ledger_give_up(ledger, 10, 0));
         ledger_compact(ledger, schedule);
         expect_ledger(ledger, "mark 30 | 20-30 x2 skipped 20-0 (x)");
         cr_expect_eq(claim_attempt(ledger, 10, 2), -EEXIST);
+}
+
+/* What comes between the end of a run and its being written is in line behind it. */
+Test(ledger, what_is_written_late_is_noted) {
+        static const struct {
+                unsigned ended, now, freed;
+        } cases[] = {{50, 50, 0}, {50, 51, 0}, {50, 53, 53}, {50, 49, 0}};
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+                _cleanup_(run_record_freep) RunRecord *record = run_record_new("a", "10-1");
+
+                cr_expect_eq(ledger_free_since(ledger), 0);
+                cr_assert_eq(claim_attempt(ledger, 10, 1), 0);
+                ledger->freed = 7 * USEC_PER_SEC;
+                record->tick = 10;
+                record->attempt = 1;
+                record->state = RUN_UNKNOWN;
+                record->ended = cases[i].ended * USEC_PER_SEC;
+                cr_assert_eq(ledger_settle(ledger, record, NULL, cases[i].now * USEC_PER_SEC), 0);
+                cr_expect_eq(ledger->freed, cases[i].freed * USEC_PER_SEC);
+                cr_expect_eq(ledger_free_since(ledger),
+                             MAX(cases[i].ended, cases[i].freed) * USEC_PER_SEC);
+                record->state = RUN_SUCCEEDED;
+                cr_assert_eq(ledger_settle(ledger, record, NULL, 90 * USEC_PER_SEC), 0);
+                cr_expect_eq(ledger->freed, cases[i].freed * USEC_PER_SEC, "known better by now");
+        }
+}
+
+Test(ledger, so_is_what_is_given_up) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+
+        cr_assert_eq(claim_attempt(ledger, 10, 1), 0);
+        settle_attempt(ledger, schedule, 10, 1, RUN_FAILED);
+        cr_expect_eq(ledger->freed, 0);
+        cr_expect_not(ledger_give_up(ledger, 20, 60 * USEC_PER_SEC));
+        cr_expect_eq(ledger->freed, 0);
+        cr_expect(ledger_give_up(ledger, 10, 60 * USEC_PER_SEC));
+        cr_expect_eq(ledger->freed, 60 * USEC_PER_SEC);
 }
 
 /* A job that left all files, and one that is run by hand from now on. */

@@ -149,7 +149,8 @@ Test(overlap, a_tick_in_line_runs_once_our_run_is_over) {
         cr_expect_eq(count_records("missed"), 0);
 }
 
-static void end_elsewhere(void) {
+/* Its end is written now, so long after it. */
+static void end_elsewhere_before(usec_t span) {
         _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
         const LedgerEntry *claimed = ledger_first_claimed(ledger);
         _cleanup_(run_record_freep) RunRecord *record = run_record_new("a", claimed->run);
@@ -159,10 +160,14 @@ static void end_elsewhere(void) {
         record->attempt = 1;
         record->node = g_strdup("n2");
         record->state = RUN_SUCCEEDED;
-        record->ended = clock_realtime();
-        cr_assert_eq(ledger_settle(ledger, record, NULL, record->ended), 0);
+        record->ended = clock_realtime() - span;
+        cr_assert_eq(ledger_settle(ledger, record, NULL, clock_realtime()), 0);
         data = ledger_encode(ledger);
         server_write(JOB_PATH, data);
+}
+
+static void end_elsewhere(void) {
+        end_elsewhere_before(0);
 }
 
 /* Its end is seen by a watch, as soon as it is there. */
@@ -177,6 +182,22 @@ Test(overlap, a_tick_in_line_runs_once_that_of_another_node_is_over) {
         cr_expect_lt(server.reads - reads, 8, "it is watched: %u reads", server.reads - reads);
         cr_expect_eq(started->len, 0);
         end_elsewhere();
+        await(runs_what_waited, "what waited runs");
+        cr_expect_eq(count_records("missed"), 0);
+}
+
+static bool waits_for_long(void) {
+        return clock_realtime() > (usec_t)(waiting + 4) * USEC_PER_SEC;
+}
+
+/* Its node was out of touch when it ended, which was before the tick came. */
+Test(overlap, a_tick_in_line_runs_also_where_the_end_is_written_late) {
+        run_elsewhere(QUEUE "    catch-up: none\n");
+        await(has_left_out, "a tick waits, and another is left out");
+        waiting = first_in_line();
+        await(waits_for_long, "it is fresh no more");
+        end_elsewhere_before(clock_realtime() - (usec_t)waiting * USEC_PER_SEC +
+                             10 * USEC_PER_MSEC);
         await(runs_what_waited, "what waited runs");
         cr_expect_eq(count_records("missed"), 0);
 }

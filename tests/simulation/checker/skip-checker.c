@@ -69,7 +69,7 @@ static bool skip_was_in_line(const Skip *skip) {
 
         return skip->job->queues && !skip_was_too_late(skip) &&
                (ledger_first_claimed(skip->before) ||
-                (last && last->tick < skip->last && last->ended >= from));
+                (last && last->tick < skip->last && ledger_free_since(skip->before) >= from));
 }
 
 /* One that had been given up lived on the node that says so, not long ago. */
