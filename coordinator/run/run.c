@@ -382,16 +382,28 @@ void run_stop(Run *run, bool interrupted, const char *why) {
         run_event(run, RUN_EVENT_STOP);
 }
 
+/* A person wants it to end: whatever comes of it, no other attempt follows. */
+static void run_is_unwanted(Run *run) {
+        run->unwanted = true;
+        run->record->terms.attempts = 0;
+        run->record->terms.rerun = false;
+}
+
 void run_stop_for(Run *run, const char *who) {
         const LogAbout about = run_about(run, MESSAGE_STOP_ASKED);
         g_autofree char *why = g_strconcat(STOPPED_BY, who, NULL),
                         *words = run_in_words(run->record);
 
-        if (run->phase != RUN_PHASE_CLAIMED && run->phase != RUN_PHASE_RUNNING)
-                return; /* it has ended, or ends */
+        if (run->unwanted || run->phase >= RUN_PHASE_SETTLING)
+                return; /* it is being ended for that already, or is over */
         log_notice(&about, "%s is %s", words, why);
-        run->unwanted = true;
-        run_stop(run, false, why);
+        run_is_unwanted(run);
+        if (run->phase == RUN_PHASE_STOPPING) { /* for another reason, which would be tried again */
+                g_free(run->record->why);
+                run->record->why = g_steal_pointer(&why);
+        } else if (run->phase != RUN_PHASE_DRAINING) {
+                run_stop(run, false, why);
+        }
 }
 
 /* ---- the beginning ---- */
@@ -488,7 +500,8 @@ static void run_end_again(Run *run) {
         if (!ended || !ended->why)
                 return;
         unit_was_ordered(run->unit, ended->when);
-        run->unwanted = g_str_has_prefix(ended->why, STOPPED_BY);
+        if (g_str_has_prefix(ended->why, STOPPED_BY))
+                run_is_unwanted(run);
         run_stop(run, true, ended->why);
 }
 

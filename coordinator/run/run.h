@@ -69,7 +69,8 @@ DEFINE_CLEANUP(Run, run_free);
 
 /* Ends it: `interrupted` when it is we who want that (locks, daemon), false when a person asked. */
 void run_stop(Run *run, bool interrupted, const char *why);
-/* The same for a person, who says so: where it has not ended by itself it is "stopped". */
+/* The same for a person, who says so: where it has not ended by itself it is "stopped", also where
+ * it was being ended already. However it ends, no other attempt follows. */
 void run_stop_for(Run *run, const char *who);
 /* The session that held its locks is gone. */
 void run_session_lost(Run *run);

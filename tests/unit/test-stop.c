@@ -118,6 +118,60 @@ Test(stop, a_process_after_us_knows_who_had_it_ended) {
         cr_expect_null(strstr(server_data(LEDGER), "not_before"), "no attempt follows");
 }
 
+/* Return: the run; newly allocated. */
+static char *begin_again_if_lost(void) {
+        return begin("    retries: {attempts: 3, delay: 0}\n    on-owner-lost: rerun\n");
+}
+
+static bool is_in_phase(RunPhase phase) {
+        return the_run() && the_run()->phase == phase;
+}
+
+static bool is_stopping(void) {
+        return is_in_phase(RUN_PHASE_STOPPING);
+}
+
+static bool is_draining(void) {
+        return is_in_phase(RUN_PHASE_DRAINING);
+}
+
+/* By itself that would be tried again. */
+Test(stop, a_run_that_is_being_ended_for_another_reason) {
+        g_autofree char *run = begin_again_if_lost();
+
+        service_manager.deaf = true;
+        server_delete(the_run()->record->locks[0]);
+        await(is_stopping, "its lock is lost");
+        ask_stop("a", "");
+        expect_said("\"member\":true");
+        await(is_not_asked, "the wish is gone");
+        service_manager.deaf = false;
+        service_obey(service_newest());
+        await(is_settled, "settled");
+        cr_expect(strstr(record_of(run), "\"state\":\"stopped\""), "%s", record_of(run));
+        cr_expect(strstr(record_of(run), "\"why\":\"stopped by alice on n1\""), "%s",
+                  record_of(run));
+        cr_expect_null(strstr(server_data(LEDGER), "not_before"), "no attempt follows");
+        cr_expect_eq(started->len, 1);
+}
+
+/* Its command has failed, and what that left is still there. */
+Test(stop, a_run_that_has_failed_meanwhile) {
+        g_autofree char *run = begin_again_if_lost();
+
+        service_newest()->lingers = true;
+        service_exit(service_newest(), 5);
+        await(is_draining, "what it left is ended");
+        ask_stop("a", "");
+        expect_said("\"member\":true");
+        await(is_not_asked, "the wish is gone");
+        service_empty(service_newest());
+        await(is_settled, "settled");
+        cr_expect(strstr(record_of(run), "\"state\":\"failed\""), "%s", record_of(run));
+        cr_expect_null(strstr(server_data(LEDGER), "not_before"), "no attempt follows");
+        cr_expect_eq(started->len, 1);
+}
+
 /* Asked for on another node, by somebody whose words are not fit for a log. */
 static void wish(const char *id, const char *run, const char *node) {
         g_autofree char *path = g_strconcat(REQUESTS "/", id, NULL),

@@ -402,6 +402,7 @@ static void view_judge_retry(const JobView *view, const RunRecord *record, const
 
         if (checker_plan(view->checker)->max_runs > 0 || !view_is_alone(view) ||
             !retry_follows(view->job, record) ||
+            history_is_unwanted(checker_history(view->checker), record->job, record->run) ||
             view_was_written(view, record) < view->calm_from + SETTLED_AFTER)
                 return;
         if (!g_hash_table_contains(view->records, next) && !(entry && entry->not_before > 0))

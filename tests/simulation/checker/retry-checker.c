@@ -97,13 +97,18 @@ static bool retry_is_possible(const Ledger *after) {
         return after->digest && *after->digest;
 }
 
+/* What a person had ended is not retried, however it ended; unless that was over by then. */
+static bool retry_is_unwanted(const Write *write, const RunRecord *record) {
+        return history_is_unwanted(checker_history(write->checker), record->job, record->run);
+}
+
 /* A run of a tick was settled, or its result is another now. */
 static void retry_judge_settled(const Write *write, const PlanJob *job, const RunRecord *record,
                                 const LedgerEntry *now, const Ledger *after) {
         bool is = now && now->not_before > 0,
              follows = retry_follows(job, record) && retry_is_possible(after);
 
-        if (is != follows)
+        if (is != follows && !(follows && retry_is_unwanted(write, record)))
                 checker_complain(
                     write->checker, "run %s of %s is settled as %s (%d), and %s", record->run,
                     job->name, run_state_to_string(record->state), record->exit_status,
