@@ -210,35 +210,53 @@ static void withdrawal_wait_for_others(Withdrawal *withdrawal, usec_t duration) 
         withdrawal_look_in(withdrawal, CLAMP(duration, RETRY_DELAY, LOOK_PERIOD));
 }
 
-static void withdrawal_on_finished(const ZkReply *reply, void *userdata) {
-        Withdrawal *withdrawal = userdata;
-        Withdrawals *withdrawals = withdrawal->withdrawals;
+/* Return: whether what was skipped is written; otherwise that is begun again, or it is over. */
+static bool withdrawal_take_answer(Withdrawal *withdrawal, ZkCode code) {
         const LogAbout about = {.message_id = MESSAGE_TICK_SKIPPED,
                                 .job = withdrawal->job,
                                 .tick = withdrawal->note_tick};
 
         withdrawal_answered(withdrawal);
-        if (reply->code == ZK_OK) {
-                if (withdrawal->note)
-                        log_info(&about, "%s", withdrawal->note);
-                withdrawal_over(withdrawal, true);
-        } else if (reply->code == ZK_NODE_EXISTS || reply->code == ZK_NO_NODE) {
-                withdrawal->records_exist = true;
+        if (code == ZK_OK && withdrawal->note)
+                log_info(&about, "%s", withdrawal->note);
+        if (code == ZK_OK)
+                return true;
+        withdrawal->records_exist |= code == ZK_NODE_EXISTS || code == ZK_NO_NODE;
+        if (code == ZK_NODE_EXISTS || code == ZK_NO_NODE || is_worth_another_look(code))
                 withdrawal_look_in(withdrawal, RETRY_DELAY);
-        } else if (is_worth_another_look(reply->code)) {
-                withdrawal_look_in(withdrawal, RETRY_DELAY);
-        } else {
+        else
                 withdrawal_over(withdrawal, false);
+        return false;
+}
+
+static void withdrawal_on_finished(const ZkReply *reply, void *userdata) {
+        Withdrawal *withdrawal = userdata;
+        Withdrawals *withdrawals = withdrawal->withdrawals;
+
+        if (withdrawal_take_answer(withdrawal, reply->code))
+                withdrawal_over(withdrawal, true);
+        withdrawals_go_on(withdrawals);
+}
+
+/* More is owed than goes into one write. */
+static void withdrawal_on_skipped(const ZkReply *reply, void *userdata) {
+        Withdrawal *withdrawal = userdata;
+        Withdrawals *withdrawals = withdrawal->withdrawals;
+
+        if (withdrawal_take_answer(withdrawal, reply->code)) {
+                withdrawal->records_exist = false;
+                withdrawal_look_in(withdrawal, 0);
         }
         withdrawals_go_on(withdrawals);
 }
 
-/* Takes the skips into the ledger and appends what writes their records. */
-static void withdrawal_add_skips(Withdrawal *withdrawal, GArray *ops, GPtrArray *strings,
+/* Takes the skips into the ledger and appends what writes their records. Return: whether more may
+ * be owed, for which there is room. */
+static bool withdrawal_add_skips(Withdrawal *withdrawal, GArray *ops, GPtrArray *strings,
                                  Ledger *ledger, int64_t now) {
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
         DecisionSkip skips[DECISION_SKIPS_MAX];
-        size_t n = 0;
+        size_t n = 0, taken = 0;
 
         if (ledger_schedule(ledger, &schedule) == 0)
                 n = owed_skips(withdrawal->job, ledger, schedule, now,
@@ -251,6 +269,7 @@ static void withdrawal_add_skips(Withdrawal *withdrawal, GArray *ops, GPtrArray 
                 if (ledger_skip(ledger, schedule, skips[i].from, skips[i].to, skips[i].count,
                                 skips[i].why, &entry, &joined) < 0)
                         continue;
+                taken++;
                 path = path_run(withdrawal->withdrawals->node->config->root, withdrawal->job,
                                 entry->run);
                 data = skip_record_encode(withdrawal->withdrawals->node->config->node_name,
@@ -263,6 +282,7 @@ static void withdrawal_add_skips(Withdrawal *withdrawal, GArray *ops, GPtrArray 
         g_free(withdrawal->note);
         withdrawal->note = n > 0 ? skips_note(skips, n) : NULL;
         withdrawal->note_tick = n > 0 ? skips[0].from : 0;
+        return n == DECISION_SKIPS_MAX && taken > 0;
 }
 
 /* Nobody has it. */
@@ -270,14 +290,16 @@ static void withdrawal_finish(Withdrawal *withdrawal, Ledger *ledger, int32_t ve
         g_autoptr(GArray) ops = zk_ops_new();
         g_autoptr(GPtrArray) strings = g_ptr_array_new_with_free_func(g_free);
         int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
+        bool more = withdrawal_add_skips(withdrawal, ops, strings, ledger, now);
 
-        withdrawal_add_skips(withdrawal, ops, strings, ledger, now);
-        ledger_adopt_digest(ledger, "", now);
+        if (!more)
+                ledger_adopt_digest(ledger, "", now);
         g_ptr_array_add(strings, ledger_encode(ledger));
         zk_ops_add(ops, ZK_OP_SET, withdrawal->path, strings->pdata[strings->len - 1], version);
         withdrawal_sent(withdrawal,
                         zk_ops_send(ops, node_zk(withdrawal->withdrawals->node),
-                                    withdrawal_on_finished, withdrawal, &withdrawal->call));
+                                    more ? withdrawal_on_skipped : withdrawal_on_finished,
+                                    withdrawal, &withdrawal->call));
 }
 
 static void withdrawal_go_on(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {

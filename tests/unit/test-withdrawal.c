@@ -124,6 +124,40 @@ Test(withdrawal, then_where_nobody_has_it_what_it_owes_is_skipped) {
         cr_expect_null(remembered());
 }
 
+/* Return: whether anything is recorded of the tick. */
+static bool is_recorded(int64_t tick) {
+        g_autofree char *path = g_strdup_printf(PATH "/runs/%" G_GINT64_FORMAT "-0", tick);
+
+        return server_node(path);
+}
+
+/* Every other tick was decided, beside one that is under way still. */
+Test(withdrawal, however_many_stretches_it_owes) {
+        int64_t first = now() / 10 * 10 - 400;
+        g_autoptr(GString) entries = g_string_new(NULL);
+        _cleanup_(ledger_freep) Ledger *ledger = NULL, *after = NULL;
+        g_autofree char *data = NULL;
+
+        for (int64_t tick = first; tick < first + 400; tick += 20)
+                g_string_append_printf(entries,
+                                       "%s{'run':'%" G_GINT64_FORMAT
+                                       "-1','state':'%s','tick':%" G_GINT64_FORMAT ",'node':'n2'}",
+                                       tick == first ? "" : ",", tick,
+                                       tick == first ? "claimed" : "succeeded", tick);
+        have_no_patience();
+        put_job("b", "every 10s", first - 1);
+        ledger = ledger_of(0, first - 1, entries->str);
+        ledger->schedule = g_strdup("every 10s");
+        data = ledger_encode(ledger);
+        server_write(PATH, data);
+        withdrawals_add(withdrawals, "b");
+        await(is_over, "it is over");
+        after = there();
+        cr_expect_str_eq(after->digest, "");
+        for (int64_t tick = first + 10; tick < first + 400; tick += 20)
+                cr_expect(is_recorded(tick), "tick %" G_GINT64_FORMAT, tick);
+}
+
 Test(withdrawal, where_somebody_has_it_nothing_else_follows) {
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
 
