@@ -170,6 +170,10 @@ static LeftQueues *new_left_queues(Coordinator *coordinator) {
         return left_queues_new(coordinator->node, &events, coordinator);
 }
 
+static const char *coordinator_who_stops(const char *job, const char *run, void *userdata) {
+        return requests_who_stops(((const Coordinator *)userdata)->requests, job, run);
+}
+
 static void open_runs(Coordinator *coordinator) {
         Node *node = coordinator->node;
         LeftoversParts parts;
@@ -195,7 +199,8 @@ static void open_runs(Coordinator *coordinator) {
             launch_sweep_new(node->event, coordinator->units, coordinator->runs);
         coordinator->left.queues = new_left_queues(coordinator);
         coordinator->left.orphans =
-            orphans_new(node, coordinator->members, &coordinator->store.settler);
+            orphans_new(node, coordinator->members, &coordinator->store.settler,
+                        coordinator_who_stops, coordinator);
 }
 
 /* ---- the jobs of our files ---- */

@@ -374,6 +374,20 @@ void requests_start(Requests *requests) {
                 listing_resume(requests->listing);
 }
 
+const char *requests_who_stops(const Requests *requests, const char *job, const char *run) {
+        GHashTableIter iterator;
+        gpointer value;
+
+        g_hash_table_iter_init(&iterator, requests->pending);
+        while (g_hash_table_iter_next(&iterator, NULL, &value)) {
+                const Pending *pending = value;
+
+                if (g_strcmp0(pending->run, run) == 0 && g_strcmp0(pending->job, job) == 0)
+                        return pending->who;
+        }
+        return NULL;
+}
+
 /* ---- making one ---- */
 
 RequestCall *request_call_free(RequestCall *call) {

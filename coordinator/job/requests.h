@@ -50,6 +50,9 @@ typedef struct RequestedStop {
         const char *job, *run, *node, *who;
 } RequestedStop;
 
+/* Return: who wants that run to end, as far as is known, borrowed; NULL: nobody. */
+const char *requests_who_stops(const Requests *requests, const char *job, const char *run);
+
 typedef void (*RequestWrittenFunc)(int error, const char *run, void *userdata);
 /* Asks the cluster for a run of `job`, in the name of `who`. The callback gets 0 and the run's id
  * once it is written, or a negative errno. Return: 0, -ENOTCONN; *ret_call cancels the callback. */

@@ -70,6 +70,8 @@ struct Orphans {
         const Node *node;       /* weak */
         Members *members;       /* weak */
         const Settler *settler; /* weak */
+        OrphansUnwantedFunc unwanted;
+        void *userdata;
         ReadWindow *window;
         GHashTable *dead; /* node → DeadNode */
         ZkCall *list_call;
@@ -104,12 +106,15 @@ static void dead_node_free(void *data) {
         g_free(dead);
 }
 
-Orphans *orphans_new(const Node *node, Members *members, const Settler *settler) {
+Orphans *orphans_new(const Node *node, Members *members, const Settler *settler,
+                     OrphansUnwantedFunc unwanted, void *userdata) {
         Orphans *orphans = g_new0(Orphans, 1);
 
         orphans->node = node;
         orphans->members = members;
         orphans->settler = settler;
+        orphans->unwanted = unwanted;
+        orphans->userdata = userdata;
         orphans->path = path_open(node->config->root);
         orphans->window = read_window_new(node, NULL);
         orphans->dead = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, dead_node_free);
@@ -186,6 +191,21 @@ static char *orphan_why(const Orphan *orphan) {
                                node);
 }
 
+/* Its node cannot do what somebody wanted of it: at least no other attempt follows. */
+static void orphan_heed_wish(const Orphan *orphan) {
+        const Orphans *orphans = orphan->dead->orphans;
+        RunRecord *record = orphan->record;
+        const char *who = orphans->unwanted(record->job, record->run, orphans->userdata);
+        g_autofree char *why = record->why;
+
+        record->why =
+            who ? g_strdup_printf("%s; %s wanted it to end", why, who) : g_steal_pointer(&why);
+        if (!who)
+                return;
+        record->terms.attempts = 0;
+        record->terms.rerun = false;
+}
+
 static void orphan_settle(Orphan *orphan) {
         const Orphans *orphans = orphan->dead->orphans;
         SettleRequest request = {
@@ -199,6 +219,7 @@ static void orphan_settle(Orphan *orphan) {
         orphan->record->ended = clock_realtime();
         g_free(orphan->record->why);
         orphan->record->why = orphan_why(orphan);
+        orphan_heed_wish(orphan);
         if (orphans_is_member(orphans, orphan->dead->node) ||
             settle_start(orphans->settler, &request, orphan_on_settled, orphan, &orphan->settle) <
                 0)

@@ -1,7 +1,7 @@
 /* Orphans: runs that stand open under the name of a node that is gone. The survivors settle them,
  * rank by rank, as unknown, once the dead node's contenders are gone too: then its session is over,
  * and with it, by the deadline, whatever it ran; but for what continues without its locks, which is
- * waited for. */
+ * waited for. What a person wanted to end when its node was gone already is not attempted again. */
 #pragma once
 
 #include "members.h"
@@ -10,7 +10,11 @@
 
 typedef struct Orphans Orphans;
 
-Orphans *orphans_new(const Node *node, Members *members, const Settler *settler);
+/* Return: who wants that run to end, borrowed; NULL: nobody. */
+typedef const char *(*OrphansUnwantedFunc)(const char *job, const char *run, void *userdata);
+
+Orphans *orphans_new(const Node *node, Members *members, const Settler *settler,
+                     OrphansUnwantedFunc unwanted, void *userdata);
 Orphans *orphans_free(Orphans *orphans);
 DEFINE_CLEANUP(Orphans, orphans_free);
 

@@ -215,6 +215,42 @@ Test(orphans, one_without_locks_is_looked_at_twice) {
         expect_unknown("node n2 disappeared during the run");
 }
 
+static bool is_owed_again(void) {
+        return strstr(server_data(JOB_PATH), "not_before");
+}
+
+static void set_to_be_rerun(void) {
+        claim->terms.rerun = true;
+        set_record(NULL, RUN_CLAIMED);
+}
+
+Test(orphans, one_that_is_to_be_attempted_again) {
+        claimed_by_another("{}");
+        set_to_be_rerun();
+        open_daemon_again();
+        await(n2_is_settled, "it is settled");
+        await(has_started_any, "another attempt");
+        cr_expect(strstr(service_newest()->name, "-2.service"));
+}
+
+/* Its node was gone when that was asked for, or went before it heard of it. */
+Test(orphans, one_that_somebody_wanted_to_end_is_not_attempted_again) {
+        g_autofree char *wish = NULL;
+
+        claimed_by_another("{}");
+        set_to_be_rerun();
+        wish = g_strdup_printf("{\"job\":\"a\",\"run\":\"%s\",\"on\":\"n2\",\"by\":\"bob on "
+                               "n3\",\"node\":\"n3\",\"not_after\":%" G_GINT64_FORMAT "}",
+                               run_name, (int64_t)(clock_realtime() / USEC_PER_SEC) + 60);
+        server_create(ROOT "/requests/1000-s0badcafe", wish, 0);
+        open_daemon_again();
+        await(n2_is_settled, "it is settled");
+        cr_expect_not(is_owed_again());
+        expect_unknown("node n2 disappeared during the run; bob on n3 wanted it to end");
+        await(has_started_any, "the job runs again, at another tick");
+        cr_expect(strstr(service_newest()->name, "-1.service"));
+}
+
 Test(orphans, of_what_is_settled_only_the_entry_goes) {
         claimed_by_another("{}");
         set_record(NULL, RUN_SUCCEEDED);
