@@ -172,13 +172,13 @@ static void view_judge_start(const JobView *view, const TreeNode *node, const Ru
         const History *history = checker_history(view->checker);
         usec_t made = *time, until = made + STARTED_WITHIN;
 
-        /* where PID 1 does not answer it is still to be started for so long */
-        if (history_befell(history, record->node, HISTORY_HANG, made, until))
-                until += USEC_PER_MINUTE;
         if (record->state == RUN_SKIPPED || record->state == RUN_FAILED ||
             record->state == RUN_INTERRUPTED || record->state == RUN_STOPPED ||
             view_find_run(view, record->run))
                 return;
+        /* where PID 1 does not answer it is still to be started for so long */
+        if (history_befell(history, record->node, HISTORY_HANG, made, until))
+                until += USEC_PER_MINUTE;
         if (record->state == RUN_SUCCEEDED || record->state == RUN_TIMED_OUT ||
             !history_befell(history, record->node, HISTORY_ANY, usec_sub(made, ASKED_WITHIN),
                             until))
