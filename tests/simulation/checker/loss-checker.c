@@ -80,6 +80,14 @@ void checker_fence_ends(Checker *checker, const HistoryRun *run) {
                     run->run, run->job, run->node);
 }
 
+/* Return: whether PID 1 answered nobody until it began: what was found there had no slice yet,
+ * which tells that it continues. */
+static bool loss_was_late(const Checker *checker, const HistoryRun *run) {
+        return history_befell(checker_history(checker), run->node, HISTORY_HANG,
+                              usec_sub(run->begun, USEC_PER_SEC), run->begun) &&
+               checker_now(checker) < run->begun + USEC_PER_SEC;
+}
+
 void checker_is_asked_to_end(Checker *checker, const char *node, const char *unit) {
         const GPtrArray *alive = history_alive(checker_history(checker));
 
@@ -87,7 +95,7 @@ void checker_is_asked_to_end(Checker *checker, const char *node, const char *uni
                 const HistoryRun *run = alive->pdata[i];
 
                 if (run->continues && !run->over && strcmp(run->unit, unit) == 0 &&
-                    strcmp(run->node, node) == 0 &&
+                    strcmp(run->node, node) == 0 && !loss_was_late(checker, run) &&
                     !history_is_unwanted(checker_history(checker), run->job, run->run))
                         checker_complain(checker,
                                          "run %s of %s on %s, which continues whatever becomes of "
