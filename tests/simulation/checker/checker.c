@@ -211,18 +211,22 @@ void checker_run_is_late(Checker *checker, const HistoryRun *run, usec_t stop_at
                                  run->run, run->job, run->node, (now - stop_at) / USEC_PER_MSEC);
 }
 
-/* Return: the longest start deadline that the job has had. */
+static unsigned checker_latest(const PlanJob *job) {
+        return job->delay + job->deadline;
+}
+
+/* Return: so long after a tick of the job it may begin at most, as it was defined at some time. */
 static usec_t checker_deadline(const Checker *checker, const char *job) {
         const GPtrArray *edits = checker->plan->edits;
-        unsigned deadline = plan_find(checker->plan, job)->deadline;
+        unsigned latest = checker_latest(plan_find(checker->plan, job));
 
         for (guint i = 0; i < edits->len; i++) {
                 const PlanJob *edit = edits->pdata[i];
 
                 if (strcmp(edit->name, job) == 0)
-                        deadline = MAX(deadline, edit->deadline);
+                        latest = MAX(latest, checker_latest(edit));
         }
-        return deadline * USEC_PER_SEC;
+        return latest * USEC_PER_SEC;
 }
 
 /* What was claimed begins within its start deadline, that of a retry from its pause on and that of
