@@ -2,6 +2,7 @@
 #include "process-lock.h"
 
 #include <errno.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "event-loop.h"
@@ -132,4 +133,29 @@ Test(process_lock, the_directory_is_made) {
         fd = take(0);
         cr_expect_geq(fd, 0);
         (void)close(fd);
+}
+
+/* What stands there is not to blame, and stays. */
+Test(process_lock, where_no_file_can_be_opened_it_is_said) {
+        g_autofree char *file = g_build_filename(root, PROCESS_LOCK_FILE, NULL);
+        struct rlimit before, none;
+        int r;
+
+        cr_assert(g_file_set_contents(file, "1\n", -1, NULL));
+        cr_assert_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+        none = (struct rlimit){0, before.rlim_max};
+        cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+        r = take(0);
+        cr_assert_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+        cr_expect_eq(r, -EMFILE);
+        cr_expect(g_file_test(file, G_FILE_TEST_IS_REGULAR));
+}
+
+Test(process_lock, where_there_can_be_no_directory_it_is_said) {
+        g_autofree char *file = g_build_filename(root, "file", NULL),
+                        *below = g_build_filename(file, "below", NULL);
+        pid_t holder = 0;
+
+        cr_assert(g_file_set_contents(file, "", 0, NULL));
+        cr_expect_eq(process_lock_take(loop, below, 0, &holder), -ENOTDIR);
 }

@@ -463,3 +463,57 @@ Test(trust, a_stop_waits_for_nothing) {
         coordinator_terminate(coordinator);
         await_within(is_done, "it ends", 3 * USEC_PER_SEC);
 }
+
+/* ---- accepting that fails ---- */
+
+static void doubt_a_wiped_one(void) {
+        run_one();
+        wipe();
+        begin_another_session();
+        await(is_doubted, "doubted");
+}
+
+static void ask_to_accept(void) {
+        ask_as(bus, BUS_NAME_ROOT, "AcceptEnsemble", "ss", "tested", "alice");
+}
+
+static ServerWay refuse_acceptance(const ZkCall *call) {
+        return call->request == REQUEST_SET && g_str_equal(call->path, PATH) ? SERVER_REFUSE
+                                                                             : SERVER_ANSWER;
+}
+
+Test(trust, what_the_server_refuses_is_said) {
+        doubt_a_wiped_one();
+        server.way = refuse_acceptance;
+        server.refusal = ZK_NO_AUTH;
+        ask_to_accept();
+        expect_said("ZooKeeper permits no change of the node that says which ensemble it is");
+        server.refusal = ZK_BAD_VERSION;
+        ask_to_accept();
+        expect_said("what stands in ZooKeeper is being looked at or changed: try again");
+        cr_expect_not(is_ready());
+        server.way = NULL;
+        expect_accepted();
+}
+
+static ServerWay lose_acceptance(const ZkCall *call) {
+        return call->request == REQUEST_SET && g_str_equal(call->path, PATH) ? SERVER_LOSE
+                                                                             : SERVER_ANSWER;
+}
+
+Test(trust, an_acceptance_that_is_lost_is_none) {
+        doubt_a_wiped_one();
+        server.way = lose_acceptance;
+        ask_to_accept();
+        expect_said("no reply from ZooKeeper: it may still be done; try again");
+        server.way = NULL;
+        cr_expect_not_null(strstr(server_data(PATH), "doubt"));
+}
+
+Test(trust, without_a_session_nothing_is_accepted) {
+        doubt_a_wiped_one();
+        port_tell(newest_port(), ZK_STATE_EXPIRED);
+        ask_to_accept();
+        expect_said("ZooKeeper");
+        cr_expect_not_null(strstr(server_data(PATH), "doubt"));
+}
