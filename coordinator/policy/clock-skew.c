@@ -48,6 +48,8 @@ void clock_skew_sample(ClockSkew *skew, usec_t server, usec_t sent, usec_t recei
                 offset = (int64_t)received - (int64_t)boottime, moved = offset - skew->offset;
         bool slow = received > sent && received - sent > precision, known = false;
 
+        if (received < sent) /* it was set back meanwhile: neither tells what the other says */
+                return;
         if (slow && !clock_skew_takes_slow(skew, sent, offset, &known)) {
                 clock_skew_see(skew, received, offset);
                 return;

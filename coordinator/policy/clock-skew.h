@@ -28,7 +28,8 @@ typedef struct ClockSkew {
  * it confirms the measurement, moved by what the clock was slewed since, or corrects it as far as
  * the two disagree: a server that is slow all the time is no reason to know nothing. Where there is
  * no such measurement, it counts if it was asked for after another one came, and the clock was not
- * set since. */
+ * set since. One that came before it was sent says that the clock was set back, and nothing else.
+ */
 void clock_skew_sample(ClockSkew *skew, usec_t server, usec_t sent, usec_t received,
                        usec_t boottime, usec_t precision);
 

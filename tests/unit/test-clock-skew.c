@@ -35,6 +35,18 @@ Test(clock_skew, what_the_server_shows_is_known_whatever_ours_is_set_to) {
         cr_expect_eq(clock_skew_server_time(&skew, 70 * MS), EPOCH + 61 * MS);
 }
 
+/* What it was ahead when it was asked does not tell what it shows since. */
+Test(clock_skew, a_clock_that_is_set_back_while_it_is_asked_says_nothing) {
+        ClockSkew skew = {0};
+
+        clock_skew_sample(&skew, EPOCH, EPOCH, EPOCH + MS, 10 * MS, 50 * MS);
+        clock_skew_sample(&skew, EPOCH + 10 * MS, EPOCH + 800 * USEC_PER_SEC, EPOCH + 11 * MS,
+                          20 * MS, 50 * MS);
+        cr_expect_eq(skew.skew, 0);
+        cr_expect_eq(skew.measured, 10 * MS);
+        cr_expect_eq(clock_skew_server_time(&skew, 20 * MS), EPOCH + 11 * MS);
+}
+
 Test(clock_skew, a_slow_answer_says_too_little) {
         ClockSkew skew = {0};
 
