@@ -18,6 +18,7 @@ typedef enum HistoryMatter {
         HISTORY_ANY = (1 << 6) - 1,
         HISTORY_BUS = 1 << 6,  /* the connection to PID 1 broke: explains little */
         HISTORY_HANG = 1 << 7, /* PID 1 answered nobody: explains that nothing ended for so long */
+        HISTORY_DISK = 1 << 8, /* it was full: how a run ended may not have been noted */
 } HistoryMatter;
 
 typedef struct HistoryRun {

@@ -211,7 +211,6 @@ Test(ledger, what_is_written_late_is_noted) {
         static const struct {
                 unsigned ended, now, freed;
         } cases[] = {{50, 50, 0}, {50, 51, 0}, {50, 53, 53}, {50, 49, 0}};
-        _cleanup_(schedule_freep) Schedule *schedule = every(10);
 
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
                 _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");

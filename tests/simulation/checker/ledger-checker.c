@@ -284,7 +284,8 @@ static bool view_is_followed(const JobView *view, const HistoryRun *run) {
  * long as it can. */
 static bool view_may_not_know(const JobView *view, const HistoryRun *run, usec_t written) {
         const Claimed *claimed = write_book_find(checker_book(view->checker), run->job, run->run);
-        unsigned matters = HISTORY_CRASH | HISTORY_PID1 | (run->continues ? 0 : HISTORY_SESSION);
+        unsigned matters =
+            HISTORY_CRASH | HISTORY_PID1 | HISTORY_DISK | (run->continues ? 0 : HISTORY_SESSION);
         usec_t until =
             claimed && claimed->given_up ? checker_now(view->checker) : MAX(written, run->empty);
 

@@ -129,12 +129,18 @@ static void fault_take_back_edit(const FaultSite *site, const FaultCase *fault) 
 /* ---- the disk ---- */
 
 static usec_t fault_fill_disk(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
-        machine_set_full(fleet_node_machine(fault_draw_node(site, chance, fault)), true);
+        const FleetNode *node = fault_draw_node(site, chance, fault);
+
+        machine_set_full(fleet_node_machine(node), true);
+        history_note_begin(site->history, fleet_node_name(node), HISTORY_DISK);
         return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
 }
 
 static void fault_make_room(const FaultSite *site, const FaultCase *fault) {
-        machine_set_full(fleet_node_machine(fleet_node(site->fleet, fault->target)), false);
+        const FleetNode *node = fleet_node(site->fleet, fault->target);
+
+        machine_set_full(fleet_node_machine(node), false);
+        history_note_end(site->history, fleet_node_name(node), HISTORY_DISK);
 }
 
 const FaultKind file_faults[] = {
