@@ -239,6 +239,8 @@ static void run_take_unknown(Run *run) {
         if (run_is_populated(run)) /* by its name it is there: no other one follows it */
                 run->record->terms.rerun = false;
         run->record->ended = clock_realtime();
+        if (run->unwanted && run->record->state == RUN_UNKNOWN)
+                g_clear_pointer(&run->record->why, g_free); /* nobody knows that it was stopped */
         if (!run->record->why && fenced)
                 run->record->why = g_strdup("stopped with its fence while jobkeeperd was away, "
                                             "unless it had ended before: its unit was not found");
