@@ -74,8 +74,9 @@ static int accept_ask(bool yes, bool json, bool *ret_doubted) {
         if (!doubt || yes)
                 return EXIT_CODE_OK;
         if (json || !isatty(STDIN_FILENO)) {
-                complain("without a terminal this needs --yes (jobkeeper admin " ACCEPT
-                         " --help says what it means)");
+                complain(
+                    "without a terminal, or with --json, this needs --yes (jobkeeper admin " ACCEPT
+                    " --help says what it means)");
                 return EXIT_CODE_USAGE;
         }
         accept_explain(doubt);

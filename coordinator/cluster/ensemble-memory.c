@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <glib.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -12,6 +11,7 @@
 #include "json-line.h"
 #include "log.h"
 #include "message-id.h"
+#include "state-file.h"
 #include "state-writer.h"
 
 #define WORDS "accepted"
@@ -72,29 +72,24 @@ static bool ensemble_memory_take(EnsembleMemory *memory, const json_t *object) {
 }
 
 static void ensemble_memory_set_aside(EnsembleMemory *memory) {
-        g_autofree char *aside = g_strconcat(memory->path, ".damaged", NULL);
-        bool moved = rename(memory->path, aside) == 0;
+        bool moved = state_file_set_aside(memory->path) >= 0;
 
         field_table_clear(memory_fields, &memory->record);
         memory->record = (EnsembleMemoryRecord){0};
         log_warning(&(LogAbout){.message_id = MESSAGE_ENSEMBLE_FORGOTTEN},
-                    "%s cannot be read%s%s: whether ZooKeeper was wiped or restored since is not "
+                    "%s cannot be read%s: whether ZooKeeper was wiped or restored since is not "
                     "recognised by this node; from now on it is",
-                    memory->path, moved ? " and is now " : "", moved ? aside : "");
+                    memory->path, moved ? " and is set aside" : "");
 }
 
 static void ensemble_memory_load(EnsembleMemory *memory) {
         g_autofree char *text = NULL;
-        g_autoptr(GError) error = NULL;
-        gsize size = 0;
         json_t *object;
+        int r = state_file_read(memory->path, JSON_LINE_MAX, &text, NULL);
 
-        if (!g_file_get_contents(memory->path, &text, &size, &error)) {
-                if (!g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_NOENT))
-                        ensemble_memory_set_aside(memory);
+        if (r == -ENOENT)
                 return;
-        }
-        object = json_line_parse(text, size);
+        object = r < 0 ? NULL : json_line_parse(text, strlen(text));
         if (!ensemble_memory_take(memory, object))
                 ensemble_memory_set_aside(memory);
         json_decref(object);

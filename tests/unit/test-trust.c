@@ -188,6 +188,20 @@ Test(trust, a_file_that_is_damaged_is_set_aside) {
         cr_expect(g_file_test(aside, G_FILE_TEST_EXISTS));
 }
 
+/* Nobody waits for whoever might write into it. */
+Test(trust, what_is_no_file_is_set_aside) {
+        g_autofree char *directory = g_build_filename(root, "state", NULL),
+                        *fifo = g_build_filename(directory, "ensemble.json", NULL),
+                        *aside = g_strconcat(fifo, ".damaged", NULL);
+
+        cr_assert_eq(g_mkdir_with_parents(directory, 0755), 0);
+        cr_assert_eq(mkfifo(fifo, 0600), 0);
+        open_daemon();
+        await(is_ready, "ready");
+        cr_expect(g_file_test(aside, G_FILE_TEST_EXISTS));
+        cr_expect_not(g_file_test(aside, G_FILE_TEST_IS_REGULAR));
+}
+
 static bool is_looked_at(void) {
         return server.reads > 3;
 }
