@@ -72,12 +72,24 @@ static bool skip_was_in_line(const Skip *skip) {
                 (last && last->tick < skip->last && ledger_free_since(skip->before) >= from));
 }
 
+/* Return: whether a unit may still be there that PID 1 was asked for while it hung, and which was
+ * forbidden: a daemon that finds it does not know at once that it will not begin. */
+static bool skip_may_see_what_never_began(const Skip *skip) {
+        const Checker *checker = skip->write->checker;
+        usec_t now = checker_now(checker);
+
+        return history_befell(checker_history(checker), skip->record->node, HISTORY_HANG,
+                              usec_sub(now, 5 * USEC_PER_MINUTE), now);
+}
+
 /* One that had been given up lived on the node that says so, not long ago. */
 static bool skip_was_beside(const Skip *skip) {
         const GPtrArray *runs = history_runs(checker_history(skip->write->checker));
 
         if (skip->job->allows)
                 return false;
+        if (skip->job->continues && skip_may_see_what_never_began(skip))
+                return true;
         for (guint i = 0; i < runs->len; i++) {
                 const HistoryRun *run = runs->pdata[i];
 
