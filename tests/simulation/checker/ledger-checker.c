@@ -299,9 +299,14 @@ static bool view_may_not_know(const JobView *view, const HistoryRun *run, usec_t
  * know: the daemon had asked PID 1, or somebody else did, be it in the same moment. When a machine
  * goes on, all that was due happens in one: its fence may leave off as well. */
 static bool view_was_asked(const JobView *view, const HistoryRun *run) {
+        const History *history = checker_history(view->checker);
+
+        /* a PID 1 that hangs is not even asked before it has told what there is */
+        if (history_befell(history, run->node, HISTORY_HANG, run->over, run->over) &&
+            history_befell(history, run->node, HISTORY_SESSION, run->begun, run->over))
+                return true;
         return !run->by_itself || run->asked || run->ordered == run->over ||
-               history_befell(checker_history(view->checker), run->node, HISTORY_STANDSTILL,
-                              run->over, run->over);
+               history_befell(history, run->node, HISTORY_STANDSTILL, run->over, run->over);
 }
 
 /* Return: whether it had ended well, and its daemon, which wanted it to end just then, could not
