@@ -9,16 +9,10 @@
 #include "exit-code.h"
 #include "options.h"
 #include "output.h"
+#include "person.h"
 #include "run-view.h"
 
 #define ACCEPT "accept-ensemble"
-
-/* sudo says whose hands these are. Return: borrowed. */
-static const char *admin_person(void) {
-        const char *sudo = g_getenv("SUDO_USER");
-
-        return sudo && *sudo ? sudo : g_get_user_name();
-}
 
 static void accept_explain(const json_t *doubt) {
         g_autofree char *by = printable(json_text(doubt, "by")),
@@ -106,7 +100,7 @@ static int accept_ensemble(const char *why, bool yes, bool json) {
                 (void)puts("Nothing to accept: what stands in ZooKeeper is trusted.");
                 return EXIT_CODE_OK;
         }
-        bus_ask(&answer, "AcceptEnsemble", BUS_TIMEOUT, "ss", why, admin_person());
+        bus_ask(&answer, "AcceptEnsemble", BUS_TIMEOUT, "ss", why, person_typing());
         if (answer.outcome != BUS_ANSWERED)
                 return bus_answer_report(&answer);
         accept_print(&answer, json);
