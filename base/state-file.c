@@ -89,15 +89,27 @@ const char *state_file_fault(int error) {
         }
 }
 
+/* Return: 0; -EEXIST: something stands there already; or negative errno. */
+static int state_file_move(const char *path, const char *aside) {
+        struct stat st;
+
+        if (renameat2(AT_FDCWD, path, AT_FDCWD, aside, RENAME_NOREPLACE) >= 0)
+                return 0;
+        if (errno != EINVAL) /* not every file system knows that */
+                return -errno;
+        if (lstat(aside, &st) >= 0)
+                return -EEXIST;
+        return rename(path, aside) < 0 ? -errno : 0;
+}
+
 int state_file_set_aside(const char *path) {
         for (unsigned i = 1; i <= ASIDE_MAX; i++) {
                 g_autofree char *number = i > 1 ? g_strdup_printf("-%u", i) : NULL,
                                 *aside = g_strconcat(path, ".damaged", number, NULL);
+                int r = state_file_move(path, aside);
 
-                if (renameat2(AT_FDCWD, path, AT_FDCWD, aside, RENAME_NOREPLACE) >= 0)
-                        return 0;
-                if (errno != EEXIST)
-                        return -errno;
+                if (r != -EEXIST)
+                        return r;
         }
-        return unlink(path) < 0 ? -errno : 0;
+        return unlink(path) < 0 ? -errno : 1;
 }

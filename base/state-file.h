@@ -16,5 +16,6 @@ int state_file_read(const char *path, size_t most, char **ret_text, size_t *ret_
 const char *state_file_fault(int error);
 
 /* Moves what stands there to PATH.damaged, for people to look at; the first few stay, and what
- * comes after them is deleted. Return: 0 or negative errno. */
+ * comes after them is deleted. Return: 0; 1: it is deleted; or negative errno, as -EISDIR: one more
+ * directory, which may have anything in it, stays where it is. */
 int state_file_set_aside(const char *path);

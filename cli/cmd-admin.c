@@ -55,8 +55,9 @@ static const json_t *admin_find_doubt(const json_t *status) {
         return json_is_object(doubt) ? doubt : NULL;
 }
 
-/* Return: EXIT_CODE_OK where it may go on; *ret_doubted false: there is nothing to accept. */
-static int accept_ask(bool yes, bool json, bool *ret_doubted) {
+/* Return: EXIT_CODE_OK where it may go on; *ret_shown is why it is doubted then, newly allocated;
+ * NULL: there is nothing to accept. */
+static int accept_ask(bool yes, bool json, char **ret_shown) {
         _cleanup_answer_ BusAnswer answer = {0};
         const json_t *doubt;
 
@@ -64,7 +65,13 @@ static int accept_ask(bool yes, bool json, bool *ret_doubted) {
         if (answer.outcome != BUS_ANSWERED)
                 return bus_answer_report(&answer);
         doubt = admin_find_doubt(answer.json);
-        *ret_doubted = doubt;
+        *ret_shown = doubt ? g_strdup(json_text(doubt, "why")) : NULL;
+        if (!doubt &&
+            !json_is_true(json_object_get(json_object_get(answer.json, "ensemble"), "trusted"))) {
+                complain("this node has not looked yet at what stands in ZooKeeper, or cannot "
+                         "(jobkeeper status): there is nothing to accept so far");
+                return EXIT_CODE_UNAVAILABLE;
+        }
         if (!doubt || yes)
                 return EXIT_CODE_OK;
         if (json || !isatty(STDIN_FILENO)) {
@@ -91,16 +98,17 @@ static void accept_print(const BusAnswer *answer, bool json) {
 
 static int accept_ensemble(const char *why, bool yes, bool json) {
         _cleanup_answer_ BusAnswer answer = {0};
-        bool doubted = false;
-        int code = accept_ask(yes, json, &doubted);
+        g_autofree char *shown = NULL;
+        int code = accept_ask(yes, json, &shown);
 
         if (code != EXIT_CODE_OK)
                 return code;
-        if (!doubted && !json) {
+        if (!shown && !json) {
                 (void)puts("Nothing to accept: what stands in ZooKeeper is trusted.");
                 return EXIT_CODE_OK;
         }
-        bus_ask(&answer, "AcceptEnsemble", BUS_TIMEOUT, "ss", why, person_typing());
+        bus_ask(&answer, "AcceptEnsemble", BUS_TIMEOUT, "sss", why, person_typing(),
+                shown ? shown : "");
         if (answer.outcome != BUS_ANSWERED)
                 return bus_answer_report(&answer);
         accept_print(&answer, json);

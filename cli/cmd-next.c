@@ -57,7 +57,8 @@ static void next_print(const NextOptions *options, const json_t *next) {
                 (void)table_print(table, stdout);
         else
                 (void)puts(*schedule ? "There are no further ticks."
-                                     : "The job has no schedule: it runs only when requested.");
+                                     : "The job has no schedule: it runs when requested, or after "
+                                       "a job that it follows.");
         if (json_is_object(json_object_get(next, "paused")))
                 next_print_pause(json_object_get(next, "paused"));
         if (json_is_true(json_object_get(next, "drifted")))

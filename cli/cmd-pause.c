@@ -42,6 +42,9 @@ static int pause_show_begun(const json_t *state) {
         }
         if (!json_is_true(json_object_get(state, "changed")))
                 complain("%s: paused already%s", subject, words);
+        if (!all && json_is_object(json_object_get(state, "all")))
+                complain("%s: all jobs are paused, too: it begins again when both are resumed",
+                         subject);
         printf("%s: nothing begins until \"jobkeeper resume %s\"\n", subject,
                all ? "--all" : subject);
         return EXIT_CODE_OK;
@@ -57,6 +60,9 @@ static int pause_show_ended(const json_t *state) {
                 return EXIT_CODE_FAILED;
         }
         printf(changed ? "%s: not paused any more\n" : "%s: not paused\n", subject);
+        if (!*json_text(state, "job") && json_number(state, "by_name", 0) > 0)
+                complain("%.0f jobs stay paused by name (jobkeeper status)",
+                         json_number(state, "by_name", 0));
         if (!json_is_object(all))
                 return EXIT_CODE_OK;
         complain("%s: begins nothing all the same, since all jobs are paused%s (jobkeeper resume "

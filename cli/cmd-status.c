@@ -5,6 +5,7 @@
 #include "exit-code.h"
 #include "options.h"
 #include "output.h"
+#include "overdue-view.h"
 #include "status-view.h"
 #include "table-layout.h"
 
@@ -35,11 +36,25 @@ static void status_print(const json_t *status) {
         print_text(status_errors(status));
 }
 
+static int status_check(const json_t *status, bool quiet) {
+        double now = (double)clock_realtime() / (double)USEC_PER_SEC;
+        char *text = NULL;
+        int code = overdue_check(status, now, &text);
+
+        if (quiet)
+                g_free(text);
+        else
+                print_text(text);
+        return code;
+}
+
 int cmd_status(int argc, char **argv) {
         static const OptionsUse use = {
             "status", "", "Shows this node, its session, the members and the jobs.", NULL};
-        gboolean json = FALSE;
+        gboolean json = FALSE, check = FALSE;
         const GOptionEntry entries[] = {
+            {"check", 0, 0, G_OPTION_ARG_NONE, &check,
+             "Only say which jobs are overdue, and exit with 1 if any is", NULL},
             {"json", 'j', 0, G_OPTION_ARG_NONE, &json, "Print the daemon's JSON", NULL},
             {0},
         };
@@ -56,7 +71,7 @@ int cmd_status(int argc, char **argv) {
                 return bus_answer_report(&answer);
         if (json)
                 output_json_text(answer.text, answer.json);
-        else
+        else if (!check)
                 status_print(answer.json);
-        return EXIT_CODE_OK;
+        return check ? status_check(answer.json, json) : EXIT_CODE_OK;
 }

@@ -20,6 +20,7 @@
 #include "job-fitness.h"
 #include "job-room.h"
 #include "jobset.h"
+#include "linked-jobs.h"
 #include "options.h"
 #include "output.h"
 #include "resource.h"
@@ -40,6 +41,7 @@ typedef struct Verify {
         DaemonConfig *config; /* the defaults where the file is broken */
         int config_error;     /* why it is, until the first job was judged without it; or 0 */
         Diagnostics *unheard; /* what is wrong with it */
+        UnitChecks *units;
 } Verify;
 
 /* Loaders say themselves what is wrong; where they have said nothing more than `before`, we do. */
@@ -124,7 +126,7 @@ static void verify_fitness(Verify *verify, const JobSpec *job) {
 
         if (!job_spec_matches_node(job, verify->config->node_name, verify->config->labels))
                 return;
-        reason = job_unfit_reason(job, verify->config);
+        reason = job_unfit_reason(job, verify->config, verify->units);
         if (reason)
                 diagnostics_warn(verify->report->found, &job->mark,
                                  "this machine cannot run %s: %s", job->name, reason);
@@ -148,6 +150,54 @@ static void verify_loaded_file(Verify *verify, const JobFile *file) {
                 verify_fitness(verify, g_ptr_array_index(file->jobs, i));
 }
 
+/* Return: newly allocated, the jobs of files that have errors: what they are linked to is theirs.
+ */
+static GPtrArray *verify_refused_jobs(const GPtrArray *files) {
+        GPtrArray *jobs = g_ptr_array_new();
+
+        for (guint i = 0; i < files->len; i++) {
+                const GPtrArray *refused = ((const JobFile *)files->pdata[i])->refused;
+
+                for (guint j = 0; j < refused->len; j++)
+                        g_ptr_array_add(jobs, refused->pdata[j]);
+        }
+        return jobs;
+}
+
+static void verify_circles(Verify *verify, const GPtrArray *files) {
+        g_autoptr(GPtrArray) refused = verify_refused_jobs(files);
+
+        while (linked_jobs_break_circle(files, refused, verify->report->found))
+                continue;
+}
+
+/* What a file alone names may be defined in another. */
+static void verify_links(Verify *verify, const GPtrArray *files) {
+        g_autoptr(GHashTable) names = linked_jobs_names(files);
+        g_autoptr(GPtrArray) jobs = g_ptr_array_new();
+
+        verify_circles(verify, files);
+        for (guint i = 0; i < files->len; i++) {
+                const JobFile *file = files->pdata[i];
+
+                for (guint j = 0; j < file->jobs->len; j++) {
+                        linked_jobs_check_names(file->jobs->pdata[j], names, verify->report->found);
+                        g_ptr_array_add(jobs, file->jobs->pdata[j]);
+                }
+        }
+        g_hash_table_unref(linked_jobs_index(jobs, verify->report->found));
+}
+
+static void verify_lone_file(Verify *verify, JobFile *file) {
+        g_autoptr(GPtrArray) files = g_ptr_array_new();
+        unsigned before = diagnostics_count(verify->report->found);
+
+        g_ptr_array_add(files, file);
+        verify_circles(verify, files);
+        if (diagnostics_count(verify->report->found) == before)
+                verify_loaded_file(verify, file);
+}
+
 static void verify_job_file(Verify *verify, const char *path) {
         _cleanup_(job_file_freep) JobFile *file = NULL;
         unsigned before = diagnostics_count(verify->report->found);
@@ -156,7 +206,7 @@ static void verify_job_file(Verify *verify, const char *path) {
         if (r < 0)
                 verify_fault(verify, path, r, before);
         else
-                verify_loaded_file(verify, file);
+                verify_lone_file(verify, file);
 }
 
 /* What comes on standard input, before it is a file. */
@@ -173,7 +223,7 @@ static void verify_stdin(Verify *verify) {
         if (r < 0)
                 verify_fault(verify, STDIN_NAME, r, before);
         else
-                verify_loaded_file(verify, file);
+                verify_lone_file(verify, file);
 }
 
 /* The daemon is a root without capabilities, and what only another user may open is closed to it.
@@ -211,6 +261,7 @@ static void verify_directories(Verify *verify) {
                 verify_fault(verify, directories[0], r, before);
                 return;
         }
+        verify_links(verify, files);
         for (guint i = 0; i < files->len; i++)
                 verify_loaded_file(verify, g_ptr_array_index(files, i));
 }
@@ -275,7 +326,9 @@ int cmd_verify(int argc, char **argv) {
         g_autofree char *config_path = NULL, *root = NULL;
         _cleanup_(verify_report_freep) VerifyReport *report = verify_report_new();
         _cleanup_(diagnostics_freep) Diagnostics *unheard = diagnostics_new();
-        Verify verify_state = {.report = report, .unheard = unheard, .room = {JOBS_MAX}};
+        _cleanup_(unit_checks_freep) UnitChecks *units = unit_checks_new();
+        Verify verify_state = {
+            .report = report, .unheard = unheard, .units = units, .room = {JOBS_MAX}};
         const GOptionEntry entries[] = {
             {"config", 'c', 0, G_OPTION_ARG_FILENAME, &config_path,
              "Check jobs against this daemon configuration", "FILE"},

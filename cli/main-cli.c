@@ -8,11 +8,14 @@
 
 #include "cmd-admin.h"
 #include "cmd-drain.h"
+#include "cmd-explain.h"
 #include "cmd-history.h"
 #include "cmd-lock.h"
 #include "cmd-locks.h"
 #include "cmd-next.h"
 #include "cmd-pause.h"
+#include "cmd-rerun.h"
+#include "cmd-resolve.h"
 #include "cmd-run.h"
 #include "cmd-status.h"
 #include "cmd-stop.h"
@@ -26,8 +29,11 @@ static const Command commands[] = {
     {"status", "Show this node, its session, the members and the jobs", cmd_status},
     {"history", "Show the runs of a job", cmd_history},
     {"run", "Run a job now", cmd_run},
+    {"rerun", "Attempt the tick of a run again", cmd_rerun},
     {"stop", "Stop a run", cmd_stop},
+    {"resolve", "Say how a run ended whose result is unknown", cmd_resolve},
     {"next", "Show the coming ticks of a job or a calendar expression", cmd_next},
+    {"explain", "Say why a tick is run, was run, or is not", cmd_explain},
     {"verify", "Check configuration and job files", cmd_verify},
     {"lock", "Hold a lock around a command", cmd_lock},
     {"locks", "Show who holds locks and who waits for them", cmd_locks},

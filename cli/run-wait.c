@@ -28,27 +28,37 @@ static void tell_patience(BusOutcome outcome) {
                  WAIT_TRIES);
 }
 
+bool run_wait_goes_on(BusOutcome outcome, unsigned tries) {
+        if (!outcome_may_pass(outcome) || tries >= WAIT_TRIES)
+                return false;
+        if (tries == 0)
+                tell_patience(outcome);
+        return true;
+}
+
 static void wait_for_run(BusAnswer *answer, const char *job, const char *run) {
         for (unsigned tries = 0;; tries++) {
                 bus_ask(answer, "WaitRun", USEC_INFINITY, "ss", job, run);
-                if (!outcome_may_pass(answer->outcome) || tries == WAIT_TRIES)
+                if (!run_wait_goes_on(answer->outcome, tries))
                         return;
-                if (tries == 0)
-                        tell_patience(answer->outcome);
                 (void)sleep(1);
         }
+}
+
+int run_wait_failed(const BusAnswer *answer, const char *job, const char *run) {
+        if (outcome_may_pass(answer->outcome))
+                complain("the result of run %s is not known here: jobkeeper history %s on another "
+                         "node",
+                         run, job);
+        return bus_answer_report(answer);
 }
 
 int run_wait_and_show(BusAnswer *ret_answer, const char *job, const char *run, bool json) {
         g_autofree char *sentence = NULL, *shown = NULL;
 
         wait_for_run(ret_answer, job, run);
-        if (outcome_may_pass(ret_answer->outcome))
-                complain("the result of run %s is not known here: jobkeeper history %s on another "
-                         "node",
-                         run, job);
         if (ret_answer->outcome != BUS_ANSWERED)
-                return bus_answer_report(ret_answer);
+                return run_wait_failed(ret_answer, job, run);
         if (json) {
                 output_json_text(ret_answer->text, ret_answer->json);
                 return EXIT_CODE_OK;

@@ -11,6 +11,7 @@
 
 #include "foreign-file.h"
 #include "job-keys.h"
+#include "job-windows.h"
 #include "trusted-file.h"
 
 static void spec_free(gpointer data) {
@@ -79,6 +80,7 @@ static void check_defaults(const YamlNode *defaults, Diagnostics *diagnostics) {
         key_table_decode(&job_table, defaults, spec, diagnostics);
         if (except)
                 add_exceptions(NULL, spec->timezone, except, diagnostics);
+        job_windows_judge(yaml_node_get(defaults, "window"), spec->timezone, diagnostics);
         for (const Key *key = job_table.keys; key->name; key++) {
                 const YamlPair *pair = yaml_node_pair(defaults, key->name);
 
@@ -129,13 +131,13 @@ static bool is_scheduled(const YamlNode *job) {
         return yaml_node_get(job, "schedule") || yaml_node_get(job, "every");
 }
 
-/* Those of the job itself, or those of "defaults", which have been judged. */
+/* Those of the job itself, or those of "defaults", which have been judged for themselves. */
 static void read_exceptions(JobSpec *spec, const YamlNode *job, const YamlNode *defaults,
                             Diagnostics *diagnostics) {
-        _cleanup_(diagnostics_freep) Diagnostics *reported = diagnostics_new();
+        _cleanup_(diagnostics_freep) Diagnostics *faults = diagnostics_new();
+        g_autofree char *who = g_strdup_printf("job \"%s\": ", spec->name);
         const YamlNode *own = yaml_node_get(job, "except"),
                        *except = own || !defaults ? own : yaml_node_get(defaults, "except");
-        unsigned before = diagnostics_count(diagnostics);
         int64_t tick;
 
         if (!except || (except->type == YAML_LIST && except->items->len == 0))
@@ -146,8 +148,9 @@ static void read_exceptions(JobSpec *spec, const YamlNode *job, const YamlNode *
                                 "hand has no ticks");
                 return;
         }
-        add_exceptions(spec->schedule, spec->timezone, except, own ? diagnostics : reported);
-        if (spec->schedule && diagnostics_count(diagnostics) == before &&
+        add_exceptions(spec->schedule, spec->timezone, except, faults);
+        diagnostics_add_unknown(diagnostics, faults, own ? "" : who);
+        if (spec->schedule && (!own || diagnostics_count(faults) == 0) &&
             !schedule_next(spec->schedule, -1, &tick))
                 diagnostics_add(diagnostics, &except->mark,
                                 "job \"%s\": \"except\" leaves nothing of its schedule",
@@ -185,6 +188,7 @@ static void read_schedule(JobSpec *spec, const YamlNode *job, const YamlNode *de
                 read_calendar(spec, schedule, diagnostics);
         read_exceptions(spec, job, defaults, diagnostics);
         read_delay(spec, job, diagnostics);
+        job_windows_read(spec, job, defaults, diagnostics);
 }
 
 /* "defaults" may mean it for those jobs that it concerns; the default written out asks nothing. */

@@ -10,11 +10,17 @@
 
 #include "cron-hint.h"
 #include "exit-set.h"
+#include "job-inputs.h"
+#include "job-unit.h"
 #include "job-values.h"
+#include "name.h"
 #include "schedule.h"
 #include "timezone.h"
+#include "unit-setting.h"
 
 #define DESCRIPTION_LENGTH_MAX 200
+/* For editors: a name as name_fault() takes it. */
+#define JOB_NAME_PATTERN "^[a-z0-9][a-z0-9._-]{0,99}$"
 
 static const char *description_fault(const char *text) {
         if (strlen(text) > DESCRIPTION_LENGTH_MAX)
@@ -45,6 +51,8 @@ static const Key exit_entry = {.name = "exit status",
                                .forms = KEY_LITERAL,
                                .fault = exit_range_fault,
                                .pattern = "^[1-9][0-9]{0,2}(\\.\\.[1-9][0-9]{0,2})?$"};
+static const Key environment_file_entry = {.name = "text", .forms = KEY_TEXT, .pattern = "^-?/"};
+static const Key credential_entry = {.name = "text", .forms = KEY_LITERAL, .pattern = "^/"};
 static const Key setting_entry = {
     .name = "setting", .forms = KEY_LITERAL | KEY_LIST, .entry = &literal_entry};
 
@@ -52,7 +60,7 @@ static const KeyChoice mode_choices[] = {
     {"once"}, {"each-node", 1, true}, {"service", 2, true}, {NULL}};
 static const KeyChoice overlap_choices[] = {{"skip", JOB_OVERLAP_SKIP},
                                             {"queue", JOB_OVERLAP_QUEUE},
-                                            {"replace", 3, true},
+                                            {"replace", JOB_OVERLAP_REPLACE},
                                             {"allow", JOB_OVERLAP_ALLOW},
                                             {NULL}};
 static const KeyChoice catch_up_choices[] = {{"latest", JOB_CATCH_UP_LATEST},
@@ -72,6 +80,9 @@ static const KeyChoice lock_choices[] = {{"exclusive", JOB_LOCK_EXCLUSIVE},
                                          {NULL}};
 static const KeyChoice resource_choices[] = {
     {"exclusive", JOB_LOCK_EXCLUSIVE}, {"shared", JOB_LOCK_SHARED}, {NULL}};
+
+static const KeyChoice after_choices[] = {
+    {"success", JOB_AFTER_SUCCESS}, {"failure", JOB_AFTER_FAILURE}, {"any", JOB_AFTER_ANY}, {NULL}};
 
 static const Key dst_keys[] = {
     {
@@ -129,6 +140,24 @@ static const Key retries_keys[] = {
 };
 static const KeyTable retries_table = {"\"retries\"", retries_keys};
 
+static const Key window_keys[] = {
+    {
+        .name = "from",
+        .forms = KEY_TEXT,
+        .documentation = "When the window begins: a calendar expression. Required.",
+    },
+    {
+        .name = "for",
+        .forms = KEY_DURATION,
+        .min = USEC_PER_SEC,
+        .max = WINDOW_LENGTH_MAX,
+        .documentation = "How long it lasts, less than the time between two beginnings. Required.",
+    },
+    {NULL},
+};
+static const KeyTable window_table = {"a window", window_keys};
+static const Key window_entry = {.name = "window", .forms = KEY_TABLE, .table = &window_table};
+
 static const Key resource_keys[] = {
     {
         .name = "mode",
@@ -156,6 +185,35 @@ static const Key resource_entry = {
     .choices = resource_choices,
     .table = &resource_table,
     KEY_FIELD(JobResource, mode),
+};
+
+static const Key after_keys[] = {
+    {
+        .name = "job",
+        .forms = KEY_LITERAL,
+        .fault = name_fault,
+        .pattern = JOB_NAME_PATTERN,
+        KEY_FIELD(JobAfter, job),
+        .documentation = "The job whose runs are followed. Required.",
+    },
+    {
+        .name = "on",
+        .forms = KEY_CHOICE,
+        .fallback = "success",
+        .choices = after_choices,
+        KEY_FIELD(JobAfter, on),
+        .documentation = "Which ends of such a run are followed.",
+    },
+    {NULL},
+};
+static const KeyTable after_table = {"what a job follows", after_keys};
+static const Key after_entry = {
+    .name = "what is followed",
+    .forms = KEY_LITERAL | KEY_TABLE,
+    .table = &after_table,
+    .fault = name_fault,
+    .pattern = JOB_NAME_PATTERN,
+    KEY_FIELD(JobAfter, job),
 };
 
 static const Key job_keys[] = {
@@ -194,6 +252,17 @@ static const Key job_keys[] = {
         .documentation = "The interval at which the job runs, instead of a schedule.",
     },
     {
+        .name = "after",
+        .forms = KEY_LITERAL | KEY_LIST | KEY_TABLE,
+        .flags = KEY_JOB_ONLY | KEY_BY_TAKE,
+        .pattern = JOB_NAME_PATTERN,
+        .table = &after_table,
+        .entry = &after_entry,
+        .take = job_take_after,
+        .documentation = "The jobs after whose runs the job is run: a name, {job: NAME, on: END}, "
+                         "or a list of such.",
+    },
+    {
         .name = "timezone",
         .forms = KEY_TEXT,
         .fallback = "UTC",
@@ -217,6 +286,15 @@ static const Key job_keys[] = {
                          "expressions, of which one without a time of day means whole days.",
     },
     {
+        .name = "window",
+        .forms = KEY_TABLE | KEY_LIST,
+        .fallback = "[]",
+        .entry = &window_entry,
+        .table = &window_table,
+        .documentation = "When what the schedule says may begin: a stretch of time, or a list of "
+                         "them; outside of it ticks are skipped. If empty, always.",
+    },
+    {
         .name = "random-delay",
         .forms = KEY_DURATION,
         .fallback = "0",
@@ -234,9 +312,16 @@ static const Key job_keys[] = {
         KEY_FIELD(JobSpec, lock),
         .documentation = "How a run holds the job's own lock.",
     },
-    KEY_RESERVED("slots", KEY_INTEGER, "1",
-                 "The number of runs that may hold the job's own lock at a time.", .min = 1,
-                 .max = 1000),
+    {
+        .name = "slots",
+        .forms = KEY_INTEGER,
+        .fallback = "1",
+        .min = 1,
+        .max = JOB_BESIDE_MAX,
+        KEY_FIELD(JobSpec, slots),
+        KEY_MARK_FIELD(JobSpec, slots_mark),
+        .documentation = "The number of runs that may hold the job's own lock at a time.",
+    },
     {
         .name = "locks",
         .forms = KEY_MAPPING,
@@ -296,6 +381,24 @@ static const Key job_keys[] = {
         .take = job_take_no_retry,
         .documentation = "Exit statuses after which no further attempt follows: numbers from 1 to "
                          "255, or ranges such as 64..78.",
+    },
+    {
+        .name = "on-failure",
+        .forms = KEY_LITERAL,
+        .fault = name_fault,
+        .pattern = JOB_NAME_PATTERN,
+        KEY_FIELD(JobSpec, books.links.on_failure.job),
+        KEY_MARK_FIELD(JobSpec, books.links.on_failure.mark),
+        .documentation = "The job to run when a run has failed and no further attempt follows.",
+    },
+    {
+        .name = "on-recovery",
+        .forms = KEY_LITERAL,
+        .fault = name_fault,
+        .pattern = JOB_NAME_PATTERN,
+        KEY_FIELD(JobSpec, books.links.on_recovery.job),
+        KEY_MARK_FIELD(JobSpec, books.links.on_recovery.mark),
+        .documentation = "The job to run when a run has succeeded and the one before had not.",
     },
     {
         .name = "on-lock-loss",
@@ -383,27 +486,70 @@ static const Key job_keys[] = {
         .documentation = "Environment variables for the command.",
     },
     {
+        .name = "environment-file",
+        .forms = KEY_TEXT | KEY_LIST,
+        .fallback = "[]",
+        .pattern = "^-?/",
+        .entry = &environment_file_entry,
+        .take = job_take_environment_files,
+        .documentation = "Files with further environment variables for the command: a path, or a "
+                         "list of them, with a \"-\" before one that may be missing.",
+    },
+    {
         .name = "working-directory",
         .forms = KEY_TEXT,
         .fault = path_fault,
         KEY_FIELD(JobSpec, command.working_directory),
         .documentation = "The working directory of the command; if unset, /.",
     },
-    KEY_RESERVED("credentials", KEY_MAPPING, "{}", "Credentials to pass to the command.",
-                 .entry = &text_entry),
-    KEY_RESERVED("unit", KEY_MAPPING, "{}", "Additional settings of the systemd unit.",
-                 .entry = &setting_entry),
+    {
+        .name = "credentials",
+        .forms = KEY_MAPPING,
+        .fallback = "{}",
+        .entry = &credential_entry,
+        .take = job_take_credentials,
+        .documentation = "Credentials for the command: names, each with the path of a file of the "
+                         "machine.",
+    },
+    {
+        .name = "unit",
+        .forms = KEY_MAPPING,
+        .fallback = "{}",
+        .entry = &setting_entry,
+        .names = unit_setting_names,
+        .take = job_take_unit,
+        .documentation = "Further settings of the systemd unit that a run is: resources, sandbox, "
+                         "scheduling, order.",
+    },
     {
         .name = "history",
         .forms = KEY_INTEGER,
         .fallback = "50",
         .min = 1,
         .max = JOB_HISTORY_MAX,
-        KEY_FIELD(JobSpec, history),
+        KEY_FIELD(JobSpec, books.history),
         .documentation = "The number of runs to remember.",
+    },
+    {
+        .name = "expect-within",
+        .forms = KEY_DURATION,
+        .fallback = "infinity",
+        .min = USEC_PER_MINUTE,
+        .max = USEC_INFINITY,
+        KEY_FIELD(JobSpec, books.expect_within),
+        KEY_MARK_FIELD(JobSpec, books.expect_within_mark),
+        .documentation = "The longest time without a run that succeeds, at most 366d: after that "
+                         "the job is overdue, and an alarm is logged.",
     },
     {NULL},
 };
+
+/* What others say of the job that comes first, and we of the one that follows. */
+static bool is_of_the_follower(const char *key) {
+        return g_ascii_strcasecmp(key, "onsuccess") == 0 ||
+               g_ascii_strcasecmp(key, "on-success") == 0 ||
+               g_ascii_strcasecmp(key, "on_success") == 0;
+}
 
 /* What other schedulers, and systemd, call the same. */
 static char *job_advice(const YamlPair *pair) {
@@ -423,6 +569,11 @@ static char *job_advice(const YamlPair *pair) {
             {"interval", "every"},
             {"env", "environment"},
             {"variables", "environment"},
+            {"env-file", "environment-file"},
+            {"env_file", "environment-file"},
+            {"environmentfile", "environment-file"},
+            {"secrets", "credentials"},
+            {"loadcredential", "credentials"},
             {"cwd", "working-directory"},
             {"chdir", "working-directory"},
             {"workdir", "working-directory"},
@@ -432,10 +583,19 @@ static char *job_advice(const YamlPair *pair) {
             {"hosts", "nodes"},
             {"host", "nodes"},
             {"retry", "retries"},
+            {"depends-on", "after"},
+            {"depends_on", "after"},
+            {"depends", "after"},
+            {"onfailure", "on-failure"},
+            {"needs", "after"},
+            {"requires", "after"},
             {"timeoutstopsec", "stop-timeout"},
             {"runtimemaxsec", "timeout"},
         };
 
+        if (is_of_the_follower(pair->key->text))
+                return g_strdup("here the job that follows says \"after\", and which job it "
+                                "follows");
         for (size_t i = 0; i < G_N_ELEMENTS(words); i++)
                 if (g_ascii_strcasecmp(pair->key->text, words[i].theirs) == 0)
                         return g_strdup_printf("here it is \"%s\"", words[i].ours);
@@ -495,6 +655,10 @@ JobSpec *job_spec_new(void) {
         JobSpec *spec = g_new0(JobSpec, 1);
 
         spec->command.environment = g_new0(char *, 1);
+        spec->command.environment_files = g_new0(char *, 1);
+        spec->command.credentials = g_new0(char *, 1);
+        spec->command.settings.unit = g_new0(char *, 1);
+        spec->command.settings.service = g_new0(char *, 1);
         spec->resources = job_resources_new();
         spec->nodes = job_node_matches_new();
         key_table_set_defaults(&job_table, spec);

@@ -317,6 +317,10 @@ void job_take_nodes(const Key *key, const YamlNode *node, void *target, Diagnost
         spec->nodes = matches;
 }
 
+void job_take_after(const Key *key, const YamlNode *node, void *target, Diagnostics *diagnostics) {
+        job_links_take_after(&((JobSpec *)target)->books.links, key, node, diagnostics);
+}
+
 void job_take_no_retry(const Key *key, const YamlNode *node, void *target,
                        Diagnostics *diagnostics) {
         g_autoptr(GPtrArray) items = g_ptr_array_new_null_terminated(0, NULL, TRUE);

@@ -4,6 +4,7 @@
 
 #include "key.h"
 
+void job_take_after(const Key *key, const YamlNode *node, void *target, Diagnostics *diagnostics);
 void job_take_environment(const Key *key, const YamlNode *node, void *target,
                           Diagnostics *diagnostics);
 void job_take_exec(const Key *key, const YamlNode *node, void *target, Diagnostics *diagnostics);

@@ -60,8 +60,13 @@ JobSpec *job_spec_free(JobSpec *spec) {
         g_free(spec->command.user);
         g_free(spec->command.group);
         g_strfreev(spec->command.environment);
+        g_strfreev(spec->command.environment_files);
+        g_strfreev(spec->command.credentials);
         g_free(spec->command.working_directory);
+        g_strfreev(spec->command.settings.unit);
+        g_strfreev(spec->command.settings.service);
         g_free(spec->retries.no_retry);
+        job_links_clear(&spec->books.links);
         if (spec->resources)
                 g_ptr_array_unref(spec->resources);
         if (spec->nodes)
@@ -113,7 +118,7 @@ static bool node_matches_equal(const GPtrArray *a, const GPtrArray *b) {
 }
 
 bool job_spec_waits_alike(const JobSpec *a, const JobSpec *b) {
-        return strcmp(a->name, b->name) == 0 && a->lock == b->lock &&
+        return strcmp(a->name, b->name) == 0 && a->lock == b->lock && a->slots == b->slots &&
                a->lock_wait_set == b->lock_wait_set && a->lock_wait == b->lock_wait &&
                a->overlap == b->overlap && a->catch_up == b->catch_up &&
                a->start_deadline == b->start_deadline &&
@@ -132,7 +137,11 @@ static bool runs_alike(const JobSpec *a, const JobSpec *b) {
                g_strcmp0(a->command.user, b->command.user) == 0 &&
                g_strcmp0(a->command.group, b->command.group) == 0 &&
                job_strings_equal(a->command.environment, b->command.environment) &&
+               job_strings_equal(a->command.environment_files, b->command.environment_files) &&
+               job_strings_equal(a->command.credentials, b->command.credentials) &&
                g_strcmp0(a->command.working_directory, b->command.working_directory) == 0 &&
+               job_strings_equal(a->command.settings.unit, b->command.settings.unit) &&
+               job_strings_equal(a->command.settings.service, b->command.settings.service) &&
                a->command.timeout == b->command.timeout &&
                a->command.stop_timeout == b->command.stop_timeout &&
                a->on_lock_loss == b->on_lock_loss && a->takeover_after == b->takeover_after &&
@@ -141,8 +150,13 @@ static bool runs_alike(const JobSpec *a, const JobSpec *b) {
 
 bool job_spec_equal(const JobSpec *a, const JobSpec *b) {
         return runs_alike(a, b) && g_strcmp0(a->description, b->description) == 0 &&
-               g_strcmp0(a->timezone, b->timezone) == 0 && a->history == b->history &&
-               job_spec_waits_alike(a, b);
+               g_strcmp0(a->timezone, b->timezone) == 0 && a->books.history == b->books.history &&
+               a->books.expect_within == b->books.expect_within &&
+               job_links_equal(&a->books.links, &b->books.links) && job_spec_waits_alike(a, b);
+}
+
+unsigned job_spec_beside(const JobSpec *spec) {
+        return spec->overlap == JOB_OVERLAP_ALLOW ? JOB_BESIDE_MAX : MAX(spec->slots, 1);
 }
 
 /* Return: the bytes that the strings take in a process's argument space. */
@@ -175,6 +189,45 @@ static void validate_continue(const JobSpec *spec, Diagnostics *diagnostics) {
                     spec->name);
 }
 
+static const char *lock_mode_to_string(JobLockMode mode) {
+        switch (mode) {
+        case JOB_LOCK_EXCLUSIVE:
+                return "exclusive";
+        case JOB_LOCK_SHARED:
+                return "shared";
+        case JOB_LOCK_NONE:
+                return "none";
+        }
+        g_assert_not_reached();
+}
+
+static void validate_slots(const JobSpec *spec, Diagnostics *diagnostics) {
+        if (spec->slots < 2)
+                return;
+        if (spec->lock != JOB_LOCK_EXCLUSIVE)
+                diagnostics_add(diagnostics, &spec->slots_mark,
+                                "job \"%s\": \"slots\" and \"lock: %s\" cannot be used together: "
+                                "such runs are not counted; use \"lock: exclusive\", where each "
+                                "run holds one slot",
+                                spec->name, lock_mode_to_string(spec->lock));
+        if (spec->overlap == JOB_OVERLAP_QUEUE || spec->overlap == JOB_OVERLAP_REPLACE)
+                diagnostics_add(diagnostics, &spec->overlap_mark,
+                                "job \"%s\": \"overlap: %s\" is for runs that are one after the "
+                                "other: with \"slots: %u\" use \"overlap: skip\", by which a tick "
+                                "is skipped when all slots are taken",
+                                spec->name,
+                                spec->overlap == JOB_OVERLAP_QUEUE ? "queue" : "replace",
+                                spec->slots);
+}
+
+static void validate_expectation(const JobSpec *spec, Diagnostics *diagnostics) {
+        if (spec->books.expect_within > JOB_EXPECT_WITHIN_MAX &&
+            spec->books.expect_within != USEC_INFINITY)
+                diagnostics_add(diagnostics, &spec->books.expect_within_mark,
+                                "job \"%s\": \"expect-within\" may be 366d at most, or infinity",
+                                spec->name);
+}
+
 /* Whoever holds a lock alone is alone. */
 static void validate_overlap(const JobSpec *spec, Diagnostics *diagnostics) {
         if (spec->overlap != JOB_OVERLAP_ALLOW || spec->lock != JOB_LOCK_EXCLUSIVE)
@@ -183,8 +236,18 @@ static void validate_overlap(const JobSpec *spec, Diagnostics *diagnostics) {
             diagnostics, &spec->overlap_mark,
             "job \"%s\": \"overlap: allow\" needs \"lock: shared\" or \"lock: none\": a "
             "run that holds the job's own lock exclusively keeps the next one from "
-            "beginning beside it",
+            "beginning beside it (\"slots: 3\" without \"overlap\" lets three be side by side)",
             spec->name);
+}
+
+/* Each tick that is caught up with would be ended by the next one. */
+static void validate_replace(const JobSpec *spec, Diagnostics *diagnostics) {
+        if (spec->overlap == JOB_OVERLAP_REPLACE && spec->catch_up == JOB_CATCH_UP_ALL)
+                diagnostics_add(diagnostics, &spec->overlap_mark,
+                                "job \"%s\": \"overlap: replace\" and \"catch-up: all\" cannot be "
+                                "used together: of the ticks that were missed each would take the "
+                                "place of the one before; use \"catch-up: latest\"",
+                                spec->name);
 }
 
 static void validate_retries(const JobSpec *spec, Diagnostics *diagnostics) {
@@ -214,12 +277,31 @@ void job_spec_validate(const JobSpec *spec, Diagnostics *diagnostics) {
                                 "the command and its environment have %zu KiB or more",
                                 JOB_COMMAND_SIZE_MAX / 1024);
         validate_continue(spec, diagnostics);
+        validate_slots(spec, diagnostics);
         validate_overlap(spec, diagnostics);
+        validate_expectation(spec, diagnostics);
+        validate_replace(spec, diagnostics);
         validate_retries(spec, diagnostics);
+        job_links_validate(spec->name, &spec->books.links, diagnostics);
 }
 
 int64_t job_spec_start(const JobSpec *spec, int64_t tick) {
         return spec->schedule ? schedule_start(spec->schedule, spec->name, tick) : tick;
+}
+
+usec_t job_spec_closes(const JobSpec *spec, int64_t due) {
+        WindowStretch stretch = {.open = true, .to = INT64_MAX};
+
+        if (spec->schedule)
+                stretch = schedule_window(spec->schedule, due);
+        if (!stretch.open)
+                stretch.to = due;
+        return stretch.to == INT64_MAX ? USEC_INFINITY : (usec_t)stretch.to * USEC_PER_SEC;
+}
+
+usec_t job_spec_start_by(const JobSpec *spec, int64_t due) {
+        return MIN(usec_add((usec_t)due * USEC_PER_SEC, spec->start_deadline),
+                   job_spec_closes(spec, due));
 }
 
 int64_t job_spec_started(const JobSpec *spec, int64_t second) {
@@ -250,18 +332,6 @@ bool job_spec_matches_node(const JobSpec *spec, const char *node, GHashTable *la
         return named || !names;
 }
 
-static const char *lock_mode_to_string(JobLockMode mode) {
-        switch (mode) {
-        case JOB_LOCK_EXCLUSIVE:
-                return "exclusive";
-        case JOB_LOCK_SHARED:
-                return "shared";
-        case JOB_LOCK_NONE:
-                return "none";
-        }
-        g_assert_not_reached();
-}
-
 /* Nodes that look for one resource in two places, or count its slots differently, exclude nobody.
  * What is not declared adds nothing to the text. */
 static void add_resource(GString *text, const JobResource *resource, const DaemonConfig *config) {
@@ -289,10 +359,14 @@ char *job_spec_digest(const JobSpec *spec, const DaemonConfig *config) {
         g_string_append_printf(text, "schedule %s\n", schedule ? schedule : "none");
         g_string_append(text,
                         "transitions \ndst shift first\n"); /* none: as it always was for UTC */
-        g_string_append_printf(text, "lock %s slots 1\n", lock_mode_to_string(spec->lock));
+        g_string_append_printf(text, "lock %s slots %u\n", lock_mode_to_string(spec->lock),
+                               spec->slots);
         for (guint i = 0; i < spec->resources->len; i++)
                 add_resource(text, spec->resources->pdata[i], config);
-        if (spec->overlap == JOB_OVERLAP_ALLOW) /* the others add nothing: as it always was */
+        /* The others add nothing, as it always was: which of them holds costs no run. */
+        if (spec->overlap == JOB_OVERLAP_ALLOW)
                 g_string_append(text, "overlap allow\n");
+        if (spec->overlap == JOB_OVERLAP_REPLACE)
+                g_string_append(text, "overlap replace\n");
         return g_compute_checksum_for_string(G_CHECKSUM_SHA256, text->str, (gssize)text->len);
 }

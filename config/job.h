@@ -10,14 +10,20 @@
 #include "clock.h"
 #include "daemon-config.h"
 #include "diagnostics.h"
+#include "job-links.h"
 #include "mark.h"
 #include "schedule.h"
 
 typedef enum JobLockMode { JOB_LOCK_EXCLUSIVE, JOB_LOCK_SHARED, JOB_LOCK_NONE } JobLockMode;
 typedef enum JobCatchUp { JOB_CATCH_UP_LATEST, JOB_CATCH_UP_NONE, JOB_CATCH_UP_ALL } JobCatchUp;
 /* What becomes of a tick while another run of the job is under way: it is skipped, it waits for the
- * end of that, or they run side by side. */
-typedef enum JobOverlap { JOB_OVERLAP_SKIP, JOB_OVERLAP_QUEUE, JOB_OVERLAP_ALLOW } JobOverlap;
+ * end of that, it ends that and takes its place, or they run side by side. */
+typedef enum JobOverlap {
+        JOB_OVERLAP_SKIP,
+        JOB_OVERLAP_QUEUE,
+        JOB_OVERLAP_ALLOW,
+        JOB_OVERLAP_REPLACE
+} JobOverlap;
 /* What becomes of a run whose locks can no longer be held: it is stopped before others can have
  * them, or it continues, and its record keeps others from beginning. */
 typedef enum JobLockLoss { JOB_LOCK_LOSS_STOP, JOB_LOCK_LOSS_CONTINUE } JobLockLoss;
@@ -40,6 +46,12 @@ typedef struct JobNodeMatch {
         char *pattern;
 } JobNodeMatch;
 
+/* Systemd's settings of a run's unit, by their section: NULL-terminated lines "NAME=VALUE", in the
+ * order in which they were written; never NULL. */
+typedef struct JobSettings {
+        char **unit, **service;
+} JobSettings;
+
 /* What a run executes, as whom, and for how long. */
 typedef struct JobCommand {
         char **argv;      /* NULL-terminated, at least one; argv[0] is an absolute path */
@@ -48,9 +60,13 @@ typedef struct JobCommand {
         Mark mark;        /* of the value of "exec" */
         char *user;       /* NULL: root */
         char *group;      /* NULL: the user's */
-        char **environment;      /* NULL-terminated "NAME=value", sorted; never NULL */
-        char *working_directory; /* NULL: / */
-        usec_t timeout;          /* USEC_INFINITY: none */
+        char **environment;       /* NULL-terminated "NAME=value", sorted; never NULL */
+        char **environment_files; /* NULL-terminated paths, with a "-" before one that may be
+                                     missing; a later one wins over those before it; never NULL */
+        char **credentials;       /* NULL-terminated "NAME:PATH", sorted; never NULL */
+        char *working_directory;  /* NULL: / */
+        JobSettings settings;
+        usec_t timeout; /* USEC_INFINITY: none */
         usec_t stop_timeout;
         Mark stop_timeout_mark;
 } JobCommand;
@@ -75,6 +91,15 @@ typedef struct JobTimes {
         Mark random_delay_mark;
 } JobTimes;
 
+/* What is kept of its runs, what is expected of them, and what their ends lead to. */
+typedef struct JobBooks {
+        unsigned history; /* records */
+        usec_t
+            expect_within; /* without a success for so long it is overdue; USEC_INFINITY: never */
+        Mark expect_within_mark;
+        JobLinks links;
+} JobBooks;
+
 typedef struct JobSpec {
         unsigned refs; /* beyond the first */
         char *name;
@@ -85,6 +110,8 @@ typedef struct JobSpec {
         JobTimes times;
         JobCommand command;
         JobLockMode lock;
+        unsigned slots; /* of its own lock; 1 where several hold it in another way, or none does */
+        Mark slots_mark;
         GPtrArray *resources; /* JobResource, sorted by name; never NULL */
         usec_t lock_wait;     /* USEC_INFINITY allowed; 0 is a try */
         bool lock_wait_set;   /* false: the rest of start_deadline */
@@ -98,17 +125,26 @@ typedef struct JobSpec {
         usec_t start_deadline;
         JobRetries retries;
         GPtrArray *nodes; /* JobNodeMatch; empty: every node */
-        unsigned history;
+        JobBooks books;
 } JobSpec;
 
 #define JOB_HISTORY_DEFAULT 50
 #define JOB_HISTORY_MAX 1000
+#define JOB_EXPECT_WITHIN_MAX (366 * USEC_PER_DAY)
 #define JOB_RESOURCES_MAX 16
 #define JOB_ARGV_MAX 256
 #define JOB_ENVIRONMENT_MAX 256
+#define JOB_ENVIRONMENT_FILES_MAX 16
+#define JOB_CREDENTIALS_MAX 64
+#define JOB_UNIT_LINES_MAX 128
+#define JOB_UNIT_VALUE_MAX 2048
+#define JOB_UNIT_SIZE_MAX ((size_t)16 * 1024) /* of all of them together */
 #define JOB_NODE_MATCHES_MAX 64
 #define JOB_ATTEMPTS_MAX 100
 #define JOB_RETRY_DELAY_MAX USEC_PER_DAY
+/* So many runs of a job are side by side at most: the ledger has an entry for each, and one more
+ * for what lies between two. */
+#define JOB_BESIDE_MAX 24
 #define JOB_COMMAND_SIZE_MAX                                                                       \
         ((size_t)128 *                                                                             \
          1024) /* argv and environment together; the kernel takes no longer single string */
@@ -136,8 +172,15 @@ bool job_spec_equal(const JobSpec *a, const JobSpec *b);
  * run then may differ. Pure. */
 bool job_spec_waits_alike(const JobSpec *a, const JobSpec *b);
 
+/* Return: how many runs of the job may be side by side; 1: one after the other. Pure. */
+unsigned job_spec_beside(const JobSpec *spec);
 /* Return: the second in which a tick is to be started: later than the tick by its delay. Pure. */
 int64_t job_spec_start(const JobSpec *spec, int64_t tick);
+/* Return: the last moment (CLOCK_REALTIME) at which what is due at that second may begin by its
+ * window; USEC_INFINITY: the job has none. Pure. */
+usec_t job_spec_closes(const JobSpec *spec, int64_t due);
+/* Return: the same, by its start deadline and its window. Pure. */
+usec_t job_spec_start_by(const JobSpec *spec, int64_t due);
 /* Return: as schedule_started(); `second` itself where the job has no schedule. Pure. */
 int64_t job_spec_started(const JobSpec *spec, int64_t second);
 
@@ -146,7 +189,7 @@ bool job_spec_matches_node(const JobSpec *spec, const char *node, GHashTable *la
 
 /* Return: newly allocated hex digest (g_free) of what decides the ticks and the exclusion: mode,
  * schedule with its zones' names and its delay, dst, lock, locks with what `config` (NULL: nothing)
- * declares of them, and whether runs of the job may be side by side. Nodes compare it; what the
- * zones mean is compared apart (policy/zones.h), because that changes without the definition.
- * Pure. */
+ * declares of them, and whether runs of the job may be side by side or end each other. Nodes
+ * compare it; what the zones mean is compared apart (policy/zones.h), because that changes without
+ * the definition. Pure. */
 char *job_spec_digest(const JobSpec *spec, const DaemonConfig *config);

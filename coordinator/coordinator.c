@@ -239,6 +239,7 @@ static JobTable *new_jobs(const Coordinator *coordinator) {
             .clock = coordinator->clock,
             .gate = coordinator->gate,
             .pruner = coordinator->store.pruner,
+            .jobset = coordinator->jobset,
             .runs = coordinator->runs,
             .recovery = coordinator->left.recovery,
             .leftovers = coordinator->left.leftovers,

@@ -3,6 +3,7 @@
 
 #include "control.h"
 #include "fence-link.h"
+#include "job-explain.h"
 #include "job-table.h"
 #include "left-queues.h"
 #include "leftovers.h"
@@ -59,6 +60,15 @@ static char *face_job_why(const void *userdata, const char *name) {
         return scheduled_job_why(face_find(userdata, name));
 }
 
+static json_t *face_explain(const void *userdata, const JobSpec *spec, const Schedule *schedule,
+                            const Ledger *ledger, int64_t tick) {
+        const Coordinator *coordinator = userdata;
+        const JobExplainParts parts = {coordinator->node, coordinator->tree, coordinator->ranks,
+                                       coordinator->members};
+
+        return job_explain(&parts, spec, schedule, ledger, tick);
+}
+
 static void face_look_again(void *userdata, const char *name) {
         scheduled_job_look_again(job_table_find(((Coordinator *)userdata)->jobs, name));
 }
@@ -74,6 +84,14 @@ static bool face_has_candidate(const void *userdata, const JobSpec *spec) {
         return candidates->len > 0 || ranks_is_undecided(coordinator->ranks, spec->name);
 }
 
+static char *face_node_why(const void *userdata, const JobSpec *spec, const char *node) {
+        const Coordinator *coordinator = userdata;
+        const JobExplainParts parts = {coordinator->node, coordinator->tree, coordinator->ranks,
+                                       coordinator->members};
+
+        return job_explain_node(&parts, spec, node);
+}
+
 static bool face_all_drained(const void *userdata, const JobSpec *spec) {
         const Coordinator *coordinator = userdata;
         const json_t *control = drain_view_control(tree_drain_view(coordinator->tree));
@@ -85,18 +103,16 @@ static bool face_all_drained(const void *userdata, const JobSpec *spec) {
         return candidates->len > 0;
 }
 
-static int face_request(void *userdata, const char *job, const char *who, ViewRequestFunc func,
+static int face_request(void *userdata, const Requested *wish, ViewRequestFunc func,
                         void *func_userdata, RequestCall **ret_call) {
-        return requests_submit(((Coordinator *)userdata)->requests, job, who, func, func_userdata,
+        return requests_submit(((Coordinator *)userdata)->requests, wish, func, func_userdata,
                                ret_call);
 }
 
-static int face_stop(void *userdata, const ViewStop *stop, ViewRequestFunc func,
+static int face_stop(void *userdata, const Requested *wish, ViewRequestFunc func,
                      void *func_userdata, RequestCall **ret_call) {
-        const RequestedStop request = {stop->job, stop->run, stop->node, stop->who};
-
-        return requests_submit_stop(((Coordinator *)userdata)->requests, &request, func,
-                                    func_userdata, ret_call);
+        return requests_submit_stop(((Coordinator *)userdata)->requests, wish, func, func_userdata,
+                                    ret_call);
 }
 
 /* ---- the whole ---- */
@@ -106,10 +122,12 @@ static const ViewCalls face_calls = {
     .job = face_job,
     .job_state = face_job_state,
     .job_why = face_job_why,
+    .explain = face_explain,
     .look_again = face_look_again,
     .can_run = face_can_run,
     .has_candidate = face_has_candidate,
     .all_drained = face_all_drained,
+    .node_why = face_node_why,
     .request = face_request,
     .stop = face_stop,
     .forget_request = request_call_free,
@@ -126,6 +144,7 @@ int face_new(Coordinator *coordinator, Face **ret_face) {
             .digests = coordinator->digests,
             .members = coordinator->members,
             .runs = coordinator->runs,
+            .settler = &coordinator->store.settler,
             .locks = coordinator->command_locks,
             .request_lifetime = REQUEST_LIFETIME,
             .calls = &face_calls,

@@ -8,15 +8,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 
 #include "fence-protocol.h"
 #include "launch.h"
 
+/* Return: whether that is set which systemd sets for the last step only. */
+static bool has_result(void) {
+        return getenv("SERVICE_RESULT") || getenv("EXIT_CODE") || getenv("EXIT_STATUS");
+}
+
 /* `words`: the session's file and id, and what follows them (launch.h). */
 static int start(const LaunchPlace *place, char **words) {
-        LaunchClaim claim = {
-            .session_file = words[0], .session = words[1], .instance_file = FENCE_INSTANCE_PATH};
+        LaunchClaim claim = {.session_file = words[0],
+                             .session = words[1],
+                             .instance_file = FENCE_INSTANCE_PATH,
+                             .foretold = has_result()};
         LaunchRefusal refusal;
 
         launch_claim_read(&claim, (const char *const *)words + 2);
@@ -59,6 +67,7 @@ int main(int argc, char **argv) {
                 return EXIT_SUCCESS;
         }
         if (argc >= 4) {
+                (void)umask(S_IRWXG | S_IRWXO); /* not the job's, which may hide all from us */
                 place.directory = argv[2];
                 place.nonce = argv[3];
                 if (argc >= 6 && strcmp(argv[1], "start") == 0)

@@ -215,6 +215,15 @@ static json_t *list_schema(const Key *key) {
         return schema;
 }
 
+static json_t *names_schema(char **names) {
+        json_t *list = json_array();
+
+        for (char **name = names; *name; name++)
+                json_array_append_new(list, json_string(*name));
+        g_strfreev(names);
+        return json_pack("{s:o}", "enum", list);
+}
+
 static json_t *mapping_schema(const Key *key) {
         json_t *schema = type_schema("object");
 
@@ -224,6 +233,8 @@ static json_t *mapping_schema(const Key *key) {
                 json_object_set_new(
                     schema, "propertyNames",
                     json_pack("{s:s, s:i}", "pattern", NAME_PATTERN, "maxLength", NAME_LENGTH_MAX));
+        if (key->names)
+                json_object_set_new(schema, "propertyNames", names_schema(key->names()));
         json_object_set_new(schema, "additionalProperties", key_schema(key->entry, 0));
         return schema;
 }

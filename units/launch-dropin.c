@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "state-file.h"
+#include "unit-settings.h"
 
 #define DROPIN_NAME "50-jobkeeper-launch.conf"
 /* What is being removed; PID 1 has no meaning for it. */
@@ -20,7 +21,7 @@
 /* No run has such a unit. */
 #define DROPIN_OF_NOBODY "jobkeeper-.launch-try.service"
 /* As much as a run needs, and some more: its drop-in, what PID 1 writes of its unit, its notes. */
-#define DROPIN_ROOM 8192
+#define DROPIN_ROOM 32768
 #define DROPIN_BYTES_MAX ((size_t)64 * 1024)
 
 char *launch_dropin_directory(const char *root, const char *unit) {
@@ -63,17 +64,24 @@ static int dropin_add_step(GString *text, const char *key, const char *verb, con
 
 /* The command is not executed where the first step fails; nothing depends on the others. Return: 0
  * or -EINVAL. */
-static int dropin_compose(const char *directory, const UnitSpec *spec, GString *text) {
+static int dropin_add_steps(GString *text, const char *directory, const UnitSpec *spec) {
         static const char *const none[] = {NULL};
-        int r;
+        int r = dropin_add_step(text, "ExecStartPre=+", "start", directory, spec, spec->launch + 1);
 
-        g_string_printf(text, DROPIN_NONCE "%s\n[Service]\n", spec->nonce);
-        r = dropin_add_step(text, "ExecStartPre=+", "start", directory, spec, spec->launch + 1);
         if (r >= 0)
                 r = dropin_add_step(text, "ExecStop=-+", "stopping", directory, spec, none);
         if (r >= 0)
                 r = dropin_add_step(text, "ExecStopPost=-+", "result", directory, spec, none);
         return r;
+}
+
+/* What is ours comes last: it wins. Return: 0 or -EINVAL. */
+static int dropin_compose(const char *directory, const UnitSpec *spec, GString *text) {
+        int r;
+
+        g_string_printf(text, DROPIN_NONCE "%s\n", spec->nonce);
+        r = unit_settings_append(text, spec);
+        return r < 0 || !spec->launch ? r : dropin_add_steps(text, directory, spec);
 }
 
 /* PID 1 looks for new directories only where the time of this one has changed, which the kernel may
@@ -123,7 +131,7 @@ int launch_dropin_write(const char *root, const UnitSpec *spec) {
         g_autoptr(GString) text = g_string_new(NULL);
         int r;
 
-        if (!spec->launch)
+        if (!spec->launch && unit_settings_are_none(spec))
                 return 0;
         r = dropin_compose(directory, spec, text);
         if (r < 0)

@@ -6,6 +6,8 @@
  * next daemon-reload. A drop-in that is there before PID 1 first hears of the unit is read without
  * one.
  *
+ * The unit's further settings (unit-settings.h) stand in it, too.
+ *
  * The directory is the unit's own, and what the program notes about the unit is kept in it as well:
  * it goes when PID 1 has forgotten the unit, and not before.
  */
@@ -19,8 +21,8 @@
 /* Return: the directory of that unit below root, newly allocated. */
 char *launch_dropin_directory(const char *root, const char *unit);
 
-/* Writes it, where the spec has a launch step. Return: 0; -EINVAL where a word of it cannot stand
- * in a unit's file; or negative errno: then the unit must not be started. */
+/* Writes it, where the spec has a launch step or further settings. Return: 0; -EINVAL where a word
+ * of it cannot stand in a unit's file; or negative errno: then the unit must not be started. */
 int launch_dropin_write(const char *root, const UnitSpec *spec);
 
 /* Writes one for no unit, and removes it. Return: as launch_dropin_write(). */

@@ -7,6 +7,7 @@
  */
 #include "unit-start.h"
 
+#include <errno.h>
 #include <glib.h>
 #include <stddef.h>
 #include <string.h>
@@ -21,8 +22,14 @@ static const size_t spec_strings[] = {
     offsetof(UnitSpec, user),  offsetof(UnitSpec, group),
     offsetof(UnitSpec, slice), offsetof(UnitSpec, working_directory),
     offsetof(UnitSpec, nonce)};
-static const size_t spec_lists[] = {offsetof(UnitSpec, argv), offsetof(UnitSpec, environment),
-                                    offsetof(UnitSpec, log_fields), offsetof(UnitSpec, after),
+static const size_t spec_lists[] = {offsetof(UnitSpec, argv),
+                                    offsetof(UnitSpec, environment),
+                                    offsetof(UnitSpec, environment_files),
+                                    offsetof(UnitSpec, credentials),
+                                    offsetof(UnitSpec, log_fields),
+                                    offsetof(UnitSpec, unit_settings),
+                                    offsetof(UnitSpec, service_settings),
+                                    offsetof(UnitSpec, after),
                                     offsetof(UnitSpec, launch)};
 
 static void *spec_member(UnitSpec *spec, size_t offset) {
@@ -128,6 +135,49 @@ static int start_append_environment(sd_bus_message *message, const UnitSpec *spe
         return start_append_list(message, "Environment", (const char *const *)list->pdata);
 }
 
+/* EnvironmentFiles a(sb) is path, ignore-failure. Each wins over those before it, and over
+ * Environment. */
+static int start_append_environment_files(sd_bus_message *message, const char *const *files) {
+        int r;
+
+        if (!files || !*files)
+                return 0;
+        r = start_open_property(message, "EnvironmentFiles", "a(sb)");
+        if (r >= 0)
+                r = sd_bus_message_open_container(message, 'a', "(sb)");
+        for (; r >= 0 && *files; files++) {
+                const bool optional = **files == '-';
+
+                r = sd_bus_message_append(message, "(sb)", *files + (optional ? 1 : 0), optional);
+        }
+        if (r >= 0)
+                r = sd_bus_message_close_container(message);
+        return r < 0 ? r : start_close_property(message);
+}
+
+/* Return: 0 or negative errno. No name has a colon in it. */
+static int start_append_credential(sd_bus_message *message, const char *credential) {
+        g_auto(GStrv) parts = g_strsplit(credential, ":", 2);
+
+        return parts[0] && parts[1] ? sd_bus_message_append(message, "(ss)", parts[0], parts[1])
+                                    : -EINVAL;
+}
+
+static int start_append_credentials(sd_bus_message *message, const char *const *credentials) {
+        int r;
+
+        if (!credentials || !*credentials)
+                return 0;
+        r = start_open_property(message, "LoadCredential", "a(ss)");
+        if (r >= 0)
+                r = sd_bus_message_open_container(message, 'a', "(ss)");
+        for (; r >= 0 && *credentials; credentials++)
+                r = start_append_credential(message, *credentials);
+        if (r >= 0)
+                r = sd_bus_message_close_container(message);
+        return r < 0 ? r : start_close_property(message);
+}
+
 static int start_append_log_fields(sd_bus_message *message, const char *const *fields) {
         int r;
 
@@ -181,7 +231,9 @@ static int start_append_surroundings(sd_bus_message *message, const UnitSpec *sp
                                        "StandardError", "s", "journal", "CPUAccounting", "b", 1)) <
                 0 ||
             (r = unit_start_append_order(message, spec->after, spec->fenced)) < 0 ||
-            (r = start_append_environment(message, spec)) < 0)
+            (r = start_append_environment(message, spec)) < 0 ||
+            (r = start_append_environment_files(message, spec->environment_files)) < 0 ||
+            (r = start_append_credentials(message, spec->credentials)) < 0)
                 return r;
         return start_append_log_fields(message, spec->log_fields);
 }

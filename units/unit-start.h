@@ -19,8 +19,14 @@ typedef struct UnitSpec {
         bool argv_expand;               /* let PID 1 expand ${VARIABLES} */
         const char *user, *group;       /* NULL: not set */
         const char *const *environment; /* "NAME=value", NULL-terminated */
+        /* Absolute paths, NULL-terminated, "-" before one that may be missing. */
+        const char *const *environment_files;
+        const char *const *credentials; /* "NAME:PATH", NULL-terminated */
         const char *working_directory;  /* NULL: not set */
         const char *const *log_fields;  /* "NAME=value", NULL-terminated */
+        /* Further settings, which go into the launch step's file: "NAME=VALUE", NULL-terminated;
+         * NULL: none. */
+        const char *const *unit_settings, *const *service_settings;
         const char *slice;
         bool fenced;              /* it ends when the fence does */
         const char *const *after; /* units it is ordered after, so that at shutdown it stops before

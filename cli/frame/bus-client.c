@@ -117,6 +117,14 @@ static void bus_answer_read(BusAnswer *answer, sd_bus_message *reply) {
         answer->outcome = BUS_ANSWERED;
 }
 
+void bus_answer_take(BusAnswer *ret, sd_bus_message *reply, const char *method) {
+        bus_answer_done(ret);
+        if (sd_bus_message_is_method_error(reply, NULL))
+                bus_answer_take_error(ret, sd_bus_message_get_error(reply), method);
+        else
+                bus_answer_read(ret, reply);
+}
+
 static int bus_message_new(sd_bus *bus, const char *name, const char *method, const char *types,
                            va_list arguments, sd_bus_message **ret) {
         sd_bus_message *message = NULL;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <systemd/sd-bus.h>
 
 #include "cleanup.h"
 #include "clock.h"
@@ -34,6 +35,9 @@ typedef struct BusAnswer {
 /* Calls `method` with arguments as sd_bus_message_append() takes them, and fills *ret, whose old
  * content is freed. */
 void bus_ask(BusAnswer *ret, const char *method, usec_t timeout, const char *types, ...);
+/* Fills *ret, whose old content is freed, with what came back to a question: an answer or an error.
+ */
+void bus_answer_take(BusAnswer *ret, sd_bus_message *reply, const char *method);
 void bus_answer_done(BusAnswer *answer);
 #define _cleanup_answer_ _cleanup_(bus_answer_done)
 

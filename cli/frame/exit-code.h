@@ -8,7 +8,8 @@
 
 typedef enum ExitCode {
         EXIT_CODE_OK = 0,
-        EXIT_CODE_FAILED = 1, /* verify found errors; the run did not succeed; the daemon refused */
+        EXIT_CODE_FAILED = 1, /* verify found errors; the run did not succeed; the daemon refused;
+                                 status --check: a job is overdue */
         EXIT_CODE_USAGE =
             64, /* EX_USAGE: unknown command or option, missing or malformed argument */
         EXIT_CODE_UNAVAILABLE = 69,     /* EX_UNAVAILABLE: jobkeeperd or its ZooKeeper cannot be

@@ -68,15 +68,20 @@ const char *run_why(const json_t *run) {
         return why;
 }
 
-/* Return: newly allocated (g_free), the run's tick: a time, "manual", or "FIRST to LAST (N ticks)".
- */
+/* Return: of a run of no tick, who or what asked for it: another run, or somebody. */
+static const char *run_by(const json_t *run) {
+        return *json_text(run, "parent_job") ? json_text(run, "who") : "manual";
+}
+
+/* Return: newly allocated (g_free), the run's tick: a time, "FIRST to LAST (N ticks)", or where it
+ * has none who asked for it. */
 static char *run_tick(const json_t *run, GTimeZone *zone) {
         double tick = json_number(run, "tick", NAN), to = json_number(run, "to", NAN);
         g_autofree char *first = NULL;
         g_autofree char *last = NULL;
 
         if (isnan(tick))
-                return g_strdup("manual");
+                return g_strdup(run_by(run));
         first = time_to_text(tick, zone);
         if (isnan(to) || to <= tick)
                 return g_steal_pointer(&first);
@@ -103,7 +108,7 @@ static char *run_when(const json_t *run, GTimeZone *zone) {
 
         if (!isnan(json_number(run, "tick", NAN)) || !isnan(run_begun(run)) || !time)
                 return run_tick(run, zone);
-        return g_strdup_printf("manual, settled %s", time);
+        return g_strdup_printf("%s, settled %s", run_by(run), time);
 }
 
 Table *run_table(const json_t *runs, double now, GTimeZone *zone) {

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "overdue-view.h"
 #include "run-view.h"
 #include "time-text.h"
 
@@ -132,6 +133,16 @@ static void head_busy(GString *text, const json_t *members) {
         }
 }
 
+static void head_overdue(GString *text, const json_t *jobs) {
+        size_t index = 0, count = 0;
+        const json_t *job = NULL;
+
+        json_array_foreach(jobs, index, job) count += overdue_of(job) == OVERDUE_YES;
+        if (count > 0)
+                g_string_append_printf(text, "overdue  %zu %s: see WHY\n", count,
+                                       count == 1 ? "job" : "jobs");
+}
+
 static void head_warnings(GString *text, const json_t *warnings) {
         size_t index = 0;
         const json_t *warning = NULL;
@@ -154,6 +165,7 @@ char *status_head(const json_t *status, double now) {
         head_drained(text, json_object_get(status, "drained"), now);
         head_paused(text, json_object_get(status, "paused"), now);
         head_busy(text, json_object_get(status, "members"));
+        head_overdue(text, json_object_get(status, "jobs"));
         head_warnings(text, json_object_get(status, "warnings"));
         if (json_is_false(json_object_get(status, "complete")))
                 g_string_append_printf(text, "jobs     %s\n",
@@ -204,7 +216,7 @@ static char *job_pause(const json_t *job, const char *why, double now) {
 }
 
 /* Why it does not run; of the run that is shown; or, while one runs, how the one before ended. */
-static char *job_why(const json_t *job, double now) {
+static char *job_why_state(const json_t *job, double now) {
         const json_t *last = json_object_get(job, "last");
         const char *why = json_text(job, "why");
         g_autofree char *result = NULL, *retry = NULL;
@@ -219,6 +231,16 @@ static char *job_why(const json_t *job, double now) {
                 return g_strdup(*why ? why : run_why(last));
         result = run_result(last);
         return *result ? g_strdup_printf("the run before: %s", result) : g_strdup("");
+}
+
+/* What is overdue is so whatever keeps it. */
+static char *job_why(const json_t *job, double now) {
+        g_autofree char *why = job_why_state(job, now), *overdue = NULL;
+
+        if (overdue_of(job) != OVERDUE_YES)
+                return g_steal_pointer(&why);
+        overdue = overdue_text(job, now);
+        return g_strdup_printf("%s%s%s", overdue, *why ? "; " : "", why);
 }
 
 /* When the last run began; for one that never began, its tick or when it was settled. Without a

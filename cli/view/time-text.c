@@ -28,6 +28,35 @@ char *time_to_text(double epoch, GTimeZone *zone) {
         return local ? g_date_time_format(local, "%Y-%m-%d %H:%M:%S") : g_strdup("-");
 }
 
+bool time_from_text(const char *text, GTimeZone *zone, int64_t *ret_epoch) {
+        g_autofree char *iso = g_strdup(text);
+        g_autoptr(GDateTime) time = NULL;
+        char *space = strchr(iso, ' ');
+        guint64 seconds = 0;
+
+        if (*text == '@') {
+                if (!g_ascii_string_to_unsigned(text + 1, 10, 0, (guint64)EPOCH_MAX, &seconds,
+                                                NULL))
+                        return false;
+                *ret_epoch = (int64_t)seconds;
+                return true;
+        }
+        if (!space || strlen(space) < strlen(" 00:00"))
+                return false;
+        *space = 'T';
+        if (strlen(space) == strlen("T00:00")) {
+                char *with_seconds = g_strconcat(iso, ":00", NULL);
+
+                g_free(iso);
+                iso = with_seconds;
+        }
+        time = g_date_time_new_from_iso8601(iso, zone);
+        if (!time)
+                return false;
+        *ret_epoch = g_date_time_to_unix(time);
+        return true;
+}
+
 char *span_to_text(double seconds) {
         if (!(seconds >= 0))
                 return g_strdup("-");

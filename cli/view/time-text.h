@@ -2,10 +2,16 @@
 #pragma once
 
 #include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 /* Return: newly allocated (g_free), "2026-11-21 02:30:00"; "-" for what is no time of the years 1
  * to 9999. */
 char *time_to_text(double epoch, GTimeZone *zone);
+
+/* Reads a time as it is shown, "2026-11-21 02:30" with or without seconds, in `zone`, or as "@" and
+ * a number of seconds. Return: whether it is one. */
+bool time_from_text(const char *text, GTimeZone *zone, int64_t *ret_epoch);
 
 /* Return: the part of a time's text that differs: without the date where that is the other's. */
 const char *time_without_day_of(const char *time, const char *other);

@@ -118,6 +118,24 @@ void diagnostics_warn(Diagnostics *diagnostics, const Mark *mark, const char *fo
         va_end(arguments);
 }
 
+static bool diagnostics_know(const GPtrArray *kept, const Mark *mark) {
+        for (guint i = 0; i < kept->len; i++)
+                if (mark_compare(&((const Diagnostic *)kept->pdata[i])->mark, mark) == 0)
+                        return true;
+        return false;
+}
+
+void diagnostics_add_unknown(Diagnostics *diagnostics, const Diagnostics *more, const char *who) {
+        const GPtrArray *errors = more->kept[DIAGNOSTIC_ERROR];
+
+        for (guint i = 0; i < errors->len; i++) {
+                const Diagnostic *error = errors->pdata[i];
+
+                if (!diagnostics_know(diagnostics->kept[DIAGNOSTIC_ERROR], &error->mark))
+                        diagnostics_add(diagnostics, &error->mark, "%s%s", who, error->message);
+        }
+}
+
 unsigned diagnostics_count(const Diagnostics *diagnostics) {
         return diagnostics->count[DIAGNOSTIC_ERROR];
 }

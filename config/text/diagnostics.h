@@ -31,6 +31,10 @@ void diagnostics_add(Diagnostics *diagnostics, const Mark *mark, const char *for
 void diagnostics_warn(Diagnostics *diagnostics, const Mark *mark, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Adds the errors of `more`, each behind `who` ("job \"a\": "), at whose places none is known yet:
+ * of what holds for many, each fault is reported once. */
+void diagnostics_add_unknown(Diagnostics *diagnostics, const Diagnostics *more, const char *who);
+
 /* How many errors were added, also beyond the kept ones; and how many of a kind. */
 unsigned diagnostics_count(const Diagnostics *diagnostics);
 unsigned diagnostics_count_kind(const Diagnostics *diagnostics, DiagnosticKind kind);

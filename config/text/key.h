@@ -59,8 +59,10 @@ struct Key {
         unsigned flags; /* KeyFlags */
         const char *fallback;      /* the default as people write it; NULL: none */
         const char *documentation; /* one sentence */
-        const char *pattern; /* for editors: what a text must look like at least; may be NULL */
-        const char *needs;   /* for editors: the key that must stand beside this; may be NULL */
+        const char *pattern;   /* for editors: what a text must look like at least; may be NULL */
+        const char *needs;     /* for editors: the key that must stand beside this; may be NULL */
+        char **(*names)(void); /* for editors: which names a mapping may have, newly allocated
+                                  (g_strfreev); may be NULL */
         uint64_t min, max;
         const KeyChoice *choices;
         const Key *entry;

@@ -26,7 +26,8 @@
 #define OVERLAP_LAST "overlap last"
 #define OVERLAP_BOTH "overlap both"
 #define EXCEPT_PREFIX "except "
-#define MORE_LINES_MAX (3 + EXCEPTIONS_MAX)
+#define WINDOW_PREFIX "window "
+#define MORE_LINES_MAX (3 + EXCEPTIONS_MAX + WINDOWS_MAX)
 /* So many excepted stretches are looked behind for a tick: of whole days, those of half a century.
  */
 #define EXCEPTED_MAX 20000
@@ -36,6 +37,8 @@
 #define PERIODS_FROM INT64_C(1735689600) /* 2025-01-01 */
 #define PERIODS_SPAN (INT64_C(5) * 366 * 86400)
 #define PERIODS_MAX 20000
+/* So many ticks and windows are looked at for a tick that is in a window. */
+#define MEETINGS_MAX 4000
 #define TRANSITIONS_SPAN (INT64_C(2) * 366 * 86400)
 
 /* One expression, or (calendar NULL) one interval. */
@@ -52,6 +55,7 @@ struct Schedule {
         GPtrArray *entries;
         Dst dst;
         Exceptions *exceptions; /* or NULL */
+        Windows *windows;       /* or NULL */
         int64_t random_delay;
 };
 
@@ -126,6 +130,7 @@ Schedule *schedule_free(Schedule *schedule) {
                 return NULL;
         g_clear_pointer(&schedule->entries, g_ptr_array_unref);
         exceptions_free(schedule->exceptions);
+        windows_free(schedule->windows);
         zone_free(schedule->zone);
         g_free(schedule);
         return NULL;
@@ -358,6 +363,73 @@ int schedule_add_exception(Schedule *schedule, const char *expression, const cha
         return -E2BIG;
 }
 
+/* ---- windows ---- */
+
+static int window_put(Schedule *schedule, const char *expression, const char *zone, usec_t length,
+                      char **ret_message) {
+        g_autofree char *text = NULL, *fault = NULL;
+        int r = windows_add(schedule->windows, expression, zone, length, ret_message);
+
+        if (r < 0)
+                return r;
+        text = schedule_to_string(schedule);
+        fault = windows_explain_last(schedule->windows);
+        if (strlen(text) <= SCHEDULE_SIZE_MAX && !fault)
+                return 0;
+        windows_drop_last(schedule->windows);
+        *ret_message =
+            fault ? g_steal_pointer(&fault)
+                  : g_strdup_printf("a schedule has at most %d characters, in normal form with its "
+                                    "time zones, exceptions and windows",
+                                    SCHEDULE_SIZE_MAX);
+        return strlen(text) > SCHEDULE_SIZE_MAX ? -E2BIG : -ERANGE;
+}
+
+int schedule_add_window(Schedule *schedule, const char *expression, const char *zone, usec_t length,
+                        char **ret_message) {
+        bool is_first = !schedule->windows;
+        int r;
+
+        if (is_first)
+                schedule->windows = windows_new();
+        r = window_put(schedule, expression, zone, length, ret_message);
+        if (r < 0 && is_first)
+                schedule->windows = windows_free(schedule->windows);
+        return r;
+}
+
+bool schedule_has_windows(const Schedule *schedule) {
+        return schedule->windows;
+}
+
+WindowStretch schedule_window(const Schedule *schedule, int64_t instant) {
+        if (!schedule->windows)
+                return (WindowStretch){.open = true, .from = 0, .to = INT64_MAX};
+        return windows_at(schedule->windows, instant);
+}
+
+/* Looks at a tick after each beginning of a window, and at the window of each of these. */
+static bool meets_window_after(const Schedule *schedule, const char *job, int64_t after) {
+        int64_t tick;
+
+        for (unsigned i = 0; i < MEETINGS_MAX && schedule_next(schedule, after, &tick); i++) {
+                WindowStretch stretch =
+                    schedule_window(schedule, schedule_start(schedule, job, tick));
+
+                if (stretch.open)
+                        return true;
+                if (stretch.to == INT64_MAX)
+                        return false;
+                after = MAX(tick, stretch.to - schedule->random_delay - 1);
+        }
+        return false;
+}
+
+bool schedule_meets_window(const Schedule *schedule, const char *job) {
+        return meets_window_after(schedule, job, PERIODS_FROM - 1) ||
+               meets_window_after(schedule, job, TICK_MIN - 1);
+}
+
 /* ---- the delay ---- */
 
 /* Return: false where no two ticks lie that close; else true with the closest two of those that are
@@ -489,6 +561,8 @@ char *schedule_to_string(const Schedule *schedule) {
         append_dst(text, schedule);
         if (schedule->exceptions)
                 exceptions_append(schedule->exceptions, EXCEPT_PREFIX, text);
+        if (schedule->windows)
+                windows_append(schedule->windows, WINDOW_PREFIX, text);
         if (schedule->random_delay > 0)
                 append_delay(text, schedule->random_delay);
         return g_string_free(text, FALSE);
@@ -503,6 +577,12 @@ static int take_delay(Schedule *schedule, const char *text) {
                 return -EINVAL;
         schedule->random_delay = (int64_t)(delay / USEC_PER_SEC);
         return 0;
+}
+
+static int take_window(Schedule *schedule, const char *text) {
+        if (!schedule->windows)
+                schedule->windows = windows_new();
+        return windows_add_line(schedule->windows, text);
 }
 
 /* Return: whether it is a line of that. */
@@ -527,6 +607,8 @@ static int add_line(Schedule *schedule, const char *line) {
         if (g_str_has_prefix(line, EXCEPT_PREFIX))
                 return schedule_add_exception(schedule, line + strlen(EXCEPT_PREFIX), "UTC",
                                               &message);
+        if (g_str_has_prefix(line, WINDOW_PREFIX))
+                return take_window(schedule, line + strlen(WINDOW_PREFIX));
         if (g_str_has_prefix(line, DELAY_PREFIX))
                 return take_delay(schedule, line + strlen(DELAY_PREFIX));
         if (!g_str_has_prefix(line, INTERVAL_PREFIX))
@@ -596,5 +678,7 @@ char *schedule_transitions(const Schedule *schedule, int64_t from) {
         }
         if (schedule->exceptions)
                 exceptions_each_zone(schedule->exceptions, add_transitions, &transitions);
+        if (schedule->windows)
+                windows_each_zone(schedule->windows, add_transitions, &transitions);
         return g_string_free(text, FALSE);
 }

@@ -13,6 +13,9 @@
  * Exceptions take ticks away: what is excepted is no tick, as if no expression had it
  * (exceptions.h).
  *
+ * Windows take none away: a tick that is to start outside of all of them is one, and does not begin
+ * (windows.h).
+ *
  * A random delay spreads the starts of the ticks, and is none of the ticks' business: a tick that
  * is started an hour later is the same tick. It is shorter than the time between any two ticks, so
  * that they start one after the other.
@@ -29,6 +32,7 @@
 #include "clock.h"
 #include "dst.h"
 #include "schedule-years.h"
+#include "windows.h"
 
 typedef struct Schedule Schedule;
 
@@ -58,6 +62,18 @@ int schedule_add_every(Schedule *schedule, usec_t interval, char **ret_message);
  * sentence fragment in *ret_message; then nothing is changed. */
 int schedule_add_exception(Schedule *schedule, const char *expression, const char *zone,
                            char **ret_message);
+
+/* Adds a window in which what is due may begin, read in `zone` where it names none itself; without
+ * any it always may. Return: 0; -EINVAL, -E2BIG, and -ERANGE where it is about the length, with a
+ * sentence fragment in *ret_message; then nothing is changed. */
+int schedule_add_window(Schedule *schedule, const char *expression, const char *zone, usec_t length,
+                        char **ret_message);
+bool schedule_has_windows(const Schedule *schedule);
+/* Return: the stretch, in a window or outside of all, that the instant is in; without windows all
+ * of time is one that is open. */
+WindowStretch schedule_window(const Schedule *schedule, int64_t instant);
+/* Return: whether any tick of the job starts in a window. */
+bool schedule_meets_window(const Schedule *schedule, const char *job);
 
 /* Sets by how much a start is delayed at most; 0: not at all. All else has been added. Return: 0;
  * -EINVAL (not whole seconds, or two ticks lie no further apart) with a sentence fragment in

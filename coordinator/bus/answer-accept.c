@@ -13,6 +13,10 @@ static const char *accept_failure(int error) {
         switch (error) {
         case -EACCES:
                 return "ZooKeeper permits no change of the node that says which ensemble it is";
+        case -ESTALE:
+                return "why what stands in ZooKeeper is doubted has changed since it was shown: "
+                       "look "
+                       "again (jobkeeper status)";
         case -EAGAIN:
                 return "what stands in ZooKeeper is being looked at or changed: try again";
         default:
@@ -38,11 +42,11 @@ static void accept_answer_on_gone(const Answer *answer, void *userdata) {
 int answer_accept_ensemble(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
         const View *view = owner->view;
         const Node *node = view->node;
-        const char *why, *who;
+        const char *why, *who, *shown;
         g_autofree char *by = NULL;
         AcceptCall *call = NULL;
         Answer *answer;
-        int r = sd_bus_message_read(message, "ss", &why, &who);
+        int r = sd_bus_message_read(message, "sss", &why, &who, &shown);
 
         if (r < 0)
                 return r;
@@ -54,8 +58,8 @@ int answer_accept_ensemble(Answers *owner, sd_bus_message *message, sd_bus_error
         by = g_strdup_printf("%s on %s", *who ? who : "root", node->config->node_name);
         answer = answer_new(owner, message, NULL);
         if (accept_call_new(node, tree_trust(view->tree),
-                            &(Statement){by, (char *)why, clock_realtime()}, accept_answer_on_done,
-                            answer, &call) < 0)
+                            &(Statement){by, (char *)why, clock_realtime()}, shown,
+                            accept_answer_on_done, answer, &call) < 0)
                 answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
         else
                 answer_on_gone(answer, accept_answer_on_gone, call);

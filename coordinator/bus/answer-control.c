@@ -4,6 +4,8 @@
 #include <errno.h>
 
 #include "bus-interface.h"
+#include "name.h"
+#include "nearest.h"
 #include "status-report.h"
 
 static const char *control_failure(int error, const char *no_room) {
@@ -28,6 +30,29 @@ int answer_control_admit(const View *view, sd_bus_error *error) {
                 return 0;
         sentence = status_unusable(view);
         return sd_bus_error_set(error, BUS_ERROR_NOT_CONNECTED, sentence);
+}
+
+int answer_control_no_such_job(const View *view, sd_bus_error *error, const char *job) {
+        g_autoptr(GPtrArray) names = g_ptr_array_new_null_terminated(0, NULL, TRUE);
+        g_autofree char *shown = name_shown(job);
+        const char *nearest;
+
+        for (guint i = 0; i < jobset_size(view->jobset); i++)
+                g_ptr_array_add(names, jobset_get(view->jobset, i)->name);
+        nearest = nearest_name(job, (const char *const *)names->pdata);
+        return sd_bus_error_setf(
+            error, BUS_ERROR_NO_SUCH_JOB, "there is no job \"%s\" on this node%s%s%s", shown,
+            nearest ? " (did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?)" : "");
+}
+
+const char *answer_control_nearest_node(const View *view, const char *node) {
+        const GPtrArray *members = members_list(view->members);
+        g_autoptr(GPtrArray) names = g_ptr_array_new();
+
+        for (guint i = 0; i < members->len; i++)
+                g_ptr_array_add(names, ((const Member *)members->pdata[i])->node);
+        g_ptr_array_add(names, NULL);
+        return nearest_name(node, (const char *const *)names->pdata);
 }
 
 void answer_control_failed(Answer *answer, int error, const char *no_room) {

@@ -6,21 +6,14 @@
 #include "bus-interface.h"
 #include "drain-call.h"
 #include "name.h"
-#include "nearest.h"
 
 /* What is known here of a node of that name: a member, one that has left, or neither; for that,
  * whom of the members it may have been meant to be. */
 static void drain_tell_node(const View *view, const char *node, json_t *object) {
         bool member = members_contains(view->members, node),
              away = g_hash_table_contains(members_away(view->members), node);
-        g_autoptr(GPtrArray) names = g_ptr_array_new();
-        const GPtrArray *members = members_list(view->members);
-        const char *nearest;
+        const char *nearest = answer_control_nearest_node(view, node);
 
-        for (guint i = 0; i < members->len; i++)
-                g_ptr_array_add(names, (char *)((const Member *)members->pdata[i])->node);
-        g_ptr_array_add(names, NULL);
-        nearest = nearest_name(node, (const char *const *)names->pdata);
         json_object_set_new(object, "member", json_boolean(member));
         json_object_set_new(object, "away", json_boolean(!member && away));
         json_object_set_new(object, "nearest",

@@ -4,17 +4,14 @@
 #include "answer-control.h"
 #include "bus-interface.h"
 #include "name.h"
-#include "nearest.h"
 #include "pause-call.h"
 
 char *answer_pause_refusal(const View *view, const char *job) {
         const json_t *control = drain_view_control(tree_drain_view(view->tree));
         ControlPause pause = {0};
         g_autofree char *text = NULL;
-        bool paused =
-            control_is_paused(control, job, &pause) || control_is_paused(control, NULL, &pause);
 
-        if (!paused)
+        if (!control_pause_lasts(control, job, clock_realtime(), &pause))
                 return NULL;
         text = control_pause_to_text(&pause);
         control_pause_clear(&pause);
@@ -23,25 +20,12 @@ char *answer_pause_refusal(const View *view, const char *job) {
                    : g_strdup_printf("job \"%s\" is %s (jobkeeper resume %s)", job, text, job);
 }
 
-static int pause_no_such_job(const View *view, sd_bus_error *error, const char *job) {
-        g_autoptr(GPtrArray) names = g_ptr_array_new_null_terminated(0, NULL, TRUE);
-        g_autofree char *shown = name_shown(job);
-        const char *nearest;
-
-        for (guint i = 0; i < jobset_size(view->jobset); i++)
-                g_ptr_array_add(names, jobset_get(view->jobset, i)->name);
-        nearest = nearest_name(job, (const char *const *)names->pdata);
-        return sd_bus_error_setf(
-            error, BUS_ERROR_NO_SUCH_JOB, "there is no job \"%s\" on this node%s%s%s", shown,
-            nearest ? " (did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?)" : "");
-}
-
 /* A job that has left the files may be paused still. */
 static bool pause_is_known(const View *view, const char *job, PauseWish wish) {
         const json_t *control = drain_view_control(tree_drain_view(view->tree));
 
         return jobset_find(view->jobset, job) ||
-               (wish == PAUSE_END && control_is_paused(control, job, NULL));
+               (wish == PAUSE_END && control_is_paused(control, job, clock_realtime(), NULL));
 }
 
 static void pause_on_done(int error, const json_t *state, void *userdata) {
@@ -68,7 +52,7 @@ static int pause_wish(Answers *owner, sd_bus_message *message, sd_bus_error *err
         int r;
 
         if (*job && (!name_is_valid(job) || !pause_is_known(view, job, wish)))
-                return pause_no_such_job(view, error, job);
+                return answer_control_no_such_job(view, error, job);
         r = answer_control_admit(view, error);
         if (r < 0)
                 return r;
@@ -96,5 +80,12 @@ int answer_resume(Answers *owner, sd_bus_message *message, sd_bus_error *error) 
         const char *job;
         int r = sd_bus_message_read(message, "s", &job);
 
-        return r < 0 ? r : pause_wish(owner, message, error, job, PAUSE_END, "", "");
+        if (r < 0)
+                return r;
+        /* What comes due by the end of a pause is skipped, so that must not be a wrong one. */
+        if (node_is_ready(owner->view->node) && !node_knows_server_time(owner->view->node))
+                return sd_bus_error_set(error, BUS_ERROR_FAILED,
+                                        "this node's clock was not compared with ZooKeeper's yet: "
+                                        "try again in a few seconds, or on another node");
+        return pause_wish(owner, message, error, job, PAUSE_END, "", "");
 }

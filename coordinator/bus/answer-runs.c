@@ -4,9 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "answer-pause.h"
 #include "bus-interface.h"
-#include "duration.h"
 #include "name.h"
 #include "paths.h"
 #include "status-report.h"
@@ -19,13 +17,6 @@
 #define WAIT_POLL (250 * USEC_PER_MSEC)
 /* Beyond the life of a request: for whoever refuses it to say so. */
 #define WAIT_SLACK (15 * USEC_PER_SEC)
-
-static int answer_no_such_job(sd_bus_error *error, const char *job) {
-        g_autofree char *shown = name_shown(job);
-
-        return sd_bus_error_setf(error, BUS_ERROR_NO_SUCH_JOB,
-                                 "there is no job \"%s\" on this node", shown);
-}
 
 static int answer_not_connected(const View *view, sd_bus_error *error) {
         g_autofree char *sentence = status_unusable(view);
@@ -88,7 +79,7 @@ static RunRecord *history_unreadable(const char *job, const char *run) {
         return record;
 }
 
-static void history_on_record(Answer *answer, const char *name, const ZkReply *reply) {
+void answer_on_record(Answer *answer, const char *name, const ZkReply *reply) {
         RunRecord *record = NULL;
 
         if (reply->code == ZK_NO_NODE) /* pruned by now, or not there yet */
@@ -122,7 +113,7 @@ static void history_on_listed(Answer *answer, const char *tag, const ZkReply *re
         for (guint i = 0; i < names->len && i < answer->limit; i++) {
                 g_autofree char *path =
                     path_run(answer_view(answer)->node->config->root, answer->job, names->pdata[i]);
-                if (answer_get(answer, path, names->pdata[i], history_on_record) < 0)
+                if (answer_get(answer, path, names->pdata[i], answer_on_record) < 0)
                         answer->broken = true;
         }
 }
@@ -237,99 +228,6 @@ int answer_next(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
         return 1;
 }
 
-/* ---- run ---- */
-
-/* Return: a new reference: what whoever asked for the run should know, a sentence, or "". */
-static json_t *request_note(const Answer *answer) {
-        const View *view = answer_view(answer);
-        const JobSpec *spec = jobset_find(view->jobset, answer->job);
-        g_autofree char *life = duration_to_string(view->request_lifetime), *text = NULL;
-
-        if (spec && view->calls->all_drained(view->userdata, spec))
-                text = g_strdup_printf("all nodes that can run job \"%s\" are drained: it is run "
-                                       "only where one of them is undrained within %s",
-                                       answer->job, life);
-        return json_string(text ? text : "");
-}
-
-static void request_on_written(int error, const char *run, void *userdata) {
-        Answer *answer = userdata;
-        json_t *object;
-
-        if (error < 0) {
-                answer_error(answer, BUS_ERROR_FAILED,
-                             error == -ETIMEDOUT
-                                 ? "no reply from ZooKeeper: the run may still take place"
-                                 : "the request could not be written");
-                return;
-        }
-        object = json_object();
-        json_object_set_new(object, "job", json_string(answer->job));
-        json_object_set_new(object, "run", json_string(run));
-        json_object_set_new(object, "note", request_note(answer));
-        answer_reply(answer, object);
-}
-
-static int request_on_caller(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
-        Answer *answer = userdata;
-        const View *view = answer_view(answer);
-        g_autofree char *who = NULL;
-        uint32_t uid;
-
-        if (!sd_bus_message_is_method_error(reply, NULL) &&
-            sd_bus_message_read(reply, "u", &uid) >= 0)
-                who = g_strdup_printf("uid %u", uid);
-        if (view->calls->request(view->userdata, answer->job, who ? who : "", request_on_written,
-                                 answer, &answer->request) < 0)
-                answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
-        return 0;
-}
-
-/* Who calls is the bus's to say; sd-bus's own question would wait for the answer. */
-static int request_ask_for_caller(Answer *answer) {
-        return sd_bus_call_method_async(
-            sd_bus_message_get_bus(answer->message), &answer->slot, "org.freedesktop.DBus",
-            "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetConnectionUnixUser",
-            request_on_caller, answer, "s", sd_bus_message_get_sender(answer->message));
-}
-
-/* Of the nodes' reasons, this one's is at hand. */
-static int run_no_candidate(const View *view, const char *job, sd_bus_error *error) {
-        g_autofree char *why = view->calls->job_why(view->userdata, job);
-        bool unfit = view->calls->job_state(view->userdata, job) == JOB_UNFIT && *why;
-
-        return sd_bus_error_setf(error, BUS_ERROR_NO_CANDIDATE,
-                                 "no node of the cluster can run job \"%s\" at present%s%s", job,
-                                 unfit ? "; this one: " : "", unfit ? why : "");
-}
-
-int answer_run(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
-        const View *view = owner->view;
-        g_autofree char *refusal = NULL;
-        const JobSpec *spec;
-        const char *job;
-        Answer *answer;
-        int r = sd_bus_message_read(message, "s", &job);
-
-        if (r < 0)
-                return r;
-        spec = name_is_valid(job) ? jobset_find(view->jobset, job) : NULL;
-        if (!spec)
-                return answer_no_such_job(error, job);
-        if (!node_is_ready(view->node) || session_state(view->node->session) != SESSION_CONNECTED)
-                return answer_not_connected(view, error);
-        refusal = answer_pause_refusal(view, job);
-        if (refusal)
-                return sd_bus_error_set(error, BUS_ERROR_PAUSED, refusal);
-        if (!view->calls->has_candidate(view->userdata, spec))
-                return run_no_candidate(view, job, error);
-        answer = answer_new(owner, message, NULL);
-        answer->job = g_strdup(job);
-        if (request_ask_for_caller(answer) < 0)
-                answer_error(answer, BUS_ERROR_FAILED, "the caller's credentials cannot be read");
-        return 1;
-}
-
 /* ---- wait ---- */
 
 static void wait_look(Answer *answer);
@@ -373,7 +271,7 @@ static void wait_on_done(Answer *answer) {
 
 static void wait_on_record(Answer *answer, const char *name, const ZkReply *reply) {
         answer->missing = reply->code == ZK_NO_NODE;
-        history_on_record(answer, name, reply);
+        answer_on_record(answer, name, reply);
 }
 
 static void wait_look(Answer *answer) {
@@ -395,22 +293,67 @@ static int wait_no_such_run(sd_bus_error *error, const char *run) {
                                  name_fault(run));
 }
 
-int answer_wait_run(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
-        const char *job, *run;
-        Answer *answer;
-        int r = sd_bus_message_read(message, "ss", &job, &run);
+/* Return: 0 with the job and the run, borrowed from the message; negative errno with `error` set.
+ */
+static int wait_read(const View *view, sd_bus_message *message, const char **ret_job,
+                     const char **ret_run, sd_bus_error *error) {
+        int r = sd_bus_message_read(message, "ss", ret_job, ret_run);
 
         if (r < 0)
                 return r;
-        if (!name_is_valid(job) || !owner->view->calls->job(owner->view->userdata, job))
-                return answer_no_such_job(error, job);
-        if (!name_is_valid(run))
-                return wait_no_such_run(error, run);
+        if (!name_is_valid(*ret_job) || !view->calls->job(view->userdata, *ret_job))
+                return answer_no_such_job(error, *ret_job);
+        return name_is_valid(*ret_run) ? 0 : wait_no_such_run(error, *ret_run);
+}
+
+int answer_wait_run(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
+        const char *job, *run;
+        Answer *answer;
+        int r = wait_read(owner->view, message, &job, &run, error);
+
+        if (r < 0)
+                return r;
         answer = answer_new(owner, message, wait_on_done);
         answer_is_patient(answer);
         answer->job = g_strdup(job);
         answer->run = g_strdup(run);
         answer->since = clock_monotonic();
         wait_look(answer);
+        return 1;
+}
+
+/* ---- find ---- */
+
+static void find_on_done(Answer *answer) {
+        json_t *object;
+
+        if (answer->broken) {
+                answer_error(answer, BUS_ERROR_NOT_CONNECTED,
+                             "the run's record could not be read from ZooKeeper");
+                return;
+        }
+        object = json_object();
+        json_object_set_new(object, "here",
+                            json_string(answer_view(answer)->node->config->node_name));
+        json_object_set_new(object, "run",
+                            answer->records->len > 0 ? run_record_to_json(answer->records->pdata[0])
+                                                     : json_null());
+        answer_reply(answer, object);
+}
+
+int answer_find_run(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
+        const char *job, *run;
+        g_autofree char *path = NULL;
+        Answer *answer;
+        int r = wait_read(owner->view, message, &job, &run, error);
+
+        if (r < 0)
+                return r;
+        answer = answer_new(owner, message, find_on_done);
+        answer->job = g_strdup(job);
+        answer->run = g_strdup(run);
+        path = path_run(owner->view->node->config->root, job, run);
+        if (answer_get(answer, path, run, answer_on_record) < 0)
+                answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
         return 1;
 }

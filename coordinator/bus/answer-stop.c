@@ -43,7 +43,7 @@ static void stop_on_written(int error, const char *id, void *userdata) {
 static void stop_on_read(Answer *answer) {
         const View *view = answer_view(answer);
         const RunRecord *found = stop_found(answer);
-        ViewStop stop;
+        Requested stop;
 
         if (answer->broken) {
                 answer_error(answer, BUS_ERROR_NOT_CONNECTED,
@@ -59,7 +59,8 @@ static void stop_on_read(Answer *answer) {
                 stop_reply(answer);
                 return;
         }
-        stop = (ViewStop){answer->job, found->run, found->node, found->who};
+        stop = (Requested){
+            .job = answer->job, .run = found->run, .node = found->node, .who = found->who};
         if (view->calls->stop(view->userdata, &stop, stop_on_written, answer, &answer->request) < 0)
                 answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
 }

@@ -6,6 +6,7 @@
 
 #include "bus-interface.h"
 #include "json-line.h"
+#include "name.h"
 #include "run-record.h"
 #include "timer.h"
 
@@ -105,8 +106,8 @@ static void answer_free(void *data) {
         if (answer->message)
                 (void)sd_bus_reply_method_errorf(answer->message, BUS_ERROR_FAILED,
                                                  "jobkeeperd is stopping");
-        if (answer->gone)
-                answer->gone(answer, answer->gone_userdata);
+        if (answer->gone.func)
+                answer->gone.func(answer, answer->gone.userdata);
         sd_bus_message_unref(answer->message);
         sd_event_source_disable_unref(answer->timer);
         sd_event_source_disable_unref(answer->timeout);
@@ -120,6 +121,7 @@ static void answer_free(void *data) {
         json_decref(answer->ticks);
         g_free(answer->job);
         g_free(answer->run);
+        g_free(answer->node);
         g_free(answer);
 }
 
@@ -170,8 +172,7 @@ void answer_is_patient(Answer *answer) {
 }
 
 void answer_on_gone(Answer *answer, AnswerGoneFunc gone, void *userdata) {
-        answer->gone = gone;
-        answer->gone_userdata = userdata;
+        answer->gone = (AnswerGone){gone, userdata};
 }
 
 const View *answer_view(const Answer *answer) {
@@ -192,6 +193,13 @@ void answer_reply(Answer *answer, json_t *object) {
         g_autofree char *text = json_line_dump(object);
 
         answer_reply_text(answer, text);
+}
+
+int answer_no_such_job(sd_bus_error *error, const char *job) {
+        g_autofree char *shown = name_shown(job);
+
+        return sd_bus_error_setf(error, BUS_ERROR_NO_SUCH_JOB,
+                                 "there is no job \"%s\" on this node", shown);
 }
 
 void answer_error(Answer *answer, const char *name, const char *format, ...) {

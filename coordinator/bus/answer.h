@@ -40,6 +40,10 @@ typedef void (*AnswerReadFunc)(Answer *answer, const char *tag, const ZkReply *r
 typedef void (*AnswerFunc)(Answer *answer);
 /* It is being freed, whether anything was answered or not. */
 typedef void (*AnswerGoneFunc)(const Answer *answer, void *userdata);
+typedef struct AnswerGone {
+        AnswerGoneFunc func;
+        void *userdata;
+} AnswerGone;
 
 /* Those that wait on one connection of ours. */
 typedef struct Answers {
@@ -63,13 +67,12 @@ void answers_session_lost(Answers *answers);
 struct Answer {
         Answers *owner; /* weak */
         sd_bus_message *message;
-        char *job, *run;
+        char *job, *run, *node;
         unsigned limit;
         GPtrArray *reads; /* AnswerRead */
         unsigned pending;
         AnswerFunc done; /* all reads are answered */
-        AnswerGoneFunc gone;
-        void *gone_userdata;
+        AnswerGone gone;
         GPtrArray *records; /* RunRecord */
         size_t read;        /* bytes of them */
         RequestCall *request;
@@ -103,5 +106,7 @@ int answer_get_children(Answer *answer, const char *path, const char *tag, Answe
  * answer. */
 void answer_reply(Answer *answer, json_t *object);
 void answer_reply_text(Answer *answer, const char *text);
+/* There is no such job here: sets `error`. Return: negative errno. */
+int answer_no_such_job(sd_bus_error *error, const char *job);
 void answer_error(Answer *answer, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

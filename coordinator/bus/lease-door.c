@@ -127,7 +127,7 @@ static int door_on_connection(sd_event_source *source, int fd, uint32_t events, 
 static int door_make_room(const char *path) {
         if (unlink(path) >= 0 || errno == ENOENT)
                 return 0;
-        return errno == EISDIR ? state_file_set_aside(path) : -errno;
+        return errno == EISDIR ? MIN(state_file_set_aside(path), 0) : -errno;
 }
 
 static int door_listen(LeaseDoor *door) {

@@ -6,7 +6,9 @@
 #include "control-pause.h"
 #include "control.h"
 #include "ensemble-record.h"
+#include "expectation.h"
 #include "json-line.h"
+#include "paths.h"
 #include "tree.h"
 
 static const char *session_word(const Session *session) {
@@ -210,7 +212,7 @@ static json_t *all_paused_to_json(const View *view) {
         ControlPause pause = {0};
         json_t *object;
 
-        if (!control_is_paused(status_control(view), NULL, &pause))
+        if (!control_is_paused(status_control(view), NULL, clock_realtime(), &pause))
                 return json_null();
         object = control_pause_to_json(&pause);
         control_pause_clear(&pause);
@@ -256,7 +258,7 @@ void status_refine(const View *view, RunRecord *record) {
 static json_t *open_entry_to_json(const View *view, const char *job, const LedgerEntry *entry) {
         _cleanup_(run_record_freep) RunRecord *record = run_record_new(job, entry->run);
 
-        record->tick = entry->tick;
+        record->tick = entry->tick ? entry->tick : run_id_tick(entry->run);
         record->attempt = entry->attempt;
         record->node = g_strdup(entry->node);
         record->claimed = entry->claimed;
@@ -329,6 +331,29 @@ static void add_retry(json_t *object, const LedgerEntry *entry) {
                                               "not_before", seconds_to_json(entry->not_before)));
 }
 
+/* Where something is expected of the job. Without its ledger it is not known whether that is met.
+ */
+static void add_expectation(const View *view, json_t *object, const JobSpec *spec,
+                            const Ledger *ledger) {
+        usec_t within = spec->books.expect_within, since;
+        json_t *expectation = NULL;
+
+        if (within == USEC_INFINITY)
+                return;
+        expectation = json_pack("{s:o, s:n, s:n, s:n}", "within", seconds_to_json(within), "since",
+                                "succeeded", "overdue");
+        if (ledger && *ledger->digest) {
+                since = ledger_without_success_since(ledger);
+                json_object_set_new(expectation, "since", seconds_to_json(since));
+                json_object_set_new(expectation, "succeeded",
+                                    json_boolean(ledger_last_success(ledger) > 0));
+                json_object_set_new(expectation, "overdue",
+                                    json_boolean(expectation_is_overdue(
+                                        within, since, node_server_time(view->node))));
+        }
+        json_object_set_new(object, "expected", expectation);
+}
+
 /* `why` may become another. */
 static const char *job_state_word(const View *view, const char *job, const Ledger *ledger,
                                   bool drifted, bool runs, char **why) {
@@ -356,16 +381,10 @@ static const char *job_state_word(const View *view, const char *job, const Ledge
         return words[state];
 }
 
-/* Return: whether it is paused; *ret_pause is filled in then. */
-static bool status_find_pause(const View *view, const char *job, ControlPause *ret_pause) {
-        return control_is_paused(status_control(view), job, ret_pause) ||
-               control_is_paused(status_control(view), NULL, ret_pause);
-}
-
 void status_add_pause(const View *view, const char *job, json_t *object) {
         ControlPause pause = {0};
 
-        if (!status_find_pause(view, job, &pause))
+        if (!control_pause_lasts(status_control(view), job, clock_realtime(), &pause))
                 return;
         json_object_set_new(object, "paused", control_pause_to_json(&pause));
         control_pause_clear(&pause);
@@ -378,7 +397,8 @@ static const char *job_state_or_paused(const View *view, const char *job, const 
         static const char *const hidden[] = {"idle", "waiting", "no-node", "unfit", NULL};
         ControlPause pause = {0};
 
-        if (!g_strv_contains(hidden, word) || !status_find_pause(view, job, &pause))
+        if (!g_strv_contains(hidden, word) ||
+            !control_pause_lasts(status_control(view), job, clock_realtime(), &pause))
                 return word;
         g_free(*why);
         *why = control_pause_to_text(&pause);
@@ -493,5 +513,6 @@ json_t *status_report_job(const View *view, const char *name, const Ledger *ledg
         json_object_set_new(object, "running", running);
         json_object_set_new(object, "last", last_to_json(view, name, ledger));
         add_retry(object, ledger ? ledger_first_retry(ledger) : NULL);
+        add_expectation(view, object, spec, ledger);
         return object;
 }

@@ -12,8 +12,11 @@
 
 #include "answer-accept.h"
 #include "answer-drain.h"
+#include "answer-explain.h"
 #include "answer-locks.h"
 #include "answer-pause.h"
+#include "answer-request.h"
+#include "answer-resolve.h"
 #include "answer-runs.h"
 #include "answer-stop.h"
 #include "bus-door.h"
@@ -78,8 +81,20 @@ static int ask_next(Entrance *entrance, sd_bus_message *message, sd_bus_error *e
         return answer_next(entrance->answers, message, error);
 }
 
+static int ask_explain(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
+        return answer_explain(entrance->answers, message, error);
+}
+
 static int ask_run(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
         return answer_run(entrance->answers, message, error);
+}
+
+static int ask_run_on(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
+        return answer_run_on(entrance->answers, message, error);
+}
+
+static int ask_rerun(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
+        return answer_rerun(entrance->answers, message, error);
 }
 
 static int ask_wait_run(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
@@ -114,6 +129,14 @@ static int ask_stop(Entrance *entrance, sd_bus_message *message, sd_bus_error *e
         return answer_stop(entrance->answers, message, error);
 }
 
+static int ask_resolve(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
+        return answer_resolve(entrance->answers, message, error);
+}
+
+static int ask_find_run(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
+        return answer_find_run(entrance->answers, message, error);
+}
+
 static int ask_locks(Entrance *entrance, sd_bus_message *message, sd_bus_error *error) {
         return lock_looks_ask(entrance->looks, message, error);
 }
@@ -130,8 +153,20 @@ static int on_next(sd_bus_message *message, void *userdata, sd_bus_error *error)
         return entrance_ask(userdata, ask_next, message, error);
 }
 
+static int on_explain(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        return entrance_ask(userdata, ask_explain, message, error);
+}
+
 static int on_run(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         return entrance_ask(userdata, ask_run, message, error);
+}
+
+static int on_run_on(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        return entrance_ask(userdata, ask_run_on, message, error);
+}
+
+static int on_rerun(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        return entrance_ask(userdata, ask_rerun, message, error);
 }
 
 static int on_wait_run(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -164,6 +199,14 @@ static int on_resume(sd_bus_message *message, void *userdata, sd_bus_error *erro
 
 static int on_stop(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         return entrance_ask(userdata, ask_stop, message, error);
+}
+
+static int on_resolve(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        return entrance_ask(userdata, ask_resolve, message, error);
+}
+
+static int on_find_run(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        return entrance_ask(userdata, ask_find_run, message, error);
 }
 
 static int on_locks(sd_bus_message *message, void *userdata, sd_bus_error *error) {
@@ -204,8 +247,15 @@ static const sd_bus_vtable vtable[] = {
                             on_history, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Next", SD_BUS_ARGS("s", job, "u", count), SD_BUS_RESULT("s", ticks),
                             on_next, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Explain", SD_BUS_ARGS("s", job, "x", tick),
+                            SD_BUS_RESULT("s", explanation), on_explain,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Run", SD_BUS_ARGS("s", job), SD_BUS_RESULT("s", request), on_run,
                             SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("RunOn", SD_BUS_ARGS("s", job, "s", node), SD_BUS_RESULT("s", request),
+                            on_run_on, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Rerun", SD_BUS_ARGS("s", job, "s", run, "x", tick, "s", node),
+                            SD_BUS_RESULT("s", request), on_rerun, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("WaitRun", SD_BUS_ARGS("s", job, "s", run), SD_BUS_RESULT("s", run),
                             on_wait_run, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Drain", SD_BUS_ARGS("s", node, "s", why, "s", who),
@@ -214,7 +264,7 @@ static const sd_bus_vtable vtable[] = {
                             on_undrain, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Drained", SD_BUS_ARGS("s", node), SD_BUS_RESULT("s", drain),
                             on_drained, SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD_WITH_ARGS("AcceptEnsemble", SD_BUS_ARGS("s", why, "s", who),
+    SD_BUS_METHOD_WITH_ARGS("AcceptEnsemble", SD_BUS_ARGS("s", why, "s", who, "s", doubt),
                             SD_BUS_RESULT("s", state), on_accept_ensemble,
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_ARGS("s", job, "s", why, "s", who),
@@ -223,6 +273,11 @@ static const sd_bus_vtable vtable[] = {
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Stop", SD_BUS_ARGS("s", job, "s", run, "s", who),
                             SD_BUS_RESULT("s", stop), on_stop, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("Resolve",
+                            SD_BUS_ARGS("s", job, "s", run, "s", state, "s", why, "s", who),
+                            SD_BUS_RESULT("s", run), on_resolve, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("FindRun", SD_BUS_ARGS("s", job, "s", run), SD_BUS_RESULT("s", run),
+                            on_find_run, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("Locks", SD_BUS_ARGS("s", resource), SD_BUS_RESULT("s", locks),
                             on_locks, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("AcquireLock", SD_BUS_ARGS("s", request), SD_BUS_RESULT("s", lock),

@@ -12,14 +12,12 @@
 #include "jobset.h"
 #include "members.h"
 #include "node.h"
+#include "requested.h"
 #include "runs.h"
+#include "settle.h"
 #include "tree.h"
 
 typedef struct RequestCall RequestCall;
-/* A run that is to be stopped, where it runs, and who wants that. */
-typedef struct ViewStop {
-        const char *job, *run, *node, *who;
-} ViewStop;
 /* 0 and the run's id once the request is written, or negative errno and NULL. */
 typedef void (*ViewRequestFunc)(int error, const char *run, void *userdata);
 
@@ -32,6 +30,9 @@ typedef struct ViewCalls {
         ScheduledJobState (*job_state)(const void *userdata, const char *name);
         /* Of a job that it has: what keeps it, a sentence or ""; the caller's. */
         char *(*job_why)(const void *userdata, const char *name);
+        /* Why a tick of it is run or not (job-explain.h); a new reference. */
+        json_t *(*explain)(const void *userdata, const JobSpec *spec, const Schedule *schedule,
+                           const Ledger *ledger, int64_t tick);
         /* Its ledger was seen to be another than it last saw: it is to read it, where it does not
          * deal with it already. */
         void (*look_again)(void *userdata, const char *name);
@@ -42,13 +43,17 @@ typedef struct ViewCalls {
         /* Whether there are such nodes, and all of them are drained. */
         bool (*all_drained)(const void *userdata, const JobSpec *spec);
 
-        /* Asks the cluster for a run of the job, in the name of `who`. Return: 0, -ENOTCONN;
-         * *ret_call, to be forgotten, cancels the callback. */
-        int (*request)(void *userdata, const char *job, const char *who, ViewRequestFunc func,
+        /* Why a member cannot run the job, a sentence, newly allocated; NULL: it can, or may turn
+         * out to. */
+        char *(*node_why)(const void *userdata, const JobSpec *spec, const char *node);
+
+        /* Asks the cluster for a run of the job. Return: 0, -ENOTCONN; *ret_call, to be forgotten,
+         * cancels the callback. */
+        int (*request)(void *userdata, const Requested *wish, ViewRequestFunc func,
                        void *func_userdata, RequestCall **ret_call);
         /* The same of the stop of a run, on the node that runs it. */
-        int (*stop)(void *userdata, const ViewStop *stop, ViewRequestFunc func, void *func_userdata,
-                    RequestCall **ret_call);
+        int (*stop)(void *userdata, const Requested *wish, ViewRequestFunc func,
+                    void *func_userdata, RequestCall **ret_call);
         RequestCall *(*forget_request)(RequestCall *call);
 } ViewCalls;
 
@@ -59,6 +64,7 @@ typedef struct View {
         const DigestMemory *digests;
         Members *members;
         const Runs *runs;
+        const Settler *settler;
         CommandLocks *locks;
         usec_t request_lifetime; /* so long may a request wait to be taken */
         const ViewCalls *calls;

@@ -15,7 +15,7 @@
 struct AcceptCall {
         const Node *node;   /* weak */
         const Trust *trust; /* weak */
-        char *path;
+        char *path, *shown;
         Statement accepted, doubt;
         AcceptFunc func;
         void *userdata;
@@ -38,6 +38,7 @@ AcceptCall *accept_call_free(AcceptCall *call) {
         statement_clear(&call->accepted);
         statement_clear(&call->doubt);
         g_free(call->path);
+        g_free(call->shown);
         g_free(call);
         return NULL;
 }
@@ -78,7 +79,7 @@ static int accept_write(AcceptCall *call) {
                 call->record = ensemble_record_new(word);
         }
         draw_id(word);
-        ensemble_record_accept(call->record, word, &call->accepted);
+        ensemble_record_accept(call->record, word, &call->accepted, trust_known_id(call->trust));
         text = ensemble_record_encode(call->record);
         return zk_set(session_zk(call->node->session), call->path, text, call->version,
                       accept_on_written, call, &call->write) < 0
@@ -118,7 +119,7 @@ static void accept_on_read(ZkCode code, void *userdata) {
         else if (!call->is_there) /* it is about to be made */
                 r = -EAGAIN;
         else if (accept_find_doubt(call))
-                r = accept_write(call);
+                r = g_strcmp0(call->doubt.why, call->shown) == 0 ? accept_write(call) : -ESTALE;
         else {
                 accept_done(call, false);
                 return;
@@ -138,7 +139,7 @@ static int accept_read(AcceptCall *call) {
 }
 
 int accept_call_new(const Node *node, const Trust *trust, const Statement *accepted,
-                    AcceptFunc func, void *userdata, AcceptCall **ret_call) {
+                    const char *shown, AcceptFunc func, void *userdata, AcceptCall **ret_call) {
         _cleanup_(accept_call_freep) AcceptCall *call = g_new0(AcceptCall, 1);
         int r;
 
@@ -147,6 +148,7 @@ int accept_call_new(const Node *node, const Trust *trust, const Statement *accep
         call->path = path_ensemble(node->config->root);
         call->accepted =
             (Statement){g_strdup(accepted->by), g_strdup(accepted->why), accepted->since};
+        call->shown = g_strdup(shown);
         call->func = func;
         call->userdata = userdata;
         r = accept_read(call);

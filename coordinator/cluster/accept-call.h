@@ -10,13 +10,14 @@
 
 typedef struct AcceptCall AcceptCall;
 
-/* How it went: 0; -EACCES; -EAGAIN: it is being changed, or made, at this moment; -ENOTCONN: nobody
- * knows whether it was written. `state`: {"changed": true, "doubt": {"by", "why", "since"} | null},
- * borrowed; NULL where there is none. The call may be freed in it. */
+/* How it went: 0; -EACCES; -ESTALE: the doubt is not the one that the person was shown; -EAGAIN: it
+ * is being changed, or made, at this moment; -ENOTCONN: nobody knows whether it was written.
+ * `state`: {"changed": true, "doubt": {"by", "why", "since"} | null}, borrowed; NULL where there is
+ * none. The call may be freed in it. */
 typedef void (*AcceptFunc)(int error, const json_t *state, void *userdata);
 
-/* Return: 0, -ENOTCONN. */
+/* `shown`: why it is doubted, as the person has read it. Return: 0, -ENOTCONN. */
 int accept_call_new(const Node *node, const Trust *trust, const Statement *accepted,
-                    AcceptFunc func, void *userdata, AcceptCall **ret_call);
+                    const char *shown, AcceptFunc func, void *userdata, AcceptCall **ret_call);
 AcceptCall *accept_call_free(AcceptCall *call);
 DEFINE_CLEANUP(AcceptCall, accept_call_free);

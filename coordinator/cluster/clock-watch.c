@@ -125,7 +125,7 @@ bool clock_watch_is_good(const ClockWatch *watch) {
 }
 
 void clock_watch_reset(ClockWatch *watch) {
-        watch->node->skew = (ClockSkew){0};
+        clock_skew_forget(&watch->node->skew);
         watch->node->told_skewed = false;
         watch->timer = sd_event_source_disable_unref(watch->timer);
         clock_probe_reset(watch->probe);

@@ -72,7 +72,7 @@ static bool ensemble_memory_take(EnsembleMemory *memory, const json_t *object) {
 }
 
 static void ensemble_memory_set_aside(EnsembleMemory *memory) {
-        bool moved = state_file_set_aside(memory->path) >= 0;
+        bool moved = state_file_set_aside(memory->path) == 0;
 
         field_table_clear(memory_fields, &memory->record);
         memory->record = (EnsembleMemoryRecord){0};

@@ -2,7 +2,8 @@
  *
  * A look at a user goes through NSS, which may be a directory server far away, and a look at a file
  * may hit a mount whose server is dead: both block for as long as they like. So they are looked at
- * on threads, and the loop is told. Meanwhile a job keeps the verdict that it has; a new one is
+ * on threads, and the loop is told. What systemd says of a job's settings comes from a process,
+ * which such a thread waits for. Meanwhile a job keeps the verdict that it has; a new one is
  * "pending", which is as good as unfit. FITNESS_THREADS_MAX looks can hang before the others have
  * to wait for them.
  */

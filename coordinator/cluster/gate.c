@@ -83,6 +83,13 @@ bool gate_opens_soon(const Gate *gate) {
         return !gate_closed_anyway(gate) && gate->events->held_back(gate->userdata);
 }
 
+bool gate_is_drained(const Gate *gate) {
+        const char *drained = gate->events->drained(gate->userdata);
+
+        return drained && g_strcmp0(gate_closed_anyway(gate), drained) == 0 &&
+               !gate->events->held_back(gate->userdata);
+}
+
 bool gate_is_open(const Gate *gate) {
         return !gate_closed(gate);
 }

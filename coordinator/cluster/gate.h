@@ -47,6 +47,8 @@ const char *gate_closed(const Gate *gate);
 bool gate_is_open(const Gate *gate);
 /* Return: whether it is shut only for what has to end first, which does not take long. */
 bool gate_opens_soon(const Gate *gate);
+/* Return: whether it is shut only because somebody wants nothing to begin here. */
+bool gate_is_drained(const Gate *gate);
 /* Nothing may be claimed now, and somebody would: the owner is told when that is over. */
 void gate_wait(Gate *gate);
 /* Return: whether anybody does. */

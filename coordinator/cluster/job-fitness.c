@@ -95,9 +95,18 @@ char *machine_unfit_reason(const char *executable, const char *user, const char 
         return reason;
 }
 
-char *job_unfit_reason(const JobSpec *spec, const DaemonConfig *config) {
+static char *unit_unfit_reason(const JobSpec *spec, UnitChecks *checks) {
+        g_autofree char *text = unit_check_text(spec);
+        bool certain; /* who asks once hears either way */
+
+        return text ? unit_checks_ask(checks, text, &certain) : NULL;
+}
+
+char *job_unfit_reason(const JobSpec *spec, const DaemonConfig *config, UnitChecks *checks) {
         char *reason = machine_unfit_reason(spec->command.argv[0], spec->command.user,
                                             spec->command.group, spec->command.working_directory);
 
-        return reason ? reason : resource_unfit_reason(spec, config);
+        if (!reason)
+                reason = resource_unfit_reason(spec, config);
+        return reason ? reason : unit_unfit_reason(spec, checks);
 }

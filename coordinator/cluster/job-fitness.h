@@ -8,6 +8,7 @@
 
 #include "daemon-config.h"
 #include "job.h"
+#include "unit-checks.h"
 
 /* Each returns NULL when nothing is in the way, else a newly allocated sentence (g_free). */
 
@@ -17,5 +18,6 @@ char *machine_unfit_reason(const char *executable, const char *user, const char 
                            const char *working_directory);
 /* The job asks for a resource in another way than this machine's configuration declares. */
 char *resource_unfit_reason(const JobSpec *spec, const DaemonConfig *config);
-/* Both. May block for long: not in the daemon (fitness.h). */
-char *job_unfit_reason(const JobSpec *spec, const DaemonConfig *config);
+/* Both, and what systemd says of its settings, which `checks` remembers. May block for long: not in
+ * the daemon (fitness.h). */
+char *job_unfit_reason(const JobSpec *spec, const DaemonConfig *config, UnitChecks *checks);

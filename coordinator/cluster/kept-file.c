@@ -12,7 +12,9 @@ void kept_file_refuse(const char *path, int error, const char *lost) {
 
         log_warning(&(LogAbout){.message_id = MESSAGE_STATE_DAMAGED},
                     "%s %s, and is not believed: %s. It %s%s", path, state_file_fault(error), lost,
-                    r < 0 ? "cannot be set aside: " : "is set aside, beside its name",
+                    r < 0    ? "cannot be set aside: "
+                    : r == 0 ? "is set aside, beside its name"
+                             : "is deleted, since several are set aside already",
                     r < 0 ? g_strerror(-r) : "");
 }
 

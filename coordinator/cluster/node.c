@@ -83,6 +83,10 @@ void node_clock_sample_at(Node *node, usec_t server, usec_t sent, usec_t receive
                 node->skew_func(after, node->skew_userdata);
 }
 
+bool node_knows_server_time(const Node *node) {
+        return clock_skew_server_time(&node->skew, clock_boottime()) > 0;
+}
+
 usec_t node_server_time(const Node *node) {
         usec_t time = clock_skew_server_time(&node->skew, clock_boottime());
 

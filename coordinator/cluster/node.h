@@ -72,6 +72,8 @@ void node_clock_sample(Node *node, int64_t server_ms, usec_t sent_realtime);
 void node_clock_sample_at(Node *node, usec_t server, usec_t sent, usec_t received);
 /* Return: the server's time, or `otherwise` where it cannot be right. */
 usec_t node_server_time_or(const Node *node, usec_t otherwise);
+/* Return: whether the server's time is known, be it that our clock was set since. */
+bool node_knows_server_time(const Node *node);
 /* Return: the server's time; before it is known, what our own clock shows. */
 usec_t node_server_time(const Node *node);
 /* Has `func` hear when a sample tells that our clock and the servers' came apart, or together

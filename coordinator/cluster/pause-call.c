@@ -28,20 +28,21 @@ PauseCall *pause_call_free(PauseCall *call) {
 
 static int pause_change(json_t *control, void *userdata) {
         const PauseCall *call = userdata;
-        const ControlPause pause = {.said = {call->by, call->why, node_server_time(call->node)}};
+        usec_t now = node_server_time(call->node);
+        const ControlPause pause = {.said = {call->by, call->why, now}};
 
         if (call->wish == PAUSE_END)
-                return control_resume(control, call->job, pause.said.since) ? 0 : -EALREADY;
-        if (control_is_paused(control, call->job, NULL) && !*call->why)
+                return control_resume(control, call->job, now) ? 0 : -EALREADY;
+        if (control_is_paused(control, call->job, now, NULL) && !*call->why)
                 return -EALREADY;
-        return control_pause(control, call->job, &pause);
+        return control_pause(control, call->job, now, &pause);
 }
 
-static json_t *pause_to_json(const json_t *control, const char *job) {
+static json_t *pause_to_json(const json_t *control, const char *job, usec_t now) {
         ControlPause pause = {0};
         json_t *object;
 
-        if (!control_is_paused(control, job, &pause))
+        if (!control_is_paused(control, job, now, &pause))
                 return json_null();
         object = control_pause_to_json(&pause);
         control_pause_clear(&pause);
@@ -50,16 +51,19 @@ static json_t *pause_to_json(const json_t *control, const char *job) {
 
 static void pause_on_control(int error, const ControlState *found, void *userdata) {
         PauseCall *call = userdata;
+        usec_t now = node_server_time(call->node);
         json_t *state = NULL;
 
         if (error >= 0) {
                 state = json_object();
                 json_object_set_new(state, "job", call->job ? json_string(call->job) : json_null());
                 json_object_set_new(state, "paused",
-                                    call->job ? pause_to_json(found->control, call->job)
+                                    call->job ? pause_to_json(found->control, call->job, now)
                                               : json_null());
-                json_object_set_new(state, "all", pause_to_json(found->control, NULL));
+                json_object_set_new(state, "all", pause_to_json(found->control, NULL, now));
                 json_object_set_new(state, "changed", json_boolean(found->changed));
+                json_object_set_new(state, "by_name",
+                                    json_integer(control_count_paused(found->control, now)));
         }
         call->func(error, state, call->userdata);
         json_decref(state);

@@ -17,8 +17,8 @@ DEFINE_CLEANUP(Ranks, ranks_free);
 const char *ranks_unfit(const Ranks *ranks, const char *job);
 /* Return: whether this node has not looked yet whether it can run the job. */
 bool ranks_is_undecided(const Ranks *ranks, const char *job);
-/* The nodes that can run a job at present: names (borrowed), NULL-terminated beyond its length;
- * g_ptr_array_unref(). */
+/* The nodes that can run a job at present, by rank: names (borrowed), NULL-terminated beyond its
+ * length; g_ptr_array_unref(). */
 GPtrArray *ranks_candidates(const Ranks *ranks, const JobSpec *spec);
 
 /* Our rank for a job by its own name (ranking_rank()), and for whoever acts by it (ranking_act()).

@@ -13,6 +13,8 @@
 
 /* What could not be read or written is tried again so much later. */
 #define RETRY_DELAY (5 * USEC_PER_SEC)
+/* Whoever writes there again and again has us look no more often than that. */
+#define LOOK_PERIOD (1 * USEC_PER_SEC)
 
 struct Trust {
         const Node *node; /* weak */
@@ -28,6 +30,7 @@ struct Trust {
         sd_event_source *retry;
         EnsembleVerdict verdict;
         bool has_root, trusted, doubted;
+        usec_t looked; /* CLOCK_MONOTONIC */
         Statement doubt;
         char *fault;
 };
@@ -101,6 +104,10 @@ static void trust_retry_later(Trust *trust) {
         (void)timer_in(trust->node->event, &trust->retry, RETRY_DELAY, trust_on_retry, trust);
 }
 
+const char *trust_known_id(const Trust *trust) {
+        return ensemble_memory_known(trust->node->ensemble).id;
+}
+
 /* ---- what is written ---- */
 
 /* Our own watch tells of what we have set; of a node that was made nothing does. */
@@ -137,7 +144,7 @@ static void trust_make(Trust *trust) {
         draw_id(id);
         record = ensemble_record_new(id);
         if (trust->doubted)
-                ensemble_record_doubt(record, &trust->doubt);
+                ensemble_record_doubt(record, &trust->doubt, trust_known_id(trust));
         text = ensemble_record_encode(record);
         json_decref(record);
         trust_make_parents(trust, zk);
@@ -149,7 +156,7 @@ static void trust_tell_doubt(Trust *trust) {
         g_autofree char *text = NULL;
         json_t *record = json_deep_copy(trust->record);
 
-        ensemble_record_doubt(record, &trust->doubt);
+        ensemble_record_doubt(record, &trust->doubt, trust_known_id(trust));
         text = ensemble_record_encode(record);
         json_decref(record);
         if (zk_set(session_zk(trust->node->session), trust->path, text, trust->version,
@@ -278,7 +285,16 @@ static void trust_on_read(ZkCode code, void *userdata) {
 }
 
 static void trust_on_changed(ZkWatchEvent event, const char *path, void *userdata) {
-        trust_look(userdata);
+        Trust *trust = userdata;
+        usec_t since = clock_monotonic() - trust->looked;
+
+        if (since >= LOOK_PERIOD) {
+                trust_look(trust);
+                return;
+        }
+        trust->trusted = false;
+        (void)timer_in(trust->node->event, &trust->retry, LOOK_PERIOD - since, trust_on_retry,
+                       trust);
 }
 
 /* Others may make the tree, or delete in it, between one of these and the next. So what stands in
@@ -289,6 +305,7 @@ void trust_look(Trust *trust) {
                         *open_of_all = path_open(config->root);
 
         trust_cancel(trust);
+        trust->looked = clock_monotonic();
         trust->seen = (EnsembleSeen){0};
         trust->reads = flight_new(session_zk(trust->node->session), trust_on_read, trust);
         flight_write_nothing(trust->reads, config->root);

@@ -38,6 +38,8 @@ bool trust_is_given(const Trust *trust);
 bool trust_is_doubted(const Trust *trust);
 /* Who doubts it, and why; of no use while nobody does. Borrowed. */
 const Statement *trust_doubt(const Trust *trust);
+/* Return: the id of the ensemble that this node knows, borrowed; NULL: none. */
+const char *trust_known_id(const Trust *trust);
 /* Return: why nothing is run, and what to do, a sentence; "" where nobody doubts it. Borrowed. */
 const char *trust_fault(const Trust *trust);
 /* Return: the last that could be read, borrowed; NULL: none could. */

@@ -68,6 +68,11 @@ int64_t bid_tick(const Bid *bid) {
         return bid->tick;
 }
 
+/* Return: of which tick it would be an attempt, by hand or not; 0: of none. */
+static int64_t bid_attempted_tick(const Bid *bid) {
+        return bid->manual ? bid->manual->tick : bid->tick;
+}
+
 const char *bid_run(const Bid *bid) {
         return bid->run;
 }
@@ -114,16 +119,25 @@ const char *bid_lock_in_the_way(const Bid *bid) {
         return wait >= BID_WAIT_MIN ? resource : "";
 }
 
+/* Return: newly allocated, what is bid for. */
+static char *bid_what(const Bid *bid) {
+        g_autofree char *tick = bid->tick ? tick_to_rfc3339(bid->tick) : NULL;
+
+        if (tick)
+                return g_strconcat("tick ", tick, NULL);
+        return bid->manual && bid->manual->parent
+                   ? g_strconcat("run after ", bid->manual->parent->job, NULL)
+                   : g_strdup("run by hand");
+}
+
 char *bid_waits_for(const Bid *bid) {
         size_t before = 0;
         const char *resource = bid_resource(bid, &before);
-        g_autofree char *tick = bid->tick ? tick_to_rfc3339(bid->tick) : NULL;
+        g_autofree char *what = bid_what(bid);
 
-        if (!*resource)
-                return g_strdup("");
-        return g_strdup_printf("%s%s waits for the lock %s (%zu before it)",
-                               tick ? "its tick " : "its run by hand", tick ? tick : "", resource,
-                               before);
+        return *resource ? g_strdup_printf("its %s waits for the lock %s (%zu before it)", what,
+                                           resource, before)
+                         : g_strdup("");
 }
 
 static void bid_let_go(Bid *bid) {
@@ -175,21 +189,21 @@ static bool bid_is_open(const Ledger *ledger, const char *run) {
 
 /* Runs of a job may be side by side, attempts of one tick never. */
 static bool bid_excludes(const JobSpec *spec, int64_t tick, const RunRecord *record) {
-        return spec->overlap != JOB_OVERLAP_ALLOW || (tick && tick == record->tick);
+        return job_spec_beside(spec) < 2 || (tick && tick == record->tick);
 }
 
-/* Return: a run here that excludes one of that tick, of this phase or a later one, though the
- * ledger has done with it: after a lost session the others settle as unknown what we are stopping,
- * or what continues; or NULL. */
+/* Return: a run here that excludes one of that tick, though the ledger has done with it: after a
+ * lost session the others settle as unknown what we are stopping, or what continues; or NULL.
+ * `lives`: only one that is known to live. */
 static const Run *bid_beside(const Runs *all, const JobSpec *spec, int64_t tick,
-                             const Ledger *ledger, RunPhase least) {
+                             const Ledger *ledger, bool lives) {
         const GPtrArray *runs = runs_of_job(all, spec->name);
 
         for (guint i = 0; runs && i < runs->len; i++) {
                 const Run *run = runs->pdata[i];
 
-                if (run->phase >= least && run->phase < RUN_PHASE_SETTLING &&
-                    bid_excludes(spec, tick, run->record) && !bid_is_open(ledger, run->record->run))
+                if (run->phase < RUN_PHASE_SETTLING && bid_excludes(spec, tick, run->record) &&
+                    !bid_is_open(ledger, run->record->run) && (!lives || run_is_known_to_live(run)))
                         return run;
         }
         return NULL;
@@ -197,19 +211,20 @@ static const Run *bid_beside(const Runs *all, const JobSpec *spec, int64_t tick,
 
 /* Of what a process before us left it is not known yet whether it goes on. */
 const char *bid_goes_on(const Runs *runs, const JobSpec *spec, const Ledger *ledger) {
-        const Run *run = ledger ? bid_beside(runs, spec, 0, ledger, RUN_PHASE_RUNNING) : NULL;
+        const Run *run = ledger ? bid_beside(runs, spec, 0, ledger, true) : NULL;
 
         return run && run->record->continues ? run->record->run : NULL;
 }
 
-static void bid_take_terms(const JobSpec *spec, RunRecord *record) {
+static void bid_take_terms(const Bid *bid, RunRecord *record) {
+        const JobSpec *spec = bid->spec;
         const JobRetries *retries = &spec->retries;
         RunTerms *terms = &record->terms;
 
         record->continues = spec->on_lock_loss == JOB_LOCK_LOSS_CONTINUE;
         if (record->continues && spec->takeover_after < FOR_EVER)
                 terms->takeover_after = spec->takeover_after;
-        if (!record->tick) /* who asked for it sees how it ends */
+        if (bid->manual) /* who asked for it sees how it ends */
                 return;
         terms->rerun = retries->on_owner_lost == JOB_OWNER_LOST_RERUN;
         if (retries->attempts < 2)
@@ -221,12 +236,16 @@ static void bid_take_terms(const JobSpec *spec, RunRecord *record) {
 }
 
 static RunRecord *bid_record(const Bid *bid, const Ledger *ledger) {
+        unsigned attempt =
+            bid->manual ? run_id_attempt(bid->run) : ledger_next_attempt(ledger, bid->tick);
         RunRecord *record = run_record_for_claim(bid->parts.node, bid->spec->name, bid->run,
-                                                 bid->tick, ledger_next_attempt(ledger, bid->tick));
+                                                 bid_attempted_tick(bid), attempt);
 
         if (bid->manual)
                 record->who = g_strdup(bid->manual->who);
-        bid_take_terms(bid->spec, record);
+        if (bid->manual && bid->manual->parent)
+                record->terms.parent = run_parent_copy(bid->manual->parent);
+        bid_take_terms(bid, record);
         return record;
 }
 
@@ -235,7 +254,8 @@ static int bid_send_claim(Bid *bid, const Ledger *ledger, int32_t version) {
         _cleanup_(run_record_freep) RunRecord *record = bid_record(bid, ledger);
         _cleanup_(ledger_freep) Ledger *next = ledger_copy(ledger);
         g_autofree char *request =
-            bid->manual ? path_request(parts->node->config->root, bid->run) : NULL;
+            bid->manual ? path_request(parts->node->config->root, manual_run_request(bid->manual))
+                        : NULL;
         int r = ledger_claim(next, record);
 
         if (r == 0)
@@ -256,23 +276,20 @@ static void bid_name_run(Bid *bid, const Ledger *ledger) {
         bid->run = run_id_for_tick(bid->tick, ledger_next_attempt(ledger, bid->tick));
 }
 
-static usec_t bid_deadline(const JobSpec *spec, int64_t due) {
-        return usec_add((usec_t)due * USEC_PER_SEC, spec->start_deadline);
-}
-
 int bid_claim(Bid *bid) {
         const BidParts *parts = &bid->parts;
         int32_t version = 0;
         const Ledger *ledger = ledger_cache_get(parts->ledgers, bid->spec->name, &version);
         int r;
 
-        if (bid_beside(parts->runs, bid->spec, bid->tick, ledger, RUN_PHASE_CLAIMED))
+        if (bid_beside(parts->runs, bid->spec, bid_attempted_tick(bid), ledger, false))
                 return -EBUSY;
         bid_name_run(bid, ledger);
         bid->start_by =
-            bid->manual ? bid->manual->not_after
-                        : bid_deadline(bid->spec, ledger_due(ledger, bid->tick,
-                                                             job_spec_start(bid->spec, bid->tick)));
+            bid->manual
+                ? bid->manual->not_after
+                : job_spec_start_by(bid->spec, ledger_due(ledger, bid->tick,
+                                                          job_spec_start(bid->spec, bid->tick)));
         r = bid_send_claim(bid, ledger, version);
         if (r < 0)
                 return r;
@@ -338,14 +355,15 @@ bool bid_needs_locks(const JobSpec *spec) {
 }
 
 usec_t bid_wait_ends(const JobSpec *spec, int64_t due) {
-        return usec_add(bid_deadline(spec, due), spec->lock_wait);
+        return MIN(usec_add(job_spec_start_by(spec, due), spec->lock_wait),
+                   job_spec_closes(spec, due));
 }
 
 bool bid_is_seen_in_queues_alone(const JobSpec *spec, int64_t due, usec_t span) {
         usec_t then = usec_add(clock_realtime(), span);
 
-        return spec->lock_wait_set && spec->lock_wait > span && then >= bid_deadline(spec, due) &&
-               then < bid_wait_ends(spec, due);
+        return spec->lock_wait_set && spec->lock_wait > span &&
+               then >= job_spec_start_by(spec, due) && then < bid_wait_ends(spec, due);
 }
 
 /* What a process before us waited for has less time left. */
@@ -355,11 +373,11 @@ static usec_t bid_wait(const Bid *bid) {
         int64_t due = ledger_due(ledger_cache_get(bid->parts.ledgers, spec->name, NULL), bid->tick,
                                  job_spec_start(spec, bid->tick));
 
-        if (spec->lock_wait_set && (bid->manual || spec->lock_wait == USEC_INFINITY))
+        if (spec->lock_wait_set && (bid->manual || bid_wait_ends(spec, due) == USEC_INFINITY))
                 return spec->lock_wait;
         if (spec->lock_wait_set)
                 return MIN(spec->lock_wait, usec_sub(bid_wait_ends(spec, due), now));
-        return usec_sub(bid->manual ? bid->manual->not_after : bid_deadline(spec, due), now);
+        return usec_sub(bid->manual ? bid->manual->not_after : job_spec_start_by(spec, due), now);
 }
 
 /* What stands in the queues says whose it is. */
@@ -385,7 +403,8 @@ static int bid_queue(Bid *bid) {
         if (spec->lock != JOB_LOCK_NONE) {
                 LockRequest request = {.resource = own,
                                        .mode = spec->lock == JOB_LOCK_SHARED ? LOCK_SHARED
-                                                                             : LOCK_EXCLUSIVE};
+                                                                             : LOCK_EXCLUSIVE,
+                                       .slots = spec->slots};
                 g_array_append_val(requests, request);
         }
         for (guint i = 0; i < spec->resources->len; i++) {

@@ -221,18 +221,24 @@ InForceVerdict in_force_make_ledger(InForce *in_force, const JobSpec *spec) {
  * refused: it changes with the definition. A directory that is missing gets its number with the
  * first contender. Whoever writes the ledger after this has these requests before it in the
  * session's order, so nothing of it is lost when the ledger's write is not. */
-static void in_force_change_slots(const InForce *in_force, const JobSpec *spec) {
-        const DaemonConfig *config = in_force->parts.node->config;
-        Session *session = in_force->parts.node->session;
+static void in_force_change_slots(const InForce *in_force, const char *resource, unsigned slots) {
+        const Node *node = in_force->parts.node;
+        g_autofree char *directory = resource_directory(node->config, resource);
 
-        for (guint i = 0; session_zk(session) && i < spec->resources->len; i++) {
-                const JobResource *resource = spec->resources->pdata[i];
-                g_autofree char *directory = resource_directory(config, resource->name);
+        if (slots > 1 && session_zk(node->session))
+                (void)lock_change_slots(node->session, directory, slots, NULL, NULL);
+}
+
+static void in_force_change_all_slots(const InForce *in_force, const JobSpec *spec) {
+        g_autofree char *own = resource_of_job(spec->name);
+
+        in_force_change_slots(in_force, own, spec->slots);
+        for (guint i = 0; i < spec->resources->len; i++) {
                 LockRequest request = {0};
 
-                resource_request_of_job(config, resource, &request);
-                if (request.slots > 1)
-                        (void)lock_change_slots(session, directory, request.slots, NULL, NULL);
+                resource_request_of_job(in_force->parts.node->config, spec->resources->pdata[i],
+                                        &request);
+                in_force_change_slots(in_force, request.resource, request.slots);
         }
 }
 
@@ -249,7 +255,7 @@ static bool in_force_skips_what_is_owed(InForce *in_force, int64_t now,
         if (ledger_schedule(ledger, &schedule) < 0)
                 return false;
         pause = decision_pause_new(drain_view_control(tree_drain_view(in_force->parts.tree)),
-                                   in_force->job);
+                                   in_force->job, clock_realtime());
         n = owed_skips(in_force->job, ledger, schedule, now,
                        "its definition changed while it waited", pause, skips);
         if (n == 0)
@@ -277,7 +283,7 @@ static InForceVerdict in_force_adopt(InForce *in_force, const JobSpec *spec, con
         else
                 ledger_adopt_digest(next, digest, now);
         in_force_put(in_force, spec, next, digest);
-        in_force_change_slots(in_force, spec);
+        in_force_change_all_slots(in_force, spec);
         return in_force_begun(
             in_force,
             nobodys ? ledger_writer_set(in_force->parts.writer, next, MESSAGE_DEFINITION_OF_NOBODY,

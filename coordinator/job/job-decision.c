@@ -9,6 +9,7 @@ struct JobDecision {
         char *waited_run;    /* of another node, in our way */
         usec_t waited_since; /* CLOCK_BOOTTIME */
         DecisionPause *pause;
+        DecisionWindow *window;
 };
 
 JobDecision *job_decision_new(const JobDecisionParts *parts, const char *job) {
@@ -24,6 +25,7 @@ JobDecision *job_decision_free(JobDecision *decision) {
                 return NULL;
         job_decision_reset(decision);
         decision_pause_free(decision->pause);
+        decision_window_free(decision->window);
         g_free(decision->job);
         g_free(decision);
         return NULL;
@@ -90,34 +92,49 @@ const DecisionPause *job_decision_pause(const JobDecision *decision) {
         return decision->pause;
 }
 
-static void job_decision_read_pause(JobDecision *decision) {
+const DecisionWindow *job_decision_window(const JobDecision *decision) {
+        return decision->window;
+}
+
+static void job_decision_read_window(JobDecision *decision, const JobSpec *spec, usec_t now) {
+        decision_window_free(decision->window);
+        decision->window = decision_window_new(spec->schedule, now);
+}
+
+static void job_decision_read_pause(JobDecision *decision, usec_t now) {
         const json_t *control = drain_view_control(tree_drain_view(decision->parts.tree));
 
         decision_pause_free(decision->pause);
-        decision->pause = decision_pause_new(control, decision->job);
+        decision->pause = decision_pause_new(control, decision->job, now);
 }
 
+/* The clock is read once: all that is decided is so of one moment, or a tick would be due while its
+ * window is not open yet. */
 Decision job_decide(JobDecision *decision, const JobSpec *spec, bool queues) {
         const DaemonConfig *config = decision->parts.node->config;
+        usec_t now = clock_realtime();
         bool nobody;
         uint32_t rank = job_decision_rank(decision, spec, queues, &nobody);
         DecisionInput input;
         Decision found = {.verdict = DECISION_NOTHING, .again = USEC_INFINITY};
 
-        job_decision_read_pause(decision);
+        job_decision_read_pause(decision, now);
+        job_decision_read_window(decision, spec, now);
         input = (DecisionInput){
             .job = spec->name,
             .schedule = spec->schedule,
             .ledger = job_decision_ledger(decision),
             .self = config->node_name,
-            .now = clock_realtime(),
+            .now = now,
             .rank = rank,
             .nobody = nobody,
             .takeover_delay = config->takeover_delay,
             .start_deadline = spec->start_deadline,
             .overlap = spec->overlap,
+            .beside = job_spec_beside(spec),
             .catch_up = spec->catch_up,
             .pause = decision->pause,
+            .window = decision->window,
             .waited_run = decision->waited_run,
             .waited_long_enough =
                 decision->waited_run && clock_boottime() >= job_decision_patience_ends(decision),

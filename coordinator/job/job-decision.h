@@ -31,6 +31,8 @@ void job_decision_reset(JobDecision *decision);
 Decision job_decide(JobDecision *decision, const JobSpec *spec, bool queues);
 /* Return: the pause of the job by which that was decided, borrowed; NULL: none. */
 const DecisionPause *job_decision_pause(const JobDecision *decision);
+/* Return: the same of the job's window. */
+const DecisionWindow *job_decision_window(const JobDecision *decision);
 /* Return: whether no member can run it; while we do not know who is there, nobody knows. */
 bool job_decision_has_no_node(const JobDecision *decision, const JobSpec *spec);
 /* Return: whether we run what is claimed. The owner of the run in the way answers for every tick,

@@ -31,7 +31,8 @@ JobLedger *job_ledger_new(const JobParts *parts, const JobSpec *spec, const JobL
                           void *userdata) {
         const LedgerCursorParts cursor = {parts->node, parts->ledgers, parts->runs,
                                           parts->recovery};
-        const LedgerWriterParts writer = {parts->node, parts->tree, parts->ledgers, parts->pruner};
+        const LedgerWriterParts writer = {parts->node, parts->tree, parts->ledgers, parts->pruner,
+                                          parts->jobset};
         InForceParts in_force = {.node = parts->node,
                                  .tree = parts->tree,
                                  .ledgers = parts->ledgers,
@@ -182,8 +183,8 @@ int job_ledger_skip(JobLedger *ledger, const DecisionSkip *skips, size_t n) {
         return ledger_writer_skip(ledger->writer, ledger->spec->schedule, skips, n, false);
 }
 
-int job_ledger_refuse(JobLedger *ledger, const char *request, const char *who, const char *why) {
-        return ledger_writer_refuse(ledger->writer, request, who, why);
+int job_ledger_refuse(JobLedger *ledger, const ManualRun *run, const char *why) {
+        return ledger_writer_refuse(ledger->writer, run, why);
 }
 
 int job_ledger_repair(JobLedger *ledger, const char *run, int64_t tick, const JobSpec *spec) {

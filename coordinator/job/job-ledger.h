@@ -20,8 +20,8 @@ typedef struct JobLedgerEvents {
         /* What was under way is over, and nothing else follows from it: to be looked at again after
          * `delay`; USEC_INFINITY: with the next session. */
         void (*over)(usec_t delay, void *userdata);
-        /* A request is refused, and is none any more: over() follows. */
-        void (*refused)(const char *request, void *userdata);
+        /* A manual run is refused, and is none any more: over() follows. */
+        void (*refused)(const char *run, void *userdata);
 } JobLedgerEvents;
 
 /* Parts and events are borrowed, and live longer. */
@@ -47,7 +47,7 @@ void job_ledger_try_anew(JobLedger *ledger);
  * -ENOTCONN when there is no session. */
 int job_ledger_read(JobLedger *ledger, bool watch);
 int job_ledger_skip(JobLedger *ledger, const DecisionSkip *skips, size_t n);
-int job_ledger_refuse(JobLedger *ledger, const char *request, const char *who, const char *why);
+int job_ledger_refuse(JobLedger *ledger, const ManualRun *run, const char *why);
 /* As ledger_writer_repair(). */
 int job_ledger_repair(JobLedger *ledger, const char *run, int64_t tick, const JobSpec *spec);
 /* Nobody waits for what is being read any more. */

@@ -18,12 +18,26 @@ static bool job_next_has_manual(const JobOutlook *outlook) {
         return outlook->manual && (!outlook->nobody || outlook->now > outlook->manual->not_after);
 }
 
+static const char *job_next_late(const ManualRun *manual) {
+        return manual->is_ours ? "the node that it is for could not start it in time"
+                               : "no node could start it in time";
+}
+
+/* Return: why nothing new of the job may begin, or no further attempt of that tick; a constant, or
+ * NULL. */
+static const char *job_next_why_not(const JobOutlook *outlook) {
+        const char *why = decision_why_not(outlook->spec, outlook->ledger);
+        int64_t tick = outlook->manual->tick;
+
+        if (why || !tick || ledger_is_settled(outlook->ledger, tick))
+                return why;
+        return "its tick is not settled: an attempt of it is under way, or follows by itself";
+}
+
 static JobNext job_next_manual(const JobOutlook *outlook) {
-        const char *why = outlook->now > outlook->manual->not_after
-                              ? "no node could start it in time"
-                          : decision_pause_lasts(outlook->pause)
-                              ? outlook->pause->why
-                              : decision_why_not(outlook->spec->overlap, outlook->ledger);
+        const char *why = outlook->now > outlook->manual->not_after ? job_next_late(outlook->manual)
+                          : decision_pause_lasts(outlook->pause)    ? outlook->pause->why
+                                                                    : job_next_why_not(outlook);
 
         if (why)
                 return (JobNext){.what = JOB_NEXT_REFUSE, .why = why};
@@ -38,19 +52,35 @@ static bool job_next_is_paused(const JobOutlook *outlook) {
                 !ledger_is_decided(outlook->ledger, outlook->queued_tick));
 }
 
+/* Return: whether a newer tick takes the place of what is queued for. */
+static bool job_next_gives_way(const JobOutlook *outlook) {
+        for (size_t i = 0; i < outlook->decision->n_skips; i++) {
+                const DecisionSkip *skip = &outlook->decision->skips[i];
+
+                if (skip->from <= outlook->queued_tick && outlook->queued_tick <= skip->to &&
+                    g_strcmp0(skip->why, DECISION_WHY_REPLACED) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* Return: whether what is due then may not begin any more. */
+static bool job_next_is_shut_out(const JobOutlook *outlook, int64_t due) {
+        return outlook->window && (usec_t)due * USEC_PER_SEC < outlook->window->since;
+}
+
 /* start-deadline bounds when queueing may begin; how long it lasts is lock-wait's business, so a
  * tick that is queued for is neither too old nor too late. It may be too early: another node was
  * quicker, and the next attempt is to come later. */
 static bool job_next_is_long_wait(const JobOutlook *outlook) {
         const Ledger *ledger = outlook->ledger;
-        int64_t tick = outlook->queued_tick;
+        int64_t tick = outlook->queued_tick,
+                due = ledger_due(ledger, tick, job_spec_start(outlook->spec, tick));
 
         return outlook->spec->lock_wait_set && tick && !job_next_is_paused(outlook) &&
-               ledger_is_claimable(ledger, tick) &&
-               (usec_t)ledger_due(ledger, tick, job_spec_start(outlook->spec, tick)) *
-                       USEC_PER_SEC <=
-                   outlook->now &&
-               !decision_why_not(outlook->spec->overlap, ledger);
+               !job_next_gives_way(outlook) && !job_next_is_shut_out(outlook, due) &&
+               ledger_is_claimable(ledger, tick) && (usec_t)due * USEC_PER_SEC <= outlook->now &&
+               !decision_why_not(outlook->spec, ledger);
 }
 
 static JobNext job_next_by_decision(const JobOutlook *outlook) {
@@ -67,6 +97,8 @@ static JobNext job_next_by_decision(const JobOutlook *outlook) {
                                  .wakes = true};
         case DECISION_BLOCKED:
                 return (JobNext){.what = JOB_NEXT_BLOCKED, .wakes = true};
+        case DECISION_REPLACE:
+                return (JobNext){.what = JOB_NEXT_REPLACE, .wakes = true};
         case DECISION_NOTHING:
                 break;
         }
@@ -84,7 +116,7 @@ JobNext job_next(const JobOutlook *outlook) {
                 return (JobNext){.what = JOB_NEXT_GO_ON};
         if (job_next_has_manual(outlook))
                 return job_next_manual(outlook);
-        if (outlook->lower_ranks > 0)
+        if (outlook->lower_ranks > 0 && outlook->decision->verdict != DECISION_REPLACE)
                 return (JobNext){.what = JOB_NEXT_LATER, .delay = outlook->lower_ranks};
         return job_next_by_decision(outlook);
 }

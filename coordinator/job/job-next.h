@@ -22,6 +22,7 @@ typedef enum JobNextWhat {
         JOB_NEXT_SKIP,
         JOB_NEXT_LOOK,    /* whether anybody waits for what would be skipped */
         JOB_NEXT_BLOCKED, /* by a run of another node */
+        JOB_NEXT_REPLACE, /* a run, which is to end */
 } JobNextWhat;
 
 typedef struct JobNext {
@@ -38,9 +39,10 @@ typedef struct JobOutlook {
         const ManualRun *manual; /* the first one that waits, or NULL */
         bool nobody;             /* no member can run the job */
         JobPhase phase;
-        int64_t queued_tick;        /* for which we stand in the queues, or 0 */
-        bool queued_manual;         /* we do for that manual run */
-        const DecisionPause *pause; /* as the decision goes by it; or NULL */
+        int64_t queued_tick;          /* for which we stand in the queues, or 0 */
+        bool queued_manual;           /* we do for that manual run */
+        const DecisionPause *pause;   /* as the decision goes by it; or NULL */
+        const DecisionWindow *window; /* the same */
         bool clock_known;
         bool may_be_waited_for; /* what is to be skipped, by others or by the process before us */
         usec_t now;             /* CLOCK_REALTIME */

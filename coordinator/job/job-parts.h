@@ -48,4 +48,5 @@ struct JobParts {
         Recovery *recovery;
         Leftovers *leftovers;
         WaiterLooks *looks; /* the table's */
+        const JobSet *jobset;
 };

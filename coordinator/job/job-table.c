@@ -1,8 +1,10 @@
 /* See job-table.h. */
 #include "job-table.h"
 
+#include <errno.h>
 #include <glib.h>
 
+#include "paths.h"
 #include "placement.h"
 
 struct JobTable {
@@ -187,12 +189,11 @@ static bool job_table_stands_for(const char *name, const char *id, void *userdat
         return job && scheduled_job_stands_for(job, id);
 }
 
-static void job_table_take(const char *name, const char *id, const char *who, usec_t not_after,
-                           void *userdata) {
+static void job_table_take(const char *name, const ManualRun *run, void *userdata) {
         ScheduledJob *job = job_table_find(userdata, name);
 
         if (job)
-                scheduled_job_request(job, id, who, not_after);
+                scheduled_job_request(job, run);
 }
 
 static void job_table_request_gone(const char *name, const char *id, void *userdata) {
@@ -211,11 +212,19 @@ static bool job_table_stop(const char *job, const char *run, const char *who, vo
         return found;
 }
 
+static int job_table_may_record(const char *job, const char *run, void *userdata) {
+        const Ledger *ledger =
+            ledger_cache_get(((const JobTable *)userdata)->parts.ledgers, job, NULL);
+
+        return ledger ? ledger_is_settled(ledger, run_id_tick(run)) : -ENODATA;
+}
+
 const RequestsEvents job_table_requests_events = {
     .rank = job_table_rank,
     .is_undecided = job_table_is_undecided,
     .stands_for = job_table_stands_for,
     .take = job_table_take,
     .gone = job_table_request_gone,
+    .may_record = job_table_may_record,
     .stop = job_table_stop,
 };

@@ -8,6 +8,7 @@
 #include "job-ledger.h"
 #include "log.h"
 #include "message-id.h"
+#include "paths.h"
 
 struct JobWork {
         const JobParts *parts; /* weak */
@@ -211,7 +212,7 @@ void job_work_refuse(JobWork *work, const ManualRun *run, const char *why) {
         g_ptr_array_set_size(work->whys, 0);
         why = job_work_skip_why(work, why);
         job_work_begin_phase(work, JOB_EVENT_WRITE);
-        job_work_asked(work, job_ledger_refuse(work->ledger, run->id, run->who, why));
+        job_work_asked(work, job_ledger_refuse(work->ledger, run, why));
 }
 
 void job_work_skip(JobWork *work, DecisionSkip *skips, size_t n) {
@@ -255,10 +256,10 @@ static void job_work_on_over(usec_t delay, void *userdata) {
                 job_work_retry_in(work, delay);
 }
 
-static void job_work_on_refused(const char *request, void *userdata) {
+static void job_work_on_refused(const char *run, void *userdata) {
         JobWork *work = userdata;
 
-        work->events->manual_gone(request, work->userdata);
+        work->events->manual_gone(run, work->userdata);
 }
 
 /* ---- queueing ---- */
@@ -276,8 +277,7 @@ static usec_t job_work_too_late(const JobWork *work, int64_t tick, const ManualR
                 return run->not_after;
         if (tick == waited_for_tick(work->waited_for))
                 return bid_wait_ends(job_ledger_spec(work->ledger), job_work_due(work, tick));
-        return usec_add((usec_t)job_work_due(work, tick) * USEC_PER_SEC,
-                        job_ledger_spec(work->ledger)->start_deadline);
+        return job_spec_start_by(job_ledger_spec(work->ledger), job_work_due(work, tick));
 }
 
 /* It had a place, and has one until it is known what becomes of it: by then, others who are due may
@@ -399,9 +399,10 @@ static void job_work_give_up(JobWork *work) {
                 job_work_refuse(work, run, skip.why);
         else if (job_work_clock_was_set(work))
                 job_work_end_and_retry(work, clock_watch_measure(work->parts->clock));
-        else if (ledger_is_claimable(ledger, tick) && !job_work_was_hasty(work))
+        else if (ledger_is_claimable(ledger, tick) && !job_work_was_hasty(work) &&
+                 job_spec_closes(bid_spec(work->bid), skip.due) > clock_realtime())
                 job_work_skip(work, &skip, 1);
-        else
+        else /* also where its window has closed: for that reason, then */
                 job_work_end_and_retry(work, 0);
 }
 
@@ -445,6 +446,10 @@ static void job_work_on_taken(JobWork *work) {
 
         job_work_forget_refusals(work); /* the server lets us, but somebody was first */
         work->events->manual_gone(run, work->userdata);
+        if (!tick && run_id_tick(run)) { /* that attempt was asked for twice, and is made */
+                job_work_end_and_retry(work, 0);
+                return;
+        }
         job_work_begin_phase(work, JOB_EVENT_WRITE);
         job_work_asked(work, job_ledger_repair(work->ledger, run, tick, spec));
 }

@@ -8,6 +8,7 @@
 #include "log.h"
 #include "message-id.h"
 #include "paths.h"
+#include "settle-asks.h"
 #include "skip-record.h"
 #include "zk-ops.h"
 #include "zones.h"
@@ -18,8 +19,10 @@ typedef struct LedgerWrite {
         guint ledger_op; /* the operation that writes it */
         bool more_follows;
         bool adds_record;
-        char *refused; /* the request whose refusal it is */
-        char *note;    /* to be logged; NULL: nothing is */
+        char *refused;   /* the manual run whose refusal it is */
+        GPtrArray *asks; /* SettleAsks: what follows attempts that are the last ones after all;
+                            NULL: nothing */
+        char *note;      /* to be logged; NULL: nothing is */
         const char *note_id;
         int64_t note_tick;
 } LedgerWrite;
@@ -45,6 +48,7 @@ struct LedgerWriter {
         /* Some may exist and others not: one by one, each is made or written over. */
         SkipRecords skip_records;
         bool one_skip_at_a_time;
+        int64_t without_asks; /* the tick for which the name of one is taken; 0: none */
 
         char *repaired; /* the run whose record stands in the way */
         int64_t repaired_tick;
@@ -81,6 +85,8 @@ LedgerWriter *ledger_writer_free(LedgerWriter *writer) {
 
 static void ledger_writer_forget_write(LedgerWriter *writer) {
         ledger_free(writer->write.next);
+        if (writer->write.asks)
+                g_ptr_array_unref(writer->write.asks);
         g_free(writer->write.refused);
         g_free(writer->write.note);
         writer->write = (LedgerWrite){0};
@@ -174,11 +180,19 @@ static void ledger_writer_succeeded(LedgerWriter *writer, const ZkReply *reply) 
                                  version);
         if (write->note)
                 log_info(&about, "%s", write->note);
+        for (guint i = 0; write->asks && i < write->asks->len; i++)
+                settle_asks_tell(write->asks->pdata[i]);
         if (write->adds_record)
                 pruner_note(writer->parts.pruner, writer->job);
 }
 
 static void ledger_writer_note_records(LedgerWriter *writer, ZkCode code) {
+        /* The record is not what is there already: so it is what was asked for. */
+        if (code == ZK_NODE_EXISTS && writer->write.asks &&
+            writer->skip_records != SKIP_RECORDS_AS_LEDGER_SAYS)
+                writer->without_asks = writer->write.note_tick;
+        else if (code == ZK_OK)
+                writer->without_asks = 0;
         writer->skip_records = code == ZK_NODE_EXISTS ? SKIP_RECORDS_EXIST
                                : code == ZK_NO_NODE   ? SKIP_RECORDS_MISSING
                                                       : SKIP_RECORDS_AS_LEDGER_SAYS;
@@ -254,9 +268,51 @@ static void ledger_writer_add_record(const LedgerWriter *writer, GArray *ops, GP
         zk_ops_add(ops, there ? ZK_OP_SET : ZK_OP_CREATE, path, data, -1);
 }
 
+static void ledger_writer_free_asks(void *asks) {
+        settle_asks_free(asks);
+}
+
+/* Return: newly allocated, the attempt of the tick that was to be followed by another one. */
+static RunRecord *ledger_writer_ended(const LedgerWriter *writer, const Ledger *ledger,
+                                      int64_t tick, const char *why) {
+        const LedgerEntry *entry = ledger_find_tick(ledger, tick);
+        bool is_last = ledger->last && g_str_equal(ledger->last->run, entry->run);
+        RunRecord *record =
+            is_last ? run_record_copy(ledger->last) : run_record_new(writer->job, entry->run);
+
+        record->tick = tick;
+        record->state = entry->state;
+        g_free(record->node);
+        record->node = g_strdup(entry->node);
+        g_free(record->why);
+        record->why = g_strdup(why);
+        return record;
+}
+
+/* The attempt before is the last one after all: what follows that is asked for by the same write
+ * (settle-asks.h). */
+static void ledger_writer_add_asks(LedgerWriter *writer, GArray *ops, const Ledger *ledger,
+                                   const DecisionSkip *skip, const char *why) {
+        LedgerWrite *write = &writer->write;
+        _cleanup_(run_record_freep) RunRecord *ended =
+            ledger_writer_ended(writer, ledger, skip->from, why);
+        const FollowState before = {.state = ended->state, .attempt_follows = true},
+                          after = {.state = ended->state};
+        SettleAsks *asks;
+
+        if (!writer->parts.jobset || writer->without_asks == skip->from)
+                return;
+        if (!write->asks)
+                write->asks = g_ptr_array_new_with_free_func(ledger_writer_free_asks);
+        asks = settle_asks_new(writer->parts.node, writer->parts.jobset, ended);
+        g_ptr_array_add(write->asks, asks);
+        settle_asks_add(asks, ops, &before, &after,
+                        node_server_time_or(writer->parts.node, clock_realtime()));
+}
+
 /* Return: whether the tick was to be attempted again. Beside its attempts stands why no further one
  * is made. */
-static bool ledger_writer_add_end(const LedgerWriter *writer, GArray *ops, GPtrArray *strings,
+static bool ledger_writer_add_end(LedgerWriter *writer, GArray *ops, GPtrArray *strings,
                                   Ledger *next, const DecisionSkip *skip) {
         g_autofree char *run = run_id_for_skip(skip->from),
                         *why = g_strdup_printf(SKIP_ATTEMPT "%u is not made: %s",
@@ -267,14 +323,14 @@ static bool ledger_writer_add_end(const LedgerWriter *writer, GArray *ops, GPtrA
 
         if (!ledger_give_up(next, skip->from, now))
                 return false;
+        ledger_writer_add_asks(writer, ops, next, skip, why);
         ledger_writer_add_record(writer, ops, strings, &entry, false);
         return true;
 }
 
 /* Return: whether anything changes. */
-static bool ledger_writer_add_skip(const LedgerWriter *writer, const Schedule *schedule,
-                                   GArray *ops, GPtrArray *strings, Ledger *next,
-                                   const DecisionSkip *skip) {
+static bool ledger_writer_add_skip(LedgerWriter *writer, const Schedule *schedule, GArray *ops,
+                                   GPtrArray *strings, Ledger *next, const DecisionSkip *skip) {
         const LedgerEntry *entry = NULL;
         bool joined = false;
 
@@ -313,26 +369,32 @@ int ledger_writer_skip(LedgerWriter *writer, const Schedule *schedule, const Dec
 
 /* ---- refused requests ---- */
 
-int ledger_writer_refuse(LedgerWriter *writer, const char *request, const char *who,
-                         const char *why) {
+/* Return: whether a record may stand there: of a tick that is not settled, it is in the way of an
+ * attempt that comes by itself, or is that of another who asked. */
+static bool ledger_writer_may_record(const LedgerWriter *writer, const ManualRun *run) {
+        const Ledger *ledger = ledger_writer_known(writer, NULL);
+
+        return !run->tick || (ledger && ledger_is_settled(ledger, run->tick));
+}
+
+int ledger_writer_refuse(LedgerWriter *writer, const ManualRun *run, const char *why) {
         const DaemonConfig *config = writer->parts.node->config;
         g_autoptr(GArray) ops = zk_ops_new();
-        g_autofree char *record_path = path_run(config->root, writer->job, request),
-                        *request_path = path_request(config->root, request), *data = NULL;
-        _cleanup_(run_record_freep) RunRecord *record = run_record_new(writer->job, request);
+        g_autofree char *record_path = path_run(config->root, writer->job, run->id),
+                        *request_path = path_request(config->root, manual_run_request(run)),
+                        *data = NULL;
+        _cleanup_(run_record_freep) RunRecord *record =
+            skip_record_by_hand(writer->job, run->id, run->who, run->parent, why);
 
-        record->state = RUN_SKIPPED;
-        record->why = g_strdup(why);
-        record->who = g_strdup(who);
         record->node = g_strdup(config->node_name);
-        record->ended = clock_realtime();
         data = run_record_encode(record);
         zk_ops_add(ops, ZK_OP_DELETE, request_path, NULL, -1);
-        zk_ops_add(ops, ZK_OP_CREATE, record_path, data, 0);
+        if (ledger_writer_may_record(writer, run))
+                zk_ops_add(ops, ZK_OP_CREATE, record_path, data, 0);
         writer->write.adds_record = true;
-        writer->write.note = g_strdup_printf("manual run %s skipped: %s", request, why);
+        writer->write.note = g_strdup_printf("manual run %s skipped: %s", run->id, why);
         writer->write.note_id = MESSAGE_TICK_SKIPPED;
-        writer->write.refused = g_strdup(request);
+        writer->write.refused = g_strdup(run->id);
         return ledger_writer_send(writer, ops);
 }
 
@@ -398,6 +460,13 @@ static bool ledger_writer_is_sought(const LedgerWriter *writer, const RunRecord 
                (!found->tick || found->attempt == run_id_attempt(found->run));
 }
 
+/* What stands in the place of the tick's own attempt is that, whoever asked for it. */
+static int ledger_writer_take_in_found(LedgerWriter *writer, GArray *ops, RunRecord *found) {
+        if (found->tick)
+                g_clear_pointer(&found->who, g_free);
+        return ledger_writer_take_in(writer, ops, found);
+}
+
 static void ledger_writer_on_found(const ZkReply *reply, void *userdata) {
         LedgerWriter *writer = userdata;
         _cleanup_(run_record_freep) RunRecord *found = NULL;
@@ -411,7 +480,7 @@ static void ledger_writer_on_found(const ZkReply *reply, void *userdata) {
         }
         if (run_record_decode(reply->data, reply->data_size, &found) == 0 &&
             ledger_writer_is_sought(writer, found))
-                r = ledger_writer_take_in(writer, ops, found);
+                r = ledger_writer_take_in_found(writer, ops, found);
         else
                 r = ledger_writer_replace_damaged(writer, reply);
         if (r < 0)

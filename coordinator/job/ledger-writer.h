@@ -8,6 +8,7 @@
 
 #include "decision.h"
 #include "ledger-cache.h"
+#include "manual-runs.h"
 #include "node.h"
 #include "prune.h"
 #include "tree.h"
@@ -22,7 +23,7 @@ typedef enum LedgerWriteOutcome {
         LEDGER_WRITE_CLOSED,  /* the session is gone */
 } LedgerWriteOutcome;
 
-/* From the loop. `refused`: the request that it refused, and that is none any more; or NULL.
+/* From the loop. `refused`: the manual run that it refused, and that is none any more; or NULL.
  * Another write may be begun in it. */
 typedef void (*LedgerWriterFunc)(LedgerWriteOutcome outcome, const char *refused, void *userdata);
 
@@ -32,6 +33,7 @@ typedef struct LedgerWriterParts {
         Tree *tree;
         LedgerCache *ledgers;
         Pruner *pruner;
+        const JobSet *jobset; /* what follows an attempt that is the last one after all */
 } LedgerWriterParts;
 
 /* The parts are copied. */
@@ -57,9 +59,8 @@ int ledger_writer_set(LedgerWriter *writer, Ledger *next, const char *note_id, c
  * than this leaves, which is read again for it. */
 int ledger_writer_skip(LedgerWriter *writer, const Schedule *schedule, const DecisionSkip *skips,
                        size_t n, bool more_follows);
-/* A manual run that `who` asked for is recorded as skipped. */
-int ledger_writer_refuse(LedgerWriter *writer, const char *request, const char *who,
-                         const char *why);
+/* The manual run is recorded as skipped; one of a tick that is not settled is not recorded. */
+int ledger_writer_refuse(LedgerWriter *writer, const ManualRun *run, const char *why);
 /* A record stands where we wanted to claim (`tick` 0: a manual run): takes it into the ledger. One
  * that is none of this run's is kept aside first, and the run is unknown. `spec` is what we wanted
  * to claim by: its schedule counts where the one in force is too long to stand in the ledger. */

@@ -8,12 +8,21 @@ struct ManualRuns {
         GQueue queue; /* ManualRun */
 };
 
+static RunParent *manual_run_parent(const RunParent *parent) {
+        RunParent *copy = g_new(RunParent, 1);
+
+        *copy = run_parent_copy(parent);
+        return copy;
+}
+
 ManualRun *manual_run_copy(const ManualRun *run) {
         ManualRun *copy = g_new(ManualRun, 1);
 
         *copy = *run;
         copy->id = g_strdup(run->id);
+        copy->request = g_strdup(run->request);
         copy->who = g_strdup(run->who);
+        copy->parent = run->parent ? manual_run_parent(run->parent) : NULL;
         return copy;
 }
 
@@ -21,9 +30,17 @@ ManualRun *manual_run_free(ManualRun *run) {
         if (!run)
                 return NULL;
         g_free(run->id);
+        g_free(run->request);
         g_free(run->who);
+        if (run->parent)
+                run_parent_clear((RunParent *)run->parent);
+        g_free((RunParent *)run->parent);
         g_free(run);
         return NULL;
+}
+
+const char *manual_run_request(const ManualRun *run) {
+        return run->request ? run->request : run->id;
 }
 
 static void manual_run_destroy(void *run) {
@@ -45,13 +62,11 @@ ManualRuns *manual_runs_free(ManualRuns *runs) {
         return NULL;
 }
 
-void manual_runs_add(ManualRuns *runs, const char *id, const char *who, usec_t not_after) {
-        ManualRun run = {.id = (char *)id,
-                         .who = (char *)who,
-                         .asked = clock_realtime(),
-                         .not_after = not_after};
+void manual_runs_add(ManualRuns *runs, const ManualRun *run) {
+        ManualRun *added = manual_run_copy(run);
 
-        g_queue_push_tail(&runs->queue, manual_run_copy(&run));
+        added->asked = clock_realtime();
+        g_queue_push_tail(&runs->queue, added);
 }
 
 const ManualRun *manual_runs_first(const ManualRuns *runs) {

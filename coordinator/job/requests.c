@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backoff.h"
+#include "follow.h"
 #include "json-line.h"
 #include "listing.h"
 #include "log.h"
@@ -16,6 +17,8 @@
 #include "remarks.h"
 #include "run-record.h"
 #include "run.h"
+#include "schedule.h"
+#include "skip-record.h"
 #include "statement.h"
 #include "timer.h"
 
@@ -25,18 +28,25 @@
 #define LIST_PERIOD (100 * USEC_PER_MSEC)
 /* After a request's time is over: for its candidates to refuse it first. */
 #define EXPIRY_SLACK (5 * USEC_PER_SEC)
+/* Of what another run asks for: no job may be later. */
+#define ASK_LIFETIME_MAX (366 * USEC_PER_DAY)
+/* So long after that it is left to those who know the job. */
+#define LEFT_TO_OTHERS (5 * USEC_PER_MINUTE)
 
 /* A request that stands there, from its first sight until it is gone. */
 typedef struct Pending {
         Requests *requests; /* weak: owns us */
         char *id, *path;
         char *job, *who;
-        char *run, *node; /* of a wish to stop that run there; NULL of others */
+        char *run;        /* that it is about */
+        char *node;       /* that alone has to do with it; NULL: any may */
+        RunParent parent; /* whose end asks for it, or none */
         usec_t not_after;
         WindowedRead *read;
         sd_event_source *turn;
         Backoff expiry; /* it is over, and was to be deleted */
         bool taken;     /* by us, to run it */
+        bool heeded;    /* the run that it wants to end is ours, and is not settled yet */
 } Pending;
 
 struct Requests {
@@ -52,7 +62,7 @@ struct Requests {
 };
 
 struct RequestCall {
-        char *run, *path;
+        char *run;
         RequestWrittenFunc func;
         void *userdata;
         ZkCall *call;
@@ -72,6 +82,7 @@ static void pending_free(void *data) {
         g_free(pending->who);
         g_free(pending->run);
         g_free(pending->node);
+        run_parent_clear(&pending->parent);
         g_free(pending);
 }
 
@@ -130,17 +141,35 @@ static void requests_retry_later(Requests *requests) {
                                requests_on_retry, requests);
 }
 
+static bool pending_is_stop(const Pending *pending) {
+        return stop_id_is_valid(pending->id);
+}
+
+/* Return: newly allocated. */
+static char *pending_why_expired(const Pending *pending) {
+        const char *node = pending->node;
+
+        if (!node)
+                return g_strdup("no node could start it in time");
+        return g_strdup_printf(members_contains(pending->requests->parts.members, node)
+                                   ? "%s could not start it in time"
+                                   : "%s left before it had started it",
+                               node);
+}
+
+/* Return: the run whose end asks for it, or NULL. */
+static const RunParent *pending_parent(const Pending *pending) {
+        return pending->parent.job ? &pending->parent : NULL;
+}
+
 static void pending_record_expired(const Pending *pending) {
         const Node *node = pending->requests->parts.node;
-        g_autofree char *path = path_run(node->config->root, pending->job, pending->id);
-        _cleanup_(run_record_freep) RunRecord *record = run_record_new(pending->job, pending->id);
-        g_autofree char *data = NULL;
+        g_autofree char *path = path_run(node->config->root, pending->job, pending->run);
+        g_autofree char *why = pending_why_expired(pending), *data = NULL;
+        _cleanup_(run_record_freep) RunRecord *record = skip_record_by_hand(
+            pending->job, pending->run, pending->who, pending_parent(pending), why);
         Zk *zk = node_zk(node);
 
-        record->state = RUN_SKIPPED;
-        record->why = g_strdup("no node could start it in time");
-        record->who = g_strdup(pending->who);
-        record->ended = clock_realtime();
         data = run_record_encode(record);
         (void)zk_multi(zk,
                        (const ZkOp[]){
@@ -150,10 +179,25 @@ static void pending_record_expired(const Pending *pending) {
                        2, NULL, NULL, NULL);
 }
 
+/* Return: as RequestsEvents.may_record(). */
+static int pending_may_record(const Pending *pending) {
+        const Requests *requests = pending->requests;
+
+        if (pending_is_stop(pending))
+                return 0;
+        return run_id_is_of_request(pending->run)
+                   ? 1
+                   : requests->events->may_record(pending->job, pending->run, requests->userdata);
+}
+
 /* Its time is over, and whoever could have taken it did not even refuse it. */
 static void pending_expire(const Pending *pending) {
-        if (!pending->run)
+        int may_record = pending_may_record(pending);
+
+        if (may_record > 0)
                 pending_record_expired(pending);
+        else if (may_record < 0 && clock_realtime() < usec_add(pending->not_after, LEFT_TO_OTHERS))
+                return; /* who knows says it to who waits for it */
         /* Where the job itself is not known to the cluster, at least it does not stay. */
         (void)zk_delete(node_zk(pending->requests->parts.node), pending->path, -1, NULL, NULL,
                         NULL);
@@ -176,8 +220,19 @@ static void pending_expire_by_a_known_clock(Pending *pending) {
         pending_take_turn_in(pending, pause); /* unless it is gone by then */
 }
 
+static bool pending_is_for_others(const Pending *pending) {
+        return pending->node &&
+               !g_str_equal(pending->node, pending->requests->parts.node->config->node_name);
+}
+
+/* What is for us alone waits for nobody. */
 static uint32_t pending_rank(const Pending *pending) {
-        return pending->requests->events->rank(pending->job, pending->requests->userdata);
+        const Requests *requests = pending->requests;
+        uint32_t rank = pending_is_for_others(pending)
+                            ? PLACEMENT_NONE
+                            : requests->events->rank(pending->job, requests->userdata);
+
+        return pending->node && rank != PLACEMENT_NONE ? 0 : rank;
 }
 
 /* Return: how long until it is over and was to be gone: the nodes one after the other. */
@@ -190,38 +245,61 @@ static usec_t pending_over_in(const Pending *pending) {
                    requests->parts.node->config->takeover_delay;
 }
 
-/* A wish to stop a run: where it is ours it is done; where it may become ours, since its claim is
- * being answered or the run found again, that is looked at again; and others see that it goes. */
+/* Return: whether nobody has to know of it any more. Its own node says so soon, unless it is ending
+ * that run; the others leave it time for that, and to be settled should it crash meanwhile. */
+static bool pending_stop_is_over(const Pending *pending) {
+        usec_t patience = pending_is_for_others(pending) ? LEFT_TO_OTHERS : EXPIRY_SLACK;
+
+        return !pending->heeded && clock_realtime() > usec_add(pending->not_after, patience);
+}
+
+/* A wish to stop a run: where it is ours it is done, and the wish stays until the run is settled:
+ * whoever settles it for us, should this machine crash meanwhile, sees that no other attempt is to
+ * follow. Where it may become ours, since its claim is being answered or the run found again, that
+ * is looked at again; and others see that it goes. */
 static void pending_try_stop(Pending *pending) {
         const Requests *requests = pending->requests;
         const Node *node = requests->parts.node;
-        bool here = g_str_equal(pending->node, node->config->node_name);
+        bool here = !pending_is_for_others(pending), heeded = pending->heeded;
 
-        if (here &&
-            requests->events->stop(pending->job, pending->run, pending->who, requests->userdata))
+        pending->heeded = here && requests->events->stop(pending->job, pending->run, pending->who,
+                                                         requests->userdata);
+        if (heeded && !pending->heeded)
                 (void)zk_delete(node_zk(node), pending->path, -1, NULL, NULL, NULL);
-        else if (clock_realtime() > usec_add(pending->not_after, EXPIRY_SLACK)) {
+        else if (pending_stop_is_over(pending)) {
                 pending_expire_by_a_known_clock(pending);
                 return;
         }
         pending_take_turn_in(pending, here ? RETRY_DELAY : pending_over_in(pending));
 }
 
+static void pending_take_on(Pending *pending) {
+        const Requests *requests = pending->requests;
+        const ManualRun run = {.id = pending->run,
+                               .request = pending->id,
+                               .who = pending->who,
+                               .tick = run_id_tick(pending->run),
+                               .is_ours = pending->node,
+                               .parent = pending_parent(pending),
+                               .not_after = pending->not_after};
+
+        pending->taken = true;
+        pending_wait_until_over(pending); /* a tick may stand before it for as long */
+        requests->events->take(pending->job, &run, requests->userdata);
+}
+
 static void pending_on_turn(void *userdata) {
         Pending *pending = userdata;
         Requests *requests = pending->requests;
 
-        if (pending->run) {
+        if (pending_is_stop(pending)) {
                 pending_try_stop(pending);
                 return;
         }
         if (!pending->taken && pending_rank(pending) < PLACEMENT_RANKS) {
-                pending->taken = true;
-                pending_wait_until_over(pending); /* a tick may stand before it for as long */
-                requests->events->take(pending->job, pending->id, pending->who, pending->not_after,
-                                       requests->userdata);
+                pending_take_on(pending);
         } else if (clock_realtime() > pending->not_after && gate_is_open(requests->parts.gate) &&
-                   !requests->events->stands_for(pending->job, pending->id, requests->userdata))
+                   !requests->events->stands_for(pending->job, pending->run, requests->userdata))
                 pending_expire_by_a_known_clock(pending);
         else
                 pending_wait_until_over(pending);
@@ -232,12 +310,18 @@ static void pending_take_turn_in(Pending *pending, usec_t delay) {
                        pending);
 }
 
-/* It is others' to take, if it is anybody's: looked at again when it should be gone, or soon where
- * it is not known yet whether we can run the job. */
-static void pending_wait_until_over(Pending *pending) {
+/* Return: whether it may turn out to be for us: it is not known yet whether we can run the job, or
+ * it is for us alone, and we cannot just now. */
+static bool pending_may_become_ours(const Pending *pending) {
         const Requests *requests = pending->requests;
 
-        if (requests->events->is_undecided(pending->job, requests->userdata)) {
+        return requests->events->is_undecided(pending->job, requests->userdata) ||
+               (pending->node && !pending->taken && !pending_is_for_others(pending));
+}
+
+/* It is others' to take, if it is anybody's: looked at again when it should be gone, or soon. */
+static void pending_wait_until_over(Pending *pending) {
+        if (pending_may_become_ours(pending)) {
                 pending_take_turn_in(pending, RETRY_DELAY);
                 return;
         }
@@ -262,26 +346,76 @@ static char *requests_asked_by(const Requests *requests, const Pending *pending,
             requests->parts.node->config->auth == DAEMON_AUTH_NONE ? " (not verified)" : "");
 }
 
-/* Return: until when it may be taken. No longer than it would be were the clock of who wrote it the
- * server's: what it holds up until then, the job's ticks, is held up by no clock that is ahead. */
-static usec_t pending_over_at(double not_after, const ZkStat *stat) {
-        usec_t written = (usec_t)stat->ctime_ms * USEC_PER_MSEC;
+/* Return: for how long it may wait to be taken. What another run asks for says so itself: as long
+ * as its job may be late. */
+static usec_t pending_lifetime(const Pending *pending, const json_t *object) {
+        double within = json_number_value(json_object_get(object, "within"));
+        double most = (double)ASK_LIFETIME_MAX / (double)USEC_PER_SEC;
 
-        return MIN((usec_t)(not_after * (double)USEC_PER_SEC), usec_add(written, REQUEST_LIFETIME));
+        if (!ask_id_is_valid(pending->id) || !(within > 0))
+                return REQUEST_LIFETIME;
+        return (usec_t)(MIN(within, most) * (double)USEC_PER_SEC);
 }
 
-/* Return: whether it says which run. */
-static bool pending_take_stop(Pending *pending, const json_t *object) {
-        const char *run = json_string_value(json_object_get(object, "run")),
-                   *node = json_string_value(json_object_get(object, "on"));
+/* Return: until when it may be taken. No longer than it would be were the clock of who wrote it the
+ * server's: what it holds up until then, the job's ticks, is held up by no clock that is ahead. Of
+ * what another run asks for it is that: nobody asks again where the clock was behind. */
+static usec_t pending_over_at(const Pending *pending, const json_t *object, const ZkStat *stat) {
+        double not_after = json_number_value(json_object_get(object, "not_after"));
+        usec_t over =
+            usec_add((usec_t)stat->ctime_ms * USEC_PER_MSEC, pending_lifetime(pending, object));
 
-        if (!run_id_is_valid(run) || !name_is_valid(node))
+        return ask_id_is_valid(pending->id) ? over
+                                            : MIN((usec_t)(not_after * (double)USEC_PER_SEC), over);
+}
+
+/* Return: whether it says whose end it is that asks, and for which run. That is then who asks: not
+ * a person, and whoever doubts it can look at that run. */
+static bool pending_take_ask(Pending *pending, const json_t *object) {
+        const char *word = json_string_value(json_object_get(object, "why"));
+        FollowWhy why;
+
+        if (!run_parent_from_json(json_object_get(object, "parent"), &pending->parent) ||
+            !run_id_is_of_request(pending->run) || follow_why_from_string(word, &why) < 0)
                 return false;
         g_free(pending->who);
-        pending->who = statement_clean(json_string_value(json_object_get(object, "by")));
-        pending->run = g_strdup(run);
-        pending->node = g_strdup(node);
+        pending->who = g_strdup_printf("%s%s %s, run %s", word, why == FOLLOW_AFTER ? "" : " of",
+                                       pending->parent.job, pending->parent.run);
         return true;
+}
+
+/* Return: whether it says which run, and where. */
+static bool pending_take_stop(Pending *pending, const json_t *object) {
+        g_free(pending->who);
+        pending->who = statement_clean(json_string_value(json_object_get(object, "by")));
+        return run_id_is_valid(pending->run) && pending->node;
+}
+
+/* Return: whether it can be the id of a run by hand, or of an attempt of a tick as we write it. */
+static bool run_may_be_asked_for(const char *run) {
+        g_autofree char *attempt = NULL;
+
+        if (!run_id_is_valid(run) || run_id_is_of_request(run))
+                return run_id_is_of_request(run);
+        attempt = run_id_for_tick(run_id_tick(run), run_id_attempt(run));
+        return g_str_equal(run, attempt) && run_id_attempt(run) > 0 && run_id_tick(run) > 0 &&
+               run_id_tick(run) <= SCHEDULE_TICK_MAX;
+}
+
+/* Return: whether it says which run it is about, and where that may be a node. */
+static bool pending_take_run(Pending *pending, const json_t *object) {
+        bool named = run_id_is_of_request(pending->id);
+        const char *run = json_string_value(json_object_get(object, "run"));
+        const json_t *node = named ? NULL : json_object_get(object, "on");
+
+        pending->run = g_strdup(named ? pending->id : run);
+        pending->node = g_strdup(json_string_value(node));
+        if (node && !name_is_valid(pending->node))
+                return false;
+        if (pending_is_stop(pending))
+                return pending_take_stop(pending, object);
+        return ask_id_is_valid(pending->id) ? pending_take_ask(pending, object)
+                                            : run_may_be_asked_for(pending->run);
 }
 
 static bool pending_take(Pending *pending, const ZkReply *reply) {
@@ -294,9 +428,8 @@ static bool pending_take(Pending *pending, const ZkReply *reply) {
         if (good) {
                 pending->job = g_strdup(job);
                 pending->who = requests_asked_by(pending->requests, pending, object);
-                pending->not_after = pending_over_at(json_number_value(not_after), &reply->stat);
-                if (stop_id_is_valid(pending->id))
-                        good = pending_take_stop(pending, object);
+                pending->not_after = pending_over_at(pending, object, &reply->stat);
+                good = pending_take_run(pending, object);
         }
         json_decref(object);
         return good;
@@ -318,7 +451,7 @@ static void pending_on_reply(const ZkReply *reply, void *userdata) {
                 remarks_foreign(pending->requests->remarks, pending->path, "request");
                 return;
         }
-        if (pending->run) {
+        if (pending_is_stop(pending)) {
                 pending_try_stop(pending);
                 return;
         }
@@ -329,15 +462,21 @@ static void pending_on_reply(const ZkReply *reply, void *userdata) {
                 pending_take_turn_in(pending, rank * config->takeover_delay);
 }
 
+/* Return: whether it is of one of the kinds that we know. */
+static bool requests_knows(const char *id) {
+        return run_id_is_of_request(id) || request_id_is_valid(id) || ask_id_is_valid(id) ||
+               stop_id_is_valid(id);
+}
+
 static void requests_on_present(const char *id, void *userdata) {
         Requests *requests = userdata;
         Pending *pending;
 
-        if ((!run_id_is_of_request(id) && !stop_id_is_valid(id)) ||
-            g_hash_table_contains(requests->pending, id))
+        if (!requests_knows(id) || g_hash_table_contains(requests->pending, id))
                 return;
         pending = g_new0(Pending, 1);
         pending->requests = requests;
+        pending->parent = RUN_PARENT_NONE;
         pending->id = g_strdup(id);
         pending->path = path_request(requests->parts.node->config->root, id);
         g_hash_table_insert(requests->pending, pending->id, pending);
@@ -354,7 +493,7 @@ static void requests_on_gone(const char *id, void *userdata) {
         const Pending *pending = g_hash_table_lookup(requests->pending, id);
 
         if (pending && pending->taken)
-                requests->events->gone(pending->job, id, requests->userdata);
+                requests->events->gone(pending->job, pending->run, requests->userdata);
         g_hash_table_remove(requests->pending, id);
 }
 
@@ -382,7 +521,8 @@ const char *requests_who_stops(const Requests *requests, const char *job, const 
         while (g_hash_table_iter_next(&iterator, NULL, &value)) {
                 const Pending *pending = value;
 
-                if (g_strcmp0(pending->run, run) == 0 && g_strcmp0(pending->job, job) == 0)
+                if (pending_is_stop(pending) && g_strcmp0(pending->run, run) == 0 &&
+                    g_strcmp0(pending->job, job) == 0)
                         return pending->who;
         }
         return NULL;
@@ -395,7 +535,6 @@ RequestCall *request_call_free(RequestCall *call) {
                 return NULL;
         zk_call_free(call->call);
         g_free(call->run);
-        g_free(call->path);
         g_free(call);
         return NULL;
 }
@@ -430,25 +569,18 @@ static void requests_remember(Requests *requests, const char *job, const char *i
                 g_hash_table_insert(requests->ours, run_key(job, id), g_strdup(who));
 }
 
-/* Writes the request; takes the id and the reference. Return: 0, -ENOTCONN; *ret_call cancels the
- * callback. */
-static int requests_write(const Requests *requests, char *id, json_t *object, usec_t now,
+/* Writes the request of that id, about that run; takes the reference. Return: 0, -ENOTCONN;
+ * *ret_call cancels the callback. */
+static int requests_write(const Requests *requests, const char *id, const char *run, json_t *object,
                           RequestWrittenFunc func, void *userdata, RequestCall **ret_call) {
         RequestCall *call = g_new0(RequestCall, 1);
-        const Node *node = requests->parts.node;
-        Zk *zk = node_zk(node);
-        g_autofree char *data = NULL;
         int r;
 
-        json_object_set_new(object, "node", json_string(node->config->node_name));
-        json_object_set_new(object, "not_after", seconds_to_json(now + REQUEST_LIFETIME));
-        data = json_line_dump(object);
-        call->run = id;
-        call->path = path_request(node->config->root, id);
+        call->run = g_strdup(run);
         call->func = func;
         call->userdata = userdata;
-        r = !zk ? -ENOTCONN
-                : zk_create(zk, call->path, data, 0, request_call_on_reply, call, &call->call);
+        r = request_note_write(requests->parts.node, id, object, request_call_on_reply, call,
+                               &call->call);
         if (r < 0) {
                 request_call_free(call);
                 return r;
@@ -457,33 +589,32 @@ static int requests_write(const Requests *requests, char *id, json_t *object, us
         return 0;
 }
 
-int requests_submit(Requests *requests, const char *job, const char *who, RequestWrittenFunc func,
+int requests_submit(Requests *requests, const Requested *wish, RequestWrittenFunc func,
                     void *userdata, RequestCall **ret_call) {
         usec_t now = clock_realtime();
-        json_t *object = json_object();
-        LogAbout about;
+        int64_t second = (int64_t)(now / USEC_PER_SEC);
+        g_autofree char *run = wish->run ? g_strdup(wish->run) : run_id_for_request(second),
+                        *id = wish->run || wish->node ? request_id_new(second) : g_strdup(run);
+        Requested said = {.job = wish->job, .node = wish->node};
+        const LogAbout about = {.job = wish->job, .run = run};
         int r;
 
-        json_object_set_new(object, "job", json_string(job));
-        r = requests_write(requests, run_id_for_request((int64_t)(now / USEC_PER_SEC)), object, now,
-                           func, userdata, ret_call);
+        if (!g_str_equal(id, run))
+                said.run = run;
+        r = requests_write(requests, id, run, request_note_of(&said), func, userdata, ret_call);
         if (r < 0)
                 return r;
-        requests_remember(requests, job, (*ret_call)->run, who, now);
-        about = (LogAbout){.job = job, .run = (*ret_call)->run};
-        log_info(&about, "a run is requested by %s", *who ? who : "somebody unknown to the bus");
+        requests_remember(requests, wish->job, id, wish->who, now);
+        log_info(&about, "a run is requested by %s%s%s",
+                 *wish->who ? wish->who : "somebody unknown to the bus", wish->node ? ", on " : "",
+                 wish->node ? wish->node : "");
         return 0;
 }
 
-int requests_submit_stop(Requests *requests, const RequestedStop *stop, RequestWrittenFunc func,
+int requests_submit_stop(Requests *requests, const Requested *wish, RequestWrittenFunc func,
                          void *userdata, RequestCall **ret_call) {
-        usec_t now = clock_realtime();
-        json_t *object = json_object();
+        g_autofree char *id = stop_id_new((int64_t)(clock_realtime() / USEC_PER_SEC));
 
-        json_object_set_new(object, "job", json_string(stop->job));
-        json_object_set_new(object, "run", json_string(stop->run));
-        json_object_set_new(object, "on", json_string(stop->node));
-        json_object_set_new(object, "by", said_to_json(stop->who));
-        return requests_write(requests, stop_id_new((int64_t)(now / USEC_PER_SEC)), object, now,
-                              func, userdata, ret_call);
+        return requests_write(requests, id, wish->run, request_note_of_stop(wish), func, userdata,
+                              ret_call);
 }

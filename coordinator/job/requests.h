@@ -1,12 +1,16 @@
 /* Requests: manual runs, asked for by writing a node under /requests that every candidate watches;
- * the claim deletes it in the same transaction. And wishes that a run be stopped, of other names,
- * which the node that runs it deletes once it does so. */
+ * the claim deletes it in the same transaction. It is called as its run is; or, where one node
+ * alone is to claim it, by a name of its own, and says which run: a version that does not know of
+ * that leaves it alone. So is what the end of another run asks for (store/settle-asks.h), which
+ * also says whose end that was, and how long it may wait. And wishes that a run be stopped, of
+ * other names, which the node that runs it deletes once it does so. */
 #pragma once
 
 #include "clock-watch.h"
 #include "gate.h"
+#include "manual-runs.h"
 #include "members.h"
-#include "node.h"
+#include "request-note.h"
 
 typedef struct Requests Requests;
 
@@ -24,13 +28,17 @@ typedef struct RequestsEvents {
         /* Return: whether it is not known yet if we can. */
         bool (*is_undecided)(const char *job, void *userdata);
         /* Return: whether what we took stands in the queues for its locks. */
-        bool (*stands_for)(const char *job, const char *id, void *userdata);
+        bool (*stands_for)(const char *job, const char *run, void *userdata);
         /* It is ours to run. */
-        void (*take)(const char *job, const char *id, const char *who, usec_t not_after,
-                     void *userdata);
+        void (*take)(const char *job, const ManualRun *run, void *userdata);
         /* What was ours to run is gone: started, refused, or taken away, by whomever. */
-        void (*gone)(const char *job, const char *id, void *userdata);
-        /* Somebody wants that run of ours to end. Return: whether we have it. */
+        void (*gone)(const char *job, const char *run, void *userdata);
+        /* Return: 1 if what became of that attempt by hand may be recorded: its tick is settled, so
+         * that the record is in nobody's way who decides it; 0 if not; -ENODATA where it is not
+         * known here. */
+        int (*may_record)(const char *job, const char *run, void *userdata);
+        /* Somebody wants that run of ours to end; said again and again until it has. Return:
+         * whether we have it, and it is not settled yet. */
         bool (*stop)(const char *job, const char *run, const char *who, void *userdata);
 } RequestsEvents;
 
@@ -43,24 +51,16 @@ DEFINE_CLEANUP(Requests, requests_free);
 void requests_start(Requests *requests);
 void requests_reset(Requests *requests);
 
-/* How long a request may wait to be taken, whatever it says: since the server has it. */
-#define REQUEST_LIFETIME (60 * USEC_PER_SEC)
-
-typedef struct RequestedStop {
-        const char *job, *run, *node, *who;
-} RequestedStop;
-
 /* Return: who wants that run to end, as far as is known, borrowed; NULL: nobody. */
 const char *requests_who_stops(const Requests *requests, const char *job, const char *run);
 
 typedef void (*RequestWrittenFunc)(int error, const char *run, void *userdata);
-/* Asks the cluster for a run of `job`, in the name of `who`. The callback gets 0 and the run's id
- * once it is written, or a negative errno. Return: 0, -ENOTCONN; *ret_call cancels the callback. */
+/* Asks the cluster for a run. The callback gets 0 and the run's id once it is written, or a
+ * negative errno. Return: 0, -ENOTCONN; *ret_call cancels the callback. */
 typedef struct RequestCall RequestCall;
-int requests_submit(Requests *requests, const char *job, const char *who, RequestWrittenFunc func,
+int requests_submit(Requests *requests, const Requested *wish, RequestWrittenFunc func,
                     void *userdata, RequestCall **ret_call);
-/* Asks `node` to stop that run, in the name of `who`, for REQUEST_LIFETIME. The same; the callback
- * gets the id of the wish. */
-int requests_submit_stop(Requests *requests, const RequestedStop *stop, RequestWrittenFunc func,
+/* Asks the node to stop the run, for REQUEST_LIFETIME. The same. */
+int requests_submit_stop(Requests *requests, const Requested *wish, RequestWrittenFunc func,
                          void *userdata, RequestCall **ret_call);
 RequestCall *request_call_free(RequestCall *call);

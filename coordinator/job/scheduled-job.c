@@ -3,10 +3,14 @@
 
 #include "bid.h"
 #include "job-decision.h"
+#include "job-expectation.h"
 #include "job-next.h"
 #include "job-work.h"
 #include "placement.h"
+#include "request-note.h"
+#include "run.h"
 #include "timer.h"
+#include "unit-spec.h"
 
 #define SCHEDULED_JOB_OTHERS_DELAY (30 * USEC_PER_SEC)
 
@@ -17,6 +21,7 @@ struct ScheduledJob {
         JobWork *work;
         JobLedger *ledger; /* weak: of the work */
         JobDecision *decision;
+        JobExpectation *expectation;
         ManualRuns *manual;
         usec_t hold_until; /* CLOCK_BOOTTIME: lower ranks go first */
         sd_event_source *timer, *retry;
@@ -80,6 +85,14 @@ static bool scheduled_job_is_held_back(const ScheduledJob *job) {
         return true;
 }
 
+/* Return: whether it is for us, although nothing begins here, to say that the run here is still
+ * under way: of a node that is drained others know no more than that, and would wait for its word.
+ */
+static bool scheduled_job_only_answers(const ScheduledJob *job) {
+        return gate_is_drained(job->parts->gate) && job_decision_is_running_here(job->decision) &&
+               !job_ledger_is_drifted(job->ledger);
+}
+
 static Decision scheduled_job_ask(const ScheduledJob *job) {
         return job_decide(job->decision, scheduled_job_spec(job),
                           job_work_queued_tick(job->work) != 0);
@@ -103,6 +116,7 @@ static JobOutlook scheduled_job_outlook(const ScheduledJob *job, const Decision 
             .queued_manual = manual && job_work_is_queued_for(job->work, manual),
             .clock_known = clock_watch_is_known(job->parts->clock),
             .pause = job_decision_pause(job->decision),
+            .window = job_decision_window(job->decision),
             .may_be_waited_for = !nobody_waits && waited_for_matters(spec, decision),
             .now = clock_realtime(),
             /* What was waited for is not left to others first. */
@@ -158,6 +172,27 @@ static void scheduled_job_watch(ScheduledJob *job) {
                 job_work_read(job->work, true);
 }
 
+/* The tick takes the place of a run: that ends, here or by the node that has it, and then the
+ * ledger changes. Where it has not ended after a while it is asked for anew, as if it had only been
+ * seen now. */
+static void scheduled_job_end_blocker(ScheduledJob *job, const Decision *decision) {
+        const LedgerEntry *blocker = decision->blocker;
+        const Node *node = job->parts->node;
+        g_autofree char *tick = tick_to_rfc3339(decision->tick),
+                        *who = g_strdup_printf("the tick %s, which takes its place", tick),
+                        *key = run_key(job->name, blocker->run);
+        Run *run = runs_find(job->parts->runs, key);
+
+        if (run)
+                run_stop_for(run, who);
+        else if (g_strcmp0(blocker->node, node->config->node_name) != 0)
+                request_note_send_stop(node, &(Requested){.job = job->name,
+                                                          .run = blocker->run,
+                                                          .node = blocker->node,
+                                                          .who = who});
+        job_decision_reset(job->decision);
+}
+
 static void scheduled_job_act(ScheduledJob *job, JobNext next, Decision *decision) {
         const ManualRun *manual = manual_runs_first(job->manual);
 
@@ -196,7 +231,10 @@ static void scheduled_job_act(ScheduledJob *job, JobNext next, Decision *decisio
                 job_work_look(job->work);
                 return;
         case JOB_NEXT_BLOCKED:
+        case JOB_NEXT_REPLACE:
                 job_work_leave_line(job->work);
+                if (next.what == JOB_NEXT_REPLACE)
+                        scheduled_job_end_blocker(job, decision);
                 scheduled_job_wait_for(job, decision->blocker);
         }
 }
@@ -207,6 +245,21 @@ static bool scheduled_job_stays_in_queues(const ScheduledJob *job) {
         return gate_opens_soon(job->parts->gate) && scheduled_job_is_seen_in_queues_alone(job);
 }
 
+/* The ledger was just read. What is more than that the run here is under way, or stands in another
+ * node's queue, is for the others to say; and it is said by a clock that was compared. */
+static void scheduled_job_answer(ScheduledJob *job) {
+        Decision decision = scheduled_job_ask(job);
+        JobOutlook outlook = scheduled_job_outlook(job, &decision, false);
+        JobNext next = {.what = JOB_NEXT_NOTHING, .wakes = true};
+
+        outlook.manual = NULL;
+        if (decision_only_overlaps(&decision) && !outlook.may_be_waited_for)
+                next = job_next(&outlook);
+        if (next.wakes)
+                scheduled_job_wake_at(job, decision.again);
+        scheduled_job_act(job, next, &decision);
+}
+
 static void scheduled_job_decide(bool nobody_waits, void *userdata) {
         ScheduledJob *job = userdata;
         Decision decision;
@@ -214,7 +267,9 @@ static void scheduled_job_decide(bool nobody_waits, void *userdata) {
         JobNext next;
 
         if (scheduled_job_is_held_back(job)) {
-                if (!scheduled_job_stays_in_queues(job))
+                if (scheduled_job_only_answers(job))
+                        scheduled_job_answer(job);
+                else if (!scheduled_job_stays_in_queues(job))
                         job_work_end(job->work);
                 else if (job_work_phase(job->work) != JOB_PHASE_HOLDING)
                         job_work_go_on(job->work);
@@ -271,8 +326,10 @@ static bool scheduled_job_has_something_to_do(const ScheduledJob *job, Decision 
 
 /* Return: whether it is for us to look at it at all. */
 static bool scheduled_job_is_our_business(const ScheduledJob *job, uint32_t rank) {
+        const ManualRun *manual = manual_runs_first(job->manual);
+
         return rank < PLACEMENT_RANKS || job_ledger_is_drifted(job->ledger) ||
-               job_decision_is_running_here(job->decision);
+               job_decision_is_running_here(job->decision) || (manual && manual->is_ours);
 }
 
 /* Return: whether what is known of the ledger was enough to act by. */
@@ -299,6 +356,15 @@ static bool scheduled_job_may_restore(const ScheduledJob *job) {
         return job_work_restores(job->work) && ranks_is_undecided(job->parts->ranks, job->name);
 }
 
+static void scheduled_job_look_to_answer(ScheduledJob *job) {
+        Decision decision = scheduled_job_ask(job);
+
+        if (decision_only_overlaps(&decision))
+                job_work_read(job->work, false);
+        else
+                scheduled_job_wake_at(job, decision.again);
+}
+
 /* Nothing is under way. Is anything to be done? */
 static void scheduled_job_look(void *userdata) {
         ScheduledJob *job = userdata;
@@ -311,6 +377,8 @@ static void scheduled_job_look(void *userdata) {
         if (scheduled_job_is_held_back(job)) {
                 if (!job_work_restores(job->work))
                         job_work_leave_line(job->work);
+                if (scheduled_job_only_answers(job))
+                        scheduled_job_look_to_answer(job);
                 return;
         }
         rank = ranks_act(job->parts->ranks, scheduled_job_spec(job), &nobody);
@@ -346,6 +414,7 @@ void scheduled_job_begin(ScheduledJob *job) {
         if (rank != 0 && rank < PLACEMENT_RANKS)
                 job->hold_until =
                     usec_add(clock_boottime(), rank * job->parts->node->config->takeover_delay);
+        job_expectation_begin(job->expectation);
         scheduled_job_consider(job);
 }
 
@@ -371,6 +440,7 @@ ScheduledJob *scheduled_job_new(const JobParts *parts, const JobSpec *spec) {
         job->work = job_work_new(parts, spec, &events, job);
         job->ledger = job_work_ledger(job->work);
         job->decision = job_decision_new(&decision, spec->name);
+        job->expectation = job_expectation_new(parts, job->ledger);
         job->manual = manual_runs_new();
         return job;
 }
@@ -378,6 +448,7 @@ ScheduledJob *scheduled_job_new(const JobParts *parts, const JobSpec *spec) {
 void scheduled_job_reset(ScheduledJob *job) {
         job_work_reset(job->work);
         job_decision_reset(job->decision);
+        job_expectation_reset(job->expectation);
         manual_runs_clear(job->manual);
         scheduled_job_cancel_timers(job);
 }
@@ -386,6 +457,7 @@ ScheduledJob *scheduled_job_free(ScheduledJob *job) {
         if (!job)
                 return NULL;
         scheduled_job_reset(job);
+        job_expectation_free(job->expectation);
         job_work_free(job->work);
         job_decision_free(job->decision);
         manual_runs_free(job->manual);
@@ -416,7 +488,7 @@ void scheduled_job_leave_queues(ScheduledJob *job) {
 void scheduled_job_paused(ScheduledJob *job) {
         const json_t *control = drain_view_control(tree_drain_view(job->parts->tree));
         _cleanup_(decision_pause_freep) DecisionPause *pause =
-            decision_pause_new(control, job->name);
+            decision_pause_new(control, job->name, clock_realtime());
 
         if (decision_pause_lasts(pause))
                 scheduled_job_leave_queues(job);
@@ -439,8 +511,8 @@ bool scheduled_job_stands_for_tick(const ScheduledJob *job, int64_t tick) {
         return job_work_stands_for(job->work, tick);
 }
 
-void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, usec_t not_after) {
-        manual_runs_add(job->manual, id, who, not_after);
+void scheduled_job_request(ScheduledJob *job, const ManualRun *run) {
+        manual_runs_add(job->manual, run);
         scheduled_job_consider(job);
 }
 

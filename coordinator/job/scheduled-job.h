@@ -5,6 +5,7 @@
  *             what is under way already. Both are pure.
  *   what      JobWork does it, one thing at a time: which, and what may follow, is a table
  *             (job-phase.h).
+ *   whether it has succeeded, as its definition expects, JobExpectation sees to by itself
  *   with what JobLedger reads and writes the job's ledger; a Bid queues for the locks of one
  *             tick or manual run, and claims.
  *
@@ -14,6 +15,7 @@
 
 #include "job-parts.h"
 #include "job-state.h"
+#include "manual-runs.h"
 
 typedef struct ScheduledJob ScheduledJob;
 
@@ -51,11 +53,11 @@ bool scheduled_job_stands_for_tick(const ScheduledJob *job, int64_t tick);
 void scheduled_job_hurry(ScheduledJob *job);
 /* The same, and what is known of the ledger is not the truth any more. */
 void scheduled_job_look_again(ScheduledJob *job);
-/* A manual run was asked for: ID is claimed by the rank that comes first. */
-void scheduled_job_request(ScheduledJob *job, const char *id, const char *who, usec_t not_after);
-/* That request is gone: nothing is queued for it any more. */
+/* A manual run was asked for, and is for us to claim by our rank, or alone; copied. */
+void scheduled_job_request(ScheduledJob *job, const ManualRun *run);
+/* The request of that run is gone: nothing is queued for it any more. */
 void scheduled_job_request_gone(ScheduledJob *job, const char *id);
-/* Return: whether it stands in the queues for that request's run. */
+/* Return: whether it stands in the queues for that run. */
 bool scheduled_job_stands_for(const ScheduledJob *job, const char *id);
 
 /* For status. */

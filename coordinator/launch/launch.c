@@ -46,6 +46,9 @@ const char *launch_refusal_in_words(int status) {
                 return "its fence was replaced before it began";
         case LAUNCH_OVERDUE:
                 return "systemd came to it too late, after its start-deadline";
+        case LAUNCH_FORETOLD:
+                return "a file of its environment-file has SERVICE_RESULT, EXIT_CODE or "
+                       "EXIT_STATUS, by which systemd tells how it ended";
         }
         return NULL;
 }
@@ -164,10 +167,18 @@ static LaunchRefusal fence_allows(const char *path, const char *instance) {
 
 /* ---- what PID 1 runs ---- */
 
+/* Return: the moment; of what is no number, one that is long over. */
+static uint64_t begin_by_read(const char *text) {
+        char *end = NULL;
+        unsigned long long value = strtoull(text, &end, 10);
+
+        return *text >= '0' && *text <= '9' && *end == '\0' && value > 0 ? value : 1;
+}
+
 void launch_claim_read(LaunchClaim *claim, const char *const *words) {
         for (; *words; words++)
                 if (strncmp(*words, LAUNCH_BEGIN_BY, strlen(LAUNCH_BEGIN_BY)) == 0)
-                        claim->begin_by = strtoull(*words + strlen(LAUNCH_BEGIN_BY), NULL, 10);
+                        claim->begin_by = begin_by_read(*words + strlen(LAUNCH_BEGIN_BY));
                 else if (!strchr(*words, ':') && !claim->instance)
                         claim->instance = *words;
 }
@@ -185,6 +196,8 @@ LaunchRefusal launch_start(const LaunchPlace *place, const LaunchClaim *claim) {
                 return LAUNCH_NO_MARKER;
         if (claim->begin_by && place->now >= claim->begin_by)
                 return LAUNCH_OVERDUE;
+        if (claim->foretold)
+                return LAUNCH_FORETOLD;
         refusal = session_allows(place, claim->session_file, claim->session);
         return refusal == LAUNCH_ALLOWED && claim->instance
                    ? fence_allows(claim->instance_file, claim->instance)

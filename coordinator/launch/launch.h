@@ -36,6 +36,7 @@ typedef enum LaunchRefusal {
         LAUNCH_LATE = 84,          /* by now it would be stopped */
         LAUNCH_OTHER_FENCE = 85,   /* it would have begun beside a fence that does not guard it */
         LAUNCH_OVERDUE = 86,       /* it was to begin earlier */
+        LAUNCH_FORETOLD = 87,      /* its environment says how it ended, and would be believed */
 } LaunchRefusal;
 
 /* Return: what that exit status of a launch step means, in words that go on after "not started: ";
@@ -49,6 +50,9 @@ typedef struct LaunchClaim {
          * nobody may have set. NULL: it was to have none. */
         const char *instance_file, *instance;
         usec_t begin_by; /* CLOCK_BOOTTIME: later it does not begin; 0: whenever it is */
+        /* Its environment has a result before there is one: of an environment file, which nobody
+         * has looked into, and which would win over systemd's own in the last step, too. */
+        bool foretold;
 } LaunchClaim;
 
 /* The words of a launch step behind the session's: the fence's instance, if it has one, and those

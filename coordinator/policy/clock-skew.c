@@ -75,8 +75,16 @@ bool clock_skew_is_known(const ClockSkew *skew, usec_t realtime, usec_t boottime
                !clock_skew_was_stepped(skew, realtime, boottime);
 }
 
+void clock_skew_forget(ClockSkew *skew) {
+        *skew = (ClockSkew){
+            .before = skew->measured ? skew->offset - skew->skew : skew->before,
+        };
+}
+
 usec_t clock_skew_server_time(const ClockSkew *skew, usec_t boottime) {
-        return skew->measured ? (usec_t)((int64_t)boottime + skew->offset - skew->skew) : 0;
+        int64_t ahead = skew->measured ? skew->offset - skew->skew : skew->before;
+
+        return ahead ? (usec_t)((int64_t)boottime + ahead) : 0;
 }
 
 bool clock_skew_exceeds(const ClockSkew *skew, usec_t limit) {

@@ -19,6 +19,7 @@ typedef struct ClockSkew {
         int64_t offset;    /* CLOCK_REALTIME minus CLOCK_BOOTTIME then */
         usec_t seen;       /* CLOCK_REALTIME of a sample that said too little; 0: none did */
         int64_t seen_offset;
+        int64_t before; /* the server's time minus CLOCK_BOOTTIME, of before clock_skew_forget() */
 } ClockSkew;
 
 /* Takes a sample: `server` (ms precision) lies between `sent` and `received` (ours,
@@ -40,6 +41,11 @@ bool clock_skew_is_fresh(const ClockSkew *skew, usec_t boottime);
 /* Return: whether there is a measurement that still says what our clock is worth: fresh, and the
  * clock was not set since. */
 bool clock_skew_is_known(const ClockSkew *skew, usec_t realtime, usec_t boottime);
+/* Nothing is known of our clock any more. What the servers' clocks show is, as far as clocks run
+ * alike: what is dated before the next measurement is not dated by ours, which may be set
+ * meanwhile.
+ */
+void clock_skew_forget(ClockSkew *skew);
 /* Return: what the server's clock shows, CLOCK_REALTIME, whatever ours was set to since the
  * measurement; 0 before the first. */
 usec_t clock_skew_server_time(const ClockSkew *skew, usec_t boottime);

@@ -5,16 +5,18 @@
 
 #include "control-pause.h"
 
-DecisionPause *decision_pause_new(const json_t *control, const char *job) {
+DecisionPause *decision_pause_new(const json_t *control, const char *job, usec_t now) {
         ControlPause found = {0};
+        g_autofree char *text = NULL;
         DecisionPause *pause;
 
-        if (!control_pause_of(control, job, &found))
+        if (!control_pause_of(control, job, now, &found))
                 return NULL;
         pause = g_new0(DecisionPause, 1);
         pause->since = found.said.since;
         pause->until = found.until ? found.until : USEC_INFINITY;
-        pause->why = control_pause_to_text(&found);
+        text = control_pause_to_text(&found);
+        pause->why = statement_clean(text);
         control_pause_clear(&found);
         return pause;
 }

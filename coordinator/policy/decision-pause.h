@@ -11,11 +11,13 @@
 typedef struct DecisionPause {
         usec_t since; /* 0: not known */
         usec_t until; /* USEC_INFINITY: it lasts */
-        char *why;    /* a part of a sentence: "paused by ..." */
+        char *why; /* a part of a sentence: "paused by ...", at most SAID_TEXT_MAX bytes: a ledger
+                      has one for each of many stretches */
 } DecisionPause;
 
-/* Return: as the control node (NULL: nothing is known) has it; NULL: there was none. */
-DecisionPause *decision_pause_new(const json_t *control, const char *job);
+/* Return: as the control node (NULL: nothing is known) has it, read at `now` (CLOCK_REALTIME);
+ * NULL: there was none. */
+DecisionPause *decision_pause_new(const json_t *control, const char *job, usec_t now);
 DecisionPause *decision_pause_free(DecisionPause *pause);
 DEFINE_CLEANUP(DecisionPause, decision_pause_free);
 

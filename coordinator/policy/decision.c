@@ -24,22 +24,39 @@ static int64_t started_by(const DecisionInput *input, usec_t moment) {
         return started_before(input, usec_add(moment, 1));
 }
 
-/* Return: the run that keeps others of the job from beginning, or NULL. */
-static const LedgerEntry *in_the_way(const DecisionInput *input) {
-        return input->overlap == JOB_OVERLAP_ALLOW ? NULL : ledger_first_claimed(input->ledger);
+/* Return: whether several runs of the job may be under way. */
+static bool are_side_by_side(const DecisionInput *input) {
+        return input->beside > 1;
 }
 
-const char *decision_why_not(JobOverlap overlap, const Ledger *ledger) {
-        if (overlap == JOB_OVERLAP_ALLOW)
-                return ledger_count_unsettled(ledger) >= DECISION_BESIDE_MAX ? DECISION_WHY_MANY
-                                                                             : NULL;
+/* Return: the run that keeps others of the job from beginning, or NULL. */
+static const LedgerEntry *in_the_way(const DecisionInput *input) {
+        return are_side_by_side(input) ? NULL : ledger_first_claimed(input->ledger);
+}
+
+/* Where they may be side by side. */
+static const char *why_not_beside(unsigned beside, JobOverlap overlap, const Ledger *ledger) {
+        if (ledger_count_unsettled(ledger) < beside)
+                return NULL;
+        return overlap == JOB_OVERLAP_ALLOW ? DECISION_WHY_MANY : DECISION_WHY_SLOTS;
+}
+
+const char *decision_why_not(const JobSpec *spec, const Ledger *ledger) {
+        if (job_spec_beside(spec) > 1)
+                return why_not_beside(job_spec_beside(spec), spec->overlap, ledger);
         return ledger_first_claimed(ledger) ? WHY_UNDER_WAY : NULL;
+}
+
+bool decision_only_overlaps(const Decision *decision) {
+        for (size_t i = 0; i < decision->n_skips; i++)
+                if (g_strcmp0(decision->skips[i].why, WHY_UNDER_WAY) != 0)
+                        return false;
+        return decision->n_skips > 0 && decision->verdict == DECISION_NOTHING;
 }
 
 /* The owner of the run that stands in the way answers for every tick at once, whatever its rank. */
 static bool self_is_running(const DecisionInput *input) {
-        const LedgerEntry *claimed =
-            input->overlap == JOB_OVERLAP_SKIP ? ledger_first_claimed(input->ledger) : NULL;
+        const LedgerEntry *claimed = input->overlap == JOB_OVERLAP_QUEUE ? NULL : in_the_way(input);
 
         return claimed && g_strcmp0(claimed->node, input->self) == 0;
 }
@@ -49,14 +66,23 @@ static bool self_is_running(const DecisionInput *input) {
 static int64_t waited_until(const DecisionInput *input) {
         usec_t free_since = ledger_free_since(input->ledger);
 
-        if (input->overlap != JOB_OVERLAP_QUEUE || free_since == 0)
+        if ((input->overlap != JOB_OVERLAP_QUEUE && input->overlap != JOB_OVERLAP_REPLACE) ||
+            free_since == 0)
                 return 0;
         return schedule_started(input->schedule, input->job,
                                 (int64_t)(MIN(free_since, input->now) / USEC_PER_SEC));
 }
 
+/* Return: the tick of the last run, before which none waited for its end; 0: it was by hand, and
+ * whatever was owed waited. */
+static int64_t last_tick(const DecisionInput *input) {
+        const RunRecord *last = input->ledger->last;
+
+        return last->who ? 0 : last->tick;
+}
+
 static bool has_waited(const DecisionInput *input, int64_t tick) {
-        return tick <= waited_until(input) && tick > input->ledger->last->tick;
+        return tick <= waited_until(input) && tick > last_tick(input);
 }
 
 /* Return: from when on it may begin. By a clock that was ahead of ours the end is still to come:
@@ -102,14 +128,22 @@ static bool add_skip(const DecisionInput *input, Decision *decision, int64_t fro
 
 /* ---- the next attempt of a tick ---- */
 
+/* Return: when it may begin. With a window that is the second of ledger_due(), by which all judge
+ * whether it is in the window. */
+static usec_t attempt_begin(const DecisionInput *input, const LedgerEntry *retry) {
+        if (!input->window)
+                return retry->not_before;
+        return usec_add(retry->not_before, USEC_PER_SEC - 1) / USEC_PER_SEC * USEC_PER_SEC;
+}
+
 static usec_t attempt_turn(const DecisionInput *input, const LedgerEntry *retry) {
-        return usec_add(retry->not_before, input->rank * input->takeover_delay);
+        return usec_add(attempt_begin(input, retry), input->rank * input->takeover_delay);
 }
 
 /* Return: the last moment at which it may be started. Where nobody can run the job it is not given
  * up by all at once. */
 static usec_t attempt_deadline(const DecisionInput *input, const LedgerEntry *retry) {
-        return usec_add(input->nobody ? attempt_turn(input, retry) : retry->not_before,
+        return usec_add(input->nobody ? attempt_turn(input, retry) : attempt_begin(input, retry),
                         input->start_deadline);
 }
 
@@ -119,10 +153,24 @@ static bool attempt_is_out_of_reach(const DecisionInput *input, const LedgerEntr
         return retry->not_before > usec_add(input->now, DECISION_PAUSE_MAX);
 }
 
+/* Return: why nothing begins that was due then. */
+static const char *window_why(const DecisionWindow *window, usec_t due) {
+        if (due >= window->closed)
+                return window->why;
+        return due >= window->opened ? DECISION_WHY_CLOSED : DECISION_WHY_LONG_CLOSED;
+}
+
+/* Return: whether it was to begin outside of the window, or in one that is over. */
+static bool attempt_is_shut_out(const DecisionInput *input, const LedgerEntry *retry) {
+        return input->window && attempt_turn(input, retry) <= input->now &&
+               attempt_begin(input, retry) < input->window->since;
+}
+
 /* `retry` may be NULL. Return: whether it is not to be waited for any more. */
 static bool attempt_is_too_late(const DecisionInput *input, const LedgerEntry *retry) {
-        return retry && (input->now > attempt_deadline(input, retry) ||
-                         attempt_is_out_of_reach(input, retry));
+        return retry &&
+               (input->now > attempt_deadline(input, retry) || attempt_is_shut_out(input, retry) ||
+                attempt_is_out_of_reach(input, retry));
 }
 
 /* Return: whether it is not made because it waited for the end of a pause. */
@@ -133,6 +181,8 @@ static bool attempt_is_paused(const DecisionInput *input, const LedgerEntry *ret
 static const char *attempt_why(const DecisionInput *input, const LedgerEntry *retry) {
         if (attempt_is_out_of_reach(input, retry))
                 return "the ZooKeeper servers' clock was wrong when the attempt before ended";
+        if (attempt_is_shut_out(input, retry))
+                return window_why(input->window, attempt_begin(input, retry));
         if (attempt_is_paused(input, retry))
                 return input->pause->why;
         return input->nobody ? "no node could run it" : "missed: the start deadline passed";
@@ -149,12 +199,12 @@ static void decide_attempt(const DecisionInput *input, Decision *decision,
 }
 
 static void give_attempt_up(const DecisionInput *input, Decision *decision,
-                            const LedgerEntry *retry) {
+                            const LedgerEntry *retry, const char *why) {
         decision->skips[decision->n_skips++] = (DecisionSkip){
             .from = retry->tick,
             .to = retry->tick,
             .count = 1,
-            .why = attempt_why(input, retry),
+            .why = why,
             .paused = attempt_is_paused(input, retry),
             .gives_up = true,
             .due = ledger_due(input->ledger, retry->tick, retry->tick),
@@ -173,7 +223,7 @@ static usec_t attempt_moment(const DecisionInput *input, const LedgerEntry *retr
 /* Return: whether the end of a run of another node may be the beginning of something for us. */
 static bool awaits_end(const DecisionInput *input) {
         const Ledger *ledger = input->ledger;
-        bool retry = ledger_first_retry(ledger) && input->overlap != JOB_OVERLAP_ALLOW;
+        bool retry = ledger_first_retry(ledger) && !are_side_by_side(input);
 
         for (guint i = 0; i < ledger->open->len; i++) {
                 const LedgerEntry *entry = ledger->open->pdata[i];
@@ -228,15 +278,15 @@ static int64_t last_expired(const DecisionInput *input) {
 static int64_t last_stale(const DecisionInput *input) {
         int64_t stale = started_ago(input, freshness(input)), until = waited_until(input), first;
 
-        if (until > 0 && ledger_next_undecided(input->ledger, input->schedule,
-                                               MAX(input->ledger->last->tick, last_expired(input)),
-                                               until, &first))
+        if (until > 0 &&
+            ledger_next_undecided(input->ledger, input->schedule,
+                                  MAX(last_tick(input), last_expired(input)), until, &first))
                 return MIN(stale, first - 1);
         return stale;
 }
 
 static void want_beside(const DecisionInput *input, Decision *decision, int64_t tick) {
-        const char *why = decision_why_not(input->overlap, input->ledger);
+        const char *why = why_not_beside(input->beside, input->overlap, input->ledger);
 
         if (why) {
                 add_skip(input, decision, tick, tick, why);
@@ -249,7 +299,7 @@ static void want_beside(const DecisionInput *input, Decision *decision, int64_t 
 static void want(const DecisionInput *input, Decision *decision, int64_t tick) {
         const LedgerEntry *claimed = ledger_first_claimed(input->ledger);
 
-        if (input->overlap == JOB_OVERLAP_ALLOW) {
+        if (are_side_by_side(input)) {
                 want_beside(input, decision, tick);
                 return;
         }
@@ -372,15 +422,19 @@ static usec_t decide_waiting(const DecisionInput *input, Decision *decision,
         return again;
 }
 
+/* Return: what is said of a tick whose start deadline passed while the job was at an earlier one.
+ */
+static const char *why_expired_behind(const LedgerEntry *before) {
+        return before->state == RUN_CLAIMED ? DECISION_WHY_OUTLASTED : DECISION_WHY_RETRY;
+}
+
 /* The job is at an earlier tick. */
 static void decide_behind(const DecisionInput *input, Decision *decision, const LedgerEntry *before,
                           const LedgerEntry *retry) {
         int64_t expired = last_expired(input), tick;
 
         if (newest_undecided(input, 0, expired, &tick))
-                skip_range(input, decision, 0, tick,
-                           before->state == RUN_CLAIMED ? DECISION_WHY_OUTLASTED
-                                                        : DECISION_WHY_RETRY);
+                skip_range(input, decision, 0, tick, why_expired_behind(before));
         if (ledger_next_undecided(input->ledger, input->schedule, expired, INT64_MAX, &tick))
                 decision->again = decide_waiting(input, decision, before, tick);
         if (retry && decision->n_skips == 0)
@@ -389,6 +443,88 @@ static void decide_behind(const DecisionInput *input, Decision *decision, const 
                 decision->again = MIN(decision->again, attempt_moment(input, retry));
         decision->watch =
             decision->verdict == DECISION_NOTHING && (decision->watch || awaits_end(input));
+}
+
+/* ---- in the place of what is older ---- */
+
+static bool is_under_way_here(const DecisionInput *input, const LedgerEntry *entry) {
+        return entry->state == RUN_CLAIMED && g_strcmp0(entry->node, input->self) == 0;
+}
+
+/* Return: whether it is the newest undecided tick after `after` whose turn has come. */
+static bool newest_in_turn(const DecisionInput *input, int64_t after, int64_t *ret_tick) {
+        int64_t until = started_by(input, input->now);
+
+        while (newest_undecided(input, after, until, ret_tick)) {
+                if (turn_of(input, *ret_tick) <= input->now)
+                        return true;
+                until = *ret_tick - 1;
+        }
+        return false;
+}
+
+/* Return: the tick to go on with: of those that are fresh the newest whose turn it is, before which
+ * the others are skipped, or the first. */
+static int64_t leave_to_newest(const DecisionInput *input, Decision *decision, int64_t stale,
+                               int64_t first) {
+        int64_t newest;
+
+        if (input->overlap != JOB_OVERLAP_REPLACE || !newest_in_turn(input, stale, &newest))
+                return first;
+        skip_range(input, decision, stale, newest - 1, DECISION_WHY_REPLACED);
+        return newest;
+}
+
+/* A tick that came after it was claimed ends it. One that is older waits for its end. */
+static void replace_run(const DecisionInput *input, Decision *decision, const LedgerEntry *run,
+                        int64_t tick) {
+        bool here = is_under_way_here(input, run);
+
+        if (!here && (!input->waited_long_enough || g_strcmp0(run->run, input->waited_run) != 0))
+                decision->verdict = DECISION_BLOCKED;
+        else if (start_of(input, tick) > run->claimed)
+                decision->verdict = DECISION_REPLACE;
+        decision->watch = decision->verdict == DECISION_NOTHING && !here;
+        if (decision->verdict == DECISION_NOTHING)
+                return;
+        decision->tick = tick;
+        decision->blocker = run;
+}
+
+/* A run of the job is under way. */
+static void decide_in_its_place(const DecisionInput *input, Decision *decision,
+                                const LedgerEntry *run) {
+        int64_t after = last_expired(input), newest;
+
+        if (newest_undecided(input, 0, after, &newest))
+                skip_range(input, decision, 0, newest, DECISION_WHY_OUTLASTED);
+        if (newest_in_turn(input, after, &newest)) {
+                skip_range(input, decision, after, newest - 1, DECISION_WHY_REPLACED);
+                replace_run(input, decision, run, newest);
+                decision->again =
+                    usec_add(usec_add(start_of(input, newest), input->start_deadline), 1);
+                after = newest;
+        }
+        decision->again =
+            MIN(decision->again, next_moment(input, after, started_by(input, input->now)));
+}
+
+/* Return: whether that is all that is to be done. */
+static bool decide_replacing(const DecisionInput *input, Decision *decision,
+                             const LedgerEntry *retry, int64_t stale) {
+        const LedgerEntry *run = in_the_way(input);
+        int64_t missed = input->catch_up == JOB_CATCH_UP_NONE ? stale : last_expired(input), newest;
+
+        if (input->overlap != JOB_OVERLAP_REPLACE)
+                return false;
+        if (run) {
+                decide_in_its_place(input, decision, run);
+        } else if (retry && newest_in_turn(input, MAX(retry->tick, missed), &newest)) {
+                give_attempt_up(input, decision, retry, DECISION_WHY_REPLACED);
+        } else {
+                return false;
+        }
+        return true;
 }
 
 /* ---- catching up with all ---- */
@@ -406,10 +542,6 @@ static int64_t last_crowded_out(const DecisionInput *input, int64_t after, int64
                 if (!schedule_previous(input->schedule, tick, &tick))
                         return after;
         return MAX(tick, after);
-}
-
-static bool is_under_way_here(const DecisionInput *input, const LedgerEntry *entry) {
-        return entry->state == RUN_CLAIMED && g_strcmp0(entry->node, input->self) == 0;
 }
 
 /* The ticks after `after` came while the job was at an earlier one. */
@@ -444,8 +576,8 @@ static void decide_oldest(const DecisionInput *input, Decision *decision, int64_
                           int64_t stale) {
         if (first > stale && turn_of(input, first) > input->now)
                 return;
-        if (first <= stale && input->overlap == JOB_OVERLAP_ALLOW &&
-            decision_why_not(input->overlap, input->ledger))
+        if (first <= stale && are_side_by_side(input) &&
+            why_not_beside(input->beside, input->overlap, input->ledger))
                 wait_for_end(input, decision, first);
         else
                 want(input, decision, first);
@@ -455,7 +587,7 @@ static void decide_all(const DecisionInput *input, Decision *decision, int64_t s
         const LedgerEntry *way = in_the_way(input);
         int64_t expired = last_expired(input), crowd, first, tick;
 
-        if (!way && input->overlap == JOB_OVERLAP_SKIP)
+        if (!way && input->overlap == JOB_OVERLAP_SKIP && !are_side_by_side(input))
                 way = ledger_first_retry(input->ledger);
         if (newest_undecided(input, 0, expired, &tick))
                 skip_range(input, decision, 0, tick, "missed: the start deadline passed");
@@ -479,17 +611,27 @@ static void decide_all(const DecisionInput *input, Decision *decision, int64_t s
 
 /* ---- paused ---- */
 
-/* Return: the last tick that may be skipped as paused by us, now: those that are fresh have their
- * turn. What has come and not started is left alone: it may be resumed before that. */
-static int64_t last_paused(const DecisionInput *input, int64_t stale) {
-        int64_t now = (int64_t)(input->now / USEC_PER_SEC), first;
-        int64_t last = schedule_started(input->schedule, input->job,
-                                        MIN(decision_pause_last(input->pause), now));
+/* Return: whether one of the ticks up to `last` is fresh, and it is others' turn to say what
+ * becomes of it. */
+static bool is_others_to_say(const DecisionInput *input, int64_t stale, int64_t last) {
+        int64_t first;
 
-        if (ledger_next_undecided(input->ledger, input->schedule, stale, last, &first) &&
-            turn_of(input, first) > input->now)
-                return MIN(last, stale);
-        return last;
+        return ledger_next_undecided(input->ledger, input->schedule, stale, last, &first) &&
+               turn_of(input, first) > input->now;
+}
+
+/* Return: the last tick up to `last` that may be skipped by us, now: those that are fresh have
+ * their turn. */
+static int64_t last_in_turn(const DecisionInput *input, int64_t stale, int64_t last) {
+        return is_others_to_say(input, stale, last) ? MIN(last, stale) : last;
+}
+
+/* Return: the last tick that came in the pause. What has come and not started is left alone: it may
+ * be resumed before that. */
+static int64_t last_in_pause(const DecisionInput *input) {
+        return schedule_started(
+            input->schedule, input->job,
+            MIN(decision_pause_last(input->pause), (int64_t)(input->now / USEC_PER_SEC)));
 }
 
 /* What could not begin any more when the pause began was missed before it. */
@@ -506,36 +648,78 @@ static void decide_paused(const DecisionInput *input, Decision *decision, int64_
                 decision->skips[i].paused = true;
 }
 
-/* Return: whether that is all that is to be done. */
-static bool decide_pause(const DecisionInput *input, Decision *decision, int64_t stale,
-                         int64_t now_tick) {
+/* Nothing begins for now. */
+static void decide_no_more(const DecisionInput *input, Decision *decision, int64_t stale,
+                           int64_t now_tick) {
         const LedgerEntry *retry = ledger_first_retry(input->ledger);
 
-        if (!input->pause)
-                return false;
-        decide_paused(input, decision, last_paused(input, stale));
-        if (!decision_pause_lasts(input->pause) && decision->n_skips == 0)
-                return false;
         decision->again = decision->n_skips > 0 ? input->now : next_moment(input, stale, now_tick);
         if (retry && decision->n_skips == 0)
                 decision->again = MIN(decision->again, attempt_moment(input, retry));
         decision->watch = decision->n_skips == 0 && awaits_end(input);
+}
+
+/* Return: whether that is all that is to be done. */
+static bool decide_pause(const DecisionInput *input, Decision *decision, int64_t stale,
+                         int64_t now_tick) {
+        if (!input->pause)
+                return false;
+        decide_paused(input, decision, last_in_turn(input, stale, last_in_pause(input)));
+        if (!decision_pause_lasts(input->pause) && decision->n_skips == 0 &&
+            (input->rank >= PLACEMENT_RANKS ||
+             !is_others_to_say(input, stale, last_in_pause(input))))
+                return false;
+        decide_no_more(input, decision, stale, now_tick);
         return true;
 }
 
-void decide(const DecisionInput *input, Decision *ret) {
+/* ---- outside of the window ---- */
+
+/* Skips what is undecided up to `until`, unless something else is skipped first. */
+static void skip_first(const DecisionInput *input, Decision *decision, int64_t until,
+                       const char *why) {
+        int64_t newest;
+
+        if (decision->n_skips == 0 && newest_undecided(input, 0, until, &newest))
+                skip_range(input, decision, 0, newest, why);
+}
+
+/* One reason after the other. What nobody has looked at since before the last window began was
+ * missed, wherever it was to start: what counts of such a time is that nobody was there. Return:
+ * whether that is all that is to be done. */
+static bool decide_window(const DecisionInput *input, Decision *decision, int64_t stale,
+                          int64_t now_tick) {
+        const DecisionWindow *window = input->window;
+        const LedgerEntry *before = ahead(input);
+        int64_t last, closed;
+
+        if (!window)
+                return false;
+        last = window->open ? started_before(input, window->since)
+                            : last_in_turn(input, stale, now_tick);
+        closed = MIN(started_before(input, window->closed), last);
+        skip_first(input, decision, MIN(last_expired(input), closed),
+                   before ? why_expired_behind(before) : "missed: the start deadline passed");
+        skip_first(input, decision, MIN(started_before(input, window->opened), closed),
+                   DECISION_WHY_LONG_CLOSED);
+        skip_first(input, decision, closed, DECISION_WHY_CLOSED);
+        skip_first(input, decision, last, window->why);
+        if (window->open && decision->n_skips == 0)
+                return false;
+        decide_no_more(input, decision, stale, now_tick);
+        return true;
+}
+
+static void decide_in_turn(const DecisionInput *input, Decision *ret) {
         int64_t now_tick = started_by(input, input->now), stale = last_stale(input), first = 0;
         const LedgerEntry *retry = ledger_first_retry(input->ledger);
         bool fresh;
 
-        *ret = (Decision){.verdict = DECISION_NOTHING, .again = USEC_INFINITY};
-        if (input->rank >= PLACEMENT_RANKS && !self_is_running(input))
-                return;
         if (attempt_is_too_late(input, retry)) {
-                give_attempt_up(input, ret, retry);
+                give_attempt_up(input, ret, retry, attempt_why(input, retry));
                 return;
         }
-        if (decide_pause(input, ret, stale, now_tick))
+        if (decide_pause(input, ret, stale, now_tick) || decide_window(input, ret, stale, now_tick))
                 return;
         if (input->nobody) {
                 decide_for_nobody(input, ret);
@@ -543,6 +727,8 @@ void decide(const DecisionInput *input, Decision *ret) {
                         ret->again = MIN(ret->again, attempt_moment(input, retry));
                 return;
         }
+        if (decide_replacing(input, ret, retry, stale))
+                return;
         if (ahead(input)) {
                 decide_behind(input, ret, ahead(input), retry);
                 return;
@@ -554,11 +740,21 @@ void decide(const DecisionInput *input, Decision *ret) {
         else
                 decide_stale(input, ret, stale, fresh);
         if (fresh && ret->verdict == DECISION_NOTHING)
-                decide_fresh(input, ret, first);
+                decide_fresh(input, ret, leave_to_newest(input, ret, stale, first));
         ret->again = MIN(ret->again, next_moment(input, stale, now_tick));
         if (retry && ret->n_skips == 0)
                 decide_attempt(input, ret, retry);
         if (retry)
                 ret->again = MIN(ret->again, attempt_moment(input, retry));
         ret->watch = ret->verdict == DECISION_NOTHING && (ret->watch || awaits_end(input));
+}
+
+void decide(const DecisionInput *input, Decision *ret) {
+        *ret = (Decision){.verdict = DECISION_NOTHING, .again = USEC_INFINITY};
+        if (input->rank >= PLACEMENT_RANKS && !self_is_running(input))
+                return;
+        decide_in_turn(input, ret);
+        /* What is not begun by then is skipped. */
+        if (input->window && input->window->open)
+                ret->again = MIN(ret->again, input->window->until);
 }

@@ -19,14 +19,22 @@
  * what the ledger says: it waits, and skips when the same run has stood in the way for as long as a
  * dead node's session can last.
  *
- * With `overlap: allow` other runs stand in nobody's way, up to DECISION_BESIDE_MAX: each tick, and
- * each retry, is taken for itself. Beyond that a tick is skipped, by any rank in its turn.
+ * Where several runs may be side by side (`overlap: allow`, `slots`) others stand in nobody's way
+ * up to that number: each tick, and each retry, is taken for itself. Beyond that a tick is skipped,
+ * by any rank in its turn.
  *
  * With `overlap: queue` the oldest tick that comes while the job is at an earlier one (a run is
  * under way, or is to be attempted again) waits for its end, and nothing is written for that: it
  * stays undecided, up to its start deadline. The ticks that come after it are skipped meanwhile.
  * Once nothing is in the way, the last run tells what has waited for it: that is not missed, and
  * begins by rank from the end of that run on.
+ *
+ * With `overlap: replace` the newest tick that has come takes the place of all that is older: other
+ * ticks that are undecided are skipped, a further attempt is given up, and a run that was claimed
+ * before the tick came is ended, by the node that runs it as soon as the tick comes. Another node
+ * asks for that once the run has stood in the way for as long as a dead node's session can last:
+ * its owner then has another definition, or is a process that does not act. The tick begins as one
+ * does that waited in line.
  *
  * A retry (the next attempt of a tick, see record/next-attempt.h) is taken as a tick is, from the
  * end of its pause on: by rank, and up to its start deadline, which counts from there; then it is
@@ -39,12 +47,19 @@
  * until it is given up. What came by the end of a pause and is undecided still is skipped, too,
  * whoever looks when: it is not caught up with.
  *
+ * A job with a window begins what is to start in the window, as long as that stretch lasts, and
+ * nothing else: a tick that is to start outside is skipped when it comes, as is what is undecided
+ * yet when the window closes; a retry whose pause ends outside, or that is still to begin when the
+ * window closes, is given up. So what becomes of a tick follows from when it was to start, and
+ * nothing is ever owed from one window to the next. A run under way is left alone.
+ *
  * When no member can run the job at all, its ticks are still owed an answer: each is skipped once
  * its start deadline has passed, because until then a node that can run it may come.
  */
 #pragma once
 
 #include "decision-pause.h"
+#include "decision-window.h"
 #include "job.h"
 #include "ledger.h"
 
@@ -54,12 +69,15 @@
 /* Of the ticks that were missed so many are caught up with. */
 #define DECISION_CATCH_UP_MAX 1000
 #define DECISION_WHY_CROWD "missed: more ticks than are caught up with were missed after it"
+#define DECISION_WHY_CLOSED "its window closed before it could begin"
+#define DECISION_WHY_LONG_CLOSED "missed: a window has closed since"
 #define DECISION_WHY_RETRY "overlap: an earlier tick is to be attempted again"
 #define DECISION_WHY_WAITS "overlap: another tick waits already"
+#define DECISION_WHY_REPLACED "overlap: a newer tick took its place"
 #define DECISION_WHY_OUTLASTED "overlap: the previous run was still under way at its start deadline"
 #define DECISION_WHY_MANY "overlap: too many of its runs are under way or to be attempted again"
-/* The ledger has an entry for each, and one more for what lies between two. */
-#define DECISION_BESIDE_MAX 24
+#define DECISION_WHY_SLOTS                                                                         \
+        "overlap: its slots are taken by runs that are under way or to be attempted again"
 
 typedef struct DecisionInput {
         const char *job;
@@ -71,9 +89,11 @@ typedef struct DecisionInput {
         usec_t takeover_delay;
         usec_t start_deadline;
         JobOverlap overlap;
+        unsigned beside; /* so many runs may be side by side; 0 and 1: one after the other */
         JobCatchUp catch_up;
         bool nobody; /* no member can run the job at present; `rank` is ours among all members */
-        const DecisionPause *pause; /* or NULL */
+        const DecisionPause *pause;   /* or NULL */
+        const DecisionWindow *window; /* as it is at `now`; NULL: what is due may always begin */
         const char *waited_run; /* the run of another node that we have been waiting for, or NULL */
         bool waited_long_enough; /* it stood there for a whole session timeout and two server ticks
                                   */
@@ -82,7 +102,7 @@ typedef struct DecisionInput {
 typedef struct DecisionSkip {
         int64_t from, to;
         unsigned count;  /* of ticks; counted up to 1000 */
-        const char *why; /* constant, or of the pause */
+        const char *why; /* constant, or of the pause or the window */
         bool paused;     /* that is why */
         bool gives_up;   /* no skip: the retry of `from`, which stays as its last attempt ended */
         int64_t due;     /* then: since when that could be started */
@@ -92,6 +112,7 @@ typedef enum DecisionVerdict {
         DECISION_NOTHING, /* nothing is undecided or owed whose turn it is */
         DECISION_RUN,     /* claim `tick` */
         DECISION_BLOCKED, /* `tick` has to wait for `blocker`, a claimed run of another node */
+        DECISION_REPLACE, /* `blocker` is to end, for `tick` to take its place */
 } DecisionVerdict;
 
 typedef struct Decision {
@@ -106,8 +127,12 @@ typedef struct Decision {
 } Decision;
 
 void decide(const DecisionInput *input, Decision *ret);
+/* Return: whether all that is to be done is to skip ticks, and all of these because of the run that
+ * is under way. (Whoever may begin nothing ends no run for a newer tick: a node that can begin that
+ * asks for it.) */
+bool decision_only_overlaps(const Decision *decision);
 /* Return: why nothing new of the job may begin by this ledger, a constant; NULL: it may. */
-const char *decision_why_not(JobOverlap overlap, const Ledger *ledger);
+const char *decision_why_not(const JobSpec *spec, const Ledger *ledger);
 
 /* How long a tick is fresh after its turn at the last rank. */
 #define DECISION_FRESH_SLACK (2 * USEC_PER_SEC)

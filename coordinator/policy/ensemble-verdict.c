@@ -5,11 +5,10 @@
 
 #include "ensemble-record.h"
 
-/* Return: whether a person has accepted it since we last knew it. */
+/* Return: whether a person has accepted it since we last knew it, in the place of what we know. */
 static bool ensemble_is_accepted(const EnsembleKnown *known, const EnsembleSeen *seen) {
-        const char *word = ensemble_record_accepted(seen->record, NULL);
-
-        return word && !ensemble_words_have(known->words, word);
+        return ensemble_record_is_accepted_for(seen->record, known->id, known->words,
+                                               !known->elsewhere);
 }
 
 EnsembleVerdict ensemble_judge(const EnsembleKnown *known, const EnsembleSeen *seen) {

@@ -20,6 +20,7 @@
 
 #include "duration.h"
 #include "job-room.h"
+#include "linked-jobs.h"
 
 /* How many of the refused files a summary names. */
 #define REFUSED_NAMED_MAX 5
@@ -32,6 +33,7 @@ typedef struct Entry {
 struct JobSet {
         GPtrArray *entries;  /* Entry, sorted by the job's name */
         GHashTable *by_name; /* job name -> Entry; owns nothing */
+        GHashTable *after;   /* as linked_jobs_index() */
         char **errors, **warnings;
         unsigned error_count;
         int fault;           /* negative errno: the directories could not be read the last time */
@@ -53,6 +55,7 @@ JobSet *jobset_new(void) {
 
         set->entries = g_ptr_array_new_with_free_func(entry_free);
         set->by_name = g_hash_table_new(g_str_hash, g_str_equal);
+        set->after = g_hash_table_new(g_str_hash, g_str_equal);
         set->errors = g_new0(char *, 1);
         set->warnings = g_new0(char *, 1);
         set->refused = g_ptr_array_new_with_free_func(g_free);
@@ -65,6 +68,7 @@ JobSet *jobset_new(void) {
 JobSet *jobset_free(JobSet *set) {
         if (!set)
                 return NULL;
+        g_hash_table_unref(set->after);
         g_hash_table_unref(set->by_name);
         g_ptr_array_unref(set->entries);
         g_strfreev(set->errors);
@@ -282,6 +286,56 @@ static void jobset_limit(JobSet *set, const JobSet *old, GHashTable *old_files,
         }
 }
 
+/* Return: newly allocated, what will be in force besides the jobs of good files: what was kept of
+ * bad ones, and what will be of jobs that do not take effect. */
+static GPtrArray *jobset_kept(const JobSet *set, const JobSet *old, const GPtrArray *files) {
+        GPtrArray *kept = g_ptr_array_new();
+
+        for (guint i = 0; i < set->entries->len; i++)
+                g_ptr_array_add(kept, ((const Entry *)set->entries->pdata[i])->spec);
+        for (guint i = 0; i < files->len; i++) {
+                const GPtrArray *duplicates = ((const JobFile *)files->pdata[i])->duplicates;
+
+                for (guint j = 0; j < duplicates->len; j++) {
+                        const JobSpec *spec = duplicates->pdata[j];
+                        const Entry *entry = g_hash_table_lookup(old->by_name, spec->name);
+
+                        if (entry && entry->spec)
+                                g_ptr_array_add(kept, entry->spec);
+                }
+        }
+        return kept;
+}
+
+/* What was in force before may close another circle. */
+static void jobset_break_circles(const JobSet *set, const JobSet *old, const GPtrArray *files,
+                                 Diagnostics *diagnostics) {
+        bool found = true;
+
+        while (found) {
+                g_autoptr(GPtrArray) kept = jobset_kept(set, old, files);
+
+                found = linked_jobs_break_circle(files, kept, diagnostics);
+        }
+}
+
+/* The set is whole, and sorted: whom its jobs follow. */
+static void jobset_link(JobSet *set, const GPtrArray *files, Diagnostics *diagnostics) {
+        g_autoptr(GHashTable) names = linked_jobs_names(files);
+        g_autoptr(GPtrArray) jobs = g_ptr_array_new();
+
+        for (guint i = 0; i < set->entries->len; i++) {
+                JobSpec *spec = ((const Entry *)set->entries->pdata[i])->spec;
+
+                g_hash_table_add(names, spec->name);
+                g_ptr_array_add(jobs, spec);
+        }
+        for (guint i = 0; i < jobs->len; i++)
+                linked_jobs_check_names(jobs->pdata[i], names, diagnostics);
+        g_hash_table_unref(set->after);
+        set->after = linked_jobs_index(jobs, diagnostics);
+}
+
 /* Makes the new set of the files and of what is left of the old one. */
 static JobSet *jobset_merge(const JobSet *old, const GPtrArray *files, const DaemonConfig *config,
                             Diagnostics *diagnostics) {
@@ -297,6 +351,7 @@ static JobSet *jobset_merge(const JobSet *old, const GPtrArray *files, const Dae
                 if (!file->good)
                         jobset_refuse_file(set, old, old_files, file, config);
         }
+        jobset_break_circles(set, old, files, diagnostics);
         for (guint i = 0; i < files->len; i++)
                 keep_entries_of_duplicates(set, old, files->pdata[i], config);
         jobset_limit(set, old, old_files, files, config, diagnostics);
@@ -309,6 +364,7 @@ static JobSet *jobset_merge(const JobSet *old, const GPtrArray *files, const Dae
                 add_entries_of_good_file(set, file, diagnostics);
         }
         g_ptr_array_sort(set->entries, compare_entries);
+        jobset_link(set, files, diagnostics);
         return set;
 }
 
@@ -352,6 +408,10 @@ const JobSpec *jobset_find(const JobSet *set, const char *name) {
         const Entry *entry = g_hash_table_lookup(set->by_name, name);
 
         return entry ? entry->spec : NULL;
+}
+
+const GPtrArray *jobset_after(const JobSet *set, const char *name) {
+        return g_hash_table_lookup(set->after, name);
 }
 
 const char *const *jobset_errors(const JobSet *set) {

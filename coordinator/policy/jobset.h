@@ -5,6 +5,9 @@
  * one it last had. The deadline sum (stop-timeout + kill-slack must fit the fence budget) is
  * checked here because it needs the daemon's configuration and the job's.
  *
+ * Jobs that follow each other in a circle do not take effect, and what was in force of them stays
+ * (linked-jobs.h).
+ *
  * There are at most JOBS_MAX jobs. A file that would pass the limit is refused as a whole; what is
  * in force keeps its room, and is never displaced by a file that comes before it by name.
  *
@@ -46,6 +49,8 @@ void jobset_check_file(const JobFile *file, const DaemonConfig *config, Diagnost
 guint jobset_size(const JobSet *set);
 const JobSpec *jobset_get(const JobSet *set, guint index);
 const JobSpec *jobset_find(const JobSet *set, const char *name);
+/* Return: the jobs that run after that one: JobSpec, JOB_AFTER_MAX at most; NULL: none does. */
+const GPtrArray *jobset_after(const JobSet *set, const char *name);
 
 /* What was wrong at the last load: "FILE:LINE:COL: error: ...", and what was probably not meant:
  * "...: warning: ..."; NULL-terminated, borrowed. */

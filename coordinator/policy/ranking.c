@@ -144,28 +144,49 @@ static bool is_candidate(const Ranking *ranking, const Member *member, const Job
                !member_is_unfit(member, spec->name);
 }
 
+/* What decides who comes first: whoever is not busy, then the higher score, then the name. */
+typedef struct Ranked {
+        const char *node; /* borrowed */
+        uint64_t score;
+        bool busy;
+} Ranked;
+
+static Ranked ranked_of(const Member *member, uint64_t key) {
+        return (Ranked){member->node, placement_score_of(key, member->node),
+                        member->busy != MEMBER_FREE};
+}
+
+static int ranked_compare(const Ranked *a, const Ranked *b) {
+        if (a->busy != b->busy)
+                return a->busy ? 1 : -1;
+        if (a->score != b->score)
+                return a->score > b->score ? -1 : 1;
+        return strcmp(a->node, b->node);
+}
+
+static gint ranked_first(gconstpointer a, gconstpointer b) {
+        return ranked_compare(a, b);
+}
+
 static RankAnswer rank_among(const Ranking *ranking, const Selector *selector, const JobSpec *spec,
                              bool unfit, const char *key) {
-        const uint64_t hash = placement_key(key), own = placement_score_of(hash, ranking->self);
+        const uint64_t hash = placement_key(key);
+        const Ranked own = {ranking->self, placement_score_of(hash, ranking->self), ranking->busy};
         bool found = false, nobody = true;
         uint32_t rank = 0;
 
         for (guint i = 0; i < selector->matching->len; i++) {
                 const Member *member =
                     ranking->members->pdata[g_array_index(selector->matching, guint, i)];
-                uint64_t score = placement_score_of(hash, member->node);
-                int order = strcmp(member->node, ranking->self);
-                bool busy = member->busy != MEMBER_FREE, before;
+                const Ranked other = ranked_of(member, hash);
+                bool self = is_self(ranking, member),
+                     before = !self && ranked_compare(&other, &own) < 0;
 
-                before = order != 0 &&
-                         (busy != ranking->busy ? ranking->busy
-                                                : score > own || (score == own && order < 0));
                 /* Once it is known that somebody can, those behind us do not matter. */
-                if ((!nobody && order != 0 && !before) ||
-                    !is_candidate(ranking, member, spec, unfit))
+                if ((!nobody && !self && !before) || !is_candidate(ranking, member, spec, unfit))
                         continue;
                 nobody = false;
-                found |= order == 0;
+                found |= self;
                 rank += before;
         }
         return (RankAnswer){found ? rank : PLACEMENT_NONE, nobody};
@@ -252,15 +273,22 @@ uint32_t ranking_of_key(Ranking *ranking, const JobSpec *spec, bool unfit, const
 
 GPtrArray *ranking_candidates(Ranking *ranking, const JobSpec *spec, bool unfit) {
         GPtrArray *candidates = g_ptr_array_new_null_terminated(1, NULL, TRUE);
+        g_autoptr(GArray) ranked = g_array_new(FALSE, FALSE, sizeof(Ranked));
+        const uint64_t key = placement_key(spec->name);
         RankEntry *entry = find_entry(ranking, spec);
 
         selector_match(ranking, entry->selector, spec);
         for (guint i = 0; i < entry->selector->matching->len; i++) {
-                Member *member =
+                const Member *member =
                     ranking->members->pdata[g_array_index(entry->selector->matching, guint, i)];
+                const Ranked one = ranked_of(member, key);
+
                 if (is_candidate(ranking, member, spec, unfit))
-                        g_ptr_array_add(candidates, member->node);
+                        g_array_append_val(ranked, one);
         }
+        g_array_sort(ranked, ranked_first);
+        for (guint i = 0; i < ranked->len; i++)
+                g_ptr_array_add(candidates, (char *)g_array_index(ranked, Ranked, i).node);
         return candidates;
 }
 

@@ -37,8 +37,8 @@ bool ranking_has_changed(Ranking *ranking, const JobSpec *spec, bool unfit);
 uint32_t ranking_among_all(const Ranking *ranking, const char *key);
 /* Return: our rank for `key` among those that can run a job, PLACEMENT_NONE when we cannot. */
 uint32_t ranking_of_key(Ranking *ranking, const JobSpec *spec, bool unfit, const char *key);
-/* Return: the names (borrowed) of those that can run a job, NULL-terminated beyond its length;
- * g_ptr_array_unref(). */
+/* Return: the names (borrowed) of those that can run a job, by their rank, NULL-terminated beyond
+ * its length; g_ptr_array_unref(). */
 GPtrArray *ranking_candidates(Ranking *ranking, const JobSpec *spec, bool unfit);
 
 /* The job is gone. */

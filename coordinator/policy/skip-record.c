@@ -1,6 +1,7 @@
 /* See skip-record.h. */
 #include "skip-record.h"
 
+#include "paths.h"
 #include "run-record.h"
 
 #define COUNT_MAX 1000
@@ -43,13 +44,29 @@ char *skip_record_encode(const char *node, const char *job, const LedgerEntry *e
         _cleanup_(run_record_freep) RunRecord *record = run_record_new(job, entry->run);
 
         record->tick = entry->tick;
-        record->to = entry->to == entry->tick ? 0 : entry->to;
-        record->count = entry->count;
+        record->stretch.to = entry->to == entry->tick ? 0 : entry->to;
+        record->stretch.count = entry->count;
         record->state = RUN_SKIPPED;
         record->why = g_strdup(entry->why);
         record->node = g_strdup(node);
         record->ended = clock_realtime();
         return run_record_encode(record);
+}
+
+RunRecord *skip_record_by_hand(const char *job, const char *run, const char *who,
+                               const RunParent *parent, const char *why) {
+        RunRecord *record = run_record_new(job, run);
+
+        record->tick = run_id_tick(run);
+        if (record->tick)
+                record->attempt = run_id_attempt(run);
+        record->state = RUN_SKIPPED;
+        record->why = g_strdup(why);
+        record->who = g_strdup(who);
+        if (parent)
+                record->terms.parent = run_parent_copy(parent);
+        record->ended = clock_realtime();
+        return record;
 }
 
 char *skips_note(const DecisionSkip *skips, size_t n) {

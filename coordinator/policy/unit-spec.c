@@ -18,9 +18,31 @@ static void add(GPtrArray *list, char *text) {
         g_ptr_array_add(list, text);
 }
 
+static void add_text(GPtrArray *list, const char *name, const char *value) {
+        add(list, g_strconcat(name, "=", value ? value : "", NULL));
+}
+
+/* Of the run whose end asked for this one. */
+static void add_parent(GPtrArray *list, const RunParent *parent) {
+        g_autofree char *tick = parent->tick ? tick_to_rfc3339(parent->tick) : NULL,
+                        *status = parent->exit_status >= 0
+                                      ? g_strdup_printf("%d", parent->exit_status)
+                                      : NULL;
+
+        add_text(list, "JOBKEEPER_PARENT_JOB", parent->job);
+        add_text(list, "JOBKEEPER_PARENT_RUN", parent->run);
+        add_text(list, "JOBKEEPER_PARENT_STATE", parent->state);
+        add_text(list, "JOBKEEPER_PARENT_TICK", tick);
+        add_text(list, "JOBKEEPER_PARENT_EXIT_STATUS", status);
+        add_text(list, "JOBKEEPER_PARENT_WHY", parent->why);
+        add_text(list, "JOBKEEPER_PARENT_NODE", parent->node);
+}
+
 static char **environment_of(const JobSpec *spec, const RunRecord *record) {
         GPtrArray *list = g_ptr_array_new_null_terminated(0, NULL, TRUE);
-        g_autofree char *tick = record->tick ? tick_to_rfc3339(record->tick) : g_strdup("");
+        const RunParent *parent = &record->terms.parent;
+        int64_t epoch = record->tick ? record->tick : parent->tick;
+        g_autofree char *tick = epoch ? tick_to_rfc3339(epoch) : g_strdup("");
 
         for (char **assignment = spec->command.environment; *assignment; assignment++)
                 add(list, g_strdup(*assignment));
@@ -30,10 +52,12 @@ static char **environment_of(const JobSpec *spec, const RunRecord *record) {
         add(list, g_strdup_printf("JOBKEEPER_ATTEMPT=%u", record->attempt));
         add(list, g_strdup_printf("JOBKEEPER_FENCING_TOKEN=%" PRId64, record->token));
         add(list, g_strconcat("JOBKEEPER_TICK=", tick, NULL));
-        if (record->tick)
-                add(list, g_strdup_printf("JOBKEEPER_TICK_EPOCH=%" PRId64, record->tick));
+        if (epoch)
+                add(list, g_strdup_printf("JOBKEEPER_TICK_EPOCH=%" PRId64, epoch));
         else
                 add(list, g_strdup("JOBKEEPER_TICK_EPOCH="));
+        if (parent->job)
+                add_parent(list, parent);
         return (char **)g_ptr_array_free(list, FALSE);
 }
 
@@ -63,7 +87,11 @@ void run_unit_spec_init(RunUnitSpec *ret, const JobSpec *spec, const RunRecord *
             .user = spec->command.user,
             .group = spec->command.group,
             .environment = (const char *const *)ret->environment,
+            .environment_files = (const char *const *)spec->command.environment_files,
+            .credentials = (const char *const *)spec->command.credentials,
             .working_directory = spec->command.working_directory,
+            .unit_settings = (const char *const *)spec->command.settings.unit,
+            .service_settings = (const char *const *)spec->command.settings.service,
             .log_fields = (const char *const *)ret->log_fields,
             .slice = record->continues ? UNIT_SLICE_CONTINUE : UNIT_SLICE,
             .fenced = !record->continues,

@@ -7,9 +7,9 @@
  *
  * All is on the system bus, the same object under two names. To org.jobkeeper.Root1 only root may
  * send anything: there is everything, and nothing that others ask can hold it up. Under
- * org.jobkeeper.Manager1 everybody may call Status, History, Next and Locks, of which each caller
- * has a limited number at a time; they do not say there what a session could be taken over with.
- * That is set in org.jobkeeper.Manager1.conf.
+ * org.jobkeeper.Manager1 everybody may call Status, History, Next, Explain and Locks, of which each
+ * caller has a limited number at a time; they do not say there what a session could be taken over
+ * with. That is set in org.jobkeeper.Manager1.conf.
  */
 // clang-format off
 /*
@@ -47,7 +47,11 @@
  *                "why": "",                      or a sentence
  *                "fit": true,                    this node may run it
  *                "running": [RUN...], "last": RUN | null,
- *                "retry": {"tick": TICK, "attempt": 2, "not_before": T}}],   where one follows
+ *                "retry": {"tick": TICK, "attempt": 2, "not_before": T},   where one follows
+ *                "expected": {"within": seconds,      where the definition has it: a success
+ *                             "since": T | null,      the last one, or since when the job is there
+ *                             "succeeded": true | null,     it is the former
+ *                             "overdue": true | null}}],    null: its ledger was not read
  *      "warnings": ["a sentence"],               what does not keep jobs from running yet
  *      "errors": ["FILE:LINE:COL: error: ..."],
  *      "unloaded": [names of job files that have had errors since the daemon was started]}
@@ -62,10 +66,35 @@
  *      "paused": PAUSE,     only where it is: none of these ticks is run until it is resumed
  *      "drifted": true}     only where the cluster runs it by another definition than these ticks
  *
+ * Explain(s job, x tick) → s
+ *     {"job": "orders-backup", "tick": TICK | null, "start": TICK | null,   when it is to begin
+ *      "state": "no-tick" |                      "before" and "after" are the nearest ones
+ *               "not-owed" |                     due before the definition in force was
+ *               "settled" | "under-way" | "retry" |
+ *               "due" |                          nobody has decided it yet
+ *               "coming",
+ *      "why": "",                                or a part of a sentence
+ *      "begins": true,                           of what is due or coming: it is not skipped
+ *      "run": "ID" | null, "node": "n1" | null, "attempt": 2,
+ *      "when": T | null,                         from when on it may begin, or is decided
+ *      "before": TICK | null, "after": TICK | null,
+ *      "nodes": [{"node": "n1", "rank": 0 | null, "why": ""}],
+ *      "here": "",                               or what keeps the job on this node, a sentence
+ *      "drifted": false,                         true: this node's file has another definition
+ *      "runs": [RUN...]}                         what stands of it
+ *     The tick 0 is the oldest that is due and undecided, else the next one.
+ *
  * Run(s job) → s
  *     {"job": "orders-backup", "run": "ID",
  *      "note": ""}                   or a sentence: why it may come to nothing
  *     Asks the cluster for a manual run; answered once the request is written.
+ *
+ * RunOn(s job, s node) → s
+ *     The same, of a run that only that node may claim, a member that can run the job.
+ *
+ * Rerun(s job, s run, x tick, s node) → s
+ *     The same, of a further attempt of a settled tick: that of the run, or where that is "" the
+ *     tick; where it was skipped, of its first one. "run" is that attempt's. The node "" is any.
  *
  * WaitRun(s job, s run) → s
  *     RUN
@@ -84,16 +113,18 @@
  *     The node "" is this one. `who`: the person, as the caller says. Answered once it is written;
  *     each may be repeated. Drained() changes nothing.
  *
- * AcceptEnsemble(s why, s who) → s
+ * AcceptEnsemble(s why, s who, s doubt) → s
  *     {"changed": true,                         false: nobody doubted it
  *      "doubt": {"by": "n1", "why": "…", "since": T} | null}       what was accepted
- *     `who`: the person, as the caller says. Answered once it is written; may be repeated.
+ *     `who`: the person, as the caller says. `doubt`: the "why" of the doubt that was read; another
+ *     one is not accepted. Answered once it is written; may be repeated.
  *
  * Pause(s job, s why, s who) → s
  * Resume(s job) → s
  *     {"job": "orders-backup" | null, "paused": PAUSE | null,     of the job itself
  *      "all": PAUSE | null,                      of all jobs
- *      "changed": true}                          false: it was as wished
+ *      "changed": true,                          false: it was as wished
+ *      "by_name": 2}                             so many jobs are paused by themselves
  *     The job "" is all of them. `who`: the person, as the caller says. Answered once it is written;
  *     each may be repeated.
  *
@@ -103,6 +134,16 @@
  *      "member": true}                           false: that node is out of touch
  *     Asks for the run, or where that is "" for what runs of the job, to be ended on its node; answered
  *     once that is written. WaitRun() tells when it has.
+ *
+ * Resolve(s job, s run, s state, s why, s who) → s
+ *     RUN                                       as it is recorded now
+ *     Has a run that is recorded as unknown recorded as "succeeded" or "failed", in the name of a
+ *     person. `who`: the person, as the caller says. Answered once it is written; another state of the
+ *     run is refused.
+ *
+ * FindRun(s job, s run) → s
+ *     {"here": "n1",                            this node
+ *      "run": RUN | null}                       null: nobody has claimed it yet
  *
  * PAUSE:
  *     {"all": false, "by": "alice on n1", "why": "the database moves", "since": T | null}
@@ -123,7 +164,9 @@
  *      "attempts": 4, "delay": seconds, "max_delay": seconds, "no_retry": "2,64..78",
  *                                                further attempts of its tick after a failure
  *      "rerun": true,                            one more where it is lost
- *      "who": "uid 0" | "node n2"}               of a manual run: who asked, as the node that ran
+ *      "resolved": T, "resolved_by": "alice on n1", "was_unknown": "a sentence",
+ *                                                a person said how it ended
+ *      "who": "uid 0" | "node n2"}               of a run by hand: who asked, as the node that ran
  *                                                it knows; "uid N" where it was asked itself
  *
  * Locks(s resource) → s

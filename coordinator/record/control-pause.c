@@ -31,48 +31,66 @@ static json_t *control_pause_entry(const json_t *control, const char *job) {
                    : json_object_get(paused, ALL);
 }
 
-/* What cannot be read of it does not make the job any less paused. */
-static void control_pause_take(const json_t *entry, bool all, ControlPause *ret_pause) {
+/* Return: until when it lasts, USEC_INFINITY where no end of it is known; 0: there is no such
+ * entry. What cannot be read of it does not make the job any less paused. */
+static usec_t control_pause_end(const json_t *entry, usec_t now) {
         ControlPause read = {0};
         bool good = json_is_object(entry) && field_table_from_json(pause_fields, entry, &read);
 
-        *ret_pause = (ControlPause){.until = good ? read.until : 0, .all = all};
+        if (!entry)
+                return 0;
+        return good && read.until > 0 && read.until <= usec_add(now, CONTROL_PAUSE_AHEAD_MAX)
+                   ? read.until
+                   : USEC_INFINITY;
+}
+
+static void control_pause_take(const json_t *entry, bool all, usec_t now, ControlPause *ret_pause) {
+        usec_t end = control_pause_end(entry, now);
+
+        *ret_pause = (ControlPause){.until = end == USEC_INFINITY ? 0 : end, .all = all};
         statement_read(entry, &ret_pause->said);
 }
 
-/* Return: until when it lasts; 0: there is no such entry. */
-static usec_t control_pause_end(const json_t *entry) {
-        ControlPause read = {0};
-        usec_t until;
-
-        if (!entry)
-                return 0;
-        control_pause_take(entry, false, &read);
-        until = read.until ? read.until : USEC_INFINITY;
-        control_pause_clear(&read);
-        return until;
-}
-
-bool control_is_paused(const json_t *control, const char *job, ControlPause *ret_pause) {
+bool control_is_paused(const json_t *control, const char *job, usec_t now,
+                       ControlPause *ret_pause) {
         const json_t *entry = control_pause_entry(control, job);
-        bool is = control_pause_end(entry) == USEC_INFINITY;
+        bool is = control_pause_end(entry, now) == USEC_INFINITY;
 
         if (is && ret_pause)
-                control_pause_take(entry, !job, ret_pause);
+                control_pause_take(entry, !job, now, ret_pause);
         return is;
 }
 
-bool control_pause_of(const json_t *control, const char *job, ControlPause *ret_pause) {
+bool control_pause_of(const json_t *control, const char *job, usec_t now, ControlPause *ret_pause) {
         const json_t *own = control_pause_entry(control, job),
                      *all = control_pause_entry(control, NULL);
 
         if (!own && !all)
                 return false;
-        if (control_pause_end(own) >= control_pause_end(all))
-                control_pause_take(own, false, ret_pause);
+        if (control_pause_end(own, now) >= control_pause_end(all, now))
+                control_pause_take(own, false, now, ret_pause);
         else
-                control_pause_take(all, true, ret_pause);
+                control_pause_take(all, true, now, ret_pause);
         return true;
+}
+
+unsigned control_count_paused(const json_t *control, usec_t now) {
+        json_t *jobs = json_object_get(json_object_get(control, PAUSED), JOBS), *entry;
+        unsigned n = 0;
+        const char *job;
+
+        json_object_foreach(jobs, job, entry) n += control_pause_end(entry, now) == USEC_INFINITY;
+        return n;
+}
+
+bool control_pause_lasts(const json_t *control, const char *job, usec_t now,
+                         ControlPause *ret_pause) {
+        if (!control_pause_of(control, job, now, ret_pause))
+                return false;
+        if (ret_pause->until == 0)
+                return true;
+        control_pause_clear(ret_pause);
+        return false;
 }
 
 /* ---- changes ---- */
@@ -98,19 +116,31 @@ static void control_pause_set(json_t *control, const char *job, const ControlPau
         json_object_set_new(parent, job ? job : ALL, entry);
 }
 
-/* Drops the one that ended first. Return: whether there is one that has ended. */
-static bool control_pause_forget_one(json_t *control) {
-        json_t *jobs = json_object_get(json_object_get(control, PAUSED), JOBS), *entry;
-        const char *job, *oldest = NULL;
-        usec_t end = USEC_INFINITY;
+typedef struct EndedPause {
+        const char *job; /* borrowed */
+        usec_t end;
+} EndedPause;
+
+static gint ended_first(gconstpointer a, gconstpointer b) {
+        const EndedPause *left = a, *right = b;
+
+        return (left->end > right->end) - (left->end < right->end);
+}
+
+/* Return: those of single jobs that are over, EndedPause, the one first that ended first. */
+static GArray *control_pause_ended(json_t *jobs, usec_t now) {
+        GArray *ended = g_array_new(FALSE, FALSE, sizeof(EndedPause));
+        const char *job;
+        json_t *entry;
 
         json_object_foreach(jobs, job, entry) {
-                if (control_pause_end(entry) >= end)
-                        continue;
-                end = control_pause_end(entry);
-                oldest = job;
+                const EndedPause one = {job, control_pause_end(entry, now)};
+
+                if (one.end != USEC_INFINITY)
+                        g_array_append_val(ended, one);
         }
-        return oldest && json_object_del(jobs, oldest) == 0;
+        g_array_sort(ended, ended_first);
+        return ended;
 }
 
 static bool control_pause_fits(const json_t *control) {
@@ -120,25 +150,33 @@ static bool control_pause_fits(const json_t *control) {
                            CONTROL_PAUSED_MAX;
 }
 
-/* Return: whether there is room for all of it, now. */
-static bool control_pause_make_room(json_t *control) {
-        while (!control_pause_fits(control))
-                if (!control_pause_forget_one(control))
+/* Drops those that ended first, a few at a time where there are many: to see whether the rest fits
+ * means to write all of it. Return: whether there is room for all of it, now. */
+static bool control_pause_make_room(json_t *control, usec_t now) {
+        json_t *jobs = json_object_get(json_object_get(control, PAUSED), JOBS);
+        g_autoptr(GArray) ended = control_pause_ended(jobs, now);
+        guint step = 1 + ended->len / CONTROL_PAUSED_MAX, next = 0;
+
+        while (!control_pause_fits(control)) {
+                if (next == ended->len)
                         return false;
+                for (guint end = MIN(next + step, ended->len); next < end; next++)
+                        json_object_del(jobs, g_array_index(ended, EndedPause, next).job);
+        }
         return true;
 }
 
-int control_pause(json_t *control, const char *job, const ControlPause *pause) {
+int control_pause(json_t *control, const char *job, usec_t now, const ControlPause *pause) {
         ControlPause before = {0}, next = *pause;
         json_t *kept = json_deep_copy(json_object_get(control, PAUSED));
         int r = 0;
 
-        if (control_is_paused(control, job, &before))
+        if (control_is_paused(control, job, now, &before))
                 next.said.since = before.said.since;
         next.until = 0;
         control_pause_clear(&before);
         control_pause_set(control, job, &next);
-        if (!control_pause_make_room(control)) {
+        if (!control_pause_make_room(control, now)) {
                 if (kept)
                         json_object_set(control, PAUSED, kept);
                 else
@@ -149,15 +187,15 @@ int control_pause(json_t *control, const char *job, const ControlPause *pause) {
         return r;
 }
 
-bool control_resume(json_t *control, const char *job, usec_t until) {
+bool control_resume(json_t *control, const char *job, usec_t now) {
         ControlPause pause = {0};
 
-        if (!control_is_paused(control, job, &pause))
+        if (!control_is_paused(control, job, now, &pause))
                 return false;
-        pause.until = until;
+        pause.until = now;
         control_pause_set(control, job, &pause);
         control_pause_clear(&pause);
-        (void)control_pause_make_room(control);
+        (void)control_pause_make_room(control, now);
         return true;
 }
 

@@ -17,6 +17,9 @@
 /* Left out where there is nothing to say. */
 static const Field ledger_fields[] = {
     {"freed", FIELD_TIME, offsetof(Ledger, freed)},
+    {"succeeded", FIELD_TIME, offsetof(Ledger, succeeded)},
+    {"overdue", FIELD_TIME, offsetof(Ledger, overdue)},
+    {"failing", FIELD_BOOL, offsetof(Ledger, failing)},
     {NULL},
 };
 
@@ -85,6 +88,9 @@ Ledger *ledger_copy(const Ledger *ledger) {
         copy->zones = g_strdup(ledger->zones);
         copy->withdrawn = ledger->withdrawn;
         copy->freed = ledger->freed;
+        copy->succeeded = ledger->succeeded;
+        copy->overdue = ledger->overdue;
+        copy->failing = ledger->failing;
         for (guint i = 0; i < ledger->open->len; i++)
                 g_ptr_array_add(copy->open, ledger_entry_copy(ledger->open->pdata[i]));
         copy->last = ledger->last ? run_record_copy(ledger->last) : NULL;
@@ -343,12 +349,41 @@ bool ledger_next_stretch(const Ledger *ledger, const Schedule *schedule, int64_t
         return true;
 }
 
+/* Return: whether nothing more is to come of what it covers. */
+static bool entry_is_over(const LedgerEntry *entry) {
+        return run_state_is_final(entry->state) && !entry->not_before;
+}
+
+/* Return: whether an entry is of a run of that tick, or covers it. */
+static bool entry_is_of(const LedgerEntry *entry, int64_t tick) {
+        return entry->tick ? entry->tick <= tick && tick <= entry->to
+                           : run_id_tick(entry->run) == tick;
+}
+
+const LedgerEntry *ledger_find_unsettled(const Ledger *ledger, int64_t tick) {
+        for (guint i = 0; tick && i < ledger->open->len; i++) {
+                const LedgerEntry *entry = ledger->open->pdata[i];
+                if (entry_is_of(entry, tick) && !entry_is_over(entry))
+                        return entry;
+        }
+        return NULL;
+}
+
+bool ledger_is_settled(const Ledger *ledger, int64_t tick) {
+        return ledger_is_decided(ledger, tick) && !ledger_find_unsettled(ledger, tick);
+}
+
+/* Return: the tick that the claim of a run decides; 0: none, it is by hand. */
+static int64_t claimed_tick(const RunRecord *record) {
+        return record->who ? 0 : record->tick;
+}
+
 /* The entry becomes that of the claim. */
 static void entry_take_claim(LedgerEntry *entry, const RunRecord *record) {
         ledger_entry_clear(entry);
         *entry = (LedgerEntry){
-            .tick = record->tick,
-            .to = record->tick,
+            .tick = claimed_tick(record),
+            .to = claimed_tick(record),
             .count = 1,
             .attempt = record->attempt,
             .state = RUN_CLAIMED,
@@ -359,15 +394,23 @@ static void entry_take_claim(LedgerEntry *entry, const RunRecord *record) {
         };
 }
 
+/* Return: whether the tick of the run, where it has one, is as it has to be for a first attempt, or
+ * for one by hand. */
+static bool may_claim(const Ledger *ledger, const RunRecord *record) {
+        if (!record->tick)
+                return true;
+        return claimed_tick(record) ? !ledger_is_decided(ledger, record->tick)
+                                    : ledger_is_settled(ledger, record->tick);
+}
+
 int ledger_claim(Ledger *ledger, const RunRecord *record) {
-        LedgerEntry *entry = find_retry(ledger, record->tick);
+        LedgerEntry *entry = find_retry(ledger, claimed_tick(record));
 
         if (entry && record->attempt == entry->attempt + 1 && !find_run(ledger, record->run)) {
                 entry_take_claim(entry, record);
                 return 0;
         }
-        if ((record->tick && ledger_is_decided(ledger, record->tick)) ||
-            find_run(ledger, record->run))
+        if (!may_claim(ledger, record) || find_run(ledger, record->run))
                 return -EEXIST;
         if (ledger->open->len >= LEDGER_OPEN_MAX)
                 return -ENOSPC;
@@ -393,8 +436,10 @@ static RunRecord *record_short(const RunRecord *record) {
         g_clear_pointer(&copy->locks, g_strfreev);
         copy->token = 0;
         copy->continues = false;
+        g_clear_pointer(&copy->resolution.before, g_free);
         g_free(copy->terms.no_retry);
-        copy->terms = (RunTerms){.takeover_after = USEC_INFINITY};
+        run_parent_clear(&copy->terms.parent);
+        copy->terms = (RunTerms){.takeover_after = USEC_INFINITY, .parent = RUN_PARENT_NONE};
         return copy;
 }
 
@@ -423,23 +468,68 @@ usec_t ledger_free_since(const Ledger *ledger) {
         return ledger->last ? MAX(ledger->last->ended, ledger->freed) : 0;
 }
 
+/* Versions before this one wrote the last run alone. */
+usec_t ledger_last_success(const Ledger *ledger) {
+        const RunRecord *last = ledger->last;
+        bool by_last = !ledger->succeeded && last && last->state == RUN_SUCCEEDED &&
+                       last->ended >= (usec_t)ledger->from * USEC_PER_SEC;
+
+        return by_last ? last->ended : ledger->succeeded;
+}
+
+usec_t ledger_without_success_since(const Ledger *ledger) {
+        usec_t success = ledger_last_success(ledger);
+
+        return success ? success : (usec_t)ledger->from * USEC_PER_SEC;
+}
+
+/* A success whose end lies ahead, by a clock that was wrong, counts from now on. What ended before
+ * the job was there says nothing of it. */
+static void ledger_note_success(Ledger *ledger, const RunRecord *record, usec_t now) {
+        usec_t ended = MIN(record->ended, now);
+
+        if (record->state != RUN_SUCCEEDED || ended < ledger->succeeded ||
+            (!ledger->succeeded && ended < (usec_t)ledger->from * USEC_PER_SEC))
+                return;
+        ledger->succeeded = ended;
+        ledger->overdue = 0;
+}
+
+/* The newest run is over. What is attempted again is not, and what somebody stopped says nothing.
+ */
+static void ledger_note_failing(Ledger *ledger, const RunRecord *record, const LedgerEntry *entry) {
+        if (record->state == RUN_SUCCEEDED)
+                ledger->failing = false;
+        else if (record->state != RUN_STOPPED && (!entry || !entry->not_before))
+                ledger->failing = true;
+}
+
 int ledger_settle(Ledger *ledger, const RunRecord *record, const Schedule *schedule, usec_t now) {
         LedgerEntry *entry = find_run(ledger, record->run);
+        bool retried = entry && entry->not_before > 0;
         /* Where the record was lost, the entry still knows. */
         usec_t claimed = record->claimed || !entry ? record->claimed : entry->claimed;
+        bool newest = record->state != RUN_SKIPPED && is_newer(record, claimed, ledger->last) &&
+                      (entry || (ledger->last && strcmp(record->run, ledger->last->run) == 0));
 
-        if (record->state != RUN_SKIPPED && is_newer(record, claimed, ledger->last) &&
-            (entry || (ledger->last && strcmp(record->run, ledger->last->run) == 0))) {
+        ledger_note_success(ledger, record, now);
+        if (newest) {
                 RunRecord *last = record_short(record);
                 last->claimed = claimed;
                 run_record_free(ledger->last);
                 ledger->last = last;
         }
+        if (entry && entry->state == RUN_CLAIMED)
+                ledger_note_freed(ledger, record, now);
+        if (entry)
+                entry_take_end(entry, record, has_ticks(ledger), now);
+        if (newest)
+                ledger_note_failing(ledger, record, entry);
         if (!entry)
                 return -ENOENT;
-        if (entry->state == RUN_CLAIMED)
-                ledger_note_freed(ledger, record, now);
-        entry_take_end(entry, record, has_ticks(ledger), now);
+        /* What was to follow is given up: see ledger_give_up(). */
+        if (retried && !entry->not_before)
+                ledger->freed = now;
         ledger_compact(ledger, schedule);
         return 0;
 }
@@ -451,6 +541,7 @@ bool ledger_give_up(Ledger *ledger, int64_t tick, usec_t now) {
                 return false;
         retry->not_before = 0;
         ledger->freed = now;
+        ledger->failing = true;
         return true;
 }
 
@@ -537,11 +628,6 @@ int ledger_skip(Ledger *ledger, const Schedule *schedule, int64_t from, int64_t 
         return 0;
 }
 
-/* Return: whether nothing more is to come of what it covers. */
-static bool entry_is_over(const LedgerEntry *entry) {
-        return run_state_is_final(entry->state) && !entry->not_before;
-}
-
 /* Moves the mark to the end of the run of final entries that begins right after the floor. */
 static void advance_mark(Ledger *ledger, const Schedule *schedule) {
         int64_t cursor = ledger_floor(ledger), tick;
@@ -565,25 +651,41 @@ static bool may_join(const LedgerEntry *one, const LedgerEntry *other, const Sch
                schedule_next(schedule, one->to, &next) && next == other->tick;
 }
 
-/* The later one takes the earlier one in. A skipped stretch that is last is not touched. */
-static void join_what_is_over(Ledger *ledger, const Schedule *schedule) {
-        for (guint i = ledger->open->len; i-- > 1;) {
-                LedgerEntry *later = ledger->open->pdata[i];
-                const LedgerEntry *earlier = ledger->open->pdata[i - 1];
+/* Return: whether the entry there takes in the one before it. A skipped stretch that is last is not
+ * touched. */
+static bool takes_in_before(const Ledger *ledger, guint at, const Schedule *schedule) {
+        const LedgerEntry *later = ledger->open->pdata[at];
 
-                if (!may_join(earlier, later, schedule) ||
-                    (later->state == RUN_SKIPPED && i == ledger->open->len - 1))
-                        continue;
-                later->tick = earlier->tick;
-                later->count = earlier->count > UINT32_MAX - later->count
-                                   ? UINT32_MAX
-                                   : earlier->count + later->count;
-                if (later->state == RUN_SKIPPED) {
-                        later->state = earlier->state;
-                        g_clear_pointer(&later->why, g_free);
-                }
-                g_ptr_array_remove_index(ledger->open, i - 1);
+        return may_join(ledger->open->pdata[at - 1], later, schedule) &&
+               (later->state != RUN_SKIPPED || at < ledger->open->len - 1);
+}
+
+static void take_in_before(Ledger *ledger, guint at) {
+        LedgerEntry *later = ledger->open->pdata[at];
+        const LedgerEntry *earlier = ledger->open->pdata[at - 1];
+
+        later->tick = earlier->tick;
+        later->count =
+            earlier->count > UINT32_MAX - later->count ? UINT32_MAX : earlier->count + later->count;
+        if (later->state == RUN_SKIPPED) {
+                later->state = earlier->state;
+                g_clear_pointer(&later->why, g_free);
         }
+        g_ptr_array_remove_index(ledger->open, at - 1);
+}
+
+/* What has taken in what ran is no skipped stretch any more: its neighbours on both sides may be
+ * joined to it then. */
+static void join_what_is_over(Ledger *ledger, const Schedule *schedule) {
+        guint at = 1;
+
+        while (at < ledger->open->len)
+                if (takes_in_before(ledger, at, schedule)) {
+                        take_in_before(ledger, at);
+                        at = MAX(at, 2) - 1;
+                } else {
+                        at++;
+                }
 }
 
 /* What was skipped last goes on with the next tick that is: one record a stretch, not one a tick.
@@ -622,6 +724,10 @@ void ledger_adopt_digest(Ledger *ledger, const char *digest, int64_t now) {
         set_digest(ledger, digest);
         ledger->from = MAX(ledger->from, now);
         ledger->withdrawn = 0;
+        if (!*digest) {
+                ledger->succeeded = ledger->overdue = 0;
+                ledger->failing = false;
+        }
         drop_retries(ledger);
         ledger_compact(ledger, NULL);
 }

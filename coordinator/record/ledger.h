@@ -2,7 +2,8 @@
  * the rules by which it changes; others read and write it.
  *
  *   {"v":1, "mark":T, "from":T, "digest":"hex", "instead_of":"hex", "schedule":"text",
- *    "zones":{"from":T, "changes":"text"}, "withdrawn":T, "freed":S, "open":[entry...],
+ *    "zones":{"from":T, "changes":"text"}, "withdrawn":T, "freed":S, "succeeded":S,
+ *    "overdue":S, "failing":true, "open":[entry...],
  *    "last":{run record, short}}
  *
  * Every tick at or before max(mark, from) is settled, or was never owed. Above it a tick is decided
@@ -10,7 +11,8 @@
  * still open. A tick that nothing covers is undecided: somebody still owes it. A tick that is to
  * be retried is decided, by the attempt that ended last, and its entry says from when on the next
  * one may begin: the mark does not move over it until that is settled, or given up. Entries of
- * manual runs have tick 0: they are open until settled and never move the mark. The entry of a
+ * manual runs have tick 0, and so have those of attempts of a settled tick that somebody asked for
+ * by hand: they are open until settled and never move the mark. The entry of a
  * skipped stretch that ends at the mark stays, because the next tick that is skipped for the same
  * reason goes into it, and into its record. Where runs are side by side, one that lasts keeps the
  * mark from many that are over: entries of such are joined, see ledger_compact().
@@ -38,7 +40,7 @@
 #define LEDGER_WHY_SEVERAL "for several reasons, too many to tell apart"
 
 typedef struct LedgerEntry {
-        int64_t tick;   /* 0: a manual run */
+        int64_t tick;   /* 0: a run by hand */
         int64_t to;     /* the last tick it covers; equal to tick but for skipped ranges */
         unsigned count; /* how many ticks */
         unsigned attempt;
@@ -66,6 +68,11 @@ typedef struct Ledger {
                               0 otherwise. Until it is, the definition stays in force */
         usec_t freed;      /* the end of a run was written then, long after it, or what was to be
                               retried was given up; 0: no later than the last run ended */
+        usec_t succeeded;  /* the last run that succeeded ended then; 0: none has since the job is
+                              there, or versions before this one did not note it */
+        usec_t overdue;    /* that no run succeeds for too long was told then; 0: it was not, or one
+                              has succeeded since */
+        bool failing;      /* the newest run that is over did not succeed, and nobody stopped it */
         GPtrArray *open;   /* LedgerEntry, sorted by tick */
         RunRecord *last;   /* the newest settled run, short; NULL before the first */
 } Ledger;
@@ -90,6 +97,11 @@ const LedgerEntry *ledger_first_claimed(const Ledger *ledger);
 /* Return: the entry that is to be retried first, of those that may begin together the oldest; or
  * NULL. */
 const LedgerEntry *ledger_first_retry(const Ledger *ledger);
+/* Return: the entry of a run of the tick, by hand or not, that is under way or is to be retried; or
+ * NULL. */
+const LedgerEntry *ledger_find_unsettled(const Ledger *ledger, int64_t tick);
+/* Return: whether it is decided, and nothing more is to come of it by itself. */
+bool ledger_is_settled(const Ledger *ledger, int64_t tick);
 /* Return: how many runs are under way or to be retried, manual ones too. */
 unsigned ledger_count_unsettled(const Ledger *ledger);
 /* Return: whether somebody may claim it: it is undecided, or to be retried. */
@@ -110,7 +122,8 @@ bool ledger_next_stretch(const Ledger *ledger, const Schedule *schedule, int64_t
                          int64_t until, int64_t *ret_from, int64_t *ret_to);
 
 /* Adds a claim; that of a retry takes over the entry of the attempt before. Return: 0; -EEXIST when
- * the tick is decided or the run is known; -ENOSPC when LEDGER_OPEN_MAX is reached. */
+ * the tick is decided (of an attempt by hand: when it is not settled) or the run is known; -ENOSPC
+ * when LEDGER_OPEN_MAX is reached. */
 int ledger_claim(Ledger *ledger, const RunRecord *record);
 /* Settles a claimed run (or refines an unknown one) at `now` (the server's time), updates `last`,
  * then moves the mark. Where the record has it so, the tick is to be retried. Return: 0; -ENOENT
@@ -122,6 +135,10 @@ bool ledger_give_up(Ledger *ledger, int64_t tick, usec_t now);
 /* Return: until when ticks that came meanwhile had to wait for the last run, or for what was to
  * follow it; 0: there was none. */
 usec_t ledger_free_since(const Ledger *ledger);
+/* Return: when a run succeeded last, as far as that is known; 0: not since the job is there. */
+usec_t ledger_last_success(const Ledger *ledger);
+/* Return: since when no run has succeeded: the last success, or since when the job is there. */
+usec_t ledger_without_success_since(const Ledger *ledger);
 /* Adds [from, to] as skipped, joining it to the entry before when that was skipped for the same
  * reason (in a full ledger: for any) and nothing undecided lies between. *ret_entry is the entry as
  * it now is (borrowed), *ret_joined whether its record exists already. ledger_compact() is to
@@ -135,7 +152,8 @@ int ledger_skip(Ledger *ledger, const Schedule *schedule, int64_t from, int64_t 
 void ledger_compact(Ledger *ledger, const Schedule *schedule);
 /* The job changed: another digest is in force from `now` on. Undecided ticks before it are not owed
  * any more: whoever does this skips first what is due by the schedule that was in force
- * (ledger_schedule()). */
+ * (ledger_schedule()). Of a job that is withdrawn for good ("") no success is known any more: it
+ * starts anew when it is back. */
 void ledger_adopt_digest(Ledger *ledger, const char *digest, int64_t now);
 /* The same because nobody has the one that was in force; it is remembered in whose place. */
 void ledger_stand_in(Ledger *ledger, const char *digest, int64_t now);

@@ -8,6 +8,7 @@
 
 #include "draw.h"
 #include "name.h"
+#include "sum.h"
 
 char *path_version(const char *root) {
         return g_strconcat(root, "/version", NULL);
@@ -113,8 +114,16 @@ bool run_id_is_of_request(const char *id) {
         return run_id_is_drawn(id, 'm');
 }
 
+bool request_id_is_valid(const char *id) {
+        return run_id_is_drawn(id, 'r');
+}
+
 bool stop_id_is_valid(const char *id) {
         return run_id_is_drawn(id, 's');
+}
+
+bool ask_id_is_valid(const char *id) {
+        return run_id_is_drawn(id, 'a');
 }
 
 bool run_id_is_valid(const char *id) {
@@ -129,6 +138,10 @@ unsigned run_id_attempt(const char *run) {
 
         return dash && g_ascii_isdigit(dash[1]) ? (unsigned)g_ascii_strtoull(dash + 1, NULL, 10)
                                                 : 1;
+}
+
+int64_t run_id_tick(const char *run) {
+        return run_id_is_of_request(run) ? 0 : g_ascii_strtoll(run, NULL, 10);
 }
 
 char *run_id_for_tick(int64_t tick, unsigned attempt) {
@@ -170,8 +183,28 @@ char *run_id_for_request(int64_t now) {
         return g_strdup_printf("%" PRId64 "-m%08x", now, draw_bits());
 }
 
+char *request_id_new(int64_t now) {
+        return g_strdup_printf("%" PRId64 "-r%08x", now, draw_bits());
+}
+
 char *stop_id_new(int64_t now) {
         return g_strdup_printf("%" PRId64 "-s%08x", now, draw_bits());
+}
+
+/* Its second is that of the run that has ended. */
+static char *ask_id_of_kind(const char *parent, const char *run, const char *job, char kind) {
+        g_autofree char *text = g_strdup_printf("%s:%s:%s", parent, run, job);
+
+        return g_strdup_printf("%.*s-%c%016" PRIx64, (int)strspn(run, "0123456789"), run, kind,
+                               text_sum(text, strlen(text)));
+}
+
+char *ask_id(const char *parent, const char *run, const char *job) {
+        return ask_id_of_kind(parent, run, job, 'a');
+}
+
+char *run_id_for_ask(const char *parent, const char *run, const char *job) {
+        return ask_id_of_kind(parent, run, job, 'm');
 }
 
 char *unit_name_for_run(const char *job, const char *run) {

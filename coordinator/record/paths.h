@@ -10,7 +10,7 @@
  *   jobs/JOB/runs/ID    one record a run, or a stretch of skipped ticks (run-record.h)
  *   open/NODE/JOB:RUN   made by the claim, deleted by the settle: what survivors must settle when
  *                       NODE is gone
- *   requests/ID         manual runs that nobody has claimed yet
+ *   requests/ID         manual runs that nobody has claimed yet, and wishes that one be stopped
  *   sessions/NODE-ID    ephemeral: the session in which NODE claims; the next one deletes it, so
  * that what was on its way comes to nothing
  */
@@ -49,17 +49,29 @@ int open_name_split(const char *name, char **ret_job, char **ret_run);
 bool run_id_is_valid(const char *id);
 /* Return: whether it can be a manual run's: "EPOCH-mHEX". */
 bool run_id_is_of_request(const char *id);
-/* Return: whether it is one of a wish that a run be stopped, which is no run's. */
+/* Return: whether it is one of a request that says which run it asks for, "EPOCH-rHEX"; or of a
+ * wish that a run be stopped, "EPOCH-sHEX". Neither is a run's. */
+bool request_id_is_valid(const char *id);
 bool stop_id_is_valid(const char *id);
+/* Return: whether it is one of a request by the end of another run, "EPOCH-aHEX". No run's either:
+ * a version that knows of no such leaves it alone. */
+bool ask_id_is_valid(const char *id);
 char *run_id_for_tick(int64_t tick, unsigned attempt);
 /* Return: which attempt it is; 1 for a manual run's. */
 unsigned run_id_attempt(const char *run);
+/* Return: of which tick it is; 0 for a manual run's. */
+int64_t run_id_tick(const char *run);
 /* Of what is said of a tick beside its attempts: that it was skipped, or that no further one is
  * made. */
 char *run_id_for_skip(int64_t tick);
 /* A manual run's id: the second it was asked for, and chance. */
 char *run_id_for_request(int64_t now);
+char *request_id_new(int64_t now);
 char *stop_id_new(int64_t now);
+/* What the end of that run of `parent` asks of `job`: the id of the request, and of the run that it
+ * asks for. Whoever settles the run, and however often, they are the same. */
+char *ask_id(const char *parent, const char *run, const char *job);
+char *run_id_for_ask(const char *parent, const char *run, const char *job);
 /* Return: the order in which runs of a job come about, as far as their names tell: by their second,
  * then by attempt, what is said beside them last. */
 int run_id_compare(const char *a, const char *b);

@@ -25,8 +25,8 @@ static const Field fields[] = {
     STRING(run),
     STRING(job),
     {"tick", FIELD_TICK, offsetof(RunRecord, tick), .high = SCHEDULE_TICK_MAX, .as_null = true},
-    NUMBER(to, FIELD_TICK, SCHEDULE_TICK_MAX),
-    NUMBER(count, FIELD_UNSIGNED, UINT32_MAX),
+    {"to", FIELD_TICK, offsetof(RunRecord, stretch.to), .high = SCHEDULE_TICK_MAX},
+    {"count", FIELD_UNSIGNED, offsetof(RunRecord, stretch.count), .high = UINT32_MAX},
     NUMBER(attempt, FIELD_UNSIGNED, UINT32_MAX),
     {"state", FIELD_WORD, offsetof(RunRecord, state), .words = run_state_words},
     STRING(why),
@@ -52,6 +52,18 @@ static const Field fields[] = {
     {"max_delay", FIELD_TIME, offsetof(RunRecord, terms.max_delay)},
     {"no_retry", FIELD_STRING, offsetof(RunRecord, terms.no_retry)},
     {"rerun", FIELD_BOOL, offsetof(RunRecord, terms.rerun)},
+    {"resolved", FIELD_TIME, offsetof(RunRecord, resolution.at)},
+    {"resolved_by", FIELD_STRING, offsetof(RunRecord, resolution.by)},
+    {"was_unknown", FIELD_STRING, offsetof(RunRecord, resolution.before)},
+    {"parent_job", FIELD_STRING, offsetof(RunRecord, terms.parent.job)},
+    {"parent_run", FIELD_STRING, offsetof(RunRecord, terms.parent.run)},
+    {"parent_state", FIELD_STRING, offsetof(RunRecord, terms.parent.state)},
+    {"parent_why", FIELD_STRING, offsetof(RunRecord, terms.parent.why)},
+    {"parent_node", FIELD_STRING, offsetof(RunRecord, terms.parent.node)},
+    {"parent_tick", FIELD_TICK, offsetof(RunRecord, terms.parent.tick), .high = SCHEDULE_TICK_MAX},
+    {"parent_exit", FIELD_INT, offsetof(RunRecord, terms.parent.exit_status), .none = -1,
+     .high = 255},
+    {"chain", FIELD_UNSIGNED, offsetof(RunRecord, terms.parent.chain), .high = RUN_PARENTS_MAX},
     {NULL},
 };
 
@@ -63,6 +75,7 @@ RunRecord *run_record_new(const char *job, const char *run) {
         record->exit_status = -1;
         record->cpu = USEC_INFINITY;
         record->terms.takeover_after = USEC_INFINITY;
+        record->terms.parent = RUN_PARENT_NONE;
         return record;
 }
 
@@ -100,7 +113,8 @@ static bool has_names(const RunRecord *record) {
 
         if (!run_id_is_valid(record->run) || !name_is_valid(record->job) ||
             !is_name_or_none(record->node) || !is_name_or_none(record->boot) ||
-            !is_name_or_none(record->nonce) || !is_name_or_none(record->invocation))
+            !is_name_or_none(record->nonce) || !is_name_or_none(record->invocation) ||
+            !run_parent_is_good(&record->terms.parent))
                 return false;
         unit = unit_name_for_run(record->job, record->run);
         return !record->unit || g_str_equal(record->unit, unit);
@@ -113,6 +127,19 @@ int run_record_from_json(const json_t *object, RunRecord **ret_record) {
                 return -EBADMSG;
         *ret_record = g_steal_pointer(&record);
         return 0;
+}
+
+void run_record_resolve(RunRecord *record, RunState state, const char *by, const char *why,
+                        usec_t now) {
+        record->resolution = (RunResolution){now, g_strdup(by), g_steal_pointer(&record->why)};
+        record->state = state;
+        record->why = g_strdup_printf("resolved by %s: %s", by, why);
+}
+
+void run_record_forget_resolution(RunRecord *record) {
+        g_free(record->resolution.by);
+        g_free(record->resolution.before);
+        record->resolution = (RunResolution){0};
 }
 
 bool run_record_is_contender(const RunRecord *record, int64_t czxid) {

@@ -9,9 +9,11 @@
 
 #include "cleanup.h"
 #include "clock.h"
+#include "run-parent.h"
 #include "run-state.h"
 
-/* What the definition said, at the claim, of what follows its end. */
+/* What was settled at the claim of what comes before it and after it: what it follows, and what the
+ * definition said of what follows its end. */
 typedef struct RunTerms {
         usec_t takeover_after;   /* of one that continues: others begin so long after its node was
                                     gone; USEC_INFINITY */
@@ -19,14 +21,28 @@ typedef struct RunTerms {
         usec_t delay, max_delay; /* before the next one */
         char *no_retry;          /* exit statuses after which none follows (exit-set.h); or NULL */
         bool rerun;              /* another one follows where this one is lost */
+        RunParent parent;        /* whose end asked for it */
 } RunTerms;
+
+/* Of a range of skipped ticks. */
+typedef struct RunStretch {
+        int64_t to; /* the last of them; 0: not a range */
+        unsigned count;
+} RunStretch;
+
+/* How a run ended that was recorded as unknown, by the word of a person: the state is what he said.
+ */
+typedef struct RunResolution {
+        usec_t at;    /* CLOCK_REALTIME; 0: nobody has */
+        char *by;     /* who */
+        char *before; /* why it was unknown; NULL: that was not said */
+} RunResolution;
 
 typedef struct RunRecord {
         char *run; /* "TICK-ATTEMPT", for a manual run "EPOCH-mHEX", for skipped ticks "TICK-0" */
         char *job;
         int64_t tick; /* 0: manual */
-        int64_t to;   /* the last tick of a skipped range; 0: not a range */
-        unsigned count;
+        RunStretch stretch;
         unsigned attempt;
         char *node, *boot, *nonce, *unit, *invocation; /* NULL where it does not apply */
         char **locks; /* absolute paths of the contenders, NULL-terminated; may be NULL */
@@ -41,12 +57,21 @@ typedef struct RunRecord {
         bool
             continues; /* also without its locks: while it is claimed, no other run of the job is */
         RunTerms terms;
+        RunResolution resolution;
 } RunRecord;
 
 RunRecord *run_record_new(const char *job, const char *run);
 RunRecord *run_record_free(RunRecord *record);
 DEFINE_CLEANUP(RunRecord, run_record_free);
 RunRecord *run_record_copy(const RunRecord *record);
+
+/* A person says how it ended, of a record whose state is unknown and that nobody has resolved. What
+ * is known of it otherwise, and when it was recorded, stays. */
+void run_record_resolve(RunRecord *record, RunState state, const char *by, const char *why,
+                        usec_t now);
+
+/* It becomes one that nobody has said anything of. */
+void run_record_forget_resolution(RunRecord *record);
 
 /* Return: a new reference: all that others may know, so without the nonce, by which a node knows a
  * unit as its own. */

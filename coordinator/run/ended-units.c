@@ -1,4 +1,5 @@
-/* See ended-units.h. A line an end, "UNIT TIME WHY", or "UNIT TIME", appended with one write. */
+/* See ended-units.h. A line an end, "UNIT TIME WHY", or "UNIT TIME", appended with one write; or
+ * "UNIT -", which takes back what stands before it. */
 #include "ended-units.h"
 
 #include <fcntl.h>
@@ -11,6 +12,8 @@
 
 /* Versions before may have left one that is a little longer. */
 #define ENDED_UNITS_FILE_MAX (2 * (size_t)ENDED_UNITS_BYTES_MAX)
+
+#define ENDED_UNITS_RETRACTED "-"
 
 struct EndedUnits {
         char *runtime_dir;
@@ -51,6 +54,12 @@ static void ended_units_take(GHashTable *ended, const char *line) {
 
         if (!space)
                 return;
+        if (strcmp(space + 1, ENDED_UNITS_RETRACTED) == 0) {
+                g_autofree char *unit = g_strndup(line, (gsize)(space - line));
+
+                g_hash_table_remove(ended, unit);
+                return;
+        }
         when = g_ascii_strtoull(space + 1, &rest, 10);
         if (when > clock_monotonic() ||
             (when > 0 && usec_sub(clock_monotonic(), when) > ENDED_UNITS_AGE_MAX))
@@ -88,10 +97,20 @@ static void ended_units_shorten(const char *path) {
                                        G_FILE_SET_CONTENTS_CONSISTENT, 0600, NULL);
 }
 
-void ended_units_add(const char *runtime_dir, const char *unit, usec_t when, const char *why) {
-        g_autofree char *path = ended_units_path(runtime_dir),
-                        *line = g_strdup_printf("%s %" G_GUINT64_FORMAT "%s%s\n", unit, when,
-                                                why ? " " : "", why ? why : "");
+/* Return: newly allocated. Whoever had a run ended has said so elsewhere first: what came from
+ * there makes one line, and not another one. */
+static char *ended_units_line(const char *unit, usec_t when, const char *why) {
+        char *line = g_strdup_printf("%s %" G_GUINT64_FORMAT "%s%s\n", unit, when, why ? " " : "",
+                                     why ? why : "");
+
+        for (char *at = line; at[1]; at++)
+                if (g_ascii_iscntrl(*at))
+                        *at = '?';
+        return line;
+}
+
+static void ended_units_append(const char *runtime_dir, const char *line) {
+        g_autofree char *path = ended_units_path(runtime_dir);
         _cleanup_close_ int fd = -1;
         struct stat st;
 
@@ -100,6 +119,18 @@ void ended_units_add(const char *runtime_dir, const char *unit, usec_t when, con
         fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
         if (fd >= 0 && fstat(fd, &st) >= 0 && st.st_size < ENDED_UNITS_BYTES_MAX)
                 (void)!write(fd, line, strlen(line));
+}
+
+void ended_units_add(const char *runtime_dir, const char *unit, usec_t when, const char *why) {
+        g_autofree char *line = ended_units_line(unit, when, why);
+
+        ended_units_append(runtime_dir, line);
+}
+
+void ended_units_retract(const char *runtime_dir, const char *unit) {
+        g_autofree char *line = g_strconcat(unit, " " ENDED_UNITS_RETRACTED "\n", NULL);
+
+        ended_units_append(runtime_dir, line);
 }
 
 EndedUnits *ended_units_new(const char *runtime_dir) {

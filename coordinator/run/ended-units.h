@@ -33,6 +33,10 @@ const EndedUnit *ended_units_find(const EndedUnits *ended, const char *unit);
 /* Return: newly allocated (g_free), NULL-terminated, the names borrowed. */
 const char **ended_units_list(const EndedUnits *ended);
 
+/* Later processes are not to believe what was remembered of that unit: it had ended badly by itself
+ * before it was ended, as turned out. Where that fails, as for ended_units_add(). */
+void ended_units_retract(const char *runtime_dir, const char *unit);
+
 /* Return: newly allocated, unit → EndedUnit; empty where nothing is remembered. */
 GHashTable *ended_units_load(const char *runtime_dir);
 /* Remembers one more, of that time (CLOCK_MONOTONIC). Where that fails a result is less exact, and

@@ -96,8 +96,10 @@ static void remains_on_record(OpenRun *open, ZkCode code, RunRecord *record, int
         if (code != ZK_OK && code != ZK_NO_NODE && !zk_code_is_refusal(code))
                 remains_retry_later(look);
         else if (record && remains_is_ours(look, record) && remains_concerns_us(look, record) &&
-                 !runs_knows(look->remains->runs, key))
+                 !runs_knows(look->remains->runs, key)) {
+                run_record_forget_resolution(record); /* here it is seen how it ended */
                 runs_recover_result(look->remains->runs, g_steal_pointer(&record));
+        }
         run_record_free(record);
 }
 

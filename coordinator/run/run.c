@@ -134,6 +134,12 @@ static bool run_is_populated(const Run *run) {
         return unit_is_populated(run->parts->units, unit_slices, run->record->unit);
 }
 
+bool run_is_known_to_live(const Run *run) {
+        return run->phase == RUN_PHASE_RUNNING ||
+               (run->phase > RUN_PHASE_RUNNING && run->phase < RUN_PHASE_SETTLING &&
+                run_is_populated(run));
+}
+
 bool run_lives_unfenced(const Run *run) {
         return unit_is_populated(run->parts->units, unit_slices_unfenced, run->record->unit);
 }
@@ -249,6 +255,15 @@ static void run_take_unknown(Run *run) {
                     g_strdup("claimed, but its unit was not found: it may or may not have run");
 }
 
+/* It was wanted to end, and a later process is told so; but it had failed before systemd was asked
+ * to end it, which may take as long as that hangs. What a person wanted stays. */
+static void run_note_failure(const Run *run) {
+        RunState state = run->record->state;
+
+        if (run->interrupted && !run->unwanted && (state == RUN_FAILED || state == RUN_TIMED_OUT))
+                ended_units_retract(run->parts->node->runtime_dir, run->record->unit);
+}
+
 static void run_take_result(Run *run) {
         const UnitResult *result = unit_result(run->unit);
 
@@ -257,6 +272,7 @@ static void run_take_result(Run *run) {
                                       result);
         if (!run_take_note(run, result))
                 run_record_take_result(run->record, result, run->interrupted);
+        run_note_failure(run);
 }
 
 static void run_perform(Run *run, RunAction action) {
@@ -427,7 +443,7 @@ static void run_on_overdue(void *userdata) {
         Run *run = userdata;
 
         if (launched_forbid(unit_manager_dropin_root(run->parts->units), run->record,
-                            "systemd did not begin it in time, by its start-deadline"))
+                            "systemd did not begin it in time"))
                 run_event(run, RUN_EVENT_FORBIDDEN);
 }
 
@@ -435,7 +451,7 @@ static void run_on_overdue(void *userdata) {
 static usec_t run_begins_by(usec_t start_by) {
         usec_t left = usec_sub(start_by, clock_realtime());
 
-        return usec_add(clock_boottime(), MAX(left, RUN_BEGIN_PATIENCE));
+        return usec_add(clock_boottime(), CLAMP(left, RUN_BEGIN_PATIENCE, RUN_BEGIN_MOST));
 }
 
 /* There is no unit to wait for: it never was, or is known to be gone. */
@@ -521,6 +537,7 @@ Run *run_recover(const RunParts *parts, RunRecord *record, int32_t record_versio
         run->record_version = record_version;
         run->recovering = true;
         run->session_lost = !attached;
+        g_clear_pointer(&record->why, g_free); /* of one that is open nobody of us has said any */
         if (g_strcmp0(record->boot, parts->node->boot_id) != 0) { /* so whatever ran is gone */
                 run_over(run, RUN_INTERRUPTED, g_strdup("the node was rebooted"));
                 return run;

@@ -14,6 +14,9 @@
 /* So long after its claim is known a run may begin, also where its start deadline passes meanwhile:
  * what waited for its locks begins behind that anyway. PID 1 needs a fraction of it. */
 #define RUN_BEGIN_PATIENCE (10 * USEC_PER_SEC)
+/* And no longer, however late it may be: while it stands claimed the ticks after it are overlaps,
+ * on all nodes. */
+#define RUN_BEGIN_MOST (60 * USEC_PER_SEC)
 
 typedef struct Run Run;
 
@@ -47,8 +50,8 @@ struct Run {
 };
 
 /* A claim of ours was written: takes the record (with its token) and the locks, and asks PID 1 to
- * start the unit, which begins by `start_by` (CLOCK_REALTIME), and within RUN_BEGIN_PATIENCE where
- * that is later, or never. Return: newly allocated. */
+ * start the unit, which begins by `start_by` (CLOCK_REALTIME), or within RUN_BEGIN_PATIENCE where
+ * that is later, and RUN_BEGIN_MOST where it is earlier, or never. Return: newly allocated. */
 Run *run_start(const RunParts *parts, const JobSpec *spec, RunRecord *record, LockSet *locks,
                usec_t start_by);
 
@@ -74,6 +77,9 @@ void run_stop(Run *run, bool interrupted, const char *why);
 void run_stop_for(Run *run, const char *who);
 /* The session that held its locks is gone. */
 void run_session_lost(Run *run);
+/* Return: whether it is known to live: one that is only looked for, or was ordered to end before
+ * anybody had found it, may never have begun. */
+bool run_is_known_to_live(const Run *run);
 /* Return: whether it lives outside of what the fence ends: it is older than that. */
 bool run_lives_unfenced(const Run *run);
 /* The daemon ends and the run is to go on, for the next process to find: nothing that happens to

@@ -35,15 +35,12 @@ void open_run_free(void *data) {
 
 RunRecord *open_run_record_of_nothing(const OpenRun *open, const char *owner) {
         RunRecord *record = run_record_new(open->job, open->run);
-        char *end = NULL;
-        int64_t tick = g_ascii_strtoll(open->run, &end, 10);
 
         record->node = g_strdup(owner);
         record->state = RUN_CLAIMED;
-        if (end[0] == '-' && g_ascii_isdigit(end[1])) { /* not a manual run's */
-                record->tick = tick;
-                record->attempt = (unsigned)g_ascii_strtoull(end + 1, NULL, 10);
-        }
+        record->tick = run_id_tick(open->run);
+        if (record->tick)
+                record->attempt = run_id_attempt(open->run);
         return record;
 }
 

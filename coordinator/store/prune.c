@@ -20,7 +20,7 @@ typedef struct Pruning {
         bool looked;    /* in this session */
         bool told;      /* people, of what cannot be deleted */
         ZkCall *ledger_call, *list_call, *write_call;
-        Ledger *ledger;
+        GPtrArray *names;  /* of the records that were listed, oldest first; NULL: none were */
         GPtrArray *chosen; /* paths, while they are being deleted */
         bool more;         /* there are more than those */
         guint before;      /* how many there were when it last looked for the rest; 0: never */
@@ -38,7 +38,7 @@ static void pruning_cancel(Pruning *pruning) {
         pruning->ledger_call = zk_call_free(pruning->ledger_call);
         pruning->list_call = zk_call_free(pruning->list_call);
         pruning->write_call = zk_call_free(pruning->write_call);
-        pruning->ledger = ledger_free(pruning->ledger);
+        g_clear_pointer(&pruning->names, g_ptr_array_unref);
         g_ptr_array_set_size(pruning->chosen, 0);
 }
 
@@ -57,7 +57,7 @@ static void pruning_free(void *data) {
 static unsigned pruning_history(const Pruning *pruning) {
         const JobSpec *spec = jobset_find(pruning->pruner->jobset, pruning->job);
 
-        return spec ? spec->history : UINT_MAX;
+        return spec ? spec->books.history : UINT_MAX;
 }
 
 /* ---- the transaction ---- */
@@ -129,39 +129,49 @@ static void pruning_delete(Pruning *pruning) {
 
 /* ---- what is too much ---- */
 
+/* What is said of a tick beside its attempts goes before them: as long as anything is there of it,
+ * its last attempt is, and with that the number of the next. */
 static gint pruning_name_compare(gconstpointer a, gconstpointer b) {
-        return run_id_compare(*(const char *const *)a, *(const char *const *)b);
+        const char *one = *(const char *const *)a, *other = *(const char *const *)b;
+        bool one_says = run_id_attempt(one) == 0, other_says = run_id_attempt(other) == 0;
+
+        if (one_says != other_says && run_id_tick(one) == run_id_tick(other))
+                return one_says ? -1 : 1;
+        return run_id_compare(one, other);
 }
 
 /* The runs that stand there, oldest first. */
 static GPtrArray *pruning_runs_of(const ZkReply *reply) {
-        GPtrArray *names = g_ptr_array_new();
+        GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
 
         for (size_t i = 0; i < reply->n_children; i++)
                 if (run_id_is_valid(reply->children[i]))
-                        g_ptr_array_add(names, (char *)reply->children[i]);
+                        g_ptr_array_add(names, g_strdup(reply->children[i]));
         g_ptr_array_sort(names, pruning_name_compare);
         return names;
 }
 
-/* Return: whether it is open, or may be by now: what is claimed after the ledger was read is none
- * of the oldest, but for another attempt of a tick that stands there. */
-static bool pruning_keeps(const Ledger *ledger, const char *name) {
-        const LedgerEntry *entry = ledger_find_tick(ledger, g_ascii_strtoll(name, NULL, 10));
+/* Return: whether it is open, or the last attempt of a tick of which the ledger still says
+ * something: that stays, too, and would be all there is to tell the number of the next one by. */
+static bool pruning_is_kept(const GPtrArray *names, guint i, const Ledger *ledger) {
+        const char *name = names->pdata[i], *next = i + 1 < names->len ? names->pdata[i + 1] : NULL;
+        int64_t tick = run_id_tick(name);
+        bool is_last = run_id_attempt(name) > 0 && (!next || run_id_tick(next) != tick);
 
         return ledger_find_run(ledger, name) ||
-               (entry && entry->state != RUN_SKIPPED && run_id_attempt(name) > entry->attempt);
+               (tick > 0 && is_last && ledger_find_tick(ledger, tick));
 }
 
-static void pruning_choose(Pruning *pruning, const GPtrArray *names) {
+static void pruning_choose(Pruning *pruning, const Ledger *ledger) {
         const char *root = pruning->pruner->node->config->root;
+        const GPtrArray *names = pruning->names;
         guint surplus = names->len - MIN(names->len, pruning_history(pruning));
 
         pruning->more = false;
         for (guint i = 0; i < surplus; i++) {
                 const char *name = names->pdata[i];
 
-                if (pruning_keeps(pruning->ledger, name))
+                if (pruning_is_kept(names, i, ledger))
                         continue;
                 pruning->more = pruning->chosen->len == PRUNE_MAX;
                 if (pruning->more)
@@ -170,33 +180,37 @@ static void pruning_choose(Pruning *pruning, const GPtrArray *names) {
         }
 }
 
-static void pruning_on_ledger(const ZkReply *reply, void *userdata) {
-        Pruning *pruning = userdata;
-
-        pruning->ledger_call = NULL;
-        pruning->ledger = ledger_free(pruning->ledger);
-        if (reply->code == ZK_OK)
-                (void)ledger_decode(reply->data, reply->data_size, &pruning->ledger);
-}
-
 static void pruning_on_listed(const ZkReply *reply, void *userdata) {
         Pruning *pruning = userdata;
-        g_autoptr(GPtrArray) names = pruning_runs_of(reply);
-        bool stuck = pruning->before > 0 && names->len >= pruning->before;
 
         pruning->list_call = NULL;
         pruning->looked = reply->code == ZK_OK;
+        g_clear_pointer(&pruning->names, g_ptr_array_unref);
+        if (reply->code == ZK_OK)
+                pruning->names = pruning_runs_of(reply);
+}
+
+static void pruning_on_ledger(const ZkReply *reply, void *userdata) {
+        Pruning *pruning = userdata;
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        guint n = pruning->names ? pruning->names->len : 0;
+        bool stuck = pruning->before > 0 && n >= pruning->before;
+
+        pruning->ledger_call = NULL;
         pruning->before = 0;
-        if (reply->code != ZK_OK || !pruning->ledger || stuck)
+        if (reply->code == ZK_OK)
+                (void)ledger_decode(reply->data, reply->data_size, &ledger);
+        if (!ledger || !pruning->names || stuck)
                 return;
-        pruning_choose(pruning, names);
+        pruning_choose(pruning, ledger);
         if (pruning->chosen->len == 0)
                 return;
-        pruning->before = names->len;
+        pruning->before = n;
         pruning_delete(pruning);
 }
 
-/* What is open is read before the list is: see pruning_keeps() of what is claimed in between. */
+/* The list is read before what is open is: whatever it has was claimed by then, also another
+ * attempt of an old tick, and is open still where it has not ended. */
 static void pruning_look(Pruning *pruning) {
         const char *root = pruning->pruner->node->config->root;
         g_autofree char *ledger = path_job(root, pruning->job),
@@ -205,10 +219,10 @@ static void pruning_look(Pruning *pruning) {
 
         pruning->added = 0;
         if (!zk ||
-            zk_get(zk, ledger, pruning_on_ledger, pruning, &pruning->ledger_call, NULL, NULL,
-                   NULL) < 0 ||
             zk_get_children(zk, runs, pruning_on_listed, pruning, &pruning->list_call, NULL, NULL,
-                            NULL) < 0)
+                            NULL) < 0 ||
+            zk_get(zk, ledger, pruning_on_ledger, pruning, &pruning->ledger_call, NULL, NULL,
+                   NULL) < 0)
                 pruning_cancel(pruning);
 }
 

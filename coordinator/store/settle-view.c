@@ -8,6 +8,7 @@
 #include "log.h"
 #include "message-id.h"
 #include "paths.h"
+#include "settle-asks.h"
 
 typedef struct SettleViewLock {
         SettleView *view; /* weak: owns us */
@@ -30,7 +31,8 @@ SettleView *settle_view_new(const Node *node, const RunRecord *record, const cha
         view->runs_path = path_runs(root, record->job);
         view->open_path = path_open_run(root, owner, record->job, record->run);
         view->locks = g_array_new(FALSE, TRUE, sizeof(SettleViewLock));
-        for (char **path = record->locks; path && *path; path++) {
+        /* What a person says is no reason to let go of anything. */
+        for (char **path = record->locks; path && *path && !record->resolution.at; path++) {
                 SettleViewLock lock = {.view = view, .path = *path};
                 g_array_append_val(view->locks, lock);
         }
@@ -71,11 +73,39 @@ void settle_view_believe(SettleView *view, int32_t record_version, const Ledger 
                 settle_view_lock(view, i)->exists = true;
 }
 
+/* How it ended was said already, by somebody who could not see its end: his word stays, for whoever
+ * looks goes by it by now. */
+static void settle_view_tell_contradiction(const RunRecord *ours, const RunRecord *found) {
+        const LogAbout about = {.message_id = MESSAGE_RUN_RESOLVED,
+                                .job = ours->job,
+                                .run = ours->run,
+                                .tick = ours->tick};
+
+        log_warning(&about, "run %s ended here as %s, but stays recorded as %s: %s", ours->run,
+                    run_state_to_string(ours->state), run_state_to_string(found->state),
+                    found->why ? found->why : "resolved");
+}
+
+/* What stands there means for what a person says of the run: he says it of one that is unknown. */
+static SettleVerdict settle_view_judge_word(const RunRecord *ours, const RunRecord *found) {
+        if (found->state == RUN_UNKNOWN)
+                return SETTLE_VERDICT_REFINE;
+        return found->state == ours->state && found->resolution.at == ours->resolution.at &&
+                       g_strcmp0(found->resolution.by, ours->resolution.by) == 0
+                   ? SETTLE_VERDICT_WRITTEN
+                   : SETTLE_VERDICT_ELSEWHERE;
+}
+
 /* What the record that stands there means for us. */
 static SettleVerdict settle_view_judge(const SettleView *view, const RunRecord *found) {
         const RunRecord *ours = view->record;
         bool same = g_strcmp0(found->nonce, ours->nonce) == 0;
 
+        if (same && ours->resolution.at)
+                return settle_view_judge_word(ours, found);
+        if (same && found->resolution.at && !view->only_if_claimed && ours->state != RUN_UNKNOWN &&
+            ours->state != found->state)
+                settle_view_tell_contradiction(ours, found);
         if (same && !run_state_is_final(found->state))
                 return SETTLE_VERDICT_WRITE;
         if (same && found->state == ours->state && found->ended == ours->ended)
@@ -170,22 +200,31 @@ static void settle_view_on_landed(ZkCode code, void *userdata) {
         view->func(code, view->userdata);
 }
 
+/* Where no record stands there, or none that can be read: it is written anew, but not by whoever
+ * has only a word to say of it. */
+static SettleVerdict settle_view_first_verdict(const SettleView *view) {
+        return view->record->resolution.at ? SETTLE_VERDICT_ELSEWHERE : SETTLE_VERDICT_WRITE;
+}
+
 int settle_view_read(SettleView *view) {
         int r;
 
         flight_free(view->flight);
-        view->verdict = SETTLE_VERDICT_WRITE;
+        view->verdict = settle_view_first_verdict(view);
         view->flight = flight_new(session_zk(view->node->session), settle_view_on_landed, view);
         /* The server we are connected to may lag behind the one that took the write: sync first. */
         flight_sync(view->flight, view->record_path);
         flight_get(view->flight, view->record_path, settle_view_on_record, view);
         flight_get(view->flight, view->ledger_path, settle_view_on_ledger, view);
         flight_get_children(view->flight, view->runs_path, settle_view_on_records, view);
-        flight_exists(view->flight, view->open_path, settle_view_on_open, view);
+        if (!view->record->resolution.at) /* whose owner may not be known any more */
+                flight_exists(view->flight, view->open_path, settle_view_on_open, view);
         for (guint i = 0; i < view->locks->len; i++) {
                 SettleViewLock *lock = settle_view_lock(view, i);
                 flight_exists(view->flight, lock->path, settle_view_on_lock, lock);
         }
+        if (view->asks)
+                settle_asks_read(view->asks, view->flight);
         r = flight_depart(view->flight);
         if (r < 0)
                 view->flight = flight_free(view->flight);

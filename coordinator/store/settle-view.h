@@ -9,6 +9,7 @@
 #include "run-record.h"
 
 typedef struct Flight Flight;
+typedef struct SettleAsks SettleAsks;
 typedef struct SettleView SettleView;
 /* As FlightFunc: ZK_OK when all was read. The view may be read again or freed in it. */
 typedef void (*SettleViewFunc)(ZkCode code, void *userdata);
@@ -35,6 +36,7 @@ struct SettleView {
         int32_t ledger_version;
         GArray *locks; /* SettleViewLock: of each contender of the record */
         SettleVerdict verdict;
+        SettleAsks *asks; /* borrowed: read with the rest; or NULL */
 
         Flight *flight;
         SettleViewFunc func;

@@ -8,6 +8,7 @@
 #include "log.h"
 #include "message-id.h"
 #include "next-attempt.h"
+#include "settle-asks.h"
 #include "settle-view.h"
 #include "timer.h"
 #include "zk-ops.h"
@@ -26,6 +27,7 @@ struct Settle {
         RunRecord *record;
         bool only_if_claimed, is_own;
         SettleView *view;
+        SettleAsks *asks;
 
         /* what the write under way will have changed */
         Ledger *next_ledger;
@@ -46,6 +48,7 @@ Settle *settle_free(Settle *settle) {
         sd_event_source_disable_unref(settle->pause);
         zk_call_free(settle->write);
         settle_view_free(settle->view);
+        settle_asks_free(settle->asks);
         ledger_free(settle->next_ledger);
         run_record_free(settle->record);
         g_free(settle);
@@ -134,6 +137,19 @@ static void settle_tell_retry(const Settle *settle) {
                          (usec_sub(entry->not_before, now) + USEC_PER_SEC - 1) / USEC_PER_SEC);
 }
 
+/* It was told that the job is overdue, by whatever node: it is not any more. */
+static void settle_tell_success(const Settle *settle) {
+        const RunRecord *record = settle->record;
+        const LogAbout about = {.message_id = MESSAGE_JOB_NOT_OVERDUE,
+                                .job = record->job,
+                                .run = record->run,
+                                .tick = record->tick};
+
+        if (settle->view->ledger->overdue && !settle->next_ledger->overdue)
+                log_notice(&about, "run %s has succeeded: the job is not overdue any more",
+                           record->run);
+}
+
 /* The directory of our own open runs changed by it; that of others may be older than what we write
  * for them. */
 static void settle_remember(const Settle *settle, const ZkReply *reply) {
@@ -151,8 +167,11 @@ static void settle_write_done(Settle *settle, const ZkReply *reply) {
         const char *job = settle->record->job;
 
         settle_remember(settle, reply);
-        if (settle->next_ledger)
+        settle_asks_tell(settle->asks);
+        if (settle->next_ledger) {
                 settle_tell_retry(settle);
+                settle_tell_success(settle);
+        }
         if (settle->next_ledger && settle->ledger_op < reply->n_results)
                 ledger_cache_set(settler->ledgers, job, g_steal_pointer(&settle->next_ledger),
                                  reply->results[settle->ledger_op].stat.version);
@@ -192,6 +211,38 @@ static char *settle_encode_ledger(Settle *settle) {
         return ledger_encode(settle->next_ledger);
 }
 
+/* Return: what the run has come to by that ledger, NULL where there is none. */
+static FollowState settle_state_by(const Settle *settle, const Ledger *ledger, RunState state) {
+        const LedgerEntry *entry = ledger ? ledger_find_run(ledger, settle->record->run) : NULL;
+
+        return (FollowState){.state = state, .attempt_follows = entry && entry->not_before > 0};
+}
+
+/* Return: whether somebody settled it before, as unknown; also where the record of that was deleted
+ * since. */
+static bool settle_was_over(const Settle *settle) {
+        const SettleView *view = settle->view;
+
+        return view->verdict == SETTLE_VERDICT_REFINE ||
+               (view->record_version < 0 && view->ledger &&
+                !ledger_find_run(view->ledger, settle->record->run));
+}
+
+/* What it asks for. The newest run that was over before has failed where the ledger says so, and
+ * this one changes that. */
+static void settle_add_asks(const Settle *settle, GArray *ops) {
+        const Node *node = settle->settler->node;
+        const Ledger *known = settle->view->ledger;
+        RunState state = settle->record->state;
+        FollowState before = settle_state_by(settle, known,
+                                             settle_was_over(settle) ? RUN_UNKNOWN : RUN_CLAIMED),
+                    after = settle_state_by(settle, settle->next_ledger, state);
+
+        after.failing = known && known->failing && !settle->next_ledger->failing;
+        settle_asks_add(settle->asks, ops, &before, &after,
+                        node_server_time_or(node, clock_realtime()));
+}
+
 static void settle_write(Settle *settle) {
         const SettleView *view = settle->view;
         g_autoptr(GArray) ops = zk_ops_new();
@@ -210,6 +261,8 @@ static void settle_write(Settle *settle) {
         for (guint i = 0; i < view->locks->len; i++)
                 if (settle_view_has_lock(view, i) && !settle->only_if_claimed)
                         zk_ops_add(ops, ZK_OP_DELETE, settle->record->locks[i], NULL, -1);
+        if (ops->len > 0 && !view->no_directory)
+                settle_add_asks(settle, ops);
         if (ops->len == 0) /* nothing is left of the job */
                 settle_finish(settle, SETTLE_DONE);
         else if (zk_ops_send(ops, settle_zk(settle), settle_on_written, settle, &settle->write) < 0)
@@ -305,6 +358,8 @@ int settle_start(const Settler *settler, const SettleRequest *request, SettleFun
         settle->is_own = g_strcmp0(request->owner, settler->node->config->node_name) == 0;
         settle->view = settle_view_new(settler->node, settle->record, request->owner,
                                        request->only_if_claimed, settle_on_truth, settle);
+        settle->asks = settle_asks_new(settler->node, settler->jobset, settle->record);
+        settle->view->asks = settle->asks;
         settle_trust_what_we_know(settle, request->record_version);
         /* From the loop, so that the callback never comes from inside this function. */
         r = timer_in(settler->node->event, &settle->pause, 0, settle_on_begin, settle);

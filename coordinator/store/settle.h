@@ -1,7 +1,7 @@
 /* Settling: the one transaction that writes a run's result, and with it lets go of its locks.
  *
  *   check and set the record · set the ledger · delete open/NODE/RUN · delete the contenders that
- * are still ours
+ * are still ours · create the requests for the runs that follow it (settle-asks.h)
  *
  * The first try trusts what we know (the record's version, the ledger's last known version): one
  * flight when nobody else wrote. When it fails, the truth is read (record, ledger, which contenders
@@ -11,7 +11,10 @@
  * done.
  *
  * A record that another node settled as unknown (it could not know better) is refined to the true
- * result while no newer attempt exists.
+ * result while no newer attempt exists. So it is by a person who knows (RunResolution), whose word
+ * is refined no more, also by the node that saw the end: it is told in the log where it is another.
+ * Of the run, which may live still, nothing else is touched then. It is the one transaction: before
+ * it nothing is said, after it all of it, whatever becomes of this process.
  */
 #pragma once
 

@@ -57,7 +57,7 @@ _jobkeeper() {
                 ((first++))
         done
         if ((first == COMP_CWORD)); then
-                _jobkeeper_offer "$word" status history run stop next verify lock locks drain undrain pause resume admin help --json --help --version
+                _jobkeeper_offer "$word" status history run rerun stop resolve next explain verify lock locks drain undrain pause resume admin help --json --help --version
                 return
         fi
         command=${COMP_WORDS[first]}
@@ -100,11 +100,15 @@ _jobkeeper() {
                 _jobkeeper_offer "$word" stop continue
                 return
                 ;;
+        --on)
+                _jobkeeper_offer_nodes "$word"
+                return
+                ;;
         -a | --also)
                 _jobkeeper_offer_resources "$word"
                 return
                 ;;
-        --lines | -t | --timeout | --slots | -r | --reason)
+        --lines | -t | --timeout | --tick | --slots | -r | --reason)
                 return
                 ;;
         -n)
@@ -112,11 +116,14 @@ _jobkeeper() {
                 ;;
         esac
         case $command in
-        status) words='--json --help' ;;
+        status) words='--check --json --help' ;;
         history) words='--lines --json --help' ;;
-        run) words='--wait --json --help' ;;
+        run) words='--on --tick --timezone --wait --follow --json --help' ;;
+        rerun) words='--on --wait --json --help' ;;
         stop) words='--wait --json --help' ;;
+        resolve) words='--reason --json --help' ;;
         next) words='--lines --timezone --json --help' ;;
+        explain) words='--timezone --json --help' ;;
         verify) words='--config --root --verbose --json --help' ;;
         lock) words='--shared --slots --also --timeout --no-wait --on-loss --naming --quiet --verbose --standalone --config --help' ;;
         locks) words='--tree --json --config --help' ;;
@@ -125,7 +132,7 @@ _jobkeeper() {
         admin) words='--reason --yes --json --help' ;;
         pause) words='--all --reason --json --help' ;;
         resume) words='--all --json --help' ;;
-        help) words='status history run stop next verify lock locks drain undrain pause resume admin' ;;
+        help) words='status history run rerun stop resolve next explain verify lock locks drain undrain pause resume admin' ;;
         esac
         if [[ $word == -* ]]; then
                 _jobkeeper_offer "$word" $words
@@ -134,7 +141,7 @@ _jobkeeper() {
         # Most commands take one name.
         for ((i = first + 1; i < COMP_CWORD; i++)); do
                 case ${COMP_WORDS[i]} in
-                -n | --lines | -z | --timezone | -c | --config | -t | --timeout | --slots | --naming | --on-loss | -a | --also | -r | --reason)
+                -n | --lines | -z | --timezone | -c | --config | -t | --timeout | --tick | --slots | --naming | --on-loss | -a | --also | -r | --reason | --on)
                         [[ $command == lock && ${COMP_WORDS[i]} == -n ]] && continue
                         [[ ${COMP_WORDS[i + 1]} == = ]] && ((i++))
                         ((i++))
@@ -143,9 +150,13 @@ _jobkeeper() {
                 *) ((named++)) ;;
                 esac
         done
+        if [[ $command == resolve ]] && ((named == 2)); then # JOB RUN STATE
+                _jobkeeper_offer "$word" succeeded failed
+                return
+        fi
         ((named == 0)) || [[ $command == verify || $command == pause || $command == resume ]] || return
         case $command in
-        history | run | stop | next | pause | resume) _jobkeeper_offer_jobs "$word" ;;
+        history | run | rerun | stop | resolve | next | explain | pause | resume) _jobkeeper_offer_jobs "$word" ;;
         help) _jobkeeper_offer "$word" $words ;;
         verify) _jobkeeper_offer_files -f "$word" ;;
         lock | locks) _jobkeeper_offer_resources "$word" ;;

@@ -34,6 +34,31 @@ class Asking(ClusterTest):
         self.assertAlmostEqual(away[0]["since"], time.time(), delta=SESSION_TIMEOUT + 10)
         self.assertIn(f"{third} (away for ", self.text(other, "status"))
 
+    def explained(self, node, name, *tick):
+        return json.loads(self.text(node, "explain", "--json", name, *tick))
+
+    def test_why_a_tick_is_run_or_not_on_any_node(self):
+        """What is to come, what runs, what ran and what was skipped, the same on all nodes; and of each node why it does not run it."""
+        fleet = self.begin(files={"jobs.yaml": job_file(job("often", every="10s", seconds=12), job("narrow", every="1h", nodes="[n2]"))})
+        answers = [self.explained(name, "narrow") for name in fleet.nodes]
+        self.assertEqual({answer["state"] for answer in answers}, {"coming"})
+        self.assertEqual({(node["node"], node["rank"], node["why"]) for answer in answers for node in answer["nodes"]},
+                         {("n1", None, "nodes: does not match it"), ("n2", 0, ""), ("n3", None, "nodes: does not match it")})
+        self.assertIn("As things stand, it will be run, by n2 first.", self.text("n1", "explain", "narrow"))
+        run = fleet.wait_run(lambda run: run.job == "often", 30, "a run")
+        other = next(name for name in fleet.nodes if name != run.node)
+        shown = self.explained(other, "often", f"@{run.tick}")
+        self.assertEqual((shown["state"], shown["node"], shown["run"]), ("under-way", run.node, run.run))
+        over = wait_until(lambda: next((answer for answer in [self.explained(other, "often", f"@{run.tick + 10}")] if answer["state"] == "settled"), None),
+                          30, "the next tick is skipped")
+        self.assertIn("overlap", next(record["why"] for record in over["runs"] if record["state"] == "skipped"))
+        self.assertRegex(self.text(run.node, "explain", "often", f"@{run.tick + 10}"), r"It is settled, and this is what became of it:\n\n(.*\n)*.*skipped")
+        wait_until(lambda: self.explained(other, "often", run.run)["runs"][0]["state"] == "succeeded", 30, "it has ended")
+        self.assertIn("The job has no such tick. The one before is", self.text("n3", "explain", "often", f"@{run.tick + 1}"))
+        self.assertIn("is no tick: write", fleet.jobkeeper("n1", "explain", "often", "soon", check=False).stderr)
+        everybody = fleet.nodes["n3"].run("runuser", "-u", "nobody", "--", "jobkeeper", "explain", "narrow")
+        self.assertIn("n2", everybody.stdout)
+
     def test_while_zookeeper_hangs_a_node_says_what_it_knows(self):
         fleet = self.begin(nodes=1, files={"jobs.yaml": job_file(job("long", seconds=600))})
         fleet.jobkeeper("n1", "run", "long")

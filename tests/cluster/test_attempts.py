@@ -5,6 +5,7 @@ import itertools
 from cluster_test import ClusterTest
 from fleet import TAKEOVER, job, job_file, now
 from history import double_starts
+from testbed import wait_until
 
 EARLIER = "overlap: an earlier tick is to be attempted again"
 
@@ -47,21 +48,43 @@ class Attempts(ClusterTest):
             self.assertEqual({record.get("attempt", 1) for record in fleet.ledger(name)}, {1}, name)
         self.assert_exclusive()
 
-    def test_a_tick_whose_machine_is_lost(self):
-        fleet = self.begin(nodes=4, files={"a.yaml": job_file(job("fail", every="1s", seconds=600),
-                                                             job("rerun", every="1s", seconds=600, on_owner_lost="rerun"))})
-        for name, follows in (("fail", False), ("rerun", True)):
-            run = fleet.wait_run(lambda run, name=name: run.job == name and run.ended == "open", 60, f"a run of {name}")
-            fleet.crash(run.node)
-            lost = fleet.wait_ledger(name, lambda record, run=run: record["run"] == run.run and record["state"] == "unknown", 2 * TAKEOVER,
-                                     "it is recorded as unknown")
-            self.assertIn(f"node {run.node} disappeared", lost["why"])
-            again = fleet.wait_run(lambda other, run=run: other.job == run.job and other.node != run.node and other.start > run.start,
-                                   2 * TAKEOVER, "the job runs again")
-            self.assertEqual((again.tick == run.tick, again.attempt), (follows, "2" if follows else "1"))
-            if follows:
-                self.assertEqual([record["attempt"] for record in self.attempts(name, run.tick)], [1, 2])
+    def lose(self, on_owner_lost):
+        """What follows a run whose machine is lost: that run, and the next one."""
+        fleet = self.begin(nodes=3, files={"a.yaml": job_file(job("a", every="1s", seconds=600, on_owner_lost=on_owner_lost))})
+        run = fleet.wait_run(lambda run: run.ended == "open", 60, "a run")
+        fleet.crash(run.node)
+        lost = fleet.wait_ledger("a", lambda record: record["run"] == run.run and record["state"] == "unknown", 2 * TAKEOVER,
+                                 "it is recorded as unknown")
+        self.assertIn(f"node {run.node} disappeared", lost["why"])
+        again = fleet.wait_run(lambda other: other.node != run.node and other.start > run.start, 2 * TAKEOVER, "the job runs again")
         self.assertEqual(double_starts(fleet.runs()), [])
+        self.assert_exclusive()
+        return run, again
+
+    def test_a_tick_whose_machine_is_lost(self):
+        run, again = self.lose("fail")
+        self.assertEqual((again.tick > run.tick, again.attempt), (True, "1"))
+
+    def test_a_tick_whose_machine_is_lost_and_that_is_run_again(self):
+        run, again = self.lose("rerun")
+        self.assertEqual((again.tick, again.attempt), (run.tick, "2"))
+        self.assertEqual([record["attempt"] for record in self.attempts("a", run.tick)], [1, 2])
+
+    def test_a_tick_that_somebody_stops_and_whose_machine_is_lost_just_then(self):
+        fleet = self.begin(nodes=3, files={"a.yaml": job_file(job("a", every="1s", seconds=600, arguments=("--stubborn",), stop_timeout="1min",
+                                                                  on_lock_loss="continue", takeover_after="5s", on_owner_lost="rerun"))})
+        run = fleet.wait_run(lambda run: run.job == "a", 60, "a run")
+        other = next(name for name in fleet.nodes if name != run.node)
+        fleet.jobkeeper(other, "stop", "a", run.run)
+        journal = lambda: fleet.nodes[run.node].run("journalctl", "-u", "jobkeeperd").stdout  # noqa: E731
+        wait_until(lambda: "is stopped by root" in journal(), 30, "its node ends it")
+        fleet.crash(run.node)
+        lost = fleet.wait_ledger("a", lambda record: record["run"] == run.run and record["state"] == "unknown", 2 * TAKEOVER,
+                                 "it is recorded as unknown")
+        self.assertIn("wanted it to end", lost["why"])
+        again = fleet.wait_run(lambda other: other.node != run.node and other.start > run.start, 2 * TAKEOVER, "the job runs again")
+        self.assertEqual((again.tick > run.tick, again.attempt), (True, "1"))
+        self.assertEqual([record["attempt"] for record in self.attempts("a", run.tick)], [1])
         self.assert_exclusive()
 
     def test_a_tick_whose_machine_is_rebooted(self):

@@ -118,3 +118,60 @@ class Unreadable(ClusterTest):
         node.systemctl("reload", "jobkeeperd")
         wait_until(lambda: not fleet.status("n1")["errors"], 10, "no errors any more")
         self.assertEqual(fleet.jobkeeper("n1", "verify").stderr, "")
+
+
+class Places(ClusterTest):
+    """More runs of a job than one at a time, and runs that give way."""
+
+    alone = True
+
+    def test_a_newer_tick_takes_the_place_of_the_run_on_whatever_node(self):
+        fleet = self.begin(nodes=3, files={"jobs.yaml": job_file(job("a", every="4s", seconds=600, overlap="replace", stop_timeout="2s"))})
+        wait_until(lambda: len(fleet.runs("a")) >= 4, 60, lambda: "\n".join(map(str, fleet.runs())))
+        runs = sorted(fleet.runs("a"), key=lambda run: run.start)[:4]
+        for run, following in zip(runs, runs[1:]):
+            self.assertEqual(following.tick, run.tick + 4)
+            record = fleet.wait_ledger("a", lambda record, run=run: record["run"] == run.run and record["state"] == "stopped", 10, "it is stopped")
+            self.assertRegex(record["why"], "^stopped by the tick .*, which takes its place$")
+        self.assertEqual(most_at_once(runs), 1)
+        # The node of the run leaves for good: nobody stops it there, and the newest tick begins when its lock is free.
+        run = fleet.wait_run(lambda run: run.ended == "open", 20, "a run")
+        fleet.crash(run.node)
+        again = fleet.wait_run(lambda other: other.start > run.start and other.node != run.node, 60, "it is run elsewhere")
+        self.assertGreater(again.tick, run.tick)
+        self.assert_exclusive()
+
+    def test_a_node_with_another_definition_is_asked_to_stop_its_run(self):
+        old = job_file(job("a", every="1h", seconds=600))
+        fleet = self.begin(nodes=2, files={"jobs.yaml": old})
+        fleet.jobkeeper("n1", "run", "a")
+        run = fleet.wait_run(lambda run: run.job == "a", 20, "a run by hand")
+        other = "n2" if run.node == "n1" else "n1"
+        fleet.nodes[other].write("/etc/jobkeeper/jobs.d/jobs.yaml", job_file(job("a", every="5s", seconds=600, overlap="replace")))
+        fleet.nodes[other].systemctl("reload", "jobkeeperd")
+        again = fleet.wait_run(lambda one: one.job == "a" and one.node == other, 90, "a tick takes its place")
+        record = fleet.wait_ledger("a", lambda record: record["run"] == run.run and record["state"] == "stopped", 10, "it is stopped")
+        self.assertRegex(record["why"], "^stopped by the tick .*, which takes its place$")
+        self.assertGreater(again.start, run.start)
+        self.assert_exclusive()
+
+    def test_as_many_runs_as_there_are_slots(self):
+        fleet = self.begin(nodes=3, files={"jobs.yaml": job_file(job("a", every="1s", seconds=5, slots=2))})
+        wait_until(lambda: sum(run.ended == "end" for run in fleet.runs("a")) >= 5, 60, lambda: "\n".join(map(str, fleet.runs())))
+        self.assertEqual(most_at_once(fleet.runs("a")), 2)
+        fleet.wait_ledger("a", lambda record: record["state"] == "skipped" and record["why"].startswith("overlap: its slots are taken"), 10,
+                          "a tick for which there is no slot")
+        # Another number is in force at once, beside runs of the old one; one slot is a lock like any other, before which all others end.
+        self.redefine(fleet, job_file(job("a", every="1s", seconds=5, slots=3)))
+        wait_until(lambda: len([run for run in fleet.runs("a") if run.ended == "open"]) == 3, 60, lambda: "three: " + "\n".join(map(str, fleet.runs())))
+        self.redefine(fleet, job_file(job("a", every="1s", seconds=2)))
+        since = time.monotonic()
+        wait_until(lambda: len([run for run in fleet.runs("a") if run.start > since + 10 and run.ended == "end"]) >= 2, 60,
+                   lambda: "one after the other: " + "\n".join(map(str, fleet.runs())))
+        self.assertEqual(most_at_once([run for run in fleet.runs("a") if run.start > since + 10]), 1)
+
+    def redefine(self, fleet, text):
+        for node in fleet.nodes.values():
+            node.write("/etc/jobkeeper/jobs.d/jobs.yaml", text)
+        for node in fleet.nodes.values():
+            node.systemctl("reload", "jobkeeperd")

@@ -18,7 +18,7 @@ static void check_job(const JobSpec *spec) {
         g_assert(spec->command.argv && spec->command.argv[0] && spec->command.argv[0][0] == '/');
         g_assert(spec->command.environment && spec->timezone);
         g_assert(spec->resources->len <= JOB_RESOURCES_MAX);
-        g_assert(spec->history >= 1 && spec->history <= JOB_HISTORY_MAX);
+        g_assert(spec->books.history >= 1 && spec->books.history <= JOB_HISTORY_MAX);
         g_assert(strlen(digest) == 64);
         (void)job_spec_matches_node(spec, "node-1", NULL);
 }

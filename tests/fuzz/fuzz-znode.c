@@ -12,6 +12,7 @@
 #include "control.h"
 #include "decision.h"
 #include "ensemble-record.h"
+#include "expectation.h"
 #include "json-line.h"
 #include "ledger.h"
 #include "member.h"
@@ -37,13 +38,13 @@ static void check_pause(const json_t *found) {
         const ControlPause pause = {.said = {(char *)"somebody", (char *)"because", 1}};
         ControlPause was = {0};
 
-        if (control_pause_of(control, "a", &was))
+        if (control_pause_of(control, "a", USEC_PER_SEC, &was))
                 json_decref(control_pause_to_json(&was));
         control_pause_clear(&was);
-        if (control_pause(control, "a", &pause) == 0) {
-                CHECK(control_is_paused(control, "a", NULL));
+        if (control_pause(control, "a", USEC_PER_SEC, &pause) == 0) {
+                CHECK(control_is_paused(control, "a", USEC_PER_SEC, NULL));
                 CHECK(control_resume(control, "a", USEC_PER_SEC));
-                CHECK(!control_is_paused(control, "a", NULL));
+                CHECK(!control_is_paused(control, "a", USEC_PER_SEC, NULL));
         }
         json_decref(control);
 }
@@ -84,9 +85,9 @@ static void check_ensemble(const char *data, size_t size) {
         if (record) {
                 (void)ensemble_record_is_doubted(record, &read);
                 statement_clear(&read);
-                ensemble_record_doubt(record, &statement);
+                ensemble_record_doubt(record, &statement, FUZZ_WORD);
                 CHECK(ensemble_record_is_doubted(record, NULL));
-                ensemble_record_accept(record, FUZZ_WORD, &statement);
+                ensemble_record_accept(record, FUZZ_WORD, &statement, NULL);
                 CHECK(!ensemble_record_is_doubted(record, NULL));
                 CHECK(g_str_equal(ensemble_record_accepted(record, &read), FUZZ_WORD));
                 statement_clear(&read);
@@ -191,11 +192,13 @@ static bool apply_skips(Ledger *ledger, const Schedule *schedule, const Decision
         return any;
 }
 
-static void check_claim(Ledger *ledger, const Decision *decision, JobOverlap overlap) {
+static void check_claim(Ledger *ledger, const Decision *decision, unsigned beside) {
         _cleanup_(run_record_freep) RunRecord *record = run_record_new("a", "fuzz-1");
         int r;
 
-        CHECK(overlap == JOB_OVERLAP_ALLOW || !ledger_first_claimed(ledger));
+        CHECK(beside > 1 ? ledger_find_tick(ledger, decision->tick) ||
+                               ledger_count_unsettled(ledger) < beside
+                         : !ledger_first_claimed(ledger));
         CHECK(ledger_is_claimable(ledger, decision->tick));
         record->tick = decision->tick;
         r = ledger_claim(ledger, record);
@@ -215,13 +218,15 @@ static void check_decisions(const Ledger *ledger, DecisionInput *input) {
                 CHECK(round < ROUNDS_MAX);
                 decide(input, &decision);
                 CHECK(decision.again > input->now);
-                CHECK(decision.verdict != DECISION_BLOCKED || decision.blocker);
+                CHECK((decision.verdict != DECISION_BLOCKED &&
+                       decision.verdict != DECISION_REPLACE) ||
+                      decision.blocker);
                 if (decision.n_skips == 0 || !apply_skips(copy, input->schedule, &decision))
                         break;
                 CHECK(ledger_floor(copy) >= floor);
         }
         if (decision.n_skips == 0 && decision.verdict == DECISION_RUN)
-                check_claim(copy, &decision, input->overlap);
+                check_claim(copy, &decision, input->beside);
 }
 
 static void check_at(const Ledger *ledger, const Schedule *schedule, usec_t now) {
@@ -236,13 +241,33 @@ static void check_at(const Ledger *ledger, const Schedule *schedule, usec_t now)
                     .rank = i % (PLACEMENT_RANKS + 1),
                     .takeover_delay = 2 * USEC_PER_SEC,
                     .start_deadline = deadlines[i % G_N_ELEMENTS(deadlines)],
-                    .overlap = i % 3,
+                    .overlap = i % 4,
+                    .beside = i % 4 == JOB_OVERLAP_ALLOW  ? JOB_BESIDE_MAX
+                              : i % 4 == JOB_OVERLAP_SKIP ? i % 3
+                                                          : 1,
                     .catch_up = i / 3 % 3,
                     .waited_run = "10-1",
                     .waited_long_enough = i % 2,
                 };
 
                 check_decisions(ledger, &input);
+        }
+}
+
+/* Whatever it says of successes, there is something to tell, or a later moment to look again. */
+static void check_expectation(const Ledger *ledger, usec_t now) {
+        for (uint32_t rank = 0; rank <= PLACEMENT_RANKS; rank++) {
+                const Expectation found = expectation_judge(&(ExpectationInput){
+                    .within = USEC_PER_MINUTE,
+                    .since = ledger_without_success_since(ledger),
+                    .told = ledger->overdue,
+                    .now = now,
+                    .rank = rank,
+                    .takeover_delay = 2 * USEC_PER_SEC,
+                });
+
+                CHECK(found.again > now);
+                CHECK(!found.tell || (now > ledger->succeeded && rank < PLACEMENT_RANKS));
         }
 }
 
@@ -292,6 +317,9 @@ static void check_ledger(const char *data, size_t size) {
         }
         check_codec(ledger);
         check_owed(ledger);
+        check_expectation(ledger, 0);
+        check_expectation(ledger, 1763700000 * USEC_PER_SEC);
+        check_expectation(ledger, USEC_INFINITY - 1);
         floor = (usec_t)ledger_floor(ledger) * USEC_PER_SEC;
         for (size_t i = 0; i < G_N_ELEMENTS(schedules); i++) {
                 check_compact(ledger, schedules[i]);

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <glib.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -102,6 +103,18 @@ static int on_wait_run(sd_bus_message *call, void *userdata, sd_bus_error *error
                       strcmp(job, "good") ? 4 : 0));
 }
 
+/* It runs on this node, "n1", or on another. */
+static int on_find_run(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        const char *job = NULL, *run = NULL;
+
+        if (sd_bus_message_read(call, "ss", &job, &run) < 0)
+                return -EINVAL;
+        return reply(call,
+                     g_strdup_printf("{\"here\":\"n1\",\"run\":{\"run\":\"%s\",\"job\":\"%s\","
+                                     "\"node\":\"%s\",\"state\":\"claimed\"}}",
+                                     run, job, strcmp(job, "good") ? "n1" : "n2"));
+}
+
 static char *drained_as(const char *node, const char *why, const char *who, unsigned runs) {
         return g_strdup_printf(
             "{\"node\":\"%s\",\"drained\":%s%s%s%s%s,\"changed\":%s,\"runs\":%u,\"member\":%s,"
@@ -147,6 +160,25 @@ static int on_drained(sd_bus_message *call, void *userdata, sd_bus_error *error)
 }
 
 /* "idle" has no run, and the node of "away" is not there. */
+static int on_run_on(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        const char *job = NULL, *node = NULL;
+
+        if (sd_bus_message_read(call, "ss", &job, &node) < 0 || job_error(job, error) < 0)
+                return -EINVAL;
+        return reply(call, g_strdup_printf("{\"job\":\"%s\",\"run\":\"on-%s\"}", job, node));
+}
+
+static int on_rerun(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        const char *job = NULL, *run = NULL, *node = NULL;
+        int64_t tick = 0;
+
+        if (sd_bus_message_read(call, "ssxs", &job, &run, &tick, &node) < 0 ||
+            job_error(job, error) < 0)
+                return -EINVAL;
+        return reply(call, g_strdup_printf("{\"job\":\"%s\",\"run\":\"%s/%" PRId64 "/%s\"}", job,
+                                           run, tick, node));
+}
+
 static int on_stop(sd_bus_message *call, void *userdata, sd_bus_error *error) {
         const char *job = NULL, *run = NULL, *who = NULL;
         bool runs;
@@ -159,6 +191,20 @@ static int on_stop(sd_bus_message *call, void *userdata, sd_bus_error *error) {
                                            runs && strcmp(job, "away") != 0 ? "true" : "false"));
 }
 
+/* "known": it was said already, or told by its node. */
+static int on_resolve(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        const char *job = NULL, *run = NULL, *state = NULL, *why = NULL, *who = NULL;
+
+        if (sd_bus_message_read(call, "sssss", &job, &run, &state, &why, &who) < 0 ||
+            job_error(job, error) < 0)
+                return -EINVAL;
+        if (strcmp(job, "known") == 0)
+                return sd_bus_error_set(error, BUS_ERROR_FAILED, "It is known.");
+        return reply(call, g_strdup_printf("{\"run\":\"%s\",\"job\":\"%s\",\"node\":\"n2\","
+                                           "\"state\":\"%s\",\"why\":\"resolved: %s\"}",
+                                           run, job, state, why));
+}
+
 /* "by-all": that job is not paused by itself; "contrary": somebody else was quicker. */
 static char *paused_as(const char *job, bool paused, const char *why, const char *who) {
         bool all = !*job;
@@ -169,8 +215,8 @@ static char *paused_as(const char *job, bool paused, const char *why, const char
         if (strcmp(job, "contrary") == 0)
                 paused = !paused;
         return g_strdup_printf(
-            "{\"job\":%s%s%s,\"paused\":%s,\"all\":%s,\"changed\":%s}", all ? "" : "\"",
-            all ? "null" : job, all ? "" : "\"", paused && !all ? pause : "null",
+            "{\"job\":%s%s%s,\"paused\":%s,\"all\":%s,\"changed\":%s,\"by_name\":2}",
+            all ? "" : "\"", all ? "null" : job, all ? "" : "\"", paused && !all ? pause : "null",
             paused && all                  ? pause
             : g_str_has_suffix(job, "all") ? "{\"all\":true,\"by\":\"bob\",\"why\":\"db\"}"
                                            : "null",
@@ -347,11 +393,15 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_METHOD("History", "su", "s", on_history, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Next", "su", "s", on_next, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Run", "s", "s", on_run, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("RunOn", "ss", "s", on_run_on, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Rerun", "ssxs", "s", on_rerun, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("WaitRun", "ss", "s", on_wait_run, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("FindRun", "ss", "s", on_find_run, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Drain", "sss", "s", on_drain, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Undrain", "s", "s", on_undrain, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Drained", "s", "s", on_drained, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Stop", "sss", "s", on_stop, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("Resolve", "sssss", "s", on_resolve, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Pause", "sss", "s", on_pause, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Resume", "s", "s", on_resume, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD("Locks", "s", "s", on_locks, SD_BUS_VTABLE_UNPRIVILEGED),

@@ -111,6 +111,13 @@ Test(cli_bus, run_wait_outlives_a_daemon_that_is_restarted_and_ends_as_the_run_d
                "bad");
 }
 
+Test(cli_bus, what_is_followed_is_no_json) {
+        EXPECT(64, "",
+               "jobkeeper run: either --follow or --json: what the run writes would stand between "
+               "the daemon's JSON\nTry: jobkeeper run --help\n",
+               "run", "good", "--follow", "--json");
+}
+
 Test(cli_bus, errors_have_one_line_and_a_status_each) {
         EXPECT(1, "", "jobkeeper: There is no job \"no-such-job\".\n", "history", "no-such-job");
         EXPECT(1, "", "jobkeeper: No node can run it.\n", "run", "nobody");
@@ -191,6 +198,38 @@ Test(cli_bus, the_end_of_a_stop_is_waited_for) {
                "--wait", "bad");
 }
 
+Test(cli_bus, an_unknown_run_is_resolved) {
+        EXPECT(0, "run 17-1 of good on n2: succeeded: resolved: seen\n", "", "resolve", "good",
+               "17-1", "succeeded", "--reason=seen");
+        EXPECT(0, "run 17-1 of good on n2: failed: resolved: seen\n", "", "resolve", "good", "17-1",
+               "failed", "-r", "seen");
+        EXPECT(0,
+               "{\"run\":\"17-1\",\"job\":\"good\",\"node\":\"n2\",\"state\":\"failed\",\"why\":"
+               "\"resolved: seen\"}\n",
+               "", "resolve", "good", "17-1", "failed", "--json", "-r", "seen");
+        EXPECT(1, "", "jobkeeper: It is known.\n", "resolve", "known", "17-1", "failed",
+               "--reason=x");
+        EXPECT(69, "", "jobkeeper: There is no ZooKeeper session.\n", "resolve", "offline", "17-1",
+               "failed", "--reason=x");
+        EXPECT(1, "", "jobkeeper: not allowed to ask jobkeeperd for this (Resolve): try as root\n",
+               "resolve", "secret", "17-1", "failed", "--reason=x");
+}
+
+Test(cli_bus, what_cannot_be_resolved) {
+        EXPECT(64, "", NULL, "resolve");
+        EXPECT(64, "", NULL, "resolve", "good", "17-1", "--reason=x");
+        EXPECT(64, "", NULL, "resolve", "good", "", "failed", "--reason=x");
+        EXPECT(64, "",
+               "jobkeeper resolve: a run is resolved as \"succeeded\" or \"failed\", not as "
+               "\"stopped\"\nTry: jobkeeper resolve --help\n",
+               "resolve", "good", "17-1", "stopped", "--reason=x");
+        EXPECT(64, "",
+               "jobkeeper resolve: --reason is required: how its end is known, for all to see\n"
+               "Try: jobkeeper resolve --help\n",
+               "resolve", "good", "17-1", "failed");
+        EXPECT(64, "", NULL, "resolve", "good", "17-1", "failed", "--reason=");
+}
+
 Test(cli_bus, jobs_are_paused_and_back) {
         EXPECT(0, "a: nothing begins until \"jobkeeper resume a\"\n", "", "pause", "a");
         EXPECT(
@@ -201,10 +240,15 @@ Test(cli_bus, jobs_are_paused_and_back) {
         EXPECT(0, "all jobs: nothing begins until \"jobkeeper resume --all\"\n", "", "pause",
                "--all");
         EXPECT(0, "a: not paused any more\n", "", "resume", "a");
-        EXPECT(0, "all jobs: not paused any more\n", "", "resume", "--all");
+        EXPECT(0, "all jobs: not paused any more\n",
+               "jobkeeper: 2 jobs stay paused by name (jobkeeper status)\n", "resume", "--all");
+        EXPECT(0, "of-all: nothing begins until \"jobkeeper resume of-all\"\n",
+               "jobkeeper: of-all: all jobs are paused, too: it begins again when both are "
+               "resumed\n",
+               "pause", "of-all");
         EXPECT(0,
                "{\"job\":\"a\",\"paused\":{\"all\":false,\"by\":\"alice\",\"why\":\"new "
-               "db\",\"since\":1},\"all\":null,\"changed\":true}\n",
+               "db\",\"since\":1},\"all\":null,\"changed\":true,\"by_name\":2}\n",
                "", "pause", "--json", "--reason=new db", "a");
 }
 
@@ -225,6 +269,14 @@ Test(cli_bus, what_was_paused_or_not_before_is_told) {
         EXPECT(1, "", "jobkeeper: contrary: paused again by somebody else\n", "resume", "contrary");
         EXPECT(1, "a: nothing begins until \"jobkeeper resume a\"\n",
                "jobkeeper: contrary: resumed again by somebody else\n", "pause", "contrary", "a");
+}
+
+/* It says nothing of the ensemble. */
+Test(cli_bus, nothing_is_accepted_of_a_node_that_has_not_looked) {
+        EXPECT(69, "",
+               "jobkeeper: this node has not looked yet at what stands in ZooKeeper, or cannot "
+               "(jobkeeper status): there is nothing to accept so far\n",
+               "admin", "accept-ensemble", "--yes");
 }
 
 Test(cli_bus, what_cannot_be_paused) {
@@ -272,6 +324,47 @@ Test(cli_bus, what_runs_on_a_drained_node_is_waited_for) {
             "jobkeeper: taken-back is drained; waiting until its runs have ended (Ctrl-C ends the "
             "waiting alone)\njobkeeper: taken-back is not drained any more\n",
             "drain", "--wait", "taken-back");
+}
+
+Test(cli_bus, a_run_on_one_node_alone) {
+        EXPECT(0, "run on-n3 of good was requested (jobkeeper history good)\n", "", "run", "good",
+               "--on", "n3");
+        EXPECT(0, "{\"job\":\"good\",\"run\":\"on-n3\"}\n", "", "run", "--on=n3", "-j", "good");
+        EXPECT(1, "", "jobkeeper: No node can run it.\n", "run", "--on=n3", "nobody");
+        EXPECT(
+            64, "",
+            "jobkeeper run: --on \"\": write the name of a node, as \"jobkeeper status\" shows it, "
+            "or leave --on out\nTry: jobkeeper run --help\n",
+            "run", "--on=", "good");
+        EXPECT(64, "", NULL, "run", "good", "--on");
+}
+
+Test(cli_bus, a_further_attempt) {
+        EXPECT(0, "run 17-1/0/ of good was requested (jobkeeper history good)\n", "", "rerun",
+               "good", "17-1");
+        EXPECT(0, "{\"job\":\"good\",\"run\":\"17-1/0/n3\"}\n", "", "rerun", "-j", "good", "17-1",
+               "--on=n3");
+        EXPECT(0, "run /1763700000/ of good was requested (jobkeeper history good)\n", "", "run",
+               "good", "--tick", "@1763700000");
+        EXPECT(0, "run /1763700000/n3 of good was requested (jobkeeper history good)\n", "", "run",
+               "good", "--tick=1763700000-2", "--on=n3");
+        EXPECT(0, "run /1763688600/ of good was requested (jobkeeper history good)\n", "", "run",
+               "good", "-t", "2025-11-21 02:30", "-z", "Europe/Berlin");
+        EXPECT(1, "", "jobkeeper: No node can run it.\n", "rerun", "nobody", "17-1");
+        EXPECT(64, "", NULL, "rerun", "good");
+        EXPECT(64, "", NULL, "rerun", "good", "");
+        EXPECT(64, "", NULL, "rerun", "good", "17-1", "--on=");
+        EXPECT(64, "",
+               "jobkeeper run: --tick \"soon\" is no tick: write \"2026-11-21 02:30\", "
+               "\"@SECONDS\", or the id of a run\nTry: jobkeeper run --help\n",
+               "run", "good", "--tick=soon");
+        EXPECT(64, "", NULL, "run", "good", "--tick=");
+        EXPECT(64, "",
+               "jobkeeper run: --timezone \"UTC\" is for --tick, which is not given\nTry: "
+               "jobkeeper run --help\n",
+               "run", "good", "-z", "UTC");
+        EXPECT(64, "", "jobkeeper run: there is no time zone \"X\"\nTry: jobkeeper run --help\n",
+               "run", "good", "--tick=@17", "-z", "X");
 }
 
 Test(cli_bus, what_somebody_else_has_changed_at_once_is_said) {

@@ -29,9 +29,9 @@ Test(cli_help, usage_errors_are_64) {
 }
 
 Test(cli_help, help_is_for_a_terminal_of_100_columns) {
-        static const char *const commands[] = {"status",  "history", "run",    "next",
-                                               "verify",  "lock",    "locks",  "drain",
-                                               "undrain", "pause",   "resume", "stop"};
+        static const char *const commands[] = {"status", "history", "run",   "next",    "verify",
+                                               "lock",   "locks",   "drain", "undrain", "pause",
+                                               "resume", "stop",    "rerun", "resolve"};
 
         for (size_t i = 0; i < G_N_ELEMENTS(commands); i++) {
                 _cleanup_(cli_run_freep) CliRun *run = cli_run(NULL, "help", commands[i]);

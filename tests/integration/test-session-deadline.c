@@ -116,6 +116,7 @@ Test(session_deadline, a_heartbeat_writes_after_our_own_loop_stood_still) {
         cr_assert(peer_await(&peer, SESSION_EVENT_CONNECTED));
         peer_await_sessions(&peer, server, 1);
         zxid = highest_zxid(server);
+        cr_assert(peer_await_beats(&peer, 0));
         loop_for(peer.event, session_rule.heartbeat / 2); /* no heartbeat is on its way */
         g_usleep(session_rule.heartbeat + 2 * SESSION_TICK);
         cr_assert(peer_await_beats(&peer, USEC_PER_SEC));

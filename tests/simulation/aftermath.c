@@ -196,7 +196,7 @@ void aftermath_accept(Aftermath *aftermath) {
         }
         trace_write("aftermath", "somebody accepts it");
         aftermath_let_begin(aftermath);
-        ensemble_record_accept(record, WORD, &accepted);
+        ensemble_record_accept(record, WORD, &accepted, NULL);
         text = ensemble_record_encode(record);
         json_decref(record);
         aftermath->accepted = true;

@@ -57,12 +57,11 @@ static void daemon_on_request_written(int error, const char *run, void *userdata
 }
 
 static int daemon_submit(Requests *requests, DaemonRequest *request) {
-        const RequestedStop stop = {request->job, request->run, request->node, "somebody"};
+        const Requested wish = {
+            .job = request->job, .run = request->run, .node = request->node, .who = "somebody"};
 
-        return request->run ? requests_submit_stop(requests, &stop, daemon_on_request_written,
-                                                   request, &request->call)
-                            : requests_submit(requests, request->job, "somebody",
-                                              daemon_on_request_written, request, &request->call);
+        return (wish.run ? requests_submit_stop : requests_submit)(
+            requests, &wish, daemon_on_request_written, request, &request->call);
 }
 
 static void daemon_send_request(void *userdata) {

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "spread.h"
+
 /* Jobs share a few resources, so that some of them meet. */
 #define RESOURCES 5
 #define KAZOO_RESOURCE "res-2"
@@ -144,6 +146,19 @@ static void plan_draw_delays(const Plan *plan, World *world) {
         world_chance_free(chance);
 }
 
+/* By a chance of its own, as well. */
+static void plan_draw_windows(const Plan *plan, World *world) {
+        WorldChance *chance = world_chance_new(world, "windows");
+
+        for (guint i = 0; i < plan->jobs->len; i++) {
+                unsigned most = (unsigned)world_draw_between(chance, 8, 50);
+
+                ((PlanJob *)plan->jobs->pdata[i])->window =
+                    world_draw_once_in(chance, 5) ? most : 0;
+        }
+        world_chance_free(chance);
+}
+
 static bool plan_is_alone(const PlanJob *job) {
         const PlanLock *own = job->locks->len > 0 ? job->locks->pdata[0] : NULL;
 
@@ -163,6 +178,29 @@ static void plan_draw_overlap(const Plan *plan, World *world) {
                 job->catches_up |= job->catches_all;
                 if (job->allows || job->queues)
                         job->duration *= world_draw_between(chance, 1, job->allows ? 6 : 3);
+        }
+        world_chance_free(chance);
+}
+
+/* By a chance of its own, of those of which nothing else is said: a tick takes the place of the run
+ * before it, or there is room for more than one. */
+static void plan_draw_places(const Plan *plan, World *world) {
+        WorldChance *chance = world_chance_new(world, "places");
+
+        for (guint i = 0; i < plan->jobs->len; i++) {
+                PlanJob *job = plan->jobs->pdata[i];
+                bool is_free = !job->allows && !job->queues, can = plan_is_alone(job);
+                unsigned slots = (unsigned)world_draw_between(chance, 2, 4);
+
+                job->replaces = world_draw_once_in(chance, 4) && is_free && !job->catches_all;
+                job->beside = job->allows ? PLAN_BESIDE : 1;
+                if (world_draw_once_in(chance, 3) && is_free && can && !job->replaces &&
+                    !job->forgets) {
+                        job->beside = slots;
+                        ((PlanLock *)job->locks->pdata[0])->slots = slots;
+                }
+                if (is_free && (job->replaces || job->beside > 1))
+                        job->duration *= world_draw_between(chance, 1, 4);
         }
         world_chance_free(chance);
 }
@@ -195,6 +233,8 @@ Plan *plan_new(World *world, unsigned jobs) {
         plan_draw_retries(plan, world);
         plan_draw_delays(plan, world);
         plan_draw_overlap(plan, world);
+        plan_draw_places(plan, world);
+        plan_draw_windows(plan, world);
         plan_draw_config(plan, world);
         return plan;
 }
@@ -211,6 +251,7 @@ Plan *plan_free(Plan *plan) {
 static void plan_write_locks(const PlanJob *job, GString *text) {
         static const char *const modes[] = {"none", "shared", "exclusive"};
         PlanMode own = PLAN_NONE;
+        unsigned slots = 1;
         bool any = false;
 
         for (guint i = 0; i < job->locks->len; i++) {
@@ -218,6 +259,7 @@ static void plan_write_locks(const PlanJob *job, GString *text) {
 
                 if (g_str_has_prefix(lock->resource, "job:")) {
                         own = lock->mode;
+                        slots = lock->slots;
                         continue;
                 }
                 g_string_append_printf(text, "%s      %s: {mode: %s, slots: %u}\n",
@@ -225,7 +267,7 @@ static void plan_write_locks(const PlanJob *job, GString *text) {
                                        lock->slots);
                 any = true;
         }
-        g_string_append_printf(text, "    lock: %s\n", modes[own]);
+        g_string_append_printf(text, "    lock: %s\n    slots: %u\n", modes[own], slots);
 }
 
 char *plan_config(const Plan *plan, const char *servers) {
@@ -283,10 +325,16 @@ static void plan_write_job(const PlanJob *job, GString *text) {
                                job->deadline, job->stop_timeout);
         if (job->delay > 0)
                 g_string_append_printf(text, "    random-delay: %us\n", job->delay);
+        if (job->window > 0)
+                g_string_append_printf(text, "    window: {from: \"*:*\", for: %us}\n",
+                                       job->window);
         if (job->timeout > 0)
                 g_string_append_printf(text, "    timeout: %us\n", job->timeout);
-        if (job->allows || job->queues)
-                g_string_append_printf(text, "    overlap: %s\n", job->allows ? "allow" : "queue");
+        if (job->allows || job->queues || job->replaces)
+                g_string_append_printf(text, "    overlap: %s\n",
+                                       job->allows   ? "allow"
+                                       : job->queues ? "queue"
+                                                     : "replace");
         plan_write_loss(job, text);
         plan_write_retries(job, text);
         plan_write_locks(job, text);
@@ -327,4 +375,23 @@ const PlanJob *plan_find(const Plan *plan, const char *name) {
                         return job;
         }
         return NULL;
+}
+
+/* Return: when the first tick after that second starts. */
+static int64_t plan_next_start(const PlanJob *job, int64_t second) {
+        int64_t tick = (second / job->every + 1) * job->every;
+
+        return tick + spread_of(job->name, tick, job->delay);
+}
+
+bool plan_is_replaced(const Plan *plan, const char *name, int64_t after, int64_t now) {
+        const PlanJob *job = plan_find(plan, name);
+        bool is = job && job->replaces && plan_next_start(job, after) <= now;
+
+        for (guint i = 0; job && job->replaces && i < plan->edits->len; i++) {
+                const PlanJob *edit = plan->edits->pdata[i];
+
+                is |= strcmp(edit->name, name) == 0 && plan_next_start(edit, after) <= now;
+        }
+        return is;
 }

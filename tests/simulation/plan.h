@@ -22,6 +22,7 @@ typedef struct PlanJob {
         char *name;
         unsigned every;    /* seconds */
         unsigned delay;    /* seconds, less than that: by how much starts are delayed at most */
+        unsigned window;   /* seconds of each minute in which it may begin; 0: always */
         bool catches_up;   /* the latest missed tick is run */
         unsigned deadline; /* seconds */
         unsigned timeout;  /* seconds; 0: none */
@@ -36,16 +37,21 @@ typedef struct PlanJob {
         bool gives_in;           /* where its status is PLAN_NO_RETRY */
         bool forgets;            /* keeps a few records, and fails again and again */
         bool allows;             /* its runs may be side by side */
+        unsigned beside;         /* so many of them, those counted that are to be attempted again */
+        bool replaces;           /* a tick ends the run before it */
         bool queues;             /* a tick waits for the run before it */
         bool catches_all;        /* each missed tick is run, oldest first */
 } PlanJob;
 
 /* The longest pause between two attempts, seconds. */
 #define PLAN_MAX_DELAY 20
-/* So many runs of a job may be side by side, those counted that are to be attempted again. */
+/* So many runs of a job that allows it may be side by side. */
 #define PLAN_BESIDE 24
 /* The exit status after which some jobs are not attempted again. */
 #define PLAN_NO_RETRY 1
+
+/* What stands in the record of a run that a tick has ended. */
+#define PLAN_REPLACED "stopped by the tick "
 
 typedef struct Plan {
         GPtrArray *jobs;  /* of PlanJob */
@@ -80,5 +86,7 @@ char *plan_text_without(const Plan *plan, const PlanJob *left_out);
 unsigned plan_slots(const char *resource);
 /* Return: whether its runs continue without their locks. */
 bool plan_job_continues(const PlanJob *job);
+/* Return: whether a tick that comes after that second, and has come by `now`, ends a run of it. */
+bool plan_is_replaced(const Plan *plan, const char *name, int64_t after, int64_t now);
 /* Return: NULL where there is none of that name. */
 const PlanJob *plan_find(const Plan *plan, const char *name);

@@ -15,7 +15,9 @@ static char *decision_to_text(const Decision *decision) {
                 g_string_append(text, decision->watch ? "watch" : "nothing");
         else
                 g_string_append_printf(text, "%s %" G_GINT64_FORMAT,
-                                       decision->verdict == DECISION_RUN ? "run" : "blocked",
+                                       decision->verdict == DECISION_RUN       ? "run"
+                                       : decision->verdict == DECISION_BLOCKED ? "blocked"
+                                                                               : "replace",
                                        decision->tick);
         if (decision->blocker)
                 g_string_append_printf(text, " by %s", decision->blocker->run);
@@ -36,6 +38,14 @@ void expect_decision(const DecisionInput *input, const char *title, const char *
         cr_expect_str_eq(text, expected, "%s:\n  %s\nrather than\n  %s", title, text, expected);
 }
 
+void give_window(Schedule *schedule, unsigned seconds) {
+        g_autofree char *fault = NULL;
+
+        if (seconds > 0)
+                cr_assert_eq(
+                    schedule_add_window(schedule, "*:*", "UTC", seconds * USEC_PER_SEC, &fault), 0);
+}
+
 void expect_cell(const DecisionCell *cell) {
         const DecisionPause pause = {.since = cell->paused * USEC_PER_SEC,
                                      .until = cell->resumed ? cell->resumed * USEC_PER_SEC + 1
@@ -44,9 +54,10 @@ void expect_cell(const DecisionCell *cell) {
         _cleanup_(schedule_freep) Schedule *schedule = every(cell->every ? cell->every : 100);
         _cleanup_(ledger_freep) Ledger *ledger =
             ledger_of(0, 50, cell->entries ? cell->entries : "");
+        _cleanup_(decision_window_freep) DecisionWindow *window = NULL;
         g_autofree char *fault = NULL;
         RunRecord *last = cell->last_ended ? run_record_new("a", "1-1") : NULL;
-        const DecisionInput input = {
+        DecisionInput input = {
             .job = DELAYED_JOB,
             .schedule = schedule,
             .ledger = ledger,
@@ -56,6 +67,7 @@ void expect_cell(const DecisionCell *cell) {
             .takeover_delay = 2 * USEC_PER_SEC,
             .start_deadline = (cell->deadline ? cell->deadline : 60) * USEC_PER_SEC,
             .overlap = cell->overlap,
+            .beside = cell->beside,
             .catch_up = cell->catch_up,
             .waited_run = cell->waited_run,
             .waited_long_enough = cell->waited_long_enough,
@@ -65,8 +77,12 @@ void expect_cell(const DecisionCell *cell) {
 
         cr_assert_eq(schedule_set_random_delay(schedule, cell->random_delay * USEC_PER_SEC, &fault),
                      0);
+        give_window(schedule, cell->window);
+        window = decision_window_new(schedule, input.now);
+        input.window = window;
         if (last) {
                 last->tick = cell->last_tick;
+                last->who = cell->last_by_hand ? g_strdup("me") : NULL;
                 last->ended = cell->last_ended * USEC_PER_SEC;
                 ledger->last = last;
         }

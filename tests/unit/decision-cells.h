@@ -33,20 +33,25 @@ typedef struct DecisionCell {
         unsigned every;
         unsigned deadline;
         JobOverlap overlap;
+        unsigned beside;
         JobCatchUp catch_up;
         const char *waited_run;
         bool waited_long_enough;
         bool nobody;
         unsigned random_delay;
         unsigned last_tick, last_ended; /* of the last run, s */
-        unsigned freed;                 /* s */
-        unsigned paused, resumed;       /* since and until, s; 0: not, and until now */
+        bool last_by_hand;
+        unsigned freed;           /* s */
+        unsigned paused, resumed; /* since and until, s; 0: not, and until now */
+        unsigned window;          /* s at the beginning of each minute; 0: always */
 } DecisionCell;
 
 /* Of this job the ticks from 100 on are delayed by 30, 40, 0, 2, 14 and 7 s where 40 are allowed.
  */
 #define DELAYED_JOB "j113902"
 
+/* The schedule has a window for the first so many seconds of each minute; 0: none. */
+void give_window(Schedule *schedule, unsigned seconds);
 /* What is known makes just that of it. */
 void expect_decision(const DecisionInput *input, const char *title, const char *expected);
 void expect_cell(const DecisionCell *cell);

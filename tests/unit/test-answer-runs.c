@@ -2,6 +2,8 @@
  * (bus-fixture.h), and from a door of the test's own where the daemon's would take too long. */
 #include "answer-runs.h"
 
+#include "answer-request.h"
+
 #include "bus-fixture.h"
 #include "digest-memory.h"
 #include "ledger.h"
@@ -537,11 +539,10 @@ static bool view_all_drained(const void *userdata, const JobSpec *spec) {
         return false;
 }
 
-static int view_request(void *userdata, const char *job, const char *who, ViewRequestFunc func,
+static int view_request(void *userdata, const Requested *wish, ViewRequestFunc func,
                         void *func_userdata, RequestCall **ret_call) {
         (void)userdata;
-        (void)job;
-        (void)who;
+        (void)wish;
         (void)func;
         (void)func_userdata;
         n_requested++;

@@ -378,6 +378,7 @@ static void expect_goes_on(bool continues) {
         g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
         Run *run = runs->pdata[0];
         Ledger *done = ledger_copy(ledger_cache_get(coordinator->store.ledgers, "a", NULL));
+        char *unit = run->record->unit;
 
         cr_assert_eq(runs->len, 1);
         run->record->continues = continues;
@@ -386,6 +387,10 @@ static void expect_goes_on(bool continues) {
         ledger_cache_set(coordinator->store.ledgers, "a", done, server_node(JOB)->stat.version);
         run->phase = RUN_PHASE_CLAIMED;
         cr_expect_null(what_goes_on(), "its unit has not been read yet");
+        run->phase = RUN_PHASE_STOPPING;
+        run->record->unit = (char *)"jobkeeper-none.service";
+        cr_expect_null(what_goes_on(), "it was ordered to end, and nobody has seen it");
+        run->record->unit = unit;
         run->phase = RUN_PHASE_RUNNING;
         if (continues)
                 cr_expect_str_eq(what_goes_on(), "2000000000-1");
@@ -407,6 +412,16 @@ Test(bid, one_that_does_not_continue_is_no_reason) {
         cr_assert_eq(bid_claim(bid), 0);
         expect_heard("won");
         expect_goes_on(false);
+}
+
+/* The lock itself has so many, beside what the ledger counts. */
+Test(bid, the_own_lock_has_slots) {
+        redefine("    every: 1h\n    exec: [/bin/true]\n    slots: 2\n");
+        begin(NULL);
+        expect_heard("held");
+        cr_expect_str_eq(server_data(OWN_LOCK), "{\"slots\": 2}");
+        cr_assert_eq(bid_claim(bid), 0);
+        expect_heard("won");
 }
 
 #define BESIDE "    every: 1h\n    exec: [/bin/true]\n    lock: shared\n    overlap: allow\n"

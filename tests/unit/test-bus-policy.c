@@ -71,7 +71,9 @@ static const Question questions[] = {
     {"AdoptLock", "s", "x", false},   {"Drain", "sss", "X", false},
     {"Undrain", "s", "X", false},     {"Drained", "s", "X", false},
     {"Stop", "sss", "X", false},      {"Pause", "sss", "X", false},
-    {"Resume", "s", "X", false},
+    {"Resume", "s", "X", false},      {"RunOn", "ss", "X", false},
+    {"Rerun", "ssxs", "X", false},    {"Resolve", "sssss", "X", false},
+    {"FindRun", "ss", "X", false},
 };
 
 /* Return: whether the bus let it through, whatever the daemon said. */
@@ -84,6 +86,10 @@ static bool may_ask(const char *name, const Question *question) {
                 ask_as(bus, name, question->method, types, question->first, "");
         else if (g_str_equal(types, "sss"))
                 ask_as(bus, name, question->method, types, question->first, "", "");
+        else if (g_str_equal(types, "sssss"))
+                ask_as(bus, name, question->method, types, question->first, "", "", "", "");
+        else if (g_str_equal(types, "ssxs"))
+                ask_as(bus, name, question->method, types, question->first, "", (int64_t)1, "");
         else
                 ask_as(bus, name, question->method, question->types, question->first);
         await(is_said, question->method);

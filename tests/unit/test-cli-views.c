@@ -3,8 +3,10 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "explain-view.h"
 #include "next-view.h"
 #include "output.h"
+#include "overdue-view.h"
 #include "run-view.h"
 #include "status-view.h"
 #include "time-text.h"
@@ -268,6 +270,68 @@ Test(status, a_job_that_is_paused) {
         json_decref(status);
 }
 
+#define OVERDUE_JOBS                                                                               \
+        "'jobs': [{'job': 'late', 'state': 'paused', 'why': 'paused by a', 'paused': {},"          \
+        " 'expected': {'within': 86400, 'since': 1763600000, 'succeeded': true, "                  \
+        "'overdue': true}},"                                                                       \
+        " {'job': 'new', 'state': 'idle', 'expected': {'within': 60, 'since': 1763699880,"         \
+        " 'succeeded': false, 'overdue': true}},"                                                  \
+        " {'job': 'good', 'state': 'idle', 'why': 'w', 'expected': {'within': 60,"                 \
+        " 'since': 1763699990, 'succeeded': true, 'overdue': false}},"                             \
+        " {'job': 'free', 'state': 'idle'}]"
+
+Test(status, what_is_overdue) {
+        json_t *status = quoted_json("{" OVERDUE_JOBS "}");
+        g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
+        _cleanup_(table_freep) Table *table = status_table(status, NOW, utc);
+        g_autofree char *head = status_head(status, NOW);
+        static const char *const whys[] = {
+            "overdue: the last success was 1d 3h ago, and one is expected within 1d; paused by a",
+            "overdue: no success since the job came, 2min ago, and one is expected within 1min",
+            "w", ""};
+
+        for (guint i = 0; i < G_N_ELEMENTS(whys); i++)
+                cr_expect_str_eq(((char **)table->rows->pdata[i])[6], whys[i]);
+        cr_expect(strstr(head, "overdue  2 jobs: see WHY\n"), "%s", head);
+        json_decref(status);
+}
+
+Test(status, a_check_for_what_is_overdue) {
+        static const struct {
+                const char *status, *text;
+                int code;
+        } cases[] = {
+            {"{'complete': true, " OVERDUE_JOBS "}",
+             "late: overdue: the last success was 1d 3h ago, and one is expected within 1d; it is "
+             "paused\n"
+             "new: overdue: no success since the job came, 2min ago, and one is expected within "
+             "1min\n",
+             1},
+            {"{'complete': true, 'jobs': [{'job': 'a'}, {'job': 'b', 'expected': {'within': 60, "
+             "'since': 1, 'succeeded': true, 'overdue': false}}]}",
+             "no job is overdue\n", 0},
+            {"{'complete': true, 'jobs': [{'job': 'b', 'expected': {'within': 60, 'overdue': "
+             "null}}]}",
+             "b: not known\nnot all is known: jobkeeper status says why\n", 69},
+            {"{'complete': false, 'jobs': []}", "not all is known: jobkeeper status says why\n",
+             69},
+            {"{'complete': false, 'jobs': [{'job': 'b', 'expected': {'within': 60, 'overdue': "
+             "true}}, {'job': 'c', 'expected': {}}]}",
+             "b: overdue: no success since the job came, long ago, and one is expected within "
+             "1min\nc: not known\n",
+             1},
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                json_t *status = quoted_json(cases[i].status);
+                g_autofree char *text = NULL;
+
+                cr_expect_eq(overdue_check(status, NOW, &text), cases[i].code, "%zu", i);
+                cr_expect_str_eq(text, cases[i].text);
+                json_decref(status);
+        }
+}
+
 Test(status, what_is_left_out_is_said) {
         json_t *status = quoted_json(
             "{'node': 'n1', 'version': '0.1.0', 'complete': false, 'note': 'the answer would be "
@@ -379,9 +443,13 @@ Test(history, a_manual_run_that_never_began_has_a_time_all_the_same) {
             " {'run': 'm2', 'tick': null, 'node': 'n1', 'state': 'succeeded', 'started': "
             "1763699750,"
             " 'ended': 1763699751},"
-            " {'run': '1-1', 'tick': 1763699700, 'state': 'skipped', 'ended': 1763699750}]");
+            " {'run': '1-1', 'tick': 1763699700, 'state': 'skipped', 'ended': 1763699750},"
+            " {'run': '1-m1', 'tick': null, 'state': 'skipped', 'ended': 1763699750,"
+            " 'who': 'after b, run 5-1', 'parent_job': 'b'}]");
         _cleanup_(table_freep) Table *table = run_table(runs, NOW, utc);
 
+        cr_expect_str_eq(((char **)table->rows->pdata[3])[0],
+                         "after b, run 5-1, settled 2025-11-21 04:35:50");
         assert_row(table, 0, "manual, settled 2025-11-21 04:35:50|m1||||skipped|no lock");
         cr_expect_str_eq(((char **)table->rows->pdata[1])[0], "manual");
         cr_expect_str_eq(((char **)table->rows->pdata[2])[0], "2025-11-21 04:35:00");
@@ -475,4 +543,125 @@ Test(status, a_clock_that_cannot_be_right) {
                                "before 2000 or after 2099; this node starts no runs\n"),
                   "%s", head);
         json_decref(status);
+}
+
+/* ---- explain ---- */
+
+static void assert_explained(const char *members, const char *expected) {
+        g_autofree char *text =
+            g_strdup_printf("{'job': 'a', 'tick': 1763699700, 'start': 1763699700, %s}", members);
+        g_autoptr(GTimeZone) zone = g_time_zone_new_utc();
+        json_t *explanation = NULL;
+        g_autofree char *sentences = NULL;
+
+        g_strdelimit(text, "'", '"');
+        explanation = json(text);
+        sentences = explain_sentences(explanation, NOW, zone);
+        cr_expect_str_eq(sentences, expected, "%s", sentences);
+        json_decref(explanation);
+}
+
+#define TICK "a, tick 2025-11-21 04:35:00 (5min ago)\n"
+
+Test(explain, each_state_in_words) {
+        assert_explained("'state': 'no-tick', 'before': 1763699000, 'after': null",
+                         TICK "The job has no such tick. The one before is 2025-11-21 04:23:20.");
+        assert_explained("'state': 'no-tick', 'before': null, 'after': 1763699000",
+                         TICK "The job has no such tick. The next one is 2025-11-21 04:23:20.");
+        assert_explained("'state': 'not-owed'",
+                         TICK "It was due before the definition in force took effect, or the job "
+                              "was first seen: nobody owes it a run.");
+        assert_explained("'state': 'settled', 'runs': []",
+                         TICK "It is settled. What became of it is not kept any more: the job's "
+                              "\"history\" says how many runs are.");
+        assert_explained("'state': 'settled', 'runs': [{}]",
+                         TICK "It is settled, and this is what became of it:");
+        assert_explained("'state': 'under-way', 'node': 'n2', 'run': '1-1'",
+                         TICK "It was claimed by n2, and is not settled yet: run 1-1.");
+        assert_explained("'state': 'retry', 'attempt': 2, 'when': 1763700060",
+                         TICK "Attempt 2 follows, not before 2025-11-21 04:41:00.");
+        assert_explained("'state': 'due', 'begins': false, 'why': 'overlap'",
+                         TICK "It is due, and no node has decided it yet: it is about to be "
+                              "skipped (overlap).");
+        assert_explained("'state': 'due', 'begins': true, 'why': 'it waits', 'when': 1763700060",
+                         TICK "It is due, and no node has decided it yet: it waits, and is looked "
+                              "at again at 2025-11-21 04:41:00.");
+        assert_explained("'state': 'due', 'begins': true, 'why': '', 'nodes': [{'node': 'n1', "
+                         "'rank': 1}, {'node': 'n2', 'rank': 0}], 'here': 'it is full'",
+                         TICK "It is due, and no node has decided it yet: n2 is the first to run "
+                              "it.\nOn this node: it is full.");
+        assert_explained("'state': 'coming', 'begins': true, 'why': '', 'nodes': [{'node': 'n2', "
+                         "'rank': 0}]",
+                         TICK "It is to begin at 2025-11-21 04:35:00. As things stand, it will be "
+                              "run, by n2 first.");
+        assert_explained("'state': 'coming', 'begins': true, 'why': 'it waits', 'drifted': true",
+                         TICK "It is to begin at 2025-11-21 04:35:00. As things stand, it will "
+                              "wait: it waits.\nThis node's job file has another definition than "
+                              "the one in force (drifted): it decides nothing of the job.");
+        assert_explained("'state': 'coming', 'begins': false, 'why': 'paused'",
+                         TICK "It is to begin at 2025-11-21 04:35:00. As things stand, it will be "
+                              "skipped (paused).");
+        assert_explained("'state': 'coming', 'begins': true, 'why': '', 'nodes': []",
+                         TICK "It is to begin at 2025-11-21 04:35:00. As things stand, it will be "
+                              "run.");
+        assert_explained("'state': 'coming', 'begins': true, 'why': '', 'nodes': [{'node': 'n2', "
+                         "'rank': 0, 'why': 'it is drained'}]",
+                         TICK "It is to begin at 2025-11-21 04:35:00. As things stand, it will be "
+                              "run, once a node can begin it (WHY NOT says what keeps them).");
+        assert_explained("'state': 'of a newer version'", TICK);
+}
+
+Test(explain, where_there_is_no_tick_at_all) {
+        json_t *none = json("{\"job\": \"a\", \"tick\": null, \"state\": \"no-tick\"}");
+        g_autofree char *text = explain_sentences(none, NOW, NULL);
+
+        cr_expect_str_eq(text, "a has no tick that is due or to come.");
+        json_decref(none);
+}
+
+Test(explain, the_nodes_by_rank_and_then_the_others) {
+        json_t *explanation = json(
+            "{\"nodes\": [{\"node\": \"n1\", \"rank\": null, \"why\": \"no such user\"}, "
+            "{\"node\": "
+            "\"n3\", \"rank\": 1, \"why\": \"\"}, {\"node\": \"n2\", \"rank\": 0, \"why\": \"\"}, "
+            "{\"node\": \"n0\", \"rank\": null, \"why\": \"x\"}]}");
+        _cleanup_(table_freep) Table *table = explain_nodes(explanation);
+
+        assert_row(table, 0, "n2|0|");
+        assert_row(table, 1, "n3|1|");
+        assert_row(table, 2, "n0|-|x");
+        assert_row(table, 3, "n1|-|no such user");
+        json_decref(explanation);
+}
+
+Test(time_text, what_is_shown_can_be_read) {
+        static const struct {
+                const char *text;
+                int64_t epoch; /* 0: it cannot */
+        } cells[] = {
+            {"2025-11-21 04:40:00", 1763700000},
+            {"2025-11-21 04:40", 1763700000},
+            {"@1763700000", 1763700000},
+            {"2025-11-21", 0},
+            {"04:40:00", 0},
+            {"@", 0},
+            {"@-1", 0},
+            {"@1x", 0},
+            {"2025-13-21 04:40:00", 0},
+            {"yesterday 04:40", 0},
+            {"", 0},
+        };
+        g_autoptr(GTimeZone) utc = g_time_zone_new_utc(),
+                             berlin = g_time_zone_new_identifier("Europe/Berlin");
+        int64_t epoch = 0;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cells); i++) {
+                bool read = time_from_text(cells[i].text, utc, &epoch);
+
+                cr_expect_eq(read, cells[i].epoch != 0, "%s", cells[i].text);
+                if (read)
+                        cr_expect_eq(epoch, cells[i].epoch, "%s", cells[i].text);
+        }
+        cr_expect(time_from_text("2025-11-21 05:40", berlin, &epoch));
+        cr_expect_eq(epoch, 1763700000);
 }

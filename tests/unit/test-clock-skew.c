@@ -164,6 +164,25 @@ Test(clock_skew, a_clock_that_was_set_is_known_by_a_slow_server_too) {
         cr_expect_eq(skew.skew, 0, "what was known before says nothing any more");
 }
 
+/* A new session, and ours is set before its first sample: what is dated then is dated by the
+ * server.
+ */
+Test(clock_skew, what_the_server_shows_outlasts_what_is_known_of_our_clock) {
+        ClockSkew skew = {0};
+
+        cr_expect_eq(clock_skew_server_time(&skew, 5 * MS), 0U);
+        clock_skew_forget(&skew);
+        cr_expect_eq(clock_skew_server_time(&skew, 5 * MS), 0U);
+        clock_skew_sample(&skew, EPOCH, EPOCH + USEC_PER_HOUR, EPOCH + USEC_PER_HOUR + 2 * MS,
+                          10 * MS, USEC_PER_SEC);
+        clock_skew_forget(&skew);
+        clock_skew_forget(&skew);
+        cr_expect_not(clock_skew_is_known(&skew, EPOCH + USEC_PER_HOUR + 2 * MS, 10 * MS));
+        cr_expect_not(clock_skew_exceeds(&skew, USEC_PER_SEC));
+        cr_expect_geq(clock_skew_server_time(&skew, 1010 * MS), EPOCH + 1000 * MS);
+        cr_expect_leq(clock_skew_server_time(&skew, 1010 * MS), EPOCH + 1003 * MS);
+}
+
 /* An hour forward: between the two, our clock showed what the server's did. */
 Test(clock_skew, a_clock_that_is_set_while_the_answer_is_under_way_is_not_right) {
         ClockSkew skew = {0};

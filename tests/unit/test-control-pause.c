@@ -4,12 +4,16 @@
 #include <errno.h>
 #include <glib.h>
 #include <string.h>
+#include <time.h>
 
 #include "control-pause.h"
 #include "control.h"
+#include "decision-pause.h"
 #include "json-line.h"
 
 #define SECONDS(n) ((usec_t)(n)*USEC_PER_SEC)
+/* Later than all that follows. */
+#define NOW SECONDS(10000)
 
 static json_t *parse(const char *text) {
         json_t *control = control_parse(text, strlen(text));
@@ -22,7 +26,7 @@ static int pause_job(json_t *control, const char *job, const char *by, const cha
                      usec_t since) {
         const ControlPause pause = {.said = {(char *)by, (char *)why, since}};
 
-        return control_pause(control, job, &pause);
+        return control_pause(control, job, NOW, &pause);
 }
 
 static void expect_text(const json_t *control, const char *expected) {
@@ -36,7 +40,7 @@ static void expect_pause_of(const json_t *control, const char *job, const char *
         ControlPause pause = {0};
         g_autofree char *found = NULL;
 
-        cr_assert(control_pause_of(control, job, &pause));
+        cr_assert(control_pause_of(control, job, NOW, &pause));
         found = control_pause_to_text(&pause);
         cr_expect_str_eq(found, text);
         cr_expect_eq(pause.until, until);
@@ -47,15 +51,15 @@ Test(control_pause, there_and_back) {
         json_t *control = parse("{}");
         ControlPause pause = {0};
 
-        cr_expect_not(control_pause_of(control, "a", &pause));
-        cr_expect_not(control_pause_of(NULL, "a", &pause));
+        cr_expect_not(control_pause_of(control, "a", NOW, &pause));
+        cr_expect_not(control_pause_of(NULL, "a", NOW, &pause));
         cr_expect_eq(pause_job(control, "a", "alice on n1", "new db", SECONDS(100)), 0);
         expect_text(control, "{\"paused\":{\"jobs\":{\"a\":{\"by\":\"alice on n1\",\"why\":\"new "
                              "db\",\"since\":100.0}}}}");
         expect_pause_of(control, "a", "paused by alice on n1: new db", 0);
-        cr_expect_not(control_pause_of(control, "b", &pause));
+        cr_expect_not(control_pause_of(control, "b", NOW, &pause));
         cr_expect(control_resume(control, "a", SECONDS(200)));
-        cr_expect_not(control_is_paused(control, "a", NULL));
+        cr_expect_not(control_is_paused(control, "a", NOW, NULL));
         expect_pause_of(control, "a", "paused by alice on n1: new db", SECONDS(200));
         cr_expect_not(control_resume(control, "a", SECONDS(300)), "it is over");
         expect_pause_of(control, "a", "paused by alice on n1: new db", SECONDS(200));
@@ -67,8 +71,8 @@ Test(control_pause, all_and_one_are_two_things) {
 
         cr_expect_eq(pause_job(control, NULL, "bob", "", SECONDS(100)), 0);
         expect_pause_of(control, "a", "all jobs are paused by bob", 0);
-        cr_expect_not(control_is_paused(control, "a", NULL));
-        cr_expect(control_is_paused(control, NULL, NULL));
+        cr_expect_not(control_is_paused(control, "a", NOW, NULL));
+        cr_expect(control_is_paused(control, NULL, NOW, NULL));
         cr_expect_eq(pause_job(control, "a", "alice", "", SECONDS(110)), 0);
         expect_pause_of(control, "a", "paused by alice", 0);
         cr_expect(control_resume(control, NULL, SECONDS(120)));
@@ -115,7 +119,7 @@ Test(control_pause, what_others_put_there) {
                 ControlPause pause = {0};
 
                 control = parse(lasting[i]);
-                cr_expect(control_pause_of(control, "a", &pause), "%s", lasting[i]);
+                cr_expect(control_pause_of(control, "a", NOW, &pause), "%s", lasting[i]);
                 cr_expect_eq(pause.until, 0U, "%s", lasting[i]);
                 control_pause_clear(&pause);
                 json_decref(control);
@@ -129,6 +133,63 @@ Test(control_pause, what_others_put_there) {
         expect_text(control,
                     "{\"id\":\"x\",\"paused\":{\"more\":1,\"jobs\":{\"b\":{\"by\":\"a\\u001B["
                     "31m\xe2\x80\xae\",\"extra\":1},\"a\":{\"by\":\"x\"}}}}");
+        json_decref(control);
+}
+
+/* One stretch of many that a ledger has. */
+Test(control_pause, as_the_reason_of_a_skip_it_is_as_long_as_a_statement) {
+        g_autofree char *text = g_strnfill(SAID_TEXT_MAX, 'x');
+        json_t *control = parse("{}");
+        _cleanup_(decision_pause_freep) DecisionPause *pause = NULL;
+
+        cr_expect_eq(pause_job(control, "a", text, text, SECONDS(1)), 0);
+        pause = decision_pause_new(control, "a", NOW);
+        cr_assert_not_null(pause);
+        cr_expect(g_str_has_prefix(pause->why, "paused by xxx"));
+        cr_expect_eq(strlen(pause->why), SAID_TEXT_MAX);
+        json_decref(control);
+}
+
+/* Somebody put it there, or a clock was ahead: it is shown, counts for all jobs, and can be ended.
+ */
+Test(control_pause, an_end_far_ahead_is_none) {
+        json_t *control = parse("{\"paused\":{\"all\":{\"by\":\"x\",\"until\":9061},\"jobs\":{"
+                                "\"a\":{\"by\":\"y\",\"until\":9060}}}}");
+        ControlPause pause = {0};
+
+        cr_expect_not(control_is_paused(control, "a", SECONDS(9000), NULL));
+        cr_expect(control_is_paused(control, NULL, SECONDS(9000), NULL));
+        cr_assert(control_pause_of(control, "a", SECONDS(9000), &pause));
+        cr_expect(pause.all);
+        cr_expect_eq(pause.until, 0U);
+        control_pause_clear(&pause);
+        cr_expect_not(control_is_paused(control, NULL, SECONDS(9001), NULL), "clocks differ");
+        cr_expect(control_resume(control, NULL, SECONDS(9000)));
+        cr_expect_not(control_is_paused(control, NULL, SECONDS(9000), NULL));
+        expect_text(control, "{\"paused\":{\"all\":{\"by\":\"x\",\"until\":9000.0},\"jobs\":{"
+                             "\"a\":{\"by\":\"y\",\"until\":9060}}}}");
+        json_decref(control);
+}
+
+/* As many as the control node has room for, put there by others. */
+Test(control_pause, many_that_are_over_are_dropped_at_once) {
+        json_t *control = parse("{\"paused\":{\"jobs\":{}}}");
+        json_t *jobs = json_object_get(json_object_get(control, "paused"), "jobs");
+        clock_t began;
+
+        for (unsigned i = 0; i < 3000; i++) {
+                g_autofree char *job = g_strdup_printf("j%u", i);
+
+                json_object_set_new(jobs, job, json_pack("{s:i}", "until", (int)i + 1));
+        }
+        began = clock(); /* of this process: others may have the machine meanwhile */
+        cr_expect_eq(pause_job(control, "more", "a", "b", SECONDS(1)), 0);
+        cr_expect_lt(clock() - began, 2 * CLOCKS_PER_SEC);
+        cr_expect_leq(json_object_size(jobs), (size_t)CONTROL_PAUSED_MAX);
+        cr_expect_geq(json_object_size(jobs), (size_t)CONTROL_PAUSED_MAX - 24);
+        cr_expect_not_null(json_object_get(jobs, "j2999"));
+        cr_expect_not_null(json_object_get(jobs, "more"));
+        cr_expect_null(json_object_get(jobs, "j0"));
         json_decref(control);
 }
 
@@ -151,7 +212,7 @@ Test(control_pause, there_is_a_most_of_them) {
         cr_expect(control_resume(control, "j7", SECONDS(1002)));
         cr_expect(control_resume(control, "j6", SECONDS(1001)));
         cr_expect_eq(pause_job(control, "more", "a", "b", SECONDS(1003)), 0);
-        cr_expect_not(control_pause_of(control, "j6", &pause));
+        cr_expect_not(control_pause_of(control, "j6", NOW, &pause));
         expect_pause_of(control, "j7", "paused by a: b", SECONDS(1002));
         cr_expect_eq(pause_job(control, NULL, "a", "b", SECONDS(1003)), 0, "beside them");
         json_decref(control);

@@ -228,6 +228,7 @@ Test(decision, nothing_is_done_about_a_tick_before_it_starts) {
                 _cleanup_(ledger_freep) Ledger *ledger = random_ledger(chance);
                 g_autofree char *fault = NULL;
                 const DecisionPause pause = random_pause(chance);
+                const JobOverlap overlap = (JobOverlap)g_rand_int_range(chance, 0, 4);
                 const DecisionInput input = {
                     .job = "a",
                     .schedule = schedule,
@@ -237,7 +238,11 @@ Test(decision, nothing_is_done_about_a_tick_before_it_starts) {
                     .rank = (uint32_t)g_rand_int_range(chance, 0, PLACEMENT_RANKS),
                     .takeover_delay = (usec_t)g_rand_int_range(chance, 0, 4) * USEC_PER_SEC,
                     .start_deadline = (usec_t)g_rand_int_range(chance, 0, 100) * USEC_PER_SEC,
-                    .overlap = (JobOverlap)g_rand_int_range(chance, 0, 3),
+                    .overlap = overlap,
+                    .beside = overlap == JOB_OVERLAP_ALLOW ? JOB_BESIDE_MAX
+                              : overlap == JOB_OVERLAP_SKIP
+                                  ? (unsigned)g_rand_int_range(chance, 0, 4)
+                                  : 1,
                     .catch_up = (JobCatchUp)g_rand_int_range(chance, 0, 3),
                     .nobody = g_rand_int_range(chance, 0, 8) == 0,
                     .pause = g_rand_boolean(chance) ? &pause : NULL,

@@ -2,7 +2,8 @@
  * up with, and in a pause. */
 #include "decision-cells.h"
 
-#define ALLOW .overlap = JOB_OVERLAP_ALLOW
+#define ALLOW .overlap = JOB_OVERLAP_ALLOW, .beside = JOB_BESIDE_MAX
+#define SLOTS .beside = 2
 #define RETRY(tick, at)                                                                            \
         "{'run':'" tick "-1','state':'failed','tick':" tick                                        \
         ",'attempt':1,'node':'n1','not_before':" at "}"
@@ -71,7 +72,7 @@ static char *many(unsigned claimed, unsigned retries) {
 }
 
 Test(decision, side_by_side_are_only_so_many) {
-        static const unsigned most = DECISION_BESIDE_MAX;
+        static const unsigned most = JOB_BESIDE_MAX;
         static const char skipped[] = "skip 75-75 x1 (" DECISION_WHY_MANY "), nothing, again 76";
         const struct {
                 unsigned claimed, retries;
@@ -88,8 +89,106 @@ Test(decision, side_by_side_are_only_so_many) {
         }
 }
 
-#define QUEUE .overlap = JOB_OVERLAP_QUEUE
+Test(decision, slots_are_for_so_many) {
+        static const char skipped[] =
+            "skip 200-200 x1 (" DECISION_WHY_SLOTS "), nothing, again 300";
+        static const DecisionCell cells[] = {
+            {"one is free", 200000, 0, "run 200, again 300", OTHER_100, SLOTS},
+            {"ours does not matter either", 200000, 0, "run 200, again 300", OURS_100, SLOTS},
+            {"we who run one do not answer for it", 200000, 1, "nothing, again 202", OURS_100,
+             SLOTS},
+            {"none is free", 200000, 0, skipped, OTHER_100 BY_HAND("n1"), SLOTS},
+            {"in our turn", 200000, 1, "nothing, again 202", OTHER_100 BY_HAND("n1"), SLOTS},
+            {"what is to be attempted again has one", 200000, 0,
+             "skip 200-200 x1 (" DECISION_WHY_SLOTS "), nothing, again 250",
+             "{'run':'100-1','state':'failed','tick':100,'not_before':250}" BY_HAND("n2"), SLOTS},
+            {"and begins beside another", 250000, 0, "run 100, again 300",
+             "{'run':'100-1','state':'failed','tick':100,'not_before':250},"
+             "{'run':'200-1','state':'claimed','tick':200,'node':'n2'}",
+             SLOTS},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, what_is_owed_waits_for_a_slot) {
+        static const DecisionCell cells[] = {
+            {"one is free", 255000, 0, "run 200, again 300", OTHER_100, SLOTS,
+             .catch_up = JOB_CATCH_UP_ALL},
+            {"none is", 255000, 0, "watch, again 260", OTHER_100 BY_HAND("n1"), SLOTS,
+             .catch_up = JOB_CATCH_UP_ALL},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
 #define DONE_100 "{'run':'100-1','state':'failed','tick':100}"
+#define REPLACE .overlap = JOB_OVERLAP_REPLACE, .beside = 1
+#define TAKEN(ticks, count) "skip " ticks " x" count " (" DECISION_WHY_REPLACED "), "
+
+Test(decision, a_newer_tick_takes_the_place_of_a_run) {
+        static const DecisionCell cells[] = {
+            {"ours ends at once", 200000, 0, "replace 200 by 100-1, again 260", OURS_100, REPLACE},
+            {"whatever our rank is", 200000, PLACEMENT_NONE, "replace 200 by 100-1, again 260",
+             OURS_100, REPLACE},
+            {"not before", 199000, 0, "nothing, again 200", OURS_100, REPLACE},
+            {"another's is waited for", 200000, 0, "blocked 200 by 100-1, again 260", OTHER_100,
+             REPLACE},
+            {"in our turn", 200000, 1, "nothing, again 202", OTHER_100, REPLACE},
+            {"what stays there too long is asked to end", 250000, 0,
+             "replace 200 by 100-1, again 260", OTHER_100, .waited_run = "100-1",
+             .waited_long_enough = true, REPLACE},
+            {"another run than that is not", 250000, 0, "blocked 200 by 100-1, again 260",
+             OTHER_100, .waited_run = "99-1", .waited_long_enough = true, REPLACE},
+            {"to its deadline", 260001, 0,
+             "skip 200-200 x1 (" DECISION_WHY_OUTLASTED "), nothing, again 300", OURS_100, REPLACE},
+            {"it is the newest", 300000, 0, TAKEN("200-200", "1") "replace 300 by 100-1, again 400",
+             OURS_100, .deadline = 1000, REPLACE},
+            {"one by hand that is older", 200000, 0, "replace 200 by 110-m1, again 260",
+             DONE_100 ",{'run':'110-m1','state':'claimed','node':'n1','claimed':150}", REPLACE},
+            {"one by hand that is newer is waited for", 220000, 0, "nothing, again 260",
+             DONE_100 ",{'run':'110-m1','state':'claimed','node':'n1','claimed':210}", REPLACE},
+            {"of another node", 220000, 0, "watch, again 260",
+             DONE_100 ",{'run':'110-m1','state':'claimed','node':'n2','claimed':210}",
+             .waited_run = "110-m1", .waited_long_enough = true, REPLACE},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, a_newer_tick_takes_the_place_of_an_attempt) {
+        static const char retry[] = "{'run':'100-1','state':'failed','tick':100,'not_before':250}";
+        static const DecisionCell cells[] = {
+            {"that is to come", 200000, 0,
+             "give up 100-100 x1 (" DECISION_WHY_REPLACED "), nothing, again 200", retry, REPLACE},
+            {"in our turn", 200000, 1, "nothing, again 202", retry, REPLACE},
+            {"before it comes, nothing", 190000, 0, "nothing, again 200", retry, REPLACE},
+            {"what was missed and is not caught up with takes nothing", 255000, 0,
+             "skip 200-200 x1 (missed: no node could start it), nothing, again 300", retry,
+             .deadline = 100, .catch_up = JOB_CATCH_UP_NONE, REPLACE},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+Test(decision, the_newest_begins_when_the_run_before_has_ended) {
+        static const char done[] = "{'run':'100-1','state':'stopped','tick':100}";
+        static const DecisionCell cells[] = {
+            {"at once", 205000, 0, "run 200, again 300", done, .last_tick = 100, .last_ended = 204,
+             REPLACE},
+            {"by rank from then on", 205000, 1, "nothing, again 206", done, .last_tick = 100,
+             .last_ended = 204, REPLACE},
+            {"however long that took", 450000, 0, TAKEN("200-300", "2") "run 400, again 500", done,
+             .last_tick = 100, .last_ended = 449, .deadline = 1000, REPLACE},
+            {"it is not missed", 450000, 0, TAKEN("200-300", "2") "run 400, again 500", done,
+             .last_tick = 100, .last_ended = 449, .deadline = 1000, .catch_up = JOB_CATCH_UP_NONE,
+             REPLACE},
+        };
+
+        EXPECT_CELLS(cells);
+}
+
+#define QUEUE .overlap = JOB_OVERLAP_QUEUE
 
 Test(decision, in_line_a_tick_waits_for_the_run_before_it) {
         static const DecisionCell cells[] = {
@@ -181,6 +280,9 @@ Test(decision, what_was_in_line_is_not_missed) {
              .last_tick = 100, .last_ended = 300, .deadline = 1000, QUEUE},
             {"ended by a clock that was ahead", 255000, 3, "run 200, again 306", DONE_100,
              .last_tick = 100, .last_ended = 256, .catch_up = JOB_CATCH_UP_NONE, QUEUE},
+            {"behind an attempt by hand", 255000, 0, "run 200, again 300", DONE_100,
+             .last_tick = 200, .last_by_hand = true, .last_ended = 250,
+             .catch_up = JOB_CATCH_UP_NONE, QUEUE},
             {"behind one by hand", 255000, 0, "run 200, again 300", DONE_100, .last_ended = 250,
              .catch_up = JOB_CATCH_UP_NONE, QUEUE},
         };
@@ -279,7 +381,7 @@ Test(decision, what_is_caught_up_with_is_no_overlap) {
 }
 
 Test(decision, where_too_many_are_side_by_side_those_that_were_missed_wait) {
-        g_autofree char *entries = many(DECISION_BESIDE_MAX, 0);
+        g_autofree char *entries = many(JOB_BESIDE_MAX, 0);
         const DecisionCell cell = {"full",  90000,      0,     "watch, again 91",
                                    entries, .every = 1, ALLOW, ALL};
 
@@ -398,6 +500,12 @@ Test(decision, what_came_by_the_end_of_a_pause_is_not_caught_up_with) {
              .paused = 50, .resumed = 100},
             {"a second later", 101000, 0, "run 100, again 200", .paused = 50, .resumed = 99},
             {"by rank", 100500, 1, "nothing, again 102", .paused = 50, .resumed = 100},
+            {"by rank, also where several wait for what is over", 355500, 1, "nothing, again 357",
+             RETRY("100", "500"), .deadline = 1000, QUEUE, .last_tick = 100, .last_ended = 355,
+             .paused = 250, .resumed = 355},
+            {"then", 357000, 1, "skip 200-300 x2 (paused), nothing, again 357", RETRY("100", "500"),
+             .deadline = 1000, QUEUE, .last_tick = 100, .last_ended = 355, .paused = 250,
+             .resumed = 355},
             {"several, and then the fresh one", 500000, 0,
              "skip 100-400 x4 (paused), nothing, again 500", .paused = 50, .resumed = 450},
             {"the fresh one", 500000, 0, "run 500, again 600",

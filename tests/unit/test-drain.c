@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "bus-fixture.h"
+#include "clock-watch.h"
 #include "control.h"
 #include "gate.h"
+#include "ledger.h"
 #include "runs.h"
 #include "tree.h"
 
@@ -84,6 +86,123 @@ Test(drain, what_runs_goes_on_and_nothing_follows_it) {
         serve_for(2500 * USEC_PER_MSEC);
         cr_expect_eq(started->len, 1);
         cr_expect_eq(runs_count(coordinator->runs), 0, "it is settled");
+}
+
+static bool is_overlap(void) {
+        GHashTableIter iterator;
+        gpointer path;
+
+        g_hash_table_iter_init(&iterator, server.nodes);
+        while (g_hash_table_iter_next(&iterator, &path, NULL))
+                if (g_str_has_prefix(path, ROOT "/jobs/a/runs/") &&
+                    strstr(server_data(path), "\"why\":\"overlap: the previous run"))
+                        return true;
+        return false;
+}
+
+static bool says_more(void) {
+        static unsigned versions;
+        unsigned version = (unsigned)server_node(ROOT "/jobs/a")->stat.version;
+
+        if (versions == 0)
+                versions = version;
+        return version > versions;
+}
+
+/* Others only know that it was claimed here, and wait for our word. */
+Test(drain, what_comes_while_its_run_goes_on_is_said_to_overlap) {
+        each_second();
+        open_daemon();
+        await(is_running, "a run");
+        server_write(CONTROL, DRAINED);
+        await(says_so, "its member says so");
+        await(is_overlap, "the next tick is skipped");
+        cr_expect_eq(started->len, 1U);
+        service_exit(service_newest(), 0);
+        serve_for(2500 * USEC_PER_MSEC);
+        cr_expect_eq(started->len, 1U, "that is all that it says");
+}
+
+static ServerWay keep_probes(const ZkCall *call) {
+        return call->request == REQUEST_SET && g_str_equal(call->path, ROOT "/open/n1")
+                   ? SERVER_KEEP
+                   : SERVER_ANSWER;
+}
+
+/* Nothing could begin in its place. */
+Test(drain, no_run_gives_way_to_a_newer_tick) {
+        write_job("    every: 1s\n    overlap: replace\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_running, "a run");
+        server_write(CONTROL, DRAINED);
+        await(says_so, "its member says so");
+        serve_for(2500 * USEC_PER_MSEC);
+        cr_expect_eq(service_newest()->stops + service_newest()->kills, 0U, "it goes on");
+        cr_expect_eq(started->len, 1U);
+}
+
+/* By a clock that was set an hour ahead it would be said of an hour's ticks. */
+Test(drain, nothing_is_said_by_a_clock_that_was_not_compared) {
+        g_autofree char *before = NULL;
+
+        each_second();
+        open_daemon();
+        await(is_running, "a run");
+        server_write(CONTROL, DRAINED);
+        await(is_overlap, "it is said while the clock is known");
+        await_quiet();
+        server.way = keep_probes;
+        clock_watch_reset(coordinator->clock);
+        before = g_strdup(server_data(ROOT "/jobs/a"));
+        serve_for(2500 * USEC_PER_MSEC);
+        cr_expect_str_eq(server_data(ROOT "/jobs/a"), before);
+        server.way = NULL;
+        server_release();
+        await(says_more, "and again");
+}
+
+static unsigned ledgers_read;
+
+static ServerWay count_ledgers(const ZkCall *call) {
+        ledgers_read += call->request == REQUEST_GET && g_str_equal(call->path, ROOT "/jobs/a");
+        return SERVER_ANSWER;
+}
+
+/* What it would skip are ticks of a definition that is in force no more. */
+Test(drain, nothing_is_said_of_a_job_that_differs) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        g_autofree char *data = NULL;
+
+        each_second();
+        open_daemon();
+        await(is_running, "a run");
+        server_write(CONTROL, DRAINED);
+        await(is_overlap, "it is said while it agrees");
+        await_quiet();
+        data = g_strdup(server_data(ROOT "/jobs/a"));
+        cr_assert_eq(ledger_decode(data, strlen(data), &ledger), 0);
+        ledger_adopt_digest(ledger, "other", (int64_t)(clock_realtime() / USEC_PER_SEC));
+        g_free(data);
+        data = ledger_encode(ledger);
+        server_set(server_node(ROOT "/jobs/a"), data);
+        server.way = count_ledgers;
+        serve_for(3500 * USEC_PER_MSEC);
+        cr_expect_leq(ledgers_read, 2U, "it is not read for each tick");
+        cr_expect_str_eq(server_data(ROOT "/jobs/a"), data);
+}
+
+/* Somebody asks for a run, too: that is for others. */
+Test(drain, what_is_asked_for_beside_its_run_is_left_to_others) {
+        each_second();
+        open_daemon();
+        await(is_running, "a run");
+        server_write(CONTROL, DRAINED);
+        await(says_so, "its member says so");
+        server_create(ROOT "/requests/1000000000-m1",
+                      "{\"job\":\"a\",\"who\":\"bob\",\"not_after\":4000000000}", 0);
+        await(is_overlap, "the next tick is skipped");
+        cr_expect_eq(started->len, 1U);
+        cr_expect_not_null(server_node(ROOT "/requests/1000000000-m1"));
 }
 
 Test(drain, another_node_that_is_drained_is_none_of_ours) {

@@ -21,6 +21,7 @@ typedef struct VerdictCell {
         const char *seen_word;
         bool doubted;
         EnsembleVerdict expected;
+        const char *instead; /* what was known in whose place it was accepted, or NULL */
 } VerdictCell;
 
 static const VerdictCell verdict_cells[] = {
@@ -53,7 +54,14 @@ static const VerdictCell verdict_cells[] = {
     {"accepted, made anew", ID, 5, 9, NULL, false, OTHER_ID, 3, 0, WORD, false, ENSEMBLE_LEARN},
     {"accepted, restored", ID, 5, 9, NULL, false, ID, 5, 8, WORD, false, ENSEMBLE_LEARN},
     {"accepted again", ID, 5, 9, WORD, false, ID, 5, 8, OTHER_WORD, false, ENSEMBLE_LEARN},
-    {"accepted elsewhere", ID, 5, 9, NULL, true, OTHER_ID, 3, 0, WORD, false, ENSEMBLE_LEARN},
+    {"accepted elsewhere", ID, 5, 9, NULL, true, OTHER_ID, 3, 0, WORD, false, ENSEMBLE_LEARN, ID},
+    {"in another's place", ID, 5, 9, NULL, true, OTHER_ID, 3, 0, WORD, false, ENSEMBLE_ELSEWHERE,
+     OTHER_ID},
+    {"in nobody's place", ID, 5, 9, NULL, true, OTHER_ID, 3, 0, WORD, false, ENSEMBLE_ELSEWHERE},
+    {"in another's place, here", ID, 5, 9, NULL, false, OTHER_ID, 3, 0, WORD, false, ENSEMBLE_OTHER,
+     OTHER_ID},
+    {"accepted in our place, and known", ID, 5, 9, WORD, true, OTHER_ID, 3, 0, WORD, false,
+     ENSEMBLE_ELSEWHERE, ID},
     {"accepted, but restored since", ID, 5, 9, WORD, false, ID, 5, 8, WORD, false, ENSEMBLE_OLDER},
     {"restored to before it was accepted", ID, 5, 9, WORD, false, ID, 5, 8, NULL, false,
      ENSEMBLE_OLDER},
@@ -74,9 +82,9 @@ static json_t *verdict_record(const VerdictCell *cell) {
         json_t *record = cell->seen && *cell->seen ? ensemble_record_new(cell->seen) : NULL;
 
         if (record && cell->seen_word)
-                ensemble_record_accept(record, cell->seen_word, &statement);
+                ensemble_record_accept(record, cell->seen_word, &statement, cell->instead);
         if (record && cell->doubted)
-                ensemble_record_doubt(record, &statement);
+                ensemble_record_doubt(record, &statement, NULL);
         return record;
 }
 

@@ -7,6 +7,8 @@
 #include "daemon-file.h"
 #include "jobset.h"
 
+#define MANUALS PROJECT_SOURCE_ROOT "/packaging/man/"
+
 static void read_file(const char *path, char **ret_text, gsize *ret_size) {
         g_autoptr(GError) error = NULL;
 
@@ -30,17 +32,23 @@ static DaemonConfig *parse_config(const char *text, size_t size) {
         return config;
 }
 
-static void assert_job_file_is_accepted(const char *path, const DaemonConfig *config) {
+static void assert_jobs_are_accepted(const char *where, const char *text, gsize size,
+                                     const DaemonConfig *config) {
         _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
         _cleanup_(job_file_freep) JobFile *file = NULL;
+
+        (void)job_file_parse(where, text, size, diagnostics, &file);
+        jobset_check_file(file, config, diagnostics);
+        assert_no_errors(diagnostics);
+        cr_assert(file->good && file->jobs->len > 0);
+}
+
+static void assert_job_file_is_accepted(const char *path, const DaemonConfig *config) {
         g_autofree char *text = NULL;
         gsize size;
 
         read_file(path, &text, &size);
-        (void)job_file_parse(path, text, size, diagnostics, &file);
-        jobset_check_file(file, config, diagnostics);
-        assert_no_errors(diagnostics);
-        cr_assert(file->good && file->jobs->len > 0);
+        assert_jobs_are_accepted(path, text, size, config);
 }
 
 Test(examples, jobs_are_accepted) {
@@ -52,6 +60,32 @@ Test(examples, jobs_are_accepted) {
         for (size_t i = 0; i < found.gl_pathc; i++)
                 assert_job_file_is_accepted(found.gl_pathv[i], config);
         globfree(&found);
+}
+
+/* Return: how many job files there are among what the page shows. */
+static unsigned assert_page_is_accepted(const char *path, const DaemonConfig *config) {
+        g_autofree char *text = NULL;
+        g_auto(GStrv) parts = NULL;
+        unsigned n = 0;
+        gsize size;
+
+        read_file(path, &text, &size);
+        parts = g_strsplit(text, "\n```\n", -1);
+        for (guint i = 1; parts[0] && i < g_strv_length(parts); i += 2) {
+                if (!g_str_has_prefix(parts[i], "jobs:\n") &&
+                    !g_str_has_prefix(parts[i], "defaults:\n"))
+                        continue;
+                assert_jobs_are_accepted(path, parts[i], strlen(parts[i]), config);
+                n++;
+        }
+        return n;
+}
+
+Test(examples, what_the_manuals_show_is_accepted) {
+        _cleanup_(daemon_config_freep) DaemonConfig *config = parse_config("", 0);
+
+        cr_expect_geq(assert_page_is_accepted(MANUALS "jobkeeper-examples.7.scd", config), 13U);
+        cr_expect_geq(assert_page_is_accepted(MANUALS "jobkeeper-jobs.5.scd", config), 3U);
 }
 
 Test(examples, default_configuration_is_accepted_as_it_is) {

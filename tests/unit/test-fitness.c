@@ -1,6 +1,9 @@
 /* What the daemon knows of the jobs that this machine can run: verdicts that come from threads. */
 #include "temporary-tree.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 #include "diagnostics.h"
 #include "event-loop.h"
 #include "fitness.h"
@@ -42,16 +45,21 @@ static void scene_clear(Scene *scene) {
         g_free(scene->root);
 }
 
-static void ask(Scene *scene, const char *name, const char *program) {
-        g_autofree char *path =
-            *program == '/' ? g_strdup(program) : g_build_filename(scene->root, program, NULL);
-        g_autofree char *text = g_strdup_printf("jobs: {%s: {exec: [%s]}}", name, path);
+static void ask_for(Scene *scene, const char *text) {
         _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
         _cleanup_(job_file_freep) JobFile *file = NULL;
 
         cr_assert_eq(job_file_parse("f", text, strlen(text), diagnostics, &file), 0);
         cr_assert(file->good, "%s", text);
         fitness_ask(scene->fitness, file->jobs->pdata[0], &scene->config);
+}
+
+static void ask(Scene *scene, const char *name, const char *program) {
+        g_autofree char *path =
+            *program == '/' ? g_strdup(program) : g_build_filename(scene->root, program, NULL);
+        g_autofree char *text = g_strdup_printf("jobs: {%s: {exec: [%s]}}", name, path);
+
+        ask_for(scene, text);
 }
 
 /* Runs the loop until the job is looked at, or until somebody was told anything. */
@@ -138,4 +146,80 @@ Test(fitness, freed_while_looking) {
                         wait_for(&scene, NULL);
                 scene_clear(&scene);
         }
+}
+
+/* ---- the settings of a unit ---- */
+
+/* Asks systemd itself. */
+Test(fitness, settings_are_checked_and_what_is_certain_is_remembered) {
+        static const char bad[] = "=systemd does not take the setting Nice of \"unit\": Failed to "
+                                  "parse nice priority 'banana';";
+        Scene scene;
+
+        scene_init(&scene);
+        ask_for(&scene, "jobs: {good: {exec: /bin/true, unit: {Nice: 5, After: x.service, "
+                        "ReadWritePaths: [/srv/none]}}}");
+        wait_for(&scene, "good");
+        cr_expect_str_eq(scene.told->str, "good=fit;");
+        for (unsigned i = 0; i < 2; i++) {
+                g_autofree char *name = g_strdup_printf("bad%u", i),
+                                *text = g_strdup_printf("jobs: {%s: {exec: /bin/true, unit: "
+                                                        "{UMask: 0077, Nice: banana}}}",
+                                                        name),
+                                *told = g_strconcat(name, bad, NULL);
+
+                ask_for(&scene, text);
+                wait_for(&scene, name);
+                cr_expect_str_eq(scene.told->str, told);
+        }
+        scene_clear(&scene);
+}
+
+/* As on a disk that somebody has filled. */
+static void let_write(rlim_t bytes) {
+        struct rlimit limit;
+
+        cr_assert_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+        limit.rlim_cur = MIN(bytes, limit.rlim_max);
+        cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void await_verdict(Scene *scene, bool fit) {
+        for (usec_t end = clock_monotonic() + PATIENCE;
+             clock_monotonic() < end &&
+             (fitness_is_pending(scene->fitness, "a") || !fitness_why(scene->fitness, "a") != fit);)
+                cr_assert(sd_event_run(scene->event, 50 * USEC_PER_MSEC) >= 0);
+        cr_assert_eq(!fitness_why(scene->fitness, "a"), fit);
+}
+
+Test(fitness, settings_that_could_not_be_checked_are_checked_again) {
+        Scene scene;
+
+        (void)signal(SIGXFSZ, SIG_IGN);
+        scene_init(&scene);
+        let_write(0);
+        ask_for(&scene, "jobs: {a: {exec: /bin/true, unit: {Nice: 7}}}");
+        await_verdict(&scene, false);
+        cr_expect(g_str_has_prefix(fitness_why(scene.fitness, "a"),
+                                   "the settings of \"unit\" could not be checked: "));
+        let_write(RLIM_INFINITY);
+        await_verdict(&scene, true);
+        scene_clear(&scene);
+}
+
+/* It was good, and nobody says that it is not. */
+Test(fitness, what_cannot_be_checked_keeps_its_verdict) {
+        Scene scene;
+
+        (void)signal(SIGXFSZ, SIG_IGN);
+        scene_init(&scene);
+        ask_for(&scene, "jobs: {a: {exec: /bin/true, unit: {Nice: 7}}}");
+        await_verdict(&scene, true);
+        let_write(0);
+        ask_for(&scene, "jobs: {a: {exec: /bin/true, unit: {Nice: 8}}}");
+        for (usec_t end = clock_monotonic() + USEC_PER_SEC; clock_monotonic() < end;)
+                cr_assert(sd_event_run(scene.event, 50 * USEC_PER_MSEC) >= 0);
+        cr_expect_null(fitness_why(scene.fitness, "a"));
+        let_write(RLIM_INFINITY);
+        scene_clear(&scene);
 }

@@ -149,6 +149,18 @@ Test(gate, a_drained_node_begins_nothing_and_says_so_at_once) {
         scene_clear(&scene);
 }
 
+/* Who is drained says that something runs here only where nothing else is amiss. */
+Test(gate, one_that_is_drained_may_be_shut_for_another_reason) {
+        Scene scene;
+
+        scene_init(&scene, 0);
+        cr_expect_not(gate_is_drained(scene.gate));
+        scene.drained = "drained";
+        cr_expect_str_eq(gate_closed(scene.gate), "no ZooKeeper session");
+        cr_expect_not(gate_is_drained(scene.gate));
+        scene_clear(&scene);
+}
+
 Test(gate, what_lasts_is_told_until_it_is_over) {
         Scene scene;
 

@@ -75,6 +75,10 @@ Test(job_file, defaults) {
         cr_expect_null(spec->command.group);
         cr_expect_null(spec->command.working_directory);
         cr_expect_null(spec->command.environment[0]);
+        cr_expect_null(spec->command.environment_files[0]);
+        cr_expect_null(spec->command.credentials[0]);
+        cr_expect_null(spec->command.settings.unit[0]);
+        cr_expect_null(spec->command.settings.service[0]);
         cr_expect_eq(spec->lock, JOB_LOCK_EXCLUSIVE);
         cr_expect_eq(spec->resources->len, 0);
         cr_expect_eq(spec->nodes->len, 0);
@@ -84,7 +88,8 @@ Test(job_file, defaults) {
         cr_expect_eq(spec->command.timeout, USEC_INFINITY);
         cr_expect_eq(spec->command.stop_timeout, 5 * USEC_PER_SEC);
         cr_expect_null(spec->command.stop_timeout_mark.file);
-        cr_expect_eq(spec->history, JOB_HISTORY_DEFAULT);
+        cr_expect_eq(spec->books.history, JOB_HISTORY_DEFAULT);
+        cr_expect_eq(spec->books.expect_within, USEC_INFINITY);
 }
 
 /* Every key with its default written out changes nothing. */
@@ -105,7 +110,8 @@ Test(job_file, defaults_written_out) {
                 cr_expect_eq(spec->command.timeout, fresh->command.timeout, "%s", line);
                 cr_expect_eq(spec->command.stop_timeout, fresh->command.stop_timeout, "%s", line);
                 cr_expect_eq(spec->start_deadline, fresh->start_deadline, "%s", line);
-                cr_expect_eq(spec->history, fresh->history, "%s", line);
+                cr_expect_eq(spec->books.history, fresh->books.history, "%s", line);
+                cr_expect_eq(spec->books.expect_within, fresh->books.expect_within, "%s", line);
                 cr_expect_eq(spec->lock, fresh->lock, "%s", line);
                 cr_expect_eq(spec->catch_up, fresh->catch_up, "%s", line);
                 cr_expect_str_eq(spec->timezone, fresh->timezone, "%s", line);
@@ -139,8 +145,9 @@ Test(job_file, all_that_is_supported) {
             "    group: backup\n"
             "    environment: {PORT: 0755, EMPTY: \"\", ON: true, LINES: \"a\\nb\"}\n"
             "    working-directory: /srv/a\n"
-            "    credentials: {}\n"
-            "    unit: {}\n"
+            "    credentials: {token: /etc/a/token, key: /etc/a/key}\n"
+            "    environment-file: [/etc/default/b, -/etc/default/a]\n"
+            "    unit: {Nice: 5, ReadWritePaths: [/srv/b, /srv/a], After: x.service}\n"
             "    history: 1000\n"
             "  b:\n"
             "    every: 15min\n"
@@ -179,7 +186,12 @@ Test(job_file, all_that_is_supported) {
         cr_expect_str_eq(a->command.group, "backup");
         expect_strv(a->command.environment, "EMPTY=|LINES=a\nb|ON=true|PORT=0755");
         cr_expect_str_eq(a->command.working_directory, "/srv/a");
-        cr_expect_eq(a->history, 1000);
+        expect_strv(a->command.credentials, "key:/etc/a/key|token:/etc/a/token");
+        expect_strv(a->command.environment_files, "/etc/default/b|-/etc/default/a");
+        expect_strv(a->command.settings.unit, "After=x.service");
+        expect_strv(a->command.settings.service,
+                    "Nice=5|ReadWritePaths=/srv/b|ReadWritePaths=/srv/a");
+        cr_expect_eq(a->books.history, 1000);
 
         cr_assert(schedule_next(b->schedule, 1763700000, &tick));
         cr_expect_eq(tick, 1763700300);
@@ -262,6 +274,84 @@ Test(job_file, exceptions_are_read_in_the_zone_of_the_job) {
                 cr_expect_str_eq(text, expected[i]);
         }
         cr_expect_null(((const JobSpec *)file->jobs->pdata[3])->schedule);
+}
+
+Test(job_file, windows_are_read_in_the_zone_of_the_job) {
+        _cleanup_(job_file_freep) JobFile *file = parse_job_file(
+            "defaults: {window: {from: Sun, for: 6h}, timezone: Asia/Kolkata}\n"
+            "jobs:\n"
+            "  a: {exec: /bin/true, every: 1h}\n"
+            "  b: {exec: /bin/true, schedule: daily, window: [{from: Sat UTC, for: 1d}, {from: "
+            "00:00, for: 90}]}\n"
+            "  c: {exec: /bin/true, schedule: daily, window: []}\n"
+            "  d: {exec: /bin/true}\n",
+            "");
+        static const char *const expected[] = {
+            "every 1h\nwindow Sun *-*-* 00:00:00 Asia/Kolkata for 6h",
+            ("*-*-* 00:00:00 Asia/Kolkata\nwindow Sat *-*-* 00:00:00 UTC for 1d\n"
+             "window *-*-* 00:00:00 Asia/Kolkata for 1min 30s"),
+            "*-*-* 00:00:00 Asia/Kolkata",
+        };
+
+        for (guint i = 0; i < G_N_ELEMENTS(expected); i++) {
+                const JobSpec *spec = file->jobs->pdata[i];
+                g_autofree char *text = schedule_to_string(spec->schedule);
+
+                cr_expect_str_eq(text, expected[i]);
+        }
+        cr_expect_null(((const JobSpec *)file->jobs->pdata[3])->schedule);
+        expect_job_file("defaults: {window: [{from: never, for: 1h}, {for: 1h}]}\n"
+                        "jobs:\n"
+                        "  a: {exec: /bin/true, schedule: daily}\n"
+                        "  b: {exec: /bin/true}\n",
+                        "f:1:28: error: \"window\": calendar expression \"never\": \"never\" is no "
+                        "weekday, date, time or word such as \"daily\"\n"
+                        "f:1:45: error: a window needs \"from\": when it begins, such as \"Sat "
+                        "22:00\"");
+        expect_job_file("defaults: {window: {from: \"22:00\", for: 1h}}\n"
+                        "jobs: {a: {exec: /bin/true, schedule: daily}}\n",
+                        "f:1:20: error: job \"a\": no tick of its schedule is ever in its "
+                        "\"window\": it would never run");
+}
+
+/* What is right in the time zone of "defaults" may be wrong in a job's: its window is not dropped
+ * without a word. */
+Test(job_file, what_defaults_say_is_judged_for_each_job) {
+        expect_job_file("defaults: {window: {from: \"22:00\", for: 23h 30min}}\n"
+                        "jobs:\n"
+                        "  a: {exec: /bin/true, schedule: \"23:00\"}\n"
+                        "  b: {exec: /bin/true, schedule: \"23:00\", timezone: Europe/Berlin}\n",
+                        "f:1:41: error: job \"b\": \"for\" must be shorter than the time between "
+                        "any two beginnings of the window, and from 2025-03-29 21:00:00 to "
+                        "2025-03-30 20:00:00 UTC that is only 23h");
+}
+
+/* What begins by when, of what is due then. */
+Test(job_file, a_window_and_a_start_deadline_bound_a_start) {
+        _cleanup_(job_file_freep) JobFile *file =
+            parse_job_file("jobs:\n"
+                           "  a: {exec: /bin/true, every: 10s, window: {from: \"*:*\", for: 30s}, "
+                           "start-deadline: 20}\n"
+                           "  b: {exec: /bin/true, every: 10s, start-deadline: 20}\n"
+                           "  c: {exec: /bin/true}\n",
+                           "");
+        static const struct {
+                guint job;
+                int64_t due;
+                usec_t closes, start_by;
+        } cells[] = {
+            {0, 120, 150, 140}, {0, 130, 150, 150}, {0, 149, 150, 150}, {0, 150, 150, 150},
+            {0, 170, 170, 170}, {1, 120, 0, 140},   {2, 120, 0, 720},
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cells); i++) {
+                const JobSpec *spec = file->jobs->pdata[cells[i].job];
+
+                cr_expect_eq(job_spec_closes(spec, cells[i].due),
+                             cells[i].closes ? cells[i].closes * USEC_PER_SEC : USEC_INFINITY);
+                cr_expect_eq(job_spec_start_by(spec, cells[i].due),
+                             cells[i].start_by * USEC_PER_SEC);
+        }
 }
 
 Test(job_file, faults_of_defaults_are_told_once) {

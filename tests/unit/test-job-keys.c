@@ -19,6 +19,35 @@ static const struct {
     {"description:", "f:4:17: error: \"description\" must be a text, not nothing"},
     {"description: \"a\\tb\"", "f:4:18: error: \"description\": \"a\\x09b\" may not have line "
                                "breaks or other control characters"},
+    {"after:", "f:4:11: error: \"after\" must be a text, a list or a mapping, not nothing"},
+    {"after: A",
+     "f:4:12: error: \"after\": \"A\" may only have the characters a-z, 0-9, '.', '_' and '-'"},
+    {"after: {on: any}", "f:4:12: error: \"after\" names no job: write \"job: NAME\" in it"},
+    {"after: {job: b, on: sometimes}", "f:4:25: error: \"on\" must be \"success\", \"failure\" or "
+                                       "\"any\", not \"sometimes\""},
+    {"after: {jobs: b}", "f:4:13: error: unknown key \"jobs\" (did you mean \"job\"?)"},
+    {"after: [b, [c]]",
+     "f:4:16: error: an entry of \"after\" must be a text or a mapping, not a list"},
+    {"after: [b, {job: c, on: any}, b]",
+     "f:4:35: error: job \"a\": \"after\" names \"b\" twice: write it once, with \"on: any\" for a "
+     "success and a failure"},
+    {"after: a", "f:4:12: error: job \"a\" cannot run after itself: for a further attempt of what "
+                 "failed use \"retries\""},
+    {"on-failure: [b]", "f:4:17: error: \"on-failure\" must be a text, not a list"},
+    {"on-failure: B b", "f:4:17: error: \"on-failure\": \"B b\" may only have the characters a-z, "
+                        "0-9, '.', '_' and '-'"},
+    {"on-failure: a", "f:4:17: error: job \"a\": \"on-failure\" names the job itself: name another "
+                      "one, and where \"defaults\" says it, define this job in another file"},
+    {"on-recovery: {job: b}", "f:4:18: error: \"on-recovery\" must be a text, not a mapping"},
+    {"on-recovery: a",
+     "f:4:18: error: job \"a\": \"on-recovery\" names the job itself: name another one, and where "
+     "\"defaults\" says it, define this job in another file"},
+    {"depends-on: b", "f:4:5: error: unknown key \"depends-on\": here it is \"after\""},
+    {"OnSuccess: b", "f:4:5: error: unknown key \"OnSuccess\": here the job that follows says "
+                     "\"after\", and which job it follows"},
+    {"on-success: b", "f:4:5: error: unknown key \"on-success\": here the job that follows says "
+                      "\"after\", and which job it follows"},
+    {"needs: b", "f:4:5: error: unknown key \"needs\": here it is \"after\""},
     {"mode: 5", "f:4:11: error: \"mode\" must be \"once\", not an integer"},
     {"mode: twice", "f:4:11: error: \"mode\" must be \"once\", not \"twice\""},
     {"mode: each-node", "f:4:11: error: \"mode\": \"each-node\" is not supported yet"},
@@ -125,6 +154,33 @@ static const struct {
      "f:5:13: error: job \"a\": \"except\" leaves nothing of its schedule"},
     {"except: Sun", "f:4:5: error: \"except\" needs \"schedule\" or \"every\": what is started by "
                     "hand has no ticks"},
+    {"window: Sat 22:00\nschedule: daily",
+     "f:4:13: error: \"window\" must be a list or a mapping, not \"Sat 22:00\""},
+    {"schedule: daily\nwindow: [Sat]",
+     "f:5:14: error: an entry of \"window\" must be a mapping, not \"Sat\""},
+    {"schedule: daily\nwindow: {from: Sat 22:00}",
+     "f:5:13: error: a window needs \"for\": how long it lasts, such as 6h"},
+    {"schedule: daily\nwindow: [{for: 6h}]",
+     "f:5:14: error: a window needs \"from\": when it begins, such as \"Sat 22:00\""},
+    {"schedule: daily\nwindow: {from: 22, for: 0}",
+     "f:5:20: error: \"from\" must be a text, not an integer (put it in quotes)\n"
+     "f:5:29: error: \"for\" must be from 1s to 366d, not 0"},
+    {"schedule: daily\nwindow: {from: daily, until: 06:00, for: 1h}",
+     "f:5:27: error: unknown key \"until\""},
+    {"schedule: daily\nwindow: {from: daily, for: 1500ms}",
+     "f:5:32: error: \"for\" must be whole seconds, from 1s to 366d"},
+    {"schedule: daily\nwindow: {from: \"*-02-30\", for: 1h}",
+     "f:5:20: error: \"window\": calendar expression \"*-02-30\": there is no such moment, so the "
+     "window never begins, from 1970 to 2199"},
+    {"schedule: daily\nwindow: [{from: daily, for: 1h}, {from: daily, for: 24h}]",
+     "f:5:57: error: \"for\" must be shorter than the time between any two beginnings of the "
+     "window, and from 2025-01-01 00:00:00 to 2025-01-02 00:00:00 UTC that is only 1d"},
+    {"schedule: \"02:30\"\nwindow: {from: \"22:00\", for: 4h}",
+     "f:5:13: error: job \"a\": no tick of its schedule is ever in its \"window\": it would never "
+     "run"},
+    {"window: {from: daily, for: 1h}",
+     "f:4:5: error: \"window\" needs \"schedule\" or \"every\": what is started by hand begins at "
+     "once"},
     {"random-delay: 5s", "f:4:5: error: \"random-delay\" needs \"schedule\" or \"every\": what is "
                          "started by hand begins at once"},
     {"every: 5min\nrandom-delay: 5min",
@@ -151,8 +207,25 @@ static const struct {
      "f:4:11: error: \"lock\" must be \"exclusive\", \"shared\" or \"none\", not \"yes\""},
     {"lock: [shared]",
      "f:4:11: error: \"lock\" must be \"exclusive\", \"shared\" or \"none\", not a list"},
-    {"slots: 2", "f:4:12: error: \"slots\" other than 1 is not supported yet"},
-    {"slots: 0", "f:4:12: error: \"slots\" must be from 1 to 1000, not 0"},
+    {"slots: 2", ""},
+    {"slots: 24", ""},
+    {"slots: 1\nlock: shared", ""},
+    {"slots: 1\noverlap: replace", ""},
+    {"slots: 0", "f:4:12: error: \"slots\" must be from 1 to 24, not 0"},
+    {"slots: 25", "f:4:12: error: \"slots\" must be from 1 to 24, not 25"},
+    {"slots: 2\nlock: shared",
+     "f:4:12: error: job \"a\": \"slots\" and \"lock: shared\" cannot be used together: such runs "
+     "are not counted; use \"lock: exclusive\", where each run holds one slot"},
+    {"slots: 2\nlock: none",
+     "f:4:12: error: job \"a\": \"slots\" and \"lock: none\" cannot be used together: such runs "
+     "are not counted; use \"lock: exclusive\", where each run holds one slot"},
+    {"slots: 2\noverlap: queue",
+     "f:5:14: error: job \"a\": \"overlap: queue\" is for runs that are one after the other: with "
+     "\"slots: 2\" use \"overlap: skip\", by which a tick is skipped when all slots are taken"},
+    {"slots: 2\noverlap: replace",
+     "f:5:14: error: job \"a\": \"overlap: replace\" is for runs that are one after the other: "
+     "with \"slots: 2\" use \"overlap: skip\", by which a tick is skipped when all slots are "
+     "taken"},
     {"slots: \"1\"", "f:4:12: error: \"slots\" must be an integer, not \"1\""},
     {"slots: 01",
      "f:4:12: error: \"slots\" must be written in decimal digits without leading zeros, not 01"},
@@ -188,19 +261,25 @@ static const struct {
                       "seconds), not a list"},
     {"lock-wait: -1", "f:4:16: error: \"lock-wait\" must be from 0 to infinity, not -1"},
     {"overlap: queue", ""},
-    {"overlap: replace", "f:4:14: error: \"overlap\": \"replace\" is not supported yet"},
+    {"overlap: replace", ""},
+    {"catch-up: all\noverlap: replace",
+     "f:5:14: error: job \"a\": \"overlap: replace\" and \"catch-up: all\" cannot be used "
+     "together: of the ticks that were missed each would take the place of the one before; use "
+     "\"catch-up: latest\""},
     {"overlap: allow", "f:4:14: error: job \"a\": \"overlap: allow\" needs \"lock: shared\" or "
                        "\"lock: none\": a run that holds the job's own lock exclusively keeps the "
-                       "next one from beginning beside it"},
+                       "next one from beginning beside it (\"slots: 3\" without \"overlap\" lets "
+                       "three be side by side)"},
     {"lock: exclusive\noverlap: allow",
      "f:5:14: error: job \"a\": \"overlap: allow\" needs \"lock: shared\" or \"lock: none\": a run "
-     "that holds the job's own lock exclusively keeps the next one from beginning beside it"},
+     "that holds the job's own lock exclusively keeps the next one from beginning beside it "
+     "(\"slots: 3\" without \"overlap\" lets three be side by side)"},
     {"lock: shared\noverlap: allow", ""},
     {"lock: none\noverlap: allow", ""},
-    {"overlap: maybe",
-     "f:4:14: error: \"overlap\" must be \"skip\", \"queue\" or \"allow\", not \"maybe\""},
-    {"overlap: no",
-     "f:4:14: error: \"overlap\" must be \"skip\", \"queue\" or \"allow\", not \"no\""},
+    {"overlap: maybe", "f:4:14: error: \"overlap\" must be \"skip\", \"queue\", \"replace\" or "
+                       "\"allow\", not \"maybe\""},
+    {"overlap: no", "f:4:14: error: \"overlap\" must be \"skip\", \"queue\", \"replace\" or "
+                    "\"allow\", not \"no\""},
     {"catch-up: all", ""},
     {"catch-up: maybe",
      "f:4:15: error: \"catch-up\" must be \"latest\", \"none\" or \"all\", not \"maybe\""},
@@ -262,6 +341,12 @@ static const struct {
      "others have them"},
     {"takeover-after: 1h\non-lock-loss: no",
      "f:5:19: error: \"on-lock-loss\" must be \"stop\" or \"continue\", not \"no\""},
+    {"expect-within: 59s",
+     "f:4:20: error: \"expect-within\" must be from 1min to infinity, not 59s"},
+    {"expect-within: 367d",
+     "f:4:20: error: job \"a\": \"expect-within\" may be 366d at most, or infinity"},
+    {"expect-within: daily", "f:4:20: error: \"expect-within\" must be a duration (\"1h 30min\", "
+                             "or whole seconds), not \"daily\""},
     {"on-owner-lost: retry",
      "f:4:20: error: \"on-owner-lost\" must be \"fail\" or \"rerun\", not \"retry\""},
     {"on-owner-lost: [fail]",
@@ -288,6 +373,13 @@ static const struct {
     {"cron: 0 2 * * *", "f:4:5: error: unknown key \"cron\": here it is \"schedule\""},
     {"OnCalendar: daily", "f:4:5: error: unknown key \"OnCalendar\": here it is \"schedule\""},
     {"env: {A: b}", "f:4:5: error: unknown key \"env\": here it is \"environment\""},
+    {"EnvironmentFile: /etc/a",
+     "f:4:5: error: unknown key \"EnvironmentFile\": here it is \"environment-file\""},
+    {"env-file: /etc/a", "f:4:5: error: unknown key \"env-file\": here it is \"environment-file\""},
+    {"env_file: /etc/a", "f:4:5: error: unknown key \"env_file\": here it is \"environment-file\""},
+    {"LoadCredential: a:/etc/a",
+     "f:4:5: error: unknown key \"LoadCredential\": here it is \"credentials\""},
+    {"secrets: {a: /etc/a}", "f:4:5: error: unknown key \"secrets\": here it is \"credentials\""},
     {"attempts: 3", "f:4:5: error: unknown key \"attempts\": it stands below \"retries\""},
     {"retries.delay: 3",
      "f:4:5: error: unknown key \"retries.delay\": write \"retries:\", and below it \"delay\", "
@@ -347,10 +439,19 @@ static const struct {
      "f:4:24: error: \"working-directory\" must be a text, not an integer (put it in quotes)"},
     {"working-directory: [/tmp]",
      "f:4:24: error: \"working-directory\" must be a text, not a list"},
-    {"credentials: {a: b}", "f:4:18: error: \"credentials\" is not supported yet"},
     {"credentials: [a]", "f:4:18: error: \"credentials\" must be a mapping, not a list"},
-    {"unit: {MemoryMax: 1G}", "f:4:11: error: \"unit\" is not supported yet"},
-    {"unit: {Environment: [a, b]}", "f:4:11: error: \"unit\" is not supported yet"},
+    {"credentials: /etc/a", "f:4:18: error: \"credentials\" must be a mapping, not \"/etc/a\""},
+    {"credentials: {a: [/etc/a]}",
+     "f:4:22: error: \"a\" of \"credentials\" must be a text, not a list"},
+    {"credentials: {a: }", "f:4:22: error: \"a\" of \"credentials\" must be a text, not nothing"},
+    {"environment-file: 5", "f:4:23: error: \"environment-file\" must be a text or a list, not an "
+                            "integer (put it in quotes)"},
+    {"environment-file: {A: b}",
+     "f:4:23: error: \"environment-file\" must be a text or a list, not a mapping"},
+    {"environment-file: [[/etc/a]]",
+     "f:4:24: error: an entry of \"environment-file\" must be a text, not a list"},
+    {"unit: {Nice: }", "f:4:18: error: \"Nice\" of \"unit\" must be a text or a list, not nothing"},
+    {"unit: [Nice=5]", "f:4:11: error: \"unit\" must be a mapping, not a list"},
     {"unit: 5", "f:4:11: error: \"unit\" must be a mapping, not an integer"},
     {"history: 0", "f:4:14: error: \"history\" must be from 1 to 1000, not 0"},
     {"history: 1001", "f:4:14: error: \"history\" must be from 1 to 1000, not 1001"},
@@ -450,8 +551,14 @@ Test(job_keys, limits) {
                      "f:3:11: error: \"exec\" has more than 256 words");
         expect_limit("locks", JOB_RESOURCES_MAX + 1, '{', "r#: shared", '}',
                      "f:4:12: error: \"locks\" names more than 16 resources");
+        expect_limit("after", JOB_AFTER_MAX + 1, '[', "j#", ']',
+                     "f:4:12: error: \"after\" names more than 64 jobs");
         expect_limit("nodes", JOB_NODE_MATCHES_MAX + 1, '[', "n#", ']',
                      "f:4:12: error: \"nodes\" has more than 64 entries");
+        expect_limit("credentials", JOB_CREDENTIALS_MAX + 1, '{', "c#: /etc/c#", '}',
+                     "f:4:18: error: \"credentials\" has more than 64 entries");
+        expect_limit("environment-file", JOB_ENVIRONMENT_FILES_MAX + 1, '[', "/etc/e#", ']',
+                     "f:4:23: error: \"environment-file\" has more than 16 entries");
         expect_limit("environment", JOB_ENVIRONMENT_MAX + 1, '[', "A#=1", ']',
                      "f:4:1957: error: environment variable \"A256\" is one variable too many");
 }

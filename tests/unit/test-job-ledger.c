@@ -384,9 +384,11 @@ Test(job_ledger, nobody_hears_of_what_was_stopped) {
 /* ---- writing ---- */
 
 Test(job_ledger, a_request_that_is_refused_is_told_before_that_is_over) {
+        char run[] = "1000000000-m0badcafe", who[] = "me";
+
         read_ours(false);
         server_create(REQUEST, "{}", 0);
-        cr_assert_eq(job_ledger_refuse(ledger, "1000000000-m0badcafe", "me", "too late"), 0);
+        cr_assert_eq(job_ledger_refuse(ledger, &(ManualRun){.id = run, .who = who}, "too late"), 0);
         expect_heard("refused:1000000000-m0badcafe over:0");
         cr_expect_null(server_node(REQUEST));
 }

@@ -18,6 +18,7 @@ static const char *const words[] = {
     [JOB_NEXT_SKIP] = "skip",
     [JOB_NEXT_LOOK] = "look",
     [JOB_NEXT_BLOCKED] = "blocked",
+    [JOB_NEXT_REPLACE] = "replace",
 };
 
 static JobSpec spec, patient = {.lock_wait_set = true};
@@ -69,6 +70,33 @@ static JobNext expect_next(JobOutlook outlook, JobNextWhat expected) {
         return next;
 }
 
+/* Nobody but who runs it ends it, or who has waited for long. */
+Test(job_next, lower_ranks_are_not_waited_for_to_end_a_run) {
+        static const Decision replace = {.verdict = DECISION_REPLACE, .tick = 60};
+        JobOutlook outlook = outlook_of(&replace);
+
+        cr_expect(expect_next(outlook, JOB_NEXT_REPLACE).wakes);
+        outlook.lower_ranks = USEC_PER_SEC;
+        expect_next(outlook, JOB_NEXT_REPLACE);
+        outlook.clock_known = false;
+        expect_next(outlook, JOB_NEXT_MEASURE);
+}
+
+/* What waits for its locks gives way to a newer tick, however long it may wait. */
+Test(job_next, a_long_wait_gives_way_to_a_newer_tick) {
+        static JobSpec replacing = {.overlap = JOB_OVERLAP_REPLACE, .lock_wait_set = true};
+        Decision replaced = skips;
+        JobOutlook outlook = outlook_of(&replaced);
+
+        outlook.spec = &replacing;
+        outlook.phase = JOB_PHASE_WAITING;
+        outlook.queued_tick = 60;
+        expect_next(outlook, JOB_NEXT_GO_ON);
+        replaced.skips[0].from = replaced.skips[0].to = 60;
+        replaced.skips[0].why = DECISION_WHY_REPLACED;
+        expect_next(outlook, JOB_NEXT_SKIP);
+}
+
 Test(job_next, what_is_decided_is_done) {
         JobOutlook outlook = outlook_of(&nothing);
 
@@ -100,6 +128,34 @@ Test(job_next, what_is_under_way_keeps_no_manual_run_from_beginning_beside_it) {
         expect_next(outlook, JOB_NEXT_GO_ON);
         outlook.spec = &patient;
         expect_next(outlook, JOB_NEXT_SKIP);
+}
+
+Test(job_next, of_a_tick_that_is_not_settled_no_attempt_by_hand_begins) {
+        static JobSpec beside = {.overlap = JOB_OVERLAP_ALLOW};
+        JobOutlook outlook = outlook_of(&nothing);
+        ManualRun again = {.not_after = NOW};
+        JobNext next;
+
+        outlook.spec = &beside;
+        outlook.ledger = claimed;
+        outlook.manual = &again;
+        again.tick = ((const LedgerEntry *)claimed->open->pdata[0])->tick;
+        next = job_next(&outlook);
+        cr_expect_eq(next.what, JOB_NEXT_REFUSE);
+        cr_expect(strstr(next.why, "its tick is not settled"), "%s", next.why);
+        again.tick = ledger_floor(claimed);
+        expect_next(outlook, JOB_NEXT_QUEUE_MANUAL);
+}
+
+Test(job_next, what_its_own_node_alone_may_start_was_late_there) {
+        ManualRun late = {.not_after = NOW - 1, .is_ours = true};
+        JobOutlook outlook = outlook_of(&nothing);
+        JobNext next;
+
+        outlook.manual = &late;
+        next = job_next(&outlook);
+        cr_expect_eq(next.what, JOB_NEXT_REFUSE);
+        cr_expect_str_eq(next.why, "the node that it is for could not start it in time");
 }
 
 Test(job_next, who_stands_in_the_queues_goes_on) {
@@ -195,6 +251,20 @@ Test(job_next, a_long_wait_is_neither_too_old_nor_too_late) {
         outlook.queued_tick = 60;
         outlook.spec = &spec;
         cr_expect_eq(expect_next(outlook, JOB_NEXT_LATER).delay, USEC_PER_SEC);
+}
+
+/* However long its locks may be waited for. */
+Test(job_next, a_long_wait_ends_with_the_window) {
+        DecisionWindow window = {.open = true, .since = 60 * USEC_PER_SEC};
+        JobOutlook outlook = outlook_of(&skips);
+
+        outlook.phase = JOB_PHASE_WAITING;
+        outlook.queued_tick = 60;
+        outlook.spec = &patient;
+        outlook.window = &window;
+        expect_next(outlook, JOB_NEXT_GO_ON);
+        window.since++;
+        expect_next(outlook, JOB_NEXT_SKIP);
 }
 
 /* It was begun for the attempt before, which another node has made meanwhile. */

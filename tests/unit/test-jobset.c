@@ -258,10 +258,11 @@ static void expect_fit(const char *lines, const char *reason) {
         _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
         _cleanup_(job_file_freep) JobFile *file = NULL;
         g_autofree char *got = NULL, *stripped = NULL;
+        _cleanup_(unit_checks_freep) UnitChecks *checks = unit_checks_new();
 
         cr_assert_eq(job_file_parse("f", rooted, strlen(rooted), diagnostics, &file), 0);
         cr_assert(file->good, "%s", lines);
-        got = job_unfit_reason(file->jobs->pdata[0], &config);
+        got = job_unfit_reason(file->jobs->pdata[0], &config, checks);
         stripped = got ? tree_strip(root, got) : g_strdup("fit");
         cr_expect_str_eq(stripped, reason ? reason : "fit", "%s: %s", lines, stripped);
 }

@@ -231,6 +231,18 @@ Test(launch, begins_no_more_when_its_time_is_over) {
         cr_expect_eq(start_by(place.now + 1), LAUNCH_AGAIN, "nor ever");
 }
 
+/* ---- what it would be told ---- */
+
+Test(launch, begins_never_where_its_end_is_foretold) {
+        const LaunchClaim claim = {
+            .session_file = session_file, .session = SESSION, .foretold = true};
+
+        cr_expect_eq(launch_start(&place, &claim), LAUNCH_FORETOLD);
+        cr_expect_eq(start(), LAUNCH_AGAIN, "nor when the file was corrected");
+}
+
+/* ---- the words ---- */
+
 /* Drop-ins of other versions have fewer words, or more. */
 Test(launch, reads_the_words_that_there_are) {
         static const struct {
@@ -244,6 +256,11 @@ Test(launch, reads_the_words_that_there_are) {
             {{INSTANCE, "begin-by:1234"}, INSTANCE, 1234},
             {{INSTANCE, "begin-by:1234", "then:5"}, INSTANCE, 1234},
             {{"first:0", INSTANCE, "begin-by:1234"}, INSTANCE, 1234},
+            {{"begin-by:"}, NULL, 1},
+            {{"begin-by:soon"}, NULL, 1},
+            {{"begin-by:12s"}, NULL, 1},
+            {{"begin-by:-5"}, NULL, 1},
+            {{"begin-by:0"}, NULL, 1},
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(cells); i++) {
@@ -261,10 +278,10 @@ Test(launch, begins_nothing_where_it_cannot_be_noted) {
 }
 
 Test(launch, every_refusal_has_words) {
-        for (int i = LAUNCH_AGAIN; i <= LAUNCH_OVERDUE; i++)
+        for (int i = LAUNCH_AGAIN; i <= LAUNCH_FORETOLD; i++)
                 cr_expect_not_null(launch_refusal_in_words(i), "%d", i);
         cr_expect_null(launch_refusal_in_words(LAUNCH_ALLOWED));
-        cr_expect_null(launch_refusal_in_words(LAUNCH_OVERDUE + 1));
+        cr_expect_null(launch_refusal_in_words(LAUNCH_FORETOLD + 1));
         cr_expect_null(launch_refusal_in_words(217));
 }
 
@@ -418,6 +435,62 @@ Test(launch, writes_a_drop_in) {
         units = launch_dropin_list(root);
         cr_expect_str_eq(units[0], UNIT);
         cr_expect_null(units[1]);
+}
+
+/* What is ours comes last, so that it wins. */
+Test(launch, settings_stand_before_the_steps) {
+        static const char *const of_unit[] = {"After=a.service", "Wants=a.service", NULL},
+                                 *const of_service[] = {"Nice=5", "CapabilityBoundingSet=", NULL};
+        g_autofree char *path = g_build_filename(directory, "50-jobkeeper-launch.conf", NULL),
+                        *text = NULL;
+        UnitSpec spec = spec_of(NONCE, words);
+
+        spec.unit_settings = of_unit;
+        spec.service_settings = of_service;
+        cr_expect_eq(launch_dropin_write(root, &spec), 0);
+        cr_assert(g_file_get_contents(path, &text, NULL, NULL));
+        cr_expect(g_str_has_prefix(text, "# of " NONCE "\n[Unit]\nAfter=a.service\n"
+                                         "Wants=a.service\n[Service]\nNice=5\n"
+                                         "CapabilityBoundingSet=\nType=oneshot\n"
+                                         "RemainAfterExit=yes\nKillMode=control-group\n"
+                                         "SendSIGKILL=yes\nExecStartPre=+"),
+                  "%s", text);
+        cr_expect(launch_dropin_is_of(root, UNIT, NONCE));
+}
+
+Test(launch, settings_alone_are_written) {
+        static const char *const settings[] = {"Nice=5", NULL}, *const none[] = {NULL};
+        g_autofree char *path = g_build_filename(directory, "50-jobkeeper-launch.conf", NULL),
+                        *text = NULL;
+        UnitSpec spec = spec_of(NONCE, NULL);
+
+        spec.unit_settings = spec.service_settings = none;
+        cr_expect_eq(launch_dropin_write(root, &spec), 0);
+        cr_expect_not(g_file_get_contents(path, &text, NULL, NULL));
+        spec.service_settings = settings;
+        cr_expect_eq(launch_dropin_write(root, &spec), 0);
+        cr_assert(g_file_get_contents(path, &text, NULL, NULL));
+        cr_expect_not_null(strstr(text, "\nNice=5\n"));
+        launch_dropin_remove(root, UNIT);
+}
+
+Test(launch, refuses_settings_that_are_more_than_a_line) {
+        static const char *const bad[] = {"Nice=5\nKillMode=process",
+                                          "Nice=5\\",
+                                          "Nice",
+                                          "[Service]",
+                                          "=5",
+                                          "",
+                                          "# Nice=5",
+                                          "Nice=5\r"};
+
+        for (size_t i = 0; i < 2 * G_N_ELEMENTS(bad); i++) {
+                const char *const settings[] = {bad[i / 2], NULL};
+                UnitSpec spec = spec_of(NONCE, words);
+
+                *(i % 2 ? &spec.unit_settings : &spec.service_settings) = settings;
+                cr_expect_eq(launch_dropin_write(root, &spec), -EINVAL, "%s", bad[i / 2]);
+        }
 }
 
 /* PID 1 looks again where that time is another one. */

@@ -174,7 +174,7 @@ Test(launched, without_room_nothing_is_certain) {
 }
 
 Test(launched, why_the_step_refused) {
-        for (int i = LAUNCH_NO_MARKER; i <= LAUNCH_LATE; i++) {
+        for (int i = LAUNCH_NO_MARKER; i <= LAUNCH_FORETOLD; i++) {
                 const UnitResult result = {.outcome = UNIT_OUTCOME_START_FAILED, .refusal = i};
                 g_autofree char *why =
                     g_strconcat("not started: ", launch_refusal_in_words(i), NULL);

@@ -75,15 +75,19 @@ Test(ledger_codec, with_its_schedule_and_withdrawn) {
         ledger_set_schedule(ledger, schedule);
         ledger_withdraw(ledger, 50);
         ledger->freed = 1500 * USEC_PER_MSEC;
+        ledger->succeeded = 1250 * USEC_PER_MSEC;
+        ledger->overdue = 1750 * USEC_PER_MSEC;
         copy = ledger_copy(ledger);
         text = ledger_encode(copy);
         cr_expect_str_eq(text, "{\"v\":1,\"mark\":40,\"from\":30,\"digest\":\"d\","
                                "\"schedule\":\"every 10s\",\"withdrawn\":50,\"freed\":1.5,"
-                               "\"open\":[]}");
+                               "\"succeeded\":1.25,\"overdue\":1.75,\"open\":[]}");
         cr_assert_eq(ledger_decode(text, strlen(text), &found), 0);
         cr_expect_str_eq(found->schedule, "every 10s");
         cr_expect_eq(found->withdrawn, 50);
         cr_expect_eq(found->freed, 1500 * USEC_PER_MSEC);
+        cr_expect_eq(found->succeeded, 1250 * USEC_PER_MSEC);
+        cr_expect_eq(found->overdue, 1750 * USEC_PER_MSEC);
 }
 
 Test(ledger_codec, in_whose_place_a_definition_stands_is_kept) {
@@ -236,4 +240,32 @@ Test(ledger_codec, too_much_is_refused) {
         expect_refused(text);
         large = g_strconcat("{'v':1,'mark':0,'from':0,'digest':'','open':[]}", padding, NULL);
         expect_refused(large);
+}
+
+/* Of as many stretches as there may be, each with the longest reason there is, by hand and after a
+ * long schedule: what is written can be read again. */
+Test(ledger_codec, the_fullest_one_can_be_read) {
+        g_autofree char *quotes = g_strnfill(SAID_TEXT_MAX, '"'),
+                        *schedule = g_strnfill(LEDGER_SCHEDULE_MAX, 's'),
+                        *zones = g_strnfill(LEDGER_ZONES_MAX, 'z'), *node = g_strnfill(100, 'n');
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(1, "digest"), *found = NULL;
+        g_autofree char *text = NULL;
+
+        ledger->schedule = g_steal_pointer(&schedule);
+        ledger->zones = g_steal_pointer(&zones);
+        for (unsigned i = 0; i < LEDGER_OPEN_MAX; i++) {
+                LedgerEntry *entry = g_new0(LedgerEntry, 1);
+
+                entry->tick = 4000000000 + (int64_t)i * 100;
+                entry->to = entry->tick + 50;
+                entry->count = UINT32_MAX;
+                entry->state = RUN_SKIPPED;
+                entry->run = g_strdup_printf("%" G_GINT64_FORMAT "-0", entry->tick);
+                entry->node = g_strdup(node);
+                entry->why = g_strdup(quotes);
+                g_ptr_array_add(ledger->open, entry);
+        }
+        text = ledger_encode(ledger);
+        cr_expect_lt(strlen(text), JSON_LINE_MAX);
+        cr_expect_eq(ledger_decode(text, strlen(text), &found), 0);
 }

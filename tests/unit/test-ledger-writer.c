@@ -243,6 +243,10 @@ Test(ledger_writer, nobody_hears_of_what_was_cancelled) {
 
 /* ---- without a session ---- */
 
+static int refuse(LedgerWriter *by, const char *run, const char *why) {
+        return ledger_writer_refuse(by, &(ManualRun){.id = (char *)run, .who = (char *)"me"}, why);
+}
+
 Test(ledger_writer, without_a_session_nothing_is_begun) {
         Node bare = {.config = coordinator->config};
         const LedgerWriterParts parts = parts_of(&bare);
@@ -251,8 +255,7 @@ Test(ledger_writer, without_a_session_nothing_is_begun) {
 
         cr_expect_eq(ledger_writer_outcome(ledger_writer_repair(other, "110-1", 110, spec)),
                      LEDGER_WRITE_CLOSED);
-        cr_expect_eq(ledger_writer_outcome(ledger_writer_refuse(other, "1-m1", "me", "late")),
-                     LEDGER_WRITE_CLOSED);
+        cr_expect_eq(ledger_writer_outcome(refuse(other, "1-m1", "late")), LEDGER_WRITE_CLOSED);
         cr_expect_null(known(NULL));
         cr_expect_eq(n_told, 0);
 }
@@ -277,21 +280,39 @@ static ServerWay lose(const ZkCall *call) {
 Test(ledger_writer, a_refused_request_goes_and_leaves_a_record) {
         server_create(REQUEST, "{}", 0);
         server.way = lose;
-        cr_assert_eq(ledger_writer_refuse(writer, "1000000000-m0badcafe", "me", "too late"), 0);
+        cr_assert_eq(refuse(writer, "1000000000-m0badcafe", "too late"), 0);
         expect_outcome(LEDGER_WRITE_FAILED);
         cr_expect_null(refused, "nobody knows");
         server.way = NULL;
         await(is_ready, "connected again");
-        cr_assert_eq(ledger_writer_refuse(writer, "1000000000-m0badcafe", "me", "too late"), 0);
+        cr_assert_eq(refuse(writer, "1000000000-m0badcafe", "too late"), 0);
         expect_outcome(LEDGER_WRITE_DONE);
         cr_expect_str_eq(refused, "1000000000-m0badcafe");
         cr_expect_null(server_node(REQUEST));
         cr_expect_not_null(strstr(server_data(RUNS "/1000000000-m0badcafe"), "too late"));
         cr_expect_not_null(strstr(server_data(RUNS "/1000000000-m0badcafe"), "\"me\""));
         /* Once more: somebody did that already. */
-        cr_assert_eq(ledger_writer_refuse(writer, "1000000000-m0badcafe", "me", "too late"), 0);
+        cr_assert_eq(refuse(writer, "1000000000-m0badcafe", "too late"), 0);
         expect_outcome(LEDGER_WRITE_FAILED);
         cr_expect_str_eq(refused, "1000000000-m0badcafe");
+}
+
+static void refuse_again(int64_t tick, const char *run) {
+        const ManualRun again = {
+            .id = (char *)run, .request = (char *)"1-r1", .who = (char *)"me", .tick = tick};
+
+        server_create(ROOT "/requests/1-r1", "{}", 0);
+        cr_assert_eq(ledger_writer_refuse(writer, &again, "too late"), 0);
+        expect_outcome(LEDGER_WRITE_DONE);
+        cr_expect_null(server_node(ROOT "/requests/1-r1"));
+}
+
+Test(ledger_writer, a_refused_attempt_is_recorded_where_none_comes_by_itself) {
+        refuse_again(100, "100-2");
+        cr_expect(strstr(server_data(RUNS "/100-2"), "\"attempt\":2"), "%s",
+                  server_data(RUNS "/100-2"));
+        refuse_again(110, "110-1");
+        cr_expect_null(server_node(RUNS "/110-1"));
 }
 
 /* ---- repair ---- */
@@ -316,6 +337,17 @@ Test(ledger_writer, a_record_without_an_entry_is_taken_in) {
         cr_assert_eq(ledger_writer_repair(writer, "120-1", 120, spec), 0);
         expect_outcome(LEDGER_WRITE_DONE);
         expect_known("mark 100 | 110 claimed 110-1 | 120 failed 120-1");
+}
+
+/* Somebody wrote it there who did not look: it is the tick's own all the same. */
+Test(ledger_writer, so_is_one_that_somebody_asked_for) {
+        server_create(RUNS "/110-1",
+                      "{\"run\":\"110-1\",\"job\":\"a\",\"tick\":110,\"attempt\":1,"
+                      "\"state\":\"skipped\",\"who\":\"me\"}",
+                      0);
+        cr_assert_eq(ledger_writer_repair(writer, "110-1", 110, spec), 0);
+        expect_outcome(LEDGER_WRITE_DONE);
+        cr_expect(ledger_is_settled(known(NULL), 110));
 }
 
 /* Ours has none, and would have the mark stay. */

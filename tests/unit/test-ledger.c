@@ -64,6 +64,47 @@ Test(ledger, no_tick_is_claimed_twice) {
         cr_expect_eq(claim(ledger, 70, "70-2"), -EEXIST);
 }
 
+static int claim_by_hand(Ledger *ledger, int64_t tick, const char *run) {
+        _cleanup_(run_record_freep) RunRecord *record = run_of(tick, run, "n1", RUN_CLAIMED);
+
+        record->who = g_strdup("me");
+        return ledger_claim(ledger, record);
+}
+
+/* It stands there as a manual run does, wherever the mark is. */
+Test(ledger, a_settled_tick_is_attempted_again_by_hand) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger =
+            ledger_of(20, 5, "{'run':'40-1','state':'failed','tick':40}");
+
+        cr_expect(ledger_is_settled(ledger, 20) && ledger_is_settled(ledger, 40));
+        cr_assert_eq(claim_by_hand(ledger, 20, "20-2"), 0);
+        cr_assert_eq(claim_by_hand(ledger, 40, "40-2"), 0);
+        expect_ledger(ledger, "mark 20 | 0 claimed 20-2 | 0 claimed 40-2 | 40 failed 40-1");
+        cr_expect_str_eq(ledger_find_unsettled(ledger, 20)->run, "20-2");
+        cr_expect_not(ledger_is_settled(ledger, 20) || ledger_is_settled(ledger, 40));
+        cr_expect_eq(claim_by_hand(ledger, 20, "20-3"), -EEXIST, "one at a time");
+        cr_assert_eq(settle(ledger, schedule, 20, "20-2", RUN_SUCCEEDED), 0);
+        cr_assert_eq(settle(ledger, schedule, 40, "40-2", RUN_FAILED), 0);
+        expect_ledger(ledger, "mark 20 | 40 failed 40-1");
+        cr_expect(ledger_is_settled(ledger, 20) && ledger_is_settled(ledger, 40));
+}
+
+Test(ledger, what_is_not_settled_is_not_attempted_by_hand) {
+        _cleanup_(ledger_freep) Ledger *ledger =
+            ledger_of(20, 5,
+                      "{'run':'30-1','state':'claimed','tick':30},"
+                      "{'run':'40-1','state':'failed','tick':40,'not_before':60}");
+
+        cr_expect_eq(claim_by_hand(ledger, 30, "30-2"), -EEXIST, "under way");
+        cr_expect_eq(claim_by_hand(ledger, 40, "40-2"), -EEXIST, "it follows by itself");
+        cr_expect_eq(claim_by_hand(ledger, 50, "50-1"), -EEXIST, "undecided");
+        cr_expect_not(ledger_is_settled(ledger, 30) || ledger_is_settled(ledger, 40) ||
+                      ledger_is_settled(ledger, 50));
+        cr_expect_eq(claim_by_hand(ledger, 0, "20-m1"), 0);
+        cr_expect(ledger_is_settled(ledger, 20), "that is a run of no tick");
+}
+
 Test(ledger, entries_are_sorted_by_tick) {
         _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
 
@@ -280,9 +321,11 @@ Test(ledger, a_lost_one_that_had_succeeded_is_not_rerun) {
         record->state = RUN_INTERRUPTED;
         cr_assert_eq(ledger_settle(ledger, record, schedule, record->ended), 0);
         cr_assert_not_null(ledger_first_retry(ledger));
+        cr_expect_eq(ledger->freed, 0);
         record->state = RUN_SUCCEEDED;
-        cr_assert_eq(ledger_settle(ledger, record, schedule, record->ended), 0);
+        cr_assert_eq(ledger_settle(ledger, record, schedule, record->ended + USEC_PER_SEC), 0);
         expect_ledger(ledger, "mark 10");
+        cr_expect_eq(ledger->freed, record->ended + USEC_PER_SEC, "until then others had to wait");
 }
 
 /* What was over is over, whatever it turns out to have been. */
@@ -446,6 +489,7 @@ Test(ledger, unknown_is_refined_after_its_entry_went) {
         cr_assert_eq(settle(ledger, schedule, 10, "10-1", RUN_UNKNOWN), 0);
         cr_expect_eq(settle(ledger, schedule, 10, "10-1", RUN_SUCCEEDED), -ENOENT);
         cr_expect_eq(ledger->last->state, RUN_SUCCEEDED);
+        cr_expect_eq(ledger->succeeded, ledger->last->ended);
         expect_ledger(ledger, "mark 10");
 }
 
@@ -656,6 +700,21 @@ Test(ledger, what_is_over_beside_one_that_lasts_needs_one_place) {
         cr_expect(ledger_is_decided(read, 5000));
         cr_assert_eq(settle(many, schedule, 10, "10-1", RUN_SUCCEEDED), 0);
         expect_ledger(many, "mark 10010");
+}
+
+/* Beside what ran, what was skipped before it and after it is joined, once and for all. */
+Test(ledger, what_is_over_is_joined_on_both_sides_at_once) {
+        _cleanup_(schedule_freep) Schedule *schedule = every(10);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+
+        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
+        for (int64_t tick = 20; tick <= 400; tick += 10)
+                if (tick != 200)
+                        skip(ledger, schedule, tick, tick, tick % 20 ? "x" : "y");
+        cr_assert_eq(claim(ledger, 200, "200-1"), 0);
+        cr_assert_eq(settle(ledger, schedule, 200, "200-1", RUN_SUCCEEDED), 0);
+        expect_ledger(ledger, "mark 0 | 10 claimed 10-1 | 20-390 x38 succeeded 390-0 | "
+                              "400 skipped 400-0 (y)");
 }
 
 Test(ledger, what_is_joined_leaves_out_what_is_not_over) {

@@ -70,6 +70,11 @@ static void wait_for_runs(unsigned n) {
 }
 
 /* Counted, not timed: what a run costs does not depend on how many wait for it to end. */
+static void request(ScheduledJob *job, const char *id, const char *who, usec_t not_after) {
+        scheduled_job_request(
+            job, &(ManualRun){.id = (char *)id, .who = (char *)who, .not_after = not_after});
+}
+
 Test(max_runs, many_due_jobs_cost_three_writes_a_run) {
         int64_t tick = (int64_t)(clock_realtime() / USEC_PER_SEC) + 8;
         unsigned writes;
@@ -190,11 +195,11 @@ Test(max_runs, a_request_waits_in_line_and_is_refused_in_time) {
         cr_assert_eq(started->len, 1);
         job = job_table_find(coordinator->jobs, "j1");
         server_create("/jobkeeper/requests/1-m1", "{}", 0);
-        scheduled_job_request(job, "1-m1", "me", clock_realtime() + USEC_PER_SEC);
+        request(job, "1-m1", "me", clock_realtime() + USEC_PER_SEC);
         await(is_skipped, "refused");
         cr_expect_eq(started->len, 1);
         server_create("/jobkeeper/requests/2-m1", "{}", 0);
-        scheduled_job_request(job, "2-m1", "me", clock_realtime() + 60 * USEC_PER_SEC);
+        request(job, "2-m1", "me", clock_realtime() + 60 * USEC_PER_SEC);
         serve_for(300 * USEC_PER_MSEC);
         service_exit(service_newest(), 0);
         runs_wanted = 2;
@@ -288,8 +293,8 @@ Test(max_runs, who_is_full_says_so) {
         serve_for(500 * USEC_PER_MSEC);
         cr_expect(says_that_it_is_free(), "nobody waits for a place");
         server_create("/jobkeeper/requests/1-m1", "{}", 0);
-        scheduled_job_request(job_table_find(coordinator->jobs, other), "1-m1", "me",
-                              clock_realtime() + 60 * USEC_PER_SEC);
+        request(job_table_find(coordinator->jobs, other), "1-m1", "me",
+                clock_realtime() + 60 * USEC_PER_SEC);
         await(says_that_it_is_full, "it is full");
         service_exit(service_newest(), 0);
         await(says_that_it_is_free, "it is free again");

@@ -239,3 +239,38 @@ Test(overlap, each_tick_that_was_missed_is_run_oldest_first) {
         }
         cr_expect_eq(count_records("missed"), 0);
 }
+
+/* ---- replace ---- */
+
+static char *wish; /* the path of the last one that was written */
+
+static ServerWay note_wishes(const ZkCall *call) {
+        if (call->request == REQUEST_CREATE && g_str_has_prefix(call->path, ROOT "/requests/")) {
+                g_free(wish);
+                wish = g_strdup(call->path);
+        }
+        return SERVER_ANSWER;
+}
+
+static bool is_wished(void) {
+        return wish && server_data(wish);
+}
+
+/* Its own node ends it; where that does not act, the tick's wish stands there as a person's does.
+ */
+Test(overlap, a_run_elsewhere_is_asked_to_give_way) {
+        tree_write(root, "jobkeeper.yaml",
+                   "node: {name: n1}\ntakeover-delay: 100ms\nheartbeat: 100ms\n"
+                   "fence-budget: 2500ms\nkill-slack: 500ms\n"
+                   "zookeeper: {session-timeout: 6s, tick-time: 100ms, sync-limit: 1}\n");
+        run_elsewhere("    every: 2s\n    overlap: replace\n    exec: [/bin/true]\n");
+        server_write(ROOT "/nodes/n2", "{\"machine\":\"m2\",\"boot\":\"b\"}");
+        server.way = note_wishes;
+        serve_for(2 * USEC_PER_SEC);
+        cr_expect_not(is_wished(), "its own node is first");
+        await_within(is_wished, "it is asked to end", 20 * USEC_PER_SEC);
+        cr_expect(strstr(server_data(wish), "\"on\":\"n2\""), "%s", server_data(wish));
+        cr_expect(strstr(server_data(wish), "\"by\":\"the tick 2"), "%s", server_data(wish));
+        cr_expect_eq(started->len, 0U, "it is not over yet");
+        g_clear_pointer(&wish, g_free);
+}

@@ -159,3 +159,25 @@ Test(paths, names_that_are_made_are_valid_everywhere) {
         cr_expect(name_is_valid(run));
         cr_expect_leq(strlen(unit), 255, "systemd takes no longer name");
 }
+
+/* The same whoever asks, and however often; another one for another run, and another job. */
+Test(paths, what_follows_a_run_has_one_name) {
+        g_autofree char *id = ask_id("a", "1000-2", "b"), *again = ask_id("a", "1000-2", "b"),
+                        *run = run_id_for_ask("a", "1000-2", "b"),
+                        *other_job = ask_id("a", "1000-2", "c"),
+                        *other_run = ask_id("a", "1000-1", "b"),
+                        *other_parent = ask_id("c", "1000-2", "b"),
+                        *by_hand = run_id_for_ask("a", "1000-m00ff", "b");
+
+        cr_expect_str_eq(id, again);
+        cr_expect_str_neq(id, other_job);
+        cr_expect_str_neq(id, other_run);
+        cr_expect_str_neq(id, other_parent);
+        cr_expect(ask_id_is_valid(id) && !run_id_is_valid(id) && !request_id_is_valid(id), "%s",
+                  id);
+        cr_expect(run_id_is_of_request(run) && !ask_id_is_valid(run), "%s", run);
+        cr_expect(g_str_has_prefix(run, "1000-m"), "%s", run);
+        cr_expect(run_id_is_of_request(by_hand) && g_str_has_prefix(by_hand, "1000-m"), "%s",
+                  by_hand);
+        cr_expect_not(ask_id_is_valid("1000-a"));
+}

@@ -5,6 +5,7 @@
 
 #include "bus-fixture.h"
 #include "control-pause.h"
+#include "journal.h"
 #include "runs.h"
 #include "tree.h"
 
@@ -31,7 +32,8 @@ static bool is_ready(void) {
 static bool is_paused(void) {
         const json_t *control = drain_view_control(tree_drain_view(coordinator->tree));
 
-        return control_is_paused(control, "a", NULL) || control_is_paused(control, NULL, NULL);
+        return control_is_paused(control, "a", clock_realtime(), NULL) ||
+               control_is_paused(control, NULL, clock_realtime(), NULL);
 }
 
 static void each_second(void) {
@@ -84,6 +86,24 @@ Test(pause, all_are_paused) {
         await(one_is_skipped, "a tick");
         cr_expect_eq(started->len, 0U);
         cr_expect_eq(records_with("\"why\":\"all jobs are paused by bob\""), 1U);
+}
+
+/* Each would be a line of the log otherwise, of whoever can write there. */
+Test(pause, many_at_once_are_told_in_a_few_lines) {
+        GString *control = g_string_new("{\"paused\":{\"jobs\":{\"a\":{}");
+
+        for (unsigned i = 0; i < 99; i++)
+                g_string_append_printf(control, ",\"j%u\":{}", i);
+        g_string_append(control, "}}}");
+        with_control("{}");
+        each_second();
+        open_daemon();
+        await(is_ready, "ready");
+        server_write(CONTROL, control->str);
+        await(is_paused, "paused");
+        cr_expect_eq(journal_count(MESSAGE_PAUSED), 17U);
+        cr_expect(journal_has("the same changed of 84 more jobs (jobkeeper status)"));
+        g_string_free(control, TRUE);
 }
 
 Test(pause, another_job_is_none_of_its_business) {
@@ -212,7 +232,7 @@ Test(pause, a_retry_that_waited_begins_afterwards) {
         server_write(CONTROL, PAUSED_A);
         serve_for(1500 * USEC_PER_MSEC);
         cr_expect_eq(started->len, 1U);
-        server_write(CONTROL, "{\"paused\":{\"jobs\":{\"a\":{\"until\":4000000000}}}}");
+        server_write(CONTROL, "{\"paused\":{\"jobs\":{\"a\":{\"until\":1763000001}}}}");
         await(has_started_again, "the retry");
 }
 
@@ -270,6 +290,42 @@ Test(pause, all_and_back) {
         expect_said("\"changed\":false");
         ask_resume("");
         expect_said("\"all\":null,\"changed\":true");
+}
+
+Test(pause, how_many_stay_paused_by_name) {
+        begin();
+        ask_pause("", "");
+        expect_said("\"by_name\":0");
+        ask_pause("a", "");
+        expect_said("\"by_name\":1");
+        ask_resume("");
+        expect_said("\"by_name\":1");
+}
+
+/* Somebody put it there, or it was resumed by a clock that was ahead. */
+Test(pause, one_with_an_end_far_ahead_is_shown_and_can_be_ended) {
+        with_control("{\"paused\":{\"jobs\":{\"a\":{\"by\":\"x\",\"until\":4000000000}}}}");
+        begin();
+        await(is_paused, "paused");
+        ask_as(bus, BUS_NAME_ROOT, "Status", NULL);
+        expect_said("\"state\":\"paused\",\"why\":\"paused by x\"");
+        ask_as(bus, BUS_NAME_ROOT, "Run", "s", "a");
+        expect_said("job \"a\" is paused by x");
+        ask_resume("a");
+        expect_said("\"changed\":true");
+        ask_as(bus, BUS_NAME_ROOT, "Run", "s", "a");
+        expect_said("\"run\":");
+}
+
+/* Ours may be years ahead, and the end of a pause is for all to go by. */
+Test(pause, none_is_ended_by_a_clock_that_was_not_compared) {
+        begin();
+        ask_pause("a", "");
+        expect_said("\"changed\":true");
+        coordinator->node->skew = (ClockSkew){0};
+        ask_resume("a");
+        expect_said("this node's clock was not compared with ZooKeeper's yet");
+        cr_expect_null(strstr(server_data(CONTROL), "\"until\":"));
 }
 
 /* Neither now nor what was asked for just before. */

@@ -115,10 +115,30 @@ Test(ranking, candidates) {
 
         some = ranking_candidates(ranking, file->jobs->pdata[0], false);
         cr_assert_eq(some->len, MEMBERS / 2);
-        cr_expect_str_eq(some->pdata[0], "m01");
         cr_expect_null(some->pdata[some->len]);
         fewer = ranking_candidates(ranking, file->jobs->pdata[0], true);
         cr_expect_eq(fewer->len, MEMBERS / 2 - 1);
+}
+
+/* Each where its rank is, of whatever job; the busy ones last. */
+Test(ranking, candidates_stand_by_their_rank) {
+        _cleanup_(job_file_freep) JobFile *file = parse("");
+        bool nobody;
+
+        for (unsigned round = 0; round < 2; round++) {
+                for (guint i = 0; i < file->jobs->len; i++) {
+                        const JobSpec *spec = file->jobs->pdata[i];
+                        g_autoptr(GPtrArray) all = ranking_candidates(ranking, spec, false);
+                        uint32_t rank = ranking_rank(ranking, spec, false, &nobody);
+
+                        cr_assert_eq(all->len, MEMBERS);
+                        cr_expect_str_eq(all->pdata[rank], "m03", "%s", spec->name);
+                        if (round > 0)
+                                cr_expect_str_eq(all->pdata[MEMBERS - 1], "m07", "%s", spec->name);
+                }
+                member(7)->busy = MEMBER_FULL;
+                ranking_set_members(ranking, members);
+        }
 }
 
 Test(ranking, is_computed_once) {

@@ -126,6 +126,33 @@ Test(remains, a_run_that_ended_while_nobody_was_there_has_its_own_result) {
         cr_expect_str_eq(record->why, "exit-code");
 }
 
+/* A person says how it ended, before its node is back. */
+static void resolve_as_person(void) {
+        _cleanup_(run_record_freep) RunRecord *record = the_record();
+        g_autofree char *text = NULL, *path = path_run(ROOT, "a", run_name);
+
+        run_record_resolve(record, RUN_SUCCEEDED, "alice on n2", "seen", clock_realtime());
+        text = run_record_encode(record);
+        server_set(server_node(path), text);
+}
+
+Test(remains, what_a_person_said_meanwhile_stays) {
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+
+        begin_run();
+        close_daemon();
+        service_exit(the_service(), 3);
+        settle_as_other();
+        resolve_as_person();
+        open_daemon();
+        await(is_forgotten, "its unit is forgotten");
+        record = the_record();
+        cr_expect_eq(record->state, RUN_SUCCEEDED);
+        cr_expect_str_eq(record->why, "resolved by alice on n2: seen");
+        cr_expect_str_eq(record->resolution.before, "node n1 disappeared during the run");
+        cr_expect_eq(runs_count(coordinator->runs), 0);
+}
+
 /* PID 1 forgets a unit that ended well when it was told to. */
 Test(remains, that_it_was_ended_is_known_without_the_unit) {
         _cleanup_(run_record_freep) RunRecord *record = NULL;

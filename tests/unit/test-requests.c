@@ -77,6 +77,11 @@ Test(requests, a_request_of_nobody_is_of_nobody) {
         expect_who(run, "unknown");
 }
 
+static int submit(const char *job, const char *who, RequestWrittenFunc func, RequestCall **ret) {
+        return requests_submit(coordinator->requests, &(Requested){.job = job, .who = who}, func,
+                               NULL, ret);
+}
+
 static char *written;
 
 static void on_written(int error, const char *run, void *userdata) {
@@ -93,8 +98,7 @@ Test(requests, whom_the_bus_named_is_named) {
         RequestCall *call = NULL;
 
         begin();
-        cr_assert_eq(
-            requests_submit(coordinator->requests, "a", "uid 1017", on_written, NULL, &call), 0);
+        cr_assert_eq(submit("a", "uid 1017", on_written, &call), 0);
         await(is_written, "written");
         expect_who(written, "uid 1017");
         request_call_free(call);
@@ -133,8 +137,7 @@ Test(requests, whom_the_bus_named_asked_for_that_job_alone) {
 
         begin();
         server.way = keep_requests;
-        cr_assert_eq(
-            requests_submit(coordinator->requests, "b", "uid 0", requests_ignore, NULL, &call), 0);
+        cr_assert_eq(submit("b", "uid 0", requests_ignore, &call), 0);
         await(is_request_kept, "the request");
         path = g_strdup(kept_path);
         request_call_free(call);
@@ -394,6 +397,115 @@ Test(requests, one_that_no_node_can_take_is_skipped_when_its_time_is_over) {
         cr_expect_eq(started->len, 0U);
 }
 
+/* ---- for one node alone ---- */
+
+#define BOUND REQUESTS "/1000000000-r0badcafe"
+
+static void request_on(const char *run, const char *node, int64_t in) {
+        g_autofree char *data =
+            g_strdup_printf("{\"job\":\"a\",\"run\":\"%s\",\"on\":\"%s\",\"node\":\"n2\","
+                            "\"not_after\":%" G_GINT64_FORMAT "}",
+                            run, node, (int64_t)(clock_realtime() / USEC_PER_SEC) + in);
+
+        server_write(BOUND, data);
+}
+
+static bool is_bound_gone(void) {
+        return !server_node(BOUND);
+}
+
+Test(requests, what_is_for_us_alone_is_run_and_its_request_gone) {
+        begin();
+        request_on(ID, "n1", 60);
+        await(has_started, "it runs");
+        cr_expect(is_bound_gone());
+        cr_expect(strstr(server_data(OVER), "\"who\":\"node n2 (not verified)\""), "%s",
+                  server_data(OVER));
+}
+
+/* It becomes fit while there is time. */
+Test(requests, what_is_for_us_alone_waits_until_we_can_run_it) {
+        write_job("    exec: [/nonexistent]\n");
+        open_daemon();
+        await(is_ready, "ready");
+        request_on(ID, "n1", 60);
+        serve_for(USEC_PER_SEC / 2);
+        cr_expect_not(is_bound_gone());
+        write_job("    exec: [/bin/true]\n");
+        reload();
+        await(has_started, "it runs");
+        cr_expect(is_bound_gone());
+}
+
+Test(requests, what_is_for_another_alone_is_left_to_it_and_over_in_time) {
+        begin();
+        server_write("/jobkeeper/nodes/n2", "{\"machine\":\"m2\",\"boot\":\"b\"}");
+        request_on(ID, "n2", 1);
+        await(is_bound_gone, "it is over");
+        cr_expect(strstr(server_data(OVER), "\"skipped\""), "%s", server_data(OVER));
+        cr_expect(strstr(server_data(OVER), "n2 could not start it in time"), "%s",
+                  server_data(OVER));
+        cr_expect_eq(started->len, 0U);
+}
+
+Test(requests, what_was_for_a_node_that_left_says_so) {
+        begin();
+        request_on(ID, "n2", 1);
+        await(is_bound_gone, "it is over");
+        cr_expect(strstr(server_data(OVER), "n2 left before it had started it"), "%s",
+                  server_data(OVER));
+        cr_expect_eq(started->len, 0U);
+}
+
+Test(requests, what_does_not_say_which_run_is_no_request) {
+        static const char *const runs[] = {
+            "",    "1000000000",   "../1-m1", "1-s1", "1-r1",
+            "0-1", "1000000000-0", "01-1",    "1-01", "99999999999999999999-1"};
+
+        begin();
+        for (size_t i = 0; i < G_N_ELEMENTS(runs); i++) {
+                request_on(runs[i], "n1", 60);
+                await(is_refused, "it is said");
+                cr_expect_not(is_bound_gone());
+                server_remove(BOUND);
+                serve_for(200 * USEC_PER_MSEC);
+        }
+        request_on(ID, "$(reboot)", 60);
+        serve_for(200 * USEC_PER_MSEC);
+        cr_expect_eq(started->len, 0U);
+}
+
+/* ---- a further attempt of a tick ---- */
+
+/* Somebody asks for it who did not look. */
+Test(requests, of_an_undecided_tick_none_is_made) {
+        int64_t tick = (int64_t)(clock_realtime() / USEC_PER_SEC) + 100;
+        g_autofree char *run = g_strdup_printf("%" G_GINT64_FORMAT "-1", tick),
+                        *path = g_strconcat(JOB "/runs/", run, NULL);
+
+        begin();
+        request_on(run, "n1", 60);
+        await(is_bound_gone, "it is refused");
+        cr_expect_null(server_node(path), "it would be in the way of the tick's own");
+        cr_expect(journal_has("its tick is not settled"));
+        cr_expect_eq(started->len, 0U);
+}
+
+/* Nobody who looked took it, and what became of it would be the tick's own record. */
+Test(requests, of_an_undecided_tick_nothing_is_recorded_when_its_time_is_over) {
+        int64_t tick = (int64_t)(clock_realtime() / USEC_PER_SEC) + 100;
+        g_autofree char *run = g_strdup_printf("%" G_GINT64_FORMAT "-1", tick),
+                        *path = g_strconcat(JOB "/runs/", run, NULL);
+
+        begin();
+        request_on(run, "n2", 1);
+        await(is_bound_gone, "it is over");
+        cr_expect_null(server_node(path), "it would be in the way of the tick's own");
+        cr_expect_eq(started->len, 0U);
+}
+
+/* ---- by which clock ---- */
+
 static unsigned probes;
 
 static ServerWay count_probes(const ZkCall *call) {
@@ -568,8 +680,7 @@ Test(requests, none_is_asked_for_without_a_session) {
 
         begin();
         port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
-        cr_expect_eq(requests_submit(coordinator->requests, "a", "uid 0", on_refused, NULL, &call),
-                     -ENOTCONN);
+        cr_expect_eq(submit("a", "uid 0", on_refused, &call), -ENOTCONN);
         cr_expect_null(call);
 }
 
@@ -589,8 +700,7 @@ Test(requests, one_that_zookeeper_refuses_is_refused) {
 
         begin();
         server.way = refuse_requests;
-        cr_assert_eq(requests_submit(coordinator->requests, "a", "uid 0", on_refused, NULL, &call),
-                     0);
+        cr_assert_eq(submit("a", "uid 0", on_refused, &call), 0);
         await(is_answered, "an answer");
         cr_expect_eq(refusal, -EIO);
         cr_expect_eq(server_count(REQUESTS), 0U);

@@ -355,3 +355,47 @@ Test(retries, what_is_too_late_is_given_up) {
         serve_for(200 * USEC_PER_MSEC);
         cr_expect_eq(started->len, 0);
 }
+
+static bool tells_of_a(void) {
+        return started->len == 1 && service_newest()->unit &&
+               g_strv_contains((const char *const *)service_newest()->environment,
+                               "JOBKEEPER_PARENT_JOB=a");
+}
+
+/* The attempt before was the last one after all. */
+Test(retries, what_is_given_up_is_followed) {
+        char **variable;
+
+        write_job_named("mail", "    exec: [/bin/echo]\n");
+        run_elsewhere("    schedule: \"2096-02-29 00:00:00\"\n    exec: [/bin/true]\n"
+                      "    start-deadline: 1min\n    on-failure: mail\n");
+        await(knows_of_a_run, "the other run is known");
+        await_quiet();
+        fail_long_ago();
+        await(tells_of_a, "a mail");
+        variable = service_newest()->environment;
+        while (*variable && !g_str_has_prefix(*variable, "JOBKEEPER_PARENT_WHY="))
+                variable++;
+        cr_assert_not_null(*variable);
+        cr_expect(g_str_has_prefix(*variable, "JOBKEEPER_PARENT_WHY=attempt 2 is not made: "), "%s",
+                  *variable);
+        cr_expect(g_strv_contains((const char *const *)service_newest()->environment,
+                                  "JOBKEEPER_PARENT_STATE=failed"));
+}
+
+/* What is asked for has its name, and somebody put something else there. */
+Test(retries, what_is_given_up_is_so_where_what_follows_cannot_be_asked_for) {
+        g_autofree char *run = NULL, *id = NULL, *path = NULL;
+
+        write_job_named("mail", "    exec: [/bin/echo]\n");
+        run_elsewhere("    schedule: \"2096-02-29 00:00:00\"\n    exec: [/bin/true]\n"
+                      "    start-deadline: 1min\n    on-failure: mail\n");
+        await(knows_of_a_run, "the other run is known");
+        await_quiet();
+        run = run_id_for_tick(tick, 1);
+        id = ask_id("a", run, "mail");
+        path = path_request("/jobkeeper", id);
+        server_create(path, "junk", 0);
+        fail_long_ago();
+        await(is_given_up, "no further attempt is waited for");
+}

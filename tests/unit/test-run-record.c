@@ -26,8 +26,8 @@ static RunRecord *full_record(void) {
         RunRecord *record = run_record_new("a", "1763700000-2");
 
         record->tick = 1763700000;
-        record->to = 1763700060;
-        record->count = 7;
+        record->stretch.to = 1763700060;
+        record->stretch.count = 7;
         record->attempt = 2;
         record->node = g_strdup("n1");
         record->boot = g_strdup("b00t");
@@ -52,6 +52,17 @@ static RunRecord *full_record(void) {
         record->terms.max_delay = 300 * SECOND;
         record->terms.no_retry = g_strdup("2,64..78");
         record->terms.rerun = true;
+        record->resolution.at = 1763700100 * SECOND;
+        record->resolution.by = g_strdup("alice on n3");
+        record->resolution.before = g_strdup("node n1 disappeared");
+        record->terms.parent = (RunParent){.job = g_strdup("b"),
+                                           .run = g_strdup("1763690000-1"),
+                                           .state = g_strdup("failed"),
+                                           .why = g_strdup("exit status 3"),
+                                           .node = g_strdup("n2"),
+                                           .tick = 1763680000,
+                                           .exit_status = 3,
+                                           .chain = 2};
         return record;
 }
 
@@ -78,14 +89,27 @@ static void expect_same_names(const RunRecord *a, const RunRecord *b) {
         cr_expect_str_eq(a->invocation, b->invocation);
         cr_expect_str_eq(a->why, b->why);
         cr_expect_str_eq(a->who, b->who);
+        cr_expect_str_eq(a->resolution.by, b->resolution.by);
+        cr_expect_str_eq(a->resolution.before, b->resolution.before);
         cr_expect_str_eq(a->terms.no_retry, b->terms.no_retry);
         cr_expect(g_strv_equal((const char *const *)a->locks, (const char *const *)b->locks));
 }
 
+static void expect_same_parent(const RunParent *a, const RunParent *b) {
+        cr_expect_str_eq(a->job, b->job);
+        cr_expect_str_eq(a->run, b->run);
+        cr_expect_str_eq(a->state, b->state);
+        cr_expect_str_eq(a->why, b->why);
+        cr_expect_str_eq(a->node, b->node);
+        cr_expect_eq(a->tick, b->tick);
+        cr_expect_eq(a->exit_status, b->exit_status);
+        cr_expect_eq(a->chain, b->chain);
+}
+
 static void expect_same_numbers(const RunRecord *a, const RunRecord *b) {
         cr_expect_eq(a->tick, b->tick);
-        cr_expect_eq(a->to, b->to);
-        cr_expect_eq(a->count, b->count);
+        cr_expect_eq(a->stretch.to, b->stretch.to);
+        cr_expect_eq(a->stretch.count, b->stretch.count);
         cr_expect_eq(a->attempt, b->attempt);
         cr_expect_eq(a->state, b->state);
         cr_expect_eq(a->exit_status, b->exit_status);
@@ -95,6 +119,7 @@ static void expect_same_numbers(const RunRecord *a, const RunRecord *b) {
         cr_expect_eq(a->ended, b->ended);
         cr_expect_eq(a->cpu, b->cpu);
         cr_expect_eq(a->continues, b->continues);
+        cr_expect_eq(a->resolution.at, b->resolution.at);
         cr_expect_eq(a->terms.takeover_after, b->terms.takeover_after);
         cr_expect_eq(a->terms.attempts, b->terms.attempts);
         cr_expect_eq(a->terms.delay, b->terms.delay);
@@ -108,6 +133,7 @@ Test(run_record, every_field_there_and_back) {
 
         expect_same_names(record, found);
         expect_same_numbers(record, found);
+        expect_same_parent(&record->terms.parent, &found->terms.parent);
         cr_expect_eq(found->token, 0, "known from the znode itself");
 }
 
@@ -127,6 +153,35 @@ Test(run_record, one_line) {
 
         cr_expect_null(strchr(text, '\n'), "%s", text);
         cr_expect_lt(strlen(text), JSON_LINE_MAX);
+}
+
+/* It becomes a variable of a command. */
+Test(run_record, a_parent_that_cannot_be_one) {
+        static const char *const parents[] = {
+            "\"parent_job\":\"B\",\"parent_run\":\"5-1\",\"parent_state\":\"failed\"",
+            "\"parent_job\":\"b\",\"parent_run\":\"x\",\"parent_state\":\"failed\"",
+            "\"parent_job\":\"b\",\"parent_run\":\"5-1\",\"parent_state\":\"fallen\"",
+            "\"parent_job\":\"b\",\"parent_run\":\"5-1\"",
+            "\"parent_run\":\"5-1\",\"parent_state\":\"failed\"",
+            "%s,\"parent_node\":\"n 1\"",
+            "%s,\"parent_why\":\"a\\nb\"",
+            "%s,\"parent_exit\":256",
+            "%s,\"chain\":101",
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(parents); i++) {
+                const char *more = g_str_has_prefix(parents[i], "%s") ? parents[i] + 2 : parents[i];
+                g_autofree char *text = g_strdup_printf(
+                    "{\"run\":\"1-m2\",\"job\":\"a\",\"tick\":null,\"state\":\"claimed\",%s%s}",
+                    more == parents[i]
+                        ? ""
+                        : "\"parent_job\":\"b\",\"parent_run\":\"5-1\",\"parent_state\":\"failed\"",
+                    more);
+                RunRecord *record = NULL;
+
+                cr_expect_eq(run_record_decode(text, strlen(text), &record), -EBADMSG, "%s", text);
+                record = run_record_free(record);
+        }
 }
 
 Test(run_record, what_is_not_there_stays_away) {
@@ -368,4 +423,22 @@ Test(run_record, depth_does_not_matter) {
         g_autofree char *deep = g_strnfill(30000, '[');
 
         expect_text_refused(deep);
+}
+
+Test(run_record, what_a_person_says_of_it_keeps_what_was_known) {
+        _cleanup_(run_record_freep) RunRecord *record = run_record_new("a", "10-1"), *copy = NULL;
+
+        record->state = RUN_UNKNOWN;
+        record->why = g_strdup("node n1 disappeared");
+        record->ended = 5 * SECOND;
+        run_record_resolve(record, RUN_SUCCEEDED, "alice on n2", "it is there", 7 * SECOND);
+        cr_expect_eq(record->state, RUN_SUCCEEDED);
+        cr_expect_str_eq(record->why, "resolved by alice on n2: it is there");
+        cr_expect_str_eq(record->resolution.by, "alice on n2");
+        cr_expect_str_eq(record->resolution.before, "node n1 disappeared");
+        cr_expect_eq(record->resolution.at, 7 * SECOND);
+        cr_expect_eq(record->ended, 5 * SECOND);
+        copy = run_record_copy(record);
+        run_record_forget_resolution(copy);
+        cr_expect(!copy->resolution.at && !copy->resolution.by && !copy->resolution.before);
 }

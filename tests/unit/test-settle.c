@@ -303,6 +303,24 @@ static bool has_two_records(void) {
         return server_count(RUNS_PATH) == 2;
 }
 
+static bool has_one_record(void) {
+        return server_count(RUNS_PATH) == 1;
+}
+
+/* It tells how many there were: what is said beside it goes first. */
+Test(settle, of_the_records_of_a_tick_its_last_attempt_is_kept_longest) {
+        g_autofree char *second = NULL, *beside = NULL;
+
+        start_one("    history: 1\n");
+        second = run_path(2);
+        beside = run_path(0);
+        server_create(second, "{}", 0);
+        server_create(beside, "{}", 0);
+        service_exit(service_newest(), 0);
+        await(has_one_record, "the others are deleted");
+        cr_expect_not_null(server_node(second));
+}
+
 /* By their number, not as text. */
 Test(settle, of_many_attempts_the_last_ones_are_kept) {
         start_one("    history: 2\n");
@@ -320,12 +338,27 @@ Test(settle, of_many_attempts_the_last_ones_are_kept) {
 
 static bool second_is_begun;
 
+static void claim_second_elsewhere(void) {
+        g_autofree char *path = run_path(2), *run = run_id_for_tick(tick, 2), *data = NULL;
+        _cleanup_(run_record_freep) RunRecord *record = run_record_new("a", run);
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        data = g_strdup(server_data(ROOT "/jobs/a"));
+        cr_assert_eq(ledger_decode(data, strlen(data), &ledger), 0);
+        record->tick = tick;
+        record->attempt = 2;
+        record->node = g_strdup("n2");
+        cr_assert_eq(ledger_claim(ledger, record), 0);
+        g_free(data);
+        data = ledger_encode(ledger);
+        server_set(server_node(ROOT "/jobs/a"), data);
+        server_create(path, "{}", 0);
+}
+
 /* Another node begins the next attempt, and writes of ticks that it skips. */
 static void begin_second_elsewhere(void) {
-        g_autofree char *path = run_path(2);
-
         second_is_begun = true;
-        server_create(path, "{}", 0);
+        claim_second_elsewhere();
         for (int64_t i = 1; i <= 3; i++) {
                 g_autofree char *run = run_id_for_skip(tick + 60 * i),
                                 *skipped = path_run(ROOT, "a", run);
@@ -333,7 +366,7 @@ static void begin_second_elsewhere(void) {
         }
 }
 
-/* ... between the read of the ledger and the list of what is old. */
+/* ... just before what is old is listed. */
 static ServerWay begin_second_before_list(const ZkCall *call) {
         _cleanup_(run_record_freep) RunRecord *first = record_there();
 
@@ -463,4 +496,32 @@ Test(settle, what_only_skips_prunes_as_well) {
         await(has_skipped, "one is skipped");
         make_old_records(200);
         await(is_pruned_to_two, "the oldest are deleted");
+}
+
+static bool is_pruned_to_four(void) {
+        return server_count(RUNS_PATH) == 4;
+}
+
+/* Somebody had one of those ticks attempted: what is said of it stays as the last thing that the
+ * ledger says, and would tell nothing of that attempt. */
+Test(settle, the_attempt_of_a_tick_that_was_skipped_is_kept_as_long_as_that) {
+        g_autofree char *path = NULL;
+        Ledger *ledger = NULL;
+
+        write_job("    every: 1s\n    exec: [/nonexistent]\n    start-deadline: 1s\n"
+                  "    history: 2\n");
+        open_daemon();
+        await(has_skipped_three, "three are skipped");
+        cr_assert_eq(ledger_decode(server_data(JOB_PATH), strlen(server_data(JOB_PATH)), &ledger),
+                     0);
+        path = g_strdup_printf(RUNS_PATH "/%" G_GINT64_FORMAT "-1",
+                               ((const LedgerEntry *)ledger->open->pdata[0])->tick);
+        ledger_free(ledger);
+        server_create(path, "{}", 0);
+        for (unsigned i = 0; i < 3; i++) {
+                g_autofree char *newer = g_strdup_printf(RUNS_PATH "/%u-1", 4000000000U + i);
+                server_create(newer, "{}", 0);
+        }
+        await(is_pruned_to_four, "the oldest that may go is deleted");
+        cr_expect_not_null(server_node(path));
 }

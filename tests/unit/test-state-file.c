@@ -2,11 +2,27 @@
 #include "state-file.h"
 
 #include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "rubbish.h"
 #include "temporary-tree.h"
 
 #define MOST 64
+
+static bool simple; /* a file system that does not know RENAME_NOREPLACE */
+
+/* In the place of the library's. */
+int stand_in_for_renameat2(int old_directory, const char *old, int new_directory, const char *new,
+                           unsigned flags) __asm__("renameat2");
+int stand_in_for_renameat2(int old_directory, const char *old, int new_directory, const char *new,
+                           unsigned flags) {
+        if (simple && flags) {
+                errno = EINVAL;
+                return -1;
+        }
+        return (int)syscall(SYS_renameat2, old_directory, old, new_directory, new, flags);
+}
 
 static char *root, *path;
 
@@ -77,13 +93,13 @@ Test(state_file, believes_nothing_else, .timeout = 30) {
         }
 }
 
-Test(state_file, sets_aside_a_few_and_no_more) {
+static void expect_a_few_set_aside(void) {
         static const char *const names[] = {"file.damaged", "file.damaged-2", "file.damaged-3"};
         static const char *const texts[] = {"1", "2", "3", "4", "5"};
 
         for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
                 tree_write(root, "file", texts[i]);
-                cr_expect_eq(state_file_set_aside(path), 0);
+                cr_expect_eq(state_file_set_aside(path), i >= G_N_ELEMENTS(names));
                 cr_expect_not(g_file_test(path, G_FILE_TEST_EXISTS));
         }
         for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
@@ -93,4 +109,17 @@ Test(state_file, sets_aside_a_few_and_no_more) {
                 cr_expect_str_eq(text, texts[i]);
         }
         cr_expect_eq(state_file_set_aside(path), -ENOENT);
+        cr_assert_eq(g_mkdir(path, 0700), 0);
+        cr_expect_eq(state_file_set_aside(path), -EISDIR);
+        cr_expect(g_file_test(path, G_FILE_TEST_IS_DIR));
+}
+
+Test(state_file, sets_aside_a_few_and_no_more) {
+        simple = false;
+        expect_a_few_set_aside();
+}
+
+Test(state_file, sets_aside_a_few_on_a_simple_file_system) {
+        simple = true;
+        expect_a_few_set_aside();
 }

@@ -800,3 +800,25 @@ Test(status_report, a_job_that_left_meanwhile_is_not_shown) {
         view = own_view();
         cr_expect_null(status_report_job(&view, "gone", NULL));
 }
+
+/* Without its ledger it is not known. */
+Test(status_report, what_is_expected_of_a_job_is_shown) {
+        json_t *object = NULL, *expected = NULL;
+
+        write_job("    every: 1h\n    exec: [/bin/true]\n    expect-within: 2h\n");
+        open_daemon_on_bus();
+        object = status();
+        expected = json_object_get(find(json_object_get(object, "jobs"), "job", "a"), "expected");
+        cr_expect_eq(json_number_value(json_object_get(expected, "within")), 7200.0);
+        cr_expect(json_number_value(json_object_get(expected, "since")) > 1e9);
+        cr_expect(json_is_false(json_object_get(expected, "succeeded")));
+        cr_expect(json_is_false(json_object_get(expected, "overdue")));
+        json_decref(object);
+
+        port_tell(ports->pdata[0], ZK_STATE_SUSPENDED);
+        object = status();
+        expected = json_object_get(find(json_object_get(object, "jobs"), "job", "a"), "expected");
+        expect_text(expected,
+                    "{\"overdue\":null,\"since\":null,\"succeeded\":null,\"within\":7200.0}");
+        json_decref(object);
+}

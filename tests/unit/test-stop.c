@@ -67,8 +67,9 @@ Test(stop, what_runs_here_is_stopped_and_recorded_so) {
         ask_stop("a", "");
         expect_said(expected);
         await(is_being_stopped, "its unit is stopped");
-        await(is_not_asked, "the wish is gone");
+        cr_expect(is_asked(), "should the machine crash now, the others are to see it");
         await(is_settled, "settled");
+        await(is_not_asked, "the wish is gone");
         cr_expect(strstr(record_of(run), "\"state\":\"stopped\""), "%s", record_of(run));
         cr_expect(strstr(record_of(run), "\"why\":\"stopped by alice on n1\""), "%s",
                   record_of(run));
@@ -135,6 +136,10 @@ static bool is_draining(void) {
         return is_in_phase(RUN_PHASE_DRAINING);
 }
 
+static bool is_unwanted(void) {
+        return the_run() && the_run()->unwanted;
+}
+
 /* By itself that would be tried again. */
 Test(stop, a_run_that_is_being_ended_for_another_reason) {
         g_autofree char *run = begin_again_if_lost();
@@ -144,7 +149,7 @@ Test(stop, a_run_that_is_being_ended_for_another_reason) {
         await(is_stopping, "its lock is lost");
         ask_stop("a", "");
         expect_said("\"member\":true");
-        await(is_not_asked, "the wish is gone");
+        await(is_unwanted, "the wish is heard");
         service_manager.deaf = false;
         service_obey(service_newest());
         await(is_settled, "settled");
@@ -164,12 +169,81 @@ Test(stop, a_run_that_has_failed_meanwhile) {
         await(is_draining, "what it left is ended");
         ask_stop("a", "");
         expect_said("\"member\":true");
-        await(is_not_asked, "the wish is gone");
+        await(is_unwanted, "the wish is heard");
         service_empty(service_newest());
         await(is_settled, "settled");
         cr_expect(strstr(record_of(run), "\"state\":\"failed\""), "%s", record_of(run));
         cr_expect_null(strstr(server_data(LEDGER), "not_before"), "no attempt follows");
         cr_expect_eq(started->len, 1);
+}
+
+static bool has_ended(void) {
+        return !service_is_alive(service_newest());
+}
+
+static bool its_end_is_noted(void) {
+        g_autoptr(GHashTable) ended = ended_units_load(coordinator->node->runtime_dir);
+
+        return g_hash_table_contains(ended, service_newest()->name);
+}
+
+static bool its_end_is_taken_back(void) {
+        return !its_end_is_noted();
+}
+
+/* Its lock is lost; PID 1 hangs, so that what is asked of it is not heard before the command ends
+ * by itself. */
+static void lose_its_lock_unheard(void) {
+        server.way = keep_settles;
+        service_manager.deaf = true;
+        server_delete(the_run()->record->locks[0]);
+        await(is_stopping, "its lock is lost");
+        await(its_end_is_noted, "that is noted");
+        service_newest()->stops = 0;
+}
+
+/* What the process before saw is not known to this one, which finds the unit. */
+static void restart_with_answers(void) {
+        await(has_ended, "it has ended");
+        serve_for(100 * USEC_PER_MSEC);
+        close_daemon();
+        server.way = NULL;
+        open_daemon_again();
+        await(is_final, "settled");
+}
+
+Test(stop, what_failed_by_itself_is_not_said_to_have_been_ended_by_a_process_after_us) {
+        g_autofree char *run = begin_again_if_lost();
+
+        lose_its_lock_unheard();
+        service_exit(service_newest(), 5);
+        await(its_end_is_taken_back, "the note is taken back");
+        restart_with_answers();
+        cr_expect(strstr(record_of(run), "\"state\":\"failed\""), "%s", record_of(run));
+}
+
+Test(stop, what_took_too_long_is_not_said_to_have_been_ended_by_a_process_after_us) {
+        g_autofree char *run = begin_again_if_lost();
+
+        lose_its_lock_unheard();
+        service_end(service_newest(), UNIT_OUTCOME_TIMEOUT, SIGTERM, "timeout");
+        await(its_end_is_taken_back, "the note is taken back");
+        restart_with_answers();
+        cr_expect(strstr(record_of(run), "\"state\":\"timed-out\""), "%s", record_of(run));
+}
+
+/* Somebody asked for that end: whatever it came to, no attempt follows. */
+Test(stop, what_failed_while_somebody_had_it_ended_keeps_its_note) {
+        g_autofree char *run = begin_again_if_lost();
+
+        server.way = keep_settles;
+        service_manager.deaf = true;
+        ask_stop("a", "");
+        await(is_stopping, "it is to end");
+        service_newest()->stops = 0; /* not heard either */
+        service_exit(service_newest(), 5);
+        restart_with_answers();
+        cr_expect_null(strstr(server_data(LEDGER), "not_before"), "no attempt follows");
 }
 
 /* Asked for on another node, by somebody whose words are not fit for a log. */
@@ -209,19 +283,45 @@ Test(stop, what_is_none_of_ours_is_left_alone) {
         cr_expect_eq(server_count(REQUESTS), 4);
 }
 
-static bool is_one_left(void) {
-        return server_count(REQUESTS) == 2;
+/* What is no wish, and what is of another node: whoever settles for that is to see it. */
+static bool is_one_gone(void) {
+        return server_count(REQUESTS) == 4;
 }
 
 Test(stop, a_wish_whose_time_is_over_goes) {
         g_autofree char *run = begin("");
 
+        server_write(ROOT "/nodes/n2", "{\"machine\":\"m2\",\"boot\":\"b\"}");
         wish("1000-s0badcafe", "1000-1", "n1");
         wish("1000-s1badcafe", run, "n2");
         wish("1000-s2badcafe", "../../x", "n1");
+        wish("1000-s3badcafe", "1000-1", "n9");
         wish("1000-sxyz", run, "n1");
-        await_within(is_one_left, "those that are none of ours stay", 15 * USEC_PER_SEC);
+        await_within(is_one_gone, "those that are none of ours stay", 15 * USEC_PER_SEC);
+        cr_expect_str_eq(server_data(REQUESTS "/1000-s0badcafe"), "");
         cr_expect_not(is_being_stopped());
+}
+
+static bool is_one_left(void) {
+        return server_count(REQUESTS) == 1;
+}
+
+/* What is asked to end takes its time: should this machine crash meanwhile, the wish is to be
+ * there. */
+Test(stop, a_wish_outlives_its_time_while_its_run_is_being_ended) {
+        g_autofree char *run = begin("");
+
+        service_manager.deaf = true;
+        wish("1000-s0badcafe", run, "n1");
+        wish("1000-s1badcafe", "1000-1", "n1");
+        await(is_being_stopped, "its unit is asked to stop");
+        await_within(is_one_left, "the one with no run goes", 15 * USEC_PER_SEC);
+        serve_for(2 * USEC_PER_SEC);
+        cr_expect_str_neq(server_data(REQUESTS "/1000-s0badcafe"), "",
+                          "the one that is heeded stays");
+        service_manager.deaf = false;
+        service_obey(service_newest());
+        await(is_not_asked, "gone with the run");
 }
 
 /* The claim is written, and its answer is not there yet: the wish waits for it. */

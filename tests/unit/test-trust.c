@@ -96,8 +96,19 @@ static void expect_nothing_begins(void) {
         cr_expect_null(server_node(ROOT "/nodes/n1"), "nothing is registered");
 }
 
+static void ask_to_accept(const char *why, const char *shown) {
+        ask_as(bus, BUS_NAME_ROOT, "AcceptEnsemble", "sss", why, "alice", shown);
+}
+
+static const char *doubt_shown(void) {
+        return trust_doubt(tree_trust(coordinator->tree))->why;
+}
+
 static void expect_accepted(void) {
-        ask_as(bus, BUS_NAME_ROOT, "AcceptEnsemble", "ss", "tested", "alice");
+        ask_to_accept("tested", "all is well");
+        expect_said("has changed since it was shown");
+        cr_expect_null(strstr(server_data(PATH), "\"why\":\"tested\""));
+        ask_to_accept("tested", doubt_shown());
         expect_said("\"changed\":true");
         await(is_ready, "ready");
         cr_expect_not(is_doubted());
@@ -427,6 +438,11 @@ Test(trust, another_node_accepts_it) {
 
 /* ---- elsewhere ---- */
 
+/* Long ago, in the place of something that we do not know. */
+#define ACCEPTED_ONCE                                                                              \
+        "{\"id\":\"" ID "\",\"accepted\":[{\"by\":\"bob on n9\",\"word\":\"" ID "\",\"for\":\"" ID \
+        "\"}]}"
+
 Test(trust, who_was_sent_to_another_says_nothing_to_those_who_are_there) {
         run_one();
         await(is_remembered, "it stands in the file");
@@ -435,14 +451,14 @@ Test(trust, who_was_sent_to_another_says_nothing_to_those_who_are_there) {
         tree_write(root, "jobkeeper.yaml",
                    "node: {name: n1}\nzookeeper: {root: /elsewhere}\ntakeover-delay: 100ms\n");
         server_create("/elsewhere", "", 0);
-        server_create("/elsewhere/ensemble", "{\"id\":\"" ID "\"}", 0);
+        server_create("/elsewhere/ensemble", ACCEPTED_ONCE, 0);
         open_daemon();
         await(is_doubted, "doubted");
         serve_for(100 * USEC_PER_MSEC);
-        cr_expect_str_eq(server_data("/elsewhere/ensemble"), "{\"id\":\"" ID "\"}");
+        cr_expect_str_eq(server_data("/elsewhere/ensemble"), ACCEPTED_ONCE);
         cr_expect_not_null(strstr(tree_fault(coordinator->tree), "zookeeper.root was changed"));
         await_daemon_on_bus();
-        ask_as(bus, BUS_NAME_ROOT, "AcceptEnsemble", "ss", "", "");
+        ask_to_accept("", doubt_shown());
         expect_said("\"changed\":true");
         await(is_ready, "ready");
 }
@@ -460,9 +476,53 @@ Test(trust, what_cannot_be_read_is_not_trusted) {
 
 Test(trust, nothing_is_accepted_in_advance) {
         open_daemon_on_bus();
-        ask_as(bus, BUS_NAME_ROOT, "AcceptEnsemble", "ss", "", "");
+        ask_to_accept("", "");
         expect_said("\"changed\":false,\"doubt\":null");
         cr_expect_null(strstr(server_data(PATH), "accepted"));
+}
+
+static bool is_open(void) {
+        return gate_is_open(coordinator->gate);
+}
+
+static unsigned looks;
+
+static ServerWay count_looks(const ZkCall *call) {
+        looks += call->request == REQUEST_GET && g_str_equal(call->path, PATH);
+        return SERVER_ANSWER;
+}
+
+/* Who reaches an open port can do that. */
+Test(trust, who_writes_there_all_the_time_is_looked_at_once_a_second) {
+        g_autofree char *data = NULL;
+
+        run_one();
+        data = g_strdup(server_data(PATH));
+        server.way = count_looks;
+        for (unsigned i = 0; i < 60; i++) {
+                server_write(PATH, data);
+                serve_for(50 * USEC_PER_MSEC);
+        }
+        cr_expect_geq(looks, 2U);
+        cr_expect_leq(looks, 8U, "%u", looks);
+        await(is_ready, "and it goes on");
+}
+
+/* What it says is not known before that, and may be a doubt. */
+Test(trust, what_changes_just_after_a_look_holds_all_back_until_the_next) {
+        g_autofree char *data = NULL;
+
+        run_one();
+        data = g_strdup(server_data(PATH));
+        serve_for(USEC_PER_SEC);
+        server_write(PATH, data);
+        await(is_ready, "it was looked at");
+        await(is_open, "and is trusted");
+        doubt_it();
+        serve_for(50 * USEC_PER_MSEC);
+        cr_expect_not(is_doubted());
+        cr_expect_not(is_open());
+        await(is_doubted, "doubted");
 }
 
 /* ---- a stop ---- */
@@ -487,10 +547,6 @@ static void doubt_a_wiped_one(void) {
         await(is_doubted, "doubted");
 }
 
-static void ask_to_accept(void) {
-        ask_as(bus, BUS_NAME_ROOT, "AcceptEnsemble", "ss", "tested", "alice");
-}
-
 static ServerWay refuse_acceptance(const ZkCall *call) {
         return call->request == REQUEST_SET && g_str_equal(call->path, PATH) ? SERVER_REFUSE
                                                                              : SERVER_ANSWER;
@@ -500,10 +556,10 @@ Test(trust, what_the_server_refuses_is_said) {
         doubt_a_wiped_one();
         server.way = refuse_acceptance;
         server.refusal = ZK_NO_AUTH;
-        ask_to_accept();
+        ask_to_accept("tested", doubt_shown());
         expect_said("ZooKeeper permits no change of the node that says which ensemble it is");
         server.refusal = ZK_BAD_VERSION;
-        ask_to_accept();
+        ask_to_accept("tested", doubt_shown());
         expect_said("what stands in ZooKeeper is being looked at or changed: try again");
         cr_expect_not(is_ready());
         server.way = NULL;
@@ -518,7 +574,7 @@ static ServerWay lose_acceptance(const ZkCall *call) {
 Test(trust, an_acceptance_that_is_lost_is_none) {
         doubt_a_wiped_one();
         server.way = lose_acceptance;
-        ask_to_accept();
+        ask_to_accept("tested", doubt_shown());
         expect_said("no reply from ZooKeeper: it may still be done; try again");
         server.way = NULL;
         cr_expect_not_null(strstr(server_data(PATH), "doubt"));
@@ -527,7 +583,7 @@ Test(trust, an_acceptance_that_is_lost_is_none) {
 Test(trust, without_a_session_nothing_is_accepted) {
         doubt_a_wiped_one();
         port_tell(newest_port(), ZK_STATE_EXPIRED);
-        ask_to_accept();
+        ask_to_accept("tested", doubt_shown());
         expect_said("ZooKeeper");
         cr_expect_not_null(strstr(server_data(PATH), "doubt"));
 }

@@ -63,6 +63,41 @@ Test(unit_spec, environment_and_fields_of_a_tick) {
         run_unit_spec_clear(&unit);
 }
 
+/* What follows another has its tick, and what is not known is empty. */
+Test(unit_spec, a_run_that_follows_another) {
+        static const char *const environment[] = {"JOBKEEPER_JOB=dump",
+                                                  "JOBKEEPER_RUN_ID=1763700000-m01234567",
+                                                  "JOBKEEPER_NODE=n1",
+                                                  "JOBKEEPER_ATTEMPT=1",
+                                                  "JOBKEEPER_FENCING_TOKEN=1",
+                                                  "JOBKEEPER_TICK=2025-11-21T04:40:00Z",
+                                                  "JOBKEEPER_TICK_EPOCH=1763700000",
+                                                  "JOBKEEPER_PARENT_JOB=b",
+                                                  "JOBKEEPER_PARENT_RUN=1763700000-2",
+                                                  "JOBKEEPER_PARENT_STATE=unknown",
+                                                  "JOBKEEPER_PARENT_TICK=2025-11-21T04:40:00Z",
+                                                  "JOBKEEPER_PARENT_EXIT_STATUS=",
+                                                  "JOBKEEPER_PARENT_WHY=",
+                                                  "JOBKEEPER_PARENT_NODE=",
+                                                  NULL};
+        _cleanup_(job_file_freep) JobFile *file = file_of("");
+        _cleanup_(run_record_freep) RunRecord *record =
+            run_record_new("dump", "1763700000-m01234567");
+        RunUnitSpec unit;
+
+        record->node = g_strdup("n1");
+        record->attempt = 1;
+        record->token = 1;
+        record->terms.parent = (RunParent){.job = g_strdup("b"),
+                                           .run = g_strdup("1763700000-2"),
+                                           .state = g_strdup("unknown"),
+                                           .tick = 1763700000,
+                                           .exit_status = -1};
+        run_unit_spec_init(&unit, file->jobs->pdata[0], record);
+        expect_list(unit.spec.environment, environment);
+        run_unit_spec_clear(&unit);
+}
+
 Test(unit_spec, a_manual_run_has_no_tick) {
         static const char *const environment[] = {
             "JOBKEEPER_JOB=dump",        "JOBKEEPER_RUN_ID=1763700000-m01234567",
@@ -86,10 +121,15 @@ Test(unit_spec, a_manual_run_has_no_tick) {
 }
 
 Test(unit_spec, everything_the_job_says) {
-        static const char *const argv[] = {"/bin/dump", "$x", NULL};
+        static const char *const
+            argv[] = {"/bin/dump", "$x", NULL},
+            *const credentials[] = {"token:/etc/t", NULL}, *const files[] = {"-/etc/e", NULL},
+            *const of_unit[] = {"After=x.service", NULL}, *const of_service[] = {"Nice=5", NULL};
         _cleanup_(job_file_freep) JobFile *file =
             file_of("    description: Dump it\n    user: backup\n    group: adm\n"
-                    "    working-directory: /srv\n    timeout: 1h\n    stop-timeout: 3s\n");
+                    "    working-directory: /srv\n    timeout: 1h\n    stop-timeout: 3s\n"
+                    "    credentials: {token: /etc/t}\n    environment-file: -/etc/e\n"
+                    "    unit: {Nice: 5, After: x.service}\n");
         _cleanup_(run_record_freep) RunRecord *record = record_of_tick();
         RunUnitSpec unit;
 
@@ -101,6 +141,10 @@ Test(unit_spec, everything_the_job_says) {
         cr_expect_str_eq(unit.spec.user, "backup");
         cr_expect_str_eq(unit.spec.group, "adm");
         cr_expect_str_eq(unit.spec.working_directory, "/srv");
+        expect_list(unit.spec.credentials, credentials);
+        expect_list(unit.spec.environment_files, files);
+        expect_list(unit.spec.unit_settings, of_unit);
+        expect_list(unit.spec.service_settings, of_service);
         cr_expect_str_eq(unit.spec.slice, "system-jobkeeper-fenced.slice");
         cr_expect(unit.spec.fenced);
         cr_expect_str_eq(unit.spec.nonce, record->nonce);

@@ -182,19 +182,13 @@ def _waited_in_a_queue(evidence, job, tick):
     return False
 
 
-def _owner_was_drained(evidence, begin, own):
-    """Whether the run before lived on a drained node, which decides no tick of the job: the others wait until they may say that the two overlap."""
-    return any(run.start <= begin <= run.end and any(node == run.node and since <= begin + 2 and begin <= until for node, since, until in evidence.drained)
-               for run in own)
-
-
 def _skip_is_explained(evidence, job, tick, why, own):
     if why.startswith("overlap") and (job.locks or any(run.start - 1 <= tick - evidence.wall <= run.end + 1.5 for run in own)):
         return True
     begin = tick - evidence.wall
     if job.locks and (not why.startswith("missed") or _waited_in_a_queue(evidence, job, tick)):
         return True
-    return _owner_was_drained(evidence, begin, own) or _explained(evidence, EVERYWHERE, begin, begin + 2)
+    return _explained(evidence, EVERYWHERE, begin, begin + 2)
 
 
 def judge_job(evidence, job):

@@ -28,7 +28,7 @@ static bool change_has_record(const Change *change, int64_t tick) {
 
                 if (op->path && op->data && g_str_has_prefix(op->path, runs) &&
                     run_record_decode(op->data, strlen(op->data), &record) >= 0 &&
-                    tick >= record->tick && tick <= MAX(record->to, record->tick))
+                    tick >= record->tick && tick <= MAX(record->stretch.to, record->tick))
                         return true;
         }
         return false;
@@ -68,6 +68,14 @@ static int64_t change_start(const Change *change, int64_t tick) {
         return tick && schedule ? schedule_start(schedule, change->job->name, tick) : tick;
 }
 
+static unsigned change_count_claimed(const Change *change) {
+        unsigned n = 0;
+
+        for (guint i = 0; i < change->before->open->len; i++)
+                n += ((const LedgerEntry *)change->before->open->pdata[i])->state == RUN_CLAIMED;
+        return n;
+}
+
 static void change_judge_claim(const Change *change, const LedgerEntry *entry) {
         const PlanLock *own = change->job->locks->len > 0 ? change->job->locks->pdata[0] : NULL;
         const LedgerEntry *other = ledger_first_claimed(change->before);
@@ -79,7 +87,8 @@ static void change_judge_claim(const Change *change, const LedgerEntry *entry) {
                 checker_complain(change->checker,
                                  "tick %" PRId64 " of %s is claimed before it starts", entry->tick,
                                  change->job->name);
-        if (other && own && own->mode == PLAN_EXCLUSIVE && g_str_has_prefix(own->resource, "job:"))
+        if (other && own && own->mode == PLAN_EXCLUSIVE &&
+            g_str_has_prefix(own->resource, "job:") && change_count_claimed(change) >= own->slots)
                 checker_complain(change->checker, "run %s of %s is claimed while %s is under way",
                                  entry->run, change->job->name, other->run);
 }

@@ -241,7 +241,8 @@ static void checker_judge_deadline(Checker *checker, const HistoryRun *run) {
         until = run->tick && run->attempt == 1
                     ? (usec_t)(run->tick - MACHINE_EPOCH) * USEC_PER_SEC + deadline
                     : claimed->at + deadline;
-        until = MAX(until, claimed->at + soon) +
+        until = CLAMP(until, claimed->at + soon,
+                      claimed->at + RUN_BEGIN_MOST + ANSWER_MAX * USEC_PER_SEC) +
                 (usec_t)checker_skew(checker, run->node) * USEC_PER_SEC;
         if (checker_now(checker) > until)
                 checker_complain(

@@ -113,12 +113,12 @@ static void claim_judge_member(const Write *write, const RunRecord *record) {
 static void claim_judge_others(const Write *write, const RunRecord *record, const Ledger *before) {
         const PlanJob *job = plan_find(checker_plan(write->checker), record->job);
 
-        if (!job || !job->allows)
+        if (!job || job->beside == 1)
                 checker_complain(write->checker,
                                  "tick %" PRId64 " of %s is claimed by %s while run %s is claimed",
                                  record->tick, record->job, record->node,
                                  ledger_first_claimed(before)->run);
-        else if (record->attempt <= 1 && ledger_count_unsettled(before) >= PLAN_BESIDE)
+        else if (record->attempt <= 1 && ledger_count_unsettled(before) >= job->beside)
                 checker_complain(
                     write->checker, "tick %" PRId64 " of %s is claimed by %s beside %u others",
                     record->tick, record->job, record->node, ledger_count_unsettled(before));
@@ -207,7 +207,8 @@ static void claim_judge_pause(const Write *write, const RunRecord *record) {
         json_t *control = write_control(write);
         ControlPause pause = {0};
 
-        if (control_pause_of(control, record->job, &pause) &&
+        if (control_pause_of(control, record->job, (usec_t)write->txn->time_ms * USEC_PER_MSEC,
+                             &pause) &&
             (pause.until == 0 ||
              (record->tick && record->attempt <= 1 &&
               (usec_t)claim_tick_start(write, record) * USEC_PER_SEC <= pause.until)))
@@ -216,6 +217,28 @@ static void claim_judge_pause(const Write *write, const RunRecord *record) {
                                  pause.until == 0 ? "is" : "came due while the job was");
         control_pause_clear(&pause);
         json_decref(control);
+}
+
+/* So late may the write of a claim be that was sent in time. */
+#define WRITTEN_WITHIN 15
+
+/* What a schedule begins was to start in a window, and that is still open. */
+static void claim_judge_window(const Write *write, const RunRecord *record) {
+        const Ledger *ledger = write_ledger(write, record->job);
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        int64_t now = write->txn->time_ms / 1000,
+                slack = WRITTEN_WITHIN + (int64_t)checker_skew(write->checker, record->node), due;
+        WindowStretch stretch;
+
+        if (record->who || !record->tick || !ledger || ledger_schedule(ledger, &schedule) < 0 ||
+            !schedule)
+                return;
+        due = ledger_due(ledger, record->tick, schedule_start(schedule, record->job, record->tick));
+        stretch = schedule_window(schedule, due);
+        if (!stretch.open || (stretch.to != INT64_MAX && now >= stretch.to + slack))
+                checker_complain(write->checker,
+                                 "run %s of %s is claimed by %s outside of its window", record->run,
+                                 record->job, record->node);
 }
 
 /* Whoever drained it may rely on it from then on. */
@@ -233,6 +256,7 @@ void claim_judge(const Write *write, const RunRecord *record) {
 
         claim_judge_drain(write, record);
         claim_judge_pause(write, record);
+        claim_judge_window(write, record);
 
         claim_judge_locks(write, record, claimed);
         for (char **path = record->locks; path && *path; path++)

@@ -21,6 +21,13 @@
 #define STARTED_WITHIN (30 * USEC_PER_SEC)
 /* So long into the calm nothing of what was before is felt, seconds. */
 #define SETTLED_AFTER 60
+/* In the calm what has ended is settled within this. */
+#define SETTLED_WITHIN (2 * USEC_PER_SEC)
+/* So much a clock may be wrong, seconds, and so long a claim may take. */
+#define WRONG_AT_MOST 60
+#define CLAIMED_WITHIN 60
+/* From one window of a job to the next. */
+#define WINDOW_EACH 60
 /* In the calm a run begins so soon after the start of its tick, seconds. */
 #define ON_TIME 5
 
@@ -78,15 +85,41 @@ static bool view_has_run_around(const JobView *view, int64_t second, usec_t late
         return false;
 }
 
-/* Return: whether a run of the job lived around the start of the tick. */
+/* Return: whether the job was held in that second by a run that could not be started, and that its
+ * node settled as that soon after. */
+static bool view_has_vain_run_at(const JobView *view, int64_t second) {
+        usec_t time = (usec_t)(second - MACHINE_EPOCH) * USEC_PER_SEC;
+        GHashTableIter iterator;
+        gpointer value;
+
+        g_hash_table_iter_init(&iterator, view->records);
+        while (g_hash_table_iter_next(&iterator, NULL, &value)) {
+                const RunRecord *record = value;
+                usec_t made = usec_sub(record->claimed, MACHINE_EPOCH * USEC_PER_SEC),
+                       written = *(const usec_t *)g_hash_table_lookup(view->written, record->run);
+
+                if (record->state == RUN_FAILED && record->why &&
+                    g_str_has_prefix(record->why, "could not be started") &&
+                    made <= time + USEC_PER_SEC && written + USEC_PER_SEC >= time &&
+                    written <= made + ON_TIME * USEC_PER_SEC)
+                        return true;
+        }
+        return false;
+}
+
+/* Return: whether a run of the job was in the way around the start of the tick. */
 static bool view_has_run_at(const JobView *view, int64_t tick) {
-        return view_has_run_around(view, view_start(view, tick), ON_TIME * USEC_PER_SEC);
+        return view_has_run_around(view, view_start(view, tick), ON_TIME * USEC_PER_SEC) ||
+               view_has_vain_run_at(view, view_start(view, tick));
 }
 
 /* Return: whether it stood in line until its start deadline, or for so long that nobody could start
  * it any more. */
 static bool view_stood_in_line(const JobView *view, int64_t tick) {
-        return view->job->queues &&
+        bool waits = view->job->queues || view->job->replaces ||
+                     (view->job->catches_all && view->job->beside > 1);
+
+        return waits &&
                view_has_run_around(view, view_start(view, tick) + (int64_t)view->job->deadline, 0);
 }
 
@@ -98,9 +131,15 @@ static bool view_was_between_attempts(const RunRecord *record) {
                                strstr(record->why, "under way at its start deadline"));
 }
 
+/* Return: whether nothing was in its way but its window; that this was so was judged before. */
+static bool view_was_shut_out(const RunRecord *record) {
+        return record->why && strstr(record->why, "window");
+}
+
 /* A range may have begun with ticks of another schedule, which somebody has edited since. */
 static void view_take_skips(const JobView *view, const RunRecord *record) {
-        int64_t to = record->to ? record->to : record->tick, every = view->job->every;
+        int64_t to = record->stretch.to ? record->stretch.to : record->tick,
+                every = view->job->every;
 
         for (int64_t tick = (record->tick + every - 1) / every * every; tick <= to; tick += every)
                 view_tick(view, tick)->skips++;
@@ -113,22 +152,25 @@ static void view_take_skips(const JobView *view, const RunRecord *record) {
                                  to, view->job->name, record->why);
         for (int64_t tick = (record->tick + every - 1) / every * every; tick <= to; tick += every)
                 if (tick >= view->calm_from + SETTLED_AFTER && !view_has_run_at(view, tick) &&
-                    !view_was_between_attempts(record))
+                    !view_was_between_attempts(record) && !view_was_shut_out(record))
                         checker_complain(view->checker,
                                          "tick %" PRId64
                                          " of %s was skipped, and nothing was in its way: %s",
                                          tick, view->job->name, record->why ? record->why : "");
 }
 
-/* Return: whether that run lives, or (NULL) any of the job. */
+/* Return: whether that run lives, or (NULL) any of the job, or did just now, and is being settled.
+ */
 static bool view_has_alive(const JobView *view, const char *name) {
-        const GPtrArray *alive = history_alive(checker_history(view->checker));
+        const GPtrArray *runs = history_runs(checker_history(view->checker));
+        usec_t lately = usec_sub(checker_now(view->checker), SETTLED_WITHIN);
 
-        for (guint i = 0; i < alive->len; i++) {
-                const HistoryRun *run = alive->pdata[i];
+        for (guint i = 0; i < runs->len; i++) {
+                const HistoryRun *run = runs->pdata[i];
 
                 if (strcmp(run->job, view->job->name) == 0 &&
-                    (!name || strcmp(run->run, name) == 0))
+                    (!name || strcmp(run->run, name) == 0) &&
+                    (run->empty == 0 || run->empty > lately))
                         return true;
         }
         return false;
@@ -216,13 +258,25 @@ static gboolean view_take_record(gpointer name, gpointer data, gpointer userdata
                                  view->job->name);
         if (run_state_is_final(record->state))
                 view_judge_start(view, node, record);
-        if (record->state == RUN_SKIPPED && !view_is_of_attempts(record))
-                view_take_skips(view, record);
-        else if (record->tick && record->attempt > 0)
+        if (record->state != RUN_SKIPPED && record->tick && record->attempt > 0)
                 view_take_attempt(view, record);
         g_hash_table_insert(view->records, g_strdup(node->name), record);
         g_hash_table_insert(view->written, record->run, view_time(node->mtime_ms));
         return FALSE;
+}
+
+/* Of all records: what was in the way of a tick is among them. */
+static void view_judge_skips(const JobView *view) {
+        GHashTableIter iterator;
+        gpointer value;
+
+        g_hash_table_iter_init(&iterator, view->records);
+        while (g_hash_table_iter_next(&iterator, NULL, &value)) {
+                const RunRecord *record = value;
+
+                if (record->state == RUN_SKIPPED && !view_is_of_attempts(record))
+                        view_take_skips(view, record);
+        }
 }
 
 /* ---- every tick ---- */
@@ -301,10 +355,6 @@ static bool view_may_not_know(const JobView *view, const HistoryRun *run, usec_t
 static bool view_was_asked(const JobView *view, const HistoryRun *run) {
         const History *history = checker_history(view->checker);
 
-        /* a PID 1 that hangs is not even asked before it has told what there is */
-        if (history_befell(history, run->node, HISTORY_HANG, run->over, run->over) &&
-            history_befell(history, run->node, HISTORY_SESSION, run->begun, run->over))
-                return true;
         return !run->by_itself || run->asked || run->ordered == run->over ||
                history_befell(history, run->node, HISTORY_STANDSTILL, run->over, run->over);
 }
@@ -348,11 +398,35 @@ static bool view_invents_a_stop(const JobView *view, const RunRecord *record) {
                 !history_is_unwanted(checker_history(view->checker), record->job, record->run));
 }
 
+/* Return: whether it says that a tick has ended it, and none had come. */
+static bool view_invents_a_tick(const JobView *view, const HistoryRun *run,
+                                const RunRecord *record) {
+        int64_t begun = MACHINE_EPOCH + (int64_t)(run->begun / USEC_PER_SEC),
+                ended = MACHINE_EPOCH + (int64_t)(run->empty / USEC_PER_SEC);
+
+        return record->why && strstr(record->why, PLAN_REPLACED) &&
+               !plan_is_replaced(checker_plan(view->checker), record->job,
+                                 run->tick ? run->tick : begun - CLAIMED_WITHIN,
+                                 ended + WRONG_AT_MOST);
+}
+
+/* Return: whether it went on when nothing was wrong though a tick had come to take its place: the
+ * next one may be outside of the window, which opens each minute. */
+static bool view_outlived_a_tick(const JobView *view, const HistoryRun *run) {
+        int64_t begun = MACHINE_EPOCH + (int64_t)(run->begun / USEC_PER_SEC),
+                closed = view->job->window > 0 ? WINDOW_EACH : 0,
+                over = MACHINE_EPOCH + (int64_t)(run->over / USEC_PER_SEC);
+
+        return view->job->replaces && begun >= view->calm_from + SETTLED_AFTER &&
+               over > begun + (int64_t)view->job->every + (int64_t)view->job->delay +
+                          (int64_t)view->job->stop_timeout + closed + ON_TIME;
+}
+
 /* Return: whether a run that ended so may be settled so. */
 static bool view_is_true(const JobView *view, const HistoryRun *run, const RunRecord *record) {
         usec_t written = *(const usec_t *)g_hash_table_lookup(view->written, record->run);
 
-        if (view_invents_a_stop(view, record))
+        if (view_invents_a_stop(view, record) || view_invents_a_tick(view, run, record))
                 return false;
         switch (record->state) {
         case RUN_SUCCEEDED:
@@ -395,9 +469,23 @@ static void view_judge_run(const JobView *view, const HistoryRun *run) {
                                  unit_outcome_to_string(run->result.outcome),
                                  run->result.exit_status, run->by_itself ? "" : ", stopped",
                                  run_state_to_string(record->state));
+        else if (run->empty && view_outlived_a_tick(view, run))
+                checker_complain(view->checker,
+                                 "run %s of %s on %s went on for %" G_GUINT64_FORMAT
+                                 " s, and no tick took its place",
+                                 run->run, run->job, run->node,
+                                 (run->over - run->begun) / USEC_PER_SEC);
         else if (run->empty)
                 time_judge(view->checker, run, record,
                            *(const usec_t *)g_hash_table_lookup(view->written, run->run));
+}
+
+/* Return: whether it was given up for its window; that this was so was judged before. */
+static bool view_gave_attempt_up(const JobView *view, int64_t tick) {
+        g_autofree char *run = g_strdup_printf("%" PRId64 "-0", tick);
+        const RunRecord *record = g_hash_table_lookup(view->records, run);
+
+        return record && view_was_shut_out(record);
 }
 
 /* What was to be retried when nothing was wrong was retried, or will be. */
@@ -407,8 +495,10 @@ static void view_judge_retry(const JobView *view, const RunRecord *record, const
         const LedgerEntry *entry = ledger_find_tick(ledger, record->tick);
 
         if (checker_plan(view->checker)->max_runs > 0 || !view_is_alone(view) ||
-            !retry_follows(view->job, record) ||
+            !retry_follows(view->job, record) || view_gave_attempt_up(view, record->tick) ||
             history_is_unwanted(checker_history(view->checker), record->job, record->run) ||
+            plan_is_replaced(checker_plan(view->checker), record->job, record->tick,
+                             view_was_written(view, record) + PLAN_MAX_DELAY) ||
             view_was_written(view, record) < view->calm_from + SETTLED_AFTER)
                 return;
         if (!g_hash_table_contains(view->records, next) && !(entry && entry->not_before > 0))
@@ -483,6 +573,7 @@ static void view_judge(JobView *view, const DataTree *tree, const Ledger *ledger
         view->written = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
         if (runs && runs->children)
                 g_tree_foreach(runs->children, view_take_record, view);
+        view_judge_skips(view);
         if (!view->job->forgets) { /* of others every record is there */
                 view_judge_ticks(view, ledger, until);
                 view_judge_runs(view);

@@ -8,6 +8,8 @@
 
 /* So long after it PID 1 has been told, slow or out of reach for a moment. */
 #define TOLD_WITHIN (5 * USEC_PER_SEC)
+/* What began was claimed so many seconds before at most. */
+#define CLAIMED_WITHIN 60
 /* What began so shortly before it may not be known yet. */
 #define JUST_BEGUN (3 * USEC_PER_SEC)
 
@@ -80,12 +82,14 @@ void checker_fence_ends(Checker *checker, const HistoryRun *run) {
                     run->run, run->job, run->node);
 }
 
-/* Return: whether PID 1 answered nobody until it began: what was found there had no slice yet,
- * which tells that it continues. */
-static bool loss_was_late(const Checker *checker, const HistoryRun *run) {
-        return history_befell(checker_history(checker), run->node, HISTORY_HANG,
-                              usec_sub(run->begun, USEC_PER_SEC), run->begun) &&
-               checker_now(checker) < run->begun + USEC_PER_SEC;
+/* Return: whether a newer tick takes its place, by a clock that may be wrong by some seconds. */
+static bool loss_is_replaced(const Checker *checker, const HistoryRun *run) {
+        int64_t now = MACHINE_EPOCH + (int64_t)(checker_now(checker) / USEC_PER_SEC),
+                begun = MACHINE_EPOCH + (int64_t)(run->begun / USEC_PER_SEC);
+
+        return plan_is_replaced(checker_plan(checker), run->job,
+                                run->tick ? run->tick : begun - CLAIMED_WITHIN,
+                                now + checker_skew(checker, run->node) + 1);
 }
 
 void checker_is_asked_to_end(Checker *checker, const char *node, const char *unit) {
@@ -95,8 +99,9 @@ void checker_is_asked_to_end(Checker *checker, const char *node, const char *uni
                 const HistoryRun *run = alive->pdata[i];
 
                 if (run->continues && !run->over && strcmp(run->unit, unit) == 0 &&
-                    strcmp(run->node, node) == 0 && !loss_was_late(checker, run) &&
-                    !history_is_unwanted(checker_history(checker), run->job, run->run))
+                    strcmp(run->node, node) == 0 &&
+                    !history_is_unwanted(checker_history(checker), run->job, run->run) &&
+                    !loss_is_replaced(checker, run))
                         checker_complain(checker,
                                          "run %s of %s on %s, which continues whatever becomes of "
                                          "its locks, is ended by a daemon that nobody stops",

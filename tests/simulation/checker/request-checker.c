@@ -76,7 +76,7 @@ static unsigned requests_at_most(const RequestChecker *requests, const char *pat
                 ? plan_find(checker_plan(requests->checker), path + strlen(LEDGERS))
                 : NULL;
 
-        return SAME_AT_MOST + (job && job->allows ? SAME_BESIDE : 0);
+        return SAME_AT_MOST + (job && job->beside > 1 ? SAME_BESIDE : 0);
 }
 
 static void requests_judge_same(RequestChecker *requests, const char *host,

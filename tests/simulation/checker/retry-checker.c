@@ -97,9 +97,17 @@ static bool retry_is_possible(const Ledger *after) {
         return after->digest && *after->digest;
 }
 
-/* What a person had ended is not retried, however it ended; unless that was over by then. */
+/* Return: whether a newer tick takes its place. */
+static bool retry_is_replaced(const Write *write, const char *job, int64_t tick) {
+        return plan_is_replaced(checker_plan(write->checker), job, tick,
+                                write->txn->time_ms / 1000 + SKEW);
+}
+
+/* What a person or a newer tick had ended is not retried, however it ended; unless that was over by
+ * then. */
 static bool retry_is_unwanted(const Write *write, const RunRecord *record) {
-        return history_is_unwanted(checker_history(write->checker), record->job, record->run);
+        return history_is_unwanted(checker_history(write->checker), record->job, record->run) ||
+               retry_is_replaced(write, record->job, record->tick);
 }
 
 /* A run of a tick was settled, or its result is another now. */
@@ -126,6 +134,20 @@ static void retry_judge_settled(const Write *write, const PlanJob *job, const Ru
 static bool retry_is_late(const Write *write, const PlanJob *job, const LedgerEntry *entry) {
         return retry_time(write) + SKEW * USEC_PER_SEC >=
                usec_add(entry->not_before, job->deadline * USEC_PER_SEC);
+}
+
+/* Return: whether it was to begin outside of its window, or that has closed. */
+static bool retry_is_shut_out(const Write *write, const LedgerEntry *entry, const Ledger *after) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        WindowStretch stretch;
+
+        if (ledger_schedule(after, &schedule) < 0 || !schedule)
+                return false;
+        stretch = schedule_window(
+            schedule, (int64_t)(usec_add(entry->not_before, USEC_PER_SEC - 1) / USEC_PER_SEC));
+        return !stretch.open ||
+               (stretch.to != INT64_MAX &&
+                retry_time(write) + SKEW * USEC_PER_SEC >= (usec_t)stretch.to * USEC_PER_SEC);
 }
 
 /* Why it is given up stands beside its attempts. */
@@ -156,7 +178,8 @@ void retry_judge_step(const Write *write, const LedgerEntry *entry, const char *
         if (!entry->not_before || (now && (now->state == RUN_CLAIMED || now->not_before > 0)) ||
             !retry_is_possible(after))
                 return;
-        if (!retry_is_late(write, job, entry))
+        if (!retry_is_late(write, job, entry) && !retry_is_shut_out(write, entry, after) &&
+            !retry_is_replaced(write, name, entry->tick))
                 checker_complain(
                     write->checker, "run %s of %s was to be retried, and is given up by %s in time",
                     entry->run, name, write_author(write) ? write_author(write) : "somebody");

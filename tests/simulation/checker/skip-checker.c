@@ -5,6 +5,7 @@
 
 #include "control-pause.h"
 #include "skip-record.h"
+#include "unit-spec.h"
 #include "write-checker.h"
 
 /* So long may it take until the end of a run is known, and a write is done. */
@@ -45,7 +46,8 @@ static bool skip_was_owed_before(const Skip *skip, const LedgerEntry *run) {
 static bool skip_was_in_the_way(const Skip *skip) {
         const LedgerEntry *run = ledger_first_claimed(skip->before);
 
-        return run && !skip->job->allows && (!skip->job->queues || skip->record->tick == 0) &&
+        return run && skip->job->beside == 1 &&
+               ((!skip->job->queues && !skip->job->replaces) || skip->record->tick == 0) &&
                !skip_was_owed_before(skip, run);
 }
 
@@ -67,29 +69,17 @@ static bool skip_was_in_line(const Skip *skip) {
         const RunRecord *last = skip->before->last;
         usec_t from = (usec_t)skip_start(skip, skip->last) * USEC_PER_SEC;
 
-        return skip->job->queues && !skip_was_too_late(skip) &&
+        return (skip->job->queues || skip->job->replaces) && !skip_was_too_late(skip) &&
                (ledger_first_claimed(skip->before) ||
                 (last && last->tick < skip->last && ledger_free_since(skip->before) >= from));
-}
-
-/* Return: whether a unit may still be there that PID 1 was asked for while it hung, and which was
- * forbidden: a daemon that finds it does not know at once that it will not begin. */
-static bool skip_may_see_what_never_began(const Skip *skip) {
-        const Checker *checker = skip->write->checker;
-        usec_t now = checker_now(checker);
-
-        return history_befell(checker_history(checker), skip->record->node, HISTORY_HANG,
-                              usec_sub(now, 5 * USEC_PER_MINUTE), now);
 }
 
 /* One that had been given up lived on the node that says so, not long ago. */
 static bool skip_was_beside(const Skip *skip) {
         const GPtrArray *runs = history_runs(checker_history(skip->write->checker));
 
-        if (skip->job->allows)
+        if (skip->job->beside > 1)
                 return false;
-        if (skip->job->continues && skip_may_see_what_never_began(skip))
-                return true;
         for (guint i = 0; i < runs->len; i++) {
                 const HistoryRun *run = runs->pdata[i];
 
@@ -104,7 +94,7 @@ static bool skip_was_beside(const Skip *skip) {
 static bool skip_was_at_an_older_one(const Skip *skip) {
         const LedgerEntry *run = ledger_first_retry(skip->before);
 
-        return run && !skip->job->allows &&
+        return run && skip->job->beside == 1 &&
                (skip_was_too_late(skip) || !skip_was_owed_before(skip, run));
 }
 
@@ -112,8 +102,23 @@ static bool skip_had_many_beside(const Skip *skip) {
         return skip->job->allows && ledger_count_unsettled(skip->before) >= PLAN_BESIDE;
 }
 
+static bool skip_had_no_slot(const Skip *skip) {
+        return !skip->job->allows && skip->job->beside > 1 &&
+               ledger_count_unsettled(skip->before) >= skip->job->beside;
+}
+
+/* A newer one had come. */
+static bool skip_was_replaced(const Skip *skip) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+        int64_t next = 0;
+
+        return skip->job->replaces && ledger_schedule(skip->before, &schedule) >= 0 && schedule &&
+               schedule_next(schedule, skip->last, &next) && skip_start(skip, next) <= skip->now;
+}
+
 static bool skip_waited_too_long(const Skip *skip) {
-        return skip->job->queues && ledger_first_claimed(skip->before) && skip_was_too_late(skip);
+        return (skip->job->queues || skip->job->replaces) && ledger_first_claimed(skip->before) &&
+               skip_was_too_late(skip);
 }
 
 static bool skip_was_not_caught_up(const Skip *skip) {
@@ -137,7 +142,8 @@ static bool skip_was_overtaken(const Skip *skip) {
  * in then. A further attempt only waits for the end. */
 static bool skip_came_in_a_pause(const Skip *skip, ControlPause *ret_pause) {
         json_t *control = write_control(skip->write);
-        bool found = control_pause_of(control, skip->job->name, ret_pause),
+        bool found = control_pause_of(control, skip->job->name,
+                                      (usec_t)skip->write->txn->time_ms * USEC_PER_MSEC, ret_pause),
              is = found &&
                   (ret_pause->until == 0 ||
                    (!skip->is_attempt && (usec_t)skip->due * USEC_PER_SEC <= ret_pause->until));
@@ -154,6 +160,39 @@ static bool skip_was_paused(const Skip *skip) {
 
         control_pause_clear(&pause);
         return was && (!skip->is_attempt || skip_was_too_late(skip));
+}
+
+/* Return: the stretch that it was to begin in, by the schedule that was in force. */
+static WindowStretch skip_window(const Skip *skip) {
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+
+        if (ledger_schedule(skip->before, &schedule) < 0 || !schedule)
+                return (WindowStretch){.open = true, .to = INT64_MAX};
+        return schedule_window(schedule, skip->due);
+}
+
+/* The next beginning that is named is the one after it. */
+static bool skip_was_outside(const Skip *skip) {
+        WindowStretch stretch = skip_window(skip);
+        g_autofree char *next = stretch.open ? NULL : tick_to_rfc3339(stretch.to);
+
+        return next && g_str_has_suffix(skip->why, next);
+}
+
+static bool skip_was_shut_out(const Skip *skip) {
+        WindowStretch stretch = skip_window(skip);
+
+        return stretch.open && stretch.to <= skip->now;
+}
+
+/* The window that it was to begin in has, or the one after that. */
+static bool skip_was_left_behind(const Skip *skip) {
+        WindowStretch stretch = skip_window(skip);
+        _cleanup_(schedule_freep) Schedule *schedule = NULL;
+
+        if (!stretch.open && ledger_schedule(skip->before, &schedule) >= 0 && schedule)
+                stretch = schedule_window(schedule, stretch.to);
+        return stretch.to <= skip->now;
 }
 
 /* Of a job that takes locks. (That somebody had them is judged at the end.) */
@@ -184,12 +223,18 @@ static const struct {
     {"overlap: another tick waits already", skip_was_behind_another},
     {"overlap: the previous run was still under way at its start deadline", skip_waited_too_long},
     {"overlap: too many of its runs are under way or to be attempted again", skip_had_many_beside},
+    {"overlap: its slots are taken by runs that are under way or to be attempted again",
+     skip_had_no_slot},
+    {"overlap: a newer tick took its place", skip_was_replaced},
     {"missed: the start deadline passed", skip_was_too_late},
     {"missed: no node could start it", skip_was_not_caught_up},
     {"missed: no node started it in time, and a newer tick came", skip_was_overtaken},
     {"missed: max-runs was reached on the nodes whose turn it was", skip_had_no_place},
     {"lock-wait: its locks were not free in time", skip_waited_for_locks},
     {"no node could run it", skip_was_too_late},
+    {"outside its window; the next begins at ", skip_was_outside},
+    {"its window closed before it could begin", skip_was_shut_out},
+    {"missed: a window has closed since", skip_was_left_behind},
     {LEDGER_WHY_SEVERAL, skip_was_one_of_many},
     {"its definition changed while it waited", NULL},
     {"its job left the job files while it waited", NULL},
@@ -202,7 +247,8 @@ static bool skip_gives(const Skip *skip, const char *why) {
         size_t length = strlen(why);
 
         return strncmp(skip->why, why, length) == 0 &&
-               (skip->why[length] == '\0' || g_str_has_prefix(skip->why + length, " ("));
+               (skip->why[length] == '\0' || why[length - 1] == ' ' ||
+                g_str_has_prefix(skip->why + length, " ("));
 }
 
 /* A tick that is not attempted again: it was due when that could have been. */
@@ -225,6 +271,7 @@ static void skip_judge_pause(const Skip *skip) {
                 return;
         if (!strstr(skip->why, "paused by") && !g_str_has_prefix(skip->why, "lock-wait") &&
             !g_str_has_prefix(skip->why, "its job left") &&
+            !(skip->is_attempt && strstr(skip->why, "window")) &&
             (usec_t)(skip->due + skip->job->deadline - 1) * USEC_PER_SEC > pause.said.since)
                 checker_complain(skip->write->checker,
                                  "tick %" PRId64 " of %s is skipped by %s in a pause, and not for "
@@ -240,7 +287,7 @@ void skip_judge(const Write *write, const RunRecord *record) {
             .before = write_ledger(write, record->job),
             .record = record,
             .why = record->why ? record->why : "no reason",
-            .last = MAX(record->tick, record->to),
+            .last = MAX(record->tick, record->stretch.to),
             .now = write->txn->time_ms / 1000 + checker_skew(write->checker, record->node),
         };
         size_t i = 0;

@@ -73,10 +73,13 @@ TurnBook *turn_book_free(TurnBook *book) {
 static unsigned turn_slots(const Checker *checker, const TreeNode *contender) {
         json_t *said = contender->data ? json_loads(contender->data, 0, NULL) : NULL;
         const char *name = json_string_value(json_object_get(said, "job"));
-        bool known = name && plan_find(checker_plan(checker), name);
+        const PlanJob *job = name ? plan_find(checker_plan(checker), name) : NULL;
+        bool own = g_str_has_prefix(contender->parent->name, "job:");
 
         json_decref(said);
-        return known ? plan_slots(contender->parent->name) : 0;
+        if (!job)
+                return 0;
+        return own && !job->allows ? job->beside : plan_slots(contender->parent->name);
 }
 
 typedef struct TurnQueue {

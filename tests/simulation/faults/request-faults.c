@@ -200,12 +200,13 @@ static bool fault_change_pause(const FaultSite *site, json_t *control, const cha
         const ControlPause pause = {
             .said = {(char *)"somebody", (char *)"the database moves", fault_server_time(site)}};
         const char *one = *job ? job : NULL;
+        usec_t now = fault_server_time(site);
 
-        if (control_is_paused(control, one, NULL) == wanted)
+        if (control_is_paused(control, one, now, NULL) == wanted)
                 return false;
         if (!wanted)
-                return control_resume(control, one, fault_server_time(site));
-        return control_pause(control, one, &pause) == 0;
+                return control_resume(control, one, now);
+        return control_pause(control, one, now, &pause) == 0;
 }
 
 /* Return: the job that is paused, or "" for all. */

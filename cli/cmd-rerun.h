@@ -1,0 +1,4 @@
+/* `jobkeeper rerun`. */
+#pragma once
+
+int cmd_rerun(int argc, char **argv);

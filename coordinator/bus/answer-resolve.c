@@ -1,0 +1,239 @@
+/* See answer-resolve.h. What is said is held against the run's record first, for whoever asks to
+ * hear why not; then it is settled as its owner would refine it (settle.h), which looks again.
+ *
+ * Only of what is unknown it is taken. Of an interrupted run is known how it ended: it was stopped.
+ * While it is settled the daemon may die at any point: it is one transaction. Who asks again after
+ * that is told what is recorded. */
+#include "answer-resolve.h"
+
+#include <string.h>
+
+#include "answer-control.h"
+#include "bus-interface.h"
+#include "json-line.h"
+#include "log.h"
+#include "message-id.h"
+#include "name.h"
+#include "paths.h"
+#include "settle.h"
+#include "statement.h"
+
+/* What is said, and the settle that writes it. */
+typedef struct Word {
+        RunState state;
+        char *by, *why;
+        unsigned newest; /* attempt of the run's tick that there is a record of */
+        Settle *settle;
+} Word;
+
+static Word *word_of(const Answer *answer) {
+        return answer->gone.userdata;
+}
+
+static void resolve_on_gone(const Answer *answer, void *userdata) {
+        Word *word = userdata;
+
+        settle_free(word->settle);
+        g_free(word->by);
+        g_free(word->why);
+        g_free(word);
+}
+
+/* Return: the record as it was read, which becomes what it is to be; NULL where there is none. */
+static RunRecord *resolve_record(const Answer *answer) {
+        return answer->records->len > 0 ? answer->records->pdata[0] : NULL;
+}
+
+static void resolve_done(Answer *answer) {
+        const RunRecord *record = resolve_record(answer);
+        const LogAbout about = {.message_id = MESSAGE_RUN_RESOLVED,
+                                .job = record->job,
+                                .run = record->run,
+                                .tick = record->tick};
+
+        log_notice(&about, "run %s was unknown and is recorded as %s: %s", record->run,
+                   run_state_to_string(record->state), record->why);
+        answer_reply(answer, run_record_to_json(record));
+}
+
+static void resolve_on_settled(SettleOutcome outcome, void *userdata) {
+        Answer *answer = userdata;
+
+        switch (outcome) {
+        case SETTLE_DONE:
+                resolve_done(answer);
+                return;
+        case SETTLE_ELSEWHERE:
+                answer_error(answer, BUS_ERROR_FAILED,
+                             "more has become known of run %s of job \"%s\" meanwhile: look again "
+                             "(jobkeeper history %s)",
+                             answer->run, answer->job, answer->job);
+                return;
+        case SETTLE_AGAIN:
+                answer_error(answer, BUS_ERROR_NOT_CONNECTED,
+                             "the ZooKeeper session was lost: it may be recorded all the same "
+                             "(jobkeeper history %s)",
+                             answer->job);
+        }
+}
+
+/* ---- what is recorded ---- */
+
+/* Return: newly allocated, why nothing can be said of the run any more or yet, a part of a
+ * sentence; NULL: it is unknown. */
+static char *resolve_state_why(const RunRecord *record) {
+        const char *why = record->why ? record->why : "";
+
+        if (!run_state_is_final(record->state))
+                return g_strdup_printf("is under way on %s, which will say how it ends",
+                                       record->node ? record->node : "?");
+        if (record->state != RUN_UNKNOWN)
+                return g_strdup_printf("is known to have ended: %s%s%s",
+                                       run_state_to_string(record->state), *why ? ": " : "", why);
+        return NULL;
+}
+
+/* Return: newly allocated, a part of a sentence; NULL: it can be resolved. */
+static char *resolve_why_not(const Answer *answer) {
+        const RunRecord *record = resolve_record(answer);
+        char *why = resolve_state_why(record);
+
+        if (!why && record->tick && word_of(answer)->newest > record->attempt)
+                return g_strdup_printf("was followed by attempt %u of its tick, whose end counts",
+                                       word_of(answer)->newest);
+        return why;
+}
+
+static void resolve_settle(Answer *answer) {
+        const View *view = answer_view(answer);
+        Word *word = word_of(answer);
+        RunRecord *record = resolve_record(answer);
+        const SettleRequest request = {
+            .record = record, .owner = record->node ? record->node : "", .record_version = -1};
+
+        run_record_resolve(record, word->state, word->by, word->why, node_server_time(view->node));
+        if (settle_start(view->settler, &request, resolve_on_settled, answer, &word->settle) < 0)
+                answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
+}
+
+static void resolve_on_read(Answer *answer) {
+        g_autofree char *why = NULL;
+
+        if (answer->broken) {
+                answer_error(answer, BUS_ERROR_NOT_CONNECTED,
+                             "what is recorded of the run could not be read from ZooKeeper");
+                return;
+        }
+        if (!resolve_record(answer)) {
+                answer_error(answer, BUS_ERROR_FAILED,
+                             answer->missing
+                                 ? "there is no record of a run %s of job \"%s\" (jobkeeper "
+                                   "history %s)"
+                                 : "the record of run %s of job \"%s\" cannot be read (jobkeeper "
+                                   "history %s)",
+                             answer->run, answer->job, answer->job);
+                return;
+        }
+        why = resolve_why_not(answer);
+        if (why)
+                answer_error(answer, BUS_ERROR_FAILED, "run %s of job \"%s\" %s", answer->run,
+                             answer->job, why);
+        else
+                resolve_settle(answer);
+}
+
+static void resolve_on_record(Answer *answer, const char *tag, const ZkReply *reply) {
+        RunRecord *record = NULL;
+
+        (void)tag;
+        answer->missing = reply->code == ZK_NO_NODE;
+        answer->broken |= reply->code != ZK_OK && !answer->missing;
+        if (reply->code != ZK_OK || run_record_decode(reply->data, reply->data_size, &record) < 0)
+                return;
+        if (g_str_equal(record->job, answer->job) && g_str_equal(record->run, answer->run))
+                g_ptr_array_add(answer->records, record);
+        else
+                run_record_free(record);
+}
+
+static void resolve_on_records(Answer *answer, const char *tag, const ZkReply *reply) {
+        Word *word = word_of(answer);
+        int64_t tick = run_id_tick(answer->run);
+
+        (void)tag;
+        answer->broken |= reply->code != ZK_OK && reply->code != ZK_NO_NODE;
+        for (size_t i = 0; reply->code == ZK_OK && i < reply->n_children; i++)
+                if (run_id_is_valid(reply->children[i]) && tick > 0 &&
+                    run_id_tick(reply->children[i]) == tick)
+                        word->newest = MAX(word->newest, run_id_attempt(reply->children[i]));
+}
+
+/* ---- the question ---- */
+
+/* A reason that was cut, or in which something was replaced, is not what was said. Return: 0;
+ * negative errno with `error` set. */
+static int resolve_check_reason(const char *why, sd_bus_error *error) {
+        g_autofree char *clean = statement_clean(why), *stripped = g_strstrip(g_strdup(why));
+
+        if (!*stripped)
+                return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
+                                        "the reason is empty: say how its end is known");
+        if (strlen(why) > SAID_TEXT_MAX)
+                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
+                                         "the reason is too long: write %d bytes at most",
+                                         SAID_TEXT_MAX);
+        if (!g_str_equal(clean, why))
+                return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
+                                        "the reason has a control character, or is no UTF-8: write "
+                                        "it as one line of text");
+        return 0;
+}
+
+/* Return: 0 with *ret_state; negative errno with `error` set. */
+static int resolve_check_state(const char *word, RunState *ret_state, sd_bus_error *error) {
+        if (run_state_from_string(word, ret_state) == 0 &&
+            (*ret_state == RUN_SUCCEEDED || *ret_state == RUN_FAILED))
+                return 0;
+        return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
+                                "a run is resolved as \"succeeded\" or \"failed\"");
+}
+
+static void resolve_read(Answer *answer) {
+        const char *root = answer_view(answer)->node->config->root;
+        g_autofree char *record = path_run(root, answer->job, answer->run),
+                        *records = path_runs(root, answer->job);
+
+        if (answer_get(answer, record, NULL, resolve_on_record) < 0 ||
+            answer_get_children(answer, records, NULL, resolve_on_records) < 0)
+                answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
+}
+
+/* Also of a job that has left the files: its records are there. */
+int answer_resolve(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
+        const View *view = owner->view;
+        const char *job, *run, *state, *why, *who;
+        RunState said = RUN_UNKNOWN;
+        Word *word;
+        Answer *answer;
+        int r = sd_bus_message_read(message, "sssss", &job, &run, &state, &why, &who);
+
+        if (r < 0)
+                return r;
+        if (!name_is_valid(job) || !run_id_is_valid(run))
+                return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
+                                        "that can be no job's name, or no run's id");
+        if ((r = resolve_check_state(state, &said, error)) < 0 ||
+            (r = resolve_check_reason(why, error)) < 0 ||
+            (r = answer_control_admit(view, error)) < 0)
+                return r;
+        answer = answer_new(owner, message, resolve_on_read);
+        answer->job = g_strdup(job);
+        answer->run = g_strdup(run);
+        word = g_new0(Word, 1);
+        word->state = said;
+        word->by = answer_control_person(view, who);
+        word->why = g_strdup(why);
+        answer_on_gone(answer, resolve_on_gone, word);
+        resolve_read(answer);
+        return 1;
+}

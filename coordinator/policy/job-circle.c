@@ -1,0 +1,125 @@
+/* See job-circle.h. One walk over all links: what was walked to its end without a circle is not
+ * walked again. The way is kept in an array, since a chain may be as long as there are jobs. */
+#include "job-circle.h"
+
+#include <string.h>
+
+#include "job.h"
+
+/* How many jobs of a circle are named: a message is read by people. */
+#define CIRCLE_NAMED_MAX 10
+
+typedef struct CircleNode {
+        const JobSpec *job;
+        GPtrArray *next; /* CircleNode: the jobs that its ends ask for; weak */
+        guint walked;    /* so many of them were looked at */
+        bool on_way;
+} CircleNode;
+
+static void circle_node_free(void *data) {
+        CircleNode *node = data;
+
+        g_ptr_array_unref(node->next);
+        g_free(node);
+}
+
+/* A job that is not there leads nowhere. */
+static void circle_link(GHashTable *nodes, const char *from, const char *to) {
+        CircleNode *source = from ? g_hash_table_lookup(nodes, from) : NULL;
+        CircleNode *target = to ? g_hash_table_lookup(nodes, to) : NULL;
+
+        if (source && target)
+                g_ptr_array_add(source->next, target);
+}
+
+/* Return: newly allocated, name → CircleNode. */
+static GHashTable *circle_nodes(const GPtrArray *jobs) {
+        GHashTable *nodes = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, circle_node_free);
+
+        for (guint i = 0; i < jobs->len; i++) {
+                CircleNode *node = g_new0(CircleNode, 1);
+
+                node->job = jobs->pdata[i];
+                node->next = g_ptr_array_new();
+                g_hash_table_insert(nodes, node->job->name, node);
+        }
+        for (guint i = 0; i < jobs->len; i++) {
+                const JobSpec *job = jobs->pdata[i];
+                const JobLinks *links = &job->books.links;
+
+                for (guint j = 0; links->after && j < links->after->len; j++)
+                        circle_link(nodes, ((const JobAfter *)links->after->pdata[j])->job,
+                                    job->name);
+                circle_link(nodes, job->name, links->on_failure.job);
+                circle_link(nodes, job->name, links->on_recovery.job);
+        }
+        return nodes;
+}
+
+/* Return: where the way comes back to itself; NULL when all that begins at `start` was walked. */
+static CircleNode *circle_walk(CircleNode *start, GPtrArray *way) {
+        start->on_way = true;
+        g_ptr_array_add(way, start);
+        while (way->len > 0) {
+                CircleNode *node = way->pdata[way->len - 1], *next;
+
+                if (node->walked == node->next->len) {
+                        node->on_way = false;
+                        g_ptr_array_set_size(way, (gint)way->len - 1);
+                        continue;
+                }
+                next = node->next->pdata[node->walked++];
+                if (next->on_way)
+                        return next;
+                if (next->walked == 0) {
+                        next->on_way = true;
+                        g_ptr_array_add(way, next);
+                }
+        }
+        return NULL;
+}
+
+/* Return: newly allocated, the jobs of the way from `begin` on, with the least name first. */
+static GPtrArray *circle_of(const GPtrArray *way, const CircleNode *begin) {
+        GPtrArray *circle = g_ptr_array_new();
+        guint first = 0, least = 0, length;
+
+        while (way->pdata[first] != begin)
+                first++;
+        length = way->len - first;
+        for (guint i = 1; i < length; i++)
+                if (strcmp(((const CircleNode *)way->pdata[first + i])->job->name,
+                           ((const CircleNode *)way->pdata[first + least])->job->name) < 0)
+                        least = i;
+        for (guint i = 0; i < length; i++) {
+                const CircleNode *node = way->pdata[first + (least + i) % length];
+                g_ptr_array_add(circle, (gpointer)node->job);
+        }
+        return circle;
+}
+
+GPtrArray *job_circle_find(const GPtrArray *jobs) {
+        g_autoptr(GHashTable) nodes = circle_nodes(jobs);
+        g_autoptr(GPtrArray) way = g_ptr_array_new();
+
+        for (guint i = 0; i < jobs->len; i++) {
+                CircleNode *start =
+                               g_hash_table_lookup(nodes, ((const JobSpec *)jobs->pdata[i])->name),
+                           *begin = start->walked == 0 ? circle_walk(start, way) : NULL;
+
+                if (begin)
+                        return circle_of(way, begin);
+        }
+        return NULL;
+}
+
+char *job_circle_to_string(const GPtrArray *circle) {
+        GString *text = g_string_new(NULL);
+
+        for (guint i = 0; i < circle->len && i < CIRCLE_NAMED_MAX; i++)
+                g_string_append_printf(text, "%s → ", ((const JobSpec *)circle->pdata[i])->name);
+        if (circle->len > CIRCLE_NAMED_MAX)
+                g_string_append(text, "… → ");
+        g_string_append(text, ((const JobSpec *)circle->pdata[0])->name);
+        return g_string_free(text, FALSE);
+}

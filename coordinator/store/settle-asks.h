@@ -1,0 +1,33 @@
+/* What a settle asks for: the runs that follow the one that is settled (policy/follow.h). Each is a
+ * persistent request, made by the very transaction that writes the result. So it is there if and
+ * only if the run is settled, whichever node dies at whatever moment; it is run as a request by
+ * hand is, once, by any node that may, and its claim deletes it.
+ *
+ * Who settles goes by its own definitions. The names of the request and of the run that it asks for
+ * come from the run that is settled and the job that follows. So what is settled anew, since an
+ * answer was lost, or since more is known by now, finds what it asked for before: the request, or
+ * the record of the run that came of it. What stands there is not asked for again. */
+#pragma once
+
+#include "cleanup.h"
+#include "follow.h"
+#include "jobset.h"
+#include "node.h"
+#include "run-record.h"
+
+typedef struct Flight Flight;
+typedef struct SettleAsks SettleAsks;
+
+/* Return: newly allocated, what the end of that run (as it is to be; copied) may ask for. */
+SettleAsks *settle_asks_new(const Node *node, const JobSet *jobset, const RunRecord *record);
+SettleAsks *settle_asks_free(SettleAsks *asks);
+DEFINE_CLEANUP(SettleAsks, settle_asks_free);
+
+/* Has it read in that flight what of it stands there. Before, nothing is believed to. */
+void settle_asks_read(SettleAsks *asks, Flight *flight);
+/* Appends to `ops` (zk-ops.h) what makes those requests that the run asks for as it comes from the
+ * one state to the other; `now` is the server's time. What is borrowed lives as long as `asks`. */
+void settle_asks_add(SettleAsks *asks, GArray *ops, const FollowState *before,
+                     const FollowState *after, usec_t now);
+/* They are written. */
+void settle_asks_tell(const SettleAsks *asks);

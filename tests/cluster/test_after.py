@@ -1,0 +1,65 @@
+"""Jobs that follow others: the node that settled the first of a chain is killed right then, a failure is told once, and that it is over."""
+
+import json
+
+from cluster_test import ClusterTest
+from fleet import job, job_file
+from testbed import wait_until
+
+TELL = "/etc/jobkeeper/tell"
+# Notes what it is told of another run, where the test reads it.
+TELL_TEXT = """#!/bin/sh
+set -eu
+printf '%s|' "$JOBKEEPER_JOB" "$JOBKEEPER_PARENT_JOB" "$JOBKEEPER_PARENT_RUN" "$JOBKEEPER_PARENT_STATE" "$JOBKEEPER_PARENT_EXIT_STATUS" \\
+    "$JOBKEEPER_PARENT_NODE" "$JOBKEEPER_PARENT_WHY" >>/history/told
+echo >>/history/told
+"""
+
+
+class After(ClusterTest):
+    alone = True
+
+    def told(self):
+        try:
+            with open(f"{self.fleet.bed.history_directory}/told", encoding="utf-8") as lines:
+                return [line.split("|")[:-1] for line in lines]
+        except FileNotFoundError:
+            return []
+
+    def files(self, status):
+        tell = f"[/bin/sh, {TELL}], stop-timeout: 1s"
+        return job_file(job("first", nodes="[n1]"), job("second", after="first", nodes="[n2, n3]"), job("third", after="{job: second, on: any}", nodes="[n2, n3]"),
+                        job("shaky", seconds=0.1, arguments=("--exit", str(status)), retries="{attempts: 2, delay: 0}", on_failure="mail", on_recovery="well"),
+                        f"  mail: {{exec: {tell}}}\n", f"  well: {{exec: {tell}}}\n")
+
+    def test_a_chain_outlives_who_settled_its_first_run_and_a_failure_is_told_once(self):
+        fleet = self.begin(nodes=3, files={"jobs.yaml": self.files(3)}, start=False)
+        for node in fleet.nodes.values():
+            node.write(TELL, TELL_TEXT)
+        fleet.start()
+        # A chain: when the first run is settled, and its node dies, nobody is there who could have seen it.
+        others = ("n2", "n3")
+        for name in others:
+            fleet.nodes[name].systemctl("stop", "jobkeeperd")
+        run = json.loads(fleet.jobkeeper("n1", "run", "first", "--wait", "--json").stdout)["run"]
+        fleet.crash("n1")
+        for name in others:
+            fleet.nodes[name].systemctl("start", "jobkeeperd")
+        second = fleet.wait_ledger("second", lambda record: record["state"] == "succeeded", 45, "the second", name="n2")
+        self.assertEqual(second["who"], f"after first, run {run}")
+        third = fleet.wait_ledger("third", lambda record: record["state"] == "succeeded", 20, "the third", name="n3")
+        self.assertEqual(third["who"], f"after second, run {second['run']}")
+        failed = json.loads(fleet.jobkeeper("n2", "run", "shaky", "--wait", "--json", check=False).stdout)
+        wait_until(lambda: self.told(), 20, "the failure is told")
+        self.assertEqual(self.told(), [["mail", "shaky", failed["run"], "failed", "3", failed["node"], failed["why"]]])
+        again = json.loads(fleet.jobkeeper("n3", "run", "shaky", "--wait", "--json", check=False).stdout)
+        wait_until(lambda: len(self.told()) == 2, 20, "the second one as well")
+        self.assertEqual(self.told()[1][:3], ["mail", "shaky", again["run"]])
+        fleet.write_jobs("jobs.yaml", self.files(0))
+        for _ in range(2):
+            good = json.loads(fleet.jobkeeper("n2", "run", "shaky", "--wait", "--json").stdout)
+            self.assertEqual(good["state"], "succeeded")
+        wait_until(lambda: len(self.told()) == 3, 20, "that it is well again")
+        self.assertEqual(self.told()[2][:2] + self.told()[2][3:5], ["well", "shaky", "succeeded", "0"])
+        self.assertEqual([len(fleet.ledger(name, "n2")) for name in ("second", "third", "mail", "well")], [1, 1, 2, 1])
+        self.assert_exclusive()

@@ -1,0 +1,82 @@
+/* That a job is overdue, in a whole daemon (daemon-fixture.h): it stands in the ledger once it is
+ * told, by the version that was read, and nothing is written for a job that is not. */
+#include "daemon-fixture.h"
+#include "journal.h"
+#include "ledger.h"
+
+#define LEDGER "/jobkeeper/jobs/a"
+#define PATIENCE (25 * USEC_PER_SEC) /* it looks ten seconds after it has begun */
+
+TestSuite(job_expectation, .init = setup, .fini = teardown);
+
+static Ledger *ledger_there(void) {
+        const char *data = server_data(LEDGER);
+        Ledger *ledger = NULL;
+
+        if (data)
+                cr_assert_eq(ledger_decode(data, strlen(data), &ledger), 0, "%s", data);
+        return ledger;
+}
+
+static bool is_made(void) {
+        return server_data(LEDGER);
+}
+
+static bool is_told(void) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
+
+        return ledger && ledger->overdue > 0;
+}
+
+/* A daemon finds the job as it came, or last succeeded, so long ago. */
+static void open_after(unsigned from_ago, unsigned success_ago) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        g_autofree char *data = NULL;
+        usec_t now = clock_realtime();
+
+        write_job("    exec: [/bin/true]\n    expect-within: 2min\n");
+        open_daemon();
+        await(is_made, "a ledger");
+        await_quiet();
+        close_daemon();
+        ledger = ledger_there();
+        ledger->from = (int64_t)(now / USEC_PER_SEC) - from_ago;
+        ledger->succeeded = success_ago ? now - success_ago * USEC_PER_SEC : 0;
+        data = ledger_encode(ledger);
+        server_write(LEDGER, data);
+        open_daemon_again();
+}
+
+Test(job_expectation, what_never_succeeded_is_told) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        usec_t now = clock_realtime();
+
+        open_after(130, 0);
+        await_within(is_told, "it is told", PATIENCE);
+        ledger = ledger_there();
+        cr_expect(ledger->overdue >= now && ledger->overdue <= clock_realtime() + USEC_PER_SEC);
+        cr_expect_eq(ledger->from, (int64_t)(now / USEC_PER_SEC) - 130, "nothing else changes");
+}
+
+Test(job_expectation, what_succeeded_long_ago_is_told) {
+        open_after(1000, 130);
+        await_within(is_told, "it is told", PATIENCE);
+}
+
+Test(job_expectation, what_succeeded_lately_is_not) {
+        open_after(1000, 60);
+        serve_for(15 * USEC_PER_SEC);
+        cr_expect_not(is_told());
+}
+
+Test(job_expectation, what_is_paused_is_overdue_all_the_same_and_says_why) {
+        server_create("/jobkeeper", "", 0);
+        server_create("/jobkeeper/control",
+                      "{\"paused\":{\"jobs\":{\"a\":{\"by\":\"alice\",\"why\":\"new "
+                      "db\",\"since\":1763000000}}}}",
+                      0);
+        open_after(1000, 130);
+        await_within(is_told, "it is told", PATIENCE);
+        cr_expect(journal_has("expected within 2min; it is paused by alice"));
+        cr_expect_eq(journal_count(MESSAGE_JOB_OVERDUE), 1U);
+}

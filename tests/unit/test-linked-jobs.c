@@ -1,0 +1,196 @@
+/* The links between jobs over all files: circles, names that nobody has, and who follows whom. */
+#include "job-circle.h"
+#include "jobset.h"
+#include "temporary-tree.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#define ETC "etc/jobkeeper/jobs.d/"
+#define PLACE "ROOT/etc/jobkeeper/jobs.d/"
+
+static char *root;
+static JobSet *set;
+static DaemonConfig config;
+
+static void begin_links(void) {
+        root = tree_make();
+        set = jobset_new();
+        config = (DaemonConfig){.fence_budget = 8 * USEC_PER_SEC, .kill_slack = 2 * USEC_PER_SEC};
+}
+
+static void end_links(void) {
+        set = jobset_free(set);
+        tree_remove(root);
+        g_free(root);
+}
+
+TestSuite(linked_jobs, .init = begin_links, .fini = end_links);
+
+/* A file of jobs, each "NAME: KEYS". */
+static void write_links(const char *file, const char *const *jobs) {
+        g_autoptr(GString) text = g_string_new("jobs:\n");
+        g_autofree char *path = g_strconcat(ETC, file, NULL);
+
+        for (; *jobs; jobs++) {
+                g_auto(GStrv) parts = g_strsplit(*jobs, ": ", 2);
+                g_string_append_printf(text, "  %s: {exec: /bin/true%s%s}\n", parts[0],
+                                       parts[1] ? ", " : "", parts[1] ? parts[1] : "");
+        }
+        tree_write(root, path, text->str);
+}
+
+#define WRITE(file, ...) write_links(file, (const char *const[]){__VA_ARGS__, NULL})
+
+/* Loads, and expects jobs as "NAME NAME", and errors. */
+static void expect_links(const char *jobs, const char *errors) {
+        g_auto(GStrv) directories = job_directories(root);
+        g_autoptr(GString) text = g_string_new(NULL);
+        g_autofree char *joined = NULL, *stripped = NULL;
+
+        cr_assert_eq(jobset_load(set, (const char *const *)directories, &config), 0);
+        for (guint i = 0; i < jobset_size(set); i++)
+                g_string_append_printf(text, "%s%s", i > 0 ? " " : "", jobset_get(set, i)->name);
+        cr_expect_str_eq(text->str, jobs, "\n   got: %s\nwanted: %s\n", text->str, jobs);
+        joined = g_strjoinv("\n", (char **)jobset_errors(set));
+        stripped = tree_strip(root, joined);
+        cr_expect_str_eq(stripped, errors, "\n   got: %s\nwanted: %s\n", stripped, errors);
+}
+
+static void expect_after(const char *name, const char *jobs) {
+        const GPtrArray *after = jobset_after(set, name);
+        g_autoptr(GString) text = g_string_new(NULL);
+
+        for (guint i = 0; after && i < after->len; i++)
+                g_string_append_printf(text, "%s%s", i > 0 ? " " : "",
+                                       ((const JobSpec *)after->pdata[i])->name);
+        cr_expect_str_eq(text->str, jobs, "%s: got %s, wanted %s", name, text->str, jobs);
+}
+
+Test(linked_jobs, who_follows_whom) {
+        WRITE("a.yaml", "a", "c: after: [a, {job: b, on: any}]", "b: after: a");
+        WRITE("b.yaml", "d: after: {job: a, on: failure}", "e: on-failure: a");
+        expect_links("a b c d e", "");
+        expect_after("a", "b c d");
+        expect_after("b", "c");
+        expect_after("c", "");
+        expect_after("e", "");
+        WRITE("a.yaml", "a", "b");
+        expect_links("a b d e", "");
+        expect_after("a", "d");
+}
+
+Test(linked_jobs, a_job_that_is_not_there_is_told_and_the_rest_runs) {
+        WRITE("a.yaml", "orders", "b: after: oders, on-failure: mial, on-recovery: zzzzzz");
+        expect_links(
+            "b orders", PLACE
+            "a.yaml:3:31: error: job \"b\": \"after\" names \"oders\", and there is no such "
+            "job (did you mean \"orders\"?): write the name of one that is defined; the job "
+            "takes effect without that\n" PLACE
+            "a.yaml:3:50: error: job \"b\": \"on-failure\" names \"mial\", and there is no "
+            "such job: write the name of one that is defined; the job takes effect without "
+            "that\n" PLACE
+            "a.yaml:3:69: error: job \"b\": \"on-recovery\" names \"zzzzzz\", and there is no "
+            "such job: write the name of one that is defined; the job takes effect without that");
+        WRITE("z.yaml", "oders", "mial", "zzzzzz");
+        expect_links("b mial oders orders zzzzzz", "");
+}
+
+/* What stands in a file with an error is no further error elsewhere. */
+Test(linked_jobs, one_of_a_file_with_errors_is_there) {
+        tree_write(root, ETC "a.yaml", "jobs:\n  a: {exec: 5}\n");
+        WRITE("b.yaml", "b: after: a");
+        expect_links("b", PLACE "a.yaml:2:13: error: \"exec\" must be a text or a list, not an "
+                                "integer (put it in quotes)");
+}
+
+#define CIRCLE(job, text)                                                                          \
+        "error: job \"" job "\" is in a circle that would never end: " text                        \
+        ": take one of these links out; what was in force of the job before stays"
+
+Test(linked_jobs, a_circle_does_not_take_effect) {
+        WRITE("a.yaml", "a: after: c", "b: after: a, on-failure: c", "c", "d: after: b");
+        expect_links("d", PLACE
+                     "a.yaml:2:31: " CIRCLE("a", "a → b → c → a") "\n" PLACE "a.yaml:3:31: " CIRCLE(
+                         "b", "a → b → c → a") "\n" PLACE
+                                               "a.yaml:4:3: " CIRCLE("c", "a → b → c → a"));
+}
+
+Test(linked_jobs, what_was_in_force_stays) {
+        WRITE("a.yaml", "a", "b: after: a");
+        WRITE("c.yaml", "c: after: b");
+        expect_links("a b c", "");
+        WRITE("a.yaml", "a: on-recovery: c", "b: after: c, on-recovery: a");
+        WRITE("c.yaml", "c: on-failure: b");
+        expect_links("a b c", PLACE
+                     "a.yaml:2:37: " CIRCLE("a", "a → c → b → a") "\n" PLACE "a.yaml:3:31: " CIRCLE(
+                         "b", "a → c → b → a") "\n" PLACE
+                                               "c.yaml:2:36: " CIRCLE("c", "a → c → b → a"));
+        expect_after("a", "b");
+        expect_after("b", "c");
+}
+
+/* By itself it is none: the jobs of a.yaml are as they were, because the file is broken. */
+Test(linked_jobs, a_circle_with_what_was_in_force) {
+        WRITE("a.yaml", "a", "b: after: a");
+        WRITE("c.yaml", "c");
+        expect_links("a b c", "");
+        tree_write(root, ETC "a.yaml", "jobs: {a: {exec: 5}}\n");
+        WRITE("c.yaml", "c: after: b, on-failure: a");
+        expect_links("a b c", PLACE "a.yaml:1:18: error: \"exec\" must be a text or a list, not an "
+                                    "integer (put it in quotes)\n" PLACE
+                                    "c.yaml:2:31: " CIRCLE("c", "a → b → c → a"));
+        expect_after("b", "");
+}
+
+/* A chain of all the jobs that there may be is no circle, and no stack ends with it. */
+Test(linked_jobs, a_long_chain) {
+        GString *text = g_string_new("jobs:\n  j0: {exec: /bin/true}\n");
+
+        for (unsigned i = 1; i < 5000; i++)
+                g_string_append_printf(text, "  j%u: {exec: /bin/true, after: j%u}\n", i, i - 1);
+        tree_write(root, ETC "a.yaml", text->str);
+        g_string_free(text, TRUE);
+        {
+                g_auto(GStrv) directories = job_directories(root);
+
+                cr_assert_eq(jobset_load(set, (const char *const *)directories, &config), 0);
+                cr_expect_eq(jobset_size(set), 5000);
+                cr_expect_null(jobset_errors(set)[0], "%s", jobset_errors(set)[0]);
+        }
+}
+
+Test(linked_jobs, so_many_may_follow_one) {
+        GString *text = g_string_new("jobs:\n  a: {exec: /bin/true}\n");
+        g_auto(GStrv) directories = job_directories(root);
+
+        for (unsigned i = 0; i <= JOB_AFTER_MAX; i++)
+                g_string_append_printf(text, "  j%02u: {exec: /bin/true, after: a}\n", i);
+        tree_write(root, ETC "a.yaml", text->str);
+        g_string_free(text, TRUE);
+        cr_assert_eq(jobset_load(set, (const char *const *)directories, &config), 0);
+        cr_expect_eq(jobset_after(set, "a")->len, JOB_AFTER_MAX);
+        cr_assert_not_null(jobset_errors(set)[0]);
+        cr_expect_not_null(
+            strstr(jobset_errors(set)[0],
+                   "a.yaml:67:33: error: job \"j64\" does not run after \"a\", which "
+                   "is followed by 64 jobs already: let it follow one of those"),
+            "%s", jobset_errors(set)[0]);
+        cr_expect_null(jobset_errors(set)[1]);
+}
+
+Test(linked_jobs, of_a_large_circle_ten_are_named) {
+        GString *text = g_string_new("jobs:\n  j11: {exec: /bin/true, after: j10}\n");
+        g_auto(GStrv) directories = job_directories(root);
+
+        for (unsigned i = 0; i < 11; i++)
+                g_string_append_printf(text, "  j%02u: {exec: /bin/true, after: j%02u}\n", i,
+                                       i == 0 ? 11 : i - 1);
+        tree_write(root, ETC "a.yaml", text->str);
+        g_string_free(text, TRUE);
+        cr_assert_eq(jobset_load(set, (const char *const *)directories, &config), 0);
+        cr_expect_eq(jobset_size(set), 0);
+        cr_assert_not_null(jobset_errors(set)[0]);
+        cr_expect_not_null(strstr(jobset_errors(set)[0], "j00 → j01 → "));
+        cr_expect_not_null(strstr(jobset_errors(set)[0], "j09 → … → j00: take"));
+}
