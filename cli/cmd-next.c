@@ -121,8 +121,8 @@ static int expression_read(const NextOptions *options, const char *text, Schedul
         return r;
 }
 
-/* Return: newly allocated, " (did you mean ...?)" of the jobs in the job files; "" where none is
- * called nearly so. */
+/* Return: newly allocated, " (did you mean ...?)" of the jobs in the job files; that it stands
+ * there, and is not in force; "" where none is called nearly so. */
 static char *next_nearest_job(const char *text) {
         g_auto(GStrv) directories = job_directories("");
         _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
@@ -137,6 +137,9 @@ static char *next_nearest_job(const char *text) {
                 for (guint j = 0; j < file->jobs->len; j++)
                         g_ptr_array_add(names, ((JobSpec *)file->jobs->pdata[j])->name);
         }
+        if (g_ptr_array_find_with_equal_func(names, text, g_str_equal, NULL))
+                return g_strdup(" in force, though it is in a job file (jobkeeper status and "
+                                "jobkeeper verify say why)");
         nearest = nearest_name(text, (const char *const *)names->pdata);
         return nearest ? g_strdup_printf(" (did you mean \"%s\"?)", nearest) : g_strdup("");
 }

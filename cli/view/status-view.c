@@ -287,17 +287,26 @@ Table *status_table(const json_t *status, double now, GTimeZone *zone) {
         return table;
 }
 
-/* What the daemon never read without errors cannot have stayed. */
-static void errors_unloaded(GString *text, const json_t *unloaded) {
+static void errors_names(GString *text, const char *before, const json_t *names,
+                         const char *after) {
         size_t index = 0;
-        const json_t *file = NULL;
+        const json_t *name = NULL;
 
-        json_array_foreach(unloaded, index, file) g_string_append_printf(
-            text, "%s%s", index == 0 ? "Not loaded on this node are the jobs of " : ", ",
-            json_is_string(file) ? json_string_value(file) : "?");
+        json_array_foreach(names, index, name)
+            g_string_append_printf(text, "%s%s", index == 0 ? before : ", ",
+                                   json_is_string(name) ? json_string_value(name) : "?");
         if (index > 0)
-                g_string_append(text, ": it has had errors since jobkeeperd was started. The jobs "
-                                      "of other files with errors stay as they last were.\n");
+                g_string_append(text, after);
+}
+
+/* What the daemon never read without errors cannot have stayed. */
+static void errors_unloaded(GString *text, const json_t *status) {
+        errors_names(text, "Not loaded on this node are the jobs of ",
+                     json_object_get(status, "unloaded"),
+                     ": it has had errors since jobkeeperd was started. The jobs of other files "
+                     "with errors stay as they last were, unless the error says otherwise.\n");
+        errors_names(text, "Not loaded on this node, since nothing of it was in force before: ",
+                     json_object_get(status, "left_out"), ".\n");
 }
 
 char *status_errors(const json_t *status) {
@@ -313,9 +322,10 @@ char *status_errors(const json_t *status) {
                     text, "%zu %s in the job files%s:\n", count, count == 1 ? "error" : "errors",
                     json_array_size(unloaded) > 0
                         ? ""
-                        : "; the jobs of a file with errors stay as they last were");
+                        : "; the jobs of a file with errors stay as they last were, unless the "
+                          "error says otherwise");
         json_array_foreach(errors, index, error) g_string_append_printf(
             text, "  %s\n", json_is_string(error) ? json_string_value(error) : "?");
-        errors_unloaded(text, unloaded);
+        errors_unloaded(text, status);
         return g_string_free(g_steal_pointer(&text), FALSE);
 }

@@ -219,8 +219,16 @@ static json_t *all_paused_to_json(const View *view) {
         return object;
 }
 
+static json_t *texts_to_json(const char *const *texts) {
+        json_t *array = json_array();
+
+        for (; *texts; texts++)
+                json_array_append_new(array, json_string(*texts));
+        return array;
+}
+
 json_t *status_report_head(const View *view, bool privileged, const char *const *nodes) {
-        json_t *object = json_object(), *errors = json_array(), *unloaded = json_array();
+        json_t *object = json_object();
 
         json_object_set_new(object, "node", json_string(view->node->config->node_name));
         json_object_set_new(object, "version", json_string(JOBKEEPER_VERSION));
@@ -231,12 +239,9 @@ json_t *status_report_head(const View *view, bool privileged, const char *const 
         json_object_set_new(object, "drained", control_drains_to_json(status_control(view)));
         json_object_set_new(object, "paused", all_paused_to_json(view));
         json_object_set_new(object, "ensemble", ensemble_to_json(view));
-        for (const char *const *error = jobset_errors(view->jobset); error && *error; error++)
-                json_array_append_new(errors, json_string(*error));
-        json_object_set_new(object, "errors", errors);
-        for (const char *const *file = jobset_unloaded(view->jobset); *file; file++)
-                json_array_append_new(unloaded, json_string(*file));
-        json_object_set_new(object, "unloaded", unloaded);
+        json_object_set_new(object, "errors", texts_to_json(jobset_errors(view->jobset)));
+        json_object_set_new(object, "unloaded", texts_to_json(jobset_unloaded(view->jobset)));
+        json_object_set_new(object, "left_out", texts_to_json(jobset_left_out(view->jobset)));
         json_object_set_new(object, "warnings", warnings_to_json(view));
         return object;
 }

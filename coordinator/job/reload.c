@@ -62,6 +62,17 @@ static void reload_check_config(const Reload *reload) {
                           reload->config_path);
 }
 
+static void reload_log_left_out(const JobSet *jobset) {
+        for (const char *const *job = jobset_left_out(jobset); *job; job++) {
+                const LogAbout about = {.message_id = MESSAGE_CONFIG_ERROR, .job = *job};
+
+                log_error(&about,
+                          "%s is not loaded on this node until that is corrected: nothing of it "
+                          "was in force before",
+                          *job);
+        }
+}
+
 static void reload_log_faults(const Reload *reload) {
         for (const char *const *error = jobset_errors(reload->jobset); error && *error; error++)
                 log_error(&(LogAbout){.message_id = MESSAGE_CONFIG_ERROR}, "%s", *error);
@@ -70,6 +81,7 @@ static void reload_log_faults(const Reload *reload) {
                           "%s has had errors since jobkeeperd was started: none of its jobs is "
                           "loaded on this node until they are corrected",
                           *file);
+        reload_log_left_out(reload->jobset);
         for (const char *const *warning = jobset_warnings(reload->jobset); *warning; warning++)
                 log_warning(&(LogAbout){.message_id = MESSAGE_CONFIG_WARNING}, "%s", *warning);
 }

@@ -22,8 +22,8 @@
 #include "job-room.h"
 #include "linked-jobs.h"
 
-/* How many of the refused files a summary names. */
-#define REFUSED_NAMED_MAX 5
+/* How many of the files that have errors a summary names. */
+#define FAULTY_NAMED_MAX 5
 
 typedef struct Entry {
         JobSpec *spec;
@@ -39,6 +39,7 @@ struct JobSet {
         int fault;           /* negative errno: the directories could not be read the last time */
         GPtrArray *refused;  /* the names of the files that have errors */
         GPtrArray *unloaded; /* of those, the ones that always had; NULL-terminated */
+        GPtrArray *left_out; /* names of jobs; NULL-terminated */
         GHashTable *known;   /* a set: names of the files there are that were good once */
 };
 
@@ -61,6 +62,8 @@ JobSet *jobset_new(void) {
         set->refused = g_ptr_array_new_with_free_func(g_free);
         set->unloaded = g_ptr_array_new();
         g_ptr_array_add(set->unloaded, NULL);
+        set->left_out = g_ptr_array_new_with_free_func(g_free);
+        g_ptr_array_add(set->left_out, NULL);
         set->known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         return set;
 }
@@ -74,6 +77,7 @@ JobSet *jobset_free(JobSet *set) {
         g_strfreev(set->errors);
         g_strfreev(set->warnings);
         g_ptr_array_unref(set->unloaded);
+        g_ptr_array_unref(set->left_out);
         g_ptr_array_unref(set->refused);
         g_hash_table_unref(set->known);
         g_free(set);
@@ -179,6 +183,23 @@ static void keep_entries_of_duplicates(JobSet *set, const JobSet *old, const Job
 
                 if (entry)
                         keep_entry(set, entry, config);
+        }
+}
+
+/* A name that two files have is a duplicate of both. */
+static void jobset_note_left_out(JobSet *set, const GPtrArray *files) {
+        g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+
+        for (guint i = 0; i < files->len; i++) {
+                const GPtrArray *duplicates = ((const JobFile *)files->pdata[i])->duplicates;
+
+                for (guint j = 0; j < duplicates->len; j++) {
+                        char *name = ((const JobSpec *)duplicates->pdata[j])->name;
+
+                        if (!jobset_find(set, name) && g_hash_table_add(seen, name))
+                                g_ptr_array_insert(set->left_out, (gint)set->left_out->len - 1,
+                                                   g_strdup(name));
+                }
         }
 }
 
@@ -363,6 +384,7 @@ static JobSet *jobset_merge(const JobSet *old, const GPtrArray *files, const Dae
                 g_hash_table_add(set->known, g_strdup(file->name));
                 add_entries_of_good_file(set, file, diagnostics);
         }
+        jobset_note_left_out(set, files);
         g_ptr_array_sort(set->entries, compare_entries);
         jobset_link(set, files, diagnostics);
         return set;
@@ -426,18 +448,50 @@ const char *const *jobset_unloaded(const JobSet *set) {
         return (const char *const *)set->unloaded->pdata;
 }
 
-/* A job in two good files: the name of the one in which it was found to be so. */
-static void add_place_of_error(GString *text, const char *error) {
-        g_auto(GStrv) parts = g_strsplit(error, ":", 2);
-        g_autofree char *name = g_path_get_basename(parts[0]);
+const char *const *jobset_left_out(const JobSet *set) {
+        return (const char *const *)set->left_out->pdata;
+}
 
-        g_string_append_printf(text, ": %s", name);
+/* Return: newly allocated, the names of the files that have errors, each once: those that are
+ * refused for them, then the others. */
+static GPtrArray *jobset_faulty_files(const JobSet *set) {
+        g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+        GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+
+        for (guint i = 0; i < set->refused->len; i++) {
+                g_ptr_array_add(names, g_strdup(set->refused->pdata[i]));
+                g_hash_table_add(seen, names->pdata[i]);
+        }
+        for (char **error = set->errors; *error; error++) {
+                g_auto(GStrv) parts = g_strsplit(*error, ":", 2);
+                g_autofree char *name = g_path_get_basename(parts[0]);
+
+                if (g_hash_table_contains(seen, name))
+                        continue;
+                g_hash_table_add(seen, name);
+                g_ptr_array_add(names, g_steal_pointer(&name));
+        }
+        return names;
+}
+
+static void jobset_name_faulty_files(const JobSet *set, GString *text) {
+        g_autoptr(GPtrArray) names = jobset_faulty_files(set);
+        guint named = MIN(names->len, FAULTY_NAMED_MAX);
+
+        for (guint i = 0; i < named; i++)
+                g_string_append_printf(
+                    text, "%s%s%s", i == 0 ? ": " : ", ", (const char *)names->pdata[i],
+                    i < set->refused->len &&
+                            g_ptr_array_find(set->unloaded, set->refused->pdata[i], NULL)
+                        ? " (its jobs are not loaded)"
+                        : "");
+        if (names->len > named)
+                g_string_append_printf(text, " and %u more", names->len - named);
 }
 
 char *jobset_summary(const JobSet *set) {
         GString *text = g_string_new(NULL);
         guint jobs = jobset_size(set), refused = set->refused->len;
-        guint named = MIN(refused, REFUSED_NAMED_MAX);
 
         g_string_append_printf(text, "%u %s", jobs, jobs == 1 ? "job" : "jobs");
         if (set->fault < 0) {
@@ -451,15 +505,6 @@ char *jobset_summary(const JobSet *set) {
         if (set->error_count > 0)
                 g_string_append_printf(text, refused > 0 ? " (%u %s)" : ", %u %s", set->error_count,
                                        set->error_count == 1 ? "error" : "errors");
-        for (guint i = 0; i < named; i++)
-                g_string_append_printf(text, "%s%s%s", i == 0 ? ": " : ", ",
-                                       (const char *)set->refused->pdata[i],
-                                       g_ptr_array_find(set->unloaded, set->refused->pdata[i], NULL)
-                                           ? " (its jobs are not loaded)"
-                                           : "");
-        if (refused > named)
-                g_string_append_printf(text, " and %u more", refused - named);
-        if (refused == 0 && set->error_count > 0)
-                add_place_of_error(text, set->errors[0]);
+        jobset_name_faulty_files(set, text);
         return g_string_free(text, FALSE);
 }

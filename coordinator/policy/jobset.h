@@ -12,7 +12,8 @@
  * in force keeps its room, and is never displaced by a file that comes before it by name.
  *
  * What a file last had is not kept over a restart: of one that has had errors since the first load
- * there are no jobs, and people are told which file that is.
+ * there are no jobs, and people are told which file that is; likewise of a job that two files
+ * define, or that is in a circle.
  */
 #pragma once
 
@@ -61,6 +62,12 @@ const char *const *jobset_warnings(const JobSet *set);
  * this set was made; NULL-terminated, borrowed. */
 const char *const *jobset_unloaded(const JobSet *set);
 
-/* Return: newly allocated (g_free), the set in one line: "4 jobs", and where files were refused
- * "4 jobs, 2 files refused (5 errors): a.yaml, b.yaml (its jobs are not loaded)". */
+/* The names of jobs that are in no file with errors of its own and of which nothing is in force all
+ * the same: two files define them, or they are in a circle, and that was so when they were first
+ * seen; NULL-terminated, borrowed. */
+const char *const *jobset_left_out(const JobSet *set);
+
+/* Return: newly allocated (g_free), the set in one line: "4 jobs", and where files have errors
+ * "4 jobs, 2 files refused (5 errors): a.yaml, b.yaml (its jobs are not loaded)", "4 jobs, 2
+ * errors: a.yaml, b.yaml" where no file is refused for them. */
 char *jobset_summary(const JobSet *set);

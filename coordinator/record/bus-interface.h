@@ -54,7 +54,9 @@
  *                             "overdue": true | null}}],    null: its ledger was not read
  *      "warnings": ["a sentence"],               what does not keep jobs from running yet
  *      "errors": ["FILE:LINE:COL: error: ..."],
- *      "unloaded": [names of job files that have had errors since the daemon was started]}
+ *      "unloaded": [names of job files that have had errors since the daemon was started],
+ *      "left_out": [names of jobs that two files define or that are in a circle, and of which
+ *                   nothing was in force before]}
  *
  * History(s job, u limit) → s
  *     {"job": "orders-backup", "runs": [RUN...]}                   newest first

@@ -372,16 +372,19 @@ Test(status, errors_are_listed_and_foreign_ones_survived) {
 /* That the jobs of a file stay as they last were is said only where they do. */
 Test(status, a_file_that_was_never_good_is_named) {
         json_t *status = quoted_json("{'errors': ['a.yaml:1:2: error: no'], 'unloaded': []}"),
-               *never =
-                   quoted_json("{'errors': ['a.yaml:1:2: error: no'], 'unloaded': ['a.yaml']}");
+               *never = quoted_json("{'errors': ['a.yaml:1:2: error: no'], 'unloaded': ['a.yaml'], "
+                                    "'left_out': ['x', 'y']}");
         g_autofree char *text = status_errors(status), *other = status_errors(never);
 
-        cr_expect_str_eq(text, "1 error in the job files; the jobs of a file with errors stay as "
-                               "they last were:\n  a.yaml:1:2: error: no\n");
+        cr_expect_str_eq(
+            text, "1 error in the job files; the jobs of a file with errors stay as "
+                  "they last were, unless the error says otherwise:\n  a.yaml:1:2: error: no\n");
         cr_expect_str_eq(other, "1 error in the job files:\n  a.yaml:1:2: error: no\n"
                                 "Not loaded on this node are the jobs of a.yaml: it has had errors "
                                 "since jobkeeperd was started. The jobs of other files with errors "
-                                "stay as they last were.\n");
+                                "stay as they last were, unless the error says otherwise.\n"
+                                "Not loaded on this node, since nothing of it was in force before: "
+                                "x, y.\n");
         json_decref(status);
         json_decref(never);
 }

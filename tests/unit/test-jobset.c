@@ -409,6 +409,34 @@ Test(jobset, a_file_that_always_had_errors_has_no_jobs_and_is_named) {
         expect_unloaded("x2.yaml");
 }
 
+/* What stays of a job is said only where something does. */
+Test(jobset, a_job_of_which_nothing_was_in_force_is_left_out_and_named) {
+        g_auto(GStrv) directories = job_directories(root);
+
+        write_jobs(ETC "a.yaml", "a=1 b=1");
+        write_jobs(ETC "b.yaml", "a=2 c=1");
+        (void)jobset_load(set, (const char *const *)directories, &config);
+        cr_expect_eq(jobset_size(set), 2);
+        cr_expect_str_eq(jobset_left_out(set)[0], "a");
+        cr_expect_null(jobset_left_out(set)[1]);
+        write_jobs(ETC "b.yaml", "c=1");
+        (void)jobset_load(set, (const char *const *)directories, &config);
+        cr_expect_null(jobset_left_out(set)[0]);
+        cr_expect_eq(jobset_size(set), 3);
+        write_jobs(ETC "b.yaml", "a=2 c=1");
+        (void)jobset_load(set, (const char *const *)directories, &config);
+        cr_expect_null(jobset_left_out(set)[0], "what was in force of it stays");
+}
+
+/* Also those of a file that is good but for a job that another one has. */
+Test(jobset, a_summary_names_every_file_that_has_errors) {
+        tree_write(root, ETC "a.yaml", BROKEN);
+        write_jobs(ETC "b.yaml", "x=1");
+        write_jobs(ETC "c.yaml", "x=2");
+        expect_summary("0 jobs, 1 file refused (2 errors): a.yaml (its jobs are not loaded), "
+                       "c.yaml");
+}
+
 Test(jobset, warnings_are_kept_apart) {
         tree_write(root, ETC "a.yaml", "jobs: {a: {exec: \"/bin/true | /bin/cat\"}}\n");
         expect("a=", "");
