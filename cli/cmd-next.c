@@ -49,7 +49,8 @@ static void next_print(const NextOptions *options, const json_t *next) {
                                         "IN", NULL};
         double now = (double)clock_realtime() / (double)USEC_PER_SEC;
         _cleanup_(table_freep) Table *table = next_table(next, now, zone, headings);
-        g_autofree char *schedule = printable(json_text(next, "schedule"));
+        g_autofree char *schedule = printable(json_text(next, "schedule")),
+                        *lines = next_links(next), *links = printable(lines);
 
         if (*schedule)
                 printf("%s\n\n", schedule);
@@ -59,6 +60,8 @@ static void next_print(const NextOptions *options, const json_t *next) {
                 (void)puts(*schedule ? "There are no further ticks."
                                      : "The job has no schedule: it runs when requested, or after "
                                        "a job that it follows.");
+        if (*links)
+                printf("\n%s", links);
         if (json_is_object(json_object_get(next, "paused")))
                 next_print_pause(json_object_get(next, "paused"));
         if (json_is_true(json_object_get(next, "drifted")))

@@ -188,31 +188,58 @@ static void verify_links(Verify *verify, const GPtrArray *files) {
         g_hash_table_unref(linked_jobs_index(jobs, verify->report->found));
 }
 
-static void verify_lone_file(Verify *verify, JobFile *file) {
-        g_autoptr(GPtrArray) files = g_ptr_array_new();
-        unsigned before = diagnostics_count(verify->report->found);
+/* What somebody names is judged as far as it will take effect together: what is in one directory.
+ */
+static void verify_group(GHashTable *groups, JobFile *file) {
+        g_autofree char *whole = g_canonicalize_filename(file->path, NULL),
+                        *place = g_path_get_dirname(whole);
+        GPtrArray *group = g_hash_table_lookup(groups, place);
 
-        g_ptr_array_add(files, file);
-        verify_circles(verify, files);
-        if (diagnostics_count(verify->report->found) == before)
-                verify_loaded_file(verify, file);
+        if (!group) {
+                group = g_ptr_array_new();
+                g_hash_table_insert(groups, g_steal_pointer(&place), group);
+        }
+        for (guint i = 0; i < group->len; i++) {
+                const JobFile *other = group->pdata[i];
+                g_autofree char *path = g_canonicalize_filename(other->path, NULL);
+
+                if (g_str_equal(path, whole)) /* it was named twice */
+                        return;
+        }
+        g_ptr_array_add(group, file);
 }
 
-static void verify_job_file(Verify *verify, const char *path) {
-        _cleanup_(job_file_freep) JobFile *file = NULL;
+static void verify_groups(Verify *verify, const GPtrArray *files) {
+        g_autoptr(GHashTable) groups = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
+                                                             (GDestroyNotify)g_ptr_array_unref);
+        GHashTableIter iter;
+        gpointer group;
+
+        for (guint i = 0; i < files->len; i++)
+                verify_group(groups, files->pdata[i]);
+        g_hash_table_iter_init(&iter, groups);
+        while (g_hash_table_iter_next(&iter, NULL, &group)) {
+                job_files_part_duplicates(group, verify->report->found);
+                verify_circles(verify, group);
+        }
+}
+
+/* Return: the file, of which all that can be said without others was said; NULL: it cannot be
+ * read. */
+static JobFile *verify_read(Verify *verify, const char *path) {
+        JobFile *file = NULL;
         unsigned before = diagnostics_count(verify->report->found);
         int r = job_file_load(path, verify->report->found, &file);
 
         if (r < 0)
                 verify_fault(verify, path, r, before);
-        else
-                verify_lone_file(verify, file);
+        return file;
 }
 
-/* What comes on standard input, before it is a file. */
-static void verify_stdin(Verify *verify) {
+/* The same of what comes on standard input, before it is a file. */
+static JobFile *verify_read_stdin(Verify *verify) {
         g_autofree char *text = g_malloc(JOB_FILE_SIZE_MAX + 1);
-        _cleanup_(job_file_freep) JobFile *file = NULL;
+        JobFile *file = NULL;
         unsigned before = diagnostics_count(verify->report->found);
         size_t size = fread(text, 1, JOB_FILE_SIZE_MAX + 1, stdin);
         int r = ferror(stdin) ? -EIO
@@ -222,8 +249,7 @@ static void verify_stdin(Verify *verify) {
 
         if (r < 0)
                 verify_fault(verify, STDIN_NAME, r, before);
-        else
-                verify_lone_file(verify, file);
+        return file;
 }
 
 /* The daemon is a root without capabilities, and what only another user may open is closed to it.
@@ -275,15 +301,29 @@ static bool is_daemon_config(const char *path) {
         return g_str_equal(name, DAEMON_CONFIG_NAME) && !g_str_has_suffix(place, JOB_DIRECTORY);
 }
 
-static void verify_files(Verify *verify, char **files) {
-        for (char **file = files; *file; file++) {
-                verify->room.left = JOBS_MAX; /* each is judged for itself */
-                if (g_str_equal(*file, "-"))
-                        verify_stdin(verify);
-                else if (is_daemon_config(*file))
-                        verify_config_file(verify, *file);
+static void verify_free_file(void *file) {
+        job_file_free(file);
+}
+
+static void verify_files(Verify *verify, char **names) {
+        g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(verify_free_file);
+
+        for (char **name = names; *name; name++) {
+                JobFile *file = NULL;
+
+                if (g_str_equal(*name, "-"))
+                        file = verify_read_stdin(verify);
+                else if (is_daemon_config(*name))
+                        verify_config_file(verify, *name);
                 else
-                        verify_job_file(verify, *file);
+                        file = verify_read(verify, *name);
+                if (file)
+                        g_ptr_array_add(files, file);
+        }
+        verify_groups(verify, files);
+        for (guint i = 0; i < files->len; i++) {
+                verify->room.left = JOBS_MAX; /* each is judged for itself */
+                verify_loaded_file(verify, files->pdata[i]);
         }
 }
 

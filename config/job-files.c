@@ -192,12 +192,18 @@ static void set_duplicates_aside(JobFile *file, GHashTable *names) {
         }
 }
 
+void job_files_part_duplicates(const GPtrArray *files, Diagnostics *diagnostics) {
+        g_autoptr(GHashTable) duplicates = find_duplicates(files, diagnostics);
+
+        for (guint i = 0; i < files->len; i++)
+                set_duplicates_aside(files->pdata[i], duplicates);
+}
+
 int job_files_load(const char *const *directories, Diagnostics *diagnostics,
                    GPtrArray **ret_files) {
         g_autoptr(GHashTable) paths =
             g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(file_free);
-        g_autoptr(GHashTable) duplicates = NULL;
         int r;
 
         for (; *directories; directories++) {
@@ -208,9 +214,7 @@ int job_files_load(const char *const *directories, Diagnostics *diagnostics,
         r = load_paths(paths, diagnostics, files);
         if (r < 0)
                 return r;
-        duplicates = find_duplicates(files, diagnostics);
-        for (guint i = 0; i < files->len; i++)
-                set_duplicates_aside(files->pdata[i], duplicates);
+        job_files_part_duplicates(files, diagnostics);
         *ret_files = g_steal_pointer(&files);
         return 0;
 }

@@ -27,5 +27,9 @@ char **job_directories(const char *prefix);
  * when memory or a directory itself fails. */
 int job_files_load(const char *const *directories, Diagnostics *diagnostics, GPtrArray **ret_files);
 
+/* Of these files (JobFile), which are to take effect together: tells of each job that a second one
+ * of them defines, and moves it to the duplicates of both. */
+void job_files_part_duplicates(const GPtrArray *files, Diagnostics *diagnostics);
+
 /* Return: the job of that name, borrowed from `files`; NULL when none of them has it. */
 const JobSpec *job_files_find(const GPtrArray *files, const char *name);

@@ -1,6 +1,7 @@
 /* See next-view.h. */
 #include "next-view.h"
 
+#include "run-view.h"
 #include "time-text.h"
 
 json_t *next_compute(const Schedule *schedule, const char *job, int64_t after, unsigned count) {
@@ -50,4 +51,41 @@ Table *next_table(const json_t *next, double now, GTimeZone *zone, const char *c
                           starts ? next_start_text(begins, text, zone) : NULL, NULL);
         }
         return table;
+}
+
+/* ---- links ---- */
+
+static void links_add(GString *text, const char *before, const char *names) {
+        if (*names)
+                g_string_append_printf(text, "%s %s.\n", before, names);
+}
+
+/* Return: newly allocated, "a (success), b". */
+static char *links_names(const json_t *list) {
+        GString *names = g_string_new(NULL);
+        size_t index = 0;
+        const json_t *link = NULL;
+
+        json_array_foreach(list, index, link) {
+                const char *name = json_is_string(link) ? json_string_value(link)
+                                                        : json_text(link, "job"),
+                           *on = json_text(link, "on");
+
+                g_string_append_printf(names, "%s%s%s%s%s", index > 0 ? ", " : "", name,
+                                       *on ? " (" : "", on, *on ? ")" : "");
+        }
+        return g_string_free(names, FALSE);
+}
+
+char *next_links(const json_t *next) {
+        const json_t *links = json_object_get(next, "links");
+        g_autofree char *after = links_names(json_object_get(links, "after")),
+                        *followers = links_names(json_object_get(links, "followers"));
+        g_autoptr(GString) text = g_string_new(NULL);
+
+        links_add(text, "It runs after", after);
+        links_add(text, "After it run", followers);
+        links_add(text, "When it fails runs", json_text(links, "on_failure"));
+        links_add(text, "When it succeeds again runs", json_text(links, "on_recovery"));
+        return g_string_free(g_steal_pointer(&text), FALSE);
 }

@@ -15,3 +15,7 @@ json_t *next_compute(const Schedule *schedule, const char *job, int64_t after, u
 /* Return: the ticks as a table: in `zone`, in UTC, and how far away; `headings` are the three
  * columns'. Where starts are delayed, a fourth has them, and it is they that are so far away. */
 Table *next_table(const json_t *next, double now, GTimeZone *zone, const char *const *headings);
+
+/* Return: newly allocated, a line for each kind of link that the job has: what
+ * it runs after, what runs after it, and when it fails or is well again; "" where it has none. */
+char *next_links(const json_t *next);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bus-interface.h"
+#include "link-report.h"
 #include "name.h"
 #include "paths.h"
 #include "status-report.h"
@@ -167,6 +168,9 @@ static bool next_on_step(void *userdata) {
         json_object_set(object, "ticks", json_object_get(answer->ticks, "ticks"));
         if (schedule && schedule_random_delay(schedule) > 0)
                 json_object_set(object, "starts", json_object_get(answer->ticks, "starts"));
+        if (spec)
+                (void)json_object_set_new(object, "links",
+                                          link_report(answer_view(answer)->jobset, spec));
         status_add_pause(answer_view(answer), answer->job, object);
         if (answer->drifted || status_is_drifted(answer_view(answer), answer->job, NULL))
                 json_object_set_new(object, "drifted", json_true());

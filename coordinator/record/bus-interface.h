@@ -65,6 +65,9 @@
  * Next(s job, u count) → s
  *     {"job": "orders-backup", "schedule": "..." | null, "ticks": [TICK...],
  *      "starts": [TICK...],  only where they are delayed: when each of these starts
+ *      "links": {"after": [{"job": "extract", "on": "success" | "failure" | "any"}],
+ *                "followers": ["load"],           jobs that run after it
+ *                "on_failure": "mail" | null, "on_recovery": "mail" | null},   only where it has any
  *      "paused": PAUSE,     only where it is: none of these ticks is run until it is resumed
  *      "drifted": true}     only where the cluster runs it by another definition than these ticks
  *

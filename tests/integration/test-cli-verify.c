@@ -62,6 +62,28 @@ Test(cli_verify, good_files_are_counted) {
         EXPECT(0, "2 jobs in 1 file are good\n", "", "good.yaml");
 }
 
+/* As they will take effect together; elsewhere the same names mean other jobs. */
+Test(cli_verify, files_of_one_directory_are_judged_together) {
+        cr_assert_eq(mkdir("other", 0755), 0);
+        make_file("a.yaml", "jobs: {a: {exec: /bin/true, after: {job: b}}}\n");
+        make_file("b.yaml", "jobs: {b: {exec: /bin/true, after: {job: a}}}\n");
+        make_file("c.yaml", "jobs: {a: {exec: /bin/true}}\n");
+        make_file("other/b.yaml", "jobs: {b: {exec: /bin/true, after: {job: a}}}\n");
+        make_file("other/c.yaml", "jobs: {d: {exec: /bin/true}}\n");
+        EXPECT(1, "",
+               "a.yaml:1:36: error: job \"a\" is in a circle that would never end: a → b → a: take "
+               "one of these links out; what was in force of the job before stays\n"
+               "b.yaml:1:36: error: job \"b\" is in a circle that would never end: a → b → a: take "
+               "one of these links out; what was in force of the job before stays\n",
+               "a.yaml", "b.yaml");
+        EXPECT(1, "",
+               "./c.yaml:1:8: error: job \"a\" is also defined at a.yaml:1:8: neither of the two "
+               "takes effect, what was in force before stays\n",
+               "a.yaml", "./c.yaml");
+        EXPECT(0, "3 jobs in 3 files are good\n", "", "a.yaml", "other/b.yaml", "other/c.yaml");
+        EXPECT(0, "2 jobs in 2 files are good\n", "", "a.yaml", "a.yaml");
+}
+
 /* `jobkeeper verify -` with a file as its standard input. */
 static void expect_stdin(const char *file, int status, const char *out, const char *err) {
         g_autofree char *command =

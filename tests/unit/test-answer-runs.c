@@ -320,6 +320,19 @@ Test(answer_runs, next_ends_with_the_schedule) {
         expect_said("\"ticks\":[]}");
 }
 
+/* Also those that only another job's definition has. */
+Test(answer_runs, next_has_the_links_of_a_job) {
+        write_job("    exec: [/bin/true]\n    on-failure: d\n    after: {job: c, on: any}\n"
+                  "  b: {exec: [/bin/true], after: {job: a}}\n  c: {exec: [/bin/true]}\n  d: "
+                  "{exec: [/bin/true]}\n");
+        open_daemon_on_bus();
+        ask("Next", "su", "a", 1U);
+        expect_said("\"links\":{\"after\":[{\"job\":\"c\",\"on\":\"any\"}],\"followers\":[\"b\"],"
+                    "\"on_failure\":\"d\",\"on_recovery\":null}");
+        ask("Next", "su", "b", 1U);
+        expect_said("\"links\":{\"after\":[{\"job\":\"a\",\"on\":\"success\"}],\"followers\":[]");
+}
+
 /* Those of "a": 7200 + 213, ... */
 Test(answer_runs, next_has_the_starts_that_are_delayed) {
         const json_t *starts = NULL, *ticks = NULL;

@@ -537,6 +537,25 @@ Test(next, a_job_without_schedule) {
         json_decref(next);
 }
 
+Test(next, links_are_lines_and_none_is_none) {
+        json_t *next = quoted_json("{'links': {'after': [{'job': 'a', 'on': 'success'}, {'job': "
+                                   "'b', 'on': 'any'}], 'followers': ['x', 'y'], 'on_failure': "
+                                   "'mail', 'on_recovery': 'well'}}"),
+               *one = quoted_json("{'links': {'after': [], 'followers': ['x'], 'on_failure': "
+                                  "null, 'on_recovery': null}}"),
+               *none = quoted_json("{'links': 7}");
+        g_autofree char *all = next_links(next), *follower = next_links(one),
+                        *nothing = next_links(none);
+
+        cr_expect_str_eq(all, "It runs after a (success), b (any).\nAfter it run x, y.\n"
+                              "When it fails runs mail.\nWhen it succeeds again runs well.\n");
+        cr_expect_str_eq(follower, "After it run x.\n");
+        cr_expect_str_eq(nothing, "");
+        json_decref(next);
+        json_decref(one);
+        json_decref(none);
+}
+
 Test(status, a_clock_that_cannot_be_right) {
         json_t *status = quoted_json(
             "{'clock': {'skew': 0.0, 'known': true, 'skewed': true, 'impossible': true}}");
