@@ -191,6 +191,22 @@ static void read_schedule(JobSpec *spec, const YamlNode *job, const YamlNode *de
         job_windows_read(spec, job, defaults, diagnostics);
 }
 
+/* What is said of ticks alone; "defaults" may mean it for those jobs that have some. */
+static void warn_of_tick_keys(const YamlNode *job, Diagnostics *diagnostics) {
+        static const char *const keys[] = {"retries", "no-retry", "on-owner-lost", "catch-up",
+                                           "dst"};
+
+        for (size_t i = 0; !is_scheduled(job) && i < G_N_ELEMENTS(keys); i++) {
+                const YamlPair *pair = yaml_node_pair(job, keys[i]);
+
+                if (pair)
+                        diagnostics_warn(diagnostics, &pair->key->mark,
+                                         "\"%s\" has no effect on a job without \"schedule\" or "
+                                         "\"every\": it is for what comes due by itself",
+                                         keys[i]);
+        }
+}
+
 /* "defaults" may mean it for those jobs that it concerns; the default written out asks nothing. */
 static void check_takeover(const JobSpec *spec, const YamlNode *job, Diagnostics *diagnostics) {
         const YamlPair *after = yaml_node_pair(job, "takeover-after");
@@ -225,6 +241,7 @@ static JobSpec *read_job(const YamlPair *pair, const YamlNode *defaults, Diagnos
                     0; /* it was refused, and so is not the default either */
         read_schedule(spec, pair->value, defaults, diagnostics);
         check_takeover(spec, pair->value, diagnostics);
+        warn_of_tick_keys(pair->value, diagnostics);
         job_spec_validate(spec, diagnostics);
         return spec;
 }

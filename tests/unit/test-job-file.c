@@ -390,6 +390,17 @@ static void expect_warnings(const char *text, const char *warnings) {
         cr_expect_str_eq(joined, warnings, "%s: %s", text, joined);
 }
 
+/* What is said in "defaults" is for those jobs that it concerns. */
+Test(job_file, keys_of_ticks_are_warned_of_where_there_are_none) {
+        expect_warnings("jobs: {a: {exec: /bin/true, retries: {attempts: 2}, catch-up: none}}\n",
+                        "f:1:29: warning: \"retries\" has no effect on a job without \"schedule\" "
+                        "or \"every\": it is for what comes due by itself\n"
+                        "f:1:53: warning: \"catch-up\" has no effect on a job without \"schedule\" "
+                        "or \"every\": it is for what comes due by itself");
+        expect_warnings("defaults: {retries: {attempts: 2}}\njobs: {a: {exec: /bin/true}}\n", "");
+        expect_warnings("jobs: {a: {exec: /bin/true, every: 1h, retries: {attempts: 2}}}\n", "");
+}
+
 Test(job_file, the_file_as_a_whole) {
         static const char *const nothing[] = {
             "\n", "# nothing\n", "---\n", "jobs:\n", "jobs: {}\n", "defaults:\njobs:\n", "{}\n"};
