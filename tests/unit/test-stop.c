@@ -234,8 +234,7 @@ Test(stop, what_took_too_long_is_not_said_to_have_been_ended_by_a_process_after_
 
 /* Somebody asked for that end: whatever it came to, no attempt follows. */
 Test(stop, what_failed_while_somebody_had_it_ended_keeps_its_note) {
-        g_autofree char *run = begin_again_if_lost();
-
+        g_free(begin_again_if_lost());
         server.way = keep_settles;
         service_manager.deaf = true;
         ask_stop("a", "");
@@ -243,6 +242,7 @@ Test(stop, what_failed_while_somebody_had_it_ended_keeps_its_note) {
         service_newest()->stops = 0; /* not heard either */
         service_exit(service_newest(), 5);
         restart_with_answers();
+        cr_expect(its_end_is_noted());
         cr_expect_null(strstr(server_data(LEDGER), "not_before"), "no attempt follows");
 }
 
