@@ -167,7 +167,7 @@ static GPtrArray *verify_refused_jobs(const GPtrArray *files) {
 static void verify_circles(Verify *verify, const GPtrArray *files) {
         g_autoptr(GPtrArray) refused = verify_refused_jobs(files);
 
-        while (linked_jobs_break_circle(files, refused, verify->report->found))
+        while (linked_jobs_break_circles(files, refused, verify->report->found))
                 continue;
 }
 
@@ -180,11 +180,10 @@ static void verify_links(Verify *verify, const GPtrArray *files) {
         for (guint i = 0; i < files->len; i++) {
                 const JobFile *file = files->pdata[i];
 
-                for (guint j = 0; j < file->jobs->len; j++) {
-                        linked_jobs_check_names(file->jobs->pdata[j], names, verify->report->found);
+                for (guint j = 0; j < file->jobs->len; j++)
                         g_ptr_array_add(jobs, file->jobs->pdata[j]);
-                }
         }
+        linked_jobs_check_names(jobs, names, verify->report->found);
         g_hash_table_unref(linked_jobs_index(jobs, verify->report->found));
 }
 

@@ -17,6 +17,9 @@
 #include "timer.h"
 
 #define MESSAGE "MESSAGE="
+/* So many entries are written at a turn of the loop: a run that writes more than its follower can
+ * is still followed by one that hears Ctrl-C, and sees that the run has ended. */
+#define ENTRIES_AT_ONCE 256
 
 struct JournalTail {
         sd_journal *journal;
@@ -98,11 +101,22 @@ static void journal_tail_write_entry(const JournalTail *tail) {
                 journal_tail_write(tail->out, data, size, line_break);
 }
 
+/* Return: whether there may be more. */
+static bool journal_tail_write_some(const JournalTail *tail) {
+        unsigned n = 0;
+
+        while (n < ENTRIES_AT_ONCE && sd_journal_next(tail->journal) > 0) {
+                journal_tail_write_entry(tail);
+                n++;
+        }
+        (void)fflush(tail->out);
+        return n == ENTRIES_AT_ONCE;
+}
+
 void journal_tail_drain(JournalTail *tail) {
         (void)sd_journal_process(tail->journal);
-        while (sd_journal_next(tail->journal) > 0)
-                journal_tail_write_entry(tail);
-        (void)fflush(tail->out);
+        while (journal_tail_write_some(tail))
+                continue;
 }
 
 /* ---- following ---- */
@@ -113,7 +127,11 @@ static void journal_tail_on_timer(void *userdata);
 static void journal_tail_look(JournalTail *tail) {
         usec_t until = USEC_INFINITY;
 
-        journal_tail_drain(tail);
+        (void)sd_journal_process(tail->journal);
+        if (journal_tail_write_some(tail)) {
+                (void)timer_in(tail->event, &tail->timer, 0, journal_tail_on_timer, tail);
+                return;
+        }
         if (sd_journal_get_timeout(tail->journal, &until) >= 0 && until != USEC_INFINITY)
                 (void)timer_in(tail->event, &tail->timer, usec_sub(until, clock_monotonic()),
                                journal_tail_on_timer, tail);

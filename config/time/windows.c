@@ -20,6 +20,7 @@
 #define BEGINNINGS_FROM INT64_C(1735689600) /* 2025-01-01 */
 #define BEGINNINGS_SPAN (INT64_C(5) * 366 * 86400)
 #define BEGINNINGS_MAX 2000
+#define DAY INT64_C(86400)
 
 typedef struct Window {
         Calendar *calendar;
@@ -208,12 +209,61 @@ static char *window_explain_length(int64_t first, int64_t second) {
                                from_text, to_text, is);
 }
 
+/* Return: the shortest time between two beginnings, were there some on every day. */
+static int64_t window_step(const Calendar *calendar) {
+        int64_t first = -1, last = -1, least = DAY;
+
+        for (int64_t i = 0; i < DAY; i++) {
+                if (!(calendar->hours >> i / 3600 & 1) || !(calendar->minutes >> i / 60 % 60 & 1)) {
+                        i += 59; /* the next minute: i is at the beginning of one */
+                        continue;
+                }
+                if (!(calendar->seconds >> i % 60 & 1))
+                        continue;
+                least = last < 0 ? least : MIN(least, i - last);
+                first = first < 0 ? i : first;
+                last = i;
+        }
+        return MIN(least, first + DAY - last);
+}
+
+/* Return: by how much the offsets of the zone differ in that time, and whether by whole hours. */
+static int64_t zone_range(const Zone *zone, int64_t from, int64_t until, bool *ret_hours) {
+        int span = zone_span(zone, from), last = zone_span(zone, until);
+        int64_t first = zone_span_offset(zone, span), least = first, most = first;
+
+        *ret_hours = true;
+        for (; span <= last; span++) {
+                int64_t offset = zone_span_offset(zone, span);
+
+                least = MIN(least, offset);
+                most = MAX(most, offset);
+                *ret_hours &= (offset - first) % 3600 == 0;
+        }
+        return most - least;
+}
+
+/* Return: whether it is over before it begins again wherever clocks are put forward and back: the
+ * times of day and the zone's offsets alone tell so of most windows, and no beginning is looked
+ * for. What follows real time is the same in every hour where clocks are put by hours. */
+static bool window_is_short(const Window *window, int64_t from) {
+        bool hours;
+        int64_t step = window_step(window->calendar),
+                range =
+                    zone_range(window->zone, from, BEGINNINGS_FROM + 2 * BEGINNINGS_SPAN, &hours);
+
+        return calendar_is_hourly(window->calendar) ? hours && window->length < step
+                                                    : window->length + 2 * range < step;
+}
+
 char *windows_explain_last(const Windows *windows) {
         const Window *window = windows->items->pdata[windows->items->len - 1];
         int64_t before, begin;
 
         if (!window_begins(window, BEGINNINGS_FROM - 1, &before) &&
             !window_begins(window, -1, &before))
+                return NULL;
+        if (window_is_short(window, before - DAY))
                 return NULL;
         for (unsigned i = 0; i < BEGINNINGS_MAX && before <= BEGINNINGS_FROM + BEGINNINGS_SPAN &&
                              window_begins(window, before, &begin);

@@ -99,9 +99,15 @@ static void listing_on_timer(void *userdata) {
                 listing_read(listing);
 }
 
+static usec_t listing_period(const Listing *listing) {
+        guint names = listing->names ? g_hash_table_size(listing->names) : 0;
+
+        return listing->options.period + names * listing->options.each;
+}
+
 static void listing_on_event(ZkWatchEvent event, const char *path, void *userdata) {
         Listing *listing = userdata;
-        usec_t at = usec_add(listing->read_at, listing->options.period);
+        usec_t at = usec_add(listing->read_at, listing_period(listing));
 
         (void)event;
         (void)path;

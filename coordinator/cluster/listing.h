@@ -2,8 +2,9 @@
  *
  * The list is read with a watch on it, and read again when the watch tells of a change; what came
  * and what went follows from two lists in a row. Where very many change at a time (a fleet that is
- * restarted), `period` bounds how often it is read. An answer that was lost is the owner's to ask
- * for again (listing_resume()), with whatever else it lost on that occasion.
+ * restarted), `period` bounds how often it is read, and a long list is read less often. An answer
+ * that was lost is the owner's to ask for again (listing_resume()), with whatever else it lost on
+ * that occasion.
  */
 #pragma once
 
@@ -26,6 +27,7 @@ typedef struct ListingOptions {
         char *path;    /* of the directory; taken over */
         usec_t period; /* between two lists, at least */
         unsigned max;  /* names; what goes beyond that is not looked at */
+        usec_t each; /* so much more for each name that the last list had: every node asks for it */
 } ListingOptions;
 
 /* `node` and `events` live longer than the listing. Names that are none of ours (name.h) are not

@@ -26,6 +26,7 @@
 /* What cannot be deleted stays for days, and every node comes to see that its time is over. */
 #define RETRY_DELAY_MAX (5 * USEC_PER_MINUTE)
 #define LIST_PERIOD (100 * USEC_PER_MSEC)
+#define LIST_EACH 100 /* µs: a second for ten thousand */
 /* After a request's time is over: for its candidates to refuse it first. */
 #define EXPIRY_SLACK (5 * USEC_PER_SEC)
 /* Of what another run asks for: no job may be later. */
@@ -94,11 +95,12 @@ Requests *requests_new(const RequestsParts *parts, const RequestsEvents *events,
         requests->events = events;
         requests->userdata = userdata;
         requests->remarks = remarks_new(path);
-        requests->listing =
-            listing_new(parts->node,
-                        &(ListingOptions){
-                            .path = g_steal_pointer(&path), .period = LIST_PERIOD, .max = UINT_MAX},
-                        &requests_listing_events, requests);
+        requests->listing = listing_new(parts->node,
+                                        &(ListingOptions){.path = g_steal_pointer(&path),
+                                                          .period = LIST_PERIOD,
+                                                          .max = UINT_MAX,
+                                                          .each = LIST_EACH},
+                                        &requests_listing_events, requests);
         requests->window = read_window_new(parts->node, NULL);
         requests->pending = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, pending_free);
         requests->ours = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);

@@ -11,9 +11,9 @@
 
 typedef struct CircleNode {
         const JobSpec *job;
-        GPtrArray *next; /* CircleNode: the jobs that its ends ask for; weak */
-        guint walked;    /* so many of them were looked at */
-        bool on_way;
+        GPtrArray *next;  /* CircleNode: the jobs that its ends ask for; weak */
+        guint walked;     /* so many of them were looked at */
+        bool on_way, out; /* `out`: it is in a circle that was found */
 } CircleNode;
 
 static void circle_node_free(void *data) {
@@ -56,10 +56,13 @@ static GHashTable *circle_nodes(const GPtrArray *jobs) {
         return nodes;
 }
 
-/* Return: where the way comes back to itself; NULL when all that begins at `start` was walked. */
-static CircleNode *circle_walk(CircleNode *start, GPtrArray *way) {
-        start->on_way = true;
-        g_ptr_array_add(way, start);
+static void circle_step(GPtrArray *way, CircleNode *node) {
+        node->on_way = true;
+        g_ptr_array_add(way, node);
+}
+
+/* Return: where the way comes back to itself; NULL when all that it leads to was walked. */
+static CircleNode *circle_walk(GPtrArray *way) {
         while (way->len > 0) {
                 CircleNode *node = way->pdata[way->len - 1], *next;
 
@@ -71,16 +74,15 @@ static CircleNode *circle_walk(CircleNode *start, GPtrArray *way) {
                 next = node->next->pdata[node->walked++];
                 if (next->on_way)
                         return next;
-                if (next->walked == 0) {
-                        next->on_way = true;
-                        g_ptr_array_add(way, next);
-                }
+                if (next->walked == 0 && !next->out)
+                        circle_step(way, next);
         }
         return NULL;
 }
 
-/* Return: newly allocated, the jobs of the way from `begin` on, with the least name first. */
-static GPtrArray *circle_of(const GPtrArray *way, const CircleNode *begin) {
+/* Return: newly allocated, the jobs of the way from `begin` on, with the least name first; they
+ * leave the way. */
+static GPtrArray *circle_take(GPtrArray *way, const CircleNode *begin) {
         GPtrArray *circle = g_ptr_array_new();
         guint first = 0, least = 0, length;
 
@@ -92,25 +94,33 @@ static GPtrArray *circle_of(const GPtrArray *way, const CircleNode *begin) {
                            ((const CircleNode *)way->pdata[first + least])->job->name) < 0)
                         least = i;
         for (guint i = 0; i < length; i++) {
-                const CircleNode *node = way->pdata[first + (least + i) % length];
+                CircleNode *node = way->pdata[first + (least + i) % length];
+
+                node->on_way = false;
+                node->out = true;
                 g_ptr_array_add(circle, (gpointer)node->job);
         }
+        g_ptr_array_set_size(way, (gint)first);
         return circle;
 }
 
-GPtrArray *job_circle_find(const GPtrArray *jobs) {
+GPtrArray *job_circles_find(const GPtrArray *jobs) {
+        GPtrArray *circles = g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
         g_autoptr(GHashTable) nodes = circle_nodes(jobs);
         g_autoptr(GPtrArray) way = g_ptr_array_new();
 
         for (guint i = 0; i < jobs->len; i++) {
                 CircleNode *start =
                                g_hash_table_lookup(nodes, ((const JobSpec *)jobs->pdata[i])->name),
-                           *begin = start->walked == 0 ? circle_walk(start, way) : NULL;
+                           *begin;
 
-                if (begin)
-                        return circle_of(way, begin);
+                if (start->walked > 0 || start->out)
+                        continue;
+                circle_step(way, start);
+                while ((begin = circle_walk(way)))
+                        g_ptr_array_add(circles, circle_take(way, begin));
         }
-        return NULL;
+        return circles;
 }
 
 char *job_circle_to_string(const GPtrArray *circle) {

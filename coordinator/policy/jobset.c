@@ -336,7 +336,7 @@ static void jobset_break_circles(const JobSet *set, const JobSet *old, const GPt
         while (found) {
                 g_autoptr(GPtrArray) kept = jobset_kept(set, old, files);
 
-                found = linked_jobs_break_circle(files, kept, diagnostics);
+                found = linked_jobs_break_circles(files, kept, diagnostics);
         }
 }
 
@@ -351,8 +351,7 @@ static void jobset_link(JobSet *set, const GPtrArray *files, Diagnostics *diagno
                 g_hash_table_add(names, spec->name);
                 g_ptr_array_add(jobs, spec);
         }
-        for (guint i = 0; i < jobs->len; i++)
-                linked_jobs_check_names(jobs->pdata[i], names, diagnostics);
+        linked_jobs_check_names(jobs, names, diagnostics);
         g_hash_table_unref(set->after);
         set->after = linked_jobs_index(jobs, diagnostics);
 }

@@ -6,6 +6,9 @@
 #include "job-circle.h"
 #include "nearest.h"
 
+/* So many names are compared at a load to find what is meant by others. */
+#define LINKED_COMPARED_MAX 10000
+
 /* ---- circles ---- */
 
 static const JobAfter *linked_after(const JobSpec *job, const char *parent) {
@@ -42,18 +45,41 @@ static void linked_report_circle(const GPtrArray *circle, guint index, Diagnosti
                         job->name, text);
 }
 
-/* Return: whether the file has jobs of the circle. */
-static bool linked_set_aside(JobFile *file, const GPtrArray *circle, Diagnostics *diagnostics) {
+/* Where a job is in the circles. */
+typedef struct LinkedPlace {
+        const GPtrArray *circle;
+        guint index;
+} LinkedPlace;
+
+/* Return: newly allocated, JobSpec → LinkedPlace. */
+static GHashTable *linked_places(const GPtrArray *circles) {
+        GHashTable *places = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+
+        for (guint i = 0; i < circles->len; i++) {
+                const GPtrArray *circle = circles->pdata[i];
+
+                for (guint j = 0; j < circle->len; j++) {
+                        LinkedPlace *place = g_new(LinkedPlace, 1);
+
+                        *place = (LinkedPlace){circle, j};
+                        g_hash_table_insert(places, circle->pdata[j], place);
+                }
+        }
+        return places;
+}
+
+/* Return: whether the file has jobs of the circles. */
+static bool linked_set_aside(JobFile *file, GHashTable *places, Diagnostics *diagnostics) {
         bool found = false;
 
         for (guint i = 0; file->good && i < file->jobs->len;) {
-                guint index;
+                const LinkedPlace *place = g_hash_table_lookup(places, file->jobs->pdata[i]);
 
-                if (!g_ptr_array_find((GPtrArray *)circle, file->jobs->pdata[i], &index)) {
+                if (!place) {
                         i++;
                         continue;
                 }
-                linked_report_circle(circle, index, diagnostics);
+                linked_report_circle(place->circle, place->index, diagnostics);
                 g_ptr_array_add(file->duplicates, g_ptr_array_steal_index(file->jobs, i));
                 found = true;
         }
@@ -65,18 +91,20 @@ static void linked_add_all(GPtrArray *to, const GPtrArray *from) {
                 g_ptr_array_add(to, from->pdata[i]);
 }
 
-bool linked_jobs_break_circle(const GPtrArray *files, const GPtrArray *others,
-                              Diagnostics *diagnostics) {
-        g_autoptr(GPtrArray) jobs = g_ptr_array_new(), circle = NULL;
+bool linked_jobs_break_circles(const GPtrArray *files, const GPtrArray *others,
+                               Diagnostics *diagnostics) {
+        g_autoptr(GPtrArray) jobs = g_ptr_array_new(), circles = NULL;
+        g_autoptr(GHashTable) places = NULL;
         bool found = false;
 
         linked_add_all(jobs, others);
         for (guint i = 0; i < files->len; i++)
                 if (((const JobFile *)files->pdata[i])->good)
                         linked_add_all(jobs, ((const JobFile *)files->pdata[i])->jobs);
-        circle = job_circle_find(jobs);
-        for (guint i = 0; circle && i < files->len; i++)
-                found |= linked_set_aside(files->pdata[i], circle, diagnostics);
+        circles = job_circles_find(jobs);
+        places = linked_places(circles);
+        for (guint i = 0; circles->len > 0 && i < files->len; i++)
+                found |= linked_set_aside(files->pdata[i], places, diagnostics);
         return found;
 }
 
@@ -101,34 +129,62 @@ GHashTable *linked_jobs_names(const GPtrArray *files) {
         return names;
 }
 
-static void linked_check_name(const JobSpec *job, const char *key, const char *name,
-                              const Mark *mark, GHashTable *names, Diagnostics *diagnostics) {
-        g_autofree const char **known = NULL;
+/* What there is to know of names that nobody has. */
+typedef struct LinkedNames {
+        GHashTable *names;
+        const char **all;           /* of them, NULL-terminated; NULL: not needed so far */
+        const char *last, *nearest; /* what was looked for last, and found */
+        size_t compared;
+        Diagnostics *diagnostics;
+} LinkedNames;
+
+/* Return: the name that may be meant, or NULL. */
+static const char *linked_nearest(LinkedNames *names, const char *name) {
+        if (names->last && strcmp(names->last, name) == 0)
+                return names->nearest;
+        if (names->compared >= LINKED_COMPARED_MAX)
+                return NULL;
+        if (!names->all)
+                names->all = (const char **)g_hash_table_get_keys_as_array(names->names, NULL);
+        names->compared += g_hash_table_size(names->names);
+        names->last = name;
+        names->nearest = nearest_name(name, names->all);
+        return names->nearest;
+}
+
+static void linked_check_name(LinkedNames *names, const JobSpec *job, const char *key,
+                              const char *name, const Mark *mark) {
         const char *nearest;
 
-        if (!name || g_hash_table_contains(names, name))
+        if (!name || g_hash_table_contains(names->names, name))
                 return;
-        known = (const char **)g_hash_table_get_keys_as_array(names, NULL);
-        nearest = nearest_name(name, known);
-        diagnostics_add(diagnostics, mark,
+        nearest = linked_nearest(names, name);
+        diagnostics_add(names->diagnostics, mark,
                         "job \"%s\": \"%s\" names \"%s\", and there is no such job%s%s%s: write "
                         "the name of one that is defined; the job takes effect without that",
                         job->name, key, name, nearest ? " (did you mean \"" : "",
                         nearest ? nearest : "", nearest ? "\"?)" : "");
 }
 
-void linked_jobs_check_names(const JobSpec *job, GHashTable *names, Diagnostics *diagnostics) {
+static void linked_check_job(LinkedNames *names, const JobSpec *job) {
         const JobLinks *links = &job->books.links;
 
         for (guint i = 0; links->after && i < links->after->len; i++) {
                 const JobAfter *after = links->after->pdata[i];
 
-                linked_check_name(job, "after", after->job, &after->mark, names, diagnostics);
+                linked_check_name(names, job, "after", after->job, &after->mark);
         }
-        linked_check_name(job, "on-failure", links->on_failure.job, &links->on_failure.mark, names,
-                          diagnostics);
-        linked_check_name(job, "on-recovery", links->on_recovery.job, &links->on_recovery.mark,
-                          names, diagnostics);
+        linked_check_name(names, job, "on-failure", links->on_failure.job, &links->on_failure.mark);
+        linked_check_name(names, job, "on-recovery", links->on_recovery.job,
+                          &links->on_recovery.mark);
+}
+
+void linked_jobs_check_names(const GPtrArray *jobs, GHashTable *names, Diagnostics *diagnostics) {
+        LinkedNames known = {.names = names, .diagnostics = diagnostics};
+
+        for (guint i = 0; i < jobs->len; i++)
+                linked_check_job(&known, jobs->pdata[i]);
+        g_free(known.all);
 }
 
 /* ---- who follows whom ---- */

@@ -11,17 +11,18 @@
 #include "diagnostics.h"
 #include "job-file.h"
 
-/* Looks for a circle in what will be in force: the jobs of the good ones of `files` (JobFile) and
- * `others` (JobSpec). Its jobs in the files are told of and become their files' duplicates. Return:
- * whether there were such; then there may be more circles. */
-bool linked_jobs_break_circle(const GPtrArray *files, const GPtrArray *others,
-                              Diagnostics *diagnostics);
+/* Looks for circles in what will be in force: the jobs of the good ones of `files` (JobFile) and
+ * `others` (JobSpec). Their jobs in the files are told of and become their files' duplicates.
+ * Return: whether there were such; then what was in force before may close others. */
+bool linked_jobs_break_circles(const GPtrArray *files, const GPtrArray *others,
+                               Diagnostics *diagnostics);
 
 /* Return: newly allocated, what the names of jobs may be that are linked to: a set of names, which
  * it borrows, of all jobs in these files, those that do not take effect included. */
 GHashTable *linked_jobs_names(const GPtrArray *files);
-/* Tells of each name that one of the job's links has and that is not in the set. */
-void linked_jobs_check_names(const JobSpec *job, GHashTable *names, Diagnostics *diagnostics);
+/* Tells of each name that a link of one of the jobs (JobSpec) has and that is not in the set. Which
+ * one may be meant is said of the first ones only: it takes a look at all names. */
+void linked_jobs_check_names(const GPtrArray *jobs, GHashTable *names, Diagnostics *diagnostics);
 
 /* Return: newly allocated, name of a job → GPtrArray of JobSpec (weak): those that run after it, in
  * the order of `jobs` (JobSpec). Those that are too many for one are told of, and left out. */

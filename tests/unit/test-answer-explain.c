@@ -2,6 +2,7 @@
 #include "answer-explain.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "bus-fixture.h"
 #include "members.h"
@@ -259,4 +260,17 @@ Test(answer_explain, where_zookeeper_does_not_answer) {
         port_tell(ports->pdata[0], ZK_STATE_SUSPENDED);
         ask("Explain", "sx", "a", (int64_t)0);
         expect_said(BUS_ERROR_NOT_CONNECTED);
+}
+
+/* What anybody may ask over and over does not look at the names of ten thousand jobs. */
+Test(answer_explain, among_many_jobs_no_other_name_is_looked_for) {
+        g_autoptr(GString) text = g_string_new("jobs:\n");
+
+        for (unsigned i = 0; i < 600; i++)
+                g_string_append_printf(text, "  job-%03u: {exec: /bin/true}\n", i);
+        tree_write(root, "etc/jobkeeper/jobs.d/many.yaml", text->str);
+        begin("");
+        ask("Explain", "sx", "jbo-007", (int64_t)0);
+        expect_said("there is no job \"jbo-007\" on this node");
+        cr_expect_null(strstr(said, "did you mean"), "%s", said);
 }

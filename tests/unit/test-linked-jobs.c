@@ -1,6 +1,7 @@
 /* The links between jobs over all files: circles, names that nobody has, and who follows whom. */
 #include "job-circle.h"
 #include "jobset.h"
+#include "linked-jobs.h"
 #include "temporary-tree.h"
 
 #include <criterion/criterion.h>
@@ -193,4 +194,59 @@ Test(linked_jobs, of_a_large_circle_ten_are_named) {
         cr_assert_not_null(jobset_errors(set)[0]);
         cr_expect_not_null(strstr(jobset_errors(set)[0], "j00 → j01 → "));
         cr_expect_not_null(strstr(jobset_errors(set)[0], "j09 → … → j00: take"));
+}
+
+/* All of them are found at one look over all jobs: a look for each would take minutes. */
+Test(linked_jobs, many_circles_are_found_at_once) {
+        g_autoptr(GString) text = g_string_new("jobs:\n  z: {exec: /bin/true, after: j0000}\n");
+        g_auto(GStrv) directories = job_directories(root);
+        g_autoptr(GPtrArray) files = NULL, circles = NULL, others = g_ptr_array_new();
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+        const JobFile *file;
+
+        for (unsigned i = 0; i < 2000; i++)
+                g_string_append_printf(text, "  j%04u: {exec: /bin/true, after: j%04u}\n", i,
+                                       i ^ 1);
+        tree_write(root, ETC "a.yaml", text->str);
+        cr_assert_eq(job_files_load((const char *const *)directories, diagnostics, &files), 0);
+        file = files->pdata[0];
+        circles = job_circles_find(file->jobs);
+        cr_expect_eq(circles->len, 1000);
+        cr_expect(linked_jobs_break_circles(files, others, diagnostics));
+        cr_expect_eq(file->jobs->len, 1);
+        cr_expect_not(linked_jobs_break_circles(files, others, diagnostics));
+}
+
+/* Circles that share jobs: once all that were found are taken out, none is left. */
+Test(linked_jobs, what_is_left_has_no_circle) {
+        g_auto(GStrv) directories = job_directories(root);
+        g_autoptr(GPtrArray) files = NULL, others = g_ptr_array_new();
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+
+        WRITE("a.yaml", "a: after: [b, d]", "b: after: [a, c]", "c: after: b", "d: after: [a, e]",
+              "e: after: f", "f: after: [e, c]", "g: after: [a, c, f]");
+        cr_assert_eq(job_files_load((const char *const *)directories, diagnostics, &files), 0);
+        cr_expect(linked_jobs_break_circles(files, others, diagnostics));
+        cr_expect_not(linked_jobs_break_circles(files, others, diagnostics));
+        cr_expect_eq(diagnostics_count(diagnostics),
+                     ((const JobFile *)files->pdata[0])->duplicates->len);
+}
+
+/* What may be meant takes a look at all names: it is not looked for as often as there are jobs. */
+Test(linked_jobs, of_many_unknown_names_the_first_are_compared) {
+        g_autoptr(GString) text = g_string_new("jobs:\n");
+        g_auto(GStrv) directories = job_directories(root);
+        unsigned errors = 0, compared = 0;
+
+        for (unsigned i = 0; i < 150; i++)
+                g_string_append_printf(text, "  job-%03u: {exec: /bin/true, after: jbo-%03u}\n", i,
+                                       i);
+        tree_write(root, ETC "a.yaml", text->str);
+        cr_assert_eq(jobset_load(set, (const char *const *)directories, &config), 0);
+        for (const char *const *error = jobset_errors(set); *error; error++) {
+                errors++;
+                compared += strstr(*error, "did you mean") != NULL;
+        }
+        cr_expect_eq(errors, 150);
+        cr_expect_eq(compared, 67, "%u of 150 names each", compared);
 }

@@ -60,8 +60,10 @@ static void teardown_listing(void) {
 
 TestSuite(listing, .init = setup_listing, .fini = teardown_listing);
 
+static usec_t each;
+
 static void begin(usec_t period, unsigned max) {
-        const ListingOptions options = {g_strdup(DIRECTORY), period, max};
+        const ListingOptions options = {g_strdup(DIRECTORY), period, max, each};
 
         listing = listing_new(coordinator->node, &options, &events, &told);
         cr_expect_not(listing_is_known(listing));
@@ -153,6 +155,34 @@ Test(listing, many_changes_cost_one_list_a_period) {
         for (guint i = 0; i < told->len; i++)
                 lists += g_str_equal(told->pdata[i], ".");
         cr_expect_leq(lists, 1 + (clock_monotonic() - begun) / (300 * USEC_PER_MSEC));
+}
+
+/* Every node of the cluster reads it. */
+Test(listing, a_long_list_is_read_less_often) {
+        usec_t begun;
+        unsigned lists = 0;
+
+        for (unsigned i = 0; i < 40; i++) {
+                g_autofree char *path = g_strdup_printf(DIRECTORY "/n%u", i);
+
+                server_create(path, "", 0);
+        }
+        each = 10 * USEC_PER_MSEC;
+        begun = clock_monotonic();
+        begin(0, 100);
+        lists_wanted = 1;
+        await(are_listed, "a list");
+        for (unsigned i = 0; i < 20; i++) {
+                g_autofree char *path = g_strdup_printf(DIRECTORY "/n%u", i);
+
+                server_delete(path);
+                serve_for(10 * USEC_PER_MSEC);
+        }
+        lists_wanted = 2;
+        await(are_listed, "a list of what went");
+        for (guint i = 0; i < told->len; i++)
+                lists += g_str_equal(told->pdata[i], ".");
+        cr_expect_leq(lists, 1 + (clock_monotonic() - begun) / (20 * each), "%u", lists);
 }
 
 static bool have_failed(void) {

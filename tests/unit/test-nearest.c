@@ -59,3 +59,13 @@ Test(nearest, very_long_words_are_not_looked_at) {
         cr_expect_str_eq(nearest_name(most, (const char *const[]){more, most, NULL}), most);
         cr_expect_null(nearest_name(more, (const char *const[]){most, NULL}));
 }
+
+/* What is too far is not looked at to its end, and that changes no answer. */
+Test(nearest, only_the_length_tells_of_some) {
+        const char *names[] = {"a", "abcdefghijklmnopqrstuvwxyz", "abcdefghxxxxx", "bacdefgh",
+                               NULL};
+
+        cr_expect_str_eq(nearest_name("abcdefgh", names), names[3]);
+        cr_expect_str_eq(nearest_name("abdcefgxxxx", names), names[2]);
+        cr_expect_null(nearest_name("zyxwvuts", names));
+}

@@ -289,3 +289,38 @@ Test(windows, whether_a_tick_is_ever_in_one) {
                              cases[i].schedule, cases[i].window);
         }
 }
+
+static const char *fault_of(const char *expression, const char *zone, const char *length) {
+        static char *fault;
+        Windows *windows = windows_new();
+        g_autofree char *message = NULL;
+        usec_t span;
+
+        g_clear_pointer(&fault, g_free);
+        cr_assert_eq(duration_parse(length, &span), 0);
+        cr_assert_eq(windows_add(windows, expression, zone, span, &message), 0);
+        fault = windows_explain_last(windows);
+        windows_free(windows);
+        return fault;
+}
+
+/* Of most windows the times of day tell that they are short enough; of those that are nearly as
+ * long as what is between them, the days on which clocks are put forward. */
+Test(windows, what_is_nearly_too_long) {
+        cr_expect_null(fault_of("22:00", "Europe/Berlin", "21h 59min"));
+        cr_expect_null(fault_of("22:00", "Europe/Berlin", "22h 59min 59s"));
+        cr_expect_not_null(fault_of("22:00", "Europe/Berlin", "23h"));
+        cr_expect_null(fault_of("22:00", "UTC", "23h 59min 59s"));
+        cr_expect_not_null(fault_of("22:00", "UTC", "24h"));
+        cr_expect_null(fault_of("Mon,Wed 22:00", "Europe/Berlin", "46h"));
+        cr_expect_not_null(fault_of("Mon,Tue 22:00", "Europe/Berlin", "1d"));
+        cr_expect_not_null(fault_of("00,02,22:00", "UTC", "2h"));
+        cr_expect_null(fault_of("00,02,22:00", "UTC", "1h 59min"));
+        cr_expect_not_null(fault_of("10:00:05,15", "UTC", "10s"));
+        cr_expect_null(fault_of("10:00:05,15", "UTC", "9s"));
+        cr_expect_null(fault_of("*:0/15", "Europe/Berlin", "14min 59s"));
+        cr_expect_not_null(fault_of("*:0/15", "Europe/Berlin", "15min"));
+        cr_expect_null(fault_of("*:00", "Australia/Lord_Howe", "29min"));
+        cr_expect_not_null(fault_of("00,23:30", "UTC", "1h"));
+        cr_expect_null(fault_of("00,23:30", "UTC", "59min"));
+}
