@@ -15,7 +15,7 @@ static bool run_tick_is_given(const char *text, const char *zone, int64_t *ret_t
 
         if (!tick_zone_is_given("run", zone, &read_in, ret_exit))
                 return false;
-        if (!text || (tick_from_text(text, read_in, ret_tick) && *ret_tick > 0))
+        if (!text || tick_from_text(text, read_in, ret_tick))
                 return true;
         *ret_exit = options_error("run", "--tick \"%s\" is no tick: write " TICK_TEXT_ADVICE, text);
         return false;

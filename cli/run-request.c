@@ -16,7 +16,6 @@
 
 static int run_wait(const char *job, const char *run, bool json) {
         _cleanup_answer_ BusAnswer answer = {0};
-
         int code = run_wait_and_show(&answer, job, run, json);
 
         return code == EXIT_CODE_OK ? run_exit(answer.json) : code;
@@ -49,7 +48,6 @@ int run_request(const RunRequest *request) {
 
         if (code != EXIT_CODE_OK)
                 return code;
-
         run_ask(&answer, request);
         if (answer.outcome != BUS_ANSWERED)
                 return bus_answer_report(&answer);

@@ -20,7 +20,12 @@ static bool tick_of_run(const char *text, int64_t *ret_tick) {
 }
 
 bool tick_from_text(const char *text, GTimeZone *zone, int64_t *ret_tick) {
-        return tick_of_run(text, ret_tick) || time_from_text(text, zone, ret_tick);
+        int64_t tick;
+
+        if ((!tick_of_run(text, &tick) && !time_from_text(text, zone, &tick)) || tick <= 0)
+                return false;
+        *ret_tick = tick;
+        return true;
 }
 
 bool tick_zone_is_given(const char *command, const char *name, GTimeZone **ret_zone,

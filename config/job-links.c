@@ -20,6 +20,16 @@ static guint job_links_count(const JobLinks *links) {
         return links->after ? links->after->len : 0;
 }
 
+const JobAfter *job_links_after(const JobLinks *links, const char *job) {
+        for (guint i = 0; i < job_links_count(links); i++) {
+                const JobAfter *after = links->after->pdata[i];
+
+                if (strcmp(after->job, job) == 0)
+                        return after;
+        }
+        return NULL;
+}
+
 bool job_links_equal(const JobLinks *a, const JobLinks *b) {
         if (job_links_count(a) != job_links_count(b) ||
             g_strcmp0(a->on_failure.job, b->on_failure.job) != 0 ||

@@ -36,6 +36,8 @@ typedef struct JobLinks {
 
 /* Frees what it has. */
 void job_links_clear(JobLinks *links);
+/* Return: the entry by which runs of that job are followed, borrowed; NULL: they are not. */
+const JobAfter *job_links_after(const JobLinks *links, const char *job);
 /* Return: whether they say the same; where they stand does not matter. */
 bool job_links_equal(const JobLinks *a, const JobLinks *b);
 

@@ -41,12 +41,12 @@ void windows_drop_last(Windows *windows);
  * between two of its beginnings; NULL: it does. */
 char *windows_explain_last(const Windows *windows);
 
-/* Return: the stretch that the instant is in. Of what is put together of very many windows it may
- * be a part. */
+/* Return: the stretch that the instant is in; there has to be a window. Of what is put together of
+ * very many windows it may be a part. */
 WindowStretch windows_at(const Windows *windows, int64_t instant);
 
 /* Appends each in normal form, with its zone and length, behind a line break and `prefix`; and the
- * way back of such a line, without its prefix. Return: 0; -EINVAL, -E2BIG. */
+ * way back of such a line, without its prefix. Return: 0; -EINVAL. */
 void windows_append(const Windows *windows, const char *prefix, GString *text);
 int windows_add_line(Windows *windows, const char *line);
 /* Calls back for the zone of each. */

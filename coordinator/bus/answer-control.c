@@ -8,6 +8,10 @@
 #include "nearest.h"
 #include "status-report.h"
 
+/* Among more jobs than that no other name is looked for on behalf of everybody: that takes too long
+ * for what anybody may ask, over and over. */
+#define NEAREST_OF_ALL_MAX 500
+
 static const char *control_failure(int error, const char *no_room) {
         switch (error) {
         case -EBADMSG:
@@ -32,17 +36,32 @@ int answer_control_admit(const View *view, sd_bus_error *error) {
         return sd_bus_error_set(error, BUS_ERROR_NOT_CONNECTED, sentence);
 }
 
-int answer_control_no_such_job(const View *view, sd_bus_error *error, const char *job) {
+/* Return: the name of a job that may be meant, borrowed, or NULL. */
+static const char *control_nearest_job(const View *view, const char *job) {
         g_autoptr(GPtrArray) names = g_ptr_array_new_null_terminated(0, NULL, TRUE);
-        g_autofree char *shown = name_shown(job);
-        const char *nearest;
 
         for (guint i = 0; i < jobset_size(view->jobset); i++)
                 g_ptr_array_add(names, jobset_get(view->jobset, i)->name);
-        nearest = nearest_name(job, (const char *const *)names->pdata);
+        return nearest_name(job, (const char *const *)names->pdata);
+}
+
+static int control_no_such_job(sd_bus_error *error, const char *job, const char *nearest) {
+        g_autofree char *shown = name_shown(job);
+
         return sd_bus_error_setf(
             error, BUS_ERROR_NO_SUCH_JOB, "there is no job \"%s\" on this node%s%s%s", shown,
             nearest ? " (did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?)" : "");
+}
+
+int answer_control_no_such_job(const View *view, sd_bus_error *error, const char *job) {
+        return control_no_such_job(error, job, control_nearest_job(view, job));
+}
+
+int answer_control_no_job_of_anybody(const Answers *owner, sd_bus_error *error, const char *job) {
+        bool cheap = owner->privileged || jobset_size(owner->view->jobset) <= NEAREST_OF_ALL_MAX;
+
+        return control_no_such_job(error, job,
+                                   cheap ? control_nearest_job(owner->view, job) : NULL);
 }
 
 const char *answer_control_nearest_node(const View *view, const char *node) {

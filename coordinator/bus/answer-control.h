@@ -9,6 +9,8 @@ int answer_control_admit(const View *view, sd_bus_error *error);
 /* There is no such job here: sets `error`, which names one that is nearly called so. Return:
  * negative errno. */
 int answer_control_no_such_job(const View *view, sd_bus_error *error, const char *job);
+/* The same, where anybody may have asked: of many jobs none is named then, which takes long. */
+int answer_control_no_job_of_anybody(const Answers *owner, sd_bus_error *error, const char *job);
 /* Return: the member that was probably meant, borrowed until the loop runs; NULL when none is near.
  */
 const char *answer_control_nearest_node(const View *view, const char *node);

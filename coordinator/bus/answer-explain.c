@@ -12,9 +12,6 @@
 
 /* Of a tick: no job has more attempts, and one more says that no further one is made. */
 #define RECORDS_MAX (JOB_ATTEMPTS_MAX + 1)
-/* Among more jobs than that no other name is looked for on behalf of everybody: that takes too long
- * for what anybody may ask, over and over. */
-#define NEAREST_OF_ALL_MAX 500
 
 static void explain_reply(Answer *answer, json_t *object) {
         json_t *runs = json_array();
@@ -162,12 +159,6 @@ void answer_explain_read(Answer *answer) {
                 answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
 }
 
-static int explain_no_such_job(const Answers *owner, const char *job, sd_bus_error *error) {
-        return owner->privileged || jobset_size(owner->view->jobset) <= NEAREST_OF_ALL_MAX
-                   ? answer_control_no_such_job(owner->view, error, job)
-                   : answer_no_such_job(error, job);
-}
-
 int answer_explain(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
         const View *view = owner->view;
         const char *job = NULL;
@@ -178,7 +169,7 @@ int answer_explain(Answers *owner, sd_bus_message *message, sd_bus_error *error)
         if (r < 0)
                 return r;
         if (!name_is_valid(job) || !jobset_find(view->jobset, job))
-                return explain_no_such_job(owner, job, error);
+                return answer_control_no_job_of_anybody(owner, error, job);
         if (tick < 0 || tick > SCHEDULE_TICK_MAX)
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
                                         "that can be no tick: it is before 1970, or too far ahead");

@@ -13,13 +13,14 @@
 #include "control.h"
 #include "decision-window.h"
 #include "duration.h"
+#include "explanation.h"
 #include "name.h"
 #include "paths.h"
 #include "status-report.h"
 #include "unit-spec.h"
 
 /* Return: newly allocated (g_free): that it begins where the schedule would not; NULL: it would. */
-static char *request_note_of_window(const JobSpec *spec) {
+static char *request_hint_of_window(const JobSpec *spec) {
         g_autofree char *outside =
             decision_window_outside(spec->schedule, (int64_t)(clock_realtime() / USEC_PER_SEC));
 
@@ -30,7 +31,7 @@ static char *request_note_of_window(const JobSpec *spec) {
 }
 
 /* Return: a new reference: what whoever asked for the run should know, a sentence, or "". */
-static json_t *request_note(const Answer *answer) {
+static json_t *request_hint(const Answer *answer) {
         const View *view = answer_view(answer);
         const JobSpec *spec = jobset_find(view->jobset, answer->job);
         g_autofree char *life = duration_to_string(view->request_lifetime), *text = NULL;
@@ -40,7 +41,7 @@ static json_t *request_note(const Answer *answer) {
                                        "only where one of them is undrained within %s",
                                        answer->job, life);
         else if (spec)
-                text = request_note_of_window(spec);
+                text = request_hint_of_window(spec);
         return json_string(text ? text : "");
 }
 
@@ -58,7 +59,7 @@ static void request_on_written(int error, const char *run, void *userdata) {
         object = json_object();
         json_object_set_new(object, "job", json_string(answer->job));
         json_object_set_new(object, "run", json_string(run));
-        json_object_set_new(object, "note", request_note(answer));
+        json_object_set_new(object, "note", request_hint(answer));
         answer_reply(answer, object);
 }
 
@@ -145,7 +146,7 @@ static int request_admit(const View *view, const char *job, const char *node, sd
         int r;
 
         if (!spec)
-                return answer_no_such_job(error, job);
+                return answer_control_no_such_job(view, error, job);
         r = answer_control_admit(view, error);
         if (r < 0)
                 return r;
@@ -229,25 +230,28 @@ static char *rerun_beside(const Answer *answer) {
                                later ? later : "");
 }
 
-/* Return: why a tick in that state is not attempted by hand, a constant; NULL: its records tell. */
-static const char *rerun_state_why(const char *state) {
-        static const char *const whys[][2] = {
-            {"retry", "it is to be attempted again by itself"},
-            {"due", "it is due, and not decided yet"},
-            {"coming", "it is still to come"},
-        };
+/* Return: the state of the tick, as it was explained. */
+static ExplanationState rerun_state(const Answer *answer) {
+        const char *word = json_string_value(json_object_get(answer->ticks, "state"));
 
-        for (size_t i = 0; i < G_N_ELEMENTS(whys); i++)
-                if (g_str_equal(state, whys[i][0]))
-                        return whys[i][1];
-        return NULL;
+        for (unsigned state = 0; state < EXPLAINED_STATE_COUNT; state++)
+                if (g_str_equal(word, explanation_state_to_string(state)))
+                        return state;
+        g_assert_not_reached();
 }
+
+/* Why a tick in that state is not attempted by hand; NULL: there is more to say of it. */
+static const char *const rerun_whys[EXPLAINED_STATE_COUNT] = {
+    [EXPLAINED_RETRY] = "it is to be attempted again by itself",
+    [EXPLAINED_DUE] = "it is due, and not decided yet",
+    [EXPLAINED_COMING] = "it is still to come",
+};
 
 /* Return: newly allocated, why no further attempt is made of a tick that is decided or none, going
  * by its records; NULL: one may be. What has been attempted was a tick, whatever the schedule says
  * by now. */
-static char *rerun_records_why(const Answer *answer, const char *state) {
-        bool settled = g_str_equal(state, "settled");
+static char *rerun_records_why(const Answer *answer, ExplanationState state) {
+        bool settled = state == EXPLAINED_SETTLED;
         g_autofree char *beside = NULL;
 
         if (settled ? rerun_attempt(answer) > 0 : rerun_has_tick(answer))
@@ -255,7 +259,7 @@ static char *rerun_records_why(const Answer *answer, const char *state) {
         if (settled)
                 return g_strdup("what became of it is not kept any more, nor how often it was "
                                 "attempted");
-        if (g_str_equal(state, "not-owed"))
+        if (state == EXPLAINED_NOT_OWED)
                 return g_strdup("it was due before the definition in force took effect, or the job "
                                 "was first seen");
         beside = rerun_beside(answer);
@@ -266,12 +270,12 @@ static char *rerun_records_why(const Answer *answer, const char *state) {
  * one may be. */
 static char *rerun_why_not(const Answer *answer) {
         const json_t *ticks = answer->ticks;
-        const char *state = json_string_value(json_object_get(ticks, "state")),
-                   *run = json_string_value(json_object_get(ticks, "run")),
+        ExplanationState state = rerun_state(answer);
+        const char *run = json_string_value(json_object_get(ticks, "run")),
                    *node = json_string_value(json_object_get(ticks, "node")),
-                   *why = rerun_state_why(state);
+                   *why = rerun_whys[state];
 
-        if (g_str_equal(state, "under-way"))
+        if (state == EXPLAINED_UNDER_WAY)
                 return g_strdup_printf("run %s of it is under way on %s", run, node ? node : "?");
         return why ? g_strdup(why) : rerun_records_why(answer, state);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "answer-control.h"
 #include "bus-interface.h"
 #include "link-report.h"
 #include "name.h"
@@ -131,7 +132,7 @@ int answer_history(Answers *owner, sd_bus_message *message, sd_bus_error *error)
         if (r < 0)
                 return r;
         if (!name_is_valid(job))
-                return answer_no_such_job(error, job);
+                return answer_control_no_job_of_anybody(owner, error, job);
         if (session_state(view->node->session) != SESSION_CONNECTED)
                 return answer_not_connected(view, error);
         answer = answer_new(owner, message, history_on_done);
@@ -215,7 +216,7 @@ int answer_next(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
         if (r < 0)
                 return r;
         if (!name_is_valid(job) || !jobset_find(view->jobset, job))
-                return answer_no_such_job(error, job);
+                return answer_control_no_job_of_anybody(owner, error, job);
         answer = answer_new(owner, message, next_begin);
         answer_is_patient(answer);
         answer->job = g_strdup(job);
@@ -306,7 +307,7 @@ static int wait_read(const View *view, sd_bus_message *message, const char **ret
         if (r < 0)
                 return r;
         if (!name_is_valid(*ret_job) || !view->calls->job(view->userdata, *ret_job))
-                return answer_no_such_job(error, *ret_job);
+                return answer_control_no_such_job(view, error, *ret_job);
         return name_is_valid(*ret_run) ? 0 : wait_no_such_run(error, *ret_run);
 }
 

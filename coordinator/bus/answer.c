@@ -6,7 +6,6 @@
 
 #include "bus-interface.h"
 #include "json-line.h"
-#include "name.h"
 #include "run-record.h"
 #include "timer.h"
 
@@ -193,13 +192,6 @@ void answer_reply(Answer *answer, json_t *object) {
         g_autofree char *text = json_line_dump(object);
 
         answer_reply_text(answer, text);
-}
-
-int answer_no_such_job(sd_bus_error *error, const char *job) {
-        g_autofree char *shown = name_shown(job);
-
-        return sd_bus_error_setf(error, BUS_ERROR_NO_SUCH_JOB,
-                                 "there is no job \"%s\" on this node", shown);
 }
 
 void answer_error(Answer *answer, const char *name, const char *format, ...) {

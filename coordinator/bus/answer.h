@@ -106,7 +106,5 @@ int answer_get_children(Answer *answer, const char *path, const char *tag, Answe
  * answer. */
 void answer_reply(Answer *answer, json_t *object);
 void answer_reply_text(Answer *answer, const char *text);
-/* There is no such job here: sets `error`. Return: negative errno. */
-int answer_no_such_job(sd_bus_error *error, const char *job);
 void answer_error(Answer *answer, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

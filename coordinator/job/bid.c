@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "claim.h"
+#include "decision.h"
 #include "json-line.h"
 #include "paths.h"
 #include "resource.h"
@@ -33,7 +34,7 @@ struct Bid {
 
         Claim *claim;
         char *claim_key; /* as long as it is under way */
-        usec_t start_by; /* CLOCK_REALTIME: the start deadline of what is claimed */
+        usec_t start_by; /* CLOCK_REALTIME: until when what is claimed may begin */
         unsigned claims; /* how many were stale */
 };
 
@@ -286,10 +287,8 @@ int bid_claim(Bid *bid) {
                 return -EBUSY;
         bid_name_run(bid, ledger);
         bid->start_by =
-            bid->manual
-                ? bid->manual->not_after
-                : job_spec_start_by(bid->spec, ledger_due(ledger, bid->tick,
-                                                          job_spec_start(bid->spec, bid->tick)));
+            bid->manual ? bid->manual->not_after
+                        : job_spec_start_by(bid->spec, decision_due(bid->spec, ledger, bid->tick));
         r = bid_send_claim(bid, ledger, version);
         if (r < 0)
                 return r;
@@ -370,8 +369,8 @@ bool bid_is_seen_in_queues_alone(const JobSpec *spec, int64_t due, usec_t span) 
 static usec_t bid_wait(const Bid *bid) {
         const JobSpec *spec = bid->spec;
         usec_t now = clock_realtime();
-        int64_t due = ledger_due(ledger_cache_get(bid->parts.ledgers, spec->name, NULL), bid->tick,
-                                 job_spec_start(spec, bid->tick));
+        int64_t due =
+            decision_due(spec, ledger_cache_get(bid->parts.ledgers, spec->name, NULL), bid->tick);
 
         if (spec->lock_wait_set && (bid->manual || bid_wait_ends(spec, due) == USEC_INFINITY))
                 return spec->lock_wait;

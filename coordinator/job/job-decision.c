@@ -115,30 +115,19 @@ Decision job_decide(JobDecision *decision, const JobSpec *spec, bool queues) {
         usec_t now = clock_realtime();
         bool nobody;
         uint32_t rank = job_decision_rank(decision, spec, queues, &nobody);
-        DecisionInput input;
+        DecisionInput input = decision_input(spec, config, now);
         Decision found = {.verdict = DECISION_NOTHING, .again = USEC_INFINITY};
 
         job_decision_read_pause(decision, now);
         job_decision_read_window(decision, spec, now);
-        input = (DecisionInput){
-            .job = spec->name,
-            .schedule = spec->schedule,
-            .ledger = job_decision_ledger(decision),
-            .self = config->node_name,
-            .now = now,
-            .rank = rank,
-            .nobody = nobody,
-            .takeover_delay = config->takeover_delay,
-            .start_deadline = spec->start_deadline,
-            .overlap = spec->overlap,
-            .beside = job_spec_beside(spec),
-            .catch_up = spec->catch_up,
-            .pause = decision->pause,
-            .window = decision->window,
-            .waited_run = decision->waited_run,
-            .waited_long_enough =
-                decision->waited_run && clock_boottime() >= job_decision_patience_ends(decision),
-        };
+        input.ledger = job_decision_ledger(decision);
+        input.rank = rank;
+        input.nobody = nobody;
+        input.pause = decision->pause;
+        input.window = decision->window;
+        input.waited_run = decision->waited_run;
+        input.waited_long_enough =
+            decision->waited_run && clock_boottime() >= job_decision_patience_ends(decision);
 
         if (spec->schedule)
                 decide(&input, &found);

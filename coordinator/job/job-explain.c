@@ -131,7 +131,6 @@ static json_t *explanation_to_json(const Explanation *explanation, int64_t tick)
 
 json_t *job_explain(const JobExplainParts *parts, const JobSpec *spec, const Schedule *schedule,
                     const Ledger *ledger, int64_t tick) {
-        const DaemonConfig *config = parts->node->config;
         const json_t *control = drain_view_control(tree_drain_view(parts->tree));
         usec_t now = clock_realtime();
         _cleanup_(decision_pause_freep) DecisionPause *pause =
@@ -139,23 +138,14 @@ json_t *job_explain(const JobExplainParts *parts, const JobSpec *spec, const Sch
         _cleanup_(decision_window_freep) DecisionWindow *window =
             decision_window_new(schedule, now);
         _cleanup_(ledger_freep) Ledger *none = ledger ? NULL : ledger_new(0, "");
-        DecisionInput input = {
-            .job = spec->name,
-            .schedule = schedule,
-            .ledger = ledger ? ledger : none,
-            .self = config->node_name,
-            .now = now,
-            .takeover_delay = config->takeover_delay,
-            .start_deadline = spec->start_deadline,
-            .overlap = spec->overlap,
-            .beside = job_spec_beside(spec),
-            .catch_up = spec->catch_up,
-            .pause = pause,
-            .window = window,
-        };
+        DecisionInput input = decision_input(spec, parts->node->config, now);
         Explanation explanation;
         json_t *object = NULL;
 
+        input.schedule = schedule;
+        input.ledger = ledger ? ledger : none;
+        input.pause = pause;
+        input.window = window;
         if (!ledger)
                 none->from = (int64_t)(input.now / USEC_PER_SEC);
         (void)ranks_of_job(parts->ranks, spec, &input.nobody);

@@ -74,8 +74,7 @@ static bool job_next_is_shut_out(const JobOutlook *outlook, int64_t due) {
  * quicker, and the next attempt is to come later. */
 static bool job_next_is_long_wait(const JobOutlook *outlook) {
         const Ledger *ledger = outlook->ledger;
-        int64_t tick = outlook->queued_tick,
-                due = ledger_due(ledger, tick, job_spec_start(outlook->spec, tick));
+        int64_t tick = outlook->queued_tick, due = decision_due(outlook->spec, ledger, tick);
 
         return outlook->spec->lock_wait_set && tick && !job_next_is_paused(outlook) &&
                !job_next_gives_way(outlook) && !job_next_is_shut_out(outlook, due) &&

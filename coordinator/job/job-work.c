@@ -266,8 +266,7 @@ static void job_work_on_refused(const char *run, void *userdata) {
 
 /* Return: the second from which on the tick may be started. */
 static int64_t job_work_due(const JobWork *work, int64_t tick) {
-        return ledger_due(job_ledger_known(work->ledger), tick,
-                          job_spec_start(job_ledger_spec(work->ledger), tick));
+        return decision_due(job_ledger_spec(work->ledger), job_ledger_known(work->ledger), tick);
 }
 
 /* Return: when it is too late for this tick (this manual run). What a process before us waited for

@@ -1,5 +1,6 @@
-/* The manual runs that were asked for of one job and that this node is to start, first come first
- * served. Pure. */
+/* The manual runs of one job: all that are asked for and come by no tick, whether a person asks or
+ * the end of another run does (`parent`), and that this node is to start, first come first served.
+ * Pure. */
 #pragma once
 
 #include <stdbool.h>

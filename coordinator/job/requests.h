@@ -3,7 +3,7 @@
  * alone is to claim it, by a name of its own, and says which run: a version that does not know of
  * that leaves it alone. So is what the end of another run asks for (store/settle-asks.h), which
  * also says whose end that was, and how long it may wait. And wishes that a run be stopped, of
- * other names, which the node that runs it deletes once it does so. */
+ * other names, which the node that runs it heeds at once and deletes when the run is settled. */
 #pragma once
 
 #include "clock-watch.h"

@@ -133,8 +133,7 @@ static bool scheduled_job_is_seen_in_queues_alone(const ScheduledJob *job) {
         int64_t tick = job_work_queued_tick(job->work);
 
         return tick && ledger && ledger_is_claimable(ledger, tick) &&
-               bid_is_seen_in_queues_alone(spec,
-                                           ledger_due(ledger, tick, job_spec_start(spec, tick)), 0);
+               bid_is_seen_in_queues_alone(spec, decision_due(spec, ledger, tick), 0);
 }
 
 /* Locks that are held are kept meanwhile. */
@@ -503,8 +502,7 @@ bool scheduled_job_waited_for(ScheduledJob *job, int64_t tick, usec_t span) {
 
         job_work_wait_again(job->work, tick);
         return bid_is_seen_in_queues_alone(
-            spec, ledger_due(job_ledger_known(job->ledger), tick, job_spec_start(spec, tick)),
-            span);
+            spec, decision_due(spec, job_ledger_known(job->ledger), tick), span);
 }
 
 bool scheduled_job_stands_for_tick(const ScheduledJob *job, int64_t tick) {

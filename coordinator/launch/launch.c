@@ -45,7 +45,7 @@ const char *launch_refusal_in_words(int status) {
         case LAUNCH_OTHER_FENCE:
                 return "its fence was replaced before it began";
         case LAUNCH_OVERDUE:
-                return "systemd came to it too late, after its start-deadline";
+                return "systemd came to it too late: it was to begin earlier";
         case LAUNCH_FORETOLD:
                 return "a file of its environment-file has SERVICE_RESULT, EXIT_CODE or "
                        "EXIT_STATUS, by which systemd tells how it ended";

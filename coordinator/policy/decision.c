@@ -41,6 +41,10 @@ static const char *why_not_beside(unsigned beside, JobOverlap overlap, const Led
         return overlap == JOB_OVERLAP_ALLOW ? DECISION_WHY_MANY : DECISION_WHY_SLOTS;
 }
 
+int64_t decision_due(const JobSpec *spec, const Ledger *ledger, int64_t tick) {
+        return ledger_due(ledger, tick, job_spec_start(spec, tick));
+}
+
 const char *decision_why_not(const JobSpec *spec, const Ledger *ledger) {
         if (job_spec_beside(spec) > 1)
                 return why_not_beside(job_spec_beside(spec), spec->overlap, ledger);
@@ -103,9 +107,9 @@ static usec_t turn_of(const DecisionInput *input, int64_t tick) {
 
 /* How long after its start a tick is fresh. */
 static usec_t freshness(const DecisionInput *input) {
-        usec_t window = usec_add(PLACEMENT_RANKS * input->takeover_delay, DECISION_FRESH_SLACK);
+        usec_t turns = usec_add(PLACEMENT_RANKS * input->takeover_delay, DECISION_FRESH_SLACK);
 
-        return MIN(window, input->start_deadline);
+        return MIN(turns, input->start_deadline);
 }
 
 static bool is_expired(const DecisionInput *input, int64_t tick) {
@@ -747,6 +751,20 @@ static void decide_in_turn(const DecisionInput *input, Decision *ret) {
         if (retry)
                 ret->again = MIN(ret->again, attempt_moment(input, retry));
         ret->watch = ret->verdict == DECISION_NOTHING && (ret->watch || awaits_end(input));
+}
+
+DecisionInput decision_input(const JobSpec *spec, const DaemonConfig *config, usec_t now) {
+        return (DecisionInput){
+            .job = spec->name,
+            .schedule = spec->schedule,
+            .self = config->node_name,
+            .now = now,
+            .takeover_delay = config->takeover_delay,
+            .start_deadline = spec->start_deadline,
+            .overlap = spec->overlap,
+            .beside = job_spec_beside(spec),
+            .catch_up = spec->catch_up,
+        };
 }
 
 void decide(const DecisionInput *input, Decision *ret) {

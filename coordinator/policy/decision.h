@@ -126,11 +126,17 @@ typedef struct Decision {
                          the clock alone */
 } Decision;
 
+/* Return: what is decided by of a job as its definition and this node's configuration say it, at
+ * that moment, all borrowed; the rest is the caller's. */
+DecisionInput decision_input(const JobSpec *spec, const DaemonConfig *config, usec_t now);
 void decide(const DecisionInput *input, Decision *ret);
 /* Return: whether all that is to be done is to skip ticks, and all of these because of the run that
  * is under way. (Whoever may begin nothing ends no run for a newer tick: a node that can begin that
  * asks for it.) */
 bool decision_only_overlaps(const Decision *decision);
+/* Return: the second from which on the tick may be started: its start by the definition, or the end
+ * of the pause before a further attempt. `ledger` may be NULL. */
+int64_t decision_due(const JobSpec *spec, const Ledger *ledger, int64_t tick);
 /* Return: why nothing new of the job may begin by this ledger, a constant; NULL: it may. */
 const char *decision_why_not(const JobSpec *spec, const Ledger *ledger);
 

@@ -1,8 +1,6 @@
 /* See linked-jobs.h. */
 #include "linked-jobs.h"
 
-#include <string.h>
-
 #include "job-circle.h"
 #include "nearest.h"
 
@@ -11,20 +9,11 @@
 
 /* ---- circles ---- */
 
-static const JobAfter *linked_after(const JobSpec *job, const char *parent) {
-        const GPtrArray *after = job->books.links.after;
-
-        for (guint i = 0; after && i < after->len; i++)
-                if (strcmp(((const JobAfter *)after->pdata[i])->job, parent) == 0)
-                        return after->pdata[i];
-        return NULL;
-}
-
 /* Return: where the job says that it is in the circle: that it follows the one before it, or has
  * the next one run. */
 static const Mark *linked_mark(const JobSpec *job, const char *before, const char *next) {
         const JobLinks *links = &job->books.links;
-        const JobAfter *after = linked_after(job, before);
+        const JobAfter *after = job_links_after(links, before);
 
         if (after)
                 return &after->mark;

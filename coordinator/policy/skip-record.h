@@ -17,7 +17,8 @@ size_t owed_skips(const char *job, const Ledger *ledger, const Schedule *schedul
 /* Return: the record of a skipped entry that `node` decided, one line, newly allocated (g_free). */
 char *skip_record_encode(const char *node, const char *job, const LedgerEntry *entry);
 
-/* Return: the record of a run by hand, for which `who` asked, and which does not begin. */
+/* Return: the record of a run for which `who` asked, or the end of another one (`parent`; NULL: it
+ * was by hand), and which does not begin. */
 RunRecord *skip_record_by_hand(const char *job, const char *run, const char *who,
                                const RunParent *parent, const char *why);
 

@@ -26,7 +26,7 @@
  *      "clock": {"skew": 0.002 | null, "known": true, "skewed": false},
  *      "members": [{"node": "n1", "labels": {"role": "worker"}, "self": true, "skewed": false,
  *                   "busy": "" | "max-runs" | "ending" | "stopping" | "clock" | "unfenced" |
- *                           "unfiled" | "drained",
+ *                           "unfiled" | "systemd" | "drained",
  *                   "unfit": {"JOB": "why"}, "drifted": ["JOB"], "absent": ["JOB"],
  *                                              of another node the first 20, by name
  *                   "counts": {"unfit": 1, "drifted": 1, "absent": 1},
@@ -91,7 +91,8 @@
  *
  * Run(s job) → s
  *     {"job": "orders-backup", "run": "ID",
- *      "note": ""}                   or a sentence: why it may come to nothing
+ *      "note": ""}                   or a sentence: why it may come to nothing, or that it is
+ *                                    outside of the job's window, and begins all the same
  *     Asks the cluster for a manual run; answered once the request is written.
  *
  * RunOn(s job, s node) → s

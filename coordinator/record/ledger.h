@@ -127,7 +127,8 @@ bool ledger_next_stretch(const Ledger *ledger, const Schedule *schedule, int64_t
 int ledger_claim(Ledger *ledger, const RunRecord *record);
 /* Settles a claimed run (or refines an unknown one) at `now` (the server's time), updates `last`,
  * then moves the mark. Where the record has it so, the tick is to be retried. Return: 0; -ENOENT
- * when there is no such entry: then only `last` changes, if it is the same run. */
+ * when there is no such entry: then no tick is touched, but of a success it is noted, and `last`
+ * changes, with `failing`, if it is the same run. */
 int ledger_settle(Ledger *ledger, const RunRecord *record, const Schedule *schedule, usec_t now);
 /* The tick is not retried any more, from `now` on. Return: whether it was to be.
  * ledger_compact() is to follow. */

@@ -75,16 +75,11 @@ static void settle_asks_offer_hook(SettleAsks *asks, const JobSet *jobset, const
                 settle_asks_offer(asks, spec, (FollowLink){.why = why});
 }
 
-static JobAfterOn settle_asks_on(const JobSpec *job, const char *parent) {
-        const GPtrArray *list = job->books.links.after;
+static void settle_asks_offer_after(SettleAsks *asks, const JobSpec *job) {
+        const JobAfter *after = job_links_after(&job->books.links, asks->record->job);
 
-        for (guint i = 0; i < list->len; i++) {
-                const JobAfter *after = list->pdata[i];
-
-                if (g_str_equal(after->job, parent))
-                        return after->on;
-        }
-        g_assert_not_reached();
+        g_assert(after); /* the set says that it follows */
+        settle_asks_offer(asks, job, (FollowLink){.why = FOLLOW_AFTER, .on = after->on});
 }
 
 static void settle_asks_offer_all(SettleAsks *asks, const JobSet *jobset) {
@@ -93,9 +88,7 @@ static void settle_asks_offer_all(SettleAsks *asks, const JobSet *jobset) {
         const JobSpec *spec = jobset_find(jobset, name);
 
         for (guint i = 0; after && i < after->len; i++)
-                settle_asks_offer(
-                    asks, after->pdata[i],
-                    (FollowLink){.why = FOLLOW_AFTER, .on = settle_asks_on(after->pdata[i], name)});
+                settle_asks_offer_after(asks, after->pdata[i]);
         if (!spec)
                 return;
         settle_asks_offer_hook(asks, jobset, spec->books.links.on_failure.job, FOLLOW_ON_FAILURE);

@@ -5,6 +5,7 @@
 #include "face.h"
 #include "fence-stand-in.h"
 #include "ledger.h"
+#include "runs.h"
 
 #define LEDGER_PATH "/jobkeeper/jobs/a"
 #define QUIET_TURNS 10U
@@ -71,6 +72,12 @@ void teardown(void) {
 void turn(void) {
         server_serve();
         (void)sd_event_run(event, 10 * USEC_PER_MSEC);
+}
+
+bool a_run_goes_on(void) {
+        g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
+
+        return runs->len > 0 && ((Run *)runs->pdata[0])->phase == RUN_PHASE_RUNNING;
 }
 
 void reload(void) {

@@ -32,6 +32,9 @@ void close_daemon(void);
  * ledger. Return: the tick. */
 int64_t due_soon(const char *keys);
 
+/* Return: whether a run of ours has started and goes on. For await(). */
+bool a_run_goes_on(void);
+
 /* Reads the job files again, and waits until every job is as they say. */
 void reload(void);
 

@@ -9,15 +9,9 @@
 
 int64_t tick;
 
-bool is_running(void) {
-        g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
-
-        return runs->len > 0 && ((Run *)runs->pdata[0])->phase == RUN_PHASE_RUNNING;
-}
-
 void start_one(const char *more) {
         tick = due_soon(more);
-        await(is_running, "a start");
+        await(a_run_goes_on, "a start");
 }
 
 char *record_path(void) {

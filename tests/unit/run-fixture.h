@@ -12,7 +12,6 @@
 
 extern int64_t tick; /* of the run that is under way */
 
-bool is_running(void);
 /* Starts one, of a job with `more` keys. */
 void start_one(const char *more);
 /* The same, and the daemon goes. */

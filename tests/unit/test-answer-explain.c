@@ -142,18 +142,12 @@ Test(answer_explain, the_definition_in_force_counts) {
         expect_said("\"drifted\":true");
 }
 
-static bool is_running(void) {
-        g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
-
-        return runs->len > 0 && ((Run *)runs->pdata[0])->phase == RUN_PHASE_RUNNING;
-}
-
 Test(answer_explain, what_is_under_way) {
         g_autofree char *run = NULL;
         int64_t tick = due_soon("");
 
         await_daemon_on_bus();
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
         run = g_strdup_printf(
             "\"state\":\"under-way\",\"why\":\"\",\"begins\":false,\"run\":\"%" PRId64
             "-1\",\"node\":\"n1\"",

@@ -22,12 +22,6 @@ static bool is_ready(void) {
         return node_is_ready(coordinator->node);
 }
 
-static bool is_running(void) {
-        g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
-
-        return runs->len > 0 && ((Run *)runs->pdata[0])->phase == RUN_PHASE_RUNNING;
-}
-
 static bool is_drained(void) {
         return drain_view_closed(tree_drain_view(coordinator->tree));
 }
@@ -70,14 +64,14 @@ Test(drain, nothing_begins_on_a_node_that_was_drained_before_it_came) {
                          "this node is drained since 2025-11-13 02:13:20 UTC by alice on n2: new "
                          "disk");
         server_write(CONTROL, "{}");
-        await(is_running, "and then it does");
+        await(a_run_goes_on, "and then it does");
         await(is_free, "its member says so");
 }
 
 Test(drain, what_runs_goes_on_and_nothing_follows_it) {
         each_second();
         open_daemon();
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
         server_write(CONTROL, DRAINED);
         await(says_so, "its member says so at once");
         serve_for(300 * USEC_PER_MSEC);
@@ -113,7 +107,7 @@ static bool says_more(void) {
 Test(drain, what_comes_while_its_run_goes_on_is_said_to_overlap) {
         each_second();
         open_daemon();
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
         server_write(CONTROL, DRAINED);
         await(says_so, "its member says so");
         await(is_overlap, "the next tick is skipped");
@@ -133,7 +127,7 @@ static ServerWay keep_probes(const ZkCall *call) {
 Test(drain, no_run_gives_way_to_a_newer_tick) {
         write_job("    every: 1s\n    overlap: replace\n    exec: [/bin/true]\n");
         open_daemon();
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
         server_write(CONTROL, DRAINED);
         await(says_so, "its member says so");
         serve_for(2500 * USEC_PER_MSEC);
@@ -147,7 +141,7 @@ Test(drain, nothing_is_said_by_a_clock_that_was_not_compared) {
 
         each_second();
         open_daemon();
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
         server_write(CONTROL, DRAINED);
         await(is_overlap, "it is said while the clock is known");
         await_quiet();
@@ -175,7 +169,7 @@ Test(drain, nothing_is_said_of_a_job_that_differs) {
 
         each_second();
         open_daemon();
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
         server_write(CONTROL, DRAINED);
         await(is_overlap, "it is said while it agrees");
         await_quiet();
@@ -195,7 +189,7 @@ Test(drain, nothing_is_said_of_a_job_that_differs) {
 Test(drain, what_is_asked_for_beside_its_run_is_left_to_others) {
         each_second();
         open_daemon();
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
         server_write(CONTROL, DRAINED);
         await(says_so, "its member says so");
         server_create(ROOT "/requests/1000000000-m1",
@@ -209,7 +203,7 @@ Test(drain, another_node_that_is_drained_is_none_of_ours) {
         with_control("{\"drained\":{\"n2\":{},\"n11\":{}}}");
         each_second();
         open_daemon();
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
 }
 
 static bool queues(void) {
@@ -286,7 +280,7 @@ static bool has_started_again(void) {
 Test(drain, what_was_last_read_holds_where_the_node_is_damaged) {
         each_second();
         open_daemon();
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
         server_write(CONTROL, "rubbish");
         await(has_fault, "it is seen");
         service_exit(service_newest(), 0);
@@ -312,7 +306,7 @@ Test(drain, where_nothing_was_ever_read_nothing_begins) {
         serve_for(1500 * USEC_PER_MSEC);
         cr_expect_eq(started->len, 0);
         server_write(CONTROL, "{}");
-        await(is_running, "mended");
+        await(a_run_goes_on, "mended");
 }
 
 static bool is_made_again(void) {
@@ -329,7 +323,7 @@ Test(drain, a_control_node_that_somebody_deletes_undrains_nobody) {
         serve_for(1500 * USEC_PER_MSEC);
         cr_expect_eq(started->len, 0);
         server_write(CONTROL, "{}");
-        await(is_running, "and may still be undrained");
+        await(a_run_goes_on, "and may still be undrained");
 }
 
 /* ---- asking for it ---- */

@@ -60,12 +60,6 @@ static bool was_notified(const char *text) {
         return strstr(notified->str, text);
 }
 
-static bool is_running(void) {
-        g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
-
-        return runs->len > 0 && ((Run *)runs->pdata[0])->phase == RUN_PHASE_RUNNING;
-}
-
 static bool is_done(void) {
         return sd_event_get_state(event) == SD_EVENT_FINISHED;
 }
@@ -76,7 +70,7 @@ static bool is_ready(void) {
 
 static void run_one(void) {
         open_daemon();
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
 }
 
 static void terminate(SystemdJob systemd_job) {

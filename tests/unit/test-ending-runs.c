@@ -10,12 +10,6 @@
 
 TestSuite(ending_runs, .init = setup, .fini = teardown);
 
-static bool is_running(void) {
-        g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
-
-        return runs->len > 0 && ((Run *)runs->pdata[0])->phase == RUN_PHASE_RUNNING;
-}
-
 static bool is_ready(void) {
         return node_is_ready(coordinator->node);
 }
@@ -32,7 +26,7 @@ static bool is_done(void) {
 static void run_one(void) {
         write_job("    every: 1s\n    exec: [/bin/true]\n");
         open_daemon();
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
 }
 
 /* The state of the only run's record. */

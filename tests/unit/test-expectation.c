@@ -55,6 +55,8 @@ Test(expectation, who_tells_and_when) {
             {"a day later", END + 1 + DAY, 0, END + 1, true, END + 1 + DAY + EXPECTATION_PAUSE},
             {"rank 1 a day later", END + 1 + DAY, 1, END + 1, false, END + 1 + DAY + 2 * S},
             {"told before that success", END + 1, 0, SINCE - S, true, END + 1 + EXPECTATION_PAUSE},
+            {"told in the moment of that success", END + 1, 0, SINCE, true,
+             END + 1 + EXPECTATION_PAUSE},
             {"told when less was expected", SINCE + 70 * S, 0, SINCE + 60 * S, false,
              SINCE + 60 * S + DAY},
             {"told ahead of time, by clocks that differ", END + 1, 0, END + S, false,

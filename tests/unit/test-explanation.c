@@ -86,6 +86,7 @@ Test(explanation, what_the_ledger_has) {
             {"no tick", 150, 150, "no-tick, 100 and 200"},
             {"before any", 150, -7, "no-tick"},
             {"before the definition was in force", 150, 100, "not-owed", .from = 120},
+            {"in the very second in which it came", 150, 100, "not-owed", .from = 100},
             {"behind the mark", 350, 200, "settled", .mark = 300},
             {"the mark itself", 350, 300, "settled", .mark = 300},
             {"claimed", 150, 100, "under-way, run 100-1", OTHER_100},

@@ -312,6 +312,11 @@ Test(job_file, windows_are_read_in_the_zone_of_the_job) {
                         "jobs: {a: {exec: /bin/true, schedule: daily}}\n",
                         "f:1:20: error: job \"a\": no tick of its schedule is ever in its "
                         "\"window\": it would never run");
+        /* Where the schedule is none, its window is judged all the same. */
+        expect_job_file("jobs: {a: {exec: /bin/true, every: 5ms, window: {for: 1h}}}\n",
+                        "f:1:36: error: \"every\" must be from 1s to 366d, not 5ms\n"
+                        "f:1:49: error: a window needs \"from\": when it begins, such as \"Sat "
+                        "22:00\"");
 }
 
 /* What is right in the time zone of "defaults" may be wrong in a job's: its window is not dropped

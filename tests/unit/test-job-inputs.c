@@ -214,6 +214,42 @@ Test(job_inputs, environment_files_that_are_refused) {
         expect_refused(cases, G_N_ELEMENTS(cases));
 }
 
+/* ---- how many ---- */
+
+/* Return: newly allocated, "KEY: {c0: /etc/1, ...}" or "KEY: [/etc/0, ...]". */
+static char *line_of_many(const char *key, const char *brackets, const char *entry, unsigned n) {
+        GString *line = g_string_new(key);
+
+        g_string_append_printf(line, ": %c", brackets[0]);
+        for (unsigned i = 0; i < n; i++)
+                g_string_append_printf(line, "%s%s%u%s", i > 0 ? ", " : "", entry, i,
+                                       brackets[0] == '{' ? ": /etc/1" : "");
+        g_string_append_c(line, brackets[1]);
+        return g_string_free(line, FALSE);
+}
+
+Test(job_inputs, are_not_without_number) {
+        static const struct {
+                const char *key, *brackets, *entry, *error;
+                unsigned most;
+        } cases[] = {
+            {"credentials", "{}", "c", "f:4:18: error: \"credentials\" has more than 64 entries",
+             JOB_CREDENTIALS_MAX},
+            {"environment-file", "[]", "/etc/",
+             "f:4:23: error: \"environment-file\" has more than 16 entries",
+             JOB_ENVIRONMENT_FILES_MAX},
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
+                for (unsigned more = 0; more < 2; more++) {
+                        g_autofree char *line = line_of_many(cases[i].key, cases[i].brackets,
+                                                             cases[i].entry, cases[i].most + more),
+                                        *text = job_file_with_line(line);
+
+                        expect_job_file(text, more ? cases[i].error : "");
+                }
+}
+
 /* ---- a file's defaults ---- */
 
 Test(job_inputs, a_job_replaces_what_defaults_say) {

@@ -165,6 +165,8 @@ static const struct {
     {"schedule: daily\nwindow: {from: 22, for: 0}",
      "f:5:20: error: \"from\" must be a text, not an integer (put it in quotes)\n"
      "f:5:29: error: \"for\" must be from 1s to 366d, not 0"},
+    {"schedule: daily\nwindow: {from: daily, for: 0}",
+     "f:5:32: error: \"for\" must be from 1s to 366d, not 0"},
     {"schedule: daily\nwindow: {from: daily, until: 06:00, for: 1h}",
      "f:5:27: error: unknown key \"until\""},
     {"schedule: daily\nwindow: {from: daily, for: 1500ms}",

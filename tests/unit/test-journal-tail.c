@@ -60,6 +60,9 @@ Test(journal_tail, what_may_not_be_read_is_told_from_what_is_not_there) {
         if (geteuid() == 0)
                 cr_assert_eq(seteuid(NOBODY), 0);
         cr_expect_eq(check(MACHINE), -EACCES);
+        cr_expect_eq(
+            journal_tail_check((const char *const[]){directory, "/nonexistent", NULL}, MACHINE),
+            -EACCES, "whichever is looked at last");
 }
 
 static void expect_written(const char *message, size_t size, const char *line_break,

@@ -1,4 +1,4 @@
-/* When a run of the job last succeeded, by its ledger. */
+/* When a run of the job last succeeded, and whether it fails, by its ledger. */
 #include "ledger-fixture.h"
 
 /* The job is there since 5 s. */
@@ -74,4 +74,77 @@ Test(ledger_success, without_a_note_the_last_run_tells) {
                 ledger->succeeded = 60 * USEC_PER_SEC;
                 cr_expect_eq(ledger_last_success(ledger), 60 * USEC_PER_SEC);
         }
+}
+
+/* ---- whether it fails ---- */
+
+static RunRecord *attempt_of(unsigned attempt, RunState state) {
+        g_autofree char *run = g_strdup_printf("10-%u", attempt);
+        RunRecord *record = run_of(10, run, "n1", state);
+
+        record->attempt = attempt;
+        record->claimed += attempt;
+        record->terms.attempts = 2;
+        return record;
+}
+
+/* Claims the attempt, of two, and settles it. */
+static void make_attempt(Ledger *ledger, unsigned attempt, RunState state) {
+        _cleanup_(run_record_freep) RunRecord *claimed = attempt_of(attempt, RUN_CLAIMED),
+                                              *record = attempt_of(attempt, state);
+
+        cr_assert_eq(ledger_claim(ledger, claimed), 0);
+        cr_assert_eq(ledger_settle(ledger, record, NULL, 50 * USEC_PER_SEC), 0);
+}
+
+Test(ledger_success, the_newest_run_says_whether_the_job_fails) {
+        static const struct {
+                RunState state;
+                bool before, after;
+        } cases[] = {
+            {RUN_SUCCEEDED, true, false}, {RUN_FAILED, false, true},
+            {RUN_TIMED_OUT, false, true}, {RUN_INTERRUPTED, false, true},
+            {RUN_UNKNOWN, false, true},   {RUN_STOPPED, false, false},
+            {RUN_STOPPED, true, true},
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+                _cleanup_(run_record_freep)
+                    RunRecord *claimed = run_of(10, "10-1", "n1", RUN_CLAIMED),
+                              *record = run_of(10, "10-1", "n1", cases[i].state);
+
+                ledger->failing = cases[i].before;
+                cr_assert_eq(ledger_claim(ledger, claimed), 0);
+                cr_assert_eq(ledger_settle(ledger, record, NULL, 50 * USEC_PER_SEC), 0);
+                cr_expect_eq(ledger->failing, cases[i].after, "%zu", i);
+        }
+}
+
+Test(ledger_success, an_older_run_that_ends_later_says_nothing_of_that) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
+        _cleanup_(run_record_freep) RunRecord *older = run_of(10, "10-1", "n1", RUN_CLAIMED),
+                                              *newer = run_of(20, "20-1", "n2", RUN_CLAIMED);
+
+        cr_assert_eq(ledger_claim(ledger, older), 0);
+        cr_assert_eq(ledger_claim(ledger, newer), 0);
+        newer->state = RUN_SUCCEEDED;
+        cr_assert_eq(ledger_settle(ledger, newer, NULL, 50 * USEC_PER_SEC), 0);
+        older->state = RUN_FAILED;
+        cr_assert_eq(ledger_settle(ledger, older, NULL, 51 * USEC_PER_SEC), 0);
+        cr_expect_not(ledger->failing);
+}
+
+/* What is attempted again has not failed yet. */
+Test(ledger_success, the_last_attempt_fails_and_so_does_what_is_given_up) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d"), *other = NULL;
+
+        make_attempt(ledger, 1, RUN_FAILED);
+        cr_assert_not_null(ledger_first_retry(ledger));
+        cr_expect_not(ledger->failing);
+        other = ledger_copy(ledger);
+        make_attempt(ledger, 2, RUN_FAILED);
+        cr_expect(ledger->failing);
+        cr_assert(ledger_give_up(other, 10, 60 * USEC_PER_SEC));
+        cr_expect(other->failing);
 }

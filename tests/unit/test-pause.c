@@ -19,12 +19,6 @@
 
 TestSuite(pause, .init = setup_bus, .fini = teardown_bus, .timeout = 60);
 
-static bool is_running(void) {
-        g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
-
-        return runs->len > 0 && ((Run *)runs->pdata[0])->phase == RUN_PHASE_RUNNING;
-}
-
 static bool is_ready(void) {
         return node_is_ready(coordinator->node);
 }
@@ -75,7 +69,7 @@ Test(pause, what_comes_due_is_skipped_in_one_record_and_then_it_begins_again) {
         cr_expect_eq(started->len, 0U);
         cr_expect_eq(records_with("\"why\":\"paused by alice on n2: new db\""), 1U);
         server_write(CONTROL, "{}");
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
         cr_expect_eq(records_with("\"state\":\"skipped\""), 1U);
 }
 
@@ -110,13 +104,13 @@ Test(pause, another_job_is_none_of_its_business) {
         with_control("{\"paused\":{\"jobs\":{\"b\":{},\"aa\":{}}}}");
         each_second();
         open_daemon();
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
 }
 
 Test(pause, what_runs_goes_on_and_nothing_follows_it) {
         each_second();
         open_daemon();
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
         server_write(CONTROL, PAUSED_A);
         await(is_paused, "paused");
         serve_for(300 * USEC_PER_MSEC);
@@ -150,7 +144,7 @@ Test(pause, what_comes_after_its_end_begins) {
                                "\"until\":%" G_GINT64_FORMAT ".999}}}}",
                                tick - 1);
         server_write(CONTROL, over);
-        await(is_running, "the run");
+        await(a_run_goes_on, "the run");
 }
 
 static bool queues(void) {
@@ -212,7 +206,7 @@ static bool is_given_up(void) {
 
 Test(pause, a_retry_waits_and_is_given_up_at_its_start_deadline) {
         (void)due_soon("    retries: {attempts: 3, delay: 1s}\n    start-deadline: 2s\n");
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
         service_exit(service_newest(), 1);
         await(is_retry_owed, "a retry");
         server_write(CONTROL, PAUSED_A);
@@ -226,7 +220,7 @@ static bool has_started_again(void) {
 
 Test(pause, a_retry_that_waited_begins_afterwards) {
         (void)due_soon("    retries: {attempts: 3, delay: 1s}\n    start-deadline: 1h\n");
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
         service_exit(service_newest(), 1);
         await(is_retry_owed, "a retry");
         server_write(CONTROL, PAUSED_A);

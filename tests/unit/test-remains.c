@@ -26,12 +26,6 @@ static void teardown_run(void) {
 
 TestSuite(remains, .init = setup_run, .fini = teardown_run);
 
-static bool is_running(void) {
-        g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
-
-        return runs->len > 0 && ((Run *)runs->pdata[0])->phase == RUN_PHASE_RUNNING;
-}
-
 static bool is_ready(void) {
         return node_is_ready(coordinator->node);
 }
@@ -53,7 +47,7 @@ static void begin_run(void) {
         g_autoptr(GPtrArray) runs = NULL;
 
         open_daemon();
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
         runs = runs_list(coordinator->runs);
         run_name = g_strdup(((Run *)runs->pdata[0])->record->run);
         session = last_session;

@@ -172,7 +172,7 @@ Test(run, it_is_settled_when_it_is_gone_and_not_before) {
 Test(run, the_next_daemon_finds_it_and_goes_on) {
         leave_it();
         open_daemon_again();
-        await(is_running, "it is found");
+        await(a_run_goes_on, "it is found");
         cr_expect_eq(started->len, 1);
         service_exit(service_newest(), 0);
         expect_settled(RUN_SUCCEEDED, "");
@@ -459,7 +459,7 @@ static ServerWay lose_first_claim(const ZkCall *call) {
 Test(run, a_claim_whose_answer_is_lost_is_read_back) {
         server.way = lose_first_answer;
         tick = due_soon("");
-        await(is_running, "it is started");
+        await(a_run_goes_on, "it is started");
         cr_expect_eq(tries, 1);
         service_exit(service_newest(), 0);
         expect_settled(RUN_SUCCEEDED, "");
@@ -468,7 +468,7 @@ Test(run, a_claim_whose_answer_is_lost_is_read_back) {
 Test(run, a_claim_that_is_lost_is_made_again) {
         server.way = lose_first_claim;
         tick = due_soon("");
-        await(is_running, "it is started");
+        await(a_run_goes_on, "it is started");
         cr_expect_eq(tries, 2);
         service_exit(service_newest(), 0);
         expect_settled(RUN_SUCCEEDED, "");

@@ -23,6 +23,10 @@ static bool is_over(void) {
         return runs_count(coordinator->runs) == 0;
 }
 
+static bool follower_is_over(void) {
+        return started->len == 2 && is_over();
+}
+
 static bool has_two_starts(void) {
         return started->len == 2 && has_started();
 }
@@ -122,6 +126,44 @@ Test(settle_asks, a_chain_has_the_tick_of_its_first_run) {
         cr_expect(has_variable(parent));
 }
 
+/* A run of "b" is asked for as the one that comes after so many. */
+static void ask_for_b_after(unsigned runs) {
+        g_autofree char *path = ask_path("b"),
+                        *data = g_strdup_printf(
+                            "{\"job\":\"b\",\"run\":\"5-m1\",\"why\":\"after\",\"not_after\":"
+                            "%" G_GINT64_FORMAT ",\"within\":60,\"parent\":{\"job\":\"x\","
+                            "\"run\":\"5-1\",\"state\":\"succeeded\",\"chain\":%u}}",
+                            tick + 60, runs);
+
+        server_create(path, data, 0);
+        server_fire_parent(path);
+}
+
+/* No circle that only several nodes' files together make goes on for ever. */
+Test(settle_asks, a_chain_comes_to_an_end) {
+        write_job_named("b", "    exec: [/bin/echo]\n");
+        write_job_named("c", "    after: b\n    exec: [/bin/cat]\n");
+        start_a("");
+        ask_for_b_after(RUN_PARENTS_MAX);
+        await(has_two_starts, "the last of it");
+        service_exit(service_newest(), 0);
+        service_exit(service_manager.services->pdata[0], 0);
+        await(follower_is_over, "all is over");
+        await_quiet();
+        cr_expect_eq(started->len, 2U);
+        cr_expect_eq(server_count(REQUESTS), 0U);
+}
+
+Test(settle_asks, but_not_before) {
+        write_job_named("b", "    exec: [/bin/echo]\n");
+        write_job_named("c", "    after: b\n    exec: [/bin/cat]\n");
+        start_a("");
+        ask_for_b_after(RUN_PARENTS_MAX - 1);
+        await(has_two_starts, "the last but one");
+        service_exit(service_newest(), 0);
+        await(has_three_starts, "the last");
+}
+
 /* ---- failures ---- */
 
 Test(settle_asks, only_the_last_attempt_alarms) {
@@ -135,6 +177,18 @@ Test(settle_asks, only_the_last_attempt_alarms) {
         cr_expect(has_variable("JOBKEEPER_PARENT_JOB=a"));
         cr_expect(has_variable("JOBKEEPER_PARENT_STATE=failed"));
         cr_expect(has_variable("JOBKEEPER_PARENT_EXIT_STATUS=4"));
+}
+
+/* Two requests of one name would keep the end from being written. */
+Test(settle_asks, what_follows_in_two_ways_is_asked_for_once) {
+        write_job_named("b", "    after: {job: a, on: any}\n    exec: [/bin/echo]\n");
+        start_a("    on-failure: b\n");
+        service_exit(service_newest(), 1);
+        await(has_two_starts, "it follows");
+        service_exit(service_newest(), 0);
+        await(follower_is_over, "all is over");
+        await_quiet();
+        cr_expect_eq(started->len, 2U);
 }
 
 static bool mail_has_started(void) {
@@ -170,10 +224,6 @@ static bool is_asking(const ZkCall *call) {
 
 static ServerWay lose_the_answer(const ZkCall *call) {
         return is_asking(call) && tries++ == 0 ? SERVER_LOSE_ANSWER : SERVER_ANSWER;
-}
-
-static bool follower_is_over(void) {
-        return started->len == 2 && is_over();
 }
 
 Test(settle_asks, an_answer_that_was_lost_asks_once) {
@@ -283,6 +333,21 @@ Test(settle_asks, what_has_its_record_is_not_asked_for_again) {
         cr_expect_eq(server_count(REQUESTS), 0U);
 }
 
+/* Others, whose files say otherwise, have asked for it: it waits still. */
+Test(settle_asks, what_has_its_request_is_not_asked_for_again) {
+        g_autofree char *path = NULL;
+
+        write_job_named("b", "    after: a\n    exec: [/bin/echo]\n");
+        start_a("");
+        settled_by_others();
+        path = ask_path("b");
+        server_create(path, "{}", 0);
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        cr_expect_str_eq(server_data(path), "{}");
+        cr_expect_eq(server_count(REQUESTS), 1U);
+}
+
 /* Somebody deleted where requests are. */
 Test(settle_asks, their_directory_is_made_again) {
         write_job_named("b", "    after: a\n    exec: [/bin/echo]\n");
@@ -363,4 +428,6 @@ Test(settle_asks, what_does_not_say_whose_end_it_was_is_left_alone) {
                     "\"state\":\"fallen\"}");
         ask_by_hand(",\"run\":\"5-m1\",\"why\":\"after\",\"parent\":{\"job\":\"a\",\"run\":\"5-1\","
                     "\"state\":\"failed\",\"why\":\"a\\nb\"}");
+        ask_by_hand(",\"run\":\"5-m1\",\"why\":\"after\",\"parent\":{\"job\":\"a\",\"run\":\"5-1\","
+                    "\"state\":\"failed\",\"chain\":101}");
 }

@@ -30,12 +30,6 @@ static bool is_doubted(void) {
         return trust_is_doubted(tree_trust(coordinator->tree));
 }
 
-static bool is_running(void) {
-        g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
-
-        return runs->len > 0 && ((Run *)runs->pdata[0])->phase == RUN_PHASE_RUNNING;
-}
-
 static bool is_idle(void) {
         return runs_count(coordinator->runs) == 0;
 }
@@ -62,7 +56,7 @@ static void begin_another_session(void) {
 
 static void run_one(void) {
         open_daemon();
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
         service_exit(service_newest(), 0);
         await(is_idle, "it is settled");
 }
@@ -114,7 +108,7 @@ static void expect_accepted(void) {
         cr_expect_not(is_doubted());
         cr_expect_null(strstr(server_data(PATH), "doubt"));
         cr_expect_not_null(strstr(server_data(PATH), "\"by\":\"alice on n1\",\"why\":\"tested\""));
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
         cr_expect(journal_has("what stands in ZooKeeper is accepted"));
 }
 
@@ -338,7 +332,7 @@ Test(trust, one_that_is_older_after_a_restart) {
 /* The session lives on in the backup, and was not even missed. */
 Test(trust, one_that_is_older_after_a_short_break) {
         open_daemon();
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
         serve_for(100 * USEC_PER_MSEC);
         port_tell(newest_port(), ZK_STATE_SUSPENDED);
         restore();
@@ -354,7 +348,7 @@ Test(trust, one_that_is_older_after_a_short_break) {
 
 Test(trust, one_that_is_older_and_knows_the_session_of_the_process_before_us) {
         open_daemon();
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
         serve_for(1500 * USEC_PER_MSEC);
         close_daemon();
         restore();
@@ -402,7 +396,7 @@ static void doubt_it(void) {
 
 Test(trust, another_node_doubts_it) {
         open_daemon();
-        await(is_running, "a run");
+        await(a_run_goes_on, "a run");
         doubt_it();
         await(is_doubted, "doubted");
         await(connects, "the session is given up");

@@ -12,12 +12,6 @@
 
 TestSuite(window, .init = setup_bus, .fini = teardown_bus, .timeout = 60);
 
-static bool runs_one(void) {
-        g_autoptr(GPtrArray) runs = runs_list(coordinator->runs);
-
-        return runs->len > 0 && ((Run *)runs->pdata[0])->phase == RUN_PHASE_RUNNING;
-}
-
 /* Return: how many records there are that say this. */
 static unsigned records_that_say(const char *text) {
         GHashTableIter iterator;
@@ -52,7 +46,7 @@ Test(window, what_comes_outside_is_one_record_and_inside_it_begins) {
         open_daemon();
         await(three_are_outside, "three ticks");
         cr_expect_eq(started->len, 0U);
-        await(runs_one, "a run");
+        await(a_run_goes_on, "a run");
         cr_expect_eq(records_that_say("\"state\":\"skipped\""), 1U);
 }
 
@@ -109,10 +103,10 @@ static bool three_are_last(void) {
 Test(window, what_runs_goes_on_when_it_closes) {
         with_window_in(-1, "5s", "");
         open_daemon();
-        await(runs_one, "a run");
+        await(a_run_goes_on, "a run");
         await(three_are_last, "three ticks after it");
         cr_expect_eq(service_newest()->stops + service_newest()->kills, 0);
-        cr_expect(runs_one());
+        cr_expect(a_run_goes_on());
         cr_expect_eq(started->len, 1U);
 }
 
@@ -123,5 +117,5 @@ Test(window, what_is_asked_for_by_hand_begins_all_the_same) {
         ask_as(bus, BUS_NAME_ROOT, "Run", "s", "a");
         expect_said("\"note\":\"job \\\"a\\\" is outside its window; the next begins at "
                     "2199-01-01T00:00:00Z: what is asked for by hand begins all the same\"");
-        await(runs_one, "the run");
+        await(a_run_goes_on, "the run");
 }

@@ -181,6 +181,10 @@ Test(windows, what_is_refused) {
              "must be shorter than the time between any two beginnings of the window, and from "
              "2025-01-04 22:00:00 to 2025-01-05 22:00:00 UTC that is only 1d",
              -ERANGE},
+            {"2020-01-01,02 22:00", "1d",
+             "must be shorter than the time between any two beginnings of the window, and from "
+             "2020-01-01 22:00:00 to 2020-01-02 22:00:00 UTC that is only 1d",
+             -ERANGE},
             {"*-02-30", "1h",
              "calendar expression \"*-02-30\": there is no such moment, so the window never "
              "begins, from 1970 to 2199",
@@ -206,6 +210,41 @@ Test(windows, what_is_refused) {
                 cr_expect_str_eq(message, cases[i].expected, "%s", message);
                 after = schedule_to_string(schedule);
                 cr_expect_str_eq(after, before);
+        }
+}
+
+/* Return: newly allocated, days of so many years from 1970 on. */
+static char *days_of_years(unsigned years) {
+        GString *text = g_string_new("1970");
+
+        for (unsigned i = 1; i < years; i++)
+                g_string_append_printf(text, ",%u", 1970 + i);
+        g_string_append(text, "-01-01");
+        return g_string_free(text, FALSE);
+}
+
+/* In the ledger its normal form stands, with its zone. */
+Test(windows, are_not_without_size) {
+        static const struct {
+                const char *zone;
+                unsigned years;
+                int r;
+                const char *expected;
+        } cases[] = {
+            {"UTC", 198, 0, NULL},
+            {"America/Argentina/ComodRivadavia", 198, -E2BIG,
+             "its normal form has more than 1024 characters, its time zone included"},
+            {"UTC", 205, -E2BIG, "there are at most 32 windows, each of at most 1024 characters"},
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                _cleanup_(windows_freep) Windows *windows = windows_new();
+                g_autofree char *text = days_of_years(cases[i].years), *message = NULL;
+
+                cr_expect_eq(windows_add(windows, text, cases[i].zone, USEC_PER_HOUR, &message),
+                             cases[i].r, "%zu: %s", i, message);
+                cr_expect(!cases[i].expected || (message && strstr(message, cases[i].expected)),
+                          "%zu: %s", i, message);
         }
 }
 
