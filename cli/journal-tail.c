@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "output.h"
 #include "timer.h"
 
 #define MESSAGE "MESSAGE="
@@ -26,6 +27,7 @@ struct JournalTail {
         usec_t since; /* CLOCK_MONOTONIC */
         sd_id128_t boot;
         FILE *out;
+        bool terminal;   /* that is what it is */
         sd_event *event; /* weak */
         sd_event_source *io, *timer;
 };
@@ -80,12 +82,26 @@ JournalTail *journal_tail_free(JournalTail *tail) {
 
 /* ---- what is written ---- */
 
-void journal_tail_write(FILE *out, const char *message, size_t size, const char *line_break) {
+/* A terminal does what stands in it: it may be the word of a user whom the job has been given. */
+static void journal_tail_show(FILE *out, const char *text, size_t size) {
+        g_autofree char *bytes = g_strndup(text, size), *shown = NULL;
+
+        for (size_t i = 0; i < size; i++)
+                bytes[i] = text[i] ? text[i] : '?';
+        shown = printable(bytes);
+        (void)fputs(shown, out);
+}
+
+void journal_tail_write(FILE *out, const char *message, size_t size, const char *line_break,
+                        bool terminal) {
         size_t name = strlen(MESSAGE);
 
         if (size < name)
                 return;
-        (void)fwrite(message + name, 1, size - name, out);
+        if (terminal)
+                journal_tail_show(out, message + name, size - name);
+        else
+                (void)fwrite(message + name, 1, size - name, out);
         if (!line_break || strcmp(line_break, "_LINE_BREAK=line-max") != 0)
                 (void)fputc('\n', out);
 }
@@ -98,7 +114,7 @@ static void journal_tail_write_entry(const JournalTail *tail) {
         if (sd_journal_get_data(tail->journal, "_LINE_BREAK", &data, &size) >= 0)
                 line_break = g_strndup(data, size);
         if (sd_journal_get_data(tail->journal, "MESSAGE", &data, &size) >= 0)
-                journal_tail_write(tail->out, data, size, line_break);
+                journal_tail_write(tail->out, data, size, line_break, tail->terminal);
 }
 
 /* Return: whether there may be more. */
@@ -164,6 +180,7 @@ int journal_tail_follow(JournalTail *tail, sd_event *event, const char *unit, FI
 
         tail->event = event;
         tail->out = out;
+        tail->terminal = isatty(fileno(out));
         if ((r = sd_journal_set_data_threshold(tail->journal, 0)) < 0 ||
             (r = journal_tail_match(tail, unit)) < 0 ||
             (r = sd_journal_seek_monotonic_usec(tail->journal, tail->boot, tail->since)) < 0 ||

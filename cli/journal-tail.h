@@ -1,6 +1,7 @@
 /* What a unit of this machine writes to the journal, from now on, while it does. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <systemd/sd-event.h>
@@ -25,5 +26,7 @@ void journal_tail_drain(JournalTail *tail);
  * the machine with this id; -EACCES, -ENOENT. */
 int journal_tail_check(const char *const *directories, const char *machine);
 /* Writes one entry: its MESSAGE, as the journal has it ("MESSAGE=…"), and whether it is but a part
- * of a line, as _LINE_BREAK says it ("_LINE_BREAK=line-max"; NULL: it does not). */
-void journal_tail_write(FILE *out, const char *message, size_t size, const char *line_break);
+ * of a line, as _LINE_BREAK says it ("_LINE_BREAK=line-max"; NULL: it does not). To a terminal what
+ * would steer it is replaced by '?'. */
+void journal_tail_write(FILE *out, const char *message, size_t size, const char *line_break,
+                        bool terminal);

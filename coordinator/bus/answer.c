@@ -7,6 +7,7 @@
 #include "bus-interface.h"
 #include "json-line.h"
 #include "run-record.h"
+#include "statement.h"
 #include "timer.h"
 
 struct AnswerRead {
@@ -184,7 +185,11 @@ void answer_reply_text(Answer *answer, const char *text) {
                              "the answer would be too long: ask for less");
                 return;
         }
-        (void)sd_bus_reply_method_return(answer->message, "s", text);
+        if (sd_bus_reply_method_return(answer->message, "s", text) < 0) {
+                g_autofree char *carried = text_for_bus(text);
+
+                (void)sd_bus_reply_method_return(answer->message, "s", carried);
+        }
         answer_over(answer);
 }
 
@@ -195,13 +200,14 @@ void answer_reply(Answer *answer, json_t *object) {
 }
 
 void answer_error(Answer *answer, const char *name, const char *format, ...) {
-        g_autofree char *sentence = NULL;
+        g_autofree char *sentence = NULL, *carried = NULL;
         va_list arguments;
 
         va_start(arguments, format);
         sentence = g_strdup_vprintf(format, arguments);
         va_end(arguments);
-        (void)sd_bus_reply_method_errorf(answer->message, name, "%s", sentence);
+        carried = text_for_bus(sentence);
+        (void)sd_bus_reply_method_errorf(answer->message, name, "%s", carried);
         answer_over(answer);
 }
 

@@ -34,6 +34,7 @@ typedef struct FitnessLook {
         guint64 serial;
         char *job;
         char *executable, *user, *group, *directory;
+        char **environment_files, **credentials;
         char *unit;           /* the file of its settings (unit-check.h); NULL: it has none */
         char *resource_fault; /* known without looking */
         char *why;            /* the answer */
@@ -82,6 +83,8 @@ static void look_free(void *data) {
         g_free(look->user);
         g_free(look->group);
         g_free(look->directory);
+        g_strfreev(look->environment_files);
+        g_strfreev(look->credentials);
         g_free(look->unit);
         g_free(look->resource_fault);
         g_free(look->why);
@@ -107,6 +110,8 @@ static void look(void *data, void *userdata) {
         look->why =
             machine_unfit_reason(look->executable, look->user, look->group, look->directory);
         look->certain = true;
+        if (!look->why)
+                look->why = inputs_unfit_reason(look->environment_files, look->credentials);
         if (!look->why)
                 look->why = g_strdup(look->resource_fault);
         if (!look->why && look->unit)
@@ -246,6 +251,8 @@ void fitness_ask(Fitness *fitness, const JobSpec *spec, const DaemonConfig *conf
         look->user = g_strdup(spec->command.user);
         look->group = g_strdup(spec->command.group);
         look->directory = g_strdup(spec->command.working_directory);
+        look->environment_files = g_strdupv(spec->command.environment_files);
+        look->credentials = g_strdupv(spec->command.credentials);
         look->unit = unit_check_text(spec);
         look->resource_fault = resource_unfit_reason(spec, config);
         fitness_push(fitness, look);

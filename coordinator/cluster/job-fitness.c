@@ -95,6 +95,62 @@ char *machine_unfit_reason(const char *executable, const char *user, const char 
         return reason;
 }
 
+/* ---- what root reads for a job ---- */
+
+#define LINKS_MAX 40
+#define WILDCARDS "*?["
+
+/* Return: whether somebody but root has a say in what stands there. */
+static bool is_others(const struct stat *st) {
+        return st->st_uid != 0 || (!S_ISLNK(st->st_mode) && (st->st_mode & S_IWOTH)) ||
+               (!S_ISLNK(st->st_mode) && (st->st_mode & S_IWGRP) && st->st_gid != 0);
+}
+
+/* Return: newly allocated, where the link at `part` leads, with the rest of the path; or NULL. */
+static char *link_followed(const char *part, const char *rest) {
+        g_autofree char *target = g_file_read_link(part, NULL),
+                        *directory = g_path_get_dirname(part),
+                        *whole = target ? g_strconcat(target, rest, NULL) : NULL;
+
+        return whole ? g_canonicalize_filename(whole, directory) : NULL;
+}
+
+/* Return: newly allocated, what is wrong with a part of the path, a sentence; NULL: nothing is, or
+ * it cannot be told. What does not exist, root alone can make. */
+static char *input_fault(const char *path, unsigned links) {
+        for (const char *end = path; *end;) {
+                g_autofree char *part = NULL, *other = NULL;
+                struct stat st;
+
+                end += strcspn(end + 1, "/") + 1;
+                part = g_strndup(path, (gsize)(end - path));
+                if (strpbrk(part, WILDCARDS) || lstat(part, &st) < 0)
+                        return NULL;
+                if (is_others(&st))
+                        return g_strdup_printf(
+                            "%s is not root's alone, and root would read what somebody else puts "
+                            "there",
+                            part);
+                if (S_ISLNK(st.st_mode)) {
+                        other = links < LINKS_MAX ? link_followed(part, end) : NULL;
+                        return other ? input_fault(other, links + 1) : NULL;
+                }
+                if (!*end && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+                        return g_strdup_printf("%s is no file", part);
+        }
+        return NULL;
+}
+
+char *inputs_unfit_reason(char *const *environment_files, char *const *credentials) {
+        char *reason = NULL;
+
+        for (; !reason && environment_files && *environment_files; environment_files++)
+                reason = input_fault(*environment_files + (**environment_files == '-' ? 1 : 0), 0);
+        for (; !reason && credentials && *credentials; credentials++)
+                reason = input_fault(strchr(*credentials, '/'), 0);
+        return reason;
+}
+
 static char *unit_unfit_reason(const JobSpec *spec, UnitChecks *checks) {
         g_autofree char *text = unit_check_text(spec);
         bool certain; /* who asks once hears either way */
@@ -106,6 +162,9 @@ char *job_unfit_reason(const JobSpec *spec, const DaemonConfig *config, UnitChec
         char *reason = machine_unfit_reason(spec->command.argv[0], spec->command.user,
                                             spec->command.group, spec->command.working_directory);
 
+        if (!reason)
+                reason =
+                    inputs_unfit_reason(spec->command.environment_files, spec->command.credentials);
         if (!reason)
                 reason = resource_unfit_reason(spec, config);
         return reason ? reason : unit_unfit_reason(spec, checks);

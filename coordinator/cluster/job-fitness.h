@@ -16,6 +16,9 @@
  * directory is missing; NULL where it does not apply. May block for long; for any thread. */
 char *machine_unfit_reason(const char *executable, const char *user, const char *group,
                            const char *working_directory);
+/* A file that root reads for the job (`credentials`: NAME:PATH) is not root's alone: PID 1 opens
+ * it, and hangs at a FIFO, and follows a link to what only root may read. May block, too. */
+char *inputs_unfit_reason(char *const *environment_files, char *const *credentials);
 /* The job asks for a resource in another way than this machine's configuration declares. */
 char *resource_unfit_reason(const JobSpec *spec, const DaemonConfig *config);
 /* Both, and what systemd says of its settings, which `checks` remembers. May block for long: not in

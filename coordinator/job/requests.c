@@ -420,6 +420,15 @@ static bool pending_take_run(Pending *pending, const json_t *object) {
                                             : run_may_be_asked_for(pending->run);
 }
 
+/* What is followed has been claimed, and no tick is before it comes: of one that is still to come
+ * somebody else wrote, and the job would take it for the date that it works on. */
+static bool pending_parent_has_come(const Pending *pending, const ZkStat *stat) {
+        usec_t made = (usec_t)stat->ctime_ms * USEC_PER_MSEC,
+               latest = usec_add(made, pending->requests->parts.node->config->max_skew);
+
+        return !pending->parent.job || pending->parent.tick <= (int64_t)(latest / USEC_PER_SEC) + 1;
+}
+
 static bool pending_take(Pending *pending, const ZkReply *reply) {
         json_t *object = json_line_parse(reply->data, reply->data_size);
         const json_t *not_after = json_object_get(object, "not_after");
@@ -431,7 +440,8 @@ static bool pending_take(Pending *pending, const ZkReply *reply) {
                 pending->job = g_strdup(job);
                 pending->who = requests_asked_by(pending->requests, pending, object);
                 pending->not_after = pending_over_at(pending, object, &reply->stat);
-                good = pending_take_run(pending, object);
+                good = pending_take_run(pending, object) &&
+                       pending_parent_has_come(pending, &reply->stat);
         }
         json_decref(object);
         return good;

@@ -2,6 +2,7 @@
 #include "statement.h"
 
 #include <glib.h>
+#include <string.h>
 
 #include "field.h"
 #include "json-line.h"
@@ -17,6 +18,23 @@ void statement_clear(Statement *statement) {
         field_table_clear(statement_fields, statement);
 }
 
+/* D-Bus (and systemd) takes no text that has one of these: nor an answer with it, nor a unit. */
+static bool is_no_character(gunichar character) {
+        return (character >= 0xfdd0 && character <= 0xfdef) || (character & 0xfffe) == 0xfffe;
+}
+
+char *text_for_bus(const char *text) {
+        g_autofree char *valid = g_utf8_make_valid(text, -1);
+        GString *carried = g_string_sized_new(strlen(valid));
+
+        for (const char *at = valid; *at; at = g_utf8_next_char(at))
+                if (is_no_character(g_utf8_get_char(at)))
+                        g_string_append(carried, "\xef\xbf\xbd");
+                else
+                        g_string_append_len(carried, at, g_utf8_next_char(at) - at);
+        return g_string_free(carried, FALSE);
+}
+
 /* What a terminal or a log would take for more than a text is replaced. */
 char *statement_clean(const char *text) {
         g_autofree char *valid = g_utf8_make_valid(text ? text : "", -1);
@@ -24,7 +42,7 @@ char *statement_clean(const char *text) {
 
         for (const char *at = valid; *at; at = g_utf8_next_char(at)) {
                 gunichar character = g_utf8_get_char(at);
-                bool bad = g_unichar_iscntrl(character) ||
+                bool bad = g_unichar_iscntrl(character) || is_no_character(character) ||
                            g_unichar_type(character) == G_UNICODE_FORMAT ||
                            g_unichar_type(character) == G_UNICODE_LINE_SEPARATOR ||
                            g_unichar_type(character) == G_UNICODE_PARAGRAPH_SEPARATOR;

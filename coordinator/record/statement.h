@@ -21,6 +21,9 @@ json_t *statement_write(const Statement *statement);
 /* Return: newly allocated, a text (NULL: none) as a statement may have it: fit to be shown, at most
  * SAID_TEXT_MAX bytes. */
 char *statement_clean(const char *text);
+/* Return: newly allocated, the text with what D-Bus does not carry replaced: a JSON of what
+ * somebody has put into ZooKeeper stays one, and is answered with. */
+char *text_for_bus(const char *text);
 
 /* For people. Return: a new reference, {"by", "why", "since"}; newly allocated, the end of a
  * sentence: " since … by …: …". */

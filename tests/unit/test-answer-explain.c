@@ -92,6 +92,17 @@ Test(answer_explain, the_records_of_the_tick_are_with_it) {
         expect_said("\"runs\":[{\"run\":\"1763703600-1\"");
 }
 
+/* D-Bus has no such characters: whoever puts them there does not keep others from an answer. */
+Test(answer_explain, what_the_bus_does_not_carry) {
+        begin("");
+        record_is(
+            "1763700000-1",
+            ",\"state\":\"failed\",\"tick\":1763700000,\"why\":\"a\\ufffeb\\ufdd0\\ud83f\\udfff\"");
+        ask("Explain", "sx", "a", (int64_t)1763700000);
+        expect_said("\"why\":\"a\xef\xbf\xbd"
+                    "b\xef\xbf\xbd\xef\xbf\xbd\"");
+}
+
 /* Somebody has put them there. */
 Test(answer_explain, there_are_no_more_records_than_attempts) {
         json_t *answer = NULL;

@@ -8,6 +8,7 @@
 #include "event-loop.h"
 #include "fitness.h"
 #include "job-files.h"
+#include "job-fitness.h"
 
 #define PATIENCE (30 * USEC_PER_SEC)
 
@@ -222,4 +223,25 @@ Test(fitness, what_cannot_be_checked_keeps_its_verdict) {
         cr_expect_null(fitness_why(scene.fitness, "a"));
         let_write(RLIM_INFINITY);
         scene_clear(&scene);
+}
+
+/* PID 1 opens what is named for a job: what a user may put there is not for it. */
+Test(fitness, what_root_reads_for_a_job_is_root_s) {
+        char *shadow[] = {(char *)"/etc/passwd", (char *)"-/none/such", (char *)"/etc/*.none",
+                          NULL},
+             *null[] = {(char *)"/dev/null", NULL}, *none[] = {NULL}, *files[] = {NULL, NULL};
+        g_autofree char *root = tree_make(), *path = NULL, *said = NULL;
+
+        cr_expect_null(inputs_unfit_reason(shadow, none));
+        said = inputs_unfit_reason(null, none);
+        cr_expect_str_eq(said, "/dev/null is not root's alone, and root would read what somebody "
+                               "else puts there");
+        g_clear_pointer(&said, g_free);
+        tree_write(root, "env", "A=1\n");
+        path = g_strconcat("t:", root, "/env", NULL);
+        files[0] = path;
+        said = inputs_unfit_reason(none, files);
+        cr_expect_str_eq(said, "/tmp is not root's alone, and root would read what somebody else "
+                               "puts there");
+        tree_remove(root);
 }

@@ -66,13 +66,13 @@ Test(journal_tail, what_may_not_be_read_is_told_from_what_is_not_there) {
 }
 
 static void expect_written(const char *message, size_t size, const char *line_break,
-                           const char *expected, size_t expected_size) {
+                           const char *expected, size_t expected_size, bool terminal) {
         char *text = NULL;
         size_t length = 0;
         FILE *out = open_memstream(&text, &length);
 
         cr_assert_not_null(out);
-        journal_tail_write(out, message, size, line_break);
+        journal_tail_write(out, message, size, line_break, terminal);
         (void)fclose(out);
         cr_expect_eq(length, expected_size);
         cr_expect_eq(memcmp(text, expected, MIN(length, expected_size)), 0, "%s", text);
@@ -81,7 +81,7 @@ static void expect_written(const char *message, size_t size, const char *line_br
 
 #define EXPECT_WRITTEN(message, line_break, expected)                                              \
         expect_written((message), sizeof(message) - 1, (line_break), (expected),                   \
-                       sizeof(expected) - 1)
+                       sizeof(expected) - 1, false)
 
 Test(journal_tail, a_message_is_a_line_as_it_is) {
         EXPECT_WRITTEN("MESSAGE=hello", NULL, "hello\n");
@@ -94,4 +94,12 @@ Test(journal_tail, a_message_is_a_line_as_it_is) {
 
 Test(journal_tail, the_parts_of_a_long_line_are_joined) {
         EXPECT_WRITTEN("MESSAGE=a part", "_LINE_BREAK=line-max", "a part");
+}
+
+/* A job that is another user's has no say over root's terminal. */
+Test(journal_tail, a_terminal_is_not_steered) {
+        static const char message[] = "MESSAGE=\x1b]0;owned\x07\x1b[2Ja\tb\xff\0c\xe2\x80\xae\nd",
+                          shown[] = "?]0;owned??[2Ja\tb\xef\xbf\xbd?c?\nd\n";
+
+        expect_written(message, sizeof message - 1, NULL, shown, sizeof shown - 1, true);
 }

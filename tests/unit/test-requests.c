@@ -77,6 +77,35 @@ Test(requests, a_request_of_nobody_is_of_nobody) {
         expect_who(run, "unknown");
 }
 
+static char *ask_by_hand(const char *kind, int64_t tick) {
+        int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
+        char *run = g_strdup_printf("%" G_GINT64_FORMAT "-m%s", now, kind);
+        g_autofree char
+            *path = g_strdup_printf("/jobkeeper/requests/%" G_GINT64_FORMAT "-a%s", now, kind),
+            *data = g_strdup_printf(
+                "{\"job\":\"a\",\"run\":\"%s\",\"why\":\"after\",\"not_after\":%" G_GINT64_FORMAT
+                ",\"within\":60,\"parent\":{\"job\":\"b\",\"run\":\"5-1\",\"state\":"
+                "\"succeeded\",\"tick\":%" G_GINT64_FORMAT "}}",
+                run, now + 60, tick);
+
+        server_create(path, data, 0);
+        server_fire_parent(path);
+        return run;
+}
+
+/* The job would work on that date. */
+Test(requests, what_follows_a_tick_that_has_not_come_is_forged) {
+        int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
+        g_autofree char *forged = NULL, *run = NULL, *path = NULL;
+
+        begin();
+        forged = ask_by_hand("1", now + 3600);
+        path = g_strconcat(JOB "/runs/", forged, NULL);
+        run = ask_by_hand("2", now);
+        expect_who(run, "after b, run 5-1");
+        cr_expect_null(server_node(path));
+}
+
 static int submit(const char *job, const char *who, RequestWrittenFunc func, RequestCall **ret) {
         return requests_submit(coordinator->requests, &(Requested){.job = job, .who = who}, func,
                                NULL, ret);
