@@ -167,24 +167,25 @@ static GPtrArray *verify_refused_jobs(const GPtrArray *files) {
 static void verify_circles(Verify *verify, const GPtrArray *files) {
         g_autoptr(GPtrArray) refused = verify_refused_jobs(files);
 
-        while (linked_jobs_break_circles(files, refused, verify->report->found))
+        while (linked_jobs_break_circle(files, refused, verify->report->found))
                 continue;
 }
 
 /* What a file alone names may be defined in another. */
 static void verify_links(Verify *verify, const GPtrArray *files) {
-        g_autoptr(GHashTable) names = linked_jobs_names(files);
+        _cleanup_(linked_names_freep) LinkedNames *names = linked_names_new(files, NULL);
         g_autoptr(GPtrArray) jobs = g_ptr_array_new();
 
         verify_circles(verify, files);
         for (guint i = 0; i < files->len; i++) {
                 const JobFile *file = files->pdata[i];
 
-                for (guint j = 0; j < file->jobs->len; j++)
+                for (guint j = 0; j < file->jobs->len; j++) {
+                        linked_jobs_check_names(file->jobs->pdata[j], names, verify->report->found);
                         g_ptr_array_add(jobs, file->jobs->pdata[j]);
+                }
         }
-        linked_jobs_check_names(jobs, names, verify->report->found);
-        g_hash_table_unref(linked_jobs_index(jobs, verify->report->found));
+        g_hash_table_unref(linked_jobs_index(jobs, NULL, verify->report->found));
 }
 
 /* What somebody names is judged as far as it will take effect together: what is in one directory.

@@ -11,9 +11,12 @@
 
 typedef struct CircleNode {
         const JobSpec *job;
-        GPtrArray *next;  /* CircleNode: the jobs that its ends ask for; weak */
-        guint walked;     /* so many of them were looked at */
-        bool on_way, out; /* `out`: it is in a circle that was found */
+        GPtrArray *next; /* CircleNode: the jobs that its ends ask for; weak */
+        guint walked;    /* so many of them were looked at */
+        bool on_way;
+        guint seen;   /* its place in the order in which they were come to; 0: not yet */
+        guint lowest; /* the least `seen` that can be come to from it */
+        bool knotted; /* it is known in which knot it is */
 } CircleNode;
 
 static void circle_node_free(void *data) {
@@ -56,13 +59,10 @@ static GHashTable *circle_nodes(const GPtrArray *jobs) {
         return nodes;
 }
 
-static void circle_step(GPtrArray *way, CircleNode *node) {
-        node->on_way = true;
-        g_ptr_array_add(way, node);
-}
-
-/* Return: where the way comes back to itself; NULL when all that it leads to was walked. */
-static CircleNode *circle_walk(GPtrArray *way) {
+/* Return: where the way comes back to itself; NULL when all that begins at `start` was walked. */
+static CircleNode *circle_walk(CircleNode *start, GPtrArray *way) {
+        start->on_way = true;
+        g_ptr_array_add(way, start);
         while (way->len > 0) {
                 CircleNode *node = way->pdata[way->len - 1], *next;
 
@@ -74,15 +74,16 @@ static CircleNode *circle_walk(GPtrArray *way) {
                 next = node->next->pdata[node->walked++];
                 if (next->on_way)
                         return next;
-                if (next->walked == 0 && !next->out)
-                        circle_step(way, next);
+                if (next->walked == 0) {
+                        next->on_way = true;
+                        g_ptr_array_add(way, next);
+                }
         }
         return NULL;
 }
 
-/* Return: newly allocated, the jobs of the way from `begin` on, with the least name first; they
- * leave the way. */
-static GPtrArray *circle_take(GPtrArray *way, const CircleNode *begin) {
+/* Return: newly allocated, the jobs of the way from `begin` on, with the least name first. */
+static GPtrArray *circle_of(const GPtrArray *way, const CircleNode *begin) {
         GPtrArray *circle = g_ptr_array_new();
         guint first = 0, least = 0, length;
 
@@ -94,33 +95,99 @@ static GPtrArray *circle_take(GPtrArray *way, const CircleNode *begin) {
                            ((const CircleNode *)way->pdata[first + least])->job->name) < 0)
                         least = i;
         for (guint i = 0; i < length; i++) {
-                CircleNode *node = way->pdata[first + (least + i) % length];
-
-                node->on_way = false;
-                node->out = true;
+                const CircleNode *node = way->pdata[first + (least + i) % length];
                 g_ptr_array_add(circle, (gpointer)node->job);
         }
-        g_ptr_array_set_size(way, (gint)first);
         return circle;
 }
 
-GPtrArray *job_circles_find(const GPtrArray *jobs) {
-        GPtrArray *circles = g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
+GPtrArray *job_circle_find(const GPtrArray *jobs) {
         g_autoptr(GHashTable) nodes = circle_nodes(jobs);
         g_autoptr(GPtrArray) way = g_ptr_array_new();
 
         for (guint i = 0; i < jobs->len; i++) {
                 CircleNode *start =
                                g_hash_table_lookup(nodes, ((const JobSpec *)jobs->pdata[i])->name),
-                           *begin;
+                           *begin = start->walked == 0 ? circle_walk(start, way) : NULL;
 
-                if (start->walked > 0 || start->out)
-                        continue;
-                circle_step(way, start);
-                while ((begin = circle_walk(way)))
-                        g_ptr_array_add(circles, circle_take(way, begin));
+                if (begin)
+                        return circle_of(way, begin);
         }
-        return circles;
+        return NULL;
+}
+
+/* ---- all of them ---- */
+
+typedef struct KnotWalk {
+        GPtrArray *way, *open; /* CircleNode: the way to here; those that are in no knot yet */
+        guint seen;
+        GPtrArray *knots;
+} KnotWalk;
+
+static void knot_come_to(KnotWalk *walk, CircleNode *node) {
+        node->seen = node->lowest = ++walk->seen;
+        g_ptr_array_add(walk->way, node);
+        g_ptr_array_add(walk->open, node);
+}
+
+/* All that can be come to from the node was: where nothing before it can, it and what is open
+ * behind it are a knot. */
+static void knot_leave(KnotWalk *walk, CircleNode *node) {
+        GPtrArray *knot = NULL;
+        CircleNode *last = NULL;
+
+        g_ptr_array_set_size(walk->way, (gint)walk->way->len - 1);
+        if (walk->way->len > 0) {
+                CircleNode *before = walk->way->pdata[walk->way->len - 1];
+                before->lowest = MIN(before->lowest, node->lowest);
+        }
+        if (node->lowest != node->seen)
+                return;
+        knot = g_ptr_array_new();
+        do {
+                last = g_ptr_array_steal_index(walk->open, walk->open->len - 1);
+                last->knotted = true;
+                g_ptr_array_add(knot, (gpointer)last->job);
+        } while (last != node);
+        if (knot->len > 1)
+                g_ptr_array_add(walk->knots, knot);
+        else
+                g_ptr_array_unref(knot);
+}
+
+static void knot_walk(KnotWalk *walk, CircleNode *start) {
+        knot_come_to(walk, start);
+        while (walk->way->len > 0) {
+                CircleNode *node = walk->way->pdata[walk->way->len - 1], *next;
+
+                if (node->walked == node->next->len) {
+                        knot_leave(walk, node);
+                        continue;
+                }
+                next = node->next->pdata[node->walked++];
+                if (next->seen == 0)
+                        knot_come_to(walk, next);
+                else if (!next->knotted)
+                        node->lowest = MIN(node->lowest, next->seen);
+        }
+}
+
+GPtrArray *job_knots_find(const GPtrArray *jobs) {
+        g_autoptr(GHashTable) nodes = circle_nodes(jobs);
+        g_autoptr(GPtrArray) way = g_ptr_array_new(), open = g_ptr_array_new();
+        KnotWalk walk = {.way = way,
+                         .open = open,
+                         .knots =
+                             g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref)};
+
+        for (guint i = 0; i < jobs->len; i++) {
+                CircleNode *start =
+                    g_hash_table_lookup(nodes, ((const JobSpec *)jobs->pdata[i])->name);
+
+                if (start->seen == 0)
+                        knot_walk(&walk, start);
+        }
+        return walk.knots;
 }
 
 char *job_circle_to_string(const GPtrArray *circle) {

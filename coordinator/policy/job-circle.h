@@ -4,10 +4,12 @@
 
 #include <glib.h>
 
-/* Return: newly allocated (g_ptr_array_unref), circles (GPtrArray) of jobs, each asking for the
- * next one when it ends, and the last one for the first; no job is in two, and without all of them
- * there is none. `jobs`: JobSpec, each name but once; borrowed. The one with the least name is the
- * first of its circle. */
-GPtrArray *job_circles_find(const GPtrArray *jobs);
+/* Return: newly allocated (g_ptr_array_unref), the jobs of one circle, each asking for the next one
+ * when it ends, and the last one for the first; NULL: there is none. `jobs`: JobSpec, each name but
+ * once; borrowed. The one with the least name is the first. */
+GPtrArray *job_circle_find(const GPtrArray *jobs);
+/* Return: newly allocated, all that is in circles (GPtrArray of JobSpec, borrowed): each is as many
+ * jobs as can all be come to from each other. One walk, however many there are. */
+GPtrArray *job_knots_find(const GPtrArray *jobs);
 /* Return: newly allocated, "a → b → a". */
 char *job_circle_to_string(const GPtrArray *circle);

@@ -336,24 +336,23 @@ static void jobset_break_circles(const JobSet *set, const JobSet *old, const GPt
         while (found) {
                 g_autoptr(GPtrArray) kept = jobset_kept(set, old, files);
 
-                found = linked_jobs_break_circles(files, kept, diagnostics);
+                found = linked_jobs_break_circle(files, kept, diagnostics);
         }
 }
 
 /* The set is whole, and sorted: whom its jobs follow. */
-static void jobset_link(JobSet *set, const GPtrArray *files, Diagnostics *diagnostics) {
-        g_autoptr(GHashTable) names = linked_jobs_names(files);
+static void jobset_link(JobSet *set, const JobSet *old, const GPtrArray *files,
+                        Diagnostics *diagnostics) {
         g_autoptr(GPtrArray) jobs = g_ptr_array_new();
+        _cleanup_(linked_names_freep) LinkedNames *names = NULL;
 
-        for (guint i = 0; i < set->entries->len; i++) {
-                JobSpec *spec = ((const Entry *)set->entries->pdata[i])->spec;
-
-                g_hash_table_add(names, spec->name);
-                g_ptr_array_add(jobs, spec);
-        }
-        linked_jobs_check_names(jobs, names, diagnostics);
+        for (guint i = 0; i < set->entries->len; i++)
+                g_ptr_array_add(jobs, ((const Entry *)set->entries->pdata[i])->spec);
+        names = linked_names_new(files, jobs);
+        for (guint i = 0; i < jobs->len; i++)
+                linked_jobs_check_names(jobs->pdata[i], names, diagnostics);
         g_hash_table_unref(set->after);
-        set->after = linked_jobs_index(jobs, diagnostics);
+        set->after = linked_jobs_index(jobs, old->after, diagnostics);
 }
 
 /* Makes the new set of the files and of what is left of the old one. */
@@ -385,7 +384,7 @@ static JobSet *jobset_merge(const JobSet *old, const GPtrArray *files, const Dae
         }
         jobset_note_left_out(set, files);
         g_ptr_array_sort(set->entries, compare_entries);
-        jobset_link(set, files, diagnostics);
+        jobset_link(set, old, files, diagnostics);
         return set;
 }
 

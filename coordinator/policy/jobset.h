@@ -5,8 +5,8 @@
  * one it last had. The deadline sum (stop-timeout + kill-slack must fit the fence budget) is
  * checked here because it needs the daemon's configuration and the job's.
  *
- * Jobs that follow each other in a circle do not take effect, and what was in force of them stays
- * (linked-jobs.h).
+ * Jobs that follow each other in a circle do not take effect, and what was in force of them stays;
+ * a file that closes one over jobs of others takes down its own alone (linked-jobs.h).
  *
  * There are at most JOBS_MAX jobs. A file that would pass the limit is refused as a whole; what is
  * in force keeps its room, and is never displaced by a file that comes before it by name.

@@ -1,11 +1,10 @@
 /* See linked-jobs.h. */
 #include "linked-jobs.h"
 
+#include <string.h>
+
 #include "job-circle.h"
 #include "nearest.h"
-
-/* So many names are compared at a load to find what is meant by others. */
-#define LINKED_COMPARED_MAX 10000
 
 /* ---- circles ---- */
 
@@ -22,53 +21,94 @@ static const Mark *linked_mark(const JobSpec *job, const char *before, const cha
         return g_strcmp0(links->on_recovery.job, next) == 0 ? &links->on_recovery.mark : &job->mark;
 }
 
-static void linked_report_circle(const GPtrArray *circle, guint index, Diagnostics *diagnostics) {
-        const JobSpec *job = circle->pdata[index],
-                      *before = circle->pdata[(index + circle->len - 1) % circle->len],
-                      *next = circle->pdata[(index + 1) % circle->len];
+/* What is in circles, as it is taken apart. */
+typedef struct Knot {
+        GPtrArray *jobs;    /* JobSpec */
+        GPtrArray *circle;  /* of them, one to show */
+        GHashTable *spared; /* JobFile: others' links lead to its jobs, so that it did not tie it */
+        bool tied;          /* by one file or some: the jobs of the others stay */
+} Knot;
+
+static void knot_free(void *data) {
+        Knot *knot = data;
+
+        g_ptr_array_unref(knot->circle);
+        g_hash_table_unref(knot->spared);
+        g_free(knot);
+}
+
+static void linked_report_circle(const GPtrArray *circle, const JobSpec *job,
+                                 Diagnostics *diagnostics) {
+        guint index = 0;
+        const Mark *mark = &job->mark;
         g_autofree char *text = job_circle_to_string(circle);
 
-        diagnostics_add(diagnostics, linked_mark(job, before->name, next->name),
+        if (g_ptr_array_find((GPtrArray *)circle, job, &index)) {
+                const JobSpec *before = circle->pdata[(index + circle->len - 1) % circle->len],
+                              *next = circle->pdata[(index + 1) % circle->len];
+
+                mark = linked_mark(job, before->name, next->name);
+        }
+        diagnostics_add(diagnostics, mark,
                         "job \"%s\" is in a circle that would never end: %s: take one of these "
                         "links out; what was in force of the job before stays",
                         job->name, text);
 }
 
-/* Where a job is in the circles. */
-typedef struct LinkedPlace {
-        const GPtrArray *circle;
-        guint index;
-} LinkedPlace;
+/* The link between the two is said by `job`. Where they are of two files, the other one's did not
+ * ask for it. */
+static void knot_spare(Knot *knot, GHashTable *inside, GHashTable *files, const JobSpec *job,
+                       const char *other) {
+        const JobSpec *named = other ? g_hash_table_lookup(inside, other) : NULL;
+        gpointer file = named ? g_hash_table_lookup(files, named) : NULL;
 
-/* Return: newly allocated, JobSpec → LinkedPlace. */
-static GHashTable *linked_places(const GPtrArray *circles) {
-        GHashTable *places = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-
-        for (guint i = 0; i < circles->len; i++) {
-                const GPtrArray *circle = circles->pdata[i];
-
-                for (guint j = 0; j < circle->len; j++) {
-                        LinkedPlace *place = g_new(LinkedPlace, 1);
-
-                        *place = (LinkedPlace){circle, j};
-                        g_hash_table_insert(places, circle->pdata[j], place);
-                }
-        }
-        return places;
+        if (named && file != g_hash_table_lookup(files, job))
+                g_hash_table_add(knot->spared, file);
 }
 
-/* Return: whether the file has jobs of the circles. */
-static bool linked_set_aside(JobFile *file, GHashTable *places, Diagnostics *diagnostics) {
+/* A file ties a knot alone where it says every link between its jobs in it and those of others:
+ * whoever did not name the others' jobs could do nothing about it. `files`: JobSpec → JobFile; what
+ * is kept is of none. */
+static Knot *knot_new(GPtrArray *jobs, GHashTable *files) {
+        g_autoptr(GHashTable) inside = g_hash_table_new(g_str_hash, g_str_equal);
+        Knot *knot = g_new0(Knot, 1);
+
+        knot->jobs = jobs;
+        knot->circle = job_circle_find(jobs);
+        knot->spared = g_hash_table_new(g_direct_hash, g_direct_equal);
+        for (guint i = 0; i < jobs->len; i++)
+                g_hash_table_insert(inside, ((JobSpec *)jobs->pdata[i])->name, jobs->pdata[i]);
+        for (guint i = 0; i < jobs->len; i++) {
+                const JobSpec *job = jobs->pdata[i];
+                const JobLinks *links = &job->books.links;
+
+                for (guint j = 0; links->after && j < links->after->len; j++)
+                        knot_spare(knot, inside, files, job,
+                                   ((const JobAfter *)links->after->pdata[j])->job);
+                knot_spare(knot, inside, files, job, links->on_failure.job);
+                knot_spare(knot, inside, files, job, links->on_recovery.job);
+        }
+        for (guint i = 0; i < jobs->len; i++) {
+                gpointer file = g_hash_table_lookup(files, jobs->pdata[i]);
+
+                knot->tied |= file && !g_hash_table_contains(knot->spared, file);
+        }
+        return knot;
+}
+
+/* Return: whether the file has jobs that are set aside. */
+static bool linked_set_aside(JobFile *file, GHashTable *knots, Diagnostics *diagnostics) {
         bool found = false;
 
         for (guint i = 0; file->good && i < file->jobs->len;) {
-                const LinkedPlace *place = g_hash_table_lookup(places, file->jobs->pdata[i]);
+                const JobSpec *job = file->jobs->pdata[i];
+                const Knot *knot = g_hash_table_lookup(knots, job);
 
-                if (!place) {
+                if (!knot || (knot->tied && g_hash_table_contains(knot->spared, file))) {
                         i++;
                         continue;
                 }
-                linked_report_circle(place->circle, place->index, diagnostics);
+                linked_report_circle(knot->circle, job, diagnostics);
                 g_ptr_array_add(file->duplicates, g_ptr_array_steal_index(file->jobs, i));
                 found = true;
         }
@@ -80,21 +120,36 @@ static void linked_add_all(GPtrArray *to, const GPtrArray *from) {
                 g_ptr_array_add(to, from->pdata[i]);
 }
 
-bool linked_jobs_break_circles(const GPtrArray *files, const GPtrArray *others,
-                               Diagnostics *diagnostics) {
-        g_autoptr(GPtrArray) jobs = g_ptr_array_new(), circles = NULL;
-        g_autoptr(GHashTable) places = NULL;
-        bool found = false;
+bool linked_jobs_break_circle(const GPtrArray *files, const GPtrArray *others,
+                              Diagnostics *diagnostics) {
+        g_autoptr(GPtrArray) jobs = g_ptr_array_new(), found = NULL,
+                             knots = g_ptr_array_new_with_free_func(knot_free);
+        g_autoptr(GHashTable) file_of = g_hash_table_new(g_direct_hash, g_direct_equal),
+                              knot_of = g_hash_table_new(g_direct_hash, g_direct_equal);
+        bool aside = false;
 
         linked_add_all(jobs, others);
+        for (guint i = 0; i < files->len; i++) {
+                JobFile *file = files->pdata[i];
+
+                if (!file->good)
+                        continue;
+                linked_add_all(jobs, file->jobs);
+                for (guint j = 0; j < file->jobs->len; j++)
+                        g_hash_table_insert(file_of, file->jobs->pdata[j], file);
+        }
+        found = job_knots_find(jobs);
+        for (guint i = 0; i < found->len; i++) {
+                GPtrArray *members = found->pdata[i];
+                Knot *knot = knot_new(members, file_of);
+
+                g_ptr_array_add(knots, knot);
+                for (guint j = 0; j < members->len; j++)
+                        g_hash_table_insert(knot_of, members->pdata[j], knot);
+        }
         for (guint i = 0; i < files->len; i++)
-                if (((const JobFile *)files->pdata[i])->good)
-                        linked_add_all(jobs, ((const JobFile *)files->pdata[i])->jobs);
-        circles = job_circles_find(jobs);
-        places = linked_places(circles);
-        for (guint i = 0; circles->len > 0 && i < files->len; i++)
-                found |= linked_set_aside(files->pdata[i], places, diagnostics);
-        return found;
+                aside |= linked_set_aside(files->pdata[i], knot_of, diagnostics);
+        return aside;
 }
 
 /* ---- names ---- */
@@ -105,75 +160,69 @@ static void linked_add_names(GHashTable *names, const GPtrArray *jobs) {
                         g_hash_table_add(names, ((const JobSpec *)jobs->pdata[i])->name);
 }
 
-GHashTable *linked_jobs_names(const GPtrArray *files) {
-        GHashTable *names = g_hash_table_new(g_str_hash, g_str_equal);
+/* What is looked for among all names takes time, in which the daemon does nothing else: as many
+ * slips of the finger as a person corrects at a time. */
+#define NEAREST_SOUGHT_MAX 20
 
+struct LinkedNames {
+        GHashTable *set;
+        const char **list; /* the same */
+        unsigned sought;
+};
+
+LinkedNames *linked_names_new(const GPtrArray *files, const GPtrArray *jobs) {
+        LinkedNames *names = g_new0(LinkedNames, 1);
+
+        names->set = g_hash_table_new(g_str_hash, g_str_equal);
         for (guint i = 0; i < files->len; i++) {
                 const JobFile *file = files->pdata[i];
 
-                linked_add_names(names, file->jobs);
-                linked_add_names(names, file->refused);
-                linked_add_names(names, file->duplicates);
+                linked_add_names(names->set, file->jobs);
+                linked_add_names(names->set, file->refused);
+                linked_add_names(names->set, file->duplicates);
         }
+        if (jobs)
+                linked_add_names(names->set, jobs);
+        names->list = (const char **)g_hash_table_get_keys_as_array(names->set, NULL);
         return names;
 }
 
-/* What there is to know of names that nobody has. */
-typedef struct LinkedNames {
-        GHashTable *names;
-        const char **all;           /* of them, NULL-terminated; NULL: not needed so far */
-        const char *last, *nearest; /* what was looked for last, and found */
-        size_t compared;
-        Diagnostics *diagnostics;
-} LinkedNames;
-
-/* Return: the name that may be meant, or NULL. */
-static const char *linked_nearest(LinkedNames *names, const char *name) {
-        if (names->last && strcmp(names->last, name) == 0)
-                return names->nearest;
-        if (names->compared >= LINKED_COMPARED_MAX)
+LinkedNames *linked_names_free(LinkedNames *names) {
+        if (!names)
                 return NULL;
-        if (!names->all)
-                names->all = (const char **)g_hash_table_get_keys_as_array(names->names, NULL);
-        names->compared += g_hash_table_size(names->names);
-        names->last = name;
-        names->nearest = nearest_name(name, names->all);
-        return names->nearest;
+        g_free(names->list);
+        g_hash_table_unref(names->set);
+        g_free(names);
+        return NULL;
 }
 
-static void linked_check_name(LinkedNames *names, const JobSpec *job, const char *key,
-                              const char *name, const Mark *mark) {
-        const char *nearest;
+static void linked_check_name(const JobSpec *job, const char *key, const char *name,
+                              const Mark *mark, LinkedNames *names, Diagnostics *diagnostics) {
+        const char *nearest = NULL;
 
-        if (!name || g_hash_table_contains(names->names, name))
+        if (!name || g_hash_table_contains(names->set, name))
                 return;
-        nearest = linked_nearest(names, name);
-        diagnostics_add(names->diagnostics, mark,
+        if (names->sought++ < NEAREST_SOUGHT_MAX)
+                nearest = nearest_name(name, names->list);
+        diagnostics_add(diagnostics, mark,
                         "job \"%s\": \"%s\" names \"%s\", and there is no such job%s%s%s: write "
                         "the name of one that is defined; the job takes effect without that",
                         job->name, key, name, nearest ? " (did you mean \"" : "",
                         nearest ? nearest : "", nearest ? "\"?)" : "");
 }
 
-static void linked_check_job(LinkedNames *names, const JobSpec *job) {
+void linked_jobs_check_names(const JobSpec *job, LinkedNames *names, Diagnostics *diagnostics) {
         const JobLinks *links = &job->books.links;
 
         for (guint i = 0; links->after && i < links->after->len; i++) {
                 const JobAfter *after = links->after->pdata[i];
 
-                linked_check_name(names, job, "after", after->job, &after->mark);
+                linked_check_name(job, "after", after->job, &after->mark, names, diagnostics);
         }
-        linked_check_name(names, job, "on-failure", links->on_failure.job, &links->on_failure.mark);
-        linked_check_name(names, job, "on-recovery", links->on_recovery.job,
-                          &links->on_recovery.mark);
-}
-
-void linked_jobs_check_names(const GPtrArray *jobs, GHashTable *names, Diagnostics *diagnostics) {
-        LinkedNames known = {.names = names, .diagnostics = diagnostics};
-
-        for (guint i = 0; i < jobs->len; i++)
-                linked_check_job(&known, jobs->pdata[i]);
-        g_free(known.all);
+        linked_check_name(job, "on-failure", links->on_failure.job, &links->on_failure.mark, names,
+                          diagnostics);
+        linked_check_name(job, "on-recovery", links->on_recovery.job, &links->on_recovery.mark,
+                          names, diagnostics);
 }
 
 /* ---- who follows whom ---- */
@@ -188,28 +237,72 @@ static GPtrArray *linked_followers(GHashTable *index, const char *name) {
         return followers;
 }
 
-static void linked_index_job(GHashTable *index, JobSpec *job, Diagnostics *diagnostics) {
+typedef enum LinkedTurn {
+        LINKED_BEFORE,
+        LINKED_OF_ITS_FILE,
+        LINKED_OTHER,
+        LINKED_TURNS
+} LinkedTurn;
+
+/* Where the places are given out. */
+typedef struct LinkedIndex {
+        GHashTable *index;
+        GHashTable *before; /* as it was; or NULL */
+        GHashTable *files;  /* name of a job → the file that it is in */
+        Diagnostics *diagnostics;
+} LinkedIndex;
+
+/* Who follows a job keeps its place, and whoever comes with it has one: no new file takes those of
+ * others. */
+static LinkedTurn linked_turn(const LinkedIndex *linked, const JobSpec *job,
+                              const JobAfter *after) {
+        const GPtrArray *old =
+            linked->before ? g_hash_table_lookup(linked->before, after->job) : NULL;
+
+        for (guint i = 0; old && i < old->len; i++)
+                if (strcmp(((const JobSpec *)old->pdata[i])->name, job->name) == 0)
+                        return LINKED_BEFORE;
+        return g_strcmp0(g_hash_table_lookup(linked->files, after->job), after->mark.file) == 0
+                   ? LINKED_OF_ITS_FILE
+                   : LINKED_OTHER;
+}
+
+static void linked_index_job(const LinkedIndex *linked, JobSpec *job, LinkedTurn turn) {
         const GPtrArray *list = job->books.links.after;
 
         for (guint i = 0; list && i < list->len; i++) {
                 const JobAfter *after = list->pdata[i];
-                GPtrArray *followers = linked_followers(index, after->job);
+                GPtrArray *followers = NULL;
 
+                if (linked_turn(linked, job, after) != turn)
+                        continue;
+                followers = linked_followers(linked->index, after->job);
                 if (followers->len < JOB_AFTER_MAX)
                         g_ptr_array_add(followers, job);
                 else
-                        diagnostics_add(diagnostics, &after->mark,
+                        diagnostics_add(linked->diagnostics, &after->mark,
                                         "job \"%s\" does not run after \"%s\", which is followed "
                                         "by %d jobs already: let it follow one of those",
                                         job->name, after->job, JOB_AFTER_MAX);
         }
 }
 
-GHashTable *linked_jobs_index(const GPtrArray *jobs, Diagnostics *diagnostics) {
-        GHashTable *index = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
-                                                  (GDestroyNotify)g_ptr_array_unref);
+GHashTable *linked_jobs_index(const GPtrArray *jobs, GHashTable *before, Diagnostics *diagnostics) {
+        g_autoptr(GHashTable) files = g_hash_table_new(g_str_hash, g_str_equal);
+        const LinkedIndex linked = {
+            .index = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
+                                           (GDestroyNotify)g_ptr_array_unref),
+            .before = before,
+            .files = files,
+            .diagnostics = diagnostics,
+        };
 
-        for (guint i = 0; i < jobs->len; i++)
-                linked_index_job(index, jobs->pdata[i], diagnostics);
-        return index;
+        for (guint i = 0; i < jobs->len; i++) {
+                JobSpec *job = jobs->pdata[i];
+                g_hash_table_insert(files, job->name, (gpointer)job->mark.file);
+        }
+        for (LinkedTurn turn = 0; turn < LINKED_TURNS; turn++)
+                for (guint i = 0; i < jobs->len; i++)
+                        linked_index_job(&linked, jobs->pdata[i], turn);
+        return linked.index;
 }

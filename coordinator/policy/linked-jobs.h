@@ -8,22 +8,29 @@
 
 #include <glib.h>
 
+#include "cleanup.h"
 #include "diagnostics.h"
 #include "job-file.h"
 
-/* Looks for circles in what will be in force: the jobs of the good ones of `files` (JobFile) and
- * `others` (JobSpec). Their jobs in the files are told of and become their files' duplicates.
- * Return: whether there were such; then what was in force before may close others. */
-bool linked_jobs_break_circles(const GPtrArray *files, const GPtrArray *others,
-                               Diagnostics *diagnostics);
+/* Looks for all circles in what will be in force: the jobs of the good ones of `files` (JobFile)
+ * and `others` (JobSpec). Their jobs in the files are told of and become their files' duplicates:
+ * where a file says every link between its jobs and those of others, its jobs alone, for no bad
+ * file takes a good one down. Return: whether there were such; then what was in force may close
+ * another. */
+bool linked_jobs_break_circle(const GPtrArray *files, const GPtrArray *others,
+                              Diagnostics *diagnostics);
 
-/* Return: newly allocated, what the names of jobs may be that are linked to: a set of names, which
- * it borrows, of all jobs in these files, those that do not take effect included. */
-GHashTable *linked_jobs_names(const GPtrArray *files);
-/* Tells of each name that a link of one of the jobs (JobSpec) has and that is not in the set. Which
- * one may be meant is said of the first ones only: it takes a look at all names. */
-void linked_jobs_check_names(const GPtrArray *jobs, GHashTable *names, Diagnostics *diagnostics);
+/* What the names of jobs may be that are linked to: of all jobs in these files, those that do not
+ * take effect included, and of `jobs` (JobSpec; NULL: none). Borrows them. */
+typedef struct LinkedNames LinkedNames;
+LinkedNames *linked_names_new(const GPtrArray *files, const GPtrArray *jobs);
+LinkedNames *linked_names_free(LinkedNames *names);
+DEFINE_CLEANUP(LinkedNames, linked_names_free);
+/* Tells of each name that one of the job's links has and that is none of them; of the first ones
+ * also what may have been meant. */
+void linked_jobs_check_names(const JobSpec *job, LinkedNames *names, Diagnostics *diagnostics);
 
-/* Return: newly allocated, name of a job → GPtrArray of JobSpec (weak): those that run after it, in
- * the order of `jobs` (JobSpec). Those that are too many for one are told of, and left out. */
-GHashTable *linked_jobs_index(const GPtrArray *jobs, Diagnostics *diagnostics);
+/* Return: newly allocated, name of a job → GPtrArray of JobSpec (weak): those that run after it.
+ * Those that are too many for one are told of, and left out: not those that followed it `before`
+ * (NULL: none did), and rather others than those of its own file. */
+GHashTable *linked_jobs_index(const GPtrArray *jobs, GHashTable *before, Diagnostics *diagnostics);
