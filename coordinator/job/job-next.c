@@ -34,6 +34,15 @@ static const char *job_next_why_not(const JobOutlook *outlook) {
         return "its tick is not settled: an attempt of it is under way, or follows by itself";
 }
 
+/* Many failures at a time ask for as many runs of the job that tells of them. */
+static bool job_next_waits_for_place(const JobOutlook *outlook) {
+        const ManualRun *manual = outlook->manual;
+
+        return manual && manual->parent && outlook->now <= manual->not_after &&
+               !decision_pause_lasts(outlook->pause) && job_spec_beside(outlook->spec) > 1 &&
+               decision_why_not(outlook->spec, outlook->ledger);
+}
+
 static JobNext job_next_manual(const JobOutlook *outlook) {
         const char *why = outlook->now > outlook->manual->not_after ? job_next_late(outlook->manual)
                           : decision_pause_lasts(outlook->pause)    ? outlook->pause->why
@@ -105,7 +114,7 @@ static JobNext job_next_by_decision(const JobOutlook *outlook) {
                          .wakes = true};
 }
 
-JobNext job_next(const JobOutlook *outlook) {
+static JobNext job_next_of(const JobOutlook *outlook, bool waits) {
         if (job_next_is_idle(outlook))
                 return job_next_by_decision(outlook);
         if (!outlook->clock_known)
@@ -113,9 +122,21 @@ JobNext job_next(const JobOutlook *outlook) {
         if (job_next_is_long_wait(
                 outlook)) /* its place in the line is not given up for a request */
                 return (JobNext){.what = JOB_NEXT_GO_ON};
-        if (job_next_has_manual(outlook))
+        if (!waits && job_next_has_manual(outlook))
                 return job_next_manual(outlook);
         if (outlook->lower_ranks > 0 && outlook->decision->verdict != DECISION_REPLACE)
                 return (JobNext){.what = JOB_NEXT_LATER, .delay = outlook->lower_ranks};
         return job_next_by_decision(outlook);
+}
+
+JobNext job_next(const JobOutlook *outlook) {
+        bool waits = job_next_waits_for_place(outlook);
+        JobNext next = job_next_of(outlook, waits);
+
+        if (!waits)
+                return next;
+        if (next.what == JOB_NEXT_NOTHING)
+                next.what = JOB_NEXT_WATCH; /* a place that becomes free shows in the ledger */
+        next.until = outlook->manual->not_after + 1;
+        return next;
 }

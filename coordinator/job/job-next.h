@@ -1,8 +1,10 @@
 /* What a job does next, now that its ledger is known. Pure: who is due is decided by decision.h;
  * this is what comes before it, and what follows for somebody who may stand in the queues already.
  *
- * Manual runs go first. Nothing is decided by a clock that was not compared with the server's
- * lately. After a change of membership the lower ranks go first. */
+ * Manual runs go first; but one that another run asks for, and that finds all places taken of a job
+ * whose runs may be side by side, waits for one, after whatever comes due. Nothing is decided by a
+ * clock that was not compared with the server's lately. After a change of membership the lower
+ * ranks go first. */
 #pragma once
 
 #include "decision.h"
@@ -29,7 +31,8 @@ typedef struct JobNext {
         JobNextWhat what;
         const char *why; /* constant, or of the pause */
         usec_t delay;
-        bool wakes; /* the decision says when it is to be asked again */
+        bool wakes;   /* the decision says when it is to be asked again */
+        usec_t until; /* CLOCK_REALTIME: at the latest then; 0: it says so alone */
 } JobNext;
 
 typedef struct JobOutlook {

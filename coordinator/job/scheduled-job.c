@@ -278,7 +278,8 @@ static void scheduled_job_decide(bool nobody_waits, void *userdata) {
         outlook = scheduled_job_outlook(job, &decision, nobody_waits);
         next = job_next(&outlook);
         if (next.wakes)
-                scheduled_job_wake_at(job, decision.again);
+                scheduled_job_wake_at(job, next.until > 0 ? MIN(decision.again, next.until)
+                                                          : decision.again);
         scheduled_job_act(job, next, &decision);
 }
 

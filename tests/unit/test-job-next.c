@@ -130,6 +130,44 @@ Test(job_next, what_is_under_way_keeps_no_manual_run_from_beginning_beside_it) {
         expect_next(outlook, JOB_NEXT_SKIP);
 }
 
+/* Somebody who asks is told at once; what another run asks for is not lost. */
+Test(job_next, what_another_run_asks_for_waits_for_a_place) {
+        static JobSpec two = {.slots = 2};
+        static const RunParent parent = {.job = (char *)"a"};
+        ManualRun asked = {.not_after = NOW, .parent = &parent};
+        JobOutlook outlook = outlook_of(&nothing);
+        Ledger *taken = ledger_of(50, 0,
+                                  "{'tick':54,'attempt':1,'state':'claimed','run':'54-1','node':"
+                                  "'n2','claimed':1},{'tick':55,'attempt':1,'state':'claimed',"
+                                  "'run':'55-1','node':'n2','claimed':1}");
+        JobNext next;
+
+        outlook.spec = &two;
+        outlook.manual = &asked;
+        outlook.ledger = taken;
+        next = expect_next(outlook, JOB_NEXT_WATCH);
+        cr_expect(next.wakes);
+        cr_expect_eq(next.until, NOW + 1);
+        outlook.queued_manual = true;
+        expect_next(outlook, JOB_NEXT_WATCH);
+        outlook.decision = &run; /* goes before it */
+        cr_expect_eq(expect_next(outlook, JOB_NEXT_QUEUE_TICK).until, NOW + 1);
+        outlook.decision = &nothing;
+        outlook.now = NOW + 1;
+        expect_next(outlook, JOB_NEXT_REFUSE);
+        outlook.now = NOW;
+        outlook.queued_manual = false;
+        outlook.ledger = claimed;
+        cr_expect_eq(expect_next(outlook, JOB_NEXT_QUEUE_MANUAL).until, 0);
+        outlook.ledger = taken;
+        asked.parent = NULL;
+        expect_next(outlook, JOB_NEXT_REFUSE);
+        asked.parent = &parent;
+        outlook.spec = &spec; /* one at a time */
+        expect_next(outlook, JOB_NEXT_REFUSE);
+        ledger_free(taken);
+}
+
 Test(job_next, of_a_tick_that_is_not_settled_no_attempt_by_hand_begins) {
         static JobSpec beside = {.overlap = JOB_OVERLAP_ALLOW};
         JobOutlook outlook = outlook_of(&nothing);

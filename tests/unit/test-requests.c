@@ -106,6 +106,31 @@ Test(requests, what_follows_a_tick_that_has_not_come_is_forged) {
         cr_expect_null(server_node(path));
 }
 
+static bool two_have_started(void) {
+        return started->len == 2;
+}
+
+static bool three_have_started(void) {
+        return started->len == 3;
+}
+
+/* Somebody who asks would be told that there is no place. */
+Test(requests, what_runs_ask_for_waits_for_a_place) {
+        static const char *const kinds[] = {"1", "2", "3"};
+        int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
+
+        write_job("    slots: 2\n    exec: [/bin/true]\n");
+        open_daemon();
+        await(is_ready, "ready");
+        for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
+                g_free(ask_by_hand(kinds[i], now));
+        await(two_have_started, "as many as there are places");
+        serve_for(USEC_PER_SEC);
+        cr_expect_eq(started->len, 2U);
+        service_exit(service_newest(), 0);
+        await(three_have_started, "the third, when one is free");
+}
+
 static int submit(const char *job, const char *who, RequestWrittenFunc func, RequestCall **ret) {
         return requests_submit(coordinator->requests, &(Requested){.job = job, .who = who}, func,
                                NULL, ret);
