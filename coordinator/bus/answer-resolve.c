@@ -213,6 +213,7 @@ int answer_resolve(Answers *owner, sd_bus_message *message, sd_bus_error *error)
         const View *view = owner->view;
         const char *job, *run, *state, *why, *who;
         RunState said = RUN_UNKNOWN;
+        g_autofree char *person = NULL;
         Word *word;
         Answer *answer;
         int r = sd_bus_message_read(message, "sssss", &job, &run, &state, &why, &who);
@@ -231,7 +232,8 @@ int answer_resolve(Answers *owner, sd_bus_message *message, sd_bus_error *error)
         answer->run = g_strdup(run);
         word = g_new0(Word, 1);
         word->state = said;
-        word->by = answer_control_person(view, who);
+        person = answer_control_person(view, who);
+        word->by = statement_clean(person);
         word->why = g_strdup(why);
         answer_on_gone(answer, resolve_on_gone, word);
         resolve_read(answer);

@@ -107,6 +107,19 @@ static void expect_record(const char *run, const char *part) {
         cr_expect(strstr(record_of(run), part), "%s: %s", part, record_of(run));
 }
 
+/* The command says who types it; the bus takes any text. */
+Test(resolve, who_it_was_is_fit_to_be_shown) {
+        g_autofree char *run = NULL, *long_one = g_strnfill(100000, 'x'),
+                        *who = g_strconcat("eve\x1b[2J\n", long_one, NULL);
+
+        open_idle_daemon("");
+        run = run_elsewhere(RUN_UNKNOWN, 0, false);
+        ask_as(bus, BUS_NAME_ROOT, "Resolve", "sssss", "a", run, "failed", "seen", who);
+        expect_said("\"state\":\"failed\"");
+        expect_record(run, "\"resolved_by\":\"eve?[2J?xxx");
+        cr_expect_lt(strlen(record_of(run)), 2000);
+}
+
 Test(resolve, what_is_unknown_is_recorded_as_it_is_said) {
         g_autofree char *run = NULL;
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
