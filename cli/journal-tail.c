@@ -87,7 +87,10 @@ static void journal_tail_show(FILE *out, const char *text, size_t size) {
         g_autofree char *bytes = g_strndup(text, size), *shown = NULL;
 
         for (size_t i = 0; i < size; i++)
-                bytes[i] = text[i] ? text[i] : '?';
+                if (text[i])
+                        bytes[i] = text[i];
+                else
+                        bytes[i] = '?';
         shown = printable(bytes);
         (void)fputs(shown, out);
 }

@@ -162,8 +162,7 @@ Test(run_record, a_parent_that_cannot_be_one) {
             "\"parent_job\":\"b\",\"parent_run\":\"x\",\"parent_state\":\"failed\"",
             "\"parent_job\":\"b\",\"parent_run\":\"5-1\",\"parent_state\":\"fallen\"",
             "\"parent_job\":\"b\",\"parent_run\":\"5-1\"",
-            "\"parent_job\":\"b\",\"parent_run\":\"5-1\",\"parent_state\":\"failed\",\"parent_"
-            "why\":\"\\uffff\"",
+            "%s,\"parent_why\":\"\\uffff\"",
             "\"parent_run\":\"5-1\",\"parent_state\":\"failed\"",
             "%s,\"parent_node\":\"n 1\"",
             "%s,\"parent_why\":\"a\\nb\"",
