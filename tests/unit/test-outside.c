@@ -69,7 +69,7 @@ static void each_second(void) {
 /* ---- what it means ---- */
 
 Test(outside, nothing_begins_until_it_opens) {
-        with_window_in(4, 3600);
+        with_window_in(6, 3600);
         each_second();
         open_daemon();
         await(says_until_when, "its member says so from the first on");
@@ -96,7 +96,7 @@ static bool is_overlap(void) {
 
 /* The next ticks are said to overlap, as others would wait for our word of them. */
 Test(outside, what_runs_when_it_closes_goes_on_and_nothing_follows_it) {
-        with_window_in(0, 4);
+        with_window_in(0, 5);
         each_second();
         open_daemon();
         await(is_running, "a run");
@@ -125,7 +125,7 @@ Test(outside, what_queues_for_a_lock_leaves_the_queue_when_it_closes) {
         server_create(ROOT "/locks/db", "", 0);
         server_create(ROOT "/locks/db/_c_00000000-0000-0000-0000-000000000001-__WRIT__0000000000",
                       "", 77);
-        with_window_in(0, 6);
+        with_window_in(0, 8);
         (void)due_soon("    locks: {db: exclusive}\n");
         await(queues, "it queues");
         await(queues_no_more, "it has left");
