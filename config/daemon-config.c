@@ -24,6 +24,7 @@ DaemonConfig *daemon_config_free(DaemonConfig *config) {
                 g_hash_table_unref(config->labels);
         if (config->resources)
                 g_hash_table_unref(config->resources);
+        windows_free(config->windows);
         g_free(config);
         return NULL;
 }

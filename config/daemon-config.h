@@ -8,6 +8,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "mark.h"
+#include "windows.h"
 
 #define DAEMON_CONFIG_PATH "/etc/jobkeeper/jobkeeper.yaml"
 #define DAEMON_SERVERS_MAX 32
@@ -47,6 +48,7 @@ typedef struct DaemonConfig {
         char *node_name; /* node.name; the host name without its domain, in lower case, where none
                             is given */
         GHashTable *labels; /* name → value, strings; never NULL */
+        Windows *windows;   /* in which runs may begin here; NULL: always */
         usec_t heartbeat;
         usec_t fence_budget;
         usec_t kill_slack;

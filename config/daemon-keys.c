@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "daemon-window.h"
 #include "name.h"
 #include "server-address.h"
+#include "window-keys.h"
 
 #define LABEL_LENGTH_MAX 100
 #define ROOT_LENGTH_MAX 200
@@ -289,9 +291,26 @@ static const Key node_keys[] = {
         .take = take_labels,
         .documentation = "Labels of this node, which \"nodes\" of a job can match.",
     },
+    {
+        .name = "window",
+        .forms = KEY_TABLE | KEY_LIST,
+        .fallback = "[]",
+        .entry = &window_entry,
+        .table = &window_table,
+        .take = daemon_window_take,
+        .documentation = "When runs may begin on this node: a stretch of time, or a list of them. "
+                         "If empty, always.",
+    },
     {NULL},
 };
-static const KeyTable node_table = {"\"node\"", node_keys};
+static char *node_advice(const YamlPair *pair) {
+        if (!g_str_equal(pair->key->text, "timezone"))
+                return NULL;
+        return g_strdup("\"from\" of \"window\" names its zone itself, as in \"Sat 22:00 "
+                        "Europe/Berlin\"");
+}
+
+static const KeyTable node_table = {"\"node\"", node_keys, node_advice};
 
 static const Key daemon_keys[] = {
     {

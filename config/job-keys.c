@@ -17,6 +17,7 @@
 #include "schedule.h"
 #include "timezone.h"
 #include "unit-setting.h"
+#include "window-keys.h"
 
 #define DESCRIPTION_LENGTH_MAX 200
 /* For editors: a name as name_fault() takes it. */
@@ -139,24 +140,6 @@ static const Key retries_keys[] = {
     {NULL},
 };
 static const KeyTable retries_table = {"\"retries\"", retries_keys};
-
-static const Key window_keys[] = {
-    {
-        .name = "from",
-        .forms = KEY_TEXT,
-        .documentation = "When the window begins: a calendar expression. Required.",
-    },
-    {
-        .name = "for",
-        .forms = KEY_DURATION,
-        .min = USEC_PER_SEC,
-        .max = WINDOW_LENGTH_MAX,
-        .documentation = "How long it lasts, less than the time between two beginnings. Required.",
-    },
-    {NULL},
-};
-static const KeyTable window_table = {"a window", window_keys};
-static const Key window_entry = {.name = "window", .forms = KEY_TABLE, .table = &window_table};
 
 static const Key resource_keys[] = {
     {

@@ -1,52 +1,20 @@
-/* See job-windows.h. The forms of the values have been judged by the table of keys: what is of
- * another form is passed over. */
+/* See job-windows.h. */
 #include "job-windows.h"
 
-#include <errno.h>
+#include "window-keys.h"
 
-#include "duration.h"
+/* Where the windows go, and in which time zone those are read that name none. */
+typedef struct JobWindows {
+        Schedule *schedule;
+        const char *zone;
+} JobWindows;
 
-/* Return: whether both of its keys are there. */
-static bool window_is_whole(const YamlNode *window, Diagnostics *diagnostics) {
-        bool from = yaml_node_get(window, "from"), length = yaml_node_get(window, "for");
+static int job_windows_add(const char *expression, usec_t length, void *userdata,
+                           char **ret_message) {
+        const JobWindows *windows = userdata;
 
-        if (!from)
-                diagnostics_add(diagnostics, &window->mark,
-                                "a window needs \"from\": when it begins, such as \"Sat 22:00\"");
-        if (!length)
-                diagnostics_add(diagnostics, &window->mark,
-                                "a window needs \"for\": how long it lasts, such as 6h");
-        return from && length;
-}
-
-static void add_window(Schedule *schedule, const char *zone, const YamlNode *window,
-                       Diagnostics *diagnostics) {
-        const YamlNode *from, *length;
-        g_autofree char *fault = NULL;
-        usec_t lasts;
-        int r;
-
-        if (window->type != YAML_MAPPING || !window_is_whole(window, diagnostics))
-                return;
-        from = yaml_node_get(window, "from");
-        length = yaml_node_get(window, "for");
-        if (yaml_node_kind(from) != YAML_KIND_TEXT || length->type != YAML_SCALAR ||
-            duration_parse(length->text, &lasts) < 0 || lasts < USEC_PER_SEC ||
-            lasts > WINDOW_LENGTH_MAX)
-                return;
-        r = schedule_add_window(schedule, from->text, zone, lasts, &fault);
-        if (r == -ERANGE)
-                diagnostics_add(diagnostics, &length->mark, "\"for\" %s", fault);
-        else if (r < 0)
-                diagnostics_add(diagnostics, &from->mark, "\"window\": %s", fault);
-}
-
-static void add_windows(Schedule *schedule, const char *zone, const YamlNode *node,
-                        Diagnostics *diagnostics) {
-        if (node->type == YAML_MAPPING)
-                add_window(schedule, zone, node, diagnostics);
-        for (guint i = 0; node->type == YAML_LIST && i < node->items->len; i++)
-                add_window(schedule, zone, node->items->pdata[i], diagnostics);
+        return schedule_add_window(windows->schedule, expression, windows->zone, length,
+                                   ret_message);
 }
 
 void job_windows_judge(const YamlNode *window, const char *zone, Diagnostics *diagnostics) {
@@ -54,7 +22,8 @@ void job_windows_judge(const YamlNode *window, const char *zone, Diagnostics *di
         g_autofree char *message = NULL;
 
         if (window && schedule_new(NULL, &scratch, &message) >= 0)
-                add_windows(scratch, zone, window, diagnostics);
+                window_keys_read(window, job_windows_add, &(JobWindows){scratch, zone},
+                                 diagnostics);
 }
 
 /* Return: whether it says nothing: the default, or what takes that of "defaults" away. */
@@ -82,7 +51,8 @@ void job_windows_read(JobSpec *spec, const YamlNode *job, const YamlNode *defaul
                         job_windows_judge(own, spec->timezone, diagnostics);
                 return;
         }
-        add_windows(spec->schedule, spec->timezone, window, faults);
+        window_keys_read(window, job_windows_add, &(JobWindows){spec->schedule, spec->timezone},
+                         faults);
         diagnostics_add_unknown(diagnostics, faults, own ? "" : who);
         if (diagnostics_count(faults) == 0 && !schedule_meets_window(spec->schedule, spec->name))
                 diagnostics_add(diagnostics, &window->mark,

@@ -85,6 +85,7 @@ static Gate *new_gate(Coordinator *coordinator) {
             .open = coordinator_on_gate_open,
             .given = coordinator_on_place_given,
             .tell = coordinator_on_busy,
+            .window = life_on_window,
         };
 
         return gate_new(coordinator->node, &events, coordinator);
@@ -110,6 +111,7 @@ static int open_cluster(Coordinator *coordinator) {
         coordinator->ranks =
             ranks_new(coordinator->members, coordinator->registration, coordinator->fitness);
         coordinator->gate = new_gate(coordinator);
+        registration_set_outside(coordinator->registration, gate_outside_until(coordinator->gate));
         return 0;
 }
 

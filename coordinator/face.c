@@ -3,6 +3,7 @@
 
 #include "control.h"
 #include "fence-link.h"
+#include "gate.h"
 #include "job-explain.h"
 #include "job-table.h"
 #include "left-queues.h"
@@ -92,15 +93,53 @@ static char *face_node_why(const void *userdata, const JobSpec *spec, const char
         return job_explain_node(&parts, spec, node);
 }
 
-static bool face_all_drained(const void *userdata, const JobSpec *spec) {
+static const char *face_outside(const void *userdata) {
+        return gate_outside(((const Coordinator *)userdata)->gate);
+}
+
+/* Of ourselves we know it before the others can see it. */
+static int64_t face_outside_until(const void *userdata, const char *node) {
         const Coordinator *coordinator = userdata;
+        const GPtrArray *members = members_list(coordinator->members);
+
+        if (g_str_equal(node, coordinator->config->node_name))
+                return gate_outside_until(coordinator->gate);
+        for (guint i = 0; i < members->len; i++) {
+                const Member *member = members->pdata[i];
+
+                if (g_str_equal(member->node, node))
+                        return member->outside;
+        }
+        return 0;
+}
+
+static bool face_is_drained(const Coordinator *coordinator, const char *node) {
         const json_t *control = drain_view_control(tree_drain_view(coordinator->tree));
+
+        return control_is_drained(control, node, NULL);
+}
+
+static bool face_is_shut(const Coordinator *coordinator, const char *node) {
+        return face_is_drained(coordinator, node) || face_outside_until(coordinator, node) != 0;
+}
+
+/* Return: whether there are nodes that can run the job, and all are so. */
+static bool face_are_all(const Coordinator *coordinator, const JobSpec *spec,
+                         bool (*are)(const Coordinator *coordinator, const char *node)) {
         g_autoptr(GPtrArray) candidates = ranks_candidates(coordinator->ranks, spec);
 
         for (guint i = 0; i < candidates->len; i++)
-                if (!control_is_drained(control, candidates->pdata[i], NULL))
+                if (!are(coordinator, candidates->pdata[i]))
                         return false;
         return candidates->len > 0;
+}
+
+static bool face_all_drained(const void *userdata, const JobSpec *spec) {
+        return face_are_all(userdata, spec, face_is_drained);
+}
+
+static bool face_all_shut(const void *userdata, const JobSpec *spec) {
+        return face_are_all(userdata, spec, face_is_shut);
 }
 
 static int face_request(void *userdata, const Requested *wish, ViewRequestFunc func,
@@ -127,6 +166,9 @@ static const ViewCalls face_calls = {
     .can_run = face_can_run,
     .has_candidate = face_has_candidate,
     .all_drained = face_all_drained,
+    .all_shut = face_all_shut,
+    .outside = face_outside,
+    .outside_until = face_outside_until,
     .node_why = face_node_why,
     .request = face_request,
     .stop = face_stop,

@@ -42,16 +42,30 @@ static void life_on_tree_looked(void *userdata) {
         life_consider_waiting(userdata);
 }
 
-/* Others are to have what we queue for; or something may begin again. */
+/* Whether anything is wanted to begin here is new: others are to have what we queue for; or
+ * something may begin again. */
+static void life_wanted(Coordinator *coordinator, bool nothing) {
+        if (nothing)
+                job_table_for_all(coordinator->jobs, scheduled_job_leave_queues);
+        job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
+}
+
 static void life_on_drained(void *userdata) {
         Coordinator *coordinator = userdata;
 
         if (!node_is_ready(coordinator->node) || node_is_ending(coordinator->node))
                 return;
         gate_drained(coordinator->gate);
-        if (drain_view_closed(tree_drain_view(coordinator->tree)))
-                job_table_for_all(coordinator->jobs, scheduled_job_leave_queues);
-        job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
+        life_wanted(coordinator, drain_view_closed(tree_drain_view(coordinator->tree)));
+}
+
+void life_on_window(void *userdata) {
+        Coordinator *coordinator = userdata;
+
+        registration_set_outside(coordinator->registration, gate_outside_until(coordinator->gate));
+        registration_publish(coordinator->registration);
+        if (node_is_ready(coordinator->node) && !node_is_ending(coordinator->node))
+                life_wanted(coordinator, gate_outside(coordinator->gate));
 }
 
 /* What waits for locks waits no more where its job is paused, and where it is not that is looked at
@@ -342,6 +356,7 @@ void life_on_skew(bool skewed, void *userdata) {
 
         registration_set_skewed(coordinator->registration, skewed);
         registration_publish(coordinator->registration);
+        (void)gate_outside(coordinator->gate); /* our clock may have been set past an edge */
         job_table_sweep(coordinator->jobs, JOB_SWEEP_CONSIDER);
 }
 

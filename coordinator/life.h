@@ -34,6 +34,8 @@ void life_on_fence_open(void *userdata);
 void life_on_systemd(void *userdata);
 /* What the fence before this one guarded went with it; what was asked for then may begin yet. */
 void life_on_fence_replaced(void *userdata);
+/* The window of this node opened or closed: the others rank by that. */
+void life_on_window(void *userdata);
 /* The other nodes rank without us while our clock is skewed. */
 void life_on_skew(bool skewed, void *userdata);
 /* A run is over. */

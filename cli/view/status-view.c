@@ -100,6 +100,33 @@ static void head_drained(GString *text, const json_t *drained, double now) {
         }
 }
 
+/* Return: newly allocated: until when, where it opens again. */
+static char *outside_until(double until, double now) {
+        g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
+        g_autofree char *time = NULL, *when = NULL;
+
+        if (isnan(until))
+                return g_strdup(", which does not open any more");
+        time = time_to_text(until, utc);
+        when = time_relative(until, now);
+        return g_strdup_printf(" until %s UTC (%s)", time, when);
+}
+
+/* Members that begin nothing at this hour. */
+static void head_outside(GString *text, const json_t *members, double now) {
+        size_t index = 0;
+        const json_t *member = NULL;
+
+        json_array_foreach(members, index, member) {
+                const json_t *outside = json_object_get(member, "outside");
+                g_autofree char *until = outside_until(json_number(outside, "until", NAN), now);
+
+                if (json_is_object(outside))
+                        g_string_append_printf(text, "window   %s is outside of its window%s\n",
+                                               json_text(member, "node"), until);
+        }
+}
+
 static void head_paused(GString *text, const json_t *paused, double now) {
         double since = json_number(paused, "since", NAN);
         g_autofree char *when = isnan(since) ? NULL : time_relative(since, now);
@@ -163,6 +190,7 @@ char *status_head(const json_t *status, double now) {
         head_members(text, json_object_get(status, "members"), json_object_get(status, "away"),
                      now);
         head_drained(text, json_object_get(status, "drained"), now);
+        head_outside(text, json_object_get(status, "members"), now);
         head_paused(text, json_object_get(status, "paused"), now);
         head_busy(text, json_object_get(status, "members"));
         head_overdue(text, json_object_get(status, "jobs"));

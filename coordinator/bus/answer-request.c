@@ -30,17 +30,29 @@ static char *request_hint_of_window(const JobSpec *spec) {
                        : NULL;
 }
 
+/* Return: newly allocated (g_free): that no node begins anything now; NULL: one may. */
+static char *request_hint_of_nodes(const View *view, const JobSpec *spec) {
+        g_autofree char *life = duration_to_string(view->request_lifetime);
+
+        if (view->calls->all_drained(view->userdata, spec))
+                return g_strdup_printf("all nodes that can run job \"%s\" are drained: it is run "
+                                       "only where one of them is undrained within %s",
+                                       spec->name, life);
+        if (view->calls->all_shut(view->userdata, spec))
+                return g_strdup_printf("all nodes that can run job \"%s\" are outside of their "
+                                       "windows or drained: it is run only where one of them is "
+                                       "not any more within %s",
+                                       spec->name, life);
+        return NULL;
+}
+
 /* Return: a new reference: what whoever asked for the run should know, a sentence, or "". */
 static json_t *request_hint(const Answer *answer) {
         const View *view = answer_view(answer);
         const JobSpec *spec = jobset_find(view->jobset, answer->job);
-        g_autofree char *life = duration_to_string(view->request_lifetime), *text = NULL;
+        g_autofree char *text = spec && !answer->node ? request_hint_of_nodes(view, spec) : NULL;
 
-        if (spec && !answer->node && view->calls->all_drained(view->userdata, spec))
-                text = g_strdup_printf("all nodes that can run job \"%s\" are drained: it is run "
-                                       "only where one of them is undrained within %s",
-                                       answer->job, life);
-        else if (spec)
+        if (spec && !text)
                 text = request_hint_of_window(spec);
         return json_string(text ? text : "");
 }
@@ -116,12 +128,30 @@ static int request_no_such_node(const View *view, const char *node, sd_bus_error
                                  nearest ? "\"?)" : ": \"jobkeeper status\" shows who is");
 }
 
+/* Return: 0 where something may begin on that node, as far as people and its window want it;
+ * negative errno with `error` set. */
+static int request_admit_wanted(const View *view, const char *node, sd_bus_error *error) {
+        const json_t *control = drain_view_control(tree_drain_view(view->tree));
+        const int64_t until = view->calls->outside_until(view->userdata, node);
+        g_autofree char *drained = NULL, *outside = NULL;
+        ControlDrain drain = {0};
+
+        if (control_is_drained(control, node, &drain)) {
+                drained = control_drain_to_text(&drain);
+                statement_clear(&drain);
+                return sd_bus_error_setf(error, BUS_ERROR_NO_CANDIDATE,
+                                         "%s is %s (jobkeeper undrain %s)", node, drained, node);
+        }
+        if (until == 0)
+                return 0;
+        outside = member_outside_to_text(until);
+        return sd_bus_error_setf(error, BUS_ERROR_NO_CANDIDATE, "%s is %s", node, outside);
+}
+
 /* Return: 0 where that node may run the job; negative errno with `error` set. */
 static int request_admit_node(const View *view, const JobSpec *spec, const char *node,
                               sd_bus_error *error) {
-        const json_t *control = drain_view_control(tree_drain_view(view->tree));
-        g_autofree char *why = NULL, *drained = NULL;
-        ControlDrain drain = {0};
+        g_autofree char *why = NULL;
 
         if (!name_is_valid(node) || !members_contains(view->members, node))
                 return request_no_such_node(view, node, error);
@@ -130,12 +160,7 @@ static int request_admit_node(const View *view, const JobSpec *spec, const char 
                 return sd_bus_error_setf(error, BUS_ERROR_NO_CANDIDATE,
                                          "%s cannot run job \"%s\" at present: %s", node,
                                          spec->name, why);
-        if (!control_is_drained(control, node, &drain))
-                return 0;
-        drained = control_drain_to_text(&drain);
-        statement_clear(&drain);
-        return sd_bus_error_setf(error, BUS_ERROR_NO_CANDIDATE, "%s is %s (jobkeeper undrain %s)",
-                                 node, drained, node);
+        return request_admit_wanted(view, node, error);
 }
 
 /* `node` NULL: whichever. Return: 0 where a run of the job may be asked for; negative errno with

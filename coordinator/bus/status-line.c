@@ -12,15 +12,16 @@ struct StatusLine {
 
 /* Return: NULL, or what keeps jobs from being begun here; borrowed. */
 static const char *status_line_obstacle(const View *view) {
-        const char *fault = status_fault(view);
+        const char *fault = status_fault(view), *drained;
 
         if (*fault)
                 return fault;
         if (node_clock_is_impossible(view->node))
                 return "the clock shows a time before 2000 or after 2099";
-        return node_is_ready(view->node) && node_is_skewed(view->node)
-                   ? "the clock is skewed"
-                   : drain_view_closed(tree_drain_view(view->tree));
+        if (node_is_ready(view->node) && node_is_skewed(view->node))
+                return "the clock is skewed";
+        drained = drain_view_closed(tree_drain_view(view->tree));
+        return drained ? drained : view->calls->outside(view->userdata);
 }
 
 /* Return: newly allocated. */

@@ -120,6 +120,15 @@ static json_t *member_counts_to_json(const Member *member) {
         return object;
 }
 
+/* Return: a new reference: null where it is inside of its window, or has none. */
+static json_t *member_outside_to_json(const Member *member) {
+        if (member->outside == 0)
+                return json_null();
+        return json_pack("{s:o}", "until",
+                         member->outside == INT64_MAX ? json_null()
+                                                      : json_integer(member->outside));
+}
+
 json_t *status_report_member(const View *view, const Member *member) {
         bool self = g_str_equal(member->node, view->node->config->node_name);
         guint max = self ? G_MAXUINT : STATUS_NAMES_MAX;
@@ -130,6 +139,7 @@ json_t *status_report_member(const View *view, const Member *member) {
         json_object_set_new(object, "self", json_boolean(self));
         json_object_set_new(object, "skewed", json_boolean(member->skewed));
         json_object_set_new(object, "busy", json_string(member_busy_to_string(member->busy)));
+        json_object_set_new(object, "outside", member_outside_to_json(member));
         json_object_set_new(object, "unfit", first_names(member->unfit, max, true));
         json_object_set_new(object, "drifted", first_names(member->drifted, max, false));
         json_object_set_new(object, "absent", first_names(member->absent, max, false));

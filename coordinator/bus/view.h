@@ -42,7 +42,12 @@ typedef struct ViewCalls {
         bool (*has_candidate)(const void *userdata, const JobSpec *spec);
         /* Whether there are such nodes, and all of them are drained. */
         bool (*all_drained)(const void *userdata, const JobSpec *spec);
-
+        /* The same, or outside of its window. */
+        bool (*all_shut)(const void *userdata, const JobSpec *spec);
+        /* That this node is outside of its window, a sentence, or NULL. */
+        const char *(*outside)(const void *userdata);
+        /* Until when a node is, as Member.outside. */
+        int64_t (*outside_until)(const void *userdata, const char *node);
         /* Why a member cannot run the job, a sentence, newly allocated; NULL: it can, or may turn
          * out to. */
         char *(*node_why)(const void *userdata, const JobSpec *spec, const char *node);

@@ -16,6 +16,7 @@ struct Gate {
         void *userdata;
         sd_event_source *look_timer; /* somebody waits for the gate to open */
         Places *places;
+        NodeWindow *window;
         MemberBusy told;
         sd_event_source *tell_timer;
 };
@@ -27,6 +28,7 @@ Gate *gate_new(const Node *node, const GateEvents *events, void *userdata) {
         gate->events = events;
         gate->userdata = userdata;
         gate->places = places_new(node->config->max_runs);
+        gate->window = node_window_new(node, events->window, userdata);
         return gate;
 }
 
@@ -36,6 +38,7 @@ Gate *gate_free(Gate *gate) {
         sd_event_source_disable_unref(gate->look_timer);
         sd_event_source_disable_unref(gate->tell_timer);
         places_free(gate->places);
+        node_window_free(gate->window);
         g_free(gate);
         return NULL;
 }
@@ -48,7 +51,15 @@ void gate_reset(Gate *gate) {
 
 /* ---- shut for all ---- */
 
-/* Return: why, whatever has to end first. */
+/* Return: why somebody, or the hour, wants nothing to begin here; NULL: nobody does. What runs goes
+ * on then. */
+static const char *gate_shut(const Gate *gate) {
+        const char *drained = gate->events->drained(gate->userdata);
+
+        return drained ? drained : node_window_closed(gate->window);
+}
+
+/* Return: why, whatever has to end first and whatever the hour. */
 static const char *gate_closed_anyway(const Gate *gate) {
         const Node *node = gate->node;
 
@@ -76,17 +87,19 @@ static const char *gate_closed_anyway(const Gate *gate) {
 const char *gate_closed(const Gate *gate) {
         const char *why = gate_closed_anyway(gate);
 
+        why = why ? why : node_window_closed(gate->window);
         return why ? why : gate->events->held_back(gate->userdata);
 }
 
 bool gate_opens_soon(const Gate *gate) {
-        return !gate_closed_anyway(gate) && gate->events->held_back(gate->userdata);
+        return !gate_closed_anyway(gate) && !node_window_closed(gate->window) &&
+               gate->events->held_back(gate->userdata);
 }
 
-bool gate_is_drained(const Gate *gate) {
+bool gate_is_only_shut(const Gate *gate) {
         const char *drained = gate->events->drained(gate->userdata);
 
-        return drained && g_strcmp0(gate_closed_anyway(gate), drained) == 0 &&
+        return gate_shut(gate) && g_strcmp0(gate_closed_anyway(gate), drained) == 0 &&
                !gate->events->held_back(gate->userdata);
 }
 
@@ -95,10 +108,9 @@ bool gate_is_open(const Gate *gate) {
 }
 
 /* Return: whether there is anything to wait for: a session comes with an event, and so does the end
- * of a drain; after the daemon's end comes nothing. */
+ * of a drain, and the window; after the daemon's end comes nothing. */
 static bool gate_may_open(const Gate *gate) {
-        return node_is_ready(gate->node) && !node_is_ending(gate->node) &&
-               !gate->events->drained(gate->userdata);
+        return node_is_ready(gate->node) && !node_is_ending(gate->node) && !gate_shut(gate);
 }
 
 static void gate_on_look(void *userdata);
@@ -208,6 +220,14 @@ void gate_refused(Gate *gate) {
         if (!gate->tell_timer)
                 (void)timer_in(gate->node->event, &gate->tell_timer,
                                gate->node->config->takeover_delay, gate_on_tell, gate);
+}
+
+const char *gate_outside(const Gate *gate) {
+        return node_window_closed(gate->window);
+}
+
+int64_t gate_outside_until(const Gate *gate) {
+        return node_window_outside(gate->window);
 }
 
 void gate_drained(Gate *gate) {

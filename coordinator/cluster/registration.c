@@ -392,6 +392,10 @@ void registration_set_busy(Registration *registration, MemberBusy busy) {
         registration->self->busy = busy;
 }
 
+void registration_set_outside(Registration *registration, int64_t outside) {
+        registration->self->outside = outside;
+}
+
 const char *registration_unfit(const Registration *registration, const char *job) {
         if (g_hash_table_contains(registration->self->drifted, job))
                 return "this node's definition differs from the one in force in the cluster";

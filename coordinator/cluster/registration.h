@@ -57,6 +57,8 @@ void registration_set_absent(Registration *registration, const char *job, bool a
 void registration_set_drifted(Registration *registration, const char *job, bool drifted);
 void registration_set_skewed(Registration *registration, bool skewed);
 void registration_set_busy(Registration *registration, MemberBusy busy);
+/* As Member.outside. Publish afterwards. */
+void registration_set_outside(Registration *registration, int64_t outside);
 /* Return: why this node cannot run the job, or NULL. Borrowed. */
 const char *registration_unfit(const Registration *registration, const char *job);
 /* Return: how often our own node was put into words so far. */

@@ -317,7 +317,7 @@ static bool in_force_concerns(const InForce *in_force, const JobSpec *spec, cons
 /* Return: whether it is another one on which nothing begins: nobody looks there whether the
  * definition is the one in force, so nothing is said, and it keeps the job from nobody for long. */
 static bool in_force_is_shut(const InForce *in_force, const Member *member) {
-        return member->busy > MEMBER_FULL &&
+        return (member->busy > MEMBER_FULL || member->outside != 0) &&
                strcmp(member->node, in_force->parts.node->config->node_name) != 0;
 }
 

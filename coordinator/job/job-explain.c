@@ -54,10 +54,15 @@ static char *member_unfit_why(const JobExplainParts *parts, const JobSpec *spec,
 /* Return: what keeps a node from running the job, or has it come after all others; newly allocated,
  * "" where nothing does. */
 static char *member_why(const JobExplainParts *parts, const JobSpec *spec, const Member *member) {
-        char *unfit = member_unfit_why(parts, spec, member);
+        g_autofree char *unfit = member_unfit_why(parts, spec, member), *outside = NULL;
         const char *busy = busy_why(member->busy);
 
-        return unfit ? unfit : g_strdup(busy ? busy : "");
+        if (unfit)
+                return g_steal_pointer(&unfit);
+        if (member->outside == 0 || member->busy == MEMBER_DRAINED)
+                return g_strdup(busy ? busy : "");
+        outside = member_outside_to_text(member->outside);
+        return g_strconcat("it is ", outside, NULL);
 }
 
 char *job_explain_node(const JobExplainParts *parts, const JobSpec *spec, const char *node) {

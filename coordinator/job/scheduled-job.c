@@ -86,10 +86,10 @@ static bool scheduled_job_is_held_back(const ScheduledJob *job) {
 }
 
 /* Return: whether it is for us, although nothing begins here, to say that the run here is still
- * under way: of a node that is drained others know no more than that, and would wait for its word.
- */
+ * under way: of a node that is drained, or outside of its window, others know no more than that,
+ * and would wait for its word. */
 static bool scheduled_job_only_answers(const ScheduledJob *job) {
-        return gate_is_drained(job->parts->gate) && job_decision_is_running_here(job->decision) &&
+        return gate_is_only_shut(job->parts->gate) && job_decision_is_running_here(job->decision) &&
                !job_ledger_is_drifted(job->ledger);
 }
 

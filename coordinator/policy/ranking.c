@@ -94,7 +94,7 @@ void ranking_set_members(Ranking *ranking, GPtrArray *members) {
         for (guint i = 0; i < members->len; i++) {
                 const Member *member = members->pdata[i];
                 if (is_self(ranking, member))
-                        ranking->busy = member->busy != MEMBER_FREE;
+                        ranking->busy = member_is_shut(member);
         }
         ranking->generation++;
 }
@@ -153,7 +153,7 @@ typedef struct Ranked {
 
 static Ranked ranked_of(const Member *member, uint64_t key) {
         return (Ranked){member->node, placement_score_of(key, member->node),
-                        member->busy != MEMBER_FREE};
+                        member_is_shut(member)};
 }
 
 static int ranked_compare(const Ranked *a, const Ranked *b) {

@@ -4,8 +4,9 @@
  * member: with many members that is worth remembering. Which members a `nodes:` matches is found
  * out once for all jobs that say the same, and a job's rank once for each set of members.
  *
- * Those that say that they are busy rank behind all that do not, so that a tick does not wait for
- * them while another node is idle; where all are busy they rank as ever. Pure.
+ * Those that say that they are busy, or outside of their window, rank behind all that do not, so
+ * that a tick does not wait for them while another node is idle; where all are, they rank as ever.
+ * Pure.
  */
 #pragma once
 

@@ -27,6 +27,7 @@
  *      "members": [{"node": "n1", "labels": {"role": "worker"}, "self": true, "skewed": false,
  *                   "busy": "" | "max-runs" | "ending" | "stopping" | "clock" | "unfenced" |
  *                           "unfiled" | "systemd" | "drained",
+ *                   "outside": {"until": T | null} | null,   of its window; until null: for good
  *                   "unfit": {"JOB": "why"}, "drifted": ["JOB"], "absent": ["JOB"],
  *                                              of another node the first 20, by name
  *                   "counts": {"unfit": 1, "drifted": 1, "absent": 1},

@@ -7,6 +7,7 @@
 
 #include "json-line.h"
 #include "name.h"
+#include "schedule-years.h"
 #include "text-hash.h"
 
 static const char *const busy_words[] = {
@@ -19,6 +20,19 @@ static const char *const busy_words[] = {
 
 const char *member_busy_to_string(MemberBusy busy) {
         return busy_words[busy];
+}
+
+bool member_is_shut(const Member *member) {
+        return member->busy != MEMBER_FREE || member->outside != 0;
+}
+
+char *member_outside_to_text(int64_t until) {
+        g_autoptr(GDateTime) time =
+            until == INT64_MAX ? NULL : g_date_time_new_from_unix_utc(until);
+        g_autofree char *text = time ? g_date_time_format(time, "%Y-%m-%dT%H:%M:%SZ") : NULL;
+
+        return text ? g_strdup_printf("outside of its window until %s", text)
+                    : g_strdup("outside of its window, which does not open any more");
 }
 
 Member *member_new(const char *node) {
@@ -245,6 +259,10 @@ static json_t *member_to_json(const Member *member, MemberDetail detail) {
                             told ? member_set_to_json(member->absent) : json_array());
         json_object_set_new(object, "skewed", json_boolean(member->skewed));
         json_object_set_new(object, "busy", json_string(member_busy_to_string(member->busy)));
+        if (member->outside != 0)
+                json_object_set_new(object, "outside",
+                                    member->outside == INT64_MAX ? json_null()
+                                                                 : json_integer(member->outside));
         return object;
 }
 
@@ -311,8 +329,8 @@ bool member_differs_in_jobs_only(const Member *a, const Member *b, GHashTable *j
         GHashTable *const tables[][2] = {
             {a->unfit, b->unfit}, {a->drifted, b->drifted}, {a->absent, b->absent}};
 
-        if (a->skewed != b->skewed || a->busy != b->busy || a->numbers->len > 0 ||
-            b->numbers->len > 0 || !strings_equal(a->labels, b->labels))
+        if (a->skewed != b->skewed || a->busy != b->busy || a->outside != b->outside ||
+            a->numbers->len > 0 || b->numbers->len > 0 || !strings_equal(a->labels, b->labels))
                 return false;
         for (size_t i = 0; i < G_N_ELEMENTS(tables); i++) {
                 add_missing(tables[i][0], tables[i][1], jobs);
@@ -331,6 +349,15 @@ static MemberBusy busy_from_string(const char *word) {
         return MEMBER_FREE;
 }
 
+/* What cannot be a time is none. */
+static int64_t outside_from_json(const json_t *until) {
+        int64_t second = json_integer_value(until);
+
+        if (json_is_null(until))
+                return INT64_MAX;
+        return second > 0 && second <= SCHEDULE_TICK_MAX ? second : 0;
+}
+
 static int member_from_json(json_t *object, Member *member) {
         const char *machine = json_string_value(json_object_get(object, "machine"));
         const char *boot = json_string_value(json_object_get(object, "boot"));
@@ -347,6 +374,7 @@ static int member_from_json(json_t *object, Member *member) {
         member->version = g_strdup(json_string_value(json_object_get(object, "version")));
         member->skewed = json_is_true(json_object_get(object, "skewed"));
         member->busy = busy_from_string(json_string_value(json_object_get(object, "busy")));
+        member->outside = outside_from_json(json_object_get(object, "outside"));
         return 0;
 }
 

@@ -42,7 +42,9 @@ typedef struct Member {
                             to name */
         bool skewed;
         MemberBusy busy;
-        int64_t owner; /* the session that owns the znode; not stored */
+        int64_t outside; /* 0: nothing by the clock keeps it from beginning something; else it is
+                            outside of its window, until this second; INT64_MAX: for good */
+        int64_t owner;   /* the session that owns the znode; not stored */
 } Member;
 
 Member *member_new(const char *node);
@@ -51,6 +53,11 @@ DEFINE_CLEANUP(Member, member_free);
 
 /* Return: a word; "" for a free one. */
 const char *member_busy_to_string(MemberBusy busy);
+/* Return: whether nothing begins there now, of whatever job, so that others come first. */
+bool member_is_shut(const Member *member);
+/* Return: newly allocated (g_free), a part of a sentence: that a node is outside of its window,
+ * until that second; INT64_MAX: for good. */
+char *member_outside_to_text(int64_t until);
 
 /* More jobs than this that left the files are not told: that is a fleet being changed, not one node
  * that differs. */

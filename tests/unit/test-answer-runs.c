@@ -546,7 +546,7 @@ static bool view_has_candidate(const void *userdata, const JobSpec *spec) {
         return true;
 }
 
-static bool view_all_drained(const void *userdata, const JobSpec *spec) {
+static bool view_none_is_shut(const void *userdata, const JobSpec *spec) {
         (void)userdata;
         (void)spec;
         return false;
@@ -572,7 +572,8 @@ static RequestCall *view_forget_request(RequestCall *call) {
 static const ViewCalls view_calls = {
     .job = view_job,
     .has_candidate = view_has_candidate,
-    .all_drained = view_all_drained,
+    .all_drained = view_none_is_shut,
+    .all_shut = view_none_is_shut,
     .request = view_request,
     .forget_request = view_forget_request,
 };

@@ -227,7 +227,9 @@ Test(status, nodes_that_are_away_and_what_was_not_read_are_said) {
         json_t *status = quoted_json(
             "{'node': 'n1', 'version': '0.1.0', 'complete': false, 'session': {'state': "
             "'connected', 'fault': 'ZooKeeper has not answered for 7 s'}, 'clock': {'skew': "
-            "0.002}, 'members': [{'node': 'n1', 'self': true}], 'away': [{'node': 'n2', 'since': "
+            "0.002}, 'members': [{'node': 'n1', 'self': true, 'outside': {'until': 1763700060}}, "
+            "{'node': 'n5', 'outside': {'until': null}}, {'node': 'n6', 'outside': null}], 'away': "
+            "[{'node': 'n2', 'since': "
             "1763699880}, {'node': 'n3', 'since': null}], 'drained': [{'node': 'n2', 'by': 'alice "
             "on "
             "n1', 'why': 'new disk', 'since': 1763699880}, {'node': 'n4', 'by': '', 'why': '', "
@@ -243,9 +245,11 @@ Test(status, nodes_that_are_away_and_what_was_not_read_are_said) {
             "node     n1, jobkeeperd 0.1.0\n"
             "session  connected: ZooKeeper has not answered for 7 s\n"
             "clock    +0.002s against ZooKeeper's\n"
-            "members  n1 (this), n2 (away for 2min), n3 (away)\n"
+            "members  n1 (this), n5, n6, n2 (away for 2min), n3 (away)\n"
             "drained  n2 by alice on n1, 2min ago: new disk\n"
             "drained  n4\n"
+            "window   n1 is outside of its window until 2025-11-21 04:41:00 UTC (in 1min)\n"
+            "window   n5 is outside of its window, which does not open any more\n"
             "paused   all jobs by bob, 2min ago: db\n"
             "jobs     as far as this node knows by itself, without what stands in ZooKeeper\n");
         assert_row(table, 0, "a|unread|manual|-|||");

@@ -125,6 +125,35 @@ static const struct {
     {"node: {labels: {role: [a]}}",
      "f:1:23: error: \"role\" of \"labels\" must be a text, not a list"},
     {"node: {lables: {}}", "f:1:8: error: unknown key \"lables\" (did you mean \"labels\"?)"},
+    {"node: {window: Sat 22:00}",
+     "f:1:16: error: \"window\" must be a list or a mapping, not \"Sat 22:00\""},
+    {"node: {window: [Sat]}",
+     "f:1:17: error: an entry of \"window\" must be a mapping, not \"Sat\""},
+    {"node: {window: {from: Sat 22:00}}",
+     "f:1:16: error: a window needs \"for\": how long it lasts, such as 6h"},
+    {"node: {window: [{for: 6h}]}",
+     "f:1:17: error: a window needs \"from\": when it begins, such as \"Sat 22:00\""},
+    {"node: {window: {from: 22, for: 0}}",
+     "f:1:23: error: \"from\" must be a text, not an integer (put it in quotes)\n"
+     "f:1:32: error: \"for\" must be from 1s to 366d, not 0"},
+    {"node: {window: {from: daily, until: 06:00, for: 1h}}",
+     "f:1:30: error: unknown key \"until\""},
+    {"node: {window: {from: daily, for: 1500ms}}",
+     "f:1:35: error: \"for\" must be whole seconds, from 1s to 366d"},
+    {"node: {window: {from: someday, for: 1h}}",
+     "f:1:23: error: \"window\": calendar expression \"someday\": \"someday\" is no weekday, date, "
+     "time or "
+     "word such as \"daily\""},
+    {"node: {window: {from: \"*-02-30\", for: 1h}}",
+     "f:1:23: error: \"window\": calendar expression \"*-02-30\": there is no such moment, so the "
+     "window never begins, from 1970 to 2199"},
+    {"node: {window: [{from: daily, for: 1h}, {from: daily, for: 24h}]}",
+     "f:1:60: error: \"for\" must be shorter than the time between any two beginnings of the "
+     "window, and from 2025-01-01 00:00:00 to 2025-01-02 00:00:00 UTC that is only 1d"},
+    {"node: {for: 6h}", "f:1:8: error: unknown key \"for\": it stands below \"window\""},
+    {"node: {timezone: Europe/Berlin, window: {from: daily, for: 1h}}",
+     "f:1:8: error: unknown key \"timezone\": \"from\" of \"window\" names its zone itself, as in "
+     "\"Sat 22:00 Europe/Berlin\""},
     {"heartbeat: 0", "f:1:12: error: \"heartbeat\" must be from 50ms to 1min, not 0"},
     {"heartbeat: 2min", "f:1:12: error: \"heartbeat\" must be from 50ms to 1min, not 2min"},
     {"heartbeat: maybe", "f:1:12: error: \"heartbeat\" must be a duration (\"1h 30min\", or whole "
@@ -249,6 +278,7 @@ static void expect_defaults(const DaemonConfig *config) {
         cr_expect_eq(config->auth, DAEMON_AUTH_NONE);
         cr_expect_null(daemon_config_resource(config, "db"));
         cr_expect_eq(g_hash_table_size(config->labels), 0);
+        cr_expect_null(config->windows);
         cr_expect_eq(config->heartbeat, USEC_PER_SEC);
         cr_expect_eq(config->fence_budget, 8 * USEC_PER_SEC);
         cr_expect_eq(config->kill_slack, 2 * USEC_PER_SEC);
@@ -261,7 +291,7 @@ static void expect_defaults(const DaemonConfig *config) {
 Test(daemon_config, defaults) {
         static const char *const texts[] = {
             "", "# nothing\n", "{}\n",
-            "zookeeper: {}\nnode: {labels: {}}\nwait-for-clock: true\nresources: {}\n"};
+            "zookeeper: {}\nnode: {labels: {}, window: []}\nwait-for-clock: true\nresources: {}\n"};
 
         for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
                 g_autofree char *with_name = g_strdup_printf("%s\n", texts[i]);
@@ -325,6 +355,36 @@ Test(daemon_config, everything) {
         cr_expect_eq(config->max_skew, USEC_PER_SEC);
         cr_expect_eq(config->max_runs, 4);
         cr_expect_not(config->wait_for_clock);
+}
+
+/* In UTC where they name no other zone, and one or several. */
+Test(daemon_config, windows) {
+        static const struct {
+                const char *text, *windows;
+        } good[] = {
+            {"node: {window: {from: \"Sat 22:00\", for: 6h}}", "\nSat *-*-* 22:00:00 UTC for 6h"},
+            {"node: {window: [{from: \"Sat 22:00 Europe/Berlin\", for: 6h}, {from: daily, for: "
+             "600}]}",
+             "\nSat *-*-* 22:00:00 Europe/Berlin for 6h\n*-*-* 00:00:00 UTC for 10min"},
+        };
+
+        for (size_t i = 0; i < G_N_ELEMENTS(good); i++) {
+                _cleanup_(daemon_config_freep) DaemonConfig *config = parse(good[i].text, "");
+                g_autoptr(GString) text = g_string_new(NULL);
+
+                windows_append(config->windows, "", text);
+                cr_expect_str_eq(text->str, good[i].windows);
+        }
+}
+
+Test(daemon_config, as_many_windows_as_a_job_has) {
+        g_autoptr(GString) text = g_string_new("node: {window: [{from: daily, for: 1h}");
+
+        for (unsigned i = 1; i <= WINDOWS_MAX; i++)
+                g_string_append(text, ", {from: daily, for: 1h}");
+        g_string_append(text, "]}");
+        (void)parse(text->str, "f:1:792: error: \"window\": there are at most 32 windows, each of "
+                               "at most 1024 characters");
 }
 
 /* Where to look when the deadline's sum does not come out. */

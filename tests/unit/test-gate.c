@@ -18,7 +18,7 @@ typedef struct Scene {
         bool cleaning;
         GString *heard; /* the names of those that were given a place */
         MemberBusy told;
-        unsigned times_told;
+        unsigned times_told, edges;
 } Scene;
 
 static const char *drained(void *userdata) {
@@ -55,20 +55,38 @@ static void on_tell(MemberBusy busy, void *userdata) {
         scene->times_told++;
 }
 
-static const GateEvents events = {drained, held_back, is_cleaning, count_runs,
-                                  on_open, on_given,  on_tell};
+static void on_window(void *userdata) {
+        ((Scene *)userdata)->edges++;
+}
 
-static void scene_init(Scene *scene, unsigned max_runs) {
-        *scene = (Scene){.heard = g_string_new(NULL), .told = MEMBER_FREE};
-        scene->config = (DaemonConfig){.max_runs = max_runs, .takeover_delay = 10 * USEC_PER_MSEC};
+static const GateEvents events = {drained, held_back, is_cleaning, count_runs,
+                                  on_open, on_given,  on_tell,     on_window};
+
+static void scene_begin(Scene *scene) {
+        scene->heard = g_string_new(NULL);
+        scene->config.takeover_delay = 10 * USEC_PER_MSEC;
         scene->event = loop_new();
         scene->node = node_new(scene->event, "/nowhere", "/nowhere");
         scene->node->config = &scene->config;
         scene->gate = gate_new(scene->node, &events, scene);
 }
 
+static void scene_init(Scene *scene, unsigned max_runs) {
+        *scene = (Scene){.told = MEMBER_FREE, .config = {.max_runs = max_runs}};
+        scene_begin(scene);
+}
+
+static void scene_init_window(Scene *scene, const char *from, usec_t length) {
+        g_autofree char *message = NULL;
+
+        *scene = (Scene){.told = MEMBER_FREE, .config = {.windows = windows_new()}};
+        cr_assert_eq(windows_add(scene->config.windows, from, "UTC", length, &message), 0);
+        scene_begin(scene);
+}
+
 static void scene_clear(Scene *scene) {
         gate_free(scene->gate);
+        windows_free(scene->config.windows);
         node_free(scene->node);
         scene->event = loop_end(scene->event);
         g_string_free(scene->heard, TRUE);
@@ -154,11 +172,41 @@ Test(gate, one_that_is_drained_may_be_shut_for_another_reason) {
         Scene scene;
 
         scene_init(&scene, 0);
-        cr_expect_not(gate_is_drained(scene.gate));
+        cr_expect_not(gate_is_only_shut(scene.gate));
         scene.drained = "drained";
         cr_expect_str_eq(gate_closed(scene.gate), "no ZooKeeper session");
-        cr_expect_not(gate_is_drained(scene.gate));
+        cr_expect_not(gate_is_only_shut(scene.gate));
         scene_clear(&scene);
+}
+
+/* Its edges tell of themselves: nobody looks in between, and the others hear no word of busy. */
+Test(gate, outside_of_its_window_a_node_begins_nothing_and_nobody_looks_again) {
+        Script script = {0};
+        Scene scene;
+
+        script_open(&script);
+        scene_init_window(&scene, "2020-01-01", USEC_PER_HOUR);
+        scene.node->session = script.session;
+        scene.node->session_phase = SESSION_PHASE_READY;
+        cr_expect_str_eq(gate_closed(scene.gate),
+                         "this node is outside of its window, which does not open any more");
+        cr_expect_str_eq(gate_outside(scene.gate), gate_closed(scene.gate));
+        cr_expect_eq(gate_outside_until(scene.gate), INT64_MAX);
+        cr_expect(gate_is_only_shut(scene.gate));
+        gate_wait(scene.gate);
+        cr_expect_not(gate_is_waiting(scene.gate));
+        turn(&scene); /* whether it is to be told that we are busy */
+        cr_expect_eq(sd_event_run(scene.event, 50 * USEC_PER_MSEC), 0, "nothing is looked at");
+        cr_expect_eq(scene.times_told, 0);
+        scene.drained = "drained";
+        cr_expect_str_eq(gate_closed(scene.gate), "drained");
+        gate_drained(scene.gate);
+        cr_expect_eq(scene.told, MEMBER_DRAINED);
+        scene.held_back = "something has to end first";
+        cr_expect_not(gate_is_only_shut(scene.gate));
+        scene.node->session = NULL;
+        scene_clear(&scene);
+        script_close(&script);
 }
 
 Test(gate, what_lasts_is_told_until_it_is_over) {

@@ -425,6 +425,13 @@ Test(nobodys, a_drained_node_keeps_nothing_in_force) {
         cr_expect_eq(look_after(IN_FORCE_PATIENCE + USEC_PER_SEC), IN_FORCE_REMEMBERS);
 }
 
+Test(nobodys, nor_does_one_that_is_outside_of_its_window) {
+        add_member("{\"machine\":\"m\",\"boot\":\"b\",\"outside\":4102444800}");
+        know_what_nobody_has();
+        cr_expect_eq(look_after(IN_FORCE_PATIENCE / 2), IN_FORCE_DRIFTED);
+        cr_expect_eq(look_after(IN_FORCE_PATIENCE + USEC_PER_SEC), IN_FORCE_REMEMBERS);
+}
+
 Test(nobodys, nor_is_it_one_of_those_that_differ) {
         add_member("{\"machine\":\"m\",\"boot\":\"b\",\"drifted\":[\"b\"],\"busy\":\"drained\"}");
         know_what_nobody_has();

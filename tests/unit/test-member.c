@@ -271,6 +271,9 @@ Test(member, differs_in_jobs_only) {
         b->busy = MEMBER_ENDING;
         cr_expect_not(member_differs_in_jobs_only(a, b, jobs));
         b->busy = a->busy;
+        b->outside = 1763700060;
+        cr_expect_not(member_differs_in_jobs_only(a, b, jobs));
+        b->outside = a->outside;
         g_hash_table_insert(b->labels, g_strdup("role"), g_strdup("other"));
         cr_expect_not(member_differs_in_jobs_only(a, b, jobs));
 }
@@ -285,6 +288,45 @@ Test(member, every_reason_to_be_busy_has_its_word) {
                 found = decode(text);
                 cr_expect_eq(found->busy, busy);
         }
+}
+
+Test(member, outside_of_its_window_until_a_second_or_for_good) {
+        static const int64_t seconds[] = {0, 1, 1763700060, INT64_MAX};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(seconds); i++) {
+                _cleanup_(member_freep) Member *member = full_member(), *found = NULL;
+                g_autofree char *text = NULL;
+
+                member->busy = MEMBER_FREE;
+                member->outside = seconds[i];
+                text = member_encode(member);
+                found = decode(text);
+                cr_expect_eq(found->outside, seconds[i]);
+                cr_expect_eq(member_is_shut(found), i > 0);
+                cr_expect_eq(strstr(text, "outside") != NULL, i > 0);
+                found->busy = MEMBER_FULL;
+                cr_expect(member_is_shut(found));
+        }
+}
+
+Test(member, outside_until_what_is_no_time_is_inside) {
+        static const char *const values[] = {"-5", "0", "\"x\"", "true", "1e300", "7258118400"};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(values); i++) {
+                g_autofree char *text =
+                    g_strdup_printf("{\"machine\":\"m\",\"boot\":\"b\",\"outside\":%s}", values[i]);
+                _cleanup_(member_freep) Member *member = decode(text);
+
+                cr_expect_eq(member->outside, 0, "%s", values[i]);
+        }
+}
+
+Test(member, outside_in_words) {
+        g_autofree char *until = member_outside_to_text(1763700060),
+                        *for_good = member_outside_to_text(INT64_MAX);
+
+        cr_expect_str_eq(until, "outside of its window until 2025-11-21T04:41:00Z");
+        cr_expect_str_eq(for_good, "outside of its window, which does not open any more");
 }
 
 Test(member, of_another_version_is_free) {

@@ -200,6 +200,31 @@ static void set_busy(bool self, bool others, MemberBusy busy) {
         }
 }
 
+static void set_outside(bool self, bool others, int64_t until) {
+        for (guint i = 0; i < MEMBERS; i++)
+                if (g_str_equal(member(i)->node, "m03") ? self : others)
+                        member(i)->outside = until;
+}
+
+/* As whoever is drained: the others have the tick at once, and where no window is open nobody is
+ * the first for that alone. */
+Test(ranking, moves_on_past_who_is_outside_of_its_window) {
+        _cleanup_(job_file_freep) JobFile *file = parse("");
+        uint32_t before = rank_of_first(file);
+
+        set_outside(true, false, 1763700060);
+        cr_expect_eq(rank_of_first(file), MEMBERS - 1, "the last of all");
+        set_outside(false, true, INT64_MAX);
+        cr_expect_eq(rank_of_first(file), before, "all are");
+        set_outside(true, false, 0);
+        cr_expect_eq(rank_of_first(file), 0, "the only one that is not");
+        set_busy(true, false, MEMBER_FULL);
+        cr_expect_eq(rank_of_first(file), before, "both are as good as drained");
+        set_busy(true, false, MEMBER_FREE);
+        set_outside(false, true, 0);
+        cr_expect_eq(rank_of_first(file), before);
+}
+
 /* Whoever is free comes before all that are busy; among equals nothing changes. */
 Test(ranking, moves_on_past_the_busy) {
         _cleanup_(job_file_freep) JobFile *file = parse("");

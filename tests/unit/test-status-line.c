@@ -88,6 +88,14 @@ Test(status_line, it_says_who_drained_the_node_and_why) {
         await_line("Connected to ZooKeeper, 1 job");
 }
 
+Test(status_line, it_says_that_the_node_is_outside_of_its_window) {
+        tree_write(root, "jobkeeper.yaml",
+                   "node: {name: n1, window: {from: 2020-01-01, for: 1h}}\ndrain-timeout: 0\n");
+        open_daemon();
+        await_line("Connected to ZooKeeper, but no jobs are run: this node is outside of its "
+                   "window, which does not open any more");
+}
+
 Test(status_line, it_says_that_the_clock_is_wrong) {
         server.clock = (int64_t)(5 * USEC_PER_SEC);
         open_daemon();

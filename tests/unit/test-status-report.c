@@ -183,14 +183,16 @@ Test(status_report, members_are_shown_as_they_say) {
         server_write(NODES "/n2",
                      "{\"machine\":\"m\",\"boot\":\"b\",\"version\":\"0.2\",\"labels\":"
                      "{\"role\":\"db\"},\"unfit\":{\"x\":\"why\"},\"drifted\":[\"y\"],"
-                     "\"absent\":[\"z\"],\"skewed\":true,\"busy\":\"max-runs\"}");
+                     "\"absent\":[\"z\"],\"skewed\":true,\"busy\":\"max-runs\","
+                     "\"outside\":4102444800}");
         await(are_two, "it is there");
         object = status();
         members = json_object_get(object, "members");
         expect_text(json_array_get(members, 1),
                     "{\"absent\":[\"z\"],\"busy\":\"max-runs\",\"counts\":{\"absent\":1,"
                     "\"drifted\":1,\"unfit\":1},\"drifted\":[\"y\"],\"labels\":{"
-                    "\"role\":\"db\"},\"node\":\"n2\",\"self\":false,\"skewed\":true,\"unfit\":{"
+                    "\"role\":\"db\"},\"node\":\"n2\",\"outside\":{\"until\":4102444800},"
+                    "\"self\":false,\"skewed\":true,\"unfit\":{"
                     "\"x\":\"why\"},\"unnamed\":0,\"version\":\"0.2\"}");
         cr_expect_str_eq(string_of(json_array_get(members, 0), "node"), "n1");
         cr_expect(json_is_true(json_object_get(json_array_get(members, 0), "self")));
