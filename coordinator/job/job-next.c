@@ -43,6 +43,14 @@ static bool job_next_waits_for_place(const JobOutlook *outlook) {
                decision_why_not(outlook->spec, outlook->ledger);
 }
 
+/* Return: whether what became of older ticks is said before the manual run is queued for: as long
+ * as such runs come one after the other, nobody would say it. Not what somebody may wait for, or
+ * others say first. */
+static bool job_next_owes_a_word(const JobOutlook *outlook) {
+        return outlook->decision->n_skips > 0 && !outlook->may_be_waited_for &&
+               outlook->lower_ranks == 0;
+}
+
 static JobNext job_next_manual(const JobOutlook *outlook) {
         const char *why = outlook->now > outlook->manual->not_after ? job_next_late(outlook->manual)
                           : decision_pause_lasts(outlook->pause)    ? outlook->pause->why
@@ -50,7 +58,10 @@ static JobNext job_next_manual(const JobOutlook *outlook) {
 
         if (why)
                 return (JobNext){.what = JOB_NEXT_REFUSE, .why = why};
-        return (JobNext){.what = outlook->queued_manual ? JOB_NEXT_GO_ON : JOB_NEXT_QUEUE_MANUAL};
+        if (outlook->queued_manual)
+                return (JobNext){.what = JOB_NEXT_GO_ON};
+        return (JobNext){.what =
+                             job_next_owes_a_word(outlook) ? JOB_NEXT_SKIP : JOB_NEXT_QUEUE_MANUAL};
 }
 
 /* Return: whether what is queued for is not to begin. */

@@ -2,9 +2,10 @@
  * this is what comes before it, and what follows for somebody who may stand in the queues already.
  *
  * Manual runs go first; but one that another run asks for, and that finds all places taken of a job
- * whose runs may be side by side, waits for one, after whatever comes due. Nothing is decided by a
- * clock that was not compared with the server's lately. After a change of membership the lower
- * ranks go first. */
+ * whose runs may be side by side, waits for one, after whatever comes due. And before one is queued
+ * for, it is said what became of older ticks: such runs may come again and again. Nothing is
+ * decided by a clock that was not compared with the server's lately. After a change of membership
+ * the lower ranks go first. */
 #pragma once
 
 #include "decision.h"

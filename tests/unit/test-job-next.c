@@ -237,6 +237,21 @@ Test(job_next, manual_runs_go_first) {
                          "no node could start it in time");
 }
 
+/* They may come one after the other, and an older tick would never be decided. */
+Test(job_next, before_a_manual_run_is_queued_for_older_ticks_are_skipped) {
+        JobOutlook outlook = outlook_of(&skips);
+
+        outlook.manual = &manual;
+        expect_next(outlook, JOB_NEXT_SKIP);
+        outlook.may_be_waited_for = true;
+        expect_next(outlook, JOB_NEXT_QUEUE_MANUAL);
+        outlook.may_be_waited_for = false;
+        outlook.queued_manual = true; /* its place in the line is not given up */
+        expect_next(outlook, JOB_NEXT_GO_ON);
+        outlook.manual = &expired;
+        expect_next(outlook, JOB_NEXT_REFUSE);
+}
+
 Test(job_next, what_is_paused_is_refused_and_no_wait_goes_on) {
         DecisionPause pause = {.until = USEC_INFINITY, .why = (char *)"paused by bob"};
         JobOutlook outlook = outlook_of(&skips);
@@ -255,6 +270,7 @@ Test(job_next, what_is_paused_is_refused_and_no_wait_goes_on) {
         expect_next(outlook, JOB_NEXT_GO_ON);
         outlook.manual = &manual;
         outlook.queued_tick = 0;
+        outlook.decision = &run;
         expect_next(outlook, JOB_NEXT_QUEUE_MANUAL);
 }
 
@@ -315,7 +331,7 @@ Test(job_next, a_long_wait_does_not_shorten_the_pause_of_a_retry) {
         outlook.ledger = owed_later;
         expect_next(outlook, JOB_NEXT_SKIP);
         outlook.manual = &manual;
-        expect_next(outlook, JOB_NEXT_QUEUE_MANUAL);
+        expect_next(outlook, JOB_NEXT_SKIP);
         outlook.ledger = owed;
         expect_next(outlook, JOB_NEXT_GO_ON);
 }
