@@ -123,10 +123,10 @@ static bool view_stood_in_line(const JobView *view, int64_t tick) {
                view_has_run_around(view, view_start(view, tick) + (int64_t)view->job->deadline, 0);
 }
 
-/* Return: whether an older tick was to be retried, or it was in line behind such a one; that this
+/* Return: whether older ticks were to be retried, or it was in line behind such a one; that this
  * was so was judged before. */
 static bool view_was_between_attempts(const RunRecord *record) {
-        return record->why && (g_str_has_prefix(record->why, "overlap: an earlier tick") ||
+        return record->why && (strstr(record->why, "to be attempted again") ||
                                g_str_has_prefix(record->why, "overlap: another tick waits") ||
                                strstr(record->why, "under way at its start deadline"));
 }
