@@ -393,18 +393,27 @@ static void cluster_stop_all(const Cluster *cluster) {
                 foreigner_stop(cluster->foreigners->pdata[i]);
 }
 
+/* Return: how many steps in an hour the runs take that follow others, as if they were ticks. */
+static uint64_t cluster_follow_steps(const Cluster *cluster, const PlanJob *job, uint64_t share) {
+        const uint64_t hour = 60 * USEC_PER_MINUTE / USEC_PER_SEC;
+
+        return (plan_runs_due(cluster->plan, job, hour) - hour / job->every - 1) * share *
+               STEPS_JOB_EVERY / 2;
+}
+
 /* Return: how many steps a second there may be in peace. */
 static uint64_t cluster_steps_at_most(const Cluster *cluster) {
         const GPtrArray *jobs = cluster->plan->jobs;
         uint64_t share = STEPS_JOB + (uint64_t)ensemble_size(cluster->ensemble) * STEPS_JOB_SERVER,
-                 most = (uint64_t)cluster->options->nodes * STEPS_NODE;
+                 most = (uint64_t)cluster->options->nodes * STEPS_NODE, following = 0;
 
         for (guint i = 0; i < jobs->len; i++) {
                 const PlanJob *job = jobs->pdata[i];
 
                 most += share * (job->every + STEPS_JOB_EVERY) / (2ULL * job->every);
+                following += cluster_follow_steps(cluster, job, share);
         }
-        return most;
+        return most + following / (60 * USEC_PER_MINUTE / USEC_PER_SEC);
 }
 
 /* Nobody is busy with nothing. */
@@ -458,6 +467,7 @@ static void cluster_live_and_end(Cluster *cluster) {
                               cluster_second(calm_from), cluster_second(world_now(cluster->world)));
         checker_judge_queues(cluster->checker, ensemble_tree(cluster->ensemble),
                              cluster_second(world_now(cluster->world)));
+        checker_judge_follows(cluster->checker, ensemble_tree(cluster->ensemble));
         if (checker_fault(cluster->checker))
                 return;
         if (cluster->aftermath) {

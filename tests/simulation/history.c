@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "paths.h"
 #include "pid1.h"
 #include "trace.h"
 #include "unit-spec.h"
@@ -115,7 +116,7 @@ HistoryRun *history_begun(History *history, const char *node, const Service *ser
         run->job = g_strdup(service_variable(service, "JOBKEEPER_JOB"));
         run->run = g_strdup(service_variable(service, "JOBKEEPER_RUN_ID"));
         run->unit = g_strdup(service->spec->name);
-        run->tick = history_number(service, "JOBKEEPER_TICK_EPOCH");
+        run->tick = run_id_tick(run->run); /* the variable has that of a run before as well */
         run->attempt = (unsigned)history_number(service, "JOBKEEPER_ATTEMPT");
         run->token = history_number(service, "JOBKEEPER_FENCING_TOKEN");
         run->begun = world_now(history->world);
@@ -217,6 +218,29 @@ void history_note_end(History *history, const char *node, HistoryMatter matter) 
 bool history_befell(const History *history, const char *node, unsigned matters, usec_t from,
                     usec_t to) {
         return disturbed_between(history->disturbances, node, matters, from, to);
+}
+
+static char *history_label(const char *node, const char *job) {
+        return g_strconcat(node, job ? ":" : NULL, job, NULL);
+}
+
+void history_note_edit(History *history, const char *node, const char *job) {
+        g_autofree char *label = history_label(node, job);
+
+        history_note_begin(history, label, HISTORY_FILES);
+}
+
+void history_note_mended(History *history, const char *node, const char *job) {
+        g_autofree char *label = history_label(node, job);
+
+        history_note_end(history, label, HISTORY_FILES);
+}
+
+bool history_was_edited(const History *history, const char *node, const char *job, usec_t from,
+                        usec_t to) {
+        g_autofree char *label = history_label(node, job);
+
+        return history_befell(history, label, HISTORY_FILES, from, to);
 }
 
 HistoryHold *history_hold_begins(History *history, const char *node, const char *who,

@@ -16,9 +16,10 @@ typedef enum HistoryMatter {
         HISTORY_SESSION = 1 << 4,    /* it, or a contender in it, was lost */
         HISTORY_PID1 = 1 << 5,       /* it was out of reach */
         HISTORY_ANY = (1 << 6) - 1,
-        HISTORY_BUS = 1 << 6,  /* the connection to PID 1 broke: explains little */
-        HISTORY_HANG = 1 << 7, /* PID 1 answered nobody: explains that nothing ended for so long */
-        HISTORY_DISK = 1 << 8, /* it was full: how a run ended may not have been noted */
+        HISTORY_BUS = 1 << 6,   /* the connection to PID 1 broke: explains little */
+        HISTORY_HANG = 1 << 7,  /* PID 1 answered nobody: explains that nothing ended for so long */
+        HISTORY_DISK = 1 << 8,  /* it was full: how a run ended may not have been noted */
+        HISTORY_FILES = 1 << 9, /* its job files say something else than the plan */
 } HistoryMatter;
 
 typedef struct HistoryRun {
@@ -84,6 +85,13 @@ void history_note_end(History *history, const char *node, HistoryMatter matter);
 /* Return: whether one of these (HistoryMatter) befell it, lasted or ended at that time. */
 bool history_befell(const History *history, const char *node, unsigned matters, usec_t from,
                     usec_t to);
+/* The files of that node say something else of the job from now on (NULL: nothing that can be read
+ * of any), and as the plan does again. */
+void history_note_edit(History *history, const char *node, const char *job);
+void history_note_mended(History *history, const char *node, const char *job);
+/* Return: whether that was so of that one then. */
+bool history_was_edited(const History *history, const char *node, const char *job, usec_t from,
+                        usec_t to);
 /* The runs of this node that live, or begin in a moment, may outlive their locks from now on, and
  * no promise holds for them. */
 void history_excuse(History *history, const char *node);

@@ -235,6 +235,7 @@ Plan *plan_new(World *world, unsigned jobs) {
         plan_draw_overlap(plan, world);
         plan_draw_places(plan, world);
         plan_draw_windows(plan, world);
+        plan_draw_links(plan, world);
         plan_draw_config(plan, world);
         return plan;
 }
@@ -338,6 +339,7 @@ static void plan_write_job(const PlanJob *job, GString *text) {
         plan_write_loss(job, text);
         plan_write_retries(job, text);
         plan_write_locks(job, text);
+        plan_write_links(&job->links, text);
 }
 
 /* `edited` and `left_out` may be NULL. */

@@ -4,6 +4,7 @@
 
 #include <glib.h>
 
+#include "plan-links.h"
 #include "world.h"
 
 typedef enum PlanMode {
@@ -18,7 +19,7 @@ typedef struct PlanLock {
         unsigned slots; /* of exclusive holders at a time */
 } PlanLock;
 
-typedef struct PlanJob {
+struct PlanJob {
         char *name;
         unsigned every;    /* seconds */
         unsigned delay;    /* seconds, less than that: by how much starts are delayed at most */
@@ -41,7 +42,8 @@ typedef struct PlanJob {
         bool replaces;           /* a tick ends the run before it */
         bool queues;             /* a tick waits for the run before it */
         bool catches_all;        /* each missed tick is run, oldest first */
-} PlanJob;
+        PlanLinks links;
+};
 
 /* The longest pause between two attempts, seconds. */
 #define PLAN_MAX_DELAY 20
@@ -53,14 +55,14 @@ typedef struct PlanJob {
 /* What stands in the record of a run that a tick has ended. */
 #define PLAN_REPLACED "stopped by the tick "
 
-typedef struct Plan {
+struct Plan {
         GPtrArray *jobs;  /* of PlanJob */
         GPtrArray *edits; /* of PlanJob: what somebody has made of one of them for a while */
         /* of every daemon */
         unsigned session_timeout, takeover_ms;
         unsigned max_runs; /* 0: as many as there are */
         unsigned drain_timeout;
-} Plan;
+};
 
 Plan *plan_new(World *world, unsigned jobs);
 Plan *plan_free(Plan *plan);

@@ -10,6 +10,8 @@
  * At the end (ledger-checker.c), of what stands in ZooKeeper: every due tick was decided once, and
  * with the state that really happened. (quiet-checker.c): nothing is left over.
  *
+ * What follows the end of a run (follow-checker.c) is asked for with it, and comes once.
+ *
  * What the nodes ask of the servers (request-checker.c) is bounded.
  */
 #pragma once
@@ -68,6 +70,8 @@ void checker_on_commit(Checker *checker, const Transaction *txn);
 void checker_judge_ledgers(Checker *checker, const DataTree *tree, int64_t calm_from, int64_t now);
 /* The same: nobody waits, or is waited for, in vain. */
 void checker_judge_queues(Checker *checker, const DataTree *tree, int64_t now);
+/* The same: what follows a run has come, or will, and nothing asks for what is too late. */
+void checker_judge_follows(Checker *checker, const DataTree *tree);
 /* Every daemon was stopped as it should be. */
 void checker_judge_rest(Checker *checker, const DataTree *tree, const Fleet *fleet);
 

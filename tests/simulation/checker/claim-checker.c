@@ -6,6 +6,7 @@
 #include "contender.h"
 #include "control-pause.h"
 #include "control.h"
+#include "follow-checker.h"
 #include "paths.h"
 #include "write-checker.h"
 
@@ -173,9 +174,11 @@ static void claim_judge_locks(const Write *write, const RunRecord *record, Claim
                 claim_judge_lock(write, record, claimed->locks->pdata[i]);
 }
 
-/* A run that somebody asked for is claimed with the request, so that nobody takes it again. */
+/* A run that somebody, or the end of another one, asked for is claimed with the request, so that
+ * nobody takes it again. */
 static void claim_judge_request(const Write *write, const RunRecord *record) {
-        g_autofree char *path = path_request(ROOT, record->run);
+        const char *ask = follow_request_of(write, record);
+        g_autofree char *path = path_request(ROOT, ask ? ask : record->run);
 
         for (size_t i = 0; i < write->txn->n_ops; i++)
                 if (write->txn->ops[i].type == TXN_DELETE &&

@@ -1,6 +1,6 @@
 /* Nothing is left over: in peace no contender stands in a queue for nobody; after a stop of all
- * daemons no contender, no open run, no member and no request stands in ZooKeeper, and no unit of a
- * run on any machine. */
+ * daemons no contender, no open run, no member and no request stands in ZooKeeper, but what asks
+ * for runs that follow those ended with them, and no unit of a run on any machine. */
 #include <string.h>
 
 #include "checker.h"
@@ -21,6 +21,8 @@ static gboolean rest_look(gpointer name, gpointer data, gpointer userdata) {
         const Rest *rest = userdata;
         Rest below = {rest->checker, rest->what, rest->depth - 1};
 
+        if (rest->depth == 0 && ask_id_is_valid(node->name))
+                return FALSE; /* of a run that was ended now: who comes back sees to it */
         if (rest->depth == 0)
                 checker_complain(rest->checker, "%s is left over: %s%s%s", rest->what, node->path,
                                  node->data ? " " : "", node->data ? node->data : "");

@@ -117,7 +117,8 @@ static uint64_t requests_due(const RequestChecker *requests, uint64_t seconds) {
         for (guint i = 0; i < jobs->len; i++) {
                 const PlanJob *job = jobs->pdata[i];
 
-                due += seconds / job->every + 1 + (job->forgets ? job->attempts : 0);
+                due += plan_runs_due(checker_plan(requests->checker), job, seconds) +
+                       (job->forgets ? job->attempts : 0);
         }
         return due;
 }

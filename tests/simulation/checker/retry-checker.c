@@ -3,6 +3,7 @@
  * given up when it is too late, or when it turns out that the attempt before has done its work. */
 #include <inttypes.h>
 
+#include "follow-checker.h"
 #include "skip-record.h"
 #include "write-checker.h"
 
@@ -184,6 +185,7 @@ void retry_judge_step(const Write *write, const LedgerEntry *entry, const char *
                     write->checker, "run %s of %s was to be retried, and is given up by %s in time",
                     entry->run, name, write_author(write) ? write_author(write) : "somebody");
         retry_judge_end(write, entry, name);
+        follow_judge_end(write, was, is);
 }
 
 void retry_judge_withdrawn(const Write *write, const char *name, const Ledger *after) {

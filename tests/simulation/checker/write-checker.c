@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "follow-checker.h"
 #include "loss-checker.h"
 #include "paths.h"
 #include "turn-checker.h"
@@ -24,6 +25,7 @@ struct WriteBook {
         GHashTable *sessions; /* int64_t → name of a node */
         GHashTable *gone;     /* name of a node → the last time that it was no member, Absence */
         TurnBook *turns;
+        FollowBook *follows;
 };
 
 static void claimed_free(void *data) {
@@ -44,6 +46,7 @@ WriteBook *write_book_new(Checker *checker) {
         book->sessions = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
         book->gone = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
         book->turns = turn_book_new();
+        book->follows = follow_book_new();
         return book;
 }
 
@@ -51,6 +54,7 @@ WriteBook *write_book_free(WriteBook *book) {
         if (!book)
                 return NULL;
         turn_book_free(book->turns);
+        follow_book_free(book->follows);
         g_hash_table_unref(book->locks);
         g_hash_table_unref(book->claims);
         g_hash_table_unref(book->sessions);
@@ -105,6 +109,10 @@ const char *write_author(const Write *write) {
         return write_book_host(write->book, write->txn->session);
 }
 
+FollowBook *write_follows(const Write *write) {
+        return write->book->follows;
+}
+
 /* ---- what is written ---- */
 
 static const char *write_data(const Write *write, const char *path, bool after) {
@@ -146,6 +154,8 @@ static void write_take_record(const Write *write, const char *job, const char *r
         _cleanup_(run_record_freep) RunRecord *before = write_record(write, job, run, false),
                                               *after = write_record(write, job, run, true);
 
+        if (after) /* before a settle is noted */
+                follow_judge_record(write, before, after);
         if (!before && after && after->state == RUN_CLAIMED)
                 claim_judge(write, after);
         else if (before)
@@ -224,6 +234,8 @@ static void write_take(const Write *write, const TransactionOp *op) {
                 write_take_contender(write, op);
         else if (strcmp(parts[2], "nodes") == 0 && op->type == TXN_CREATE)
                 write_take_member(write, parts[3]);
+        else if (strcmp(parts[2], "requests") == 0 && n == 4)
+                follow_judge_request(write, op);
         if (strcmp(parts[2], "nodes") == 0 && (op->type == TXN_CREATE || op->type == TXN_DELETE))
                 write_take_presence(write, parts[3], op->type == TXN_CREATE);
 }

@@ -5,7 +5,8 @@
  * settle-checker.c: a run is settled once, by its own node or when nothing holds it any more, and
  * lets its locks go with that. step-checker.c: a ledger forgets nothing. skip-checker.c: what a
  * skip gives as its reason was so. retry-checker.c: further attempts are made as the definition
- * says. time-checker.c: at the end, the times that a record says. */
+ * says. follow-checker.c: what follows a run. time-checker.c: at the end, the times that a record
+ * says. */
 #pragma once
 
 #include <jansson.h>
@@ -43,6 +44,8 @@ const Claimed *write_book_holder(const WriteBook *book, const char *path);
 
 /* ---- for its parts ---- */
 
+typedef struct FollowBook FollowBook;
+
 /* One write, and what it is about. */
 typedef struct Write {
         WriteBook *book;
@@ -63,6 +66,7 @@ RunRecord *write_record(const Write *write, const char *job, const char *run, bo
  * none. */
 const Ledger *write_ledger(const Write *write, const char *job);
 Ledger *write_ledger_after(const Write *write, const char *job);
+FollowBook *write_follows(const Write *write);
 /* Return: the control node before the transaction, a new reference; NULL: there is none. */
 json_t *write_control(const Write *write);
 /* The contender is a run's from now on. */

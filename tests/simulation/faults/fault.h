@@ -26,7 +26,8 @@ typedef struct FaultCase {
         unsigned target; /* a node or a server */
         bool aimed;      /* the target is given */
         unsigned way;
-        bool missed; /* there was nothing for it to befall */
+        const char *job; /* whose definition it is about; NULL: no single one's */
+        bool missed;     /* there was nothing for it to befall */
 } FaultCase;
 
 typedef struct FaultKind {

@@ -5,23 +5,32 @@
 
 #include "fault.h"
 
-static usec_t fault_remove_job(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
-        FleetNode *node = fault_draw_node(site, chance, fault);
-        g_autofree char *text = NULL;
+static const PlanJob *fault_draw_job(const FaultSite *site, WorldChance *chance) {
+        return site->plan->jobs->pdata[world_draw_between(chance, 0, site->plan->jobs->len - 1)];
+}
 
-        fault->way = (unsigned)world_draw_between(chance, 0, site->plan->jobs->len - 1);
-        text = plan_text_without(site->plan, site->plan->jobs->pdata[fault->way]);
+/* Writes it there: it lasts until it is mended. */
+static usec_t fault_spoil_file(const FaultSite *site, WorldChance *chance, const FaultCase *fault,
+                               FleetNode *node, const char *text) {
         fleet_node_write(node, FAULT_JOB_FILE, text);
+        history_note_edit(site->history, fleet_node_name(node), fault->job);
         fleet_node_reload(node);
         return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
+}
+
+static usec_t fault_remove_job(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
+        FleetNode *node = fault_draw_node(site, chance, fault);
+        const PlanJob *job = fault_draw_job(site, chance);
+        g_autofree char *text = plan_text_without(site->plan, job);
+
+        fault->job = job->name;
+        return fault_spoil_file(site, chance, fault, node, text);
 }
 
 static usec_t fault_break_file(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         FleetNode *node = fault_draw_node(site, chance, fault);
 
-        fleet_node_write(node, FAULT_JOB_FILE, "jobs:\n  j00: {every: never}\n");
-        fleet_node_reload(node);
-        return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
+        return fault_spoil_file(site, chance, fault, node, "jobs:\n  j00: {every: never}\n");
 }
 
 /* It is cut off where that leaves no definition of anything, but a file that is wrong: before all
@@ -35,9 +44,7 @@ static usec_t fault_tear_file(const FaultSite *site, WorldChance *chance, FaultC
         for (uint64_t i = 0; i < job; i++)
                 at = strstr(at, "exec: [") + strlen("exec: [");
         *at = '\0';
-        fleet_node_write(node, FAULT_JOB_FILE, text);
-        fleet_node_reload(node);
-        return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
+        return fault_spoil_file(site, chance, fault, node, text);
 }
 
 static void fault_mend_file(const FaultSite *site, const FaultCase *fault) {
@@ -45,38 +52,38 @@ static void fault_mend_file(const FaultSite *site, const FaultCase *fault) {
         g_autofree char *text = plan_text(site->plan);
 
         fleet_node_write(node, FAULT_JOB_FILE, text);
+        history_note_mended(site->history, fleet_node_name(node), fault->job);
         fleet_node_reload(node);
 }
 
 /* ---- edits ---- */
 
-/* On those nodes, each of which is a bit. */
-static void fault_write_some(const FaultSite *site, unsigned nodes, const char *text) {
+/* On those nodes, each of which is a bit. `note`: that it is so, or is not any more. */
+static void fault_write_some(const FaultSite *site, const FaultCase *fault, const char *text,
+                             void (*note)(History *history, const char *node, const char *job)) {
         for (unsigned i = 0; i < fleet_size(site->fleet); i++) {
                 FleetNode *node = fleet_node(site->fleet, i);
 
-                if (!(nodes & 1U << i))
+                if (!(fault->way & 1U << i))
                         continue;
                 fleet_node_write(node, FAULT_JOB_FILE, text);
+                note(site->history, fleet_node_name(node), fault->job);
                 fleet_node_reload(node);
         }
-}
-
-static const PlanJob *fault_draw_job(const FaultSite *site, WorldChance *chance) {
-        return site->plan->jobs->pdata[world_draw_between(chance, 0, site->plan->jobs->len - 1)];
 }
 
 static usec_t fault_write_edited(const FaultSite *site, WorldChance *chance, FaultCase *fault,
                                  const PlanJob *job) {
         g_autofree char *text = plan_text_with(site->plan, job);
 
+        fault->job = plan_find(site->plan, job->name)->name;
         fault->way = 1U << fault->target |
                      (unsigned)world_draw_between(chance, 0, (1U << fleet_size(site->fleet)) - 1);
-        fault_write_some(site, fault->way, text);
+        fault_write_some(site, fault, text, history_note_edit);
         return world_draw_between(chance, USEC_PER_SEC, USEC_PER_MINUTE);
 }
 
-/* Another period, or one more lock, which nobody else takes. */
+/* Another period, or one more lock, which nobody else takes; and other links. */
 static usec_t fault_edit_job(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         static const unsigned periods[] = {5, 10, 15, 20, 30, 60};
         PlanLock more = {(char *)"edited", PLAN_EXCLUSIVE, 1};
@@ -92,6 +99,7 @@ static usec_t fault_edit_job(const FaultSite *site, WorldChance *chance, FaultCa
                 job.every = periods[world_draw_between(chance, 0, G_N_ELEMENTS(periods) - 1)];
         job.delay = MIN(job.delay, job.every - 1);
         job.locks = locks;
+        plan_edit_links(&job.links);
         return fault_write_edited(site, chance, fault, &job);
 }
 
@@ -123,7 +131,7 @@ static usec_t fault_edit_locks(const FaultSite *site, WorldChance *chance, Fault
 static void fault_take_back_edit(const FaultSite *site, const FaultCase *fault) {
         g_autofree char *text = plan_text(site->plan);
 
-        fault_write_some(site, fault->way, text);
+        fault_write_some(site, fault, text, history_note_mended);
 }
 
 /* ---- the disk ---- */

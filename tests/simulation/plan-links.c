@@ -1,0 +1,77 @@
+/* See plan-links.h. */
+#include "plan-links.h"
+
+#include "plan.h"
+
+/* Of so many jobs one follows another one, or is run when one has failed, or is well again. What
+ * follows each run costs as much as its own ticks do: there are few. */
+#define AFTER_ONCE_IN 8
+#define FAILURE_ONCE_IN 8
+#define RECOVERY_ONCE_IN 10
+
+static PlanJob *plan_draw_earlier(const Plan *plan, WorldChance *chance, guint number) {
+        return plan->jobs->pdata[world_draw_between(chance, 0, number - 1)];
+}
+
+/* Whose turn comes more often than its own it follows where that has failed alone: else it would do
+ * nothing but refuse. */
+static void plan_draw_after(PlanJob *job, const PlanJob *parent, WorldChance *chance) {
+        PlanOn on = (PlanOn)world_draw_between(chance, 0, PLAN_ONS - 1);
+
+        if (!world_draw_once_in(chance, AFTER_ONCE_IN))
+                return;
+        job->links.after = parent->name;
+        job->links.on = parent->every < job->every ? PLAN_ON_FAILURE : on;
+}
+
+void plan_draw_links(const Plan *plan, World *world) {
+        WorldChance *chance = world_chance_new(world, "links");
+
+        for (guint i = 1; i < plan->jobs->len; i++) {
+                PlanJob *job = plan->jobs->pdata[i];
+
+                plan_draw_after(job, plan_draw_earlier(plan, chance, i), chance);
+                if (world_draw_once_in(chance, FAILURE_ONCE_IN))
+                        plan_draw_earlier(plan, chance, i)->links.on_failure = job->name;
+                if (world_draw_once_in(chance, RECOVERY_ONCE_IN))
+                        plan_draw_earlier(plan, chance, i)->links.on_recovery = job->name;
+        }
+        world_chance_free(chance);
+}
+
+void plan_edit_links(PlanLinks *links) {
+        const char *on_failure = links->on_failure;
+
+        links->on = (links->on + 1) % PLAN_ONS;
+        links->on_failure = links->on_recovery;
+        links->on_recovery = on_failure;
+}
+
+void plan_write_links(const PlanLinks *links, GString *text) {
+        static const char *const ons[] = {"success", "failure", "any"};
+
+        if (links->after)
+                g_string_append_printf(text, "    after: {job: %s, on: %s}\n", links->after,
+                                       ons[links->on]);
+        if (links->on_failure)
+                g_string_append_printf(text, "    on-failure: %s\n", links->on_failure);
+        if (links->on_recovery)
+                g_string_append_printf(text, "    on-recovery: %s\n", links->on_recovery);
+}
+
+static bool plan_is_hook(const PlanJob *job, const PlanJob *hook) {
+        return g_strcmp0(job->links.on_failure, hook->name) == 0 ||
+               g_strcmp0(job->links.on_recovery, hook->name) == 0;
+}
+
+uint64_t plan_runs_due(const Plan *plan, const PlanJob *job, uint64_t seconds) {
+        uint64_t due = seconds / job->every + 1;
+
+        for (guint i = 0; i < plan->jobs->len; i++) {
+                const PlanJob *other = plan->jobs->pdata[i];
+
+                if (g_strcmp0(job->links.after, other->name) == 0 || plan_is_hook(other, job))
+                        due += plan_runs_due(plan, other, seconds);
+        }
+        return due;
+}
