@@ -92,6 +92,8 @@ static bool view_has_vain_run_at(const JobView *view, int64_t second) {
         GHashTableIter iterator;
         gpointer value;
 
+        if (view->job->forgets)
+                return true; /* its record may be gone */
         g_hash_table_iter_init(&iterator, view->records);
         while (g_hash_table_iter_next(&iterator, NULL, &value)) {
                 const RunRecord *record = value;
