@@ -482,12 +482,31 @@ static void view_judge_run(const JobView *view, const HistoryRun *run) {
                            *(const usec_t *)g_hash_table_lookup(view->written, run->run));
 }
 
-/* Return: whether it was given up for its window; that this was so was judged before. */
+/* Return: whether a run of the job was under way in that second that follows another one, or that
+ * somebody asked for: such ones go first, also between two attempts of a tick. */
+static bool view_has_asked_run_at(const JobView *view, int64_t second) {
+        const GPtrArray *runs = history_runs(checker_history(view->checker));
+        usec_t time = (usec_t)(second - MACHINE_EPOCH) * USEC_PER_SEC;
+
+        for (guint i = 0; i < runs->len; i++) {
+                const HistoryRun *run = runs->pdata[i];
+
+                if (!run->tick && strcmp(run->job, view->job->name) == 0 &&
+                    run->begun <= time + USEC_PER_SEC &&
+                    (run->empty == 0 || run->empty >= usec_sub(time, USEC_PER_SEC)))
+                        return true;
+        }
+        return false;
+}
+
+/* Return: whether it was given up for its window, or since another run was in its way until it was
+ * too late; that it was so was judged before. */
 static bool view_gave_attempt_up(const JobView *view, int64_t tick) {
         g_autofree char *run = g_strdup_printf("%" PRId64 "-0", tick);
         const RunRecord *record = g_hash_table_lookup(view->records, run);
 
-        return record && view_was_shut_out(record);
+        return record && (view_was_shut_out(record) ||
+                          view_has_asked_run_at(view, view_was_written(view, record)));
 }
 
 /* What was to be retried when nothing was wrong was retried, or will be. */
