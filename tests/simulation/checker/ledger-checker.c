@@ -404,11 +404,12 @@ static bool view_invents_a_stop(const JobView *view, const RunRecord *record) {
 static bool view_invents_a_tick(const JobView *view, const HistoryRun *run,
                                 const RunRecord *record) {
         int64_t begun = MACHINE_EPOCH + (int64_t)(run->begun / USEC_PER_SEC),
-                ended = MACHINE_EPOCH + (int64_t)(run->empty / USEC_PER_SEC);
+                ended = MACHINE_EPOCH + (int64_t)(run->empty / USEC_PER_SEC),
+                delay = view->job->delay; /* a tick of before may start so much later */
 
         return record->why && strstr(record->why, PLAN_REPLACED) &&
                !plan_is_replaced(checker_plan(view->checker), record->job,
-                                 run->tick ? run->tick : begun - CLAIMED_WITHIN,
+                                 run->tick ? run->tick : begun - CLAIMED_WITHIN - delay,
                                  ended + WRONG_AT_MOST);
 }
 
