@@ -135,7 +135,8 @@ static JobNext job_next_of(const JobOutlook *outlook, bool waits) {
                 return (JobNext){.what = JOB_NEXT_GO_ON};
         if (!waits && job_next_has_manual(outlook))
                 return job_next_manual(outlook);
-        if (outlook->lower_ranks > 0 && outlook->decision->verdict != DECISION_REPLACE)
+        if (outlook->lower_ranks > 0 && outlook->decision->verdict != DECISION_REPLACE &&
+            !decision_only_overlaps(outlook->decision)) /* who runs it says so at once */
                 return (JobNext){.what = JOB_NEXT_LATER, .delay = outlook->lower_ranks};
         return job_next_by_decision(outlook);
 }

@@ -82,6 +82,18 @@ Test(job_next, lower_ranks_are_not_waited_for_to_end_a_run) {
         expect_next(outlook, JOB_NEXT_MEASURE);
 }
 
+/* Whose run is under way says of what comes meanwhile that it is, whoever has joined. */
+Test(job_next, lower_ranks_are_not_waited_for_to_say_that_a_run_is_under_way) {
+        Decision overlaps = {.verdict = DECISION_NOTHING, .n_skips = 1};
+        JobOutlook outlook = outlook_of(&overlaps);
+
+        overlaps.skips[0].why = "overlap: the previous run was still under way";
+        outlook.lower_ranks = USEC_PER_SEC;
+        expect_next(outlook, JOB_NEXT_SKIP);
+        overlaps.skips[0].why = "missed: the start deadline passed";
+        expect_next(outlook, JOB_NEXT_LATER);
+}
+
 /* What waits for its locks gives way to a newer tick, however long it may wait. */
 Test(job_next, a_long_wait_gives_way_to_a_newer_tick) {
         static JobSpec replacing = {.overlap = JOB_OVERLAP_REPLACE, .lock_wait_set = true};

@@ -304,12 +304,23 @@ static bool view_is_between_attempts(const JobView *view, const Ledger *ledger, 
         return entry && entry->not_before >= (usec_t)until * USEC_PER_SEC;
 }
 
+/* Return: whether nobody has said yet what became of the tick, since an attempt of one before it
+ * was to begin by its deadline, and may wait for its locks for as long again. */
+static bool view_waits_behind_attempt(const JobView *view, const Ledger *ledger, int64_t tick) {
+        const LedgerEntry *entry = ledger_first_retry(ledger);
+        const TickState *state = view_tick(view, tick);
+
+        return entry && state->runs + state->skips == 0 &&
+               (usec_t)(tick + view->job->deadline) * USEC_PER_SEC >= entry->not_before;
+}
+
 static void view_judge_ticks(const JobView *view, const Ledger *ledger, int64_t until) {
         int64_t every = view->job->every;
         int64_t first = (ledger->from / every + 1) * every;
 
         for (int64_t tick = first; tick < until; tick += every)
-                view_judge_tick(view, tick);
+                if (!view_waits_behind_attempt(view, ledger, tick))
+                        view_judge_tick(view, tick);
         if (!view_has_alive(view, NULL) && !view_is_between_attempts(view, ledger, until) &&
             ledger_floor(ledger) < (until - 1) / every * every)
                 checker_complain(view->checker,
@@ -389,6 +400,7 @@ static bool view_was_overdue(const JobView *view, const HistoryRun *run, usec_t 
 static bool view_was_swept(const HistoryRun *run) {
         return run->by_shutdown && (run->empty == 0 || run->empty > run->over) &&
                (run->result.outcome == UNIT_OUTCOME_EXIT_CODE ||
+                run->result.outcome == UNIT_OUTCOME_TIMEOUT ||
                 run->result.outcome == UNIT_OUTCOME_SIGNAL);
 }
 
