@@ -190,37 +190,40 @@ static void verify_links(Verify *verify, const GPtrArray *files) {
 
 /* What somebody names is judged as far as it will take effect together: what is in one directory.
  */
-static void verify_group(GHashTable *groups, JobFile *file) {
-        g_autofree char *whole = g_canonicalize_filename(file->path, NULL),
-                        *place = g_path_get_dirname(whole);
-        GPtrArray *group = g_hash_table_lookup(groups, place);
+typedef struct VerifyGroups {
+        GPtrArray *all;       /* GPtrArray of JobFile, in the order in which they were named */
+        GHashTable *by_place; /* directory → of these */
+        GHashTable *seen;     /* paths: a file may be named twice */
+} VerifyGroups;
 
+static void verify_group(VerifyGroups *groups, JobFile *file) {
+        char *whole = g_canonicalize_filename(file->path, NULL);
+        g_autofree char *place = g_path_get_dirname(whole);
+        GPtrArray *group = g_hash_table_lookup(groups->by_place, place);
+
+        if (!g_hash_table_add(groups->seen, whole))
+                return;
         if (!group) {
                 group = g_ptr_array_new();
-                g_hash_table_insert(groups, g_steal_pointer(&place), group);
-        }
-        for (guint i = 0; i < group->len; i++) {
-                const JobFile *other = group->pdata[i];
-                g_autofree char *path = g_canonicalize_filename(other->path, NULL);
-
-                if (g_str_equal(path, whole)) /* it was named twice */
-                        return;
+                g_ptr_array_add(groups->all, group);
+                g_hash_table_insert(groups->by_place, g_steal_pointer(&place), group);
         }
         g_ptr_array_add(group, file);
 }
 
 static void verify_groups(Verify *verify, const GPtrArray *files) {
-        g_autoptr(GHashTable) groups = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
-                                                             (GDestroyNotify)g_ptr_array_unref);
-        GHashTableIter iter;
-        gpointer group;
+        g_autoptr(GPtrArray) all =
+            g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
+        g_autoptr(GHashTable) by_place =
+            g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
+                              seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        VerifyGroups groups = {.all = all, .by_place = by_place, .seen = seen};
 
         for (guint i = 0; i < files->len; i++)
-                verify_group(groups, files->pdata[i]);
-        g_hash_table_iter_init(&iter, groups);
-        while (g_hash_table_iter_next(&iter, NULL, &group)) {
-                job_files_part_duplicates(group, verify->report->found);
-                verify_circles(verify, group);
+                verify_group(&groups, files->pdata[i]);
+        for (guint i = 0; i < all->len; i++) {
+                job_files_part_duplicates(all->pdata[i], verify->report->found);
+                verify_circles(verify, all->pdata[i]);
         }
 }
 

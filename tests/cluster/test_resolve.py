@@ -62,11 +62,11 @@ class Resolve(ClusterTest):
         """Here, elsewhere, by somebody who may not look, and until Ctrl-C."""
         writes = f'  writes:\n    exec: ["/bin/sh", "-c", {json.dumps(WRITES)}]\n    stop-timeout: 1s\n'
         fleet = self.begin(nodes=2, files={"jobs.yaml": "jobs:\n" + writes + job("long", seconds=600)})
-        process = fleet.nodes["n1"].popen("sh", "-c", "jobkeeper run writes --on=n1 --follow 2>/root/words >/root/lines; echo $?", stdout=-1)
+        process = fleet.nodes["n1"].popen("sh", "-c", "jobkeeper run writes --on=n1 --follow 2>/var/tmp/words >/var/tmp/lines; echo $?", stdout=-1)
         self.assertEqual(process.communicate(timeout=60)[0], "1\n")
-        with open(fleet.nodes["n1"].rootfs.path("root/lines"), "rb") as file:
+        with open(fleet.nodes["n1"].rootfs.path("var/tmp/lines"), "rb") as file:
             self.assertEqual(sorted(file.read().split(b"\n")), sorted([b"one\x1b[1m \xff", b"two", b"the rest", b""]))
-        words = fleet.nodes["n1"].run("cat", "/root/words").stdout
+        words = fleet.nodes["n1"].run("cat", "/var/tmp/words").stdout
         self.assertRegex(words, r"^jobkeeper: run \S+ of writes was requested; following it until it has ended .*jobkeeper stop writes \S+\)\n"
                                 r"jobkeeper: run \S+ of writes on n1: failed \(exit status 3\) after .*\n$")
         away = fleet.jobkeeper("n1", "run", "writes", "--on=n2", "--follow", check=False)

@@ -60,3 +60,16 @@ RunRecord *run_of(int64_t tick, const char *run, const char *node, RunState stat
         record->claimed = (usec_t)tick * USEC_PER_SEC + 1;
         return record;
 }
+
+int claim_tick(Ledger *ledger, int64_t tick, const char *run) {
+        _cleanup_(run_record_freep) RunRecord *record = run_of(tick, run, "n1", RUN_CLAIMED);
+
+        return ledger_claim(ledger, record);
+}
+
+int settle_tick(Ledger *ledger, const Schedule *schedule, int64_t tick, const char *run,
+                RunState state) {
+        _cleanup_(run_record_freep) RunRecord *record = run_of(tick, run, "n1", state);
+
+        return ledger_settle(ledger, record, schedule, record->ended);
+}

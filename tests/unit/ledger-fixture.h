@@ -16,3 +16,8 @@ Ledger *ledger_of(int64_t mark, int64_t from, const char *entries);
 char *ledger_to_text(const Ledger *ledger);
 void expect_ledger(const Ledger *ledger, const char *expected);
 RunRecord *run_of(int64_t tick, const char *run, const char *node, RunState state);
+/* Claims the tick for that run on n1. Return: as ledger_claim(). */
+int claim_tick(Ledger *ledger, int64_t tick, const char *run);
+/* Settles it so, when it ended. Return: as ledger_settle(). */
+int settle_tick(Ledger *ledger, const Schedule *schedule, int64_t tick, const char *run,
+                RunState state);

@@ -1,19 +1,6 @@
 /* The rules by which a ledger changes. Ticks are small numbers: every 10 s from 10 on. */
 #include "ledger-fixture.h"
 
-static int claim(Ledger *ledger, int64_t tick, const char *run) {
-        _cleanup_(run_record_freep) RunRecord *record = run_of(tick, run, "n1", RUN_CLAIMED);
-
-        return ledger_claim(ledger, record);
-}
-
-static int settle(Ledger *ledger, const Schedule *schedule, int64_t tick, const char *run,
-                  RunState state) {
-        _cleanup_(run_record_freep) RunRecord *record = run_of(tick, run, "n1", state);
-
-        return ledger_settle(ledger, record, schedule, record->ended);
-}
-
 /* Return: whether it was joined to the entry before. */
 static bool skip(Ledger *ledger, const Schedule *schedule, int64_t from, int64_t to,
                  const char *why) {
@@ -36,7 +23,7 @@ Test(ledger, claim_is_written_down) {
         _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
         const LedgerEntry *entry;
 
-        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
+        cr_assert_eq(claim_tick(ledger, 10, "10-1"), 0);
         expect_ledger(ledger, "mark 0 | 10 claimed 10-1");
         entry = ledger_find_run(ledger, "10-1");
         cr_assert_not_null(entry);
@@ -54,14 +41,14 @@ Test(ledger, no_tick_is_claimed_twice) {
                       "{'run':'40-0','state':'skipped','tick':40,'to':60,'count':3},"
                       "{'run':'30-1','state':'failed','tick':30}");
 
-        cr_expect_eq(claim(ledger, 5, "5-1"), -EEXIST, "never owed");
-        cr_expect_eq(claim(ledger, 20, "20-2"), -EEXIST, "at the mark");
-        cr_expect_eq(claim(ledger, 30, "30-2"), -EEXIST, "done already");
-        cr_expect_eq(claim(ledger, 50, "50-1"), -EEXIST, "inside a skipped range");
-        cr_expect_eq(claim(ledger, 70, "30-1"), -EEXIST, "a run of that name");
-        cr_expect_eq(claim(ledger, 70, "70-1"), 0);
-        cr_expect_eq(claim(ledger, 70, "70-1"), -EEXIST);
-        cr_expect_eq(claim(ledger, 70, "70-2"), -EEXIST);
+        cr_expect_eq(claim_tick(ledger, 5, "5-1"), -EEXIST, "never owed");
+        cr_expect_eq(claim_tick(ledger, 20, "20-2"), -EEXIST, "at the mark");
+        cr_expect_eq(claim_tick(ledger, 30, "30-2"), -EEXIST, "done already");
+        cr_expect_eq(claim_tick(ledger, 50, "50-1"), -EEXIST, "inside a skipped range");
+        cr_expect_eq(claim_tick(ledger, 70, "30-1"), -EEXIST, "a run of that name");
+        cr_expect_eq(claim_tick(ledger, 70, "70-1"), 0);
+        cr_expect_eq(claim_tick(ledger, 70, "70-1"), -EEXIST);
+        cr_expect_eq(claim_tick(ledger, 70, "70-2"), -EEXIST);
 }
 
 static int claim_by_hand(Ledger *ledger, int64_t tick, const char *run) {
@@ -84,8 +71,8 @@ Test(ledger, a_settled_tick_is_attempted_again_by_hand) {
         cr_expect_str_eq(ledger_find_unsettled(ledger, 20)->run, "20-2");
         cr_expect_not(ledger_is_settled(ledger, 20) || ledger_is_settled(ledger, 40));
         cr_expect_eq(claim_by_hand(ledger, 20, "20-3"), -EEXIST, "one at a time");
-        cr_assert_eq(settle(ledger, schedule, 20, "20-2", RUN_SUCCEEDED), 0);
-        cr_assert_eq(settle(ledger, schedule, 40, "40-2", RUN_FAILED), 0);
+        cr_assert_eq(settle_tick(ledger, schedule, 20, "20-2", RUN_SUCCEEDED), 0);
+        cr_assert_eq(settle_tick(ledger, schedule, 40, "40-2", RUN_FAILED), 0);
         expect_ledger(ledger, "mark 20 | 40 failed 40-1");
         cr_expect(ledger_is_settled(ledger, 20) && ledger_is_settled(ledger, 40));
 }
@@ -108,10 +95,10 @@ Test(ledger, what_is_not_settled_is_not_attempted_by_hand) {
 Test(ledger, entries_are_sorted_by_tick) {
         _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
 
-        cr_assert_eq(claim(ledger, 30, "30-1"), 0);
-        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
-        cr_assert_eq(claim(ledger, 0, "12-m1"), 0);
-        cr_assert_eq(claim(ledger, 20, "20-1"), 0);
+        cr_assert_eq(claim_tick(ledger, 30, "30-1"), 0);
+        cr_assert_eq(claim_tick(ledger, 10, "10-1"), 0);
+        cr_assert_eq(claim_tick(ledger, 0, "12-m1"), 0);
+        cr_assert_eq(claim_tick(ledger, 20, "20-1"), 0);
         expect_ledger(
             ledger,
             "mark 0 | 0 claimed 12-m1 | 10 claimed 10-1 | 20 claimed 20-1 | 30 claimed 30-1");
@@ -123,11 +110,11 @@ Test(ledger, only_so_many_claims) {
         for (int64_t i = 1; i <= LEDGER_OPEN_MAX; i++) {
                 g_autofree char *run = g_strdup_printf("%" G_GINT64_FORMAT "-1", 10 * i);
 
-                cr_assert_eq(claim(ledger, 10 * i, run), 0);
+                cr_assert_eq(claim_tick(ledger, 10 * i, run), 0);
         }
-        cr_expect_eq(claim(ledger, 10000, "10000-1"), -ENOSPC);
+        cr_expect_eq(claim_tick(ledger, 10000, "10000-1"), -ENOSPC);
         cr_expect_eq(ledger->open->len, LEDGER_OPEN_MAX);
-        cr_expect_eq(claim(ledger, 10, "10-1"), -EEXIST, "which says more");
+        cr_expect_eq(claim_tick(ledger, 10, "10-1"), -EEXIST, "which says more");
 }
 
 /* ---- retries ---- */
@@ -390,7 +377,7 @@ Test(ledger, the_newest_run_is_kept_short) {
         record->invocation = g_strdup("invocation");
         record->locks = g_strdupv((char **)locks);
         record->token = 7;
-        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
+        cr_assert_eq(claim_tick(ledger, 10, "10-1"), 0);
         cr_assert_eq(ledger_settle(ledger, record, schedule, record->ended), 0);
         cr_assert_not_null(ledger->last);
         cr_expect_null(ledger->last->boot);
@@ -406,8 +393,8 @@ Test(ledger, settle_moves_the_mark) {
         _cleanup_(schedule_freep) Schedule *schedule = every(10);
         _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
 
-        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
-        cr_assert_eq(settle(ledger, schedule, 10, "10-1", RUN_SUCCEEDED), 0);
+        cr_assert_eq(claim_tick(ledger, 10, "10-1"), 0);
+        cr_assert_eq(settle_tick(ledger, schedule, 10, "10-1", RUN_SUCCEEDED), 0);
         expect_ledger(ledger, "mark 10");
         cr_expect(ledger_is_decided(ledger, 10));
         cr_expect_not(ledger_is_decided(ledger, 20));
@@ -420,11 +407,11 @@ Test(ledger, mark_stands_before_what_is_open) {
         _cleanup_(schedule_freep) Schedule *schedule = every(10);
         _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
 
-        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
-        cr_assert_eq(claim(ledger, 30, "30-1"), 0);
-        cr_assert_eq(settle(ledger, schedule, 30, "30-1", RUN_FAILED), 0);
+        cr_assert_eq(claim_tick(ledger, 10, "10-1"), 0);
+        cr_assert_eq(claim_tick(ledger, 30, "30-1"), 0);
+        cr_assert_eq(settle_tick(ledger, schedule, 30, "30-1", RUN_FAILED), 0);
         expect_ledger(ledger, "mark 0 | 10 claimed 10-1 | 30 failed 30-1");
-        cr_assert_eq(settle(ledger, schedule, 10, "10-1", RUN_SUCCEEDED), 0);
+        cr_assert_eq(settle_tick(ledger, schedule, 10, "10-1", RUN_SUCCEEDED), 0);
         expect_ledger(ledger, "mark 10 | 30 failed 30-1");
         cr_assert_not(skip(ledger, schedule, 20, 20, "x"));
         ledger_compact(ledger, schedule);
@@ -443,7 +430,7 @@ Test(ledger, mark_passes_ranges_and_ends_behind_them) {
         ledger_compact(ledger, schedule);
         expect_ledger(
             ledger, "mark 70 | 30-70 x5 skipped 30-0 (x) | 80 claimed 80-1 | 90 skipped 90-0 (y)");
-        cr_assert_eq(settle(ledger, schedule, 80, "80-1", RUN_STOPPED), 0);
+        cr_assert_eq(settle_tick(ledger, schedule, 80, "80-1", RUN_STOPPED), 0);
         expect_ledger(ledger, "mark 90 | 90 skipped 90-0 (y)");
 }
 
@@ -463,11 +450,11 @@ Test(ledger, manual_runs_never_move_the_mark) {
         _cleanup_(schedule_freep) Schedule *schedule = every(10);
         _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
 
-        cr_assert_eq(claim(ledger, 0, "12-m1"), 0);
+        cr_assert_eq(claim_tick(ledger, 0, "12-m1"), 0);
         cr_expect_not(ledger_is_decided(ledger, 10));
-        cr_expect_eq(claim(ledger, 0, "12-m1"), -EEXIST);
+        cr_expect_eq(claim_tick(ledger, 0, "12-m1"), -EEXIST);
         cr_expect_str_eq(ledger_first_claimed(ledger)->run, "12-m1");
-        cr_assert_eq(settle(ledger, schedule, 0, "12-m1", RUN_SUCCEEDED), 0);
+        cr_assert_eq(settle_tick(ledger, schedule, 0, "12-m1", RUN_SUCCEEDED), 0);
         expect_ledger(ledger, "mark 0");
         cr_expect_str_eq(ledger->last->run, "12-m1");
 }
@@ -476,7 +463,7 @@ Test(ledger, a_run_nobody_knows) {
         _cleanup_(schedule_freep) Schedule *schedule = every(10);
         _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
 
-        cr_expect_eq(settle(ledger, schedule, 10, "10-1", RUN_SUCCEEDED), -ENOENT);
+        cr_expect_eq(settle_tick(ledger, schedule, 10, "10-1", RUN_SUCCEEDED), -ENOENT);
         cr_expect_null(ledger->last);
         expect_ledger(ledger, "mark 0");
 }
@@ -485,9 +472,9 @@ Test(ledger, unknown_is_refined_after_its_entry_went) {
         _cleanup_(schedule_freep) Schedule *schedule = every(10);
         _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
 
-        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
-        cr_assert_eq(settle(ledger, schedule, 10, "10-1", RUN_UNKNOWN), 0);
-        cr_expect_eq(settle(ledger, schedule, 10, "10-1", RUN_SUCCEEDED), -ENOENT);
+        cr_assert_eq(claim_tick(ledger, 10, "10-1"), 0);
+        cr_assert_eq(settle_tick(ledger, schedule, 10, "10-1", RUN_UNKNOWN), 0);
+        cr_expect_eq(settle_tick(ledger, schedule, 10, "10-1", RUN_SUCCEEDED), -ENOENT);
         cr_expect_eq(ledger->last->state, RUN_SUCCEEDED);
         cr_expect_eq(ledger->succeeded, ledger->last->ended);
         expect_ledger(ledger, "mark 10");
@@ -503,10 +490,10 @@ Test(ledger, last_is_the_newest_claim_and_short) {
         record->why = g_strdup("w");
         record->exit_status = 3;
         record->token = 7;
-        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
+        cr_assert_eq(claim_tick(ledger, 10, "10-1"), 0);
         cr_assert_eq(ledger_claim(ledger, record), 0);
         cr_assert_eq(ledger_settle(ledger, record, schedule, record->ended), 0);
-        cr_assert_eq(settle(ledger, schedule, 10, "10-1", RUN_SUCCEEDED), 0);
+        cr_assert_eq(settle_tick(ledger, schedule, 10, "10-1", RUN_SUCCEEDED), 0);
         cr_expect_str_eq(ledger->last->run, "20-1", "the older one was settled later");
         cr_expect(!ledger->last->unit && !ledger->last->nonce && ledger->last->token == 0);
         cr_expect_str_eq(ledger->last->why, "w");
@@ -519,7 +506,7 @@ Test(ledger, skips_join_their_neighbour) {
         _cleanup_(schedule_freep) Schedule *schedule = every(10);
         _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
 
-        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
+        cr_assert_eq(claim_tick(ledger, 10, "10-1"), 0);
         cr_expect_not(skip(ledger, schedule, 20, 20, "x"));
         cr_expect(skip(ledger, schedule, 30, 30, "x"));
         cr_expect(skip(ledger, schedule, 40, 70, "x"));
@@ -616,7 +603,7 @@ Test(ledger, counts_do_not_wrap) {
 static Ledger *full_ledger(const Schedule *schedule) {
         Ledger *ledger = ledger_new(5, "d");
 
-        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
+        cr_assert_eq(claim_tick(ledger, 10, "10-1"), 0);
         for (int64_t i = 2; i <= LEDGER_OPEN_MAX; i++)
                 cr_assert_not(skip(ledger, schedule, 10 * i, 10 * i, i % 2 ? "x" : "y"));
         cr_assert_eq(ledger->open->len, LEDGER_OPEN_MAX);
@@ -628,7 +615,7 @@ Test(ledger, a_full_ledger_still_takes_skips) {
         _cleanup_(ledger_freep) Ledger *ledger = full_ledger(schedule);
         const LedgerEntry *entry;
 
-        cr_expect_eq(claim(ledger, 1000, "1000-1"), -ENOSPC);
+        cr_expect_eq(claim_tick(ledger, 1000, "1000-1"), -ENOSPC);
         cr_expect(skip(ledger, schedule, 650, 650, "x"), "640 was skipped for y");
         cr_expect(skip(ledger, schedule, 660, 700, "z"));
         entry = ledger_find_tick(ledger, 700);
@@ -636,7 +623,7 @@ Test(ledger, a_full_ledger_still_takes_skips) {
         cr_expect_eq(entry->count, 7);
         cr_expect_str_eq(entry->why, LEDGER_WHY_SEVERAL);
         cr_expect_eq(ledger->open->len, LEDGER_OPEN_MAX);
-        cr_assert_eq(settle(ledger, schedule, 10, "10-1", RUN_SUCCEEDED), 0);
+        cr_assert_eq(settle_tick(ledger, schedule, 10, "10-1", RUN_SUCCEEDED), 0);
         expect_ledger(ledger, "mark 700 | 640-700 x7 skipped 640-0 (" LEDGER_WHY_SEVERAL ")");
 }
 
@@ -662,7 +649,7 @@ Test(ledger, a_full_ledger_of_others_runs_takes_nothing) {
         for (int64_t i = 1; i <= LEDGER_OPEN_MAX; i++) {
                 g_autofree char *run = g_strdup_printf("%" G_GINT64_FORMAT "-1", 10 * i);
 
-                cr_assert_eq(claim(ledger, 10 * i, run), 0);
+                cr_assert_eq(claim_tick(ledger, 10 * i, run), 0);
         }
         cr_expect_eq(ledger_skip(ledger, schedule, 650, 650, 1, "x", &entry, &joined), -ENOSPC);
         cr_expect_null(entry, "untouched");
@@ -674,13 +661,14 @@ Test(ledger, a_full_ledger_of_others_runs_takes_nothing) {
 static Ledger *lasting_ledger(const Schedule *schedule, int64_t n) {
         Ledger *ledger = ledger_new(5, "d");
 
-        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
+        cr_assert_eq(claim_tick(ledger, 10, "10-1"), 0);
         for (int64_t i = 2; i < n + 2; i++) {
                 g_autofree char *run = g_strdup_printf("%" G_GINT64_FORMAT "-1", 10 * i);
 
-                cr_assert_eq(claim(ledger, 10 * i, run), 0, "%s", run);
+                cr_assert_eq(claim_tick(ledger, 10 * i, run), 0, "%s", run);
                 cr_assert_eq(
-                    settle(ledger, schedule, 10 * i, run, i % 2 ? RUN_FAILED : RUN_SUCCEEDED), 0);
+                    settle_tick(ledger, schedule, 10 * i, run, i % 2 ? RUN_FAILED : RUN_SUCCEEDED),
+                    0);
         }
         return ledger;
 }
@@ -698,7 +686,7 @@ Test(ledger, what_is_over_beside_one_that_lasts_needs_one_place) {
         cr_expect_not(ledger_is_decided(many, 10020));
         cr_assert_eq(ledger_decode(data, strlen(data), &read), 0);
         cr_expect(ledger_is_decided(read, 5000));
-        cr_assert_eq(settle(many, schedule, 10, "10-1", RUN_SUCCEEDED), 0);
+        cr_assert_eq(settle_tick(many, schedule, 10, "10-1", RUN_SUCCEEDED), 0);
         expect_ledger(many, "mark 10010");
 }
 
@@ -707,12 +695,12 @@ Test(ledger, what_is_over_is_joined_on_both_sides_at_once) {
         _cleanup_(schedule_freep) Schedule *schedule = every(10);
         _cleanup_(ledger_freep) Ledger *ledger = ledger_new(5, "d");
 
-        cr_assert_eq(claim(ledger, 10, "10-1"), 0);
+        cr_assert_eq(claim_tick(ledger, 10, "10-1"), 0);
         for (int64_t tick = 20; tick <= 400; tick += 10)
                 if (tick != 200)
                         skip(ledger, schedule, tick, tick, tick % 20 ? "x" : "y");
-        cr_assert_eq(claim(ledger, 200, "200-1"), 0);
-        cr_assert_eq(settle(ledger, schedule, 200, "200-1", RUN_SUCCEEDED), 0);
+        cr_assert_eq(claim_tick(ledger, 200, "200-1"), 0);
+        cr_assert_eq(settle_tick(ledger, schedule, 200, "200-1", RUN_SUCCEEDED), 0);
         expect_ledger(ledger, "mark 0 | 10 claimed 10-1 | 20-390 x38 succeeded 390-0 | "
                               "400 skipped 400-0 (y)");
 }
@@ -722,8 +710,8 @@ Test(ledger, what_is_joined_leaves_out_what_is_not_over) {
         _cleanup_(ledger_freep) Ledger *ledger = lasting_ledger(schedule, LEDGER_OPEN_MANY - 4);
 
         /* 20 to 290 are over; 300 is undecided, 310 is over, 320 is retried, 330 skipped */
-        cr_assert_eq(claim(ledger, 310, "310-1"), 0);
-        cr_assert_eq(settle(ledger, schedule, 310, "310-1", RUN_SUCCEEDED), 0);
+        cr_assert_eq(claim_tick(ledger, 310, "310-1"), 0);
+        cr_assert_eq(settle_tick(ledger, schedule, 310, "310-1", RUN_SUCCEEDED), 0);
         cr_assert_eq(claim_attempt(ledger, 320, 1), 0);
         settle_attempt(ledger, schedule, 320, 1, RUN_FAILED);
         skip(ledger, schedule, 330, 330, "x");
@@ -747,8 +735,8 @@ Test(ledger, a_skipped_stretch_is_taken_in_once_it_does_not_go_on) {
         for (int64_t i = 36; i < 36 + LEDGER_OPEN_MANY; i++) {
                 g_autofree char *run = g_strdup_printf("%" G_GINT64_FORMAT "-1", 10 * i);
 
-                cr_assert_eq(claim(ledger, 10 * i, run), 0);
-                cr_assert_eq(settle(ledger, schedule, 10 * i, run, RUN_SUCCEEDED), 0);
+                cr_assert_eq(claim_tick(ledger, 10 * i, run), 0);
+                cr_assert_eq(settle_tick(ledger, schedule, 10 * i, run, RUN_SUCCEEDED), 0);
         }
         cr_expect_leq(ledger->open->len, LEDGER_OPEN_MANY);
         cr_expect_eq(ledger_find_tick(ledger, 340)->tick, 20);
@@ -766,194 +754,4 @@ Test(ledger, the_retry_that_begins_first) {
 
         cr_expect_str_eq(ledger_first_retry(ledger)->run, "20-1");
         cr_expect_eq(ledger_count_unsettled(ledger), 4);
-}
-
-/* ---- what is owed ---- */
-
-static int64_t next_undecided(const Ledger *ledger, const Schedule *schedule, int64_t after,
-                              int64_t until) {
-        int64_t tick = -1;
-
-        (void)ledger_next_undecided(ledger, schedule, after, until, &tick);
-        return tick;
-}
-
-Test(ledger, next_undecided) {
-        _cleanup_(schedule_freep) Schedule *schedule = every(10);
-        _cleanup_(ledger_freep) Ledger *ledger =
-            ledger_of(20, 5,
-                      "{'run':'30-1','state':'claimed','tick':30},"
-                      "{'run':'50-0','state':'skipped','tick':50,'to':70,'count':3}");
-
-        cr_expect_eq(next_undecided(ledger, schedule, 0, 100), 40);
-        cr_expect_eq(next_undecided(ledger, schedule, 0, 40), 40);
-        cr_expect_eq(next_undecided(ledger, schedule, 0, 39), -1);
-        cr_expect_eq(next_undecided(ledger, schedule, 40, 100), 80);
-        cr_expect_eq(next_undecided(ledger, schedule, 65, 100), 80);
-        cr_expect_eq(next_undecided(ledger, schedule, 40, 79), -1);
-        cr_expect_eq(next_undecided(ledger, schedule, 85, 90), 90);
-        cr_expect_eq(next_undecided(ledger, schedule, -1, 0), -1);
-        cr_expect_eq(next_undecided(ledger, schedule, 0, INT64_MAX), 40);
-        cr_expect_eq(next_undecided(ledger, schedule, INT64_MAX, INT64_MAX), -1);
-}
-
-Test(ledger, a_huge_gap_is_one_step) {
-        _cleanup_(schedule_freep) Schedule *schedule = every(1);
-        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(
-            0, 0, "{'run':'1-0','state':'skipped','tick':1,'to':1763700000,'count':1000}");
-
-        cr_expect_eq(next_undecided(ledger, schedule, 0, INT64_MAX), 1763700001);
-        ledger_compact(ledger, schedule);
-        expect_ledger(ledger, "mark 1763700000 | 1-1763700000 x1000 skipped 1-0");
-}
-
-Test(ledger, entries_that_overlap_do_no_harm) {
-        _cleanup_(schedule_freep) Schedule *schedule = every(10);
-        _cleanup_(ledger_freep) Ledger *ledger =
-            ledger_of(0, 5,
-                      "{'run':'10-0','state':'skipped','tick':10,'to':7258118399,'count':9},"
-                      "{'run':'20-1','state':'claimed','tick':20},"
-                      "{'run':'20-2','state':'failed','tick':20,'to':60,'count':2}");
-
-        cr_expect_eq(next_undecided(ledger, schedule, 0, INT64_MAX), -1);
-        ledger_compact(ledger, schedule);
-        expect_ledger(ledger, "mark 7258118399 | 10-7258118399 x9 skipped 10-0 | 20 claimed 20-1");
-}
-
-/* ---- another definition ---- */
-
-Test(ledger, another_definition_owes_nothing_of_before) {
-        _cleanup_(schedule_freep) Schedule *schedule = every(10);
-        _cleanup_(ledger_freep) Ledger *ledger =
-            ledger_of(20, 5,
-                      "{'run':'30-1','state':'claimed','tick':30},"
-                      "{'run':'50-0','state':'skipped','tick':50,'to':70,'count':3}");
-
-        ledger_adopt_digest(ledger, "e", 95);
-        cr_expect_str_eq(ledger->digest, "e");
-        cr_expect_eq(ledger_floor(ledger), 95);
-        expect_ledger(ledger, "mark 20 | 30 claimed 30-1");
-        cr_expect_eq(next_undecided(ledger, schedule, 0, 1000), 100);
-        cr_assert_eq(settle(ledger, schedule, 30, "30-1", RUN_SUCCEEDED), 0);
-        expect_ledger(ledger, "mark 20");
-        cr_expect_eq(ledger_floor(ledger), 95);
-}
-
-Test(ledger, from_never_goes_back) {
-        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(20, 100, "");
-
-        ledger_adopt_digest(ledger, "e", 95);
-        cr_expect_eq(ledger->from, 100, "the clock of the one before was ahead of ours");
-        ledger_adopt_digest(ledger, "", 200);
-        cr_expect_eq(ledger->from, 200);
-        cr_expect_str_eq(ledger->digest, "");
-}
-
-static char *schedule_in_force(const Ledger *ledger) {
-        _cleanup_(schedule_freep) Schedule *schedule = NULL;
-
-        if (ledger_schedule(ledger, &schedule) == -ENOENT)
-                return g_strdup("not known");
-        return schedule ? schedule_to_string(schedule) : g_strdup("none");
-}
-
-static void expect_schedule(const Ledger *ledger, const char *expected) {
-        g_autofree char *text = schedule_in_force(ledger);
-
-        cr_expect_str_eq(text, expected);
-}
-
-Test(ledger, knows_the_schedule_in_force) {
-        _cleanup_(schedule_freep) Schedule *schedule = every(10);
-        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(20, 5, "");
-        g_autofree char *message = NULL, *longest = NULL;
-        int r = 0;
-
-        expect_schedule(ledger, "not known");
-        ledger_set_schedule(ledger, schedule);
-        expect_schedule(ledger, "every 10s");
-        ledger_set_schedule(ledger, NULL);
-        expect_schedule(ledger, "none");
-        while (r == 0) {
-                g_autoptr(GString) days = g_string_new("*-1..12-1,2,3,4,5,6,7,8,9,10,11,12");
-                for (unsigned second = 0; second < 58; second += 2)
-                        g_string_append_printf(days, "%s%u", second ? "," : " 02:30:", second);
-                r = schedule_add_calendar(schedule, days->str, &message);
-        }
-        cr_assert_eq(r, -E2BIG);
-        longest = schedule_to_string(schedule);
-        cr_expect_gt(strlen(longest), LEDGER_SCHEDULE_MAX / 2);
-        ledger_set_schedule(ledger, schedule);
-        expect_schedule(ledger, longest);
-}
-
-Test(ledger, what_was_withdrawn_is_owed_until_that_is_final) {
-        _cleanup_(schedule_freep) Schedule *schedule = every(10);
-        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(20, 5, "");
-
-        ledger_adopt_digest(ledger, "d", 5);
-        ledger_withdraw(ledger, 47);
-        cr_expect_str_eq(ledger->digest, "d");
-        cr_expect_eq(next_undecided(ledger, schedule, 0, ledger->withdrawn), 30);
-        ledger_resume(ledger);
-        cr_expect_str_eq(ledger->digest, "d");
-        cr_expect_eq(ledger->withdrawn, 0);
-        cr_expect_eq(next_undecided(ledger, schedule, 0, 1000), 30);
-        ledger_withdraw(ledger, 48);
-        ledger_adopt_digest(ledger, "", ledger->withdrawn);
-        cr_expect_eq(ledger->withdrawn, 0);
-        cr_expect_eq(next_undecided(ledger, schedule, 0, 1000), 50);
-}
-
-/* Who has the job looks at its ledger at the next tick that is owed, or is at it already. */
-Test(ledger, a_withdrawal_shows_at_the_next_tick) {
-        _cleanup_(schedule_freep) Schedule *schedule = every(10);
-        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(20, 5, "");
-
-        ledger_withdraw(ledger, 25);
-        cr_expect_eq(ledger_withdrawal_shows(ledger, schedule), 30);
-        ledger_withdraw(ledger, 47); /* 30 and 40 wait */
-        cr_expect_eq(ledger_withdrawal_shows(ledger, schedule), 47);
-        cr_expect_eq(ledger_withdrawal_shows(ledger, NULL), 47);
-}
-
-/* Nobody looks at it before that tick starts. */
-Test(ledger, a_withdrawal_shows_when_the_next_tick_starts_at_the_latest) {
-        _cleanup_(schedule_freep) Schedule *schedule = every(10);
-        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(20, 5, "");
-        g_autofree char *fault = NULL;
-
-        cr_assert_eq(schedule_set_random_delay(schedule, 9 * USEC_PER_SEC, &fault), 0);
-        ledger_withdraw(ledger, 25);
-        cr_expect_eq(ledger_withdrawal_shows(ledger, schedule), 39);
-        ledger_withdraw(ledger, 47);
-        cr_expect_eq(ledger_withdrawal_shows(ledger, schedule), 47);
-}
-
-Test(ledger, stretches_end_at_what_is_decided) {
-        _cleanup_(schedule_freep) Schedule *schedule = every(10);
-        _cleanup_(ledger_freep) Ledger *ledger = ledger_of(
-            20, 5, "{'run':'50-1','state':'claimed','tick':50},{'run':'9-m1','state':'claimed'}");
-        int64_t from, to;
-
-        cr_assert(ledger_next_stretch(ledger, schedule, 0, 75, &from, &to));
-        cr_expect(from == 30 && to == 40);
-        cr_assert(ledger_next_stretch(ledger, schedule, to, 75, &from, &to));
-        cr_expect(from == 60 && to == 70);
-        cr_expect_not(ledger_next_stretch(ledger, schedule, to, 75, &from, &to));
-}
-
-Test(ledger, mark_moves_on_after_another_schedule) {
-        _cleanup_(schedule_freep) Schedule *schedule = every(7);
-        _cleanup_(ledger_freep) Ledger *ledger =
-            ledger_of(20, 95, "{'run':'100-1','state':'claimed','tick':100}");
-
-        /* 100 is no tick of the new schedule */
-        cr_assert_eq(settle(ledger, schedule, 100, "100-1", RUN_SUCCEEDED), 0);
-        expect_ledger(ledger, "mark 20 | 100 succeeded 100-1");
-        cr_assert_eq(claim(ledger, 98, "98-1"), 0);
-        cr_assert_eq(settle(ledger, schedule, 98, "98-1", RUN_SUCCEEDED), 0);
-        cr_assert_eq(claim(ledger, 105, "105-1"), 0);
-        cr_assert_eq(settle(ledger, schedule, 105, "105-1", RUN_SUCCEEDED), 0);
-        expect_ledger(ledger, "mark 105");
 }
