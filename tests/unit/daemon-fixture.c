@@ -161,3 +161,15 @@ int64_t due_soon(const char *keys) {
         } while (!is_owed(tick));
         return tick;
 }
+
+unsigned records_that_say(const char *text) {
+        GHashTableIter iterator;
+        gpointer path;
+        unsigned n = 0;
+
+        g_hash_table_iter_init(&iterator, server.nodes);
+        while (g_hash_table_iter_next(&iterator, &path, NULL))
+                n += g_str_has_prefix(path, "/jobkeeper/jobs/a/runs/") &&
+                     strstr(server_data(path), text);
+        return n;
+}

@@ -46,3 +46,5 @@ void await_within(bool (*condition)(void), const char *what, usec_t limit);
 void serve_for(usec_t span);
 /* Rounds until nothing has been asked of the server in several of them, one after the other. */
 void await_quiet(void);
+/* Return: how many records of runs of job "a" say this. */
+unsigned records_that_say(const char *text);

@@ -11,7 +11,6 @@
 
 #define ROOT "/jobkeeper"
 #define CONTROL ROOT "/control"
-#define RUNS ROOT "/jobs/a/runs"
 #define PAUSED_A                                                                                   \
         "{\"paused\":{\"jobs\":{\"a\":{\"by\":\"alice on n2\",\"why\":\"new "                      \
         "db\",\"since\":1763000000}}}}"
@@ -39,24 +38,12 @@ static void with_control(const char *data) {
         server_create(CONTROL, data, 0);
 }
 
-/* Return: how many records there are that say this. */
-static unsigned records_with(const char *text) {
-        GHashTableIter iterator;
-        gpointer path;
-        unsigned n = 0;
-
-        g_hash_table_iter_init(&iterator, server.nodes);
-        while (g_hash_table_iter_next(&iterator, &path, NULL))
-                n += g_str_has_prefix(path, RUNS "/") && strstr(server_data(path), text);
-        return n;
-}
-
 static bool three_are_skipped(void) {
-        return records_with("\"count\":3") > 0;
+        return records_that_say("\"count\":3") > 0;
 }
 
 static bool one_is_skipped(void) {
-        return records_with("\"state\":\"skipped\"") > 0;
+        return records_that_say("\"state\":\"skipped\"") > 0;
 }
 
 /* ---- what it means ---- */
@@ -67,10 +54,10 @@ Test(pause, what_comes_due_is_skipped_in_one_record_and_then_it_begins_again) {
         open_daemon();
         await(three_are_skipped, "three ticks");
         cr_expect_eq(started->len, 0U);
-        cr_expect_eq(records_with("\"why\":\"paused by alice on n2: new db\""), 1U);
+        cr_expect_eq(records_that_say("\"why\":\"paused by alice on n2: new db\""), 1U);
         server_write(CONTROL, "{}");
         await(a_run_goes_on, "a run");
-        cr_expect_eq(records_with("\"state\":\"skipped\""), 1U);
+        cr_expect_eq(records_that_say("\"state\":\"skipped\""), 1U);
 }
 
 Test(pause, all_are_paused) {
@@ -79,7 +66,7 @@ Test(pause, all_are_paused) {
         open_daemon();
         await(one_is_skipped, "a tick");
         cr_expect_eq(started->len, 0U);
-        cr_expect_eq(records_with("\"why\":\"all jobs are paused by bob\""), 1U);
+        cr_expect_eq(records_that_say("\"why\":\"all jobs are paused by bob\""), 1U);
 }
 
 /* Each would be a line of the log otherwise, of whoever can write there. */
@@ -132,7 +119,7 @@ Test(pause, what_came_by_its_end_is_not_caught_up_with) {
         server_write(CONTROL, over);
         await(one_is_skipped, "the tick");
         cr_expect_eq(started->len, 0U);
-        cr_expect_eq(records_with("\"why\":\"all jobs are paused by bob\""), 1U);
+        cr_expect_eq(records_that_say("\"why\":\"all jobs are paused by bob\""), 1U);
 }
 
 /* A second later it is none of the pause's. */
@@ -166,7 +153,7 @@ Test(pause, what_queues_for_a_lock_leaves_the_queue) {
         server_write(CONTROL, PAUSED_A);
         await(queues_no_more, "it has left");
         await(one_is_skipped, "the tick");
-        cr_expect_eq(records_with("\"why\":\"paused by alice on n2: new db\""), 1U);
+        cr_expect_eq(records_that_say("\"why\":\"paused by alice on n2: new db\""), 1U);
 }
 
 static ServerWay keep_claims(const ZkCall *call) {
@@ -201,7 +188,7 @@ static bool is_retry_owed(void) {
 }
 
 static bool is_given_up(void) {
-        return records_with("attempt 2 is not made: paused by alice on n2: new db") > 0;
+        return records_that_say("attempt 2 is not made: paused by alice on n2: new db") > 0;
 }
 
 Test(pause, a_retry_waits_and_is_given_up_at_its_start_deadline) {
@@ -359,7 +346,7 @@ Test(pause, a_manual_run_that_was_asked_for_before_is_skipped) {
         server_release();
         await(one_is_skipped, "refused");
         cr_expect_eq(started->len, 0U);
-        cr_expect_eq(records_with("\"why\":\"paused by alice on n2: new db\""), 1U);
+        cr_expect_eq(records_that_say("\"why\":\"paused by alice on n2: new db\""), 1U);
 }
 
 static ServerWay keep_writes(const ZkCall *call) {

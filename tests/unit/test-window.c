@@ -8,21 +8,8 @@
 #include "tree.h"
 
 #define ROOT "/jobkeeper"
-#define RUNS ROOT "/jobs/a/runs"
 
 TestSuite(window, .init = setup_bus, .fini = teardown_bus, .timeout = 60);
-
-/* Return: how many records there are that say this. */
-static unsigned records_that_say(const char *text) {
-        GHashTableIter iterator;
-        gpointer path;
-        unsigned n = 0;
-
-        g_hash_table_iter_init(&iterator, server.nodes);
-        while (g_hash_table_iter_next(&iterator, &path, NULL))
-                n += g_str_has_prefix(path, RUNS "/") && strstr(server_data(path), text);
-        return n;
-}
 
 static bool three_are_outside(void) {
         return records_that_say("\"count\":3") > 0 &&
