@@ -32,8 +32,9 @@
  *
  * Descriptors. The library opens its wake-up pipe and its sockets without CLOEXEC. The flag is set
  * right after the handle is made (on the pipe: whatever pipe was not there before) and at each
- * connect (on sockets to our servers). A child that is forked by another thread in between could
- * still inherit one: a program that starts children besides should call close_range() in them.
+ * connect (on sockets to our servers), and the loop hears of the first connection after both. A
+ * child that is forked by another thread in between could still inherit one: a program that starts
+ * children besides should call close_range() in them.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -64,6 +65,7 @@ static bool port_is_valid(const char *text) {
 
 void zk_handle_init(ZkHandle *handle, ZkQueue *queue, const ZkOptions *options) {
         handle->queue = queue;
+        pthread_mutex_init(&handle->opening, NULL);
         handle->servers = g_strdup(options->servers);
         handle->auth = g_strdup(options->auth);
         handle->timeout_ms = (int)MIN(options->session_timeout / USEC_PER_MSEC, (usec_t)INT32_MAX);
@@ -78,6 +80,7 @@ void zk_handle_clear(ZkHandle *handle) {
         g_free(handle->auth);
         g_free(handle->servers);
         g_free(handle->addresses);
+        pthread_mutex_destroy(&handle->opening);
 }
 
 /* host:port, [v6]:port or host -> its two parts, in place. Return: false when it is none of these.
@@ -255,6 +258,13 @@ static bool handle_authenticate(ZkHandle *handle, zhandle_t *theirs) {
         return handle->authenticated;
 }
 
+/* Returns once the helper is through with making the handle: a server on the same machine may be
+ * connected before that, and whoever hears of it may start children. */
+static void handle_await_opened(ZkHandle *handle) {
+        pthread_mutex_lock(&handle->opening);
+        pthread_mutex_unlock(&handle->opening);
+}
+
 /* The library's session watcher, on its completion thread. */
 static void handle_on_session(zhandle_t *theirs, int type, int state, const char *path,
                               void *context) {
@@ -273,6 +283,7 @@ static void handle_on_session(zhandle_t *theirs, int type, int state, const char
                 struct sockaddr_storage peer = {0};
                 socklen_t length = sizeof(peer);
 
+                handle_await_opened(handle);
                 each_descriptor(seal_socket, handle);
                 item->asked = handle->asked;
                 item->timeout = (usec_t)zoo_recv_timeout(theirs) * USEC_PER_MSEC;
@@ -296,6 +307,7 @@ static zhandle_t *handle_open(ZkHandle *handle, char **ret_fault) {
                 zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR); /* process-wide */
                 each_descriptor(remember_pipe, pipes);
                 handle->asked = clock_boottime();
+                pthread_mutex_lock(&handle->opening);
                 theirs = zookeeper_init2(numeric, handle_on_session, handle->timeout_ms,
                                          handle->wanted.id ? &session : NULL, handle,
                                          ZOO_NO_LOG_CLIENTENV, zk_log_line);
@@ -303,6 +315,7 @@ static zhandle_t *handle_open(ZkHandle *handle, char **ret_fault) {
                         *ret_fault = g_strdup_printf("the ZooKeeper client does not start: %s",
                                                      g_strerror(errno));
                 each_descriptor(seal_new_pipe, pipes);
+                pthread_mutex_unlock(&handle->opening);
         }
         if (theirs)
                 (void)zoo_set_servers_resolution_delay(theirs, -1);

@@ -22,6 +22,8 @@ typedef struct ZkHandle {
         bool running;
         zhandle_t *made; /* by the helper, until it closes it */
 
+        pthread_mutex_t opening; /* the helper's, while it makes the handle */
+
         struct sockaddr_storage *addresses; /* what `servers` resolved to; written before the handle
                                                is made, read by its threads */
         size_t n_addresses;

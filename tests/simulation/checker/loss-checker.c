@@ -92,6 +92,13 @@ static bool loss_is_replaced(const Checker *checker, const HistoryRun *run) {
                                 now + checker_skew(checker, run->node) + 1);
 }
 
+/* A daemon that follows another one cannot tell what systemd has yet to begin from a run that is to
+ * be ended, and its word may arrive just after the beginning.
+ * Return: whether `run` began so lately that it had not when its end was decided. */
+static bool loss_has_just_begun(const Checker *checker, const HistoryRun *run) {
+        return run->begun + JUST_BEGUN > checker_now(checker);
+}
+
 void checker_is_asked_to_end(Checker *checker, const char *node, const char *unit) {
         const GPtrArray *alive = history_alive(checker_history(checker));
 
@@ -101,7 +108,7 @@ void checker_is_asked_to_end(Checker *checker, const char *node, const char *uni
                 if (run->continues && !run->over && strcmp(run->unit, unit) == 0 &&
                     strcmp(run->node, node) == 0 &&
                     !history_is_unwanted(checker_history(checker), run->job, run->run) &&
-                    !loss_is_replaced(checker, run))
+                    !loss_has_just_begun(checker, run) && !loss_is_replaced(checker, run))
                         checker_complain(checker,
                                          "run %s of %s on %s, which continues whatever becomes of "
                                          "its locks, is ended by a daemon that nobody stops",
