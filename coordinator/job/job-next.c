@@ -18,20 +18,25 @@ static bool job_next_has_manual(const JobOutlook *outlook) {
         return outlook->manual && (!outlook->nobody || outlook->now > outlook->manual->not_after);
 }
 
+/* It is no other run that is the reason. */
+static DecisionWhy job_next_because(const char *text) {
+        return (DecisionWhy){DECISION_KIND_OTHER, text};
+}
+
 static const char *job_next_late(const ManualRun *manual) {
         return manual->is_ours ? "the node that it is for could not start it in time"
                                : "no node could start it in time";
 }
 
-/* Return: why nothing new of the job may begin, or no further attempt of that tick; a constant, or
- * NULL. */
-static const char *job_next_why_not(const JobOutlook *outlook) {
-        const char *why = decision_why_not(outlook->spec, outlook->ledger);
+/* Return: why nothing new of the job may begin, or no further attempt of that tick. */
+static DecisionWhy job_next_why_not(const JobOutlook *outlook) {
+        DecisionWhy why = decision_why_not(outlook->spec, outlook->ledger);
         int64_t tick = outlook->manual->tick;
 
-        if (why || !tick || ledger_is_settled(outlook->ledger, tick))
+        if (why.text || !tick || ledger_is_settled(outlook->ledger, tick))
                 return why;
-        return "its tick is not settled: an attempt of it is under way, or follows by itself";
+        return job_next_because(
+            "its tick is not settled: an attempt of it is under way, or follows by itself");
 }
 
 /* Many failures at a time ask for as many runs of the job that tells of them. */
@@ -40,7 +45,7 @@ static bool job_next_waits_for_place(const JobOutlook *outlook) {
 
         return manual && manual->parent && outlook->now <= manual->not_after &&
                !decision_pause_lasts(outlook->pause) && job_spec_beside(outlook->spec) > 1 &&
-               decision_why_not(outlook->spec, outlook->ledger);
+               decision_why_not(outlook->spec, outlook->ledger).text;
 }
 
 /* Return: whether what became of older ticks is said before the manual run is queued for: as long
@@ -52,11 +57,13 @@ static bool job_next_owes_a_word(const JobOutlook *outlook) {
 }
 
 static JobNext job_next_manual(const JobOutlook *outlook) {
-        const char *why = outlook->now > outlook->manual->not_after ? job_next_late(outlook->manual)
-                          : decision_pause_lasts(outlook->pause)    ? outlook->pause->why
-                                                                    : job_next_why_not(outlook);
+        DecisionWhy why = job_next_why_not(outlook);
 
-        if (why)
+        if (outlook->now > outlook->manual->not_after)
+                why = job_next_because(job_next_late(outlook->manual));
+        else if (decision_pause_lasts(outlook->pause))
+                why = (DecisionWhy){DECISION_KIND_PAUSED, outlook->pause->why};
+        if (why.text)
                 return (JobNext){.what = JOB_NEXT_REFUSE, .why = why};
         if (outlook->queued_manual)
                 return (JobNext){.what = JOB_NEXT_GO_ON};
@@ -78,7 +85,7 @@ static bool job_next_gives_way(const JobOutlook *outlook) {
                 const DecisionSkip *skip = &outlook->decision->skips[i];
 
                 if (skip->from <= outlook->queued_tick && outlook->queued_tick <= skip->to &&
-                    g_strcmp0(skip->why, DECISION_WHY_REPLACED) == 0)
+                    skip->why.kind == DECISION_KIND_REPLACED)
                         return true;
         }
         return false;
@@ -99,7 +106,7 @@ static bool job_next_is_long_wait(const JobOutlook *outlook) {
         return outlook->spec->lock_wait_set && tick && !job_next_is_paused(outlook) &&
                !job_next_gives_way(outlook) && !job_next_is_shut_out(outlook, due) &&
                ledger_is_claimable(ledger, tick) && (usec_t)due * USEC_PER_SEC <= outlook->now &&
-               !decision_why_not(outlook->spec, ledger);
+               !decision_why_not(outlook->spec, ledger).text;
 }
 
 static JobNext job_next_by_decision(const JobOutlook *outlook) {

@@ -30,7 +30,7 @@ typedef enum JobNextWhat {
 
 typedef struct JobNext {
         JobNextWhat what;
-        const char *why; /* constant, or of the pause */
+        DecisionWhy why;
         usec_t delay;
         bool wakes;   /* the decision says when it is to be asked again */
         usec_t until; /* CLOCK_REALTIME: at the latest then; 0: it says so alone */

@@ -188,13 +188,13 @@ static const char *job_work_missed_why(JobWork *work, const char *why) {
 }
 
 /* What was missed because its locks cannot be had was not missed for want of a node. */
-static const char *job_work_skip_why(JobWork *work, const char *why) {
+static const char *job_work_skip_why(JobWork *work, DecisionWhy why) {
         const char *run = job_work_goes_on(work);
 
-        if (g_str_has_prefix(why, "overlap"))
-                return job_work_overlap_why(work, why);
-        if (!g_str_has_prefix(why, "missed"))
-                return why;
+        if (decision_is_overlap(why))
+                return job_work_overlap_why(work, why.text);
+        if (why.kind != DECISION_KIND_MISSED)
+                return why.text;
         if (run)
                 return job_work_keep_why(
                     work, g_strdup_printf(
@@ -205,20 +205,22 @@ static const char *job_work_skip_why(JobWork *work, const char *why) {
                 return "missed: ZooKeeper refused to have it claimed";
         if (gate_waits_for_place(work->parts->gate, job_work_name(work)))
                 return "missed: max-runs was reached on the nodes whose turn it was";
-        return job_work_missed_why(work, why);
+        return job_work_missed_why(work, why.text);
 }
 
-void job_work_refuse(JobWork *work, const ManualRun *run, const char *why) {
+void job_work_refuse(JobWork *work, const ManualRun *run, DecisionWhy why) {
+        const char *text;
+
         g_ptr_array_set_size(work->whys, 0);
-        why = job_work_skip_why(work, why);
+        text = job_work_skip_why(work, why);
         job_work_begin_phase(work, JOB_EVENT_WRITE);
-        job_work_asked(work, job_ledger_refuse(work->ledger, run, why));
+        job_work_asked(work, job_ledger_refuse(work->ledger, run, text));
 }
 
 void job_work_skip(JobWork *work, DecisionSkip *skips, size_t n) {
         g_ptr_array_set_size(work->whys, 0);
         for (size_t i = 0; i < n; i++)
-                skips[i].why = job_work_skip_why(work, skips[i].why);
+                skips[i].why.text = job_work_skip_why(work, skips[i].why);
         job_work_begin_phase(work, JOB_EVENT_WRITE);
         job_work_asked(work, job_ledger_skip(work->ledger, skips, n));
 }
@@ -385,12 +387,13 @@ static bool job_work_clock_was_set(const JobWork *work) {
 static void job_work_give_up(JobWork *work) {
         int64_t tick = bid_tick(work->bid);
         const Ledger *ledger = job_ledger_known(work->ledger);
-        DecisionSkip skip = {.from = tick,
-                             .to = tick,
-                             .count = 1,
-                             .why = "lock-wait: its locks were not free in time",
-                             .gives_up = ledger_is_decided(ledger, tick),
-                             .due = job_work_due(work, tick)};
+        DecisionSkip skip = {
+            .from = tick,
+            .to = tick,
+            .count = 1,
+            .why = {DECISION_KIND_OTHER, "lock-wait: its locks were not free in time"},
+            .gives_up = ledger_is_decided(ledger, tick),
+            .due = job_work_due(work, tick)};
         _cleanup_(manual_run_freep) ManualRun *run =
             bid_manual(work->bid) ? manual_run_copy(bid_manual(work->bid)) : NULL;
 

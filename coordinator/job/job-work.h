@@ -54,7 +54,7 @@ void job_work_read(JobWork *work, bool watch);
 /* Looks who waits for what would be skipped. */
 void job_work_look(JobWork *work);
 void job_work_skip(JobWork *work, DecisionSkip *skips, size_t n);
-void job_work_refuse(JobWork *work, const ManualRun *run, const char *why);
+void job_work_refuse(JobWork *work, const ManualRun *run, DecisionWhy why);
 /* Asks for the locks and, in the same flight, for the ledger as it is now, once there is a place;
  * until then we stand in line for one, and nothing is under way. `run` NULL: for the tick. */
 void job_work_queue(JobWork *work, int64_t tick, const ManualRun *run);

@@ -315,8 +315,9 @@ static void ledger_writer_add_asks(LedgerWriter *writer, GArray *ops, const Ledg
 static bool ledger_writer_add_end(LedgerWriter *writer, GArray *ops, GPtrArray *strings,
                                   Ledger *next, const DecisionSkip *skip) {
         g_autofree char *run = run_id_for_skip(skip->from),
-                        *why = g_strdup_printf(SKIP_ATTEMPT "%u is not made: %s",
-                                               ledger_next_attempt(next, skip->from), skip->why);
+                        *why =
+                            g_strdup_printf(SKIP_ATTEMPT "%u is not made: %s",
+                                            ledger_next_attempt(next, skip->from), skip->why.text);
         const LedgerEntry entry = {
             .tick = skip->from, .to = skip->from, .count = 1, .run = run, .why = why};
         usec_t now = node_server_time_or(writer->parts.node, clock_realtime());
@@ -336,7 +337,7 @@ static bool ledger_writer_add_skip(LedgerWriter *writer, const Schedule *schedul
 
         if (skip->gives_up)
                 return ledger_writer_add_end(writer, ops, strings, next, skip);
-        if (ledger_skip(next, schedule, skip->from, skip->to, skip->count, skip->why, &entry,
+        if (ledger_skip(next, schedule, skip->from, skip->to, skip->count, skip->why.text, &entry,
                         &joined) < 0)
                 return false;
         ledger_writer_add_record(writer, ops, strings, entry, joined);

@@ -55,8 +55,8 @@ bool waited_for_matters(const JobSpec *spec, const Decision *decision) {
         if (!spec->lock_wait_set || !bid_needs_locks(spec))
                 return false;
         for (size_t i = 0; i < decision->n_skips; i++)
-                if (!g_str_has_prefix(decision->skips[i].why, "overlap") &&
-                    !decision->skips[i].paused &&
+                if (!decision_is_overlap(decision->skips[i].why) &&
+                    decision->skips[i].why.kind != DECISION_KIND_PAUSED &&
                     waited_for_is_possible(
                         spec, waited_for_due(spec, &decision->skips[i], decision->skips[i].to)))
                         return true;

@@ -267,7 +267,7 @@ static bool withdrawal_add_skips(Withdrawal *withdrawal, GArray *ops, GPtrArray 
                 char *path, *data;
 
                 if (ledger_skip(ledger, schedule, skips[i].from, skips[i].to, skips[i].count,
-                                skips[i].why, &entry, &joined) < 0)
+                                skips[i].why.text, &entry, &joined) < 0)
                         continue;
                 taken++;
                 path = path_run(withdrawal->withdrawals->node->config->root, withdrawal->job,

@@ -4,7 +4,26 @@
 #include "placement.h"
 
 #define COUNT_MAX 1000
-#define WHY_UNDER_WAY "overlap: the previous run was still under way"
+
+static const DecisionWhy why_crowd = {DECISION_KIND_MISSED, DECISION_WHY_CROWD};
+static const DecisionWhy why_closed = {DECISION_KIND_OTHER, DECISION_WHY_CLOSED};
+static const DecisionWhy why_long_closed = {DECISION_KIND_MISSED, DECISION_WHY_LONG_CLOSED};
+static const DecisionWhy why_retry = {DECISION_KIND_OVERLAP, DECISION_WHY_RETRY};
+static const DecisionWhy why_waits = {DECISION_KIND_OVERLAP, DECISION_WHY_WAITS};
+static const DecisionWhy why_replaced = {DECISION_KIND_REPLACED, DECISION_WHY_REPLACED};
+static const DecisionWhy why_outlasted = {DECISION_KIND_OVERLAP, DECISION_WHY_OUTLASTED};
+static const DecisionWhy why_many = {DECISION_KIND_OVERLAP, DECISION_WHY_MANY};
+static const DecisionWhy why_slots = {DECISION_KIND_OVERLAP, DECISION_WHY_SLOTS};
+static const DecisionWhy why_under_way = {DECISION_KIND_UNDER_WAY,
+                                          "overlap: the previous run was still under way"};
+static const DecisionWhy why_expired = {DECISION_KIND_MISSED, "missed: the start deadline passed"};
+static const DecisionWhy why_behind = {DECISION_KIND_MISSED,
+                                       "missed: no node started it in time, and a newer tick came"};
+static const DecisionWhy why_unstarted = {DECISION_KIND_MISSED, "missed: no node could start it"};
+static const DecisionWhy why_nobody = {DECISION_KIND_OTHER, "no node could run it"};
+static const DecisionWhy why_wrong_clock = {
+    DECISION_KIND_OTHER, "the ZooKeeper servers' clock was wrong when the attempt before ended"};
+static const DecisionWhy why_free = {DECISION_KIND_OTHER, NULL};
 
 /* Return: when the tick starts. Starts come in the order of their ticks, each before the next tick.
  */
@@ -35,25 +54,30 @@ static const LedgerEntry *in_the_way(const DecisionInput *input) {
 }
 
 /* Where they may be side by side. */
-static const char *why_not_beside(unsigned beside, JobOverlap overlap, const Ledger *ledger) {
+static DecisionWhy why_not_beside(unsigned beside, JobOverlap overlap, const Ledger *ledger) {
         if (ledger_count_unsettled(ledger) < beside)
-                return NULL;
-        return overlap == JOB_OVERLAP_ALLOW ? DECISION_WHY_MANY : DECISION_WHY_SLOTS;
+                return why_free;
+        return overlap == JOB_OVERLAP_ALLOW ? why_many : why_slots;
 }
 
 int64_t decision_due(const JobSpec *spec, const Ledger *ledger, int64_t tick) {
         return ledger_due(ledger, tick, job_spec_start(spec, tick));
 }
 
-const char *decision_why_not(const JobSpec *spec, const Ledger *ledger) {
+DecisionWhy decision_why_not(const JobSpec *spec, const Ledger *ledger) {
         if (job_spec_beside(spec) > 1)
                 return why_not_beside(job_spec_beside(spec), spec->overlap, ledger);
-        return ledger_first_claimed(ledger) ? WHY_UNDER_WAY : NULL;
+        return ledger_first_claimed(ledger) ? why_under_way : why_free;
+}
+
+bool decision_is_overlap(DecisionWhy why) {
+        return why.kind == DECISION_KIND_OVERLAP || why.kind == DECISION_KIND_UNDER_WAY ||
+               why.kind == DECISION_KIND_REPLACED;
 }
 
 bool decision_only_overlaps(const Decision *decision) {
         for (size_t i = 0; i < decision->n_skips; i++)
-                if (g_strcmp0(decision->skips[i].why, WHY_UNDER_WAY) != 0)
+                if (decision->skips[i].why.kind != DECISION_KIND_UNDER_WAY)
                         return false;
         return decision->n_skips > 0 && decision->verdict == DECISION_NOTHING;
 }
@@ -118,7 +142,7 @@ static bool is_expired(const DecisionInput *input, int64_t tick) {
 
 /* Adds [from, to] to the skips; false when there is no room: the rest is decided the next time. */
 static bool add_skip(const DecisionInput *input, Decision *decision, int64_t from, int64_t to,
-                     const char *why) {
+                     DecisionWhy why) {
         if (decision->n_skips == DECISION_SKIPS_MAX)
                 return false;
         decision->skips[decision->n_skips++] = (DecisionSkip){
@@ -128,6 +152,10 @@ static bool add_skip(const DecisionInput *input, Decision *decision, int64_t fro
             .why = why,
         };
         return true;
+}
+
+static DecisionWhy pause_why(const DecisionInput *input) {
+        return (DecisionWhy){DECISION_KIND_PAUSED, input->pause->why};
 }
 
 /* ---- the next attempt of a tick ---- */
@@ -158,10 +186,10 @@ static bool attempt_is_out_of_reach(const DecisionInput *input, const LedgerEntr
 }
 
 /* Return: why nothing begins that was due then. */
-static const char *window_why(const DecisionWindow *window, usec_t due) {
+static DecisionWhy window_why(const DecisionWindow *window, usec_t due) {
         if (due >= window->closed)
-                return window->why;
-        return due >= window->opened ? DECISION_WHY_CLOSED : DECISION_WHY_LONG_CLOSED;
+                return (DecisionWhy){DECISION_KIND_OTHER, window->why};
+        return due >= window->opened ? why_closed : why_long_closed;
 }
 
 /* Return: whether it was to begin outside of the window, or in one that is over. */
@@ -182,14 +210,14 @@ static bool attempt_is_paused(const DecisionInput *input, const LedgerEntry *ret
         return decision_pause_lasts(input->pause) && !attempt_is_out_of_reach(input, retry);
 }
 
-static const char *attempt_why(const DecisionInput *input, const LedgerEntry *retry) {
+static DecisionWhy attempt_why(const DecisionInput *input, const LedgerEntry *retry) {
         if (attempt_is_out_of_reach(input, retry))
-                return "the ZooKeeper servers' clock was wrong when the attempt before ended";
+                return why_wrong_clock;
         if (attempt_is_shut_out(input, retry))
                 return window_why(input->window, attempt_begin(input, retry));
         if (attempt_is_paused(input, retry))
-                return input->pause->why;
-        return input->nobody ? "no node could run it" : "missed: the start deadline passed";
+                return pause_why(input);
+        return input->nobody ? why_nobody : why_expired;
 }
 
 /* Nothing else is to be done. The end of another run, which can only be one by hand, tells when it
@@ -203,13 +231,12 @@ static void decide_attempt(const DecisionInput *input, Decision *decision,
 }
 
 static void give_attempt_up(const DecisionInput *input, Decision *decision,
-                            const LedgerEntry *retry, const char *why) {
+                            const LedgerEntry *retry, DecisionWhy why) {
         decision->skips[decision->n_skips++] = (DecisionSkip){
             .from = retry->tick,
             .to = retry->tick,
             .count = 1,
             .why = why,
-            .paused = attempt_is_paused(input, retry),
             .gives_up = true,
             .due = ledger_due(input->ledger, retry->tick, retry->tick),
         };
@@ -242,7 +269,7 @@ static bool awaits_end(const DecisionInput *input) {
 
 /* Skips every undecided tick in (after, until], one range for each gap between decided ones. */
 static void skip_range(const DecisionInput *input, Decision *decision, int64_t after, int64_t until,
-                       const char *why) {
+                       DecisionWhy why) {
         int64_t from, to;
 
         while (ledger_next_stretch(input->ledger, input->schedule, after, until, &from, &to)) {
@@ -290,9 +317,9 @@ static int64_t last_stale(const DecisionInput *input) {
 }
 
 static void want_beside(const DecisionInput *input, Decision *decision, int64_t tick) {
-        const char *why = why_not_beside(input->beside, input->overlap, input->ledger);
+        DecisionWhy why = why_not_beside(input->beside, input->overlap, input->ledger);
 
-        if (why) {
+        if (why.text) {
                 add_skip(input, decision, tick, tick, why);
                 return;
         }
@@ -308,7 +335,7 @@ static void want(const DecisionInput *input, Decision *decision, int64_t tick) {
                 return;
         }
         if (ledger_first_retry(input->ledger)) {
-                add_skip(input, decision, tick, tick, DECISION_WHY_RETRY);
+                add_skip(input, decision, tick, tick, why_retry);
                 return;
         }
         decision->tick = tick;
@@ -318,7 +345,7 @@ static void want(const DecisionInput *input, Decision *decision, int64_t tick) {
         }
         if (g_strcmp0(claimed->node, input->self) == 0 ||
             (input->waited_long_enough && g_strcmp0(claimed->run, input->waited_run) == 0)) {
-                add_skip(input, decision, tick, tick, WHY_UNDER_WAY);
+                add_skip(input, decision, tick, tick, why_under_way);
                 return;
         }
         decision->verdict = DECISION_BLOCKED;
@@ -334,18 +361,14 @@ static void decide_stale(const DecisionInput *input, Decision *decision, int64_t
         if (!newest_undecided(input, 0, stale, &newest))
                 return;
         if (is_expired(input, newest)) {
-                skip_range(input, decision, 0, newest, "missed: the start deadline passed");
+                skip_range(input, decision, 0, newest, why_expired);
                 return;
         }
         if (input->catch_up == JOB_CATCH_UP_NONE || fresh_pending) {
-                skip_range(input, decision, 0, newest,
-                           fresh_pending
-                               ? "missed: no node started it in time, and a newer tick came"
-                               : "missed: no node could start it");
+                skip_range(input, decision, 0, newest, fresh_pending ? why_behind : why_unstarted);
                 return;
         }
-        skip_range(input, decision, 0, newest - 1,
-                   "missed: no node started it in time, and a newer tick came");
+        skip_range(input, decision, 0, newest - 1, why_behind);
         if (decision->n_skips < DECISION_SKIPS_MAX)
                 want(input, decision, newest);
 }
@@ -375,7 +398,7 @@ static void decide_for_nobody(const DecisionInput *input, Decision *decision) {
         int64_t last = started_ago(input, patience), newest, next;
 
         if (newest_undecided(input, 0, last, &newest))
-                skip_range(input, decision, 0, newest, "no node could run it");
+                skip_range(input, decision, 0, newest, why_nobody);
         if (ledger_next_undecided(input->ledger, input->schedule, last, INT64_MAX, &next))
                 decision->again = usec_add(usec_add(start_of(input, next), patience), 1);
 }
@@ -417,7 +440,7 @@ static usec_t decide_waiting(const DecisionInput *input, Decision *decision,
                 last = last_in_line(input, before, waiting, come), newest, next;
 
         if (newest_undecided(input, last, come, &newest))
-                skip_range(input, decision, last, newest, DECISION_WHY_WAITS);
+                skip_range(input, decision, last, newest, why_waits);
         decision->watch = turn <= input->now && before->state == RUN_CLAIMED &&
                           g_strcmp0(before->node, input->self) != 0;
         if (ledger_next_undecided(input->ledger, input->schedule, MAX(come, waiting), INT64_MAX,
@@ -428,8 +451,8 @@ static usec_t decide_waiting(const DecisionInput *input, Decision *decision,
 
 /* Return: what is said of a tick whose start deadline passed while the job was at an earlier one.
  */
-static const char *why_expired_behind(const LedgerEntry *before) {
-        return before->state == RUN_CLAIMED ? DECISION_WHY_OUTLASTED : DECISION_WHY_RETRY;
+static DecisionWhy why_expired_behind(const LedgerEntry *before) {
+        return before->state == RUN_CLAIMED ? why_outlasted : why_retry;
 }
 
 /* The job is at an earlier tick. */
@@ -475,7 +498,7 @@ static int64_t leave_to_newest(const DecisionInput *input, Decision *decision, i
 
         if (input->overlap != JOB_OVERLAP_REPLACE || !newest_in_turn(input, stale, &newest))
                 return first;
-        skip_range(input, decision, stale, newest - 1, DECISION_WHY_REPLACED);
+        skip_range(input, decision, stale, newest - 1, why_replaced);
         return newest;
 }
 
@@ -501,9 +524,9 @@ static void decide_in_its_place(const DecisionInput *input, Decision *decision,
         int64_t after = last_expired(input), newest;
 
         if (newest_undecided(input, 0, after, &newest))
-                skip_range(input, decision, 0, newest, DECISION_WHY_OUTLASTED);
+                skip_range(input, decision, 0, newest, why_outlasted);
         if (newest_in_turn(input, after, &newest)) {
-                skip_range(input, decision, after, newest - 1, DECISION_WHY_REPLACED);
+                skip_range(input, decision, after, newest - 1, why_replaced);
                 replace_run(input, decision, run, newest);
                 decision->again =
                     usec_add(usec_add(start_of(input, newest), input->start_deadline), 1);
@@ -524,7 +547,7 @@ static bool decide_replacing(const DecisionInput *input, Decision *decision,
         if (run) {
                 decide_in_its_place(input, decision, run);
         } else if (retry && newest_in_turn(input, MAX(retry->tick, missed), &newest)) {
-                give_attempt_up(input, decision, retry, DECISION_WHY_REPLACED);
+                give_attempt_up(input, decision, retry, why_replaced);
         } else {
                 return false;
         }
@@ -557,10 +580,10 @@ static void overlap_all(const DecisionInput *input, Decision *decision, const Le
         if (!newest_undecided(input, after, come, &newest))
                 return;
         if (way->state != RUN_CLAIMED) {
-                skip_range(input, decision, after, newest, DECISION_WHY_RETRY);
+                skip_range(input, decision, after, newest, why_retry);
         } else if (is_under_way_here(input, way) ||
                    (input->waited_long_enough && g_strcmp0(way->run, input->waited_run) == 0)) {
-                skip_range(input, decision, after, newest, WHY_UNDER_WAY);
+                skip_range(input, decision, after, newest, why_under_way);
         } else {
                 (void)ledger_next_undecided(input->ledger, input->schedule, after, come,
                                             &decision->tick);
@@ -581,7 +604,7 @@ static void decide_oldest(const DecisionInput *input, Decision *decision, int64_
         if (first > stale && turn_of(input, first) > input->now)
                 return;
         if (first <= stale && are_side_by_side(input) &&
-            why_not_beside(input->beside, input->overlap, input->ledger))
+            why_not_beside(input->beside, input->overlap, input->ledger).text)
                 wait_for_end(input, decision, first);
         else
                 want(input, decision, first);
@@ -594,10 +617,10 @@ static void decide_all(const DecisionInput *input, Decision *decision, int64_t s
         if (!way && input->overlap == JOB_OVERLAP_SKIP && !are_side_by_side(input))
                 way = ledger_first_retry(input->ledger);
         if (newest_undecided(input, 0, expired, &tick))
-                skip_range(input, decision, 0, tick, "missed: the start deadline passed");
+                skip_range(input, decision, 0, tick, why_expired);
         crowd = last_crowded_out(input, expired, stale);
         if (newest_undecided(input, expired, crowd, &tick))
-                skip_range(input, decision, expired, tick, DECISION_WHY_CROWD);
+                skip_range(input, decision, expired, tick, why_crowd);
         crowd = MAX(crowd, expired);
         if (!ledger_next_undecided(input->ledger, input->schedule, crowd,
                                    started_by(input, input->now), &first))
@@ -644,12 +667,10 @@ static void decide_paused(const DecisionInput *input, Decision *decision, int64_
         int64_t missed = MIN(started_before(input, edge), last), newest;
 
         if (newest_undecided(input, 0, missed, &newest))
-                skip_range(input, decision, 0, newest, "missed: the start deadline passed");
+                skip_range(input, decision, 0, newest, why_expired);
         if (decision->n_skips > 0 || !newest_undecided(input, 0, last, &newest))
                 return;
-        skip_range(input, decision, 0, newest, input->pause->why);
-        for (size_t i = 0; i < decision->n_skips; i++)
-                decision->skips[i].paused = true;
+        skip_range(input, decision, 0, newest, pause_why(input));
 }
 
 /* Nothing begins for now. */
@@ -681,7 +702,7 @@ static bool decide_pause(const DecisionInput *input, Decision *decision, int64_t
 
 /* Skips what is undecided up to `until`, unless something else is skipped first. */
 static void skip_first(const DecisionInput *input, Decision *decision, int64_t until,
-                       const char *why) {
+                       DecisionWhy why) {
         int64_t newest;
 
         if (decision->n_skips == 0 && newest_undecided(input, 0, until, &newest))
@@ -703,11 +724,11 @@ static bool decide_window(const DecisionInput *input, Decision *decision, int64_
                             : last_in_turn(input, stale, now_tick);
         closed = MIN(started_before(input, window->closed), last);
         skip_first(input, decision, MIN(last_expired(input), closed),
-                   before ? why_expired_behind(before) : "missed: the start deadline passed");
+                   before ? why_expired_behind(before) : why_expired);
         skip_first(input, decision, MIN(started_before(input, window->opened), closed),
-                   DECISION_WHY_LONG_CLOSED);
-        skip_first(input, decision, closed, DECISION_WHY_CLOSED);
-        skip_first(input, decision, last, window->why);
+                   why_long_closed);
+        skip_first(input, decision, closed, why_closed);
+        skip_first(input, decision, last, window_why(window, window->closed));
         if (window->open && decision->n_skips == 0)
                 return false;
         decide_no_more(input, decision, stale, now_tick);

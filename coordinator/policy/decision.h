@@ -99,13 +99,27 @@ typedef struct DecisionInput {
                                   */
 } DecisionInput;
 
+/* What kind of reason it is that something does not begin: all that code may go by. */
+typedef enum DecisionKind {
+        DECISION_KIND_OTHER,     /* of what a person or a definition says */
+        DECISION_KIND_MISSED,    /* nobody began it in time */
+        DECISION_KIND_UNDER_WAY, /* of all that overlaps: a run is, and is left alone */
+        DECISION_KIND_REPLACED,  /* of all that overlaps: something newer took its place */
+        DECISION_KIND_OVERLAP,   /* whatever else the job is at */
+        DECISION_KIND_PAUSED,
+} DecisionKind;
+
+typedef struct DecisionWhy {
+        DecisionKind kind;
+        const char *text; /* for people; constant, or of the pause or the window */
+} DecisionWhy;
+
 typedef struct DecisionSkip {
         int64_t from, to;
-        unsigned count;  /* of ticks; counted up to 1000 */
-        const char *why; /* constant, or of the pause or the window */
-        bool paused;     /* that is why */
-        bool gives_up;   /* no skip: the retry of `from`, which stays as its last attempt ended */
-        int64_t due;     /* then: since when that could be started */
+        unsigned count; /* of ticks; counted up to 1000 */
+        DecisionWhy why;
+        bool gives_up; /* no skip: the retry of `from`, which stays as its last attempt ended */
+        int64_t due;   /* then: since when that could be started */
 } DecisionSkip;
 
 typedef enum DecisionVerdict {
@@ -130,6 +144,8 @@ typedef struct Decision {
  * that moment, all borrowed; the rest is the caller's. */
 DecisionInput decision_input(const JobSpec *spec, const DaemonConfig *config, usec_t now);
 void decide(const DecisionInput *input, Decision *ret);
+/* Return: whether something else of the job is the reason. */
+bool decision_is_overlap(DecisionWhy why);
 /* Return: whether all that is to be done is to skip ticks, and all of these because of the run that
  * is under way. (Whoever may begin nothing ends no run for a newer tick: a node that can begin that
  * asks for it.) */
@@ -137,8 +153,8 @@ bool decision_only_overlaps(const Decision *decision);
 /* Return: the second from which on the tick may be started: its start by the definition, or the end
  * of the pause before a further attempt. `ledger` may be NULL. */
 int64_t decision_due(const JobSpec *spec, const Ledger *ledger, int64_t tick);
-/* Return: why nothing new of the job may begin by this ledger, a constant; NULL: it may. */
-const char *decision_why_not(const JobSpec *spec, const Ledger *ledger);
+/* Return: why nothing new of the job may begin by this ledger; its text is NULL where it may. */
+DecisionWhy decision_why_not(const JobSpec *spec, const Ledger *ledger);
 
 /* How long a tick is fresh after its turn at the last rank. */
 #define DECISION_FRESH_SLACK (2 * USEC_PER_SEC)

@@ -76,7 +76,7 @@ static void explain_verdict(const DecisionInput *input, const Decision *decision
 
         explanation->begins = !skip;
         if (skip)
-                explanation->why = g_strdup(skip->why);
+                explanation->why = g_strdup(skip->why.text);
         else if (decision->verdict == DECISION_RUN && decision->tick != tick)
                 explanation->why = g_strdup("an older tick is run before it");
         else if (decision->verdict == DECISION_RUN)

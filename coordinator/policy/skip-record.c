@@ -8,7 +8,7 @@
 
 /* Appends the stretches in (after, until] to the `n` that there are. Return: how many there are. */
 static size_t owed_stretches(const Ledger *ledger, const Schedule *schedule, int64_t after,
-                             int64_t until, const char *why, DecisionSkip *skips, size_t n) {
+                             int64_t until, DecisionWhy why, DecisionSkip *skips, size_t n) {
         int64_t from, to;
 
         while (n < DECISION_SKIPS_MAX &&
@@ -36,8 +36,10 @@ size_t owed_skips(const char *job, const Ledger *ledger, const Schedule *schedul
                         ? until
                         : schedule_started(schedule, job, MIN(decision_pause_last(pause), until));
         if (paused > 0)
-                n = owed_stretches(ledger, schedule, 0, paused, pause->why, ret_skips, n);
-        return owed_stretches(ledger, schedule, paused, until, why, ret_skips, n);
+                n = owed_stretches(ledger, schedule, 0, paused,
+                                   (DecisionWhy){DECISION_KIND_PAUSED, pause->why}, ret_skips, n);
+        return owed_stretches(ledger, schedule, paused, until,
+                              (DecisionWhy){DECISION_KIND_OTHER, why}, ret_skips, n);
 }
 
 char *skip_record_encode(const char *node, const char *job, const LedgerEntry *entry) {
@@ -74,13 +76,13 @@ char *skips_note(const DecisionSkip *skips, size_t n) {
 
         if (skips[0].gives_up)
                 return g_strdup_printf("tick %" G_GINT64_FORMAT " is not retried: %s",
-                                       skips[0].from, skips[0].why);
+                                       skips[0].from, skips[0].why.text);
         for (size_t i = 0; i < n; i++)
                 count += skips[i].count;
         if (count == 1)
                 return g_strdup_printf("tick %" G_GINT64_FORMAT " skipped: %s", skips[0].from,
-                                       skips[0].why);
+                                       skips[0].why.text);
         return g_strdup_printf("%u ticks skipped, from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
                                ": %s",
-                               count, skips[0].from, skips[n - 1].to, skips[0].why);
+                               count, skips[0].from, skips[n - 1].to, skips[0].why.text);
 }

@@ -179,7 +179,7 @@ static bool apply_skips(Ledger *ledger, const Schedule *schedule, const Decision
                 const DecisionSkip *one = &decision->skips[i];
                 const LedgerEntry *entry = NULL;
                 bool joined;
-                int r = ledger_skip(ledger, schedule, one->from, one->to, one->count, one->why,
+                int r = ledger_skip(ledger, schedule, one->from, one->to, one->count, one->why.text,
                                     &entry, &joined);
 
                 CHECK(one->from <= one->to && one->count > 0);

@@ -7,9 +7,10 @@ static char *decision_to_text(const Decision *decision) {
         for (size_t i = 0; i < decision->n_skips; i++) {
                 const DecisionSkip *one = &decision->skips[i];
 
-                g_string_append_printf(
-                    text, "%s %" G_GINT64_FORMAT "-%" G_GINT64_FORMAT " x%u (%s), ",
-                    one->gives_up ? "give up" : "skip", one->from, one->to, one->count, one->why);
+                g_string_append_printf(text,
+                                       "%s %" G_GINT64_FORMAT "-%" G_GINT64_FORMAT " x%u (%s), ",
+                                       one->gives_up ? "give up" : "skip", one->from, one->to,
+                                       one->count, one->why.text);
         }
         if (decision->verdict == DECISION_NOTHING)
                 g_string_append(text, decision->watch ? "watch" : "nothing");

@@ -218,7 +218,7 @@ Test(job_decision, after_that_a_tick_that_it_keeps_is_skipped) {
         found = job_decide(decision, hourly(), false);
         cr_assert_eq(found.n_skips, 1);
         cr_expect_eq(found.skips[0].from, tick);
-        cr_expect(g_str_has_prefix(found.skips[0].why, "overlap"), "%s", found.skips[0].why);
+        cr_expect(decision_is_overlap(found.skips[0].why), "%s", found.skips[0].why.text);
         job_decision_reset(decision); /* the session that it was seen in is gone */
         found = job_decide(decision, hourly(), false);
         cr_expect_eq(found.n_skips, 0);

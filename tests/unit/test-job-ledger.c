@@ -394,7 +394,10 @@ Test(job_ledger, a_request_that_is_refused_is_told_before_that_is_over) {
 }
 
 Test(job_ledger, what_is_skipped_is_in_the_ledger) {
-        DecisionSkip skip = {.from = 2000, .to = 2000, .count = 1, .why = "missed: for a test"};
+        DecisionSkip skip = {.from = 2000,
+                             .to = 2000,
+                             .count = 1,
+                             .why = {DECISION_KIND_MISSED, "missed: for a test"}};
 
         read_ours(false);
         cr_assert_eq(job_ledger_skip(ledger, &skip, 1), 0);
@@ -405,7 +408,10 @@ Test(job_ledger, what_is_skipped_is_in_the_ledger) {
 
 /* Another write comes in between, or the session goes. */
 Test(job_ledger, a_write_that_was_not_done_is_decided_again_later_or_not_in_this_session) {
-        DecisionSkip skip = {.from = 2000, .to = 2000, .count = 1, .why = "missed: for a test"};
+        DecisionSkip skip = {.from = 2000,
+                             .to = 2000,
+                             .count = 1,
+                             .why = {DECISION_KIND_MISSED, "missed: for a test"}};
 
         read_ours(false);
         put_ours();
@@ -424,7 +430,10 @@ static ServerWay refuse_writes(const ZkCall *call) {
 }
 
 static void expect_refused_skip(unsigned failures) {
-        DecisionSkip skip = {.from = 2000, .to = 2000, .count = 1, .why = "missed: for a test"};
+        DecisionSkip skip = {.from = 2000,
+                             .to = 2000,
+                             .count = 1,
+                             .why = {DECISION_KIND_MISSED, "missed: for a test"}};
 
         read_ours(false);
         cr_assert_eq(job_ledger_skip(ledger, &skip, 1), 0);
@@ -433,7 +442,10 @@ static void expect_refused_skip(unsigned failures) {
 }
 
 Test(job_ledger, a_write_that_is_refused_is_done_less_and_less_often) {
-        DecisionSkip skip = {.from = 2000, .to = 2000, .count = 1, .why = "missed: for a test"};
+        DecisionSkip skip = {.from = 2000,
+                             .to = 2000,
+                             .count = 1,
+                             .why = {DECISION_KIND_MISSED, "missed: for a test"}};
 
         server.way = refuse_writes;
         server.refusal = ZK_NO_AUTH;

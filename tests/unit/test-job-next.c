@@ -87,10 +87,10 @@ Test(job_next, lower_ranks_are_not_waited_for_to_say_that_a_run_is_under_way) {
         Decision overlaps = {.verdict = DECISION_NOTHING, .n_skips = 1};
         JobOutlook outlook = outlook_of(&overlaps);
 
-        overlaps.skips[0].why = "overlap: the previous run was still under way";
+        overlaps.skips[0].why.kind = DECISION_KIND_UNDER_WAY;
         outlook.lower_ranks = USEC_PER_SEC;
         expect_next(outlook, JOB_NEXT_SKIP);
-        overlaps.skips[0].why = "missed: the start deadline passed";
+        overlaps.skips[0].why.kind = DECISION_KIND_MISSED;
         expect_next(outlook, JOB_NEXT_LATER);
 }
 
@@ -105,7 +105,7 @@ Test(job_next, a_long_wait_gives_way_to_a_newer_tick) {
         outlook.queued_tick = 60;
         expect_next(outlook, JOB_NEXT_GO_ON);
         replaced.skips[0].from = replaced.skips[0].to = 60;
-        replaced.skips[0].why = DECISION_WHY_REPLACED;
+        replaced.skips[0].why.kind = DECISION_KIND_REPLACED;
         expect_next(outlook, JOB_NEXT_SKIP);
 }
 
@@ -192,7 +192,7 @@ Test(job_next, of_a_tick_that_is_not_settled_no_attempt_by_hand_begins) {
         again.tick = ((const LedgerEntry *)claimed->open->pdata[0])->tick;
         next = job_next(&outlook);
         cr_expect_eq(next.what, JOB_NEXT_REFUSE);
-        cr_expect(strstr(next.why, "its tick is not settled"), "%s", next.why);
+        cr_expect(strstr(next.why.text, "its tick is not settled"), "%s", next.why.text);
         again.tick = ledger_floor(claimed);
         expect_next(outlook, JOB_NEXT_QUEUE_MANUAL);
 }
@@ -205,7 +205,7 @@ Test(job_next, what_its_own_node_alone_may_start_was_late_there) {
         outlook.manual = &late;
         next = job_next(&outlook);
         cr_expect_eq(next.what, JOB_NEXT_REFUSE);
-        cr_expect_str_eq(next.why, "the node that it is for could not start it in time");
+        cr_expect_str_eq(next.why.text, "the node that it is for could not start it in time");
 }
 
 Test(job_next, who_stands_in_the_queues_goes_on) {
@@ -242,10 +242,10 @@ Test(job_next, manual_runs_go_first) {
         outlook.queued_manual = true;
         cr_expect_not(expect_next(outlook, JOB_NEXT_GO_ON).wakes);
         outlook.ledger = claimed;
-        cr_expect_str_eq(expect_next(outlook, JOB_NEXT_REFUSE).why,
+        cr_expect_str_eq(expect_next(outlook, JOB_NEXT_REFUSE).why.text,
                          "overlap: the previous run was still under way");
         outlook.manual = &expired;
-        cr_expect_str_eq(expect_next(outlook, JOB_NEXT_REFUSE).why,
+        cr_expect_str_eq(expect_next(outlook, JOB_NEXT_REFUSE).why.text,
                          "no node could start it in time");
 }
 
@@ -270,7 +270,7 @@ Test(job_next, what_is_paused_is_refused_and_no_wait_goes_on) {
 
         outlook.pause = &pause;
         outlook.manual = &manual;
-        cr_expect_str_eq(expect_next(outlook, JOB_NEXT_REFUSE).why, "paused by bob");
+        cr_expect_str_eq(expect_next(outlook, JOB_NEXT_REFUSE).why.text, "paused by bob");
         outlook.manual = NULL;
         outlook.spec = &patient;
         outlook.phase = JOB_PHASE_WAITING;

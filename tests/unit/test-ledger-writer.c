@@ -118,8 +118,10 @@ static void write_elsewhere(void) {
 }
 
 static int skip(int64_t from, int64_t to, bool more_follows) {
-        DecisionSkip one = {
-            .from = from, .to = to, .count = (unsigned)((to - from) / 10 + 1), .why = "overlap"};
+        DecisionSkip one = {.from = from,
+                            .to = to,
+                            .count = (unsigned)((to - from) / 10 + 1),
+                            .why = {DECISION_KIND_OVERLAP, "overlap"}};
 
         return ledger_writer_skip(writer, schedule, &one, 1, more_follows);
 }
@@ -142,8 +144,11 @@ Test(ledger_writer, a_skip_is_in_the_ledger_and_has_a_record) {
 
 /* Its attempts have their records; why no further one is made stands beside them. */
 Test(ledger_writer, of_what_is_not_retried_it_is_said_why) {
-        DecisionSkip one = {
-            .from = 110, .to = 110, .count = 1, .why = "missed: x", .gives_up = true};
+        DecisionSkip one = {.from = 110,
+                            .to = 110,
+                            .count = 1,
+                            .why = {DECISION_KIND_MISSED, "missed: x"},
+                            .gives_up = true};
 
         write_ledger(100, "{'run':'110-1','state':'failed','tick':110,'attempt':1,'node':'n2',"
                           "'not_before':115}");
@@ -194,8 +199,9 @@ Test(ledger_writer, a_record_that_is_gone_is_made_again) {
 
 /* Of some the records exist, of others not. */
 Test(ledger_writer, where_records_are_not_what_they_should_be_it_is_one_skip_at_a_time) {
-        static const DecisionSkip two[] = {{.from = 110, .to = 110, .count = 1, .why = "overlap"},
-                                           {.from = 130, .to = 130, .count = 1, .why = "missed"}};
+        static const DecisionSkip two[] = {
+            {.from = 110, .to = 110, .count = 1, .why = {DECISION_KIND_OVERLAP, "overlap"}},
+            {.from = 130, .to = 130, .count = 1, .why = {DECISION_KIND_MISSED, "missed"}}};
 
         server_create(RUNS "/130-0", "old", 0);
         cr_assert_eq(ledger_writer_skip(writer, schedule, two, 2, false), 0);

@@ -27,16 +27,18 @@ static void teardown_waited(void) {
 
 TestSuite(waited_for, .init = setup_waited, .fini = teardown_waited);
 
-static Decision skip_of(int64_t from, int64_t to, const char *why) {
-        return (Decision){.skips = {{.from = from, .to = to, .count = 1, .why = why}},
+static Decision skip_of(int64_t from, int64_t to, DecisionKind kind, const char *why) {
+        return (Decision){.skips = {{.from = from, .to = to, .count = 1, .why = {kind, why}}},
                           .n_skips = 1};
 }
 
 Test(waited_for, only_what_nobody_started_and_may_be_waited_for_matters) {
-        Decision missed = skip_of(now - 60, now - 30, "missed: the start deadline passed"),
-                 no_node = skip_of(now - 60, now - 30, "no node could run it"),
-                 overlap = skip_of(now - 60, now - 30, "overlap"),
-                 old = skip_of(now - 8000, now - 7000, "missed: the start deadline passed"),
+        Decision missed = skip_of(now - 60, now - 30, DECISION_KIND_MISSED,
+                                  "missed: the start deadline passed"),
+                 no_node = skip_of(now - 60, now - 30, DECISION_KIND_OTHER, "no node could run it"),
+                 overlap = skip_of(now - 60, now - 30, DECISION_KIND_UNDER_WAY, "overlap"),
+                 old = skip_of(now - 8000, now - 7000, DECISION_KIND_MISSED,
+                               "missed: the start deadline passed"),
                  nothing = {.n_skips = 0};
 
         cr_expect(waited_for_matters(&spec, &missed));
@@ -63,7 +65,7 @@ static WaitedForVerdict judge(const Waiter *waiter, const Decision *decision) {
 }
 
 Test(waited_for, who_waits) {
-        Decision decision = skip_of(now - 60, now - 30, "missed");
+        Decision decision = skip_of(now - 60, now - 30, DECISION_KIND_MISSED, "missed");
         Waiter other = {.job = (char *)"a", .tick = now - 40},
                elsewhere = {.job = (char *)"b", .tick = now - 40},
                newer = {.job = (char *)"a", .tick = now},
@@ -90,7 +92,7 @@ Test(waited_for, a_retry_that_is_waited_for_is_not_given_up) {
         Decision decision = {.skips = {{.from = now - 8000,
                                         .to = now - 8000,
                                         .count = 1,
-                                        .why = "missed",
+                                        .why = {DECISION_KIND_MISSED, "missed"},
                                         .gives_up = true,
                                         .due = now - 30}},
                              .n_skips = 1};
@@ -107,7 +109,7 @@ Test(waited_for, a_retry_that_is_waited_for_is_not_given_up) {
 Test(waited_for, what_started_late_is_waited_for_longer) {
         _cleanup_(schedule_freep) Schedule *schedule = every(20000);
         int64_t tick = now / 20000 * 20000, start;
-        Decision decision = skip_of(tick, tick, "missed");
+        Decision decision = skip_of(tick, tick, DECISION_KIND_MISSED, "missed");
         Waiter other = {.job = (char *)"a", .tick = tick};
         g_autofree char *fault = NULL;
 
@@ -126,7 +128,7 @@ Test(waited_for, what_started_late_is_waited_for_longer) {
 }
 
 Test(waited_for, nobody_waits_beyond_the_end_of_the_wait) {
-        Decision decision = skip_of(now - 8000, now - 30, "missed");
+        Decision decision = skip_of(now - 8000, now - 30, DECISION_KIND_MISSED, "missed");
         Waiter late = {.job = (char *)"a", .tick = now - 8000};
 
         cr_expect_eq(judge(&late, &decision), WAITED_FOR_BY_NOBODY);
