@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "schedule.h"
+#include "work-time.h"
 
 static Schedule *schedule_without(const char *zone, const char *expression,
                                   const char *exceptions) {
@@ -195,12 +196,12 @@ Test(exceptions, have_zones_that_change) {
 
 Test(exceptions, that_leave_nothing_end_the_search) {
         _cleanup_(schedule_freep) Schedule *schedule = schedule_without("UTC", "*:*:*", "daily");
-        usec_t began = clock_monotonic();
+        usec_t began = work_time();
         int64_t tick;
 
         cr_expect_not(schedule_next(schedule, 0, &tick));
         cr_expect_not(schedule_previous(schedule, 4000000000, &tick));
-        cr_expect_lt(clock_monotonic() - began, 2 * USEC_PER_SEC);
+        cr_expect_lt(work_time() - began, 2 * USEC_PER_SEC);
 }
 
 Test(exceptions, limits) {

@@ -3,6 +3,7 @@
 #include "jobset.h"
 #include "linked-jobs.h"
 #include "temporary-tree.h"
+#include "work-time.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -176,9 +177,9 @@ Test(linked_jobs, so_many_circles_as_a_file_can_have) {
         tree_write(root, ETC "evil.yaml", text->str);
         g_string_free(text, TRUE);
         WRITE("good.yaml", "good");
-        begun = clock_monotonic();
+        begun = work_time();
         cr_assert_eq(jobset_load(set, (const char *const *)directories, &config), 0);
-        cr_expect_lt(clock_monotonic() - begun, 5 * USEC_PER_SEC);
+        cr_expect_lt(work_time() - begun, 5 * USEC_PER_SEC);
         cr_expect_eq(jobset_size(set), 1);
 }
 
@@ -192,9 +193,9 @@ Test(linked_jobs, a_name_that_all_jobs_have_wrong) {
                 g_string_append_printf(text, " orders-backup-%04u: {exec: /b}\n", i);
         tree_write(root, ETC "a.yaml", text->str);
         g_string_free(text, TRUE);
-        begun = clock_monotonic();
+        begun = work_time();
         cr_assert_eq(jobset_load(set, (const char *const *)directories, &config), 0);
-        cr_expect_lt(clock_monotonic() - begun, 5 * USEC_PER_SEC);
+        cr_expect_lt(work_time() - begun, 5 * USEC_PER_SEC);
         cr_expect_eq(jobset_size(set), 6000);
 }
 
