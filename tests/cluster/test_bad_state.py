@@ -165,6 +165,24 @@ class Clocks(ClusterTest):
         self.assertTrue(nodes["n1"].journal(SKEWED))
         self.assert_ticks_are_right()
 
+    def test_half_a_minute_ahead_and_behind_leave_the_runs_to_the_third(self):
+        """What is due is due by the servers' clock, and by that of the node which is right."""
+        nodes = self.fleet_with_clocks(3)
+        self.wait_runs()
+        for name, seconds in (("n1", 30), ("n2", -30)):
+            shift_clock(nodes[name], seconds)
+        wait_until(lambda: {run.node for run in self.fleet.runs("beat")[-3:]} == {"n3"}, BACK, "the third runs what is due")
+        before = {name: len(self.runs_on(name)) for name in nodes}
+        wait_until(lambda: len(self.runs_on("n3")) > before["n3"] + 4, BACK, "and goes on with that")
+        self.assertEqual({name: len(self.runs_on(name)) for name in ("n1", "n2")}, {name: before[name] for name in ("n1", "n2")})
+        for name in ("n1", "n2"):
+            shift_clock(nodes[name], 0)
+        wait_until(lambda: {run.node for run in self.fleet.runs("beat")[-3:]} != {"n3"}, BACK, "who is right again runs it as before")
+        self.wait_runs()
+        for run in self.fleet.runs("beat"):
+            self.assertEqual(run.tick % 2, 0, "a tick of the schedule")
+        self.assert_ticks_are_right()
+
     def test_all_that_are_wrong_begin_nothing_and_lose_nothing(self):
         nodes = self.fleet_with_clocks(2)
         self.wait_runs()
