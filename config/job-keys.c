@@ -347,6 +347,7 @@ static const Key job_keys[] = {
         .min = USEC_PER_SEC,
         .max = 366 * USEC_PER_DAY,
         KEY_FIELD(JobSpec, start_deadline),
+        KEY_MARK_FIELD(JobSpec, times.start_deadline_mark),
         .documentation = "How late a tick may be started.",
     },
     {

@@ -84,11 +84,12 @@ typedef struct JobRetries {
         JobOwnerLost on_owner_lost;
 } JobRetries;
 
-/* What a schedule has besides its expressions, as it was written. It is the schedule's. */
+/* What a schedule has besides its expressions, as it was written. */
 typedef struct JobTimes {
         Dst dst;
         usec_t random_delay;
         Mark random_delay_mark;
+        Mark start_deadline_mark;
 } JobTimes;
 
 /* What is kept of its runs, what is expected of them, and what their ends lead to. */

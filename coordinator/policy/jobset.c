@@ -114,16 +114,40 @@ static void refuse_stop(const JobSpec *spec, const DaemonConfig *config, Diagnos
             spec->name, stop, written ? "" : " (the default)", slack, sum, budget, most);
 }
 
-static void check_stops(const GPtrArray *specs, const DaemonConfig *config,
+/* Where even the second machine comes too late, only one can run it. */
+static bool deadline_fits(const JobSpec *spec, const DaemonConfig *config) {
+        return spec->start_deadline >= config->takeover_delay;
+}
+
+static void refuse_deadline(const JobSpec *spec, const DaemonConfig *config,
+                            Diagnostics *diagnostics) {
+        bool written = spec->times.start_deadline_mark.file;
+        g_autofree char *deadline = duration_to_string(spec->start_deadline);
+        g_autofree char *delay = duration_to_string(config->takeover_delay);
+
+        diagnostics_add(diagnostics, written ? &spec->times.start_deadline_mark : &spec->mark,
+                        "job \"%s\" could not be taken over in time: start-deadline %s%s is "
+                        "shorter than the takeover-delay %s: set \"start-deadline\" to %s or more",
+                        spec->name, deadline, written ? "" : " (the default)", delay, delay);
+}
+
+static bool config_fits(const JobSpec *spec, const DaemonConfig *config) {
+        return stop_fits(spec, config) && deadline_fits(spec, config);
+}
+
+static void check_specs(const GPtrArray *specs, const DaemonConfig *config,
                         Diagnostics *diagnostics) {
-        for (guint i = 0; i < specs->len; i++)
+        for (guint i = 0; i < specs->len; i++) {
                 if (!stop_fits(specs->pdata[i], config))
                         refuse_stop(specs->pdata[i], config, diagnostics);
+                if (!deadline_fits(specs->pdata[i], config))
+                        refuse_deadline(specs->pdata[i], config, diagnostics);
+        }
 }
 
 void jobset_check_file(const JobFile *file, const DaemonConfig *config, Diagnostics *diagnostics) {
-        check_stops(file->jobs, config, diagnostics);
-        check_stops(file->refused, config, diagnostics);
+        check_specs(file->jobs, config, diagnostics);
+        check_specs(file->refused, config, diagnostics);
 }
 
 /* Puts an entry into the set. Return: false when the name has one already; nothing has changed
@@ -144,7 +168,7 @@ static bool add_entry(JobSet *set, JobSpec *spec, const char *file) {
 /* Moves an old entry over, unless the daemon's configuration has changed so that it no longer fits.
  */
 static void keep_entry(JobSet *set, Entry *old, const DaemonConfig *config) {
-        if (old->spec && stop_fits(old->spec, config) && add_entry(set, old->spec, old->file))
+        if (old->spec && config_fits(old->spec, config) && add_entry(set, old->spec, old->file))
                 old->spec = NULL;
 }
 

@@ -218,6 +218,22 @@ Test(jobset, a_stop_must_fit_a_fence_budget_that_shrank) {
             "\"stop-timeout\" to 4s or less");
 }
 
+Test(jobset, a_second_machine_must_come_before_the_start_deadline) {
+        config.takeover_delay = 2 * USEC_PER_SEC;
+        tree_write(root, ETC "a.yaml", "jobs:\n  a: {exec: /bin/true, start-deadline: 2s}\n");
+        expect("a=", "");
+        tree_write(root, ETC "a.yaml", "jobs:\n  a: {exec: /bin/true, start-deadline: 1s}\n");
+        expect("a=",
+               "ROOT/etc/jobkeeper/jobs.d/a.yaml:2:40: error: job \"a\" could not be taken over in "
+               "time: start-deadline 1s is shorter than the takeover-delay 2s: set "
+               "\"start-deadline\" to 2s or more");
+        tree_write(root, ETC "a.yaml", "jobs:\n  a: {exec: /bin/true}\n");
+        config.takeover_delay = 660 * USEC_PER_SEC;
+        expect("", "ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: error: job \"a\" could not be taken over "
+                   "in time: start-deadline 10min (the default) is shorter than the takeover-delay "
+                   "11min: set \"start-deadline\" to 11min or more");
+}
+
 Test(jobset, nothing_readable_changes_nothing) {
         const char *directories[] = {root, NULL};
         g_autofree char *file = tree_path(root, ETC "a.yaml");
