@@ -49,7 +49,7 @@ MAY_WAIT = {
     ("zk-handle.c", "getaddrinfo"): "on the port's short-lived helper thread, which is there for what blocks",
     ("job-fitness.c", "getpwnam_r"): "on a thread that looks at the machine",
     ("job-fitness.c", "getgrnam_r"): "on a thread that looks at the machine",
-    ("unit-check.c", "g_spawn_sync"): "on a thread that looks at the machine",
+    ("limited-child.c", "waitpid"): "with WNOHANG",
     ("unit-check.c", "g_file_set_contents"): "on a thread that looks at the machine",
     ("session-file.c", "g_file_set_contents_full"): "below /run, which is memory: 8 us for a renewal, once a heartbeat (measured)",
     ("ended-units.c", "g_file_set_contents_full"): "below /run, which is memory: under 1 ms for half a MiB (measured), once in some ten thousand ends",

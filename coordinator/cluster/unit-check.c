@@ -12,7 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHECK_PROGRAM "systemd-analyze"
+#include "limited-child.h"
+
+/* It takes well under a second, and some on a machine that is busy. */
+#define CHECK_LIMIT (30 * USEC_PER_SEC)
 #define CHECK_FILE "jobkeeper-settings.service"
 #define CHECK_CANARY "JobkeeperChecked"
 #define CHECK_WORDS_MAX 300
@@ -136,20 +139,23 @@ static char *check_judge(const char *text, const char *answer, bool *ret_certain
 
 /* ---- asking ---- */
 
-static bool check_spawn(const char *path, char **ret_answer, GError **error) {
-        const char *const argv[] = {CHECK_PROGRAM,           "verify", "--man=no",
+static bool check_spawn(const UnitCheckProgram *program, const char *path, char **ret_answer,
+                        GError **error) {
+        const char *const argv[] = {program->name,           "verify", "--man=no",
                                     "--recursive-errors=no", path,     NULL};
         const char *const environment[] = {"PATH=/usr/bin:/bin",         "LC_ALL=C",
                                            "SYSTEMD_LOG_TARGET=console", "SYSTEMD_LOG_LEVEL=info",
                                            "SYSTEMD_LOG_COLOR=0",        "SYSTEMD_LOG_LOCATION=0",
                                            "SYSTEMD_LOG_TIME=0",         NULL};
 
-        return g_spawn_sync(NULL, (char **)argv, (char **)environment,
-                            G_SPAWN_SEARCH_PATH_FROM_ENVP | G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL,
-                            NULL, ret_answer, NULL, error);
+        return limited_child_ask(argv, environment, program->limit, ret_answer, error);
 }
 
-char *unit_check_run(const char *text, bool *ret_certain) {
+UnitCheckProgram unit_check_program(void) {
+        return (UnitCheckProgram){.name = "systemd-analyze", .limit = CHECK_LIMIT};
+}
+
+char *unit_check_run(const UnitCheckProgram *program, const char *text, bool *ret_certain) {
         g_autofree char *path = NULL, *directory = NULL, *answer = NULL;
         g_autoptr(GError) error = NULL;
         bool asked = false;
@@ -157,7 +163,7 @@ char *unit_check_run(const char *text, bool *ret_certain) {
         *ret_certain = false;
         directory = check_write(text, &path, &error);
         if (directory) {
-                asked = check_spawn(path, &answer, &error);
+                asked = check_spawn(program, path, &answer, &error);
                 (void)g_unlink(path);
                 (void)g_rmdir(directory);
         }

@@ -8,11 +8,21 @@
 #include <stdbool.h>
 
 #include "job.h"
+#include "usec.h"
 
 /* Return: that unit's file, newly allocated; NULL: the job has no settings. */
 char *unit_check_text(const JobSpec *spec);
 
-/* Return: what is wrong with it, a sentence, newly allocated (g_free); NULL: nothing.
+/* Who is asked, and for how long at most; what has not answered by then is killed. */
+typedef struct UnitCheckProgram {
+        const char *name; /* a path, or a name that is looked up; static */
+        usec_t limit;
+} UnitCheckProgram;
+
+/* Return: systemd's own. */
+UnitCheckProgram unit_check_program(void);
+
+/* Return: what is wrong with the file, a sentence, newly allocated (g_free); NULL: nothing.
  * `*ret_certain` is false where it could not be found out, which is a reason as well. May block for
- * long; for any thread. */
-char *unit_check_run(const char *text, bool *ret_certain);
+ * as long as the program has; for any thread. */
+char *unit_check_run(const UnitCheckProgram *program, const char *text, bool *ret_certain);

@@ -49,12 +49,13 @@ static void checks_remember(UnitChecks *checks, const char *digest, const char *
 char *unit_checks_ask(UnitChecks *checks, const char *text, bool *ret_certain) {
         g_autofree char *digest = g_compute_checksum_for_string(G_CHECKSUM_SHA256, text, -1),
                         *known = checks_find(checks, digest);
+        UnitCheckProgram program = unit_check_program();
         char *why = NULL;
 
         *ret_certain = true;
         if (known)
                 return *known ? g_steal_pointer(&known) : NULL;
-        why = unit_check_run(text, ret_certain);
+        why = unit_check_run(&program, text, ret_certain);
         if (*ret_certain)
                 checks_remember(checks, digest, why);
         return why;

@@ -2,9 +2,12 @@
 #include "unit-check.h"
 
 #include <criterion/criterion.h>
+#include <glib/gstdio.h>
 #include <string.h>
 
+#include "clock.h"
 #include "job-file-fixture.h"
+#include "temporary-tree.h"
 #include "unit-setting.h"
 
 /* Return: newly allocated, the fault of a job with these settings. */
@@ -12,13 +15,14 @@ static char *fault_of(const char *settings) {
         g_autofree char *line = g_strdup_printf("unit: {%s}", settings),
                         *text = job_file_with_line(line), *unit = NULL;
         _cleanup_(job_file_freep) JobFile *file = parse_job_file(text, "");
+        UnitCheckProgram program = unit_check_program();
         bool certain = false;
         char *why = NULL;
 
         unit = unit_check_text(job_in_file(file, "a"));
         if (!unit)
                 return NULL;
-        why = unit_check_run(unit, &certain);
+        why = unit_check_run(&program, unit, &certain);
         cr_expect(certain, "%s: %s", settings, why);
         return why;
 }
@@ -76,12 +80,34 @@ Test(unit_check, what_was_not_looked_at_is_no_good_answer) {
                                             "SyslogIdentifier='JobkeeperChecked'\n"};
 
         for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+                UnitCheckProgram program = unit_check_program();
                 bool certain = true;
-                g_autofree char *why = unit_check_run(texts[i], &certain);
+                g_autofree char *why = unit_check_run(&program, texts[i], &certain);
 
                 cr_expect_not(certain);
                 cr_expect(why && g_str_has_prefix(why, "the settings of \"unit\" could not be "
                                                        "checked with systemd-analyze: "),
                           "%s", why);
         }
+}
+
+/* A program in place of systemd-analyze that says what a good one says, and goes on for ever. */
+Test(unit_check, one_that_hangs_is_not_waited_for) {
+        g_autofree char *root = tree_make(), *path = tree_path(root, "hangs"), *why = NULL,
+                        *expected = g_strdup_printf("the settings of \"unit\" could not be "
+                                                    "checked: %s has not ended for 1 s",
+                                                    path);
+        UnitCheckProgram program = {.name = path, .limit = USEC_PER_SEC};
+        usec_t began = clock_monotonic();
+        bool certain = true;
+
+        tree_write(root, "hangs",
+                   "#!/bin/sh\necho jobkeeper-settings.service:3: JobkeeperChecked >&2\n"
+                   "exec sleep 600\n");
+        cr_assert_eq(g_chmod(path, 0700), 0);
+        why = unit_check_run(&program, "[Unit]\n[Service]\nJobkeeperChecked=yes\n", &certain);
+        cr_expect_str_eq(why, expected);
+        cr_expect_not(certain);
+        cr_expect_lt(clock_monotonic() - began, 60 * USEC_PER_SEC);
+        tree_remove(root);
 }
