@@ -40,6 +40,7 @@ class ZooKeeper(Machine):
         self.peers = peers
         self.tick_ms = tick_ms
         self.settings = settings
+        self.java = ()  # further options of java, where somebody wants to see more
 
     def endpoint(self):
         return f"{self.address}:{PORT}"
@@ -61,7 +62,7 @@ class ZooKeeper(Machine):
         self.process = self.spawn(
             *self.network.enter(self.name),
             "java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Dzookeeper.forceSync=no", "-Dzookeeper.forceSnapshotSync=true",
-            "-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+            "-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS", *self.java,
             "-cp", CLASS_PATH, "org.apache.zookeeper.server.quorum.QuorumPeerMain", f"{self.directory}/zoo.cfg")
 
     def wait_ready(self, timeout=60):
