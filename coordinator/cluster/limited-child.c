@@ -104,7 +104,6 @@ static bool child_wait(LimitedChild *child, const char *program, usec_t limit, G
 
 bool limited_child_ask(const char *const *argv, const char *const *environment, usec_t limit,
                        char **ret_answer, GError **error) {
-        _cleanup_close_ int said = -1, pidfd = -1;
         LimitedChild child = {.said = -1, .pidfd = -1};
         bool ended;
 
@@ -117,8 +116,8 @@ bool limited_child_ask(const char *const *argv, const char *const *environment, 
         child.answer = g_string_new(NULL);
         ended = child_wait(&child, argv[0], limit, error);
         child_end(&child);
-        said = child.said;
-        pidfd = child.pidfd;
+        close_fdp(&child.said);
+        close_fdp(&child.pidfd);
         *ret_answer = g_string_free(child.answer, !ended);
         return ended;
 }

@@ -12,6 +12,7 @@ import history
 from history import EXCLUSIVE, SHARED, Run
 from siege import peace, plan, report, timeline, verdict, work
 from siege.nemesis import Nemesis
+from siege.policy import Deed
 from siege.verdict import Evidence, Fault
 
 CAMPAIGN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "campaign")
@@ -88,15 +89,27 @@ class Plans(unittest.TestCase):
 
 
 class Jobs(unittest.TestCase):
-    def test_there_are_about_thirty_of_every_shape(self):
+    def test_there_are_about_fifty_of_every_shape(self):
         jobs = work.draw(random.Random(1))
-        self.assertTrue(25 <= len(jobs) <= 40)
+        self.assertTrue(45 <= len(jobs) <= 55, len(jobs))
         self.assertEqual({job.every for job in jobs if job.every in (1, 60)}, {1, 60})
         self.assertTrue(any(job.stubborn for job in jobs) and any(job.children for job in jobs) and any(len(job.locks) > 1 for job in jobs))
         self.assertGreater(max(job.seconds for job in jobs), 2 * plan.SESSION)
 
+    def test_every_policy_is_there_and_who_follows_follows_a_job_that_there_is(self):
+        jobs = {job.name: job for job in work.draw(random.Random(1))}
+        policies = [job.policy for job in jobs.values()]
+        self.assertEqual({policy.overlap for policy in policies}, {"skip", "queue", "replace", "allow"})
+        keys = {key for policy in policies for key in policy.keys()}
+        self.assertEqual(keys, {"overlap", "slots", "retries", "no-retry", "on-owner-lost", "after", "on-failure", "on-recovery", "window", "random-delay", "catch-up",
+                                "lock-wait", "expect-within"})
+        linked = {name for policy in policies for name in (policy.on_failure, policy.on_recovery, *(name for name, _ in policy.after)) if name}
+        self.assertLessEqual(linked | {work.MANUAL, work.PAUSING}, jobs.keys())
+
     def test_what_a_job_holds(self):
         self.assertEqual(JOB.holds(), {"job:job": (EXCLUSIVE, 0)})
+        self.assertEqual(work.Work("a", "a.yaml", 1, 1, lock=work.NONE).holds(), {})
+        self.assertEqual(work.Work("a", "a.yaml", 1, 1, policy=work.Policy(slots=2)).holds(), {"job:a": (EXCLUSIVE, 2)})
         both = work.Work("a", "a.yaml", 1, 1, locks=(("data", SHARED), ("pool", EXCLUSIVE)), lock=SHARED)
         self.assertEqual(both.holds(), {"job:a": (SHARED, 0), "data": (SHARED, 0), "pool": (EXCLUSIVE, work.POOL_SLOTS)})
 
@@ -305,9 +318,11 @@ class Reports(unittest.TestCase):
         self.assertEqual([round(value, 3) for value in report.distances(evidence(runs))], [2.1])
 
     def test_the_text_has_what_was_found(self):
-        found = evidence((GOOD[0], run(11, 12, 20, "n2")), records=[record(10)], faults=[CUT])
+        skipped = record(20, "skipped", why="outside its window; the next begins at 30")
+        found = evidence((GOOD[0], run(11, 12, 20, "n2")), records=[record(10)], faults=[CUT], deeds=(Deed("stop", "job", 1, 2, 2),))
+        self.assertEqual(report.states(evidence(GOOD[:1], records=[record(10), skipped])), {"succeeded": 1, "skipped (outside its window)": 1})
         text = report.text(plan.draw(1, 60), found, verdict.judge(found))
-        for words in ("seed 1,", "net-cut 1", "1 overlaps", "1 losses", "1 succeeded, 1 lost", "forceSnapshotSync", "overlaps: job:job: job tick"):
+        for words in ("seed 1,", "net-cut 1", "1 overlaps", "1 losses", "1 succeeded, 1 lost", "0 runs followed others, 0 were further attempts; by hand: 1 stop", "forceSnapshotSync", "overlaps: job:job: job tick"):
             self.assertIn(words, text)
 
 

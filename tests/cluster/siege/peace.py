@@ -39,6 +39,7 @@ class Records:
         self.fleet = fleet
         self.jobs = jobs
         self.kept = {job.name: {} for job in jobs}
+        self.told = {}  # {job: when they were last asked for}
         self.over = threading.Event()
         self.thread = threading.Thread(target=self._gather_now_and_then)
 
@@ -60,21 +61,26 @@ class Records:
 
     def ask(self, job_name, name=None):
         """What is known of a job by now."""
+        asked = time.monotonic()
         self.kept[job_name] = merged(self.kept[job_name], self.fleet.ledger(job_name, name, limit=work.HISTORY, timeout=PATIENCE))
+        self.told[job_name] = asked
         return list(self.kept[job_name].values())
 
     def wait_settled(self, first, last, timeout):
-        """{job: records}, once every due tick has a final state, or when there was no more time: the verdict says what is lost."""
-        ledger, open_jobs = {}, {job.name: job for job in self.jobs}
+        """{job: records}, once every due tick has a final state and all that was asked for has begun, or when there was no more time: the verdict says
+        what is lost."""
+        ledger, open_jobs, server = {}, {job.name: job for job in self.jobs}, self.fleet.bed.zookeepers[0]
 
         def covered():
-            for name, job in list(open_jobs.items()):
+            for name, job in sorted(open_jobs.items(), key=lambda pair: pair[1].every == 0):
+                if not job.every and any(line.startswith("/jobkeeper/requests/") for line in server.shell("ls -R /jobkeeper/requests").splitlines()):
+                    return False
                 try:
                     ledger[name] = self.ask(name)
                 except (CommandFailed, ValueError, subprocess.TimeoutExpired):
                     return False
                 starts, chosen = verdict.finals(ledger[name])
-                if all(verdict.records_of(tick, starts, chosen) for tick in history.ticks(job.every, first, last)):
+                if all(verdict.records_of(tick, starts, chosen) for tick in (history.ticks(job.every, first, last) if job.every else ())):
                     del open_jobs[name]
             return not open_jobs
         with contextlib.suppress(WaitFailed):

@@ -2,7 +2,9 @@
 left in peace until every due tick is in the ledger, everything is stopped, and what is left over is looked for."""
 
 import contextlib
+import dataclasses
 import os
+import random
 import re
 import tempfile
 import time
@@ -13,6 +15,7 @@ from fleet import Fleet
 
 from . import report, timeline, verdict, work
 from .company import Company
+from .hands import Hands
 from .nemesis import Nemesis
 from .peace import Records, stop_and_look, twins_that_stand
 from .plan import SESSION
@@ -50,33 +53,39 @@ class Campaign:
                                                    settings=work.SETTINGS, session_timeout=int(SESSION)))
             self.nemesis = Nemesis(self.fleet, self.plan.jobs, self.say, self.strike_fence)
             company = Company(self.fleet, self.plan.seed, directory, stack)
+            hands = Hands(self.fleet, random.Random(f"{self.plan.seed}-hands"))
             company.start()
+            hands.start()
             try:
-                evidence = self._play(company)
+                evidence = self._play(company, hands)
             finally:
                 company.over.set()
+                hands.over.set()
             found = verdict.judge(evidence)
             self._write(output, evidence, found)
         return found
 
-    def _play(self, company):
+    def _play(self, company, hands):
         self.say(f"{len(self.fleet.nodes)} nodes are up, the campaign begins")
         began, first = time.monotonic(), time.time() + 2
         with Records(self.fleet, self.plan.jobs) as records:
             self.nemesis.play(self.plan, began)
             time.sleep(max(0.0, began + self.plan.seconds - time.monotonic()))
         last = time.time()
+        hands.stop()
         twins = twins_that_stand(self.fleet)
         self.say("no more faults: all has to come right")
         ledger = records.wait_settled(first, last, SETTLED_IN)
         company.stop()
         self.say("stopping everything")
-        left_over = [f"not done: {sentence}" for sentence in self.nemesis.refused] + twins + stop_and_look(self.fleet)
+        left_over = [f"not done: {sentence}" for sentence in self.nemesis.refused + hands.refused] + twins + stop_and_look(self.fleet)
         events = [event for event in history.load(self.fleet.history_path) if event.time >= began - 60]
         jobs, holds = list(self.plan.jobs), {**{job.name: job.holds() for job in self.plan.jobs}, **verdict.command_holds()}
-        runs = sorted(history.runs(events) + company.holds(self.boot), key=lambda run: run.start)
+        following = {job.name for job in jobs if not job.every}  # their tick is that of the run that they follow
+        own = [dataclasses.replace(run, tick=None) if run.job in following else run for run in history.runs(events)]
+        runs = sorted(own + company.holds(self.boot), key=lambda run: run.start)
         return verdict.Evidence(jobs, holds, runs, sorted(self.nemesis.faults, key=lambda fault: fault.begin), ledger, first, last, self.wall,
-                                left_over, self._crashes(), self.fenced, tuple(self.nemesis.drained))
+                                left_over, self._crashes(), self.fenced, tuple(self.nemesis.drained), tuple(hands.deeds), dict(records.told))
 
     # -- the end
 

@@ -1,6 +1,7 @@
 """The report of a campaign: what befell it, what ran, what was broken, how late and how long. Pure functions of the evidence."""
 
 import collections
+import re
 import statistics
 from collections import defaultdict
 
@@ -10,6 +11,7 @@ from . import verdict
 from .verdict import EXCLUSIVE
 
 SHOWN = 20  # sentences of a check
+VARYING = re.compile(r"; the next begins at .*| by \w+ on .*| \(.*")  # in the reason of a skip
 
 
 def percentiles(values):
@@ -36,7 +38,7 @@ def failovers(evidence):
     """Of each run that was cut short: how long until its job ran again, from its last sign of life, or from the next tick where nothing was to be caught up."""
     result = []
     for job in evidence.jobs:
-        own = [run for run in evidence.runs if run.job == job.name and run.tick is not None]
+        own = [run for run in evidence.runs if run.job == job.name and run.tick is not None and job.every]
         for run, following in zip(own, own[1:]):
             if was_cut_short(run) and job.lock == EXCLUSIVE and run.end < following.start:
                 next_tick = (int(run.end + evidence.wall) // job.every + 1) * job.every - evidence.wall
@@ -62,9 +64,9 @@ def states(evidence):
     count = collections.Counter()
     for job in evidence.jobs:
         starts, chosen = verdict.finals(evidence.ledger.get(job.name, []))
-        for tick in history.ticks(job.every, evidence.first, evidence.last):
+        for tick in history.ticks(job.every, evidence.first, evidence.last) if job.every else ():
             records = verdict.records_of(tick, starts, chosen)
-            why = records[-1].get("why", "") if records else ""
+            why = VARYING.sub("", records[-1].get("why", "")) if records else ""
             count[("lost" if not records else f"skipped ({why})" if records[-1]["state"] == "skipped" else records[-1]["state"])] += 1
     return count
 
@@ -94,6 +96,11 @@ def text(plan, evidence, found):
     lines.append(f"{sum(kinds.values())} faults: " + ", ".join(f"{name} {count}" for name, count in sorted(kinds.items())))
     lines.append(f"{len(evidence.runs)} runs, commands and foreign holds; {calm_share(evidence):.0%} of the time no fault was near")
     lines.append("due ticks by their end: " + ", ".join(f"{count} {state}" for state, count in states(evidence).most_common()))
+    records = [record for told in evidence.ledger.values() for record in told]
+    deeds = collections.Counter(deed.kind for deed in evidence.deeds)
+    lines.append(f"{sum('parent_run' in record for record in records)} runs followed others, "
+                 f"{sum(record.get('attempt', 1) > 1 for record in records)} were further attempts; by hand: "
+                 + (", ".join(f"{count} {kind}" for kind, count in sorted(deeds.items())) or "nothing"))
     lines += [_line("lateness, no fault near", late["calm"]), _line("lateness, a fault near", late["faults"]), _line("failover", failovers(evidence))]
     dead = distances(evidence)
     lines.append(_line("cut short, to the next holder", dead) + (f"   min {min(dead):.3f} s" if dead else ""))

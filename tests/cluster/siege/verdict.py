@@ -15,7 +15,7 @@ from collections import defaultdict
 import history
 from history import EXCLUSIVE, FINAL_STATES
 
-from . import work
+from . import policy, work
 from .plan import FILE, KINDS, NODE
 
 WAKING = 5.0  # after a node that stood still goes on again, or a daemon that was away is back
@@ -60,6 +60,12 @@ class Evidence:
     crashes: list
     fenced: bool = True
     drained: tuple = ()  # (node, since, until)
+    deeds: tuple = ()  # policy.Deed
+    told: dict = dataclasses.field(default_factory=dict)  # {job: when its records were asked for}
+
+    def is_explained(self, kinds, begin, end):
+        """Whether one of these faults was near, wherever."""
+        return any(fault.kind in kinds - HARMLESS and fault.begin <= end and begin <= fault.end + RECOVERY for fault in self.faults)
 
 
 @dataclasses.dataclass
@@ -153,7 +159,7 @@ def records_of(tick, starts, chosen):
 
 def _judge_record(evidence, job, record, run):
     """(check, sentence) pairs for one final record and what the history has of its run (or None)."""
-    state, name = record["state"], f"{job.name} tick {record['tick']} run {record.get('run')} on {record.get('node')}"
+    state, name = record["state"], f"{job.name} tick {record.get('tick')} run {record.get('run')} on {record.get('node')}"
     if state == "skipped":
         return
     good_end = run is not None and run.ended == "end" and run.status == 0
@@ -161,8 +167,10 @@ def _judge_record(evidence, job, record, run):
         yield "contradictions", f"{name}: succeeded, and the history has {run or 'no start'}"
     elif state == "failed" and run is not None and (good_end or run.status not in (None, record.get("exit"))):
         yield "contradictions", f"{name}: failed with {record.get('exit')}, and the history has status {run.status}"
+    elif policy.explains_end(evidence, job, record, run):
+        return
     elif state in CUT_SHORT or (state == "failed" and run is None):
-        begin = run.start if run else record["tick"] - evidence.wall
+        begin = run.start if run else policy.moment(record, evidence.wall) if record.get("tick") is None else record["tick"] - evidence.wall
         end = run.end if run and run.end < history.FOREVER else begin + (0 if run else work.START_DEADLINE)
         if not _explained(evidence, record.get("node"), begin, end, SPARING if job.continues and run else frozenset()):
             yield "unexplained", f"{name}: {state} ({record.get('why', '')}), and no fault befell it; the history has {run or 'no start'}"
@@ -183,6 +191,8 @@ def _waited_in_a_queue(evidence, job, tick):
 
 
 def _skip_is_explained(evidence, job, tick, why, own):
+    if policy.explains_skip(evidence, job, tick, why, own):
+        return True
     if why.startswith("overlap") and (job.locks or any(run.start - 1 <= tick - evidence.wall <= run.end + 1.5 for run in own)):
         return True
     begin = tick - evidence.wall
@@ -198,14 +208,15 @@ def judge_job(evidence, job):
     for run in own:
         by_tick[run.tick].append(run)
     starts, chosen = finals(evidence.ledger.get(job.name, []))
-    for tick in history.ticks(job.every, evidence.first, evidence.last):
+    for tick in history.ticks(job.every, evidence.first, evidence.last) if job.every else ():
         records = records_of(tick, starts, chosen)
         if not records:
             yield "losses", f"{job.name} tick {tick}: no final state; the history has {', '.join(map(str, by_tick[tick])) or 'no start'}"
         if len({record.get("attempt", 1) for record in records}) < len(records):
             yield "contradictions", f"{job.name} tick {tick}: several final states: {', '.join(record['state'] for record in records)}"
         for run in by_tick[tick]:
-            if records and not any(record.get("run") == run.run and record["state"] != "skipped" for record in records):
+            known = run.attempt == "1" or run.end + policy.TOLD_IN < evidence.told.get(job.name, 0)
+            if known and records and not any(record.get("run") == run.run and record["state"] != "skipped" for record in records):
                 yield "contradictions", f"{run} ran, and the ledger says {', '.join(record['state'] for record in records)}"
         for record in records:
             if record["state"] == "skipped" and not _skip_is_explained(evidence, job, tick, record.get("why", ""), own):
@@ -215,8 +226,9 @@ def judge_job(evidence, job):
             yield "contradictions", f"{run} began on a node that was drained"
         if run.tick is not None and run.start + evidence.wall < run.tick - MAX_SKEW:
             yield "contradictions", f"{run} began {run.tick - evidence.wall - run.start:.1f} s before its tick"
-    for record in chosen:
-        if evidence.first <= record["tick"] <= evidence.last:
+    for record in (record for record in evidence.ledger.get(job.name, ()) if record["state"] in FINAL_STATES):
+        at = record["tick"] if record.get("tick") is not None else policy.moment(record, 0)
+        if evidence.first <= at <= evidence.last:
             yield from _judge_record(evidence, job, record, by_id.get(record.get("run")))
 
 
@@ -233,9 +245,14 @@ def judge(evidence):
             (excused[why] if why else broken[check]).append(sentence)
     for _, _, same in history.double_starts(evidence.runs):
         broken["doubles"].append(" | ".join(map(str, same)))
+    ran = {job.name: policy.Ran(job, sorted((run for run in evidence.runs if run.job == job.name), key=lambda run: run.start), evidence.ledger.get(job.name, []))
+           for job in evidence.jobs}
     for job in evidence.jobs:
-        for check, sentence in judge_job(evidence, job):
-            broken[check].append(sentence)
+        for found in (judge_job(evidence, job), *(check(evidence, ran[job.name]) for check in policy.CHECKS)):
+            for check, sentence in found:
+                broken[check].append(sentence)
+    for check, sentence in policy.following(evidence, ran):
+        broken[check].append(sentence)
     broken["left over"] += evidence.left_over
     broken["crashes"] += evidence.crashes
     return Verdict(broken, dict(excused))
