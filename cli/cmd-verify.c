@@ -23,6 +23,7 @@
 #include "linked-jobs.h"
 #include "options.h"
 #include "output.h"
+#include "renamed-jobs.h"
 #include "resource.h"
 #include "verify-report.h"
 
@@ -167,6 +168,7 @@ static GPtrArray *verify_refused_jobs(const GPtrArray *files) {
 static void verify_circles(Verify *verify, const GPtrArray *files) {
         g_autoptr(GPtrArray) refused = verify_refused_jobs(files);
 
+        renamed_jobs_check(files, refused, verify->report->found);
         while (linked_jobs_break_circle(files, refused, verify->report->found))
                 continue;
 }

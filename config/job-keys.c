@@ -1,9 +1,9 @@
 /* See job-keys.h. The order is that of the manual. What a line cannot say (lists of several shapes,
  * names, words that exclude each other) is said by a function of job-values.h that the line names.
  *
- * `defaults:` of a file may have every key of a job but the four that are its own: description,
- * schedule, every, exec. A key that a job sets replaces the whole value of the defaults; lists and
- * mappings are not merged. */
+ * `defaults:` of a file may have every key of a job but those that are its own: description, was,
+ * schedule, every, after, exec. A key that a job sets replaces the whole value of the defaults;
+ * lists and mappings are not merged. */
 #include "job-keys.h"
 
 #include <string.h>
@@ -207,6 +207,18 @@ static const Key job_keys[] = {
         .fault = description_fault,
         KEY_FIELD(JobSpec, description),
         .documentation = "A description of the job.",
+    },
+    {
+        .name = "was",
+        .forms = KEY_LITERAL,
+        .flags = KEY_JOB_ONLY,
+        .fault = name_fault,
+        .pattern = JOB_NAME_PATTERN,
+        KEY_FIELD(JobSpec, books.was.job),
+        KEY_MARK_FIELD(JobSpec, books.was.mark),
+        .documentation =
+            "The name that the job had before: what stands in ZooKeeper under that one "
+            "goes on under the new one.",
     },
     {
         .name = "mode",

@@ -427,6 +427,8 @@ static bool ledger_differs(const View *view, const JobSpec *spec, const Ledger *
         const DigestMemory *digests = view->digests;
         g_autofree char *own = NULL;
 
+        if (ledger && ledger->renamed)
+                return !spec->books.was.job && !jobset_find(view->jobset, ledger->renamed);
         if (!ledger || !*ledger->digest || digest_memory_has(digests, spec->name, ledger->digest))
                 return false;
         own = job_spec_digest(spec, view->node->config);

@@ -565,6 +565,8 @@ ScheduledJobState scheduled_job_state(const ScheduledJob *job) {
                 return JOB_DRIFTED;
         if (unfit)
                 return JOB_UNFIT;
+        if (job_ledger_waits(job->ledger))
+                return JOB_WAITING;
         if (job_ledger_fault(job->ledger) || (!ledger && !no_node))
                 return JOB_UNREAD;
         if (ledger && ledger_first_claimed(ledger))

@@ -42,6 +42,11 @@ static const struct {
     {"on-recovery: a",
      "f:4:18: error: job \"a\": \"on-recovery\" names the job itself: name another one, and where "
      "\"defaults\" says it, define this job in another file"},
+    {"was: [b]", "f:4:10: error: \"was\" must be a text, not a list"},
+    {"was: B b", "f:4:10: error: \"was\": \"B b\" may only have the characters a-z, 0-9, '.', '_' "
+                 "and '-'"},
+    {"was: a", "f:4:10: error: job \"a\": \"was\" names the job itself: write the name that it had "
+               "before, or take \"was\" out"},
     {"depends-on: b", "f:4:5: error: unknown key \"depends-on\": here it is \"after\""},
     {"OnSuccess: b", "f:4:5: error: unknown key \"OnSuccess\": here the job that follows says "
                      "\"after\", and which job it follows"},
