@@ -3,6 +3,8 @@
  * waits for. */
 #include "renaming.h"
 
+#include <unistd.h>
+
 #include "daemon-fixture.h"
 #include "diagnostics.h"
 #include "heard.h"
@@ -10,6 +12,7 @@
 #include "job-ledger.h"
 #include "journal.h"
 #include "ledger-fixture.h"
+#include "temporary-tree.h"
 
 #define ROOT "/jobkeeper"
 #define OLD ROOT "/jobs/old"
@@ -350,4 +353,47 @@ Test(renaming, a_pause_goes_along) {
         cr_expect_not_null(strstr(server_data(ROOT "/control"), "\"new\""), "%s",
                            server_data(ROOT "/control"));
         cr_expect_null(strstr(server_data(ROOT "/control"), "\"old\""));
+}
+
+/* ---- with the daemon's own jobs ---- */
+
+static bool goes_on_as_b(void) {
+        return strstr(server_data(ROOT "/jobs/b"), "\"was\":\"a\"") &&
+               digest_memory_get(coordinator->digests, "b") &&
+               !digest_memory_get(coordinator->digests, "a");
+}
+
+static bool a_is_withdrawn(void) {
+        return strstr(server_data(ROOT "/jobs/a"), "\"withdrawn\"");
+}
+
+Test(renaming, a_reload_that_renames_a_job_does_not_withdraw_it) {
+        g_autofree char *path = tree_path(root, "etc/jobkeeper/jobs.d/a.yaml");
+        _cleanup_(ledger_freep) Ledger *left = NULL, *own = NULL, *was = at(ROOT "/jobs/a");
+
+        cr_assert_eq(unlink(path), 0);
+        write_job_named("b", "    exec: [/bin/true]\n    nodes: [another]\n    was: a\n");
+        reload();
+        await(goes_on_as_b, "it goes on");
+        left = at(ROOT "/jobs/a");
+        own = at(ROOT "/jobs/b");
+        cr_expect_str_eq(left->renamed, "b");
+        cr_expect_eq(own->from, was->from, "it is no new job");
+        cr_expect_eq(left->withdrawn, 0);
+}
+
+/* Where nothing is taken over, nothing goes on. */
+Test(renaming, one_whose_new_name_has_a_ledger_already_is_withdrawn) {
+        static const char keys[] = "    exec: [/bin/true]\n    nodes: [another]\n";
+        g_autofree char *path = tree_path(root, "etc/jobkeeper/jobs.d/a.yaml"),
+                        *text = g_strconcat(keys, "    was: a\n", NULL);
+
+        write_job_named("b", keys);
+        reload();
+        await_quiet();
+        cr_assert_not_null(digest_memory_get(coordinator->digests, "b"));
+        cr_assert_eq(unlink(path), 0);
+        write_job_named("b", text);
+        reload();
+        await(a_is_withdrawn, "it is withdrawn");
 }
