@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "duration.h"
+#include "job-chain.h"
 #include "job-room.h"
 #include "linked-jobs.h"
 #include "renamed-jobs.h"
@@ -371,6 +372,7 @@ static void jobset_link(JobSet *set, const JobSet *old, const GPtrArray *files,
         names = linked_names_new(files, jobs);
         for (guint i = 0; i < jobs->len; i++)
                 linked_jobs_check_names(jobs->pdata[i], names, diagnostics);
+        job_chain_check(jobs, diagnostics);
         g_hash_table_unref(set->after);
         set->after = linked_jobs_index(jobs, old->after, diagnostics);
 }
