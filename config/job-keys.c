@@ -379,21 +379,23 @@ static const Key job_keys[] = {
     },
     {
         .name = "on-failure",
-        .forms = KEY_LITERAL,
+        .forms = KEY_LITERAL | KEY_NONE,
         .fault = name_fault,
         .pattern = JOB_NAME_PATTERN,
         KEY_FIELD(JobSpec, books.links.on_failure.job),
         KEY_MARK_FIELD(JobSpec, books.links.on_failure.mark),
-        .documentation = "The job to run when a run has failed and no further attempt follows.",
+        .documentation =
+            "The job to run when a run has failed and no further attempt follows; [] for none.",
     },
     {
         .name = "on-recovery",
-        .forms = KEY_LITERAL,
+        .forms = KEY_LITERAL | KEY_NONE,
         .fault = name_fault,
         .pattern = JOB_NAME_PATTERN,
         KEY_FIELD(JobSpec, books.links.on_recovery.job),
         KEY_MARK_FIELD(JobSpec, books.links.on_recovery.mark),
-        .documentation = "The job to run when a run has succeeded and the one before had not.",
+        .documentation =
+            "The job to run when a run has succeeded and the one before had not; [] for none.",
     },
     {
         .name = "on-lock-loss",
