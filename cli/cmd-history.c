@@ -11,6 +11,8 @@
 #define HISTORY_MAX 1000
 
 static void history_print(const json_t *history, const char *job) {
+        const char *was = json_string_value(json_object_get(history, "was")),
+                   *renamed = json_string_value(json_object_get(history, "renamed"));
         g_autoptr(GTimeZone) zone = g_time_zone_new_local();
         double now = (double)clock_realtime() / (double)USEC_PER_SEC;
         _cleanup_(table_freep) Table *table =
@@ -20,6 +22,11 @@ static void history_print(const json_t *history, const char *job) {
                 printf("%s has not run yet.\n", job);
         else
                 (void)table_print(table, stdout);
+        if (was)
+                printf("Runs of before are those of %s, which it was (jobkeeper history %s).\n",
+                       was, was);
+        if (renamed)
+                printf("It goes on as %s (jobkeeper history %s).\n", renamed, renamed);
 }
 
 int cmd_history(int argc, char **argv) {

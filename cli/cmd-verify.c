@@ -16,6 +16,7 @@
 
 #include "daemon-file.h"
 #include "exit-code.h"
+#include "job-chain.h"
 #include "job-files.h"
 #include "job-fitness.h"
 #include "job-room.h"
@@ -23,6 +24,7 @@
 #include "linked-jobs.h"
 #include "options.h"
 #include "output.h"
+#include "renamed-jobs.h"
 #include "resource.h"
 #include "verify-report.h"
 
@@ -164,11 +166,25 @@ static GPtrArray *verify_refused_jobs(const GPtrArray *files) {
         return jobs;
 }
 
+static void verify_chains(Verify *verify, const GPtrArray *files) {
+        g_autoptr(GPtrArray) jobs = g_ptr_array_new();
+
+        for (guint i = 0; i < files->len; i++) {
+                const JobFile *file = files->pdata[i];
+
+                for (guint j = 0; j < file->jobs->len; j++)
+                        g_ptr_array_add(jobs, file->jobs->pdata[j]);
+        }
+        job_chain_check(jobs, verify->report->found);
+}
+
 static void verify_circles(Verify *verify, const GPtrArray *files) {
         g_autoptr(GPtrArray) refused = verify_refused_jobs(files);
 
+        renamed_jobs_check(files, refused, verify->report->found);
         while (linked_jobs_break_circle(files, refused, verify->report->found))
                 continue;
+        verify_chains(verify, files);
 }
 
 /* What a file alone names may be defined in another. */

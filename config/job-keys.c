@@ -1,9 +1,9 @@
 /* See job-keys.h. The order is that of the manual. What a line cannot say (lists of several shapes,
  * names, words that exclude each other) is said by a function of job-values.h that the line names.
  *
- * `defaults:` of a file may have every key of a job but the four that are its own: description,
- * schedule, every, exec. A key that a job sets replaces the whole value of the defaults; lists and
- * mappings are not merged. */
+ * `defaults:` of a file may have every key of a job but those that are its own: description, was,
+ * schedule, every, after, exec. A key that a job sets replaces the whole value of the defaults;
+ * lists and mappings are not merged. */
 #include "job-keys.h"
 
 #include <string.h>
@@ -209,6 +209,18 @@ static const Key job_keys[] = {
         .documentation = "A description of the job.",
     },
     {
+        .name = "was",
+        .forms = KEY_LITERAL,
+        .flags = KEY_JOB_ONLY,
+        .fault = name_fault,
+        .pattern = JOB_NAME_PATTERN,
+        KEY_FIELD(JobSpec, books.was.job),
+        KEY_MARK_FIELD(JobSpec, books.was.mark),
+        .documentation =
+            "The name that the job had before: what stands in ZooKeeper under that one "
+            "goes on under the new one.",
+    },
+    {
         .name = "mode",
         .forms = KEY_CHOICE,
         .fallback = "once",
@@ -368,21 +380,23 @@ static const Key job_keys[] = {
     },
     {
         .name = "on-failure",
-        .forms = KEY_LITERAL,
+        .forms = KEY_LITERAL | KEY_NONE,
         .fault = name_fault,
         .pattern = JOB_NAME_PATTERN,
         KEY_FIELD(JobSpec, books.links.on_failure.job),
         KEY_MARK_FIELD(JobSpec, books.links.on_failure.mark),
-        .documentation = "The job to run when a run has failed and no further attempt follows.",
+        .documentation =
+            "The job to run when a run has failed and no further attempt follows; [] for none.",
     },
     {
         .name = "on-recovery",
-        .forms = KEY_LITERAL,
+        .forms = KEY_LITERAL | KEY_NONE,
         .fault = name_fault,
         .pattern = JOB_NAME_PATTERN,
         KEY_FIELD(JobSpec, books.links.on_recovery.job),
         KEY_MARK_FIELD(JobSpec, books.links.on_recovery.mark),
-        .documentation = "The job to run when a run has succeeded and the one before had not.",
+        .documentation =
+            "The job to run when a run has succeeded and the one before had not; [] for none.",
     },
     {
         .name = "on-lock-loss",

@@ -66,8 +66,8 @@ static void job_hook_validate(const char *job, const JobHook *hook, const char *
         if (g_strcmp0(hook->job, job) == 0)
                 diagnostics_add(diagnostics, &hook->mark,
                                 "job \"%s\": \"%s\" names the job itself: name another one, and "
-                                "where \"defaults\" says it, define this job in another file",
-                                job, key);
+                                "where \"defaults\" says it, give this job \"%s: []\"",
+                                job, key, key);
 }
 
 void job_links_validate(const char *job, const JobLinks *links, Diagnostics *diagnostics) {

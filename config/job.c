@@ -67,6 +67,7 @@ JobSpec *job_spec_free(JobSpec *spec) {
         g_strfreev(spec->command.settings.service);
         g_free(spec->retries.no_retry);
         job_links_clear(&spec->books.links);
+        g_free(spec->books.was.job);
         if (spec->resources)
                 g_ptr_array_unref(spec->resources);
         if (spec->nodes)
@@ -152,6 +153,7 @@ bool job_spec_equal(const JobSpec *a, const JobSpec *b) {
         return runs_alike(a, b) && g_strcmp0(a->description, b->description) == 0 &&
                g_strcmp0(a->timezone, b->timezone) == 0 && a->books.history == b->books.history &&
                a->books.expect_within == b->books.expect_within &&
+               g_strcmp0(a->books.was.job, b->books.was.job) == 0 &&
                job_links_equal(&a->books.links, &b->books.links) && job_spec_waits_alike(a, b);
 }
 
@@ -283,6 +285,11 @@ void job_spec_validate(const JobSpec *spec, Diagnostics *diagnostics) {
         validate_replace(spec, diagnostics);
         validate_retries(spec, diagnostics);
         job_links_validate(spec->name, &spec->books.links, diagnostics);
+        if (g_strcmp0(spec->books.was.job, spec->name) == 0)
+                diagnostics_add(diagnostics, &spec->books.was.mark,
+                                "job \"%s\": \"was\" names the job itself: write the name that it "
+                                "had before, or take \"was\" out",
+                                spec->name);
 }
 
 int64_t job_spec_start(const JobSpec *spec, int64_t tick) {

@@ -92,6 +92,12 @@ typedef struct JobTimes {
         Mark start_deadline_mark;
 } JobTimes;
 
+/* The name that it had before: what stood under that goes on under this one. */
+typedef struct JobWas {
+        char *job; /* NULL: none */
+        Mark mark;
+} JobWas;
+
 /* What is kept of its runs, what is expected of them, and what their ends lead to. */
 typedef struct JobBooks {
         unsigned history; /* records */
@@ -99,6 +105,7 @@ typedef struct JobBooks {
             expect_within; /* without a success for so long it is overdue; USEC_INFINITY: never */
         Mark expect_within_mark;
         JobLinks links;
+        JobWas was;
 } JobBooks;
 
 typedef struct JobSpec {

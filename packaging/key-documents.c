@@ -254,6 +254,9 @@ static json_t *key_schema(const Key *key, unsigned without) {
                 json_array_append_new(forms, choice_schema(key));
         if (key->forms & KEY_LIST)
                 json_array_append_new(forms, list_schema(key));
+        if (key->forms & KEY_NONE)
+                json_array_append_new(forms,
+                                      json_pack("{s:s, s:i}", "type", "array", "maxItems", 0));
         if (key->forms & KEY_MAPPING)
                 json_array_append_new(forms, mapping_schema(key));
         if (key->forms & KEY_TABLE)

@@ -78,6 +78,8 @@ static char *forms_to_string(const Key *key) {
                         g_ptr_array_add(words, g_strdup_printf("\"%s\"", choice->name));
         if (key->forms & KEY_LIST)
                 g_ptr_array_add(words, g_strdup("a list"));
+        if (key->forms & KEY_NONE)
+                g_ptr_array_add(words, g_strdup("[] for none"));
         if (key->forms & (KEY_MAPPING | KEY_TABLE))
                 g_ptr_array_add(words, g_strdup("a mapping"));
         for (guint i = 0; i < words->len; i++)
@@ -312,12 +314,21 @@ static bool check_entries(const Key *key, const char *label, const YamlNode *nod
         return good;
 }
 
+static void take_text_away(const Key *key, void *target) {
+        if (target && key->size > 0)
+                g_clear_pointer((char **)(void *)((char *)target + key->offset), g_free);
+}
+
 static bool decode_collection(const Key *key, const char *label, const YamlNode *node, void *target,
                               Diagnostics *diagnostics) {
         unsigned before = diagnostics_count(diagnostics);
 
         if (key->flags & KEY_BY_TAKE)
                 return true;
+        if (key->forms & KEY_NONE) {
+                take_text_away(key, target);
+                return true;
+        }
         if (node->type == YAML_MAPPING && (key->forms & KEY_TABLE)) {
                 if (target) /* what stood there before is replaced as a whole */
                         key_table_set_defaults(key->table, target);
@@ -346,7 +357,8 @@ static bool form_fits(const Key *key, const YamlNode *node) {
         case YAML_KIND_FLOAT:
                 return key->forms & (SCALAR_FORMS & ~(unsigned)KEY_TEXT);
         case YAML_KIND_LIST:
-                return key->forms & KEY_LIST;
+                return (key->forms & KEY_LIST) ||
+                       ((key->forms & KEY_NONE) && node->items->len == 0);
         case YAML_KIND_MAPPING:
                 return key->forms & (KEY_MAPPING | KEY_TABLE);
         case YAML_KIND_BROKEN:

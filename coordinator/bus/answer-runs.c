@@ -69,6 +69,7 @@ static void history_on_done(Answer *answer) {
                 json_array_append_new(runs, run_record_to_json(answer->records->pdata[i]));
         json_object_set_new(object, "job", json_string(answer->job));
         json_object_set_new(object, "runs", runs);
+        json_object_update(object, answer->ticks);
         answer_reply(answer, object);
 }
 
@@ -120,10 +121,22 @@ static void history_on_listed(Answer *answer, const char *tag, const ZkReply *re
         }
 }
 
+/* Under which names there is more of it. */
+static void history_on_ledger(Answer *answer, const char *tag, const ZkReply *reply) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+
+        if (reply->code != ZK_OK || ledger_decode(reply->data, reply->data_size, &ledger) < 0)
+                return;
+        if (ledger->was)
+                json_object_set_new(answer->ticks, "was", json_string(ledger->was));
+        if (ledger->renamed)
+                json_object_set_new(answer->ticks, "renamed", json_string(ledger->renamed));
+}
+
 /* Also of a job that left all files: its runs are there for as long as its records are. */
 int answer_history(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
         const View *view = owner->view;
-        g_autofree char *path = NULL;
+        g_autofree char *path = NULL, *ledger = NULL;
         const char *job;
         uint32_t limit;
         Answer *answer;
@@ -138,8 +151,11 @@ int answer_history(Answers *owner, sd_bus_message *message, sd_bus_error *error)
         answer = answer_new(owner, message, history_on_done);
         answer->job = g_strdup(job);
         answer->limit = limit ? MIN(limit, HISTORY_LIMIT_MAX) : HISTORY_LIMIT_MAX;
+        answer->ticks = json_object();
         path = path_runs(view->node->config->root, job);
-        if (answer_get_children(answer, path, NULL, history_on_listed) < 0)
+        ledger = path_job(view->node->config->root, job);
+        if (answer_get(answer, ledger, NULL, history_on_ledger) < 0 ||
+            answer_get_children(answer, path, NULL, history_on_listed) < 0)
                 answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
         return 1;
 }

@@ -76,7 +76,8 @@ struct Answer {
         GPtrArray *records; /* RunRecord */
         size_t read;        /* bytes of them */
         RequestCall *request;
-        json_t *ticks; /* so far, up to `tick`: two lists, as Next() has them */
+        json_t *ticks; /* so far, up to `tick`: two lists, as Next() has them; what History() says
+                          of other names; or NULL */
         int64_t tick;
         Slice *slice;
         sd_event_source *timer;   /* looks again */

@@ -9,6 +9,7 @@
 #include "expectation.h"
 #include "json-line.h"
 #include "paths.h"
+#include "rename.h"
 #include "tree.h"
 
 static const char *session_word(const Session *session) {
@@ -427,6 +428,8 @@ static bool ledger_differs(const View *view, const JobSpec *spec, const Ledger *
         const DigestMemory *digests = view->digests;
         g_autofree char *own = NULL;
 
+        if (ledger && ledger->renamed)
+                return !spec->books.was.job && !jobset_find(view->jobset, ledger->renamed);
         if (!ledger || !*ledger->digest || digest_memory_has(digests, spec->name, ledger->digest))
                 return false;
         own = job_spec_digest(spec, view->node->config);
@@ -510,6 +513,10 @@ json_t *status_report_job(const View *view, const char *name, const Ledger *ledg
         running = running_to_json(view, name, ledger);
         why = view->calls->job_why(view->userdata, name);
         drifted = status_is_drifted(view, name, ledger);
+        if (drifted && ledger && ledger->renamed) { /* what was just read is newer */
+                g_free(why);
+                why = rename_left_text(name, ledger->renamed);
+        }
         word = job_state_word(view, name, ledger, drifted, json_array_size(running) > 0, &why);
         word = job_state_or_paused(view, name, word, &why);
         object = json_object();

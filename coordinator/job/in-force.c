@@ -33,6 +33,7 @@ struct InForce {
         char *nobodys;        /* the digest in force, where nobody has it and we are the first */
         usec_t nobodys_since; /* CLOCK_BOOTTIME */
         ZkCall *resume_call;
+        char *closed_why; /* it goes on under another name; NULL: it does not */
         int error;
 };
 
@@ -60,6 +61,7 @@ InForce *in_force_free(InForce *in_force) {
                 return NULL;
         in_force_reset(in_force);
         registration_set_drifted(in_force->parts.registration, in_force->job, false);
+        g_free(in_force->closed_why);
         g_free(in_force->job);
         g_free(in_force->path);
         g_free(in_force);
@@ -68,6 +70,7 @@ InForce *in_force_free(InForce *in_force) {
 
 void in_force_changed(InForce *in_force) {
         g_clear_pointer(&in_force->nobodys, g_free);
+        g_clear_pointer(&in_force->closed_why, g_free);
         in_force->standing = STANDING_UNCHECKED; /* to be found out anew, and published anew */
         registration_set_drifted(in_force->parts.registration, in_force->job, false);
 }
@@ -104,6 +107,7 @@ static void in_force_agree(InForce *in_force) {
         bool was_drifted = in_force_is_drifted(in_force);
 
         in_force->standing = STANDING_OURS;
+        g_clear_pointer(&in_force->closed_why, g_free);
         if (!was_drifted)
                 return;
         registration_set_drifted(in_force->parts.registration, in_force->job, false);
@@ -271,8 +275,8 @@ static InForceVerdict in_force_adopt(InForce *in_force, const JobSpec *spec, con
         InForceVerdict verdict;
         Ledger *next;
 
-        /* Of a job that was withdrawn for good nothing is owed. */
-        if (*in_force_ledger(in_force)->digest &&
+        /* Of a job that was withdrawn for good nothing is owed, nor of one that is elsewhere. */
+        if (*in_force_ledger(in_force)->digest && !in_force_ledger(in_force)->renamed &&
             in_force_skips_what_is_owed(in_force, now, &verdict))
                 return verdict;
         if (!in_force_may_send(in_force, digest, in_force_version(in_force)))
@@ -380,11 +384,11 @@ static bool in_force_is_displaced(const InForce *in_force, const JobSpec *spec, 
  * a memory only the one node of a cluster may say so at once: elsewhere the only one that has what
  * is in force may just be restarting. With one that it has not, or without one, the first where all
  * are drifted for long may, and whoever has what that displaced may put it back. A job that was
- * withdrawn for good is anybody's. */
+ * withdrawn for good is anybody's, and so is the name of one that was renamed and is here, too. */
 static bool in_force_is_ours_to_change(InForce *in_force, const JobSpec *spec, const char *own) {
         const char *remembered = digest_memory_get(in_force->parts.digests, in_force->job);
 
-        if (*in_force_ledger(in_force)->digest == '\0' ||
+        if (*in_force_ledger(in_force)->digest == '\0' || in_force_ledger(in_force)->renamed ||
             in_force_is_displaced(in_force, spec, own))
                 return true;
         if (remembered ? !digest_memory_has(in_force->parts.digests, in_force->job, own)
@@ -421,6 +425,13 @@ static void in_force_resume(InForce *in_force, Ledger *ledger) {
                  "the job was about to be withdrawn, but this node has it: it stays in force");
 }
 
+/* The name that it had is no job of ours any more, and the ledger of that knows. */
+static void in_force_forget_was(const InForce *in_force, const Ledger *ledger) {
+        if (ledger->was && !jobset_find(in_force->parts.jobset, ledger->was) &&
+            digest_memory_get(in_force->parts.digests, ledger->was))
+                digest_memory_set(in_force->parts.digests, ledger->was, NULL);
+}
+
 /* What a version before this one, or a long time ago, left of it is put right with the next write.
  */
 static void in_force_take(InForce *in_force, const JobSpec *spec, ZonesVerdict verdict) {
@@ -432,6 +443,7 @@ static void in_force_take(InForce *in_force, const JobSpec *spec, ZonesVerdict v
         if (ledger->withdrawn)
                 in_force_resume(in_force, ledger);
         digest_memory_set(in_force->parts.digests, in_force->job, memory);
+        in_force_forget_was(in_force, ledger);
         if (!ledger->schedule)
                 ledger_set_schedule(ledger, spec->schedule);
         if (verdict == ZONES_AGREE && (!ledger->zones || now - ledger->zones_from > ZONES_AGE_MAX))
@@ -511,4 +523,32 @@ InForceVerdict in_force_check(InForce *in_force, const JobSpec *spec, bool may_c
                 return IN_FORCE_NEEDS_CLOCK;
         in_force_agree(in_force);
         return in_force_adopt(in_force, spec, own);
+}
+
+/* ---- other names ---- */
+
+RenameNeed in_force_rename_need(const InForce *in_force, const JobSpec *spec) {
+        const Ledger *ledger = in_force_ledger(in_force);
+        g_autofree char *own = job_spec_digest(spec, in_force->parts.node->config);
+        bool changed = !digest_memory_has(in_force->parts.digests, in_force->job, own),
+             follows =
+                 ledger && ledger->renamed && jobset_find(in_force->parts.jobset, ledger->renamed);
+
+        return rename_need(ledger, spec, changed, follows);
+}
+
+/* The others are told that we do not have what it is now, so that nobody waits for us there. */
+InForceVerdict in_force_close(InForce *in_force, const char *why) {
+        const Ledger *ledger = in_force_ledger(in_force);
+
+        g_free(in_force->closed_why);
+        in_force->closed_why =
+            why ? g_strdup(why) : rename_left_text(in_force->job, ledger->renamed);
+        if (ledger && ledger->renamed && !jobset_find(in_force->parts.jobset, ledger->renamed))
+                registration_set_absent(in_force->parts.registration, ledger->renamed, true);
+        return in_force_drift(in_force, in_force->closed_why);
+}
+
+const char *in_force_closed_why(const InForce *in_force) {
+        return in_force_is_drifted(in_force) ? in_force->closed_why : NULL;
 }

@@ -18,6 +18,7 @@
 #include "ledger-writer.h"
 #include "members.h"
 #include "registration.h"
+#include "rename.h"
 
 /* Longer than a restart of the daemon whose file is in force, and than members take to tell. */
 #define IN_FORCE_PATIENCE (180 * USEC_PER_SEC)
@@ -34,6 +35,7 @@ typedef struct InForceParts {
         Registration *registration;
         Members *members;
         LedgerWriter *writer; /* of the same job */
+        const JobSet *jobset; /* whether a job that was renamed is here, too */
 } InForceParts;
 
 typedef enum InForceVerdict {
@@ -61,6 +63,15 @@ void in_force_changed(InForce *in_force);
 /* Return: whether that was not looked at yet. */
 bool in_force_is_unchecked(const InForce *in_force);
 bool in_force_is_drifted(const InForce *in_force);
+
+/* The ledger was just read, or there is none. Return: what the name that the job had, or has now,
+ * means for it (policy/rename.h). */
+RenameNeed in_force_rename_need(const InForce *in_force, const JobSpec *spec);
+/* What has the ledger, or is to have it, goes on under another name: we are drifted. `why`: a
+ * sentence; NULL: the ledger says so. */
+InForceVerdict in_force_close(InForce *in_force, const char *why);
+/* Return: that sentence, borrowed; NULL: it does not. */
+const char *in_force_closed_why(const InForce *in_force);
 
 /* Return: whether the ledger as last seen has that definition in force. */
 bool in_force_is(const InForce *in_force, const JobSpec *spec);

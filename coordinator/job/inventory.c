@@ -53,6 +53,14 @@ void inventory_publish(Inventory *inventory) {
 
 /* ---- what is gone ---- */
 
+/* Return: whether it goes on under a name that is new here: the ledger is told by whoever reads
+ * that one's (renaming.h). It is forgotten once we agree with that. */
+static bool inventory_is_renamed(const Inventory *inventory, const char *job) {
+        const JobSpec *next = jobset_find_was(inventory->parts.jobset, job);
+
+        return next && !digest_memory_get(inventory->parts.digests, next->name);
+}
+
 /* A job that was in our files is not any more: the ledger says so, so that, added again, it begins
  * at its re-adding. What a broken file does not say is not removed. */
 static void inventory_withdraw(Inventory *inventory, const char *job) {
@@ -62,7 +70,8 @@ static void inventory_withdraw(Inventory *inventory, const char *job) {
                 return;
         /* Whoever has it need not wait for us at each tick. */
         registration_set_absent(inventory->parts.registration, job, true);
-        withdrawals_add(inventory->parts.withdrawals, job);
+        if (!inventory_is_renamed(inventory, job))
+                withdrawals_add(inventory->parts.withdrawals, job);
 }
 
 void inventory_withdraw_removed(Inventory *inventory) {

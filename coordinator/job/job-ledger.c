@@ -1,9 +1,12 @@
 /* See job-ledger.h. */
 #include "job-ledger.h"
 
+#include <errno.h>
+
 #include "backoff.h"
 #include "in-force.h"
 #include "ledger-cursor.h"
+#include "renaming.h"
 
 typedef struct LedgerBackoffs {
         Backoff reads, writes; /* refused */
@@ -19,6 +22,7 @@ struct JobLedger {
         LedgerCursor *cursor;
         LedgerWriter *writer;
         InForce *in_force;
+        Renaming *renaming;
         LedgerBackoffs backoffs;
         char *drifted_from; /* the digest in force that ours last differed from */
 };
@@ -26,6 +30,7 @@ struct JobLedger {
 static void job_ledger_on_cursor(LedgerCursorEvent event, void *userdata);
 static void job_ledger_on_written(LedgerWriteOutcome outcome, const char *refused, void *userdata);
 static void job_ledger_on_remembered(void *userdata);
+static void job_ledger_on_renaming(RenamingEvent event, void *userdata);
 
 JobLedger *job_ledger_new(const JobParts *parts, const JobSpec *spec, const JobLedgerEvents *events,
                           void *userdata) {
@@ -38,7 +43,8 @@ JobLedger *job_ledger_new(const JobParts *parts, const JobSpec *spec, const JobL
                                  .ledgers = parts->ledgers,
                                  .digests = parts->digests,
                                  .registration = parts->registration,
-                                 .members = parts->members};
+                                 .members = parts->members,
+                                 .jobset = parts->jobset};
         JobLedger *ledger = g_new0(JobLedger, 1);
 
         ledger->clock = parts->clock;
@@ -49,12 +55,14 @@ JobLedger *job_ledger_new(const JobParts *parts, const JobSpec *spec, const JobL
         ledger->writer = ledger_writer_new(&writer, spec->name, job_ledger_on_written, ledger);
         in_force.writer = ledger->writer;
         ledger->in_force = in_force_new(&in_force, spec->name, job_ledger_on_remembered, ledger);
+        ledger->renaming = renaming_new(parts, spec->name, job_ledger_on_renaming, ledger);
         return ledger;
 }
 
 JobLedger *job_ledger_free(JobLedger *ledger) {
         if (!ledger)
                 return NULL;
+        renaming_free(ledger->renaming);
         in_force_free(ledger->in_force);
         ledger_writer_free(ledger->writer);
         ledger_cursor_free(ledger->cursor);
@@ -67,6 +75,7 @@ JobLedger *job_ledger_free(JobLedger *ledger) {
 void job_ledger_cancel(JobLedger *ledger) {
         ledger_cursor_reset(ledger->cursor);
         ledger_writer_cancel(ledger->writer);
+        renaming_reset(ledger->renaming);
         in_force_reset(ledger->in_force);
 }
 
@@ -85,9 +94,12 @@ const JobSpec *job_ledger_spec(const JobLedger *ledger) {
 
 void job_ledger_take_spec(JobLedger *ledger, const JobSpec *spec) {
         JobSpec *taken = job_spec_ref(spec);
+        bool had_another_name = g_strcmp0(spec->books.was.job, ledger->spec->books.was.job) != 0;
 
         job_spec_free(ledger->spec);
         ledger->spec = taken;
+        if (had_another_name && in_force_closed_why(ledger->in_force))
+                job_ledger_definition_changed(ledger);
 }
 
 void job_ledger_definition_changed(JobLedger *ledger) {
@@ -132,8 +144,16 @@ bool job_ledger_is_crowded_out(const JobLedger *ledger) {
 const char *job_ledger_fault(const JobLedger *ledger) {
         const char *fault = ledger_cursor_fault(ledger->cursor);
 
+        if (!fault && !job_ledger_known(ledger))
+                fault = renaming_fault(ledger->renaming);
+        if (!fault)
+                fault = in_force_closed_why(ledger->in_force);
         /* What could not be written is read again first. */
         return fault || job_ledger_known(ledger) ? fault : ledger_writer_fault(ledger->writer);
+}
+
+bool job_ledger_waits(const JobLedger *ledger) {
+        return !job_ledger_known(ledger) && renaming_waits(ledger->renaming);
 }
 
 /* ---- writing ---- */
@@ -223,7 +243,8 @@ static void job_ledger_on_remembered(void *userdata) {
 /* The others may come round to our definition; where they came to yet another one, they are at it.
  */
 static void job_ledger_on_drifted(JobLedger *ledger) {
-        const char *digest = job_ledger_known(ledger)->digest;
+        const Ledger *known = job_ledger_known(ledger);
+        const char *digest = known ? known->digest : "";
         usec_t patience = in_force_patience_left(ledger->in_force), pause;
         Backoff *backoff = &ledger->backoffs.drifted;
 
@@ -260,17 +281,83 @@ static void job_ledger_follow(JobLedger *ledger, InForceVerdict verdict) {
         }
 }
 
-static void job_ledger_on_read(JobLedger *ledger) {
+static void job_ledger_take(JobLedger *ledger) {
         bool may_change = clock_watch_is_good(ledger->clock);
 
-        job_ledger_follow(ledger, in_force_check(ledger->in_force, ledger->spec, may_change));
-}
-
-static void job_ledger_on_absent(JobLedger *ledger) {
-        if (clock_watch_is_good(ledger->clock))
+        if (job_ledger_known(ledger))
+                job_ledger_follow(ledger,
+                                  in_force_check(ledger->in_force, ledger->spec, may_change));
+        else if (may_change)
                 job_ledger_follow(ledger, in_force_make_ledger(ledger->in_force, ledger->spec));
         else
                 job_ledger_wait_for_clock(ledger);
+}
+
+/* ---- the name that it had ---- */
+
+static void job_ledger_read_again(JobLedger *ledger, usec_t delay) {
+        job_ledger_forget(ledger);
+        job_ledger_over(ledger, delay);
+}
+
+static void job_ledger_on_renaming(RenamingEvent event, void *userdata) {
+        JobLedger *ledger = userdata;
+
+        switch (event) {
+        case RENAMING_NOTHING:
+                job_ledger_take(ledger);
+                return;
+        case RENAMING_WRITES:
+                ledger->events->writes(ledger->userdata);
+                return;
+        case RENAMING_AGAIN:
+                job_ledger_read_again(ledger, 0);
+                return;
+        case RENAMING_WAITS:
+                job_ledger_read_again(ledger, renaming_is_watching(ledger->renaming)
+                                                  ? USEC_INFINITY
+                                                  : JOB_FAULT_DELAY);
+                return;
+        case RENAMING_ELSEWHERE:
+                job_ledger_follow(
+                    ledger, in_force_close(ledger->in_force, renaming_fault(ledger->renaming)));
+                return;
+        case RENAMING_FAILED:
+                job_ledger_read_again(ledger, JOB_RETRY_DELAY);
+                return;
+        case RENAMING_REFUSED:
+                job_ledger_read_again(ledger,
+                                      job_ledger_pause_refused(ledger, &ledger->backoffs.writes));
+                return;
+        case RENAMING_CLOSED:
+                job_ledger_read_again(ledger, USEC_INFINITY);
+                return;
+        case RENAMING_CHANGED:
+                ledger->events->changed(ledger->userdata);
+        }
+}
+
+static void job_ledger_look_at_old_name(JobLedger *ledger) {
+        int r = renaming_look(ledger->renaming, ledger->spec);
+
+        if (r < 0)
+                job_ledger_read_again(ledger, r == -ENOTCONN ? USEC_INFINITY : JOB_RETRY_DELAY);
+}
+
+static void job_ledger_on_read(JobLedger *ledger) {
+        switch (in_force_rename_need(ledger->in_force, ledger->spec)) {
+        case RENAME_NOT:
+                job_ledger_take(ledger);
+                return;
+        case RENAME_CLOSED:
+                job_ledger_follow(ledger, in_force_close(ledger->in_force, NULL));
+                return;
+        case RENAME_LOOK:
+                if (clock_watch_is_good(ledger->clock))
+                        job_ledger_look_at_old_name(ledger);
+                else
+                        job_ledger_wait_for_clock(ledger);
+        }
 }
 
 /* What stands there could be read. */
@@ -288,7 +375,8 @@ static void job_ledger_on_cursor(LedgerCursorEvent event, void *userdata) {
                 return;
         case LEDGER_CURSOR_ABSENT:
                 job_ledger_forget_faults(ledger);
-                job_ledger_on_absent(ledger);
+                job_ledger_forget(ledger);
+                job_ledger_on_read(ledger);
                 return;
         case LEDGER_CURSOR_UNREADABLE:
                 job_ledger_over(ledger, job_ledger_pause(ledger, &ledger->backoffs.unreadable,
@@ -315,4 +403,5 @@ int job_ledger_read(JobLedger *ledger, bool watch) {
 
 void job_ledger_stop_reading(JobLedger *ledger) {
         ledger_cursor_stop(ledger->cursor);
+        renaming_stop(ledger->renaming);
 }

@@ -67,5 +67,7 @@ bool job_ledger_is_drifted(const JobLedger *ledger);
 /* Return: whether what is known of it has our definition in force. Others may have put it there
  * that we do not go by: a settle reads it, too. */
 bool job_ledger_is_ours(const JobLedger *ledger);
+/* Return: whether it is not known yet because a run of the name that the job had is under way. */
+bool job_ledger_waits(const JobLedger *ledger);
 /* Return: why it cannot be used, a sentence, borrowed, or NULL. */
 const char *job_ledger_fault(const JobLedger *ledger);

@@ -545,6 +545,8 @@ char *scheduled_job_why(const ScheduledJob *job) {
         const char *work_fault = job_work_fault(job->work);
         const char *block = leftovers_block(job->parts->leftovers, scheduled_job_spec(job));
 
+        if (fault && job_ledger_is_drifted(job->ledger)) /* why says more than that it is */
+                return g_strdup(fault);
         if (unfit || fault || work_fault)
                 return g_strdup(unfit ? unfit : fault ? fault : work_fault);
         if (block)
@@ -565,6 +567,8 @@ ScheduledJobState scheduled_job_state(const ScheduledJob *job) {
                 return JOB_DRIFTED;
         if (unfit)
                 return JOB_UNFIT;
+        if (job_ledger_waits(job->ledger))
+                return JOB_WAITING;
         if (job_ledger_fault(job->ledger) || (!ledger && !no_node))
                 return JOB_UNREAD;
         if (ledger && ledger_first_claimed(ledger))

@@ -305,7 +305,7 @@ static void withdrawal_finish(Withdrawal *withdrawal, Ledger *ledger, int32_t ve
 static void withdrawal_go_on(Withdrawal *withdrawal, Ledger *ledger, int32_t version) {
         usec_t left;
 
-        if (!*ledger->digest || (withdrawal->said && !ledger->withdrawn)) {
+        if (!*ledger->digest || ledger->renamed || (withdrawal->said && !ledger->withdrawn)) {
                 withdrawal_over(withdrawal, true); /* nobody has it, or others do */
                 return;
         }

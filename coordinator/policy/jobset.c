@@ -19,8 +19,10 @@
 #include <string.h>
 
 #include "duration.h"
+#include "job-chain.h"
 #include "job-room.h"
 #include "linked-jobs.h"
+#include "renamed-jobs.h"
 
 /* How many of the files that have errors a summary names. */
 #define FAULTY_NAMED_MAX 5
@@ -33,6 +35,7 @@ typedef struct Entry {
 struct JobSet {
         GPtrArray *entries;  /* Entry, sorted by the job's name */
         GHashTable *by_name; /* job name -> Entry; owns nothing */
+        GHashTable *by_was;  /* name that a job had -> JobSpec; owns nothing */
         GHashTable *after;   /* as linked_jobs_index() */
         char **errors, **warnings;
         unsigned error_count;
@@ -56,6 +59,7 @@ JobSet *jobset_new(void) {
 
         set->entries = g_ptr_array_new_with_free_func(entry_free);
         set->by_name = g_hash_table_new(g_str_hash, g_str_equal);
+        set->by_was = g_hash_table_new(g_str_hash, g_str_equal);
         set->after = g_hash_table_new(g_str_hash, g_str_equal);
         set->errors = g_new0(char *, 1);
         set->warnings = g_new0(char *, 1);
@@ -72,6 +76,7 @@ JobSet *jobset_free(JobSet *set) {
         if (!set)
                 return NULL;
         g_hash_table_unref(set->after);
+        g_hash_table_unref(set->by_was);
         g_hash_table_unref(set->by_name);
         g_ptr_array_unref(set->entries);
         g_strfreev(set->errors);
@@ -364,6 +369,22 @@ static void jobset_break_circles(const JobSet *set, const JobSet *old, const GPt
         }
 }
 
+static void jobset_check_renamed(const JobSet *set, const JobSet *old, const GPtrArray *files,
+                                 Diagnostics *diagnostics) {
+        g_autoptr(GPtrArray) kept = jobset_kept(set, old, files);
+
+        renamed_jobs_check(files, kept, diagnostics);
+}
+
+static void jobset_index_was(const JobSet *set) {
+        for (guint i = 0; i < set->entries->len; i++) {
+                JobSpec *spec = ((const Entry *)set->entries->pdata[i])->spec;
+
+                if (spec->books.was.job)
+                        g_hash_table_insert(set->by_was, spec->books.was.job, spec);
+        }
+}
+
 /* The set is whole, and sorted: whom its jobs follow. */
 static void jobset_link(JobSet *set, const JobSet *old, const GPtrArray *files,
                         Diagnostics *diagnostics) {
@@ -375,6 +396,7 @@ static void jobset_link(JobSet *set, const JobSet *old, const GPtrArray *files,
         names = linked_names_new(files, jobs);
         for (guint i = 0; i < jobs->len; i++)
                 linked_jobs_check_names(jobs->pdata[i], names, diagnostics);
+        job_chain_check(jobs, diagnostics);
         g_hash_table_unref(set->after);
         set->after = linked_jobs_index(jobs, old->after, diagnostics);
 }
@@ -394,6 +416,7 @@ static JobSet *jobset_merge(const JobSet *old, const GPtrArray *files, const Dae
                 if (!file->good)
                         jobset_refuse_file(set, old, old_files, file, config);
         }
+        jobset_check_renamed(set, old, files, diagnostics);
         jobset_break_circles(set, old, files, diagnostics);
         for (guint i = 0; i < files->len; i++)
                 keep_entries_of_duplicates(set, old, files->pdata[i], config);
@@ -408,6 +431,7 @@ static JobSet *jobset_merge(const JobSet *old, const GPtrArray *files, const Dae
         }
         jobset_note_left_out(set, files);
         g_ptr_array_sort(set->entries, compare_entries);
+        jobset_index_was(set);
         jobset_link(set, old, files, diagnostics);
         return set;
 }
@@ -452,6 +476,10 @@ const JobSpec *jobset_find(const JobSet *set, const char *name) {
         const Entry *entry = g_hash_table_lookup(set->by_name, name);
 
         return entry ? entry->spec : NULL;
+}
+
+const JobSpec *jobset_find_was(const JobSet *set, const char *name) {
+        return g_hash_table_lookup(set->by_was, name);
 }
 
 const GPtrArray *jobset_after(const JobSet *set, const char *name) {

@@ -8,6 +8,8 @@
  * Jobs that follow each other in a circle do not take effect, and what was in force of them stays;
  * a file that closes one over jobs of others takes down its own alone (linked-jobs.h).
  *
+ * Nor does a job take effect that had the name of one that is defined still (renamed-jobs.h).
+ *
  * There are at most JOBS_MAX jobs. A file that would pass the limit is refused as a whole; what is
  * in force keeps its room, and is never displaced by a file that comes before it by name.
  *
@@ -50,6 +52,8 @@ void jobset_check_file(const JobFile *file, const DaemonConfig *config, Diagnost
 guint jobset_size(const JobSet *set);
 const JobSpec *jobset_get(const JobSet *set, guint index);
 const JobSpec *jobset_find(const JobSet *set, const char *name);
+/* Return: the job that had that name before (`was`), or NULL. */
+const JobSpec *jobset_find_was(const JobSet *set, const char *name);
 /* Return: the jobs that run after that one: JobSpec, JOB_AFTER_MAX at most; NULL: none does. */
 const GPtrArray *jobset_after(const JobSet *set, const char *name);
 

@@ -60,7 +60,9 @@
  *                   nothing was in force before]}
  *
  * History(s job, u limit) → s
- *     {"job": "orders-backup", "runs": [RUN...]}                   newest first
+ *     {"job": "orders-backup", "runs": [RUN...],                   newest first
+ *      "was": "backup",        only where it was renamed: what is before stands under that
+ *      "renamed": "orders"}    only where it goes on under that
  *     Also of a job that has left the files, for as long as its records stand.
  *
  * Next(s job, u count) → s

@@ -20,6 +20,8 @@ static const Field ledger_fields[] = {
     {"succeeded", FIELD_TIME, offsetof(Ledger, succeeded)},
     {"overdue", FIELD_TIME, offsetof(Ledger, overdue)},
     {"failing", FIELD_BOOL, offsetof(Ledger, failing)},
+    {"was", FIELD_STRING, offsetof(Ledger, was)},
+    {"renamed", FIELD_STRING, offsetof(Ledger, renamed)},
     {NULL},
 };
 
@@ -60,6 +62,7 @@ Ledger *ledger_new(int64_t from, const char *digest) {
 Ledger *ledger_free(Ledger *ledger) {
         if (!ledger)
                 return NULL;
+        field_table_clear(ledger_fields, ledger);
         g_free(ledger->digest);
         g_free(ledger->schedule);
         g_free(ledger->instead_of);
@@ -91,6 +94,8 @@ Ledger *ledger_copy(const Ledger *ledger) {
         copy->succeeded = ledger->succeeded;
         copy->overdue = ledger->overdue;
         copy->failing = ledger->failing;
+        copy->was = g_strdup(ledger->was);
+        copy->renamed = g_strdup(ledger->renamed);
         for (guint i = 0; i < ledger->open->len; i++)
                 g_ptr_array_add(copy->open, ledger_entry_copy(ledger->open->pdata[i]));
         copy->last = ledger->last ? run_record_copy(ledger->last) : NULL;
@@ -205,7 +210,9 @@ static int ledger_from_json(json_t *object, Ledger *ledger) {
         ledger->instead_of = g_strdup(json_string_value(json_object_get(object, "instead_of")));
         ledger->withdrawn = json_integer_value(withdrawn);
         if (!zones_from_json(json_object_get(object, "zones"), ledger) ||
-            !field_table_from_json(ledger_fields, object, ledger))
+            !field_table_from_json(ledger_fields, object, ledger) ||
+            (ledger->was && !name_is_valid(ledger->was)) ||
+            (ledger->renamed && !name_is_valid(ledger->renamed)))
                 return -EBADMSG;
         json_array_foreach(open, index, element) {
                 LedgerEntry *entry = NULL;
@@ -721,6 +728,7 @@ static void drop_retries(Ledger *ledger) {
 
 void ledger_adopt_digest(Ledger *ledger, const char *digest, int64_t now) {
         g_clear_pointer(&ledger->instead_of, g_free);
+        g_clear_pointer(&ledger->renamed, g_free);
         set_digest(ledger, digest);
         ledger->from = MAX(ledger->from, now);
         ledger->withdrawn = 0;

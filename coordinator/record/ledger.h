@@ -3,7 +3,7 @@
  *
  *   {"v":1, "mark":T, "from":T, "digest":"hex", "instead_of":"hex", "schedule":"text",
  *    "zones":{"from":T, "changes":"text"}, "withdrawn":T, "freed":S, "succeeded":S,
- *    "overdue":S, "failing":true, "open":[entry...],
+ *    "overdue":S, "failing":true, "was":"name", "renamed":"name", "open":[entry...],
  *    "last":{run record, short}}
  *
  * Every tick at or before max(mark, from) is settled, or was never owed. Above it a tick is decided
@@ -73,8 +73,11 @@ typedef struct Ledger {
         usec_t overdue;    /* that no run succeeds for too long was told then; 0: it was not, or one
                               has succeeded since */
         bool failing;      /* the newest run that is over did not succeed, and nobody stopped it */
-        GPtrArray *open;   /* LedgerEntry, sorted by tick */
-        RunRecord *last;   /* the newest settled run, short; NULL before the first */
+        char *was;         /* the name under which the job stood before it came here; or NULL */
+        char *renamed;   /* the name under which it goes on: nothing is claimed or skipped here any
+                            more; NULL: it has not left */
+        GPtrArray *open; /* LedgerEntry, sorted by tick */
+        RunRecord *last; /* the newest settled run, short; NULL before the first */
 } Ledger;
 
 Ledger *ledger_new(int64_t from, const char *digest);
@@ -158,6 +161,12 @@ void ledger_compact(Ledger *ledger, const Schedule *schedule);
 void ledger_adopt_digest(Ledger *ledger, const char *digest, int64_t now);
 /* The same because nobody has the one that was in force; it is remembered in whose place. */
 void ledger_stand_in(Ledger *ledger, const char *digest, int64_t now);
+/* Return: newly allocated, the ledger with which the job goes on under another name, `job`. What is
+ * to be attempted again goes with it. `was`: the name that it had. */
+Ledger *ledger_move(const Ledger *ledger, const char *was, const char *job);
+/* The job goes on under that name from `now` on. No version of any definition is in force here, not
+ * even one of those that do not know of names. */
+void ledger_leave(Ledger *ledger, const char *renamed, int64_t now);
 /* Notes which schedule is in force with the digest (NULL: none). */
 void ledger_set_schedule(Ledger *ledger, const Schedule *schedule);
 /* Notes that the zones of the schedule (NULL: none) are in force as this machine knows them. */

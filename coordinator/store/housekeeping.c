@@ -180,7 +180,8 @@ static void housekeeping_on_beside(const ZkReply *reply, void *userdata) {
 static bool housekeeping_is_forgotten(const Housekeeping *housekeeping, const Ledger *ledger) {
         const ClockSkew *skew = &housekeeping->node->skew;
 
-        return !*ledger->digest && !ledger->withdrawn && !ledger_first_claimed(ledger) &&
+        return (!*ledger->digest || ledger->renamed) && !ledger->withdrawn &&
+               !ledger_first_claimed(ledger) &&
                clock_skew_is_known(skew, clock_realtime(), clock_boottime()) &&
                !node_is_skewed(housekeeping->node) &&
                usec_add((usec_t)ledger->from * USEC_PER_SEC, HOUSEKEEPING_KEEP) < clock_realtime();
@@ -228,7 +229,8 @@ static void housekeeping_on_jobs(const ZkReply *reply, void *userdata) {
                 const char *name = reply->children[i];
 
                 g_hash_table_add(housekeeping->ledgers, g_strdup(name));
-                if (!jobset_find(housekeeping->jobset, name))
+                if (!jobset_find(housekeeping->jobset, name) &&
+                    !jobset_find_was(housekeeping->jobset, name))
                         g_queue_push_tail(housekeeping->candidates, g_strdup(name));
         }
         housekeeping_next(housekeeping);

@@ -51,6 +51,9 @@ static int on_history(sd_bus_message *call, void *userdata, sd_bus_error *error)
                 return -EINVAL;
         if (strcmp(job, "garbage") == 0)
                 return sd_bus_reply_method_return(call, "s", "{not JSON");
+        if (strcmp(job, "renamed") == 0)
+                return sd_bus_reply_method_return(
+                    call, "s", "{\"job\":\"renamed\",\"runs\":[],\"was\":\"a\",\"renamed\":\"b\"}");
         if (strcmp(job, "young") == 0)
                 return sd_bus_reply_method_return(call, "s", "{\"job\":\"young\",\"runs\":[]}");
         return reply(

@@ -67,6 +67,11 @@ Test(cli_bus, history) {
         cr_expect(strstr(out, "\nmanual  asked-for-7  n1    1970-01-01 00:00:10 ("), "%s", out);
         cr_expect(strstr(out, " 2.5s  succeeded\n"), "%s", out);
         EXPECT(0, "young has not run yet.\n", "", "history", "young");
+        EXPECT(0,
+               "renamed has not run yet.\n"
+               "Runs of before are those of a, which it was (jobkeeper history a).\n"
+               "It goes on as b (jobkeeper history b).\n",
+               "", "history", "renamed");
 }
 
 Test(cli_bus, next) {

@@ -204,6 +204,41 @@ Test(cli_verify, what_this_machine_cannot_run_is_a_warning) {
         cr_expect_null(strstr(err, "elsewhere"));
 }
 
+/* Its links may be in several files. */
+Test(cli_verify, a_chain_that_is_too_long_is_a_warning) {
+        GString *one = g_string_new("jobs:\n"), *other = g_string_new("jobs:\n");
+        g_autofree char *err = NULL, *out = NULL;
+        _cleanup_(cli_run_freep) CliRun *run = NULL;
+
+        g_string_append(one, "  j0: {exec: /bin/true}\n");
+        for (unsigned i = 1; i <= 101; i++)
+                g_string_append_printf(i % 2 ? other : one,
+                                       "  j%u: {exec: /bin/true, after: j%u}\n", i, i - 1);
+        make_file("one.yaml", one->str);
+        make_file("other.yaml", other->str);
+        g_string_free(one, TRUE);
+        g_string_free(other, TRUE);
+        run = cli_run(NULL, "verify", "one.yaml", "other.yaml");
+        err = cli_err(run);
+        out = cli_out(run);
+        cr_expect_eq(run->status, 0);
+        cr_expect_str_eq(out, "102 jobs in 2 files are good\n");
+        cr_expect_not_null(strstr(err, "other.yaml:52:3: warning: a chain of 102 jobs, from \"j0\" "
+                                       "to \"j101\", is too long"),
+                           "%s", err);
+}
+
+/* A job cannot go on from one that is defined still. */
+Test(cli_verify, a_name_that_a_job_had_and_another_has_is_an_error) {
+        make_file("one.yaml", "jobs:\n  old: {exec: /bin/true}\n");
+        make_file("new.yaml", "jobs:\n  new: {exec: /bin/true, was: old}\n");
+        EXPECT(1, "",
+               "new.yaml:2:31: error: job \"new\": \"was\" names \"old\", which is defined still, "
+               "in line 2 of one.yaml: take that out, or \"was\" where it is another job; what was "
+               "in force of \"new\" before stays\n",
+               "one.yaml", "new.yaml");
+}
+
 Test(cli_verify, json_has_every_finding) {
         _cleanup_(cli_run_freep) CliRun *run = NULL;
         g_autofree char *out = NULL;

@@ -241,6 +241,19 @@ Test(answer_runs, history_of_what_is_no_name_is_of_no_job) {
         cr_expect_eq(strange_paths, 0U, "it is no part of a path");
 }
 
+Test(answer_runs, history_says_under_which_other_names_there_is_more) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(0, "");
+        g_autofree char *data = NULL;
+
+        begin();
+        ledger_leave(ledger, "next", 0);
+        ledger->was = g_strdup("before");
+        data = ledger_encode(ledger);
+        server_write("/jobkeeper/jobs/a", data);
+        ask("History", "su", "a", 0U);
+        expect_said("\"was\":\"before\",\"renamed\":\"next\"");
+}
+
 Test(answer_runs, history_needs_a_session) {
         begin();
         suspend();

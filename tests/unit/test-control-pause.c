@@ -66,6 +66,22 @@ Test(control_pause, there_and_back) {
         json_decref(control);
 }
 
+Test(control_pause, it_goes_along_with_another_name) {
+        json_t *control = parse("{}");
+
+        cr_expect_not(control_pause_move(NULL, "a", "b"));
+        cr_expect_not(control_pause_move(control, "a", "b"));
+        cr_expect_eq(pause_job(control, "a", "alice", "", SECONDS(100)), 0);
+        cr_expect_not(control_pause_move(control, "b", "a"));
+        cr_expect(control_pause_move(control, "a", "b"));
+        expect_pause_of(control, "b", "paused by alice", 0);
+        cr_expect_not(control_is_paused(control, "a", NOW, NULL));
+        cr_expect(control_resume(control, "b", SECONDS(200)));
+        cr_expect(control_pause_move(control, "b", "c"));
+        expect_pause_of(control, "c", "paused by alice", SECONDS(200));
+        json_decref(control);
+}
+
 Test(control_pause, all_and_one_are_two_things) {
         json_t *control = parse("{}");
 

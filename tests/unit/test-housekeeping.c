@@ -78,6 +78,30 @@ Test(housekeeping, one_that_other_nodes_have_stays) {
         expect_left(100);
 }
 
+static void rename_old(void) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        g_autofree char *data = NULL;
+
+        make_old(MONTH, "");
+        cr_assert_eq(ledger_decode(server_data(OLD), strlen(server_data(OLD)), &ledger), 0);
+        ledger_leave(ledger, "new", 0);
+        data = ledger_encode(ledger);
+        server_set(server_node(OLD), data);
+}
+
+Test(housekeeping, one_that_was_renamed_long_ago_goes) {
+        rename_old();
+        housekeeping_look(coordinator->store.housekeeping);
+        await(is_deleted, "it is deleted");
+}
+
+Test(housekeeping, one_that_a_file_says_was_renamed_stays) {
+        write_job_named("new", "    exec: [/bin/true]\n    was: old\n    nodes: [another]\n");
+        reload();
+        rename_old();
+        expect_left(100);
+}
+
 Test(housekeeping, one_with_a_run_under_way_stays) {
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
         _cleanup_(run_record_freep) RunRecord *run = run_record_new("old", "1000000000-m1");

@@ -204,6 +204,22 @@ Test(job_file, all_that_is_supported) {
         cr_expect_eq(c->lock, JOB_LOCK_NONE);
 }
 
+Test(job_file, a_job_takes_away_what_defaults_name) {
+        _cleanup_(job_file_freep) JobFile *file =
+            parse_job_file("defaults: {on-failure: mail, on-recovery: mail}\n"
+                           "jobs:\n"
+                           "  a: {exec: /bin/true}\n"
+                           "  mail: {exec: /bin/true, on-failure: [], on-recovery: []}\n",
+                           "");
+        const JobLinks *mail = &job_in_file(file, "mail")->books.links,
+                       *a = &job_in_file(file, "a")->books.links;
+
+        cr_expect_str_eq(a->on_failure.job, "mail");
+        cr_expect_str_eq(a->on_recovery.job, "mail");
+        cr_expect_null(mail->on_failure.job);
+        cr_expect_null(mail->on_recovery.job);
+}
+
 Test(job_file, a_job_replaces_what_defaults_say) {
         _cleanup_(job_file_freep) JobFile *file = parse_job_file(
             "jobs:\n"

@@ -33,15 +33,21 @@ static const struct {
      "success and a failure"},
     {"after: a", "f:4:12: error: job \"a\" cannot run after itself: for a further attempt of what "
                  "failed use \"retries\""},
-    {"on-failure: [b]", "f:4:17: error: \"on-failure\" must be a text, not a list"},
+    {"on-failure: [b]", "f:4:17: error: \"on-failure\" must be a text or [] for none, not a list"},
     {"on-failure: B b", "f:4:17: error: \"on-failure\": \"B b\" may only have the characters a-z, "
                         "0-9, '.', '_' and '-'"},
     {"on-failure: a", "f:4:17: error: job \"a\": \"on-failure\" names the job itself: name another "
-                      "one, and where \"defaults\" says it, define this job in another file"},
-    {"on-recovery: {job: b}", "f:4:18: error: \"on-recovery\" must be a text, not a mapping"},
+                      "one, and where \"defaults\" says it, give this job \"on-failure: []\""},
+    {"on-recovery: {job: b}",
+     "f:4:18: error: \"on-recovery\" must be a text or [] for none, not a mapping"},
     {"on-recovery: a",
      "f:4:18: error: job \"a\": \"on-recovery\" names the job itself: name another one, and where "
-     "\"defaults\" says it, define this job in another file"},
+     "\"defaults\" says it, give this job \"on-recovery: []\""},
+    {"was: [b]", "f:4:10: error: \"was\" must be a text, not a list"},
+    {"was: B b", "f:4:10: error: \"was\": \"B b\" may only have the characters a-z, 0-9, '.', '_' "
+                 "and '-'"},
+    {"was: a", "f:4:10: error: job \"a\": \"was\" names the job itself: write the name that it had "
+               "before, or take \"was\" out"},
     {"depends-on: b", "f:4:5: error: unknown key \"depends-on\": here it is \"after\""},
     {"OnSuccess: b", "f:4:5: error: unknown key \"OnSuccess\": here the job that follows says "
                      "\"after\", and which job it follows"},

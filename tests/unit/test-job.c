@@ -280,6 +280,8 @@ static const Difference differences[] = {
     {"    on-failure: b\n", "    on-failure: c\n", true},
     {"", "    on-recovery: b\n", true},
     {"    on-recovery: b\n", "    on-recovery: c\n", true},
+    {"", "    was: b\n", true},
+    {"    was: b\n", "    was: c\n", true},
     {"", "    on-lock-loss: continue\n", true},
     {"    on-lock-loss: continue\n", "    on-lock-loss: continue\n    takeover-after: 1h\n", true},
     {"", "    every: 1h\n", false},

@@ -201,6 +201,21 @@ Test(withdrawal, what_another_node_withdrew_for_good_is_withdrawn) {
         cr_expect_null(remembered());
 }
 
+Test(withdrawal, what_goes_on_under_another_name_is_left_as_it_is) {
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(now(), "");
+        g_autofree char *data = NULL;
+
+        put_job("b", "", now());
+        ledger_leave(ledger, "c", now());
+        data = ledger_encode(ledger);
+        server_write(PATH, data);
+        withdrawals_add(withdrawals, "b");
+        await_quiet();
+        cr_expect_eq(withdrawals_size(withdrawals), 0);
+        cr_expect_str_eq(server_data(PATH), data);
+        cr_expect_null(digest_memory_get(coordinator->digests, "b"));
+}
+
 Test(withdrawal, a_job_that_is_there_again_is_not_withdrawn) {
         put_job("b", NULL, 1000);
         withdrawals_add(withdrawals, "b");

@@ -1,0 +1,399 @@
+/* A job's ledger that goes on from that of another name, on top of a whole daemon
+ * (daemon-fixture.h): what is written in one transaction, who may not claim any more, and what it
+ * waits for. */
+#include "renaming.h"
+
+#include <unistd.h>
+
+#include "daemon-fixture.h"
+#include "diagnostics.h"
+#include "heard.h"
+#include "job-file.h"
+#include "job-ledger.h"
+#include "journal.h"
+#include "ledger-fixture.h"
+#include "temporary-tree.h"
+
+#define ROOT "/jobkeeper"
+#define OLD ROOT "/jobs/old"
+#define NEW ROOT "/jobs/new"
+
+static JobLedger *ledger, *before; /* of the new name, and of the old one */
+static JobParts parts;
+static JobFile *file;
+static JobSpec *spec, *old_spec, *back;
+
+static void on_read(void *userdata) {
+        hear("read");
+}
+
+static void on_changed(void *userdata) {
+        hear("changed");
+}
+
+static void on_writes(void *userdata) {
+        hear("writes");
+}
+
+static void on_over(usec_t delay, void *userdata) {
+        hear(delay == 0 ? "again" : delay == USEC_INFINITY ? "over" : "later");
+}
+
+static void on_refused(const char *request, void *userdata) {
+        hear(request);
+}
+
+static bool is_ready(void) {
+        return node_is_ready(coordinator->node) && server_node(ROOT "/jobs/a/runs") &&
+               clock_watch_is_good(coordinator->clock);
+}
+
+static JobSpec *spec_named(const char *name, const char *was) {
+        for (guint i = 0; i < file->jobs->len; i++) {
+                JobSpec *one = file->jobs->pdata[i];
+
+                if (strcmp(one->name, name) == 0 && g_strcmp0(one->books.was.job, was) == 0)
+                        return one;
+        }
+        cr_assert_fail("%s", name);
+        return NULL;
+}
+
+static JobFile *parse(const char *text) {
+        _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
+        JobFile *parsed = NULL;
+
+        cr_assert_eq(job_file_parse("f", text, strlen(text), diagnostics, &parsed), 0);
+        cr_assert_eq(diagnostics_count(diagnostics), 0);
+        return parsed;
+}
+
+static void setup_renaming(void) {
+        static const JobLedgerEvents events = {.read = on_read,
+                                               .changed = on_changed,
+                                               .writes = on_writes,
+                                               .over = on_over,
+                                               .refused = on_refused};
+
+        setup();
+        heard_begin();
+        write_job("    exec: [/bin/true]\n    nodes: [another]\n");
+        open_daemon();
+        await(is_ready, "ready");
+        await_quiet();
+        parts = (JobParts){.node = coordinator->node,
+                           .tree = coordinator->tree,
+                           .ledgers = coordinator->store.ledgers,
+                           .digests = coordinator->digests,
+                           .registration = coordinator->registration,
+                           .members = coordinator->members,
+                           .clock = coordinator->clock,
+                           .pruner = coordinator->store.pruner,
+                           .runs = coordinator->runs,
+                           .recovery = coordinator->left.recovery,
+                           .jobset = coordinator->jobset};
+        file = parse("jobs:\n  new: {exec: /bin/true, every: 10s, was: old}\n"
+                     "  old: {exec: /bin/true, every: 10s}\n"
+                     "  x: {exec: /bin/true, every: 10s, was: new}\n");
+        spec = spec_named("new", "old");
+        old_spec = spec_named("old", NULL);
+        back = spec_named("x", "new");
+        g_free(back->name);
+        back->name = g_strdup("old");
+        ledger = job_ledger_new(&parts, spec, &events, NULL);
+        before = job_ledger_new(&parts, old_spec, &events, NULL);
+}
+
+static void teardown_renaming(void) {
+        ledger = job_ledger_free(ledger);
+        before = job_ledger_free(before);
+        file = job_file_free(file);
+        heard_end();
+        teardown();
+}
+
+TestSuite(renaming, .init = setup_renaming, .fini = teardown_renaming);
+
+static Ledger *at(const char *path) {
+        Ledger *found = NULL;
+
+        cr_assert_eq(ledger_decode(server_data(path), strlen(server_data(path)), &found), 0, "%s",
+                     server_data(path));
+        return found;
+}
+
+static char *own_digest(void) {
+        return job_spec_digest(spec, coordinator->config);
+}
+
+/* The old name's, with these entries. */
+static void put_old(const char *entries) {
+        _cleanup_(ledger_freep) Ledger *there = ledger_of(40, 10, entries);
+        g_autofree char *data = NULL;
+
+        g_free(there->digest);
+        there->digest = own_digest();
+        ledger_set_schedule(there, spec->schedule);
+        data = ledger_encode(there);
+        server_write(OLD, data);
+        if (!server_node(OLD "/runs"))
+                server_create(OLD "/runs", "", 0);
+}
+
+/* Until it is read for good. */
+static void read_until(JobLedger *one, const char *expected) {
+        for (unsigned i = 0; i < 6 && !strstr(heard(), expected); i++) {
+                cr_assert_eq(job_ledger_read(one, false), 0);
+                await(has_heard, expected);
+                await_quiet();
+        }
+        cr_expect_not_null(strstr(heard(), expected), "%s", heard());
+        heard_end();
+        heard_begin();
+}
+
+#define ENTRY_RUNS "{'run':'50-1','tick':50,'state':'claimed','node':'n2','attempt':1,'claimed':51}"
+#define ENTRY_FAILED                                                                               \
+        "{'run':'50-1','tick':50,'state':'failed','node':'n2','attempt':1,'not_before':70}"
+
+Test(renaming, what_stands_under_the_old_name_goes_on_under_the_new_one) {
+        _cleanup_(ledger_freep) Ledger *own = NULL, *left = NULL;
+        g_autofree char *digest = own_digest();
+
+        put_old(ENTRY_FAILED);
+        read_until(ledger, "read");
+        own = at(NEW);
+        left = at(OLD);
+        cr_expect_eq(own->mark, 40);
+        cr_expect_eq(own->from, 10, "what was owed is owed still");
+        cr_expect_str_eq(own->digest, digest);
+        cr_expect_str_eq(own->was, "old");
+        cr_expect_not_null(ledger_first_retry(own));
+        cr_expect_str_eq(left->renamed, "new");
+        cr_expect_eq(left->open->len, 0);
+        cr_expect_not_null(server_node(NEW "/runs"));
+        cr_expect(job_ledger_is_ours(ledger));
+        cr_expect_null(job_ledger_fault(ledger));
+        cr_expect(journal_has("the job goes on from \"old\", which it was"));
+}
+
+Test(renaming, nothing_is_done_under_the_old_name_any_more) {
+        g_autofree char *digest = own_digest();
+
+        put_old("");
+        digest_memory_set(coordinator->digests, "old", digest);
+        read_until(before, "read");
+        read_until(ledger, "read");
+        read_until(before, "later");
+        cr_expect(job_ledger_is_drifted(before));
+        cr_expect_str_eq(job_ledger_fault(before),
+                         "\"old\" was renamed to \"new\", and goes on as that");
+        await_quiet();
+        cr_expect_not_null(strstr(server_data(ROOT "/nodes/n1"), "\"absent\":[\"new\"]"),
+                           "nobody waits for us there: %s", server_data(ROOT "/nodes/n1"));
+}
+
+/* A node with an old file that was changed since, or without a memory: neither may take it back. */
+Test(renaming, an_old_name_whose_definition_changed_is_closed_all_the_same) {
+        put_old("");
+        read_until(ledger, "read");
+        digest_memory_set(coordinator->digests, "old", "another");
+        read_until(before, "later");
+        cr_expect(job_ledger_is_drifted(before));
+        digest_memory_set(coordinator->digests, "old", NULL);
+        read_until(before, "later");
+        cr_expect(job_ledger_is_drifted(before));
+}
+
+Test(renaming, it_waits_for_a_run_of_the_old_name) {
+        put_old(ENTRY_RUNS);
+        cr_assert_eq(job_ledger_read(ledger, false), 0);
+        expect_heard("over");
+        cr_expect(job_ledger_waits(ledger));
+        cr_expect_str_eq(job_ledger_fault(ledger),
+                         "goes on from \"old\" once run 50-1 on n2 is over");
+        cr_expect_null(server_node(NEW));
+        put_old("");
+        expect_heard("changed");
+        read_until(ledger, "read");
+        cr_expect_not(job_ledger_waits(ledger));
+        cr_expect_not_null(server_node(NEW));
+}
+
+static bool raced;
+
+/* Before our transaction arrives, a node with the old file has claimed. */
+static ServerWay claim_first(const ZkCall *call) {
+        if (!raced && call_has(call, ZK_OP_CREATE, NEW)) {
+                raced = true;
+                put_old(ENTRY_RUNS);
+        }
+        return SERVER_ANSWER;
+}
+
+Test(renaming, one_that_was_claimed_meanwhile_is_waited_for) {
+        put_old("");
+        raced = false;
+        server.way = claim_first;
+        read_until(ledger, "over");
+        cr_expect(raced);
+        cr_expect(job_ledger_waits(ledger));
+        cr_expect_null(server_node(NEW));
+}
+
+static ServerWay lose_answer(const ZkCall *call) {
+        if (!raced && call_has(call, ZK_OP_CREATE, NEW)) {
+                raced = true;
+                return SERVER_LOSE_ANSWER;
+        }
+        return SERVER_ANSWER;
+}
+
+/* Also where the definition is another one by now: it is for us to change it. */
+Test(renaming, a_lost_answer_is_no_other_nodes_write) {
+        _cleanup_(ledger_freep) Ledger *own = NULL;
+        g_autofree char *digest = own_digest();
+
+        put_old("");
+        {
+                _cleanup_(ledger_freep) Ledger *there = at(OLD);
+                g_autofree char *data = NULL;
+
+                g_free(there->digest);
+                there->digest = g_strdup("older");
+                data = ledger_encode(there);
+                server_write(OLD, data);
+        }
+        raced = false;
+        server.way = lose_answer;
+        cr_assert_eq(job_ledger_read(ledger, false), 0);
+        await(has_heard, "lost");
+        await(is_ready, "connected");
+        await_quiet();
+        cr_expect(raced);
+        read_until(ledger, "read");
+        own = at(NEW);
+        cr_expect_str_eq(own->digest, digest);
+}
+
+Test(renaming, without_a_ledger_of_the_old_name_the_job_begins_and_that_is_closed) {
+        _cleanup_(ledger_freep) Ledger *own = NULL, *left = NULL;
+
+        read_until(ledger, "read");
+        own = at(NEW);
+        left = at(OLD);
+        cr_expect_gt(own->from, 40);
+        cr_expect_null(own->was);
+        cr_expect_str_eq(left->renamed, "new");
+        read_until(before, "later");
+        cr_expect(job_ledger_is_drifted(before));
+}
+
+Test(renaming, one_that_has_a_ledger_of_its_own_takes_over_nothing) {
+        _cleanup_(ledger_freep) Ledger *own = ledger_new(1000, NULL), *left = NULL;
+        g_autofree char *data = NULL;
+
+        own->digest = own_digest();
+        data = ledger_encode(own);
+        server_write(NEW, data);
+        server_create(NEW "/runs", "", 0);
+        put_old("");
+        read_until(ledger, "read");
+        left = at(OLD);
+        cr_expect_null(left->renamed);
+}
+
+Test(renaming, one_that_went_elsewhere_is_said) {
+        _cleanup_(ledger_freep) Ledger *left = NULL;
+        g_autofree char *data = NULL;
+
+        put_old("");
+        left = at(OLD);
+        ledger_leave(left, "other", 60);
+        data = ledger_encode(left);
+        server_write(OLD, data);
+        read_until(ledger, "later");
+        cr_expect(job_ledger_is_drifted(ledger));
+        cr_expect_str_eq(job_ledger_fault(ledger),
+                         "\"old\" was renamed to \"other\", and goes on as that");
+        cr_expect_null(server_node(NEW));
+}
+
+/* A node that still has the new name and did not change is not to take it again. */
+Test(renaming, back) {
+        _cleanup_(ledger_freep) Ledger *own = NULL, *left = NULL;
+        g_autofree char *digest = own_digest();
+
+        put_old("");
+        read_until(ledger, "read");
+        job_ledger_take_spec(before, back);
+        read_until(before, "read");
+        own = at(OLD);
+        left = at(NEW);
+        cr_expect_null(own->renamed);
+        cr_expect_eq(own->mark, 40);
+        cr_expect_str_eq(own->was, "new");
+        cr_expect_str_eq(left->renamed, "old");
+        cr_expect(job_ledger_is_ours(before));
+        digest_memory_set(coordinator->digests, "new", digest); /* of another node */
+        read_until(ledger, "later");
+        cr_expect(job_ledger_is_drifted(ledger));
+        cr_expect_str_eq(job_ledger_fault(ledger),
+                         "\"new\" was renamed to \"old\", and goes on as that");
+}
+
+Test(renaming, a_pause_goes_along) {
+        const char *control = "{\"paused\":{\"jobs\":{\"old\":{\"by\":\"me\",\"why\":\"x\","
+                              "\"since\":1}}}}";
+
+        server_write(ROOT "/control", control);
+        await_quiet();
+        put_old("");
+        read_until(ledger, "read");
+        cr_expect_not_null(strstr(server_data(ROOT "/control"), "\"new\""), "%s",
+                           server_data(ROOT "/control"));
+        cr_expect_null(strstr(server_data(ROOT "/control"), "\"old\""));
+}
+
+/* ---- with the daemon's own jobs ---- */
+
+static bool goes_on_as_b(void) {
+        return strstr(server_data(ROOT "/jobs/b"), "\"was\":\"a\"") &&
+               digest_memory_get(coordinator->digests, "b") &&
+               !digest_memory_get(coordinator->digests, "a");
+}
+
+static bool a_is_withdrawn(void) {
+        return strstr(server_data(ROOT "/jobs/a"), "\"withdrawn\"");
+}
+
+Test(renaming, a_reload_that_renames_a_job_does_not_withdraw_it) {
+        g_autofree char *path = tree_path(root, "etc/jobkeeper/jobs.d/a.yaml");
+        _cleanup_(ledger_freep) Ledger *left = NULL, *own = NULL, *was = at(ROOT "/jobs/a");
+
+        cr_assert_eq(unlink(path), 0);
+        write_job_named("b", "    exec: [/bin/true]\n    nodes: [another]\n    was: a\n");
+        reload();
+        await(goes_on_as_b, "it goes on");
+        left = at(ROOT "/jobs/a");
+        own = at(ROOT "/jobs/b");
+        cr_expect_str_eq(left->renamed, "b");
+        cr_expect_eq(own->from, was->from, "it is no new job");
+        cr_expect_eq(left->withdrawn, 0);
+}
+
+/* Where nothing is taken over, nothing goes on. */
+Test(renaming, one_whose_new_name_has_a_ledger_already_is_withdrawn) {
+        static const char keys[] = "    exec: [/bin/true]\n    nodes: [another]\n";
+        g_autofree char *path = tree_path(root, "etc/jobkeeper/jobs.d/a.yaml"),
+                        *text = g_strconcat(keys, "    was: a\n", NULL);
+
+        write_job_named("b", keys);
+        reload();
+        await_quiet();
+        cr_assert_not_null(digest_memory_get(coordinator->digests, "b"));
+        cr_assert_eq(unlink(path), 0);
+        write_job_named("b", text);
+        reload();
+        await(a_is_withdrawn, "it is withdrawn");
+}
