@@ -92,9 +92,31 @@ class EachNode(ClusterTest):
         fleet.jobkeeper("n1", "resume", "roll")
         self.assertIn("roll@n1", fleet.jobkeeper("n1", "history", "roll", check=False).stderr)
 
+    def test_who_waits_for_its_turn_waits_on(self):
+        """However long it takes, and over a restart of the daemon: start-deadline is for when the waiting begins."""
+        fleet = self.begin(nodes=3, files={"jobs.yaml": job_file(job("slow", every="60s", seconds=5, mode="each-node", start_deadline="3s"))})
+        first = fleet.wait_run(lambda run: run.job.startswith("slow@") and run.tick and run.ended in ("open", "alive"), 70, "the first")
+        waiting = sorted(set(fleet.nodes) - {first.node})
+        for name in waiting:
+            wait_until(lambda name=name: "waits for the lock job:slow" in fleet.job_status(name, f"slow@{name}").get("why", ""), 4, f"{name} waits", interval=0.1)
+        for name in waiting:
+            fleet.nodes[name].systemctl("restart", "jobkeeperd")
+        self.wait_roll("slow", sorted(fleet.nodes), after=first.tick - 1)
+        starts = sorted(run.start for run in self.runs_of("slow") if run.tick == first.tick)
+        self.assertGreater(starts[-1] - starts[0], 2 * 5, "one after the other")
+        self.assert_exclusive({f"slow@{name}": {"job:slow": history.EXCLUSIVE} for name in fleet.nodes})
+
     def test_as_many_as_the_job_says(self):
         fleet = self.begin(nodes=4, files={"jobs.yaml": job_file(job("pairs", every="30s", seconds=3, mode="each-node", slots=2),
-                                                                 job("all", every="30s", seconds=6, mode="each-node", lock="shared"))})
+                                                                 job("all", every="30s", seconds=6, mode="each-node", lock="shared"))}, start=False)
+        # One that comes late begins with the first tick after that.
+        for name in ("n1", "n2", "n3"):
+            fleet.nodes[name].systemctl("start", "jobkeeperd")
+        before = self.wait_roll("pairs", ("n1", "n2", "n3"))
+        fleet.nodes["n4"].systemctl("start", "jobkeeperd")
+        came = fleet.wait_run(lambda run: run.job == "pairs@n4", 60, "the one that came late").tick
+        self.assertGreater(came, before)
+        self.assertEqual([record for record in fleet.ledger("pairs@n4", "n1") if record["tick"] and record["tick"] <= before], [])
         for name, most in (("pairs", 2), ("all", 4)):
             tick = self.wait_roll(name, sorted(fleet.nodes), timeout=120)
             self.assertEqual(at_once([run for run in self.runs_of(name) if run.tick == tick]), most, name)
