@@ -231,15 +231,15 @@ static int request_admit(const View *view, const char *job, const char *node,
 
         if (!spec)
                 return answer_control_no_such_job(view, error, job);
-        if (spec->place.mode == JOB_MODE_EACH_NODE) {
-                r = request_find_instance(view, job, node, ret_target, error);
-                if (r < 0)
-                        return r;
-                spec = outline = job_instance_outline(spec, ret_target->node);
-        } else {
+        if (spec->place.mode != JOB_MODE_EACH_NODE) {
                 *ret_target = (RequestTarget){g_strdup(job), g_strdup(node)};
+                return request_admit_job(view, ret_target, spec, error);
         }
-        return request_admit_job(view, ret_target, spec, error);
+        r = request_find_instance(view, job, node, ret_target, error);
+        if (r < 0)
+                return r;
+        outline = job_instance_outline(spec, ret_target->node);
+        return request_admit_job(view, ret_target, outline, error);
 }
 
 /* `node` NULL: whichever. */
