@@ -28,6 +28,25 @@ bool name_is_valid(const char *name) {
         return !name_fault(name);
 }
 
+const char *job_name_node(const char *name) {
+        const char *at = name ? strchr(name, '@') : NULL;
+        g_autofree char *job = at ? job_name_base(name) : NULL;
+
+        return at && name_is_valid(job) && name_is_valid(at + 1) ? at + 1 : NULL;
+}
+
+bool job_name_is_valid(const char *name) {
+        return name_is_valid(name) || job_name_node(name);
+}
+
+char *job_name_base(const char *name) {
+        return g_strndup(name, strcspn(name, "@"));
+}
+
+char *job_name_of_instance(const char *job, const char *node) {
+        return g_strconcat(job, "@", node, NULL);
+}
+
 bool name_is_of_job_lock(const char *name) {
         return name && strncmp(name, NAME_OF_JOB_LOCK_PREFIX, strlen(NAME_OF_JOB_LOCK_PREFIX)) == 0;
 }

@@ -154,7 +154,7 @@ static void next_complain(const char *text, const char *message) {
 
         if (g_str_has_prefix(why, prefix))
                 why += strlen(prefix);
-        if (name_is_valid(text)) {
+        if (job_name_is_valid(text)) {
                 g_autofree char *nearest = next_nearest_job(text);
 
                 complain("there is no job \"%s\"%s, nor is it a calendar expression: %s", text,
@@ -177,7 +177,7 @@ static int next_of_expression(const NextOptions *options, const char *text) {
 static int next_of(const NextOptions *options, const char *text) {
         _cleanup_answer_ BusAnswer answer = {0};
 
-        if (!name_is_valid(text))
+        if (!job_name_is_valid(text))
                 return next_of_expression(options, text);
         bus_ask(&answer, "Next", BUS_TIMEOUT, "su", text, (uint32_t)options->count);
         if (answer.outcome == BUS_ANSWERED) {

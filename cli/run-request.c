@@ -43,7 +43,7 @@ static void run_tell_note(const json_t *answer) {
 int run_request(const RunRequest *request) {
         _cleanup_(run_follow_freep) RunFollow *follow = NULL;
         _cleanup_answer_ BusAnswer answer = {0};
-        const char *run = NULL;
+        const char *run = NULL, *job = NULL;
         int code = request->follow ? run_follow_open(&follow) : EXIT_CODE_OK;
 
         if (code != EXIT_CODE_OK)
@@ -52,20 +52,21 @@ int run_request(const RunRequest *request) {
         if (answer.outcome != BUS_ANSWERED)
                 return bus_answer_report(&answer);
         run = json_text(answer.json, "run");
+        job =
+            json_text(answer.json, "job"); /* the instance that was meant, of a job that has one */
         run_tell_note(answer.json);
         if (follow)
-                return run_follow(follow, request->job, run);
+                return run_follow(follow, job, run);
         if (request->wait && !request->json)
                 complain("run %s of %s was requested; waiting until it has ended (Ctrl-C ends the "
                          "waiting, not the run)",
-                         run, request->job);
+                         run, job);
         if (request->wait)
-                return run_wait(request->job, run, request->json);
+                return run_wait(job, run, request->json);
         if (request->json)
                 output_json_text(answer.text, answer.json);
         else
-                printf("run %s of %s was requested (jobkeeper history %s)\n", run, request->job,
-                       request->job);
+                printf("run %s of %s was requested (jobkeeper history %s)\n", run, job, job);
         return EXIT_CODE_OK;
 }
 

@@ -58,7 +58,7 @@ static const Key setting_entry = {
     .name = "setting", .forms = KEY_LITERAL | KEY_LIST, .entry = &literal_entry};
 
 static const KeyChoice mode_choices[] = {
-    {"once"}, {"each-node", 1, true}, {"service", 2, true}, {NULL}};
+    {"once", JOB_MODE_ONCE}, {"each-node", JOB_MODE_EACH_NODE}, {"service", 2, true}, {NULL}};
 static const KeyChoice overlap_choices[] = {{"skip", JOB_OVERLAP_SKIP},
                                             {"queue", JOB_OVERLAP_QUEUE},
                                             {"replace", JOB_OVERLAP_REPLACE},
@@ -225,8 +225,9 @@ static const Key job_keys[] = {
         .forms = KEY_CHOICE,
         .fallback = "once",
         .choices = mode_choices,
-        .documentation = "Whether a tick is run on one node, on every matching node in turn, or "
-                         "the job is kept running.",
+        KEY_FIELD(JobSpec, place.mode),
+        KEY_MARK_FIELD(JobSpec, place.mode_mark),
+        .documentation = "Whether a tick is run on one node, or on every matching node in turn.",
     },
     {
         .name = "schedule",
@@ -658,7 +659,7 @@ JobSpec *job_spec_new(void) {
         spec->command.settings.unit = g_new0(char *, 1);
         spec->command.settings.service = g_new0(char *, 1);
         spec->resources = job_resources_new();
-        spec->nodes = job_node_matches_new();
+        spec->place.nodes = job_node_matches_new();
         key_table_set_defaults(&job_table, spec);
         return spec;
 }

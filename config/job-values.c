@@ -313,8 +313,8 @@ void job_take_nodes(const Key *key, const YamlNode *node, void *target, Diagnost
         if (matches->len > JOB_NODE_MATCHES_MAX)
                 diagnostics_add(diagnostics, &node->mark, "\"%s\" has more than %d entries",
                                 key->name, JOB_NODE_MATCHES_MAX);
-        g_ptr_array_unref(spec->nodes);
-        spec->nodes = matches;
+        g_ptr_array_unref(spec->place.nodes);
+        spec->place.nodes = matches;
 }
 
 void job_take_after(const Key *key, const YamlNode *node, void *target, Diagnostics *diagnostics) {

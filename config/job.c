@@ -70,8 +70,9 @@ JobSpec *job_spec_free(JobSpec *spec) {
         g_free(spec->books.was.job);
         if (spec->resources)
                 g_ptr_array_unref(spec->resources);
-        if (spec->nodes)
-                g_ptr_array_unref(spec->nodes);
+        g_free(spec->place.node);
+        if (spec->place.nodes)
+                g_ptr_array_unref(spec->place.nodes);
         g_free(spec);
         return NULL;
 }
@@ -123,8 +124,10 @@ bool job_spec_waits_alike(const JobSpec *a, const JobSpec *b) {
                a->lock_wait_set == b->lock_wait_set && a->lock_wait == b->lock_wait &&
                a->overlap == b->overlap && a->catch_up == b->catch_up &&
                a->start_deadline == b->start_deadline &&
-               resources_equal(a->resources, b->resources) &&
-               node_matches_equal(a->nodes, b->nodes) && schedules_equal(a->schedule, b->schedule);
+               resources_equal(a->resources, b->resources) && a->place.mode == b->place.mode &&
+               g_strcmp0(a->place.node, b->place.node) == 0 &&
+               node_matches_equal(a->place.nodes, b->place.nodes) &&
+               schedules_equal(a->schedule, b->schedule);
 }
 
 static bool retries_equal(const JobRetries *a, const JobRetries *b) {
@@ -206,6 +209,15 @@ static const char *lock_mode_to_string(JobLockMode mode) {
 static void validate_slots(const JobSpec *spec, Diagnostics *diagnostics) {
         if (spec->slots < 2)
                 return;
+        if (spec->place.mode == JOB_MODE_EACH_NODE && spec->lock != JOB_LOCK_EXCLUSIVE)
+                diagnostics_add(
+                    diagnostics, &spec->slots_mark,
+                    "job \"%s\": \"slots\" and \"lock: %s\" cannot be used together: by "
+                    "that the nodes do not wait for each other; use \"lock: exclusive\", "
+                    "by which that many run it at a time",
+                    spec->name, lock_mode_to_string(spec->lock));
+        if (spec->place.mode == JOB_MODE_EACH_NODE)
+                return; /* on a node its runs are one after the other */
         if (spec->lock != JOB_LOCK_EXCLUSIVE)
                 diagnostics_add(diagnostics, &spec->slots_mark,
                                 "job \"%s\": \"slots\" and \"lock: %s\" cannot be used together: "
@@ -222,6 +234,44 @@ static void validate_slots(const JobSpec *spec, Diagnostics *diagnostics) {
                                 spec->slots);
 }
 
+/* What the nodes of a roll cannot do for each other, and what is said of one run while there is one
+ * on each node. */
+static void validate_each_node(const JobSpec *spec, Diagnostics *diagnostics) {
+        const JobLinks *links = &spec->books.links;
+
+        if (spec->place.mode != JOB_MODE_EACH_NODE)
+                return;
+        if (links->after && links->after->len > 0)
+                diagnostics_add(
+                    diagnostics, &((const JobAfter *)links->after->pdata[0])->mark,
+                    "job \"%s\": \"after\" and \"mode: each-node\" cannot be used "
+                    "together: the end of one run would ask for one on each node; use a "
+                    "\"schedule\", or \"mode: once\"",
+                    spec->name);
+        if (spec->overlap == JOB_OVERLAP_ALLOW)
+                diagnostics_add(
+                    diagnostics, &spec->overlap_mark,
+                    "job \"%s\": \"overlap: allow\" and \"mode: each-node\" cannot be "
+                    "used together: on a node one run follows the other; \"slots: 3\" or "
+                    "\"lock: shared\" lets several nodes run it at the same time",
+                    spec->name);
+        if (spec->on_lock_loss == JOB_LOCK_LOSS_CONTINUE && spec->lock != JOB_LOCK_NONE)
+                diagnostics_add(
+                    diagnostics, &spec->on_lock_loss_mark,
+                    "job \"%s\": \"on-lock-loss: continue\" and \"mode: each-node\" "
+                    "cannot be used together: the next node would not be kept from "
+                    "beginning by a run that has lost the lock; only with \"lock: none\" "
+                    "do the nodes not wait for each other at all",
+                    spec->name);
+        if (spec->retries.on_owner_lost == JOB_OWNER_LOST_RERUN)
+                diagnostics_add(
+                    diagnostics, &spec->place.mode_mark,
+                    "job \"%s\": \"on-owner-lost: rerun\" and \"mode: each-node\" "
+                    "cannot be used together: what was to run on the node that was lost "
+                    "cannot run on another one; use \"on-owner-lost: fail\"",
+                    spec->name);
+}
+
 static void validate_expectation(const JobSpec *spec, Diagnostics *diagnostics) {
         if (spec->books.expect_within > JOB_EXPECT_WITHIN_MAX &&
             spec->books.expect_within != USEC_INFINITY)
@@ -232,7 +282,8 @@ static void validate_expectation(const JobSpec *spec, Diagnostics *diagnostics) 
 
 /* Whoever holds a lock alone is alone. */
 static void validate_overlap(const JobSpec *spec, Diagnostics *diagnostics) {
-        if (spec->overlap != JOB_OVERLAP_ALLOW || spec->lock != JOB_LOCK_EXCLUSIVE)
+        if (spec->overlap != JOB_OVERLAP_ALLOW || spec->lock != JOB_LOCK_EXCLUSIVE ||
+            spec->place.mode == JOB_MODE_EACH_NODE)
                 return;
         diagnostics_add(
             diagnostics, &spec->overlap_mark,
@@ -266,6 +317,20 @@ static void validate_retries(const JobSpec *spec, Diagnostics *diagnostics) {
                     spec->name, delay, most, retries->delay_mark.file ? "that" : "\"delay\"");
 }
 
+static void validate_was(const JobSpec *spec, Diagnostics *diagnostics) {
+        if (g_strcmp0(spec->books.was.job, spec->name) == 0)
+                diagnostics_add(diagnostics, &spec->books.was.mark,
+                                "job \"%s\": \"was\" names the job itself: write the name that it "
+                                "had before, or take \"was\" out",
+                                spec->name);
+        if (spec->books.was.job && spec->place.mode == JOB_MODE_EACH_NODE)
+                diagnostics_add(diagnostics, &spec->books.was.mark,
+                                "job \"%s\": \"was\" and \"mode: each-node\" cannot be used "
+                                "together: nodes with the old file would not wait for those with "
+                                "the new one; give all of them the new name without it",
+                                spec->name);
+}
+
 void job_spec_validate(const JobSpec *spec, Diagnostics *diagnostics) {
         const char *fault = name_fault(spec->name);
 
@@ -281,15 +346,12 @@ void job_spec_validate(const JobSpec *spec, Diagnostics *diagnostics) {
         validate_continue(spec, diagnostics);
         validate_slots(spec, diagnostics);
         validate_overlap(spec, diagnostics);
+        validate_each_node(spec, diagnostics);
         validate_expectation(spec, diagnostics);
         validate_replace(spec, diagnostics);
         validate_retries(spec, diagnostics);
         job_links_validate(spec->name, &spec->books.links, diagnostics);
-        if (g_strcmp0(spec->books.was.job, spec->name) == 0)
-                diagnostics_add(diagnostics, &spec->books.was.mark,
-                                "job \"%s\": \"was\" names the job itself: write the name that it "
-                                "had before, or take \"was\" out",
-                                spec->name);
+        validate_was(spec, diagnostics);
 }
 
 int64_t job_spec_start(const JobSpec *spec, int64_t tick) {
@@ -325,8 +387,10 @@ static bool label_matches(const JobNodeMatch *match, GHashTable *labels) {
 bool job_spec_matches_node(const JobSpec *spec, const char *node, GHashTable *labels) {
         bool names = false, named = false;
 
-        for (guint i = 0; i < spec->nodes->len; i++) {
-                const JobNodeMatch *match = spec->nodes->pdata[i];
+        if (spec->place.node && strcmp(spec->place.node, node) != 0)
+                return false;
+        for (guint i = 0; i < spec->place.nodes->len; i++) {
+                const JobNodeMatch *match = spec->place.nodes->pdata[i];
 
                 if (match->label) {
                         if (!label_matches(match, labels))
@@ -362,7 +426,8 @@ char *job_spec_digest(const JobSpec *spec, const DaemonConfig *config) {
         g_autofree char *schedule = spec->schedule ? schedule_to_string(spec->schedule) : NULL;
         g_autoptr(GString) text = g_string_new(NULL);
 
-        g_string_append_printf(text, "version %d\nmode once\n", DIGEST_VERSION);
+        g_string_append_printf(text, "version %d\nmode %s\n", DIGEST_VERSION,
+                               spec->place.mode == JOB_MODE_EACH_NODE ? "each-node" : "once");
         g_string_append_printf(text, "schedule %s\n", schedule ? schedule : "none");
         g_string_append(text,
                         "transitions \ndst shift first\n"); /* none: as it always was for UTC */

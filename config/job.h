@@ -14,6 +14,9 @@
 #include "mark.h"
 #include "schedule.h"
 
+/* A tick is run on one node; or on each that matches, as a job of its own there
+ * (job-instance.h). */
+typedef enum JobMode { JOB_MODE_ONCE, JOB_MODE_EACH_NODE } JobMode;
 typedef enum JobLockMode { JOB_LOCK_EXCLUSIVE, JOB_LOCK_SHARED, JOB_LOCK_NONE } JobLockMode;
 typedef enum JobCatchUp { JOB_CATCH_UP_LATEST, JOB_CATCH_UP_NONE, JOB_CATCH_UP_ALL } JobCatchUp;
 /* What becomes of a tick while another run of the job is under way: it is skipped, it waits for the
@@ -45,6 +48,14 @@ typedef struct JobNodeMatch {
         char *label;
         char *pattern;
 } JobNodeMatch;
+
+/* Where it runs. */
+typedef struct JobPlace {
+        JobMode mode;
+        Mark mode_mark;
+        char *node;       /* of an instance: the one node; NULL: it is none */
+        GPtrArray *nodes; /* JobNodeMatch; empty: every node */
+} JobPlace;
 
 /* Systemd's settings of a run's unit, by their section: NULL-terminated lines "NAME=VALUE", in the
  * order in which they were written; never NULL. */
@@ -132,7 +143,7 @@ typedef struct JobSpec {
         JobCatchUp catch_up;
         usec_t start_deadline;
         JobRetries retries;
-        GPtrArray *nodes; /* JobNodeMatch; empty: every node */
+        JobPlace place;
         JobBooks books;
 } JobSpec;
 

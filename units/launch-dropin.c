@@ -33,7 +33,7 @@ char *launch_dropin_directory(const char *root, const char *unit) {
 /* Return: whether it is a word of its own in a unit's file, in which nothing is expanded. */
 static bool dropin_word_is_plain(const char *word) {
         static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                    "0123456789/._:-";
+                                    "0123456789/._:@-";
 
         return *word && word[strspn(word, plain)] == '\0';
 }

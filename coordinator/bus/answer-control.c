@@ -45,22 +45,50 @@ static const char *control_nearest_job(const View *view, const char *job) {
         return nearest_name(job, (const char *const *)names->pdata);
 }
 
-static int control_no_such_job(sd_bus_error *error, const char *job, const char *nearest) {
-        g_autofree char *shown = name_shown(job);
+/* Return: newly allocated (g_free), where a job is that the files have, and this node has not under
+ * that name; NULL: it is not in the files. */
+static char *control_elsewhere(const View *view, const char *job) {
+        if (jobset_find_each(view->jobset, job))
+                return g_strdup_printf("job \"%s\" is of mode each-node, a job of its own on every "
+                                       "node: write of which one, as in \"%s@%s\"",
+                                       job, job, view->node->config->node_name);
+        return jobset_definition(view->jobset, job)
+                   ? g_strdup_printf(
+                         "job \"%s\" is one of %s, and this node knows too little of it: "
+                         "ask there",
+                         job, job_name_node(job))
+                   : NULL;
+}
 
+static int control_no_such_job(const View *view, sd_bus_error *error, const char *job,
+                               const char *nearest) {
+        g_autofree char *shown = name_shown(job), *elsewhere = control_elsewhere(view, job);
+
+        if (elsewhere)
+                return sd_bus_error_set(error, BUS_ERROR_NO_SUCH_JOB, elsewhere);
         return sd_bus_error_setf(
             error, BUS_ERROR_NO_SUCH_JOB, "there is no job \"%s\" on this node%s%s%s", shown,
             nearest ? " (did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?)" : "");
 }
 
+void answer_control_no_job(Answer *answer, const char *more) {
+        g_autofree char *elsewhere = control_elsewhere(answer_view(answer), answer->job);
+
+        if (elsewhere)
+                answer_error(answer, BUS_ERROR_NO_SUCH_JOB, "%s", elsewhere);
+        else
+                answer_error(answer, BUS_ERROR_NO_SUCH_JOB, "there is no job \"%s\" on this node%s",
+                             answer->job, more);
+}
+
 int answer_control_no_such_job(const View *view, sd_bus_error *error, const char *job) {
-        return control_no_such_job(error, job, control_nearest_job(view, job));
+        return control_no_such_job(view, error, job, control_nearest_job(view, job));
 }
 
 int answer_control_no_job_of_anybody(const Answers *owner, sd_bus_error *error, const char *job) {
         bool cheap = owner->privileged || jobset_size(owner->view->jobset) <= NEAREST_OF_ALL_MAX;
 
-        return control_no_such_job(error, job,
+        return control_no_such_job(owner->view, error, job,
                                    cheap ? control_nearest_job(owner->view, job) : NULL);
 }
 

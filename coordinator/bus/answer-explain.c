@@ -168,7 +168,7 @@ int answer_explain(Answers *owner, sd_bus_message *message, sd_bus_error *error)
 
         if (r < 0)
                 return r;
-        if (!name_is_valid(job) || !jobset_find(view->jobset, job))
+        if (!jobset_find(view->jobset, job))
                 return answer_control_no_job_of_anybody(owner, error, job);
         if (tick < 0 || tick > SCHEDULE_TICK_MAX)
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,

@@ -9,22 +9,23 @@
 char *answer_pause_refusal(const View *view, const char *job) {
         const json_t *control = drain_view_control(tree_drain_view(view->tree));
         ControlPause pause = {0};
-        g_autofree char *text = NULL;
+        g_autofree char *text = NULL, *base = job_name_base(job);
+        const bool own = control_is_paused(control, job, clock_realtime(), NULL);
 
         if (!control_pause_lasts(control, job, clock_realtime(), &pause))
                 return NULL;
         text = control_pause_to_text(&pause);
         control_pause_clear(&pause);
-        return pause.all
-                   ? g_strdup_printf("%s (jobkeeper resume --all)", text)
-                   : g_strdup_printf("job \"%s\" is %s (jobkeeper resume %s)", job, text, job);
+        return pause.all ? g_strdup_printf("%s (jobkeeper resume --all)", text)
+                         : g_strdup_printf("job \"%s\" is %s (jobkeeper resume %s)", job, text,
+                                           own ? job : base);
 }
 
 /* A job that has left the files may be paused still. */
 static bool pause_is_known(const View *view, const char *job, PauseWish wish) {
         const json_t *control = drain_view_control(tree_drain_view(view->tree));
 
-        return jobset_find(view->jobset, job) ||
+        return jobset_definition(view->jobset, job) || jobset_find_each(view->jobset, job) ||
                (wish == PAUSE_END && control_is_paused(control, job, clock_realtime(), NULL));
 }
 
@@ -51,7 +52,7 @@ static int pause_wish(Answers *owner, sd_bus_message *message, sd_bus_error *err
         Answer *answer;
         int r;
 
-        if (*job && (!name_is_valid(job) || !pause_is_known(view, job, wish)))
+        if (*job && (!job_name_is_valid(job) || !pause_is_known(view, job, wish)))
                 return answer_control_no_such_job(view, error, job);
         r = answer_control_admit(view, error);
         if (r < 0)

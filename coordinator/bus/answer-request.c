@@ -14,10 +14,22 @@
 #include "decision-window.h"
 #include "duration.h"
 #include "explanation.h"
+#include "job-instance.h"
 #include "name.h"
 #include "paths.h"
 #include "status-report.h"
 #include "unit-spec.h"
+
+/* What is asked for: a job as it is called in ZooKeeper, and where it is to run. */
+typedef struct RequestTarget {
+        char *job;
+        char *node; /* NULL: whichever */
+} RequestTarget;
+
+static void request_target_clear(RequestTarget *target) {
+        g_free(target->job);
+        g_free(target->node);
+}
 
 /* Return: newly allocated (g_free): that it begins where the schedule would not; NULL: it would. */
 static char *request_hint_of_window(const JobSpec *spec) {
@@ -163,39 +175,85 @@ static int request_admit_node(const View *view, const JobSpec *spec, const char 
         return request_admit_wanted(view, node, error);
 }
 
-/* `node` NULL: whichever. Return: 0 where a run of the job may be asked for; negative errno with
- * `error` set. */
-static int request_admit(const View *view, const char *job, const char *node, sd_bus_error *error) {
-        const JobSpec *spec = name_is_valid(job) ? jobset_find(view->jobset, job) : NULL;
+/* Return: 0 where it may be run as the cluster is now; negative errno with `error` set. */
+static int request_admit_job(const View *view, const RequestTarget *target, const JobSpec *spec,
+                             sd_bus_error *error) {
         g_autofree char *refusal = NULL;
-        int r;
+        int r = answer_control_admit(view, error);
+
+        if (r < 0)
+                return r;
+        refusal = answer_pause_refusal(view, target->job);
+        if (refusal)
+                return sd_bus_error_set(error, BUS_ERROR_PAUSED, refusal);
+        if (target->node)
+                return request_admit_node(view, spec, target->node, error);
+        return view->calls->has_candidate(view->userdata, spec)
+                   ? 0
+                   : request_no_candidate(view, target->job, error);
+}
+
+/* An instance runs on its node, and is named by that. Return: 0 with the target; negative errno
+ * with `error` set. */
+static int request_find_instance(const View *view, const char *job, const char *node,
+                                 RequestTarget *ret_target, sd_bus_error *error) {
+        const bool by_base = jobset_find_each(view->jobset, job) != NULL;
+        const char *own = by_base ? node : job_name_node(job);
+
+        if (!own)
+                return sd_bus_error_setf(
+                    error, SD_BUS_ERROR_INVALID_ARGS,
+                    "job \"%s\" is of mode each-node, a job of its own on every "
+                    "node: say on which it is to run, as in \"jobkeeper run %s "
+                    "--on %s\"",
+                    job, job, view->node->config->node_name);
+        if (node && !g_str_equal(node, own)) {
+                g_autofree char *shown = name_shown(node);
+
+                return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
+                                         "job \"%s\" runs on %s, and not on %s", job, own, shown);
+        }
+        if (!name_is_valid(own))
+                return request_no_such_node(view, own, error);
+        ret_target->job = by_base ? job_name_of_instance(job, own) : g_strdup(job);
+        ret_target->node = g_strdup(own);
+        return 0;
+}
+
+/* `node` NULL: whichever. Return: 0 with what is to be run, where a run of it may be asked for;
+ * negative errno with `error` set. */
+static int request_admit(const View *view, const char *job, const char *node,
+                         RequestTarget *ret_target, sd_bus_error *error) {
+        const JobSpec *each = jobset_find_each(view->jobset, job),
+                      *spec = each ? each : jobset_definition(view->jobset, job);
+        _cleanup_(job_spec_freep) JobSpec *outline = NULL;
+        int r = 0;
 
         if (!spec)
                 return answer_control_no_such_job(view, error, job);
-        r = answer_control_admit(view, error);
+        if (spec->place.mode != JOB_MODE_EACH_NODE) {
+                *ret_target = (RequestTarget){g_strdup(job), g_strdup(node)};
+                return request_admit_job(view, ret_target, spec, error);
+        }
+        r = request_find_instance(view, job, node, ret_target, error);
         if (r < 0)
                 return r;
-        refusal = answer_pause_refusal(view, job);
-        if (refusal)
-                return sd_bus_error_set(error, BUS_ERROR_PAUSED, refusal);
-        if (node)
-                return request_admit_node(view, spec, node, error);
-        return view->calls->has_candidate(view->userdata, spec)
-                   ? 0
-                   : request_no_candidate(view, job, error);
+        outline = job_instance_outline(spec, ret_target->node);
+        return request_admit_job(view, ret_target, outline, error);
 }
 
 /* `node` NULL: whichever. */
 static int request_run(Answers *owner, sd_bus_message *message, sd_bus_error *error,
                        const char *job, const char *node) {
+        _cleanup_(request_target_clear) RequestTarget target = {0};
         Answer *answer;
-        int r = request_admit(owner->view, job, node, error);
+        int r = request_admit(owner->view, job, node, &target, error);
 
         if (r < 0)
                 return r;
         answer = answer_new(owner, message, NULL);
-        answer->job = g_strdup(job);
-        answer->node = g_strdup(node);
+        answer->job = g_steal_pointer(&target.job);
+        answer->node = g_steal_pointer(&target.node);
         request_send(answer);
         return 1;
 }
@@ -350,6 +408,7 @@ static int rerun_find_tick(const char *job, const char *run, int64_t *tick, sd_b
 }
 
 int answer_rerun(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
+        _cleanup_(request_target_clear) RequestTarget target = {0};
         const char *job, *run, *node;
         int64_t tick;
         Answer *answer;
@@ -357,13 +416,16 @@ int answer_rerun(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
 
         if (r < 0)
                 return r;
-        if ((r = request_admit(owner->view, job, *node ? node : NULL, error)) < 0 ||
-            (r = rerun_find_tick(job, run, &tick, error)) < 0)
+        if ((r = request_admit(owner->view, job, *node ? node : NULL, &target, error)) < 0 ||
+            (r = rerun_find_tick(target.job, run, &tick, error)) < 0)
                 return r;
+        if (!jobset_find(owner->view->jobset,
+                         target.job)) /* its ticks are decided by what it has */
+                return answer_control_no_such_job(owner->view, error, target.job);
         answer = answer_new(owner, message, rerun_on_read);
-        answer->job = g_strdup(job);
+        answer->job = g_steal_pointer(&target.job);
         answer->run = *run ? g_strdup(run) : NULL;
-        answer->node = *node ? g_strdup(node) : NULL;
+        answer->node = g_steal_pointer(&target.node);
         answer->tick = tick;
         answer_explain_read(answer);
         return 1;

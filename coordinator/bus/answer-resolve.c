@@ -220,7 +220,7 @@ int answer_resolve(Answers *owner, sd_bus_message *message, sd_bus_error *error)
 
         if (r < 0)
                 return r;
-        if (!name_is_valid(job) || !run_id_is_valid(run))
+        if (!job_name_is_valid(job) || !run_id_is_valid(run))
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
                                         "that can be no job's name, or no run's id");
         if ((r = resolve_check_state(state, &said, error)) < 0 ||

@@ -42,10 +42,8 @@ static gint record_newest_first(gconstpointer a, gconstpointer b) {
 static void history_on_done(Answer *answer) {
         json_t *object, *runs;
 
-        if (answer->missing && !jobset_find(answer_view(answer)->jobset, answer->job)) {
-                answer_error(answer, BUS_ERROR_NO_SUCH_JOB,
-                             "there is no job \"%s\" on this node, and no history of one",
-                             answer->job);
+        if (answer->missing && !jobset_definition(answer_view(answer)->jobset, answer->job)) {
+                answer_control_no_job(answer, ", and no history of one");
                 return;
         }
         if (answer->broken && *status_fault(answer_view(answer))) {
@@ -144,7 +142,7 @@ int answer_history(Answers *owner, sd_bus_message *message, sd_bus_error *error)
 
         if (r < 0)
                 return r;
-        if (!name_is_valid(job))
+        if (!job_name_is_valid(job))
                 return answer_control_no_job_of_anybody(owner, error, job);
         if (session_state(view->node->session) != SESSION_CONNECTED)
                 return answer_not_connected(view, error);
@@ -231,7 +229,7 @@ int answer_next(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
 
         if (r < 0)
                 return r;
-        if (!name_is_valid(job) || !jobset_find(view->jobset, job))
+        if (!jobset_find(view->jobset, job))
                 return answer_control_no_job_of_anybody(owner, error, job);
         answer = answer_new(owner, message, next_begin);
         answer_is_patient(answer);
@@ -322,7 +320,7 @@ static int wait_read(const View *view, sd_bus_message *message, const char **ret
 
         if (r < 0)
                 return r;
-        if (!name_is_valid(*ret_job) || !view->calls->job(view->userdata, *ret_job))
+        if (!job_name_is_valid(*ret_job) || !jobset_definition(view->jobset, *ret_job))
                 return answer_control_no_such_job(view, error, *ret_job);
         return name_is_valid(*ret_run) ? 0 : wait_no_such_run(error, *ret_run);
 }

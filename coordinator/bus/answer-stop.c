@@ -50,9 +50,8 @@ static void stop_on_read(Answer *answer) {
                              "what runs of the job could not be read from ZooKeeper");
                 return;
         }
-        if (answer->missing && !jobset_find(view->jobset, answer->job)) {
-                answer_error(answer, BUS_ERROR_NO_SUCH_JOB, "there is no job \"%s\" on this node",
-                             answer->job);
+        if (answer->missing && !jobset_definition(view->jobset, answer->job)) {
+                answer_control_no_job(answer, "");
                 return;
         }
         if (!found) {
@@ -96,7 +95,7 @@ int answer_stop(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
 
         if (r < 0)
                 return r;
-        if (!name_is_valid(job) || (*run && !run_id_is_valid(run)))
+        if (!job_name_is_valid(job) || (*run && !run_id_is_valid(run)))
                 return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
                                         "that can be no job's name, or no run's id");
         r = answer_control_admit(view, error);

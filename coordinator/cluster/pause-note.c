@@ -50,10 +50,10 @@ bool pause_note_changes(const json_t *before, const json_t *after) {
         if (old == new || (old && new &&json_equal(old, new)))
                 return false;
         pause_note_one(&note, NULL);
-        json_object_foreach(new_jobs, job, entry) if (name_is_valid(job))
+        json_object_foreach(new_jobs, job, entry) if (job_name_is_valid(job))
             pause_note_one(&note, job);
         json_object_foreach(old_jobs, job,
-                            entry) if (name_is_valid(job) && !json_object_get(new_jobs, job))
+                            entry) if (job_name_is_valid(job) && !json_object_get(new_jobs, job))
             pause_note_one(&note, job);
         if (note.changed > LINES_MAX)
                 log_notice(&(LogAbout){.message_id = MESSAGE_PAUSED},

@@ -381,10 +381,11 @@ static bool in_force_is_displaced(const InForce *in_force, const JobSpec *spec, 
 }
 
 /* Has our own file changed since we last agreed, so that it is for us to change the ledger? Without
- * a memory only the one node of a cluster may say so at once: elsewhere the only one that has what
- * is in force may just be restarting. With one that it has not, or without one, the first where all
- * are drifted for long may, and whoever has what that displaced may put it back. A job that was
- * withdrawn for good is anybody's, and so is the name of one that was renamed and is here, too. */
+ * a memory only the one node of a cluster may say so at once, or of its own instance of a job of
+ * mode each-node: elsewhere the only one that has what is in force may just be restarting. With one
+ * that it has not, or without one, the first where all are drifted for long may, and whoever has
+ * what that displaced may put it back. A job that was withdrawn for good is anybody's, and so is
+ * the name of one that was renamed and is here, too. */
 static bool in_force_is_ours_to_change(InForce *in_force, const JobSpec *spec, const char *own) {
         const char *remembered = digest_memory_get(in_force->parts.digests, in_force->job);
 
@@ -392,7 +393,7 @@ static bool in_force_is_ours_to_change(InForce *in_force, const JobSpec *spec, c
             in_force_is_displaced(in_force, spec, own))
                 return true;
         if (remembered ? !digest_memory_has(in_force->parts.digests, in_force->job, own)
-                       : members_list(in_force->parts.members)->len == 1)
+                       : spec->place.node || members_list(in_force->parts.members)->len == 1)
                 return true;
         return in_force_is_nobodys(in_force, spec);
 }

@@ -433,7 +433,7 @@ static bool pending_take(Pending *pending, const ZkReply *reply) {
         json_t *object = json_line_parse(reply->data, reply->data_size);
         const json_t *not_after = json_object_get(object, "not_after");
         const char *job = json_string_value(json_object_get(object, "job"));
-        bool good = name_is_valid(job) && json_is_number(not_after) &&
+        bool good = job_name_is_valid(job) && json_is_number(not_after) &&
                     json_number_value(not_after) > 0 && json_number_value(not_after) < 1e11;
 
         if (good) {

@@ -10,6 +10,10 @@
  *
  * So whatever was in force stays so until somebody's files say clearly what shall come after it.
  *
+ * A job of mode each-node stands in all that under the name of its instance on this node. Where it
+ * is not to run here it is no entry, but remembered: what is asked about other nodes' instances,
+ * and whoever settles a run of a dead one, goes by its definition.
+ *
  * Room for jobs is given out in the same spirit. What was in force of a file is set aside for it
  * before any file gets more, so that no new file takes the room of an old one, whatever its name. A
  * file that does not find room is refused like one with an error. What is refused takes no room.
@@ -20,8 +24,10 @@
 
 #include "duration.h"
 #include "job-chain.h"
+#include "job-instance.h"
 #include "job-room.h"
 #include "linked-jobs.h"
+#include "name.h"
 #include "renamed-jobs.h"
 
 /* How many of the files that have errors a summary names. */
@@ -33,10 +39,13 @@ typedef struct Entry {
 } Entry;
 
 struct JobSet {
-        GPtrArray *entries;  /* Entry, sorted by the job's name */
-        GHashTable *by_name; /* job name -> Entry; owns nothing */
-        GHashTable *by_was;  /* name that a job had -> JobSpec; owns nothing */
-        GHashTable *after;   /* as linked_jobs_index() */
+        GPtrArray *entries;   /* Entry, sorted by the job's name */
+        GHashTable *by_name;  /* job name -> Entry; owns nothing */
+        GHashTable *by_was;   /* name that a job had -> JobSpec; owns nothing */
+        GPtrArray *elsewhere; /* Entry: jobs of mode each-node that do not run on this node */
+        GHashTable *each;     /* name in the files -> JobSpec: of mode each-node, all of them; owns
+                                 nothing but the name */
+        GHashTable *after;    /* as linked_jobs_index() */
         char **errors, **warnings;
         unsigned error_count;
         int fault;           /* negative errno: the directories could not be read the last time */
@@ -60,6 +69,8 @@ JobSet *jobset_new(void) {
         set->entries = g_ptr_array_new_with_free_func(entry_free);
         set->by_name = g_hash_table_new(g_str_hash, g_str_equal);
         set->by_was = g_hash_table_new(g_str_hash, g_str_equal);
+        set->elsewhere = g_ptr_array_new_with_free_func(entry_free);
+        set->each = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         set->after = g_hash_table_new(g_str_hash, g_str_equal);
         set->errors = g_new0(char *, 1);
         set->warnings = g_new0(char *, 1);
@@ -78,6 +89,8 @@ JobSet *jobset_free(JobSet *set) {
         g_hash_table_unref(set->after);
         g_hash_table_unref(set->by_was);
         g_hash_table_unref(set->by_name);
+        g_hash_table_unref(set->each);
+        g_ptr_array_unref(set->elsewhere);
         g_ptr_array_unref(set->entries);
         g_strfreev(set->errors);
         g_strfreev(set->warnings);
@@ -155,6 +168,13 @@ void jobset_check_file(const JobFile *file, const DaemonConfig *config, Diagnost
         check_specs(file->refused, config, diagnostics);
 }
 
+static Entry *entry_new(JobSpec *spec, const char *file) {
+        Entry *entry = g_new(Entry, 1);
+
+        *entry = (Entry){.spec = spec, .file = g_strdup(file)};
+        return entry;
+}
+
 /* Puts an entry into the set. Return: false when the name has one already; nothing has changed
  * then. */
 static bool add_entry(JobSet *set, JobSpec *spec, const char *file) {
@@ -162,9 +182,7 @@ static bool add_entry(JobSet *set, JobSpec *spec, const char *file) {
 
         if (g_hash_table_contains(set->by_name, spec->name))
                 return false;
-        entry = g_new0(Entry, 1);
-        entry->spec = spec;
-        entry->file = g_strdup(file);
+        entry = entry_new(spec, file);
         g_ptr_array_add(set->entries, entry);
         g_hash_table_insert(set->by_name, spec->name, entry);
         return true;
@@ -278,6 +296,17 @@ static void jobset_note_unloaded(JobSet *set, const char *file) {
         g_ptr_array_insert(set->unloaded, (int)set->unloaded->len - 1, (gpointer)file);
 }
 
+/* What the bad file last had that runs on other nodes. */
+static void jobset_keep_elsewhere(JobSet *set, const JobSet *old, const JobFile *file) {
+        for (guint i = 0; i < old->elsewhere->len; i++) {
+                const Entry *entry = old->elsewhere->pdata[i];
+
+                if (g_str_equal(entry->file, file->name))
+                        g_ptr_array_add(set->elsewhere,
+                                        entry_new(job_spec_ref(entry->spec), file->name));
+        }
+}
+
 static void jobset_refuse_file(JobSet *set, const JobSet *old, GHashTable *old_files,
                                const JobFile *file, const DaemonConfig *config) {
         char *name = g_strdup(file->name);
@@ -288,6 +317,7 @@ static void jobset_refuse_file(JobSet *set, const JobSet *old, GHashTable *old_f
         else
                 jobset_note_unloaded(set, name);
         keep_entries_of_bad_file(set, old_files, file, config);
+        jobset_keep_elsewhere(set, old, file);
 }
 
 /* Return: how many of the file's jobs would become entries. */
@@ -385,7 +415,8 @@ static void jobset_index_was(const JobSet *set) {
         }
 }
 
-/* The set is whole, and sorted: whom its jobs follow. */
+/* The set is whole, and sorted: whom its jobs follow. What runs elsewhere alone is told of here,
+ * too, as the files are. */
 static void jobset_link(JobSet *set, const JobSet *old, const GPtrArray *files,
                         Diagnostics *diagnostics) {
         g_autoptr(GPtrArray) jobs = g_ptr_array_new();
@@ -393,12 +424,56 @@ static void jobset_link(JobSet *set, const JobSet *old, const GPtrArray *files,
 
         for (guint i = 0; i < set->entries->len; i++)
                 g_ptr_array_add(jobs, ((const Entry *)set->entries->pdata[i])->spec);
+        for (guint i = 0; i < set->elsewhere->len; i++)
+                g_ptr_array_add(jobs, ((const Entry *)set->elsewhere->pdata[i])->spec);
         names = linked_names_new(files, jobs);
         for (guint i = 0; i < jobs->len; i++)
                 linked_jobs_check_names(jobs->pdata[i], names, diagnostics);
         job_chain_check(jobs, diagnostics);
+        g_ptr_array_set_size(jobs, (gint)set->entries->len);
         g_hash_table_unref(set->after);
         set->after = linked_jobs_index(jobs, old->after, diagnostics);
+}
+
+/* Of jobs of mode each-node: those that run on this node become what they are here; the others are
+ * taken out, and where `set` is given kept there. */
+static void jobset_place(GPtrArray *jobs, const char *file, const DaemonConfig *config,
+                         JobSet *set) {
+        for (guint i = 0; i < jobs->len;) {
+                JobSpec *spec = jobs->pdata[i];
+                bool each = spec->place.mode == JOB_MODE_EACH_NODE,
+                     here = each && job_spec_matches_node(spec, config->node_name, config->labels);
+
+                if (here)
+                        job_spec_instantiate(spec, config->node_name);
+                if (!each || here) {
+                        i++;
+                        continue;
+                }
+                spec = g_ptr_array_steal_index(jobs, i);
+                if (set)
+                        g_ptr_array_add(set->elsewhere, entry_new(spec, file));
+                else
+                        job_spec_free(spec);
+        }
+}
+
+static void jobset_place_all(JobSet *set, const GPtrArray *files, const DaemonConfig *config) {
+        for (guint i = 0; i < files->len; i++) {
+                const JobFile *file = files->pdata[i];
+
+                jobset_place(file->jobs, file->name, config, file->good ? set : NULL);
+                jobset_place(file->duplicates, file->name, config, NULL);
+        }
+}
+
+static void jobset_index_each(JobSet *set, const GPtrArray *entries) {
+        for (guint i = 0; i < entries->len; i++) {
+                JobSpec *spec = ((const Entry *)entries->pdata[i])->spec;
+
+                if (spec->place.mode == JOB_MODE_EACH_NODE)
+                        g_hash_table_insert(set->each, job_name_base(spec->name), spec);
+        }
 }
 
 /* Makes the new set of the files and of what is left of the old one. */
@@ -417,6 +492,7 @@ static JobSet *jobset_merge(const JobSet *old, const GPtrArray *files, const Dae
                         jobset_refuse_file(set, old, old_files, file, config);
         }
         jobset_check_renamed(set, old, files, diagnostics);
+        jobset_place_all(set, files, config);
         jobset_break_circles(set, old, files, diagnostics);
         for (guint i = 0; i < files->len; i++)
                 keep_entries_of_duplicates(set, old, files->pdata[i], config);
@@ -432,6 +508,8 @@ static JobSet *jobset_merge(const JobSet *old, const GPtrArray *files, const Dae
         jobset_note_left_out(set, files);
         g_ptr_array_sort(set->entries, compare_entries);
         jobset_index_was(set);
+        jobset_index_each(set, set->elsewhere);
+        jobset_index_each(set, set->entries);
         jobset_link(set, old, files, diagnostics);
         return set;
 }
@@ -480,6 +558,20 @@ const JobSpec *jobset_find(const JobSet *set, const char *name) {
 
 const JobSpec *jobset_find_was(const JobSet *set, const char *name) {
         return g_hash_table_lookup(set->by_was, name);
+}
+
+const JobSpec *jobset_find_each(const JobSet *set, const char *name) {
+        return g_hash_table_lookup(set->each, name);
+}
+
+const JobSpec *jobset_definition(const JobSet *set, const char *name) {
+        const JobSpec *own = jobset_find(set, name);
+        g_autofree char *base = NULL;
+
+        if (own || !job_name_node(name))
+                return own;
+        base = job_name_base(name);
+        return jobset_find_each(set, base);
 }
 
 const GPtrArray *jobset_after(const JobSet *set, const char *name) {

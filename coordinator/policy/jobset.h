@@ -9,6 +9,8 @@
  * a file that closes one over jobs of others takes down its own alone (linked-jobs.h).
  *
  * Nor does a job take effect that had the name of one that is defined still (renamed-jobs.h).
+ * A job of mode each-node is in the set as its instance on this node (job-instance.h), where it is
+ * to run here at all.
  *
  * There are at most JOBS_MAX jobs. A file that would pass the limit is refused as a whole; what is
  * in force keeps its room, and is never displaced by a file that comes before it by name.
@@ -54,6 +56,12 @@ const JobSpec *jobset_get(const JobSet *set, guint index);
 const JobSpec *jobset_find(const JobSet *set, const char *name);
 /* Return: the job that had that name before (`was`), or NULL. */
 const JobSpec *jobset_find_was(const JobSet *set, const char *name);
+/* Return: a job of mode each-node by its name in the files: its instance on this node, or where it
+ * does not run here what the files say of it; NULL: there is no such. Borrowed as above. */
+const JobSpec *jobset_find_each(const JobSet *set, const char *name);
+/* Return: what this node knows of the definition of a job: its own; of another node's instance that
+ * by which there would be one here, whose name and place are not that one's; NULL: nothing. */
+const JobSpec *jobset_definition(const JobSet *set, const char *name);
 /* Return: the jobs that run after that one: JobSpec, JOB_AFTER_MAX at most; NULL: none does. */
 const GPtrArray *jobset_after(const JobSet *set, const char *name);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "job-circle.h"
+#include "name.h"
 #include "nearest.h"
 
 /* ---- circles ---- */
@@ -154,35 +155,42 @@ bool linked_jobs_break_circle(const GPtrArray *files, const GPtrArray *others,
 
 /* ---- names ---- */
 
-static void linked_add_names(GHashTable *names, const GPtrArray *jobs) {
-        for (guint i = 0; i < jobs->len; i++)
-                if (jobs->pdata[i])
-                        g_hash_table_add(names, ((const JobSpec *)jobs->pdata[i])->name);
-}
-
 /* What is looked for among all names takes time, in which the daemon does nothing else: as many
  * slips of the finger as a person corrects at a time. */
 #define NEAREST_SOUGHT_MAX 20
 
 struct LinkedNames {
         GHashTable *set;
-        const char **list; /* the same */
+        GHashTable *each;  /* of mode each-node, by their names in the files; owns them */
+        const char **list; /* as the set */
         unsigned sought;
 };
+
+static void linked_add_names(LinkedNames *names, const GPtrArray *jobs) {
+        for (guint i = 0; i < jobs->len; i++) {
+                const JobSpec *job = jobs->pdata[i];
+
+                if (job && job->place.mode == JOB_MODE_EACH_NODE)
+                        g_hash_table_add(names->each, job_name_base(job->name));
+                else if (job)
+                        g_hash_table_add(names->set, job->name);
+        }
+}
 
 LinkedNames *linked_names_new(const GPtrArray *files, const GPtrArray *jobs) {
         LinkedNames *names = g_new0(LinkedNames, 1);
 
         names->set = g_hash_table_new(g_str_hash, g_str_equal);
+        names->each = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         for (guint i = 0; i < files->len; i++) {
                 const JobFile *file = files->pdata[i];
 
-                linked_add_names(names->set, file->jobs);
-                linked_add_names(names->set, file->refused);
-                linked_add_names(names->set, file->duplicates);
+                linked_add_names(names, file->jobs);
+                linked_add_names(names, file->refused);
+                linked_add_names(names, file->duplicates);
         }
         if (jobs)
-                linked_add_names(names->set, jobs);
+                linked_add_names(names, jobs);
         names->list = (const char **)g_hash_table_get_keys_as_array(names->set, NULL);
         return names;
 }
@@ -191,6 +199,7 @@ LinkedNames *linked_names_free(LinkedNames *names) {
         if (!names)
                 return NULL;
         g_free(names->list);
+        g_hash_table_unref(names->each);
         g_hash_table_unref(names->set);
         g_free(names);
         return NULL;
@@ -202,6 +211,15 @@ static void linked_check_name(const JobSpec *job, const char *key, const char *n
 
         if (!name || g_hash_table_contains(names->set, name))
                 return;
+        if (g_hash_table_contains(names->each, name)) {
+                diagnostics_add(
+                    diagnostics, mark,
+                    "job \"%s\": \"%s\" names \"%s\", which is of mode each-node, a job "
+                    "of its own on every node: name one of mode once; the job takes "
+                    "effect without that",
+                    job->name, key, name);
+                return;
+        }
         if (names->sought++ < NEAREST_SOUGHT_MAX)
                 nearest = nearest_name(name, names->list);
         diagnostics_add(diagnostics, mark,

@@ -100,10 +100,11 @@ void ranking_set_members(Ranking *ranking, GPtrArray *members) {
 }
 
 static char *selector_text(const JobSpec *spec) {
-        GString *text = g_string_new(NULL);
+        GString *text = g_string_new(spec->place.node ? spec->place.node : "");
 
-        for (guint i = 0; i < spec->nodes->len; i++) {
-                const JobNodeMatch *match = spec->nodes->pdata[i];
+        g_string_append_c(text, '\n');
+        for (guint i = 0; i < spec->place.nodes->len; i++) {
+                const JobNodeMatch *match = spec->place.nodes->pdata[i];
                 g_string_append_printf(text, "%s=%s\n", match->label ? match->label : "",
                                        match->pattern);
         }
@@ -232,8 +233,8 @@ static RankEntry *ask(Ranking *ranking, const JobSpec *spec, bool unfit) {
                 return entry;
         selector_match(ranking, entry->selector, spec);
         entry->answer = rank_among(ranking, entry->selector, spec, unfit, spec->name);
-        if (entry->answer.nobody)
-                entry->answer.rank = ranking_among_all(ranking, spec->name);
+        if (entry->answer.nobody) /* of an instance nobody else could say anything */
+                entry->answer.rank = spec->place.node ? 0 : ranking_among_all(ranking, spec->name);
         entry->unfit = unfit;
         entry->generation = ranking->generation;
         ranking->computed++;

@@ -28,7 +28,8 @@ void ranking_set_members(Ranking *ranking, GPtrArray *members);
 
 /* Return: our rank for a job among those that can run it, PLACEMENT_NONE when we cannot. Where
  * nobody can (*ret_nobody), the members share by rank the duty to say so, and this is our rank
- * among all. `unfit`: what we know of ourselves, which counts before the others can see it. */
+ * among all; of an instance of a job of mode each-node it is its own node's alone. `unfit`: what we
+ * know of ourselves, which counts before the others can see it. */
 uint32_t ranking_rank(Ranking *ranking, const JobSpec *spec, bool unfit, bool *ret_nobody);
 /* The same for whoever is about to act by it. */
 uint32_t ranking_act(Ranking *ranking, const JobSpec *spec, bool unfit, bool *ret_nobody);

@@ -7,6 +7,7 @@
 #include "control.h"
 #include "field.h"
 #include "json-line.h"
+#include "name.h"
 
 #define PAUSED "paused"
 #define ALL "all"
@@ -62,9 +63,13 @@ bool control_is_paused(const json_t *control, const char *job, usec_t now,
 }
 
 bool control_pause_of(const json_t *control, const char *job, usec_t now, ControlPause *ret_pause) {
+        g_autofree char *base = job_name_base(job);
         const json_t *own = control_pause_entry(control, job),
+                     *of_all_instances = control_pause_entry(control, base),
                      *all = control_pause_entry(control, NULL);
 
+        if (control_pause_end(of_all_instances, now) > control_pause_end(own, now))
+                own = of_all_instances;
         if (!own && !all)
                 return false;
         if (control_pause_end(own, now) >= control_pause_end(all, now))

@@ -30,8 +30,9 @@ typedef struct ControlPause {
 void control_pause_clear(ControlPause *pause);
 
 /* `control` may be NULL: nothing is known. `now`: CLOCK_REALTIME. Return: whether the job is
- * paused, by itself or with all, or was; *ret_pause is filled in then, with the one that counts:
- * what lasts before what is over, and of that what ended last. */
+ * paused, by itself, with the job whose instance it is, or with all, or was; *ret_pause is filled
+ * in then, with the one that counts: what lasts before what is over, and of that what ended last.
+ */
 bool control_pause_of(const json_t *control, const char *job, usec_t now, ControlPause *ret_pause);
 /* The same, but only of a pause that lasts. */
 bool control_pause_lasts(const json_t *control, const char *job, usec_t now,

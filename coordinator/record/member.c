@@ -90,7 +90,8 @@ static json_t *member_set_to_json(GHashTable *set) {
 /* What peers say of jobs and labels goes into answers and from there to wherever these are used:
  * what is no name is nothing that a node of ours would have said. */
 static bool is_job(const char *name) {
-        return name_is_valid(name) || g_str_equal(name, "*"); /* of a version before: of no job */
+        return job_name_is_valid(name) ||
+               g_str_equal(name, "*"); /* of a version before: of no job */
 }
 
 /* One that is missing (another version's) is empty. */

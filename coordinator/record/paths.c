@@ -86,7 +86,7 @@ char *path_request(const char *root, const char *id) {
 int open_name_split(const char *name, char **ret_job, char **ret_run) {
         g_auto(GStrv) parts = g_strsplit(name, ":", 2);
 
-        if (!parts[0] || !parts[1] || !name_is_valid(parts[0]) || !run_id_is_valid(parts[1]))
+        if (!parts[0] || !parts[1] || !job_name_is_valid(parts[0]) || !run_id_is_valid(parts[1]))
                 return -EINVAL;
         *ret_job = g_strdup(parts[0]);
         *ret_run = g_strdup(parts[1]);
@@ -224,8 +224,8 @@ char *open_name_of_unit(const char *unit) {
         if (!run)
                 return NULL;
         *run++ = '\0';
-        return name_is_valid(name) && run_id_is_valid(run) ? g_strconcat(name, ":", run, NULL)
-                                                           : NULL;
+        return job_name_is_valid(name) && run_id_is_valid(run) ? g_strconcat(name, ":", run, NULL)
+                                                               : NULL;
 }
 
 bool unit_name_is_of_job(const char *unit, const char *job) {

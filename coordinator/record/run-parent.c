@@ -59,7 +59,7 @@ bool run_parent_is_good(const RunParent *parent) {
 
         if (!parent->job)
                 return !parent->run && !parent->state && !parent->why && !parent->node;
-        return name_is_valid(parent->job) && run_id_is_valid(parent->run) && parent->state &&
+        return job_name_is_valid(parent->job) && run_id_is_valid(parent->run) && parent->state &&
                run_state_from_string(parent->state, &state) == 0 &&
                (!parent->node || name_is_valid(parent->node)) &&
                (!parent->why || is_clean(parent->why));

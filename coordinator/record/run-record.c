@@ -111,7 +111,7 @@ static bool is_name_or_none(const char *text) {
 static bool has_names(const RunRecord *record) {
         g_autofree char *unit = NULL;
 
-        if (!run_id_is_valid(record->run) || !name_is_valid(record->job) ||
+        if (!run_id_is_valid(record->run) || !job_name_is_valid(record->job) ||
             !is_name_or_none(record->node) || !is_name_or_none(record->boot) ||
             !is_name_or_none(record->nonce) || !is_name_or_none(record->invocation) ||
             !run_parent_is_good(&record->terms.parent))

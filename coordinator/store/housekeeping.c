@@ -72,7 +72,8 @@ static void housekeeping_on_locks(const ZkReply *reply, void *userdata) {
 
                 if (g_str_has_prefix(name, prefix) &&
                     !g_hash_table_contains(housekeeping->ledgers, job) &&
-                    !jobset_find(housekeeping->jobset, job))
+                    !jobset_find(housekeeping->jobset, job) &&
+                    !jobset_find_each(housekeeping->jobset, job))
                         (void)zk_delete(housekeeping_zk(housekeeping), path, -1, NULL, NULL, NULL);
         }
         housekeeping_cancel(housekeeping);

@@ -85,7 +85,7 @@ static void settle_asks_offer_after(SettleAsks *asks, const JobSpec *job) {
 static void settle_asks_offer_all(SettleAsks *asks, const JobSet *jobset) {
         const char *name = asks->record->job;
         const GPtrArray *after = jobset_after(jobset, name);
-        const JobSpec *spec = jobset_find(jobset, name);
+        const JobSpec *spec = jobset_definition(jobset, name);
 
         for (guint i = 0; after && i < after->len; i++)
                 settle_asks_offer_after(asks, after->pdata[i]);

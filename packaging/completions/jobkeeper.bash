@@ -8,13 +8,13 @@ _jobkeeper_offer() { # TYPED WORD...
         local LC_ALL=C typed=$1 word
         shift
         for word; do
-                [[ $word =~ ^[A-Za-z0-9-][A-Za-z0-9._/+-]*$ && $word == "$typed"* ]] && COMPREPLY+=("$word")
+                [[ $word =~ ^[A-Za-z0-9-][A-Za-z0-9._/+@-]*$ && $word == "$typed"* ]] && COMPREPLY+=("$word")
         done
 }
 
 # The values of a member of the JSON on stdin, as far as they are names of ours.
 _jobkeeper_values() { # MEMBER
-        LC_ALL=C grep -oE "\"$1\": *\"[a-z0-9][a-z0-9._-]*\"" | cut -d '"' -f 4 | sort -u
+        LC_ALL=C grep -oE "\"$1\": *\"[a-z0-9][a-z0-9._-]*(@[a-z0-9][a-z0-9._-]*)?\"" | cut -d '"' -f 4 | sort -u
 }
 
 _jobkeeper_offer_jobs() { # TYPED
@@ -49,7 +49,7 @@ _jobkeeper_offer_files() { # ACTION TYPED
 }
 
 _jobkeeper() {
-        local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command= first=1 named=0 i words=
+        local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command= first=1 named=0 i words= job=
 
         COMPREPLY=()
         # Options may stand before the command.
@@ -66,6 +66,17 @@ _jobkeeper() {
                 word=
         elif [[ $before == = ]]; then
                 before=${COMP_WORDS[COMP_CWORD - 2]}
+        fi
+        # So is "reboot@web1", the job of one node, and the last of them is to be completed.
+        if [[ $word == @ ]]; then
+                job=$before@ word=
+        elif [[ $before == @ ]]; then
+                job=${COMP_WORDS[COMP_CWORD - 2]}@
+        fi
+        if [[ -n $job && $command =~ ^(history|run|rerun|stop|resolve|next|explain|pause|resume)$ ]]; then
+                _jobkeeper_offer_jobs "$job$word"
+                COMPREPLY=("${COMPREPLY[@]#"${job%@}"}") # readline replaces the @ and what follows
+                return
         fi
         if [[ $command == lock ]]; then
                 # What follows the -- is completed as a command line of its own.

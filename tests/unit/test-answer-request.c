@@ -123,8 +123,6 @@ Test(answer_request, on_this_node_it_is_run_here) {
         json_decref(answer);
 }
 
-/* ---- a further attempt ---- */
-
 #define LEDGER ROOT "/jobs/a"
 #define HOUR ((int64_t)3600)
 
@@ -135,6 +133,65 @@ static int64_t now_second(void) {
 static int64_t hour(void) {
         return now_second() / HOUR * HOUR;
 }
+
+/* ---- of a job of every node ---- */
+
+static void expect_refused(const char *job, const char *node, const char *why) {
+        ask_as(bus, BUS_NAME_ROOT, "RunOn", "ss", job, node);
+        expect_said(why);
+        cr_expect_eq(server_count(REQUESTS), 0U);
+}
+
+Test(answer_request, of_a_job_of_every_node_one_is_to_be_named) {
+        write_job_named("r", "    exec: [/bin/true]\n    every: 1h\n    mode: each-node\n"
+                             "    nodes: n[1-4]*\n");
+        begin("    exec: [/bin/true]\n");
+        ask_as(bus, BUS_NAME_ROOT, "Run", "s", "r");
+        expect_said(
+            SD_BUS_ERROR_INVALID_ARGS
+            ": job \"r\" is of mode each-node, a job of its own on every node: say on which it "
+            "is to run, as in \"jobkeeper run r --on n1\"");
+        expect_refused("r", "n9", "n9 is no member of the cluster at present");
+        expect_refused("r", "", SD_BUS_ERROR_INVALID_ARGS ": the node \"\" is empty");
+        expect_refused("r", "n5-worker",
+                       "n5-worker cannot run job \"r@n5-worker\" at present: nodes:");
+        expect_refused("r@n2", "n1", "job \"r@n2\" runs on n2, and not on n1");
+        expect_refused("r@n9", "n9", "n9 is no member of the cluster at present");
+        expect_refused("b@n2", "n2",
+                       BUS_ERROR_NO_SUCH_JOB ": there is no job \"b@n2\" on this node");
+        ask_as(bus, BUS_NAME_ROOT, "Rerun", "ssxs", "r@n2", "", hour(), "");
+        expect_said(BUS_ERROR_NO_SUCH_JOB
+                    ": job \"r@n2\" is one of n2, and this node knows too little of it: ask there");
+        ask_as(bus, BUS_NAME_ROOT, "Explain", "sx", "r", (int64_t)0);
+        expect_said(BUS_ERROR_NO_SUCH_JOB
+                    ": job \"r\" is of mode each-node, a job of its own on every "
+                    "node: write of which one, as in \"r@n1\"");
+        cr_expect_eq(server_count(REQUESTS), 0U);
+        ask_as(bus, BUS_NAME_ROOT, "RunOn", "ss", "r", "n2");
+        expect_said("r@n2");
+        cr_expect_eq(server_count(REQUESTS), 1U);
+}
+
+Test(answer_request, the_one_of_this_node_is_run_here) {
+        g_autofree char *path = NULL;
+        json_t *answer;
+
+        write_job_named("r", "    exec: [/bin/true]\n    mode: each-node\n");
+        begin("    exec: [/bin/true]\n");
+        ask_as(bus, BUS_NAME_ROOT, "Run", "s", "r@n1");
+        answer = expect_json();
+        cr_expect_str_eq(json_string_value(json_object_get(answer, "job")), "r@n1");
+        await(has_started, "it runs");
+        cr_expect(g_str_has_prefix(service_newest()->name, "jobkeeper-r@n1-"), "%s",
+                  service_newest()->name);
+        path = g_strconcat(ROOT "/jobs/r@n1/runs/",
+                           json_string_value(json_object_get(answer, "run")), NULL);
+        cr_expect(strstr(server_data(path), "\"job\":\"r@n1\""), "%s", server_data(path));
+        cr_expect_eq(server_count(ROOT "/locks/job:r"), 1U, "it stands at the lock of all of them");
+        json_decref(answer);
+}
+
+/* ---- a further attempt ---- */
 
 static void begin_hourly(void) {
         write_job("    every: 1h\n    exec: [/bin/true]\n");

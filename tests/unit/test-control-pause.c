@@ -82,6 +82,25 @@ Test(control_pause, it_goes_along_with_another_name) {
         json_decref(control);
 }
 
+Test(control_pause, what_pauses_a_job_pauses_all_its_instances) {
+        json_t *control = parse("{}");
+        ControlPause pause = {0};
+
+        cr_expect_eq(pause_job(control, "a", "bob", "", SECONDS(100)), 0);
+        expect_pause_of(control, "a@n1", "paused by bob", 0);
+        cr_expect_not(control_pause_of(control, "b@n1", NOW, &pause));
+        cr_expect_not(control_is_paused(control, "a@n1", NOW, NULL), "not by itself");
+        cr_expect_eq(pause_job(control, "a@n1", "alice", "", SECONDS(110)), 0);
+        expect_pause_of(control, "a@n1", "paused by alice", 0);
+        expect_pause_of(control, "a@n2", "paused by bob", 0);
+        cr_expect(control_resume(control, "a", SECONDS(200)));
+        expect_pause_of(control, "a@n1", "paused by alice", 0);
+        expect_pause_of(control, "a@n2", "paused by bob", SECONDS(200));
+        cr_expect(control_resume(control, "a@n1", SECONDS(150)));
+        expect_pause_of(control, "a@n1", "paused by bob", SECONDS(200));
+        json_decref(control);
+}
+
 Test(control_pause, all_and_one_are_two_things) {
         json_t *control = parse("{}");
 

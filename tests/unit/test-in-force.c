@@ -343,6 +343,16 @@ Test(in_force, and_another_ones_where_somebody_who_may_run_it_agrees) {
         cr_expect_eq(in_force_check(in_force, spec, true), IN_FORCE_DRIFTED);
 }
 
+/* Nobody else has it. */
+Test(in_force, without_a_memory_an_instance_of_this_node_is_ours) {
+        server_write(ROOT "/nodes/another", "{\"machine\":\"m\",\"boot\":\"b\"}");
+        await(are_two, "two members");
+        know("other", "every 300d", now());
+        spec->place.node = g_strdup("n1");
+        expect_writes();
+        expect_outcome(LEDGER_WRITE_DONE);
+}
+
 Test(in_force, where_it_cannot_be_written_that_is_told) {
         digest_memory_set(coordinator->digests, "b", "older");
         know("other", "every 300d", now());

@@ -81,7 +81,7 @@ Test(job_file, defaults) {
         cr_expect_null(spec->command.settings.service[0]);
         cr_expect_eq(spec->lock, JOB_LOCK_EXCLUSIVE);
         cr_expect_eq(spec->resources->len, 0);
-        cr_expect_eq(spec->nodes->len, 0);
+        cr_expect_eq(spec->place.nodes->len, 0);
         cr_expect_not(spec->lock_wait_set);
         cr_expect_eq(spec->catch_up, JOB_CATCH_UP_LATEST);
         cr_expect_eq(spec->start_deadline, 10 * USEC_PER_MINUTE);
@@ -178,7 +178,7 @@ Test(job_file, all_that_is_supported) {
         cr_expect_eq(a->command.timeout, 90 * USEC_PER_SEC);
         cr_expect_eq(a->command.stop_timeout, 500 * USEC_PER_MSEC);
         cr_expect_eq(a->command.stop_timeout_mark.line, 19);
-        match = a->nodes->pdata[1];
+        match = a->place.nodes->pdata[1];
         cr_expect_null(match->label);
         cr_expect_str_eq(match->pattern, "db1");
         expect_strv(a->command.argv, "/bin/echo|a b|${HOME}");
@@ -197,9 +197,9 @@ Test(job_file, all_that_is_supported) {
         cr_expect_eq(tick, 1763700300);
         expect_strv(b->command.argv, "/bin/sleep|5|010|");
         expect_strv(b->command.environment, "A=x=y|B=2");
-        match = b->nodes->pdata[1];
+        match = b->place.nodes->pdata[1];
         cr_expect(g_str_equal(match->label, "zone") && g_str_equal(match->pattern, "1"));
-        match = c->nodes->pdata[0];
+        match = c->place.nodes->pdata[0];
         cr_expect(!match->label && g_str_equal(match->pattern, "db*"));
         cr_expect_eq(c->lock, JOB_LOCK_NONE);
 }
@@ -238,7 +238,7 @@ Test(job_file, a_job_replaces_what_defaults_say) {
         expect_strv(a->command.environment, "B=2");
         expect_strv(b->command.environment, "A=1");
         cr_expect(a->resources->len == 0 && b->resources->len == 1);
-        cr_expect(a->nodes->len == 0 && b->nodes->len == 1);
+        cr_expect(a->place.nodes->len == 0 && b->place.nodes->len == 1);
         cr_expect(a->command.timeout == 5 * USEC_PER_SEC && b->command.timeout == USEC_PER_MINUTE);
         cr_expect(a->command.stop_timeout == 3 * USEC_PER_SEC &&
                   a->command.stop_timeout_mark.line == 9);

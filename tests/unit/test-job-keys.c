@@ -54,11 +54,41 @@ static const struct {
     {"on-success: b", "f:4:5: error: unknown key \"on-success\": here the job that follows says "
                       "\"after\", and which job it follows"},
     {"needs: b", "f:4:5: error: unknown key \"needs\": here it is \"after\""},
-    {"mode: 5", "f:4:11: error: \"mode\" must be \"once\", not an integer"},
-    {"mode: twice", "f:4:11: error: \"mode\" must be \"once\", not \"twice\""},
-    {"mode: each-node", "f:4:11: error: \"mode\": \"each-node\" is not supported yet"},
+    {"mode: 5", "f:4:11: error: \"mode\" must be \"once\" or \"each-node\", not an integer"},
+    {"mode: twice", "f:4:11: error: \"mode\" must be \"once\" or \"each-node\", not \"twice\""},
+    {"mode: each-node", ""},
+    {"mode: each-node\nslots: 2\nlock-wait: 1h\non-failure: b", ""},
+    {"mode: each-node\nslots: 2\noverlap: queue", ""},
+    {"mode: each-node\nlock: none\non-lock-loss: continue", ""},
+    {"mode: each-node\nlock: shared\nslots: 2",
+     "f:6:12: error: job \"a\": \"slots\" and \"lock: shared\" cannot be used together: by that "
+     "the nodes do not wait for each other; use \"lock: exclusive\", by which that many run it at "
+     "a "
+     "time"},
+    {"mode: each-node\nwas: b",
+     "f:5:10: error: job \"a\": \"was\" and \"mode: each-node\" cannot be used together: nodes "
+     "with "
+     "the old file would not wait for those with the new one; give all of them the new name "
+     "without it"},
+    {"mode: each-node\nafter: b",
+     "f:5:12: error: job \"a\": \"after\" and \"mode: each-node\" cannot be used together: the end "
+     "of one run would ask for one on each node; use a \"schedule\", or \"mode: once\""},
+    {"mode: each-node\nlock: shared\noverlap: allow",
+     "f:6:14: error: job \"a\": \"overlap: allow\" and \"mode: each-node\" cannot be used "
+     "together: "
+     "on a node one run follows the other; \"slots: 3\" or \"lock: shared\" lets several nodes run "
+     "it at the same time"},
+    {"mode: each-node\non-lock-loss: continue",
+     "f:5:19: error: job \"a\": \"on-lock-loss: continue\" and \"mode: each-node\" cannot be used "
+     "together: the next node would not be kept from beginning by a run that has lost the lock; "
+     "only "
+     "with \"lock: none\" do the nodes not wait for each other at all"},
+    {"mode: each-node\nevery: 1h\non-owner-lost: rerun",
+     "f:4:11: error: job \"a\": \"on-owner-lost: rerun\" and \"mode: each-node\" cannot be used "
+     "together: what was to run on the node that was lost cannot run on another one; use "
+     "\"on-owner-lost: fail\""},
     {"mode: service", "f:4:11: error: \"mode\": \"service\" is not supported yet"},
-    {"mode: [once]", "f:4:11: error: \"mode\" must be \"once\", not a list"},
+    {"mode: [once]", "f:4:11: error: \"mode\" must be \"once\" or \"each-node\", not a list"},
     {"schedule: 5",
      "f:4:15: error: \"schedule\" must be a text or a list, not an integer (put it in quotes)"},
     {"schedule: {a: b}", "f:4:15: error: \"schedule\" must be a text or a list, not a mapping"},

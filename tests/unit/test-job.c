@@ -68,7 +68,7 @@ Test(job, all_labels_and_one_name_must_match) {
         JobNodeMatch one = {NULL, (char *)"n1"}, two = {NULL, (char *)"n2"};
         g_autoptr(GPtrArray) nodes = g_ptr_array_new();
         g_autoptr(GHashTable) labels = g_hash_table_new(g_str_hash, g_str_equal);
-        JobSpec spec = {.nodes = nodes};
+        JobSpec spec = {.place.nodes = nodes};
 
         g_ptr_array_add(nodes, &one);
         g_ptr_array_add(nodes, &role);
@@ -148,6 +148,7 @@ Test(job, digest_changes) {
             BASE "    timezone: America/New_York\n    dst: {overlap: last}\n",
             BASE "    timezone: America/New_York\n    dst: {overlap: both}\n",
             BASE "    timezone: America/New_York\n    dst: {gap: skip, overlap: both}\n",
+            BASE "    mode: each-node\n",
             BASE "    random-delay: 1h\n",
             BASE "    except: Sun\n",
             BASE "    except: Sun 00:00\n",
@@ -303,6 +304,7 @@ static const Difference differences[] = {
     {"", "    overlap: replace\n", false},
     {"", "    slots: 2\n", false},
     {"    lock: none\n", "    lock: none\n    overlap: allow\n", false},
+    {"", "    mode: each-node\n", false},
     {"", "    nodes: n1\n", false},
     {"    nodes: n1\n", "    nodes: n2\n", false},
     {"    nodes: {role: a}\n", "    nodes: {zone: a}\n", false},

@@ -177,6 +177,62 @@ Test(jobset, a_new_file_does_not_take_a_broken_files_job) {
         expect("a=2 x=2", "");
 }
 
+#define ROLL(more) "jobs:\n  roll: {exec: /bin/true, mode: each-node, description: x, " more "}\n"
+
+static void expect_roll(const char *name, const char *node) {
+        const JobSpec *roll = jobset_find_each(set, "roll");
+
+        cr_assert_not_null(roll);
+        cr_expect_str_eq(roll->name, name);
+        cr_expect_str_eq(roll->place.node ? roll->place.node : "", node);
+        cr_expect_eq(jobset_definition(set, "roll@n7"), roll);
+        cr_expect_null(jobset_definition(set, "roll"));
+        cr_expect_null(jobset_definition(set, "rol@n7"));
+        cr_expect_null(jobset_find_each(set, "roll@n1"));
+}
+
+Test(jobset, a_job_of_each_node_is_its_instance_here) {
+        config.node_name = (char *)"n1";
+        tree_write(root, ETC "a.yaml", ROLL("nodes: [n1, n2]"));
+        expect("roll@n1=x", "");
+        expect_roll("roll@n1", "n1");
+        cr_assert_eq(jobset_load(set, (const char *const[]){NULL}, &config), 0);
+        cr_expect_eq(jobset_size(set), 0U);
+        cr_expect_null(jobset_find_each(set, "roll"));
+}
+
+Test(jobset, a_job_of_each_other_node_is_known_and_not_here) {
+        g_auto(GStrv) directories = job_directories(root);
+
+        config.node_name = (char *)"n1";
+        tree_write(root, ETC "a.yaml", ROLL("nodes: {role: web}"));
+        expect("", "");
+        expect_roll("roll", "");
+        tree_write(root, ETC "a.yaml", BROKEN);
+        cr_assert_eq(jobset_load(set, (const char *const *)directories, &config), 0);
+        expect_roll("roll", "");
+        config.labels = g_hash_table_new(g_str_hash, g_str_equal);
+        g_hash_table_insert(config.labels, (char *)"role", (char *)"web");
+        tree_write(root, ETC "a.yaml", ROLL("nodes: {role: web}"));
+        expect("roll@n1=x", "");
+        expect_roll("roll@n1", "n1");
+        tree_write(root, ETC "a.yaml", BROKEN);
+        cr_assert_eq(jobset_load(set, (const char *const *)directories, &config), 0);
+        expect_roll("roll@n1", "n1");
+        g_hash_table_unref(config.labels);
+}
+
+Test(jobset, rivals_of_each_node_keep_what_was_in_force) {
+        config.node_name = (char *)"n1";
+        tree_write(root, ETC "a.yaml", ROLL("nodes: n1"));
+        expect("roll@n1=x", "");
+        tree_write(root, ETC "b.yaml", ROLL("nodes: n2"));
+        expect("roll@n1=x",
+               "ROOT/etc/jobkeeper/jobs.d/b.yaml:2:3: error: job \"roll\" is also defined at "
+               "ROOT/etc/jobkeeper/jobs.d/a.yaml:2:3: neither of the two takes effect, what was in "
+               "force before stays");
+}
+
 Test(jobset, a_stop_must_fit_the_fence_budget) {
         write_jobs(ETC "a.yaml", "a=1");
         expect("a=1", "");

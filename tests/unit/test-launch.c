@@ -507,6 +507,14 @@ Test(launch, each_drop_in_is_seen) {
         }
 }
 
+/* As the names of instances have it. */
+Test(launch, takes_words_that_mean_nothing_there) {
+        const char *const launch[] = {words[0], "/run/a-b.c_d@e:1", NULL};
+        const UnitSpec spec = spec_of(NONCE, launch);
+
+        cr_expect_eq(launch_dropin_write(root, &spec), 0);
+}
+
 Test(launch, refuses_words_that_mean_something_in_a_unit_file) {
         static const char *const bad[] = {"/run/a b", "/run/%n", "/run/$HOME", "/run/\"",
                                           "a\nb",     "",        "/run/\\x20"};

@@ -98,6 +98,28 @@ Test(linked_jobs, a_job_that_is_not_there_is_told_and_the_rest_runs) {
         expect_links("b mial oders orders zzzzzz", "");
 }
 
+#define EACH(key)                                                                                  \
+        "\"" key                                                                                   \
+        "\" names \"roll\", which is of mode each-node, a job of its own on every node: name "     \
+        "one of mode once; the job takes effect without that"
+
+/* On this node, or on others. */
+Test(linked_jobs, one_that_is_on_every_node_is_not_followed) {
+        static const char *const nodes[] = {"n1", "n2"};
+
+        config.node_name = (char *)"n1";
+        for (size_t i = 0; i < G_N_ELEMENTS(nodes); i++) {
+                g_autofree char *roll =
+                    g_strdup_printf("roll: mode: each-node, on-failure: a, nodes: %s", nodes[i]);
+
+                WRITE("a.yaml", "a: after: roll, on-failure: roll", roll);
+                expect_links(i == 0 ? "a roll@n1" : "a",
+                             PLACE "a.yaml:2:31: error: job \"a\": " EACH(
+                                 "after") "\n" PLACE
+                                          "a.yaml:2:49: error: job \"a\": " EACH("on-failure"));
+        }
+}
+
 /* What stands in a file with an error is no further error elsewhere. */
 Test(linked_jobs, one_of_a_file_with_errors_is_there) {
         tree_write(root, ETC "a.yaml", "jobs:\n  a: {exec: 5}\n");

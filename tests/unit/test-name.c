@@ -63,6 +63,27 @@ Test(name, length) {
         cr_expect_str_eq(name_fault(longer), "is longer than 100 bytes");
 }
 
+Test(name, of_an_instance) {
+        g_autofree char *longest = g_strnfill(NAME_LENGTH_MAX, 'a'),
+                        *instance = job_name_of_instance(longest, longest),
+                        *base = job_name_base("a-b.c@n1"), *plain = job_name_base("a");
+        const char *const none[] = {"",     "@",     "a@",    "@n1",  "a@n1@n2",
+                                    "A@n1", "a@n/1", "-a@n1", "a@-n1"};
+
+        cr_expect_str_eq(job_name_node("a-b.c@n1"), "n1");
+        cr_expect(job_name_is_valid("a@n1") && job_name_is_valid("a") &&
+                  job_name_is_valid(instance));
+        cr_expect_eq(strlen(instance), JOB_NAME_LENGTH_MAX);
+        cr_expect_not(name_is_valid("a@n1"));
+        cr_expect_str_eq(base, "a-b.c");
+        cr_expect_str_eq(plain, "a");
+        cr_expect_null(job_name_node("a"));
+        cr_expect_null(job_name_node(NULL));
+        cr_expect_not(job_name_is_valid(NULL));
+        for (size_t i = 0; i < G_N_ELEMENTS(none); i++)
+                cr_expect(!job_name_node(none[i]) && !job_name_is_valid(none[i]), "%s", none[i]);
+}
+
 Test(name, of_a_jobs_lock) {
         cr_expect(name_is_of_job_lock("job:a"));
         cr_expect(name_is_of_job_lock("job:"));

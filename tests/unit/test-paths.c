@@ -8,6 +8,7 @@
 
 #include "name.h"
 #include "paths.h"
+#include "schedule-years.h"
 
 static void expect_text(char *text, const char *expected) {
         cr_expect_str_eq(text, expected);
@@ -45,6 +46,9 @@ Test(paths, units_are_known_by_their_jobs) {
         cr_expect_not(unit_name_is_of_job("jobkeeper-dump-1763700000-1.service", "dum"));
         cr_expect_not(unit_name_is_of_job("jobkeeper-dump-1763700000-1.scope", "dump"));
         cr_expect_not(unit_name_is_of_job("dump.service", "dump"));
+        cr_expect(unit_name_is_of_job("jobkeeper-dump@n1-1763700000-1.service", "dump@n1"));
+        cr_expect_not(unit_name_is_of_job("jobkeeper-dump@n1-1763700000-1.service", "dump"));
+        cr_expect_not(unit_name_is_of_job("jobkeeper-dump@n1-a-1763700000-1.service", "dump@n1"));
 }
 
 Test(paths, units_tell_their_open_entry) {
@@ -59,6 +63,8 @@ Test(paths, units_tell_their_open_entry) {
                                            ""};
 
         expect_text(open_name_of_unit("jobkeeper-dump-1763700000-1.service"), "dump:1763700000-1");
+        expect_text(open_name_of_unit("jobkeeper-dump@n-1-1763700000-1.service"),
+                    "dump@n-1:1763700000-1");
         expect_text(open_name_of_unit("jobkeeper-a.b-1-1763700000-m00ff.service"),
                     "a.b-1:1763700000-m00ff");
         for (size_t i = 0; i < G_N_ELEMENTS(none); i++)
@@ -72,6 +78,19 @@ Test(paths, open_names_are_taken_apart) {
         cr_assert_eq(open_name_split(strrchr(path, '/') + 1, &job, &run), 0);
         cr_expect_str_eq(job, "a.b-c");
         cr_expect_str_eq(run, "1763700000-m00ff00ff");
+}
+
+/* systemd's names have 255 bytes, and so have files: its drop-in is NAME.d. */
+Test(paths, the_longest_unit_of_an_instance_is_no_longer_than_units_may_be) {
+        g_autofree char *longest = g_strnfill(NAME_LENGTH_MAX, 'a'),
+                        *job = job_name_of_instance(longest, longest),
+                        *by_hand = run_id_for_ask("a", "1763700000-1", "b"),
+                        *far = run_id_for_tick(SCHEDULE_TICK_MAX, 100),
+                        *unit = unit_name_for_run(job, by_hand),
+                        *of_a_tick = unit_name_for_run(job, far);
+
+        cr_expect_leq(strlen(unit) + strlen(".d"), 255U);
+        cr_expect_leq(strlen(of_a_tick) + strlen(".d"), 255U);
 }
 
 Test(paths, other_open_names_are_refused) {

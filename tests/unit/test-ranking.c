@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "job-files.h"
+#include "job-instance.h"
 #include "placement.h"
 #include "ranking.h"
 
@@ -238,4 +239,23 @@ Test(ranking, moves_on_past_the_busy) {
         cr_expect_eq(rank_of_first(file), 0, "the only one that is free");
         set_busy(false, true, MEMBER_FREE);
         cr_expect_eq(rank_of_first(file), before);
+}
+
+/* Whatever the others are like, and also where it cannot run it: nobody else could say so. */
+Test(ranking, an_instance_is_its_nodes_alone) {
+        _cleanup_(job_file_freep) JobFile *file = parse("    mode: each-node\n");
+        bool nobody;
+
+        for (guint i = 0; i < file->jobs->len; i++) {
+                JobSpec *spec = file->jobs->pdata[i];
+                g_autoptr(GPtrArray) candidates = NULL;
+
+                job_spec_instantiate(spec, "m03");
+                cr_expect_eq(ranking_rank(ranking, spec, false, &nobody), 0U);
+                cr_expect_not(nobody);
+                cr_expect_eq(ranking_rank(ranking, spec, true, &nobody), 0U, "%s", spec->name);
+                cr_expect(nobody);
+                candidates = ranking_candidates(ranking, spec, false);
+                cr_expect_eq(candidates->len, 1U);
+        }
 }

@@ -1,0 +1,124 @@
+"""Jobs of mode each-node: a tick runs on every matching node, one at a time or as many as the job says, whoever is down, joins late or dies over it."""
+
+import json
+
+import history
+from cluster_test import ClusterTest
+from fleet import job, job_file
+from testbed import wait_until
+
+TELL = "/etc/jobkeeper/tell"
+# Notes what it is told of another run, where the test reads it.
+TELL_TEXT = """#!/bin/sh
+set -eu
+echo "$JOBKEEPER_PARENT_JOB $JOBKEEPER_PARENT_STATE $JOBKEEPER_PARENT_NODE" >>/history/told
+"""
+
+
+def at_once(runs):
+    """The most of these that ran at the same time."""
+    marks = sorted([(run.start, 1) for run in runs] + [(run.end, -1) for run in runs])
+    most = now = 0
+    for _, step in marks:
+        now += step
+        most = max(most, now)
+    return most
+
+
+class EachNode(ClusterTest):
+    alone = True
+
+    def runs_of(self, name):
+        """Those of all instances of a job."""
+        return [run for run in self.fleet.runs() if run.job.startswith(f"{name}@")]
+
+    def wait_roll(self, name, nodes, after=0, timeout=60):
+        """Waits for a tick later than `after` that has run to its end on exactly these nodes; returns it."""
+        def found():
+            ticks = {}
+            for run in self.runs_of(name):
+                if run.tick and run.tick > after and run.ended == "end":
+                    ticks.setdefault(run.tick, []).append(run.node)
+            return next((tick for tick, ran in sorted(ticks.items()) if sorted(ran) == sorted(nodes)), None)
+        return wait_until(found, timeout, lambda: f"a tick of {name} on {nodes}: " + "\n".join(map(str, self.runs_of(name))))
+
+    def told(self):
+        try:
+            with open(f"{self.fleet.bed.history_directory}/told", encoding="utf-8") as lines:
+                return lines.read().splitlines()
+        except FileNotFoundError:
+            return []
+
+    def test_one_node_at_a_time_whoever_is_down_or_dies(self):
+        roll = job("roll", every="40s", seconds=2, mode="each-node", nodes="[n1, n2, n3]", on_failure="mail")
+        fleet = self.begin(nodes=4, files={"jobs.yaml": job_file(roll, f"  mail: {{exec: [/bin/sh, {TELL}], stop-timeout: 1s}}\n")}, start=False)
+        for node in fleet.nodes.values():
+            node.write(TELL, TELL_TEXT)
+        fleet.start()
+        first = self.wait_roll("roll", ("n1", "n2", "n3"))
+        self.assertEqual(fleet.job_status("n4", "roll@n4"), {}, "it does not match")
+        self.by_hand()
+        # A node that is down at the tick runs it when it is back, as long as it may begin.
+        fleet.nodes["n3"].systemctl("stop", "jobkeeperd")
+        missed = self.wait_roll("roll", ("n1", "n2"), after=max(run.tick or first for run in self.runs_of("roll")))
+        fleet.start("n3")
+        fleet.wait_run(lambda run: run.job == "roll@n3" and run.tick == missed and run.ended == "end", 30, "what it missed")
+        # What it ran it does not run again.
+        fleet.nodes["n3"].systemctl("restart", "jobkeeperd")
+        # Nobody waits for a node that dies over it, longer than for its locks.
+        lost = fleet.wait_run(lambda run: run.job == "roll@n2" and run.tick and run.tick > missed and run.ended in ("open", "alive"), 90, "a run to be lost")
+        fleet.crash("n2")
+        self.wait_roll("roll", ("n1", "n3"), after=lost.tick - 1, timeout=90)
+        record = fleet.wait_ledger("roll@n2", lambda entry: entry["tick"] == lost.tick and entry["state"] == "unknown", 30, "who lives settles it", name="n4")
+        self.assertEqual(record["node"], "n2")
+        wait_until(lambda: self.told(), 30, "the loss is told")
+        self.assertEqual(self.told(), ["roll@n2 unknown n2"])
+        self.assert_exclusive({f"roll@{name}": {"job:roll": history.EXCLUSIVE} for name in fleet.nodes})
+
+    def by_hand(self):
+        fleet = self.fleet
+        refused = fleet.jobkeeper("n1", "run", "roll", check=False)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn('say on which it is to run, as in "jobkeeper run roll --on n1"', refused.stderr)
+        asked = json.loads(fleet.jobkeeper("n1", "run", "roll", "--on", "n2", "--wait", "--json").stdout)
+        self.assertEqual((asked["job"], asked["node"], asked["state"]), ("roll@n2", "n2", "succeeded"))
+        asked = json.loads(fleet.jobkeeper("n4", "run", "roll@n3", "--wait", "--json").stdout)
+        self.assertEqual((asked["job"], asked["node"], asked["state"]), ("roll@n3", "n3", "succeeded"))
+        for wrong, why in ((("roll", "--on", "n4"), "nodes: does not match it"), (("roll@n2", "--on", "n3"), 'job "roll@n2" runs on n2, and not on n3')):
+            self.assertIn(why, fleet.jobkeeper("n1", "run", *wrong, check=False).stderr)
+        fleet.jobkeeper("n4", "pause", "roll", "--reason", "not now")
+        wait_until(lambda: fleet.job_status("n2", "roll@n2").get("state") == "paused", 20, "all of them are paused")
+        self.assertIn("jobkeeper resume roll)", fleet.jobkeeper("n1", "run", "roll@n2", check=False).stderr)
+        fleet.jobkeeper("n1", "resume", "roll")
+        self.assertIn("roll@n1", fleet.jobkeeper("n1", "history", "roll", check=False).stderr)
+
+    def test_who_waits_for_its_turn_waits_on(self):
+        """However long it takes, and over a restart of the daemon: start-deadline is for when the waiting begins."""
+        fleet = self.begin(nodes=3, files={"jobs.yaml": job_file(job("slow", every="60s", seconds=5, mode="each-node", start_deadline="3s"))})
+        first = fleet.wait_run(lambda run: run.job.startswith("slow@") and run.tick and run.ended in ("open", "alive"), 70, "the first")
+        waiting = sorted(set(fleet.nodes) - {first.node})
+        for name in waiting:
+            wait_until(lambda name=name: "waits for the lock job:slow" in fleet.job_status(name, f"slow@{name}").get("why", ""), 4, f"{name} waits", interval=0.1)
+        for name in waiting:
+            fleet.nodes[name].systemctl("restart", "jobkeeperd")
+        self.wait_roll("slow", sorted(fleet.nodes), after=first.tick - 1)
+        starts = sorted(run.start for run in self.runs_of("slow") if run.tick == first.tick)
+        self.assertGreater(starts[-1] - starts[0], 2 * 5, "one after the other")
+        self.assert_exclusive({f"slow@{name}": {"job:slow": history.EXCLUSIVE} for name in fleet.nodes})
+
+    def test_as_many_as_the_job_says(self):
+        fleet = self.begin(nodes=4, files={"jobs.yaml": job_file(job("pairs", every="30s", seconds=3, mode="each-node", slots=2),
+                                                                 job("all", every="30s", seconds=6, mode="each-node", lock="shared"))}, start=False)
+        # One that comes late begins with the first tick after that.
+        for name in ("n1", "n2", "n3"):
+            fleet.nodes[name].systemctl("start", "jobkeeperd")
+        before = self.wait_roll("pairs", ("n1", "n2", "n3"))
+        fleet.nodes["n4"].systemctl("start", "jobkeeperd")
+        came = fleet.wait_run(lambda run: run.job == "pairs@n4", 60, "the one that came late").tick
+        self.assertGreater(came, before)
+        self.assertEqual([record for record in fleet.ledger("pairs@n4", "n1") if record["tick"] and record["tick"] <= before], [])
+        for name, most in (("pairs", 2), ("all", 4)):
+            tick = self.wait_roll(name, sorted(fleet.nodes), timeout=120)
+            self.assertEqual(at_once([run for run in self.runs_of(name) if run.tick == tick]), most, name)
+            self.assertLessEqual(at_once([run for run in self.runs_of(name) if run.ended == "end"]), most, name)
+        self.assert_exclusive()
