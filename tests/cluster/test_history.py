@@ -151,6 +151,11 @@ class MarkRun(unittest.TestCase):
         self.assertEqual((run.node, run.job, run.tick, run.run, run.ended), ("n1", "a", 10, "10-1", "end"))
         self.assertGreaterEqual(run.end - run.start, 0.05)
 
+    def test_by_turns_it_succeeds_and_fails(self):
+        # Tick 10 is in the second stretch of 7 s, and in the first of 20 s.
+        self.assertEqual([self.start("--beat", "--exit", "3", "--turns", turns).wait(10) for turns in ("7", "20", "0")], [0, 3, 3])
+        self.assertEqual([run.status for run in history.runs(history.load(self.path))], [0, 3, 3])
+
     def test_it_says_when_it_is_terminated(self):
         process = self.start("--seconds", "30")
         self.wait_for_start()

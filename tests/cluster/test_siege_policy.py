@@ -75,16 +75,18 @@ class Times(Rules):
         self.assert_broken(self.judge((), [outside]), "unexplained")
         self.assert_broken(self.judge((run(10.1, 10.2, 10),), None, job=self.WINDOWED), "contradictions")
 
-        def inside(start):
-            return verdict.judge(evidence((run(start, start + 0.2, 20),), jobs=(self.WINDOWED,), first=WALL + 15))
+        def inside(start, **keys):
+            return verdict.judge(evidence((run(start, start + 0.2, 20),), jobs=(self.WINDOWED,), first=WALL + 15, **keys))
         self.assert_broken(inside(20.1))
         self.assert_broken(inside(43), "contradictions")
+        self.assert_broken(inside(43, faults=[Fault("pid1-hang", ("n1",), 21, 42)]))
 
     def test_a_pause(self):
         paused = record(10, "skipped", why="paused")
         self.assert_broken(self.judge((), [paused], deeds=(self.PAUSE,)))
         self.assert_broken(self.judge((), [paused]), "unexplained")
         self.assert_broken(self.judge((run(10.1, 10.2, 10),), None, deeds=(self.PAUSE,)), "contradictions")
+        self.assert_broken(self.judge((run(10.1, 10.2, 10),), None, deeds=(self.PAUSE,), faults=[Fault("node-freeze", ("n1",), 4, 10)]))
         unknown = dataclasses.replace(self.PAUSE, done=float("inf"))
         self.assert_broken(self.judge((run(10.1, 10.2, 10),), None, deeds=(unknown,)))
 

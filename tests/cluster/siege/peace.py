@@ -73,7 +73,7 @@ class Records:
 
         def covered():
             for name, job in sorted(open_jobs.items(), key=lambda pair: pair[1].every == 0):
-                if not job.every and any(line.startswith("/jobkeeper/requests/") for line in server.shell("ls -R /jobkeeper/requests").splitlines()):
+                if not job.every and requests(server):
                     return False
                 try:
                     ledger[name] = self.ask(name)
@@ -114,8 +114,23 @@ def claimed_for_ever(told):
             yield from (entry for entry in json.loads(line).get("open", []) if entry["state"] == "claimed")
 
 
+def requests(server):
+    """Runs that were asked for, by people or by the end of others, and have not begun."""
+    return [line for line in server.shell("ls -R /jobkeeper/requests").splitlines() if line.startswith("/jobkeeper/requests/")]
+
+
+def let_nothing_begin(fleet):
+    """Pauses all jobs, and waits until nothing is asked for any more: what the end of a run asks for while the daemons are stopped would wait there for their next start."""
+    def paused():
+        return any(fleet.jobkeeper(name, "pause", "--all", check=False).returncode == 0 for name in fleet.live_names())
+    with contextlib.suppress(WaitFailed):  # what is left is found
+        wait_until(paused, 2 * fleet.session_timeout, "all jobs are paused", interval=0.5)
+        wait_until(lambda: not requests(fleet.bed.zookeepers[0]), 2 * fleet.session_timeout, "nothing is asked for", interval=0.5)
+
+
 def stop_and_look(fleet):
     """Stops all daemons. Returns in sentences what there should not be any more."""
+    let_nothing_begin(fleet)
     found, nodes, server = [], list(fleet.nodes.values()), fleet.bed.zookeepers[0]
     for node, result in zip(nodes, parallel([lambda node=node: node.systemctl("stop", "jobkeeperd", check=False, timeout=STOPPING) for node in nodes])):
         if result.returncode:

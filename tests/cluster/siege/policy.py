@@ -16,6 +16,7 @@ from .plan import FILE, KINDS
 
 RUN, RERUN, STOP, PAUSE = "run", "rerun", "stop", "pause"  # what people do (hands.py)
 ALL_KINDS = frozenset(KINDS)
+STALLING = frozenset({"node-freeze", "pid1-hang", "pid1-slow"})  # what was claimed before may begin as late as these last
 FILE_KINDS = frozenset(name for name, kind in KINDS.items() if kind.target == FILE)
 
 FAILURES = ("failed", "timed-out", "interrupted", "unknown")
@@ -59,6 +60,16 @@ def moment(record, wall):
 
 def outside(job, tick):
     return bool(job.policy.window) and tick % job.policy.window[0] >= job.policy.window[1]
+
+
+def window_end(job, tick):
+    """Of the window that the tick is in, by the wall clock."""
+    every, length = job.policy.window
+    return tick - tick % every + length
+
+
+def _stalled(evidence, run):
+    return evidence.is_explained(STALLING, run.start - 1, run.start)
 
 
 # -- why a tick may have been skipped, or a run ended
@@ -126,11 +137,12 @@ def times(evidence, ran):
     job = ran.job
     first_attempts = [run for run in ran.runs if run.tick is not None and run.attempt == "1"]
     for run in first_attempts:
-        if outside(job, run.tick) or (job.policy.window
-                and run.start + evidence.wall > run.tick - run.tick % job.policy.window[0] + job.policy.window[1] + LAST_MOMENT):
-            yield "contradictions", f"{run} began outside of its window, {(run.start + evidence.wall) % job.policy.window[0]:.1f} s after its beginning"
+        if outside(job, run.tick):
+            yield "contradictions", f"{run} ran, and its tick is outside of its window"
+        elif job.policy.window and run.start + evidence.wall > window_end(job, run.tick) + LAST_MOMENT and not _stalled(evidence, run):
+            yield "contradictions", f"{run} began {run.start + evidence.wall - window_end(job, run.tick):.1f} s after its window"
     for run in ran.runs:
-        if any(deed.kind == PAUSE and deed.job == job.name and deed.done + BEGUN_IN < run.start < deed.until for deed in evidence.deeds):
+        if any(deed.kind == PAUSE and deed.job == job.name and deed.done + BEGUN_IN < run.start < deed.until for deed in evidence.deeds) and not _stalled(evidence, run):
             yield "contradictions", f"{run} began while its job was paused"
     if job.policy.overlap != "allow" and job.policy.slots == 1:
         for run, following in zip(first_attempts, first_attempts[1:]):
