@@ -458,6 +458,12 @@ const JobSpec *jobset_find_was(const JobSet *set, const char *name) {
         return g_hash_table_lookup(set->by_was, name);
 }
 
+const JobSpec *jobset_find_of_run(const JobSet *set, const char *name) {
+        const JobSpec *job = jobset_find(set, name);
+
+        return job ? job : jobset_find_was(set, name);
+}
+
 const GPtrArray *jobset_after(const JobSet *set, const char *name) {
         return g_hash_table_lookup(set->after, name);
 }

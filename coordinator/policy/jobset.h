@@ -54,6 +54,8 @@ const JobSpec *jobset_get(const JobSet *set, guint index);
 const JobSpec *jobset_find(const JobSet *set, const char *name);
 /* Return: the job that had that name before (`was`), or NULL. */
 const JobSpec *jobset_find_was(const JobSet *set, const char *name);
+/* Return: the job of that name, else the one that had it: what a run under that name is of. */
+const JobSpec *jobset_find_of_run(const JobSet *set, const char *name);
 /* Return: the jobs that run after that one: JobSpec, JOB_AFTER_MAX at most; NULL: none does. */
 const GPtrArray *jobset_after(const JobSet *set, const char *name);
 
