@@ -542,6 +542,7 @@ RenameNeed in_force_rename_need(const InForce *in_force, const JobSpec *spec) {
 InForceVerdict in_force_close(InForce *in_force, const char *why) {
         const Ledger *ledger = in_force_ledger(in_force);
 
+        g_clear_pointer(&in_force->nobodys, g_free); /* nor is it for anybody to end that */
         g_free(in_force->closed_why);
         in_force->closed_why =
             why ? g_strdup(why) : rename_left_text(in_force->job, ledger->renamed);

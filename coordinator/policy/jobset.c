@@ -568,6 +568,8 @@ const JobSpec *jobset_definition(const JobSet *set, const char *name) {
         const JobSpec *own = jobset_find(set, name);
         g_autofree char *base = NULL;
 
+        if (!own)
+                own = jobset_find_was(set, name);
         if (own || !job_name_node(name))
                 return own;
         base = job_name_base(name);

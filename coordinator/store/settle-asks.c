@@ -75,20 +75,27 @@ static void settle_asks_offer_hook(SettleAsks *asks, const JobSet *jobset, const
                 settle_asks_offer(asks, spec, (FollowLink){.why = why});
 }
 
-static void settle_asks_offer_after(SettleAsks *asks, const JobSpec *job) {
-        const JobAfter *after = job_links_after(&job->books.links, asks->record->job);
+static void settle_asks_offer_after(SettleAsks *asks, const char *name, const JobSpec *job) {
+        const JobAfter *after = job_links_after(&job->books.links, name);
 
         g_assert(after); /* the set says that it follows */
         settle_asks_offer(asks, job, (FollowLink){.why = FOLLOW_AFTER, .on = after->on});
 }
 
+/* Return: the name by which others follow the job: where it has another one by now, that. */
+static const char *settle_asks_name(const JobSet *jobset, const char *job) {
+        const JobSpec *now = jobset_find(jobset, job) ? NULL : jobset_find_was(jobset, job);
+
+        return now ? now->name : job;
+}
+
 static void settle_asks_offer_all(SettleAsks *asks, const JobSet *jobset) {
-        const char *name = asks->record->job;
-        const GPtrArray *after = jobset_after(jobset, name);
+        const char *name = settle_asks_name(jobset, asks->record->job);
         const JobSpec *spec = jobset_definition(jobset, name);
+        const GPtrArray *after = jobset_after(jobset, name);
 
         for (guint i = 0; after && i < after->len; i++)
-                settle_asks_offer_after(asks, after->pdata[i]);
+                settle_asks_offer_after(asks, name, after->pdata[i]);
         if (!spec)
                 return;
         settle_asks_offer_hook(asks, jobset, spec->books.links.on_failure.job, FOLLOW_ON_FAILURE);
@@ -100,7 +107,8 @@ static void settle_asks_warn_of_chain(const RunRecord *record) {
 
         log_warning(&about,
                     "run %s is the last of %d that came one after the other: no further one is "
-                    "asked for; the job files of the machines differ, or lead to a circle",
+                    "asked for; the chain of jobs is longer, or the job files of the machines "
+                    "differ and lead to a circle",
                     record->run, RUN_PARENTS_MAX + 1);
 }
 

@@ -63,6 +63,9 @@ Test(renamed_jobs, one_that_is_gone_is_named) {
         expect_jobs("new newer", "");
         cr_expect_str_eq(jobset_find_was(set, "old")->name, "new");
         cr_expect_null(jobset_find_was(set, "new"));
+        cr_expect_str_eq(jobset_definition(set, "old")->name, "new");
+        cr_expect_str_eq(jobset_definition(set, "new")->name, "new");
+        cr_expect_null(jobset_definition(set, "x"));
         WRITE("a.yaml", "new", "newer new-before");
         expect_jobs("new newer", "");
         cr_expect_null(jobset_find_was(set, "old"));

@@ -1,11 +1,13 @@
 /* What a settle asks for, in a whole daemon (daemon-fixture.h): the request that its transaction
  * makes, the run that comes of it, and that it comes once. */
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon-fixture.h"
 #include "ledger.h"
 #include "paths.h"
 #include "runs.h"
+#include "temporary-tree.h"
 
 #define ROOT "/jobkeeper"
 #define REQUESTS ROOT "/requests"
@@ -315,6 +317,21 @@ Test(settle_asks, a_run_that_was_taken_for_a_failure_is_told_to_be_well) {
         service_exit(service_newest(), 0);
         await(has_two_starts, "it is told that it is well");
         cr_expect(has_variable("JOBKEEPER_PARENT_STATE=succeeded"));
+}
+
+/* The files were read again while the run was under way. */
+Test(settle_asks, what_follows_a_job_by_its_new_name_follows_a_run_of_its_old_one) {
+        g_autofree char *path = tree_path(root, "etc/jobkeeper/jobs.d/a.yaml");
+
+        write_job_named("b", "    after: new\n    exec: [/bin/echo]\n");
+        start_a("");
+        cr_assert_eq(unlink(path), 0);
+        write_job_named("new", "    was: a\n    exec: [/bin/false]\n");
+        reload();
+        service_exit(service_newest(), 0);
+        await(has_two_starts, "what follows a success");
+        cr_expect_str_eq(started->pdata[1], "/bin/echo");
+        cr_expect(has_variable("JOBKEEPER_PARENT_JOB=a"));
 }
 
 Test(settle_asks, what_has_its_record_is_not_asked_for_again) {
