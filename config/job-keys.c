@@ -198,6 +198,40 @@ static const Key after_entry = {
     .pattern = JOB_NAME_PATTERN,
     KEY_FIELD(JobAfter, job),
 };
+/* One such, or several in a list that says how many of them are waited for. */
+static const Key after_group_keys[] = {
+    {
+        .name = "all",
+        .forms = KEY_LIST,
+        .flags = KEY_BY_TAKE,
+        .entry = &after_entry,
+        .documentation = "The jobs of which each is waited for: the job is run once all have ended "
+                         "so for one tick.",
+    },
+    {
+        .name = "any",
+        .forms = KEY_LIST,
+        .flags = KEY_BY_TAKE,
+        .entry = &after_entry,
+        .documentation = "The jobs of which any one is followed, as in a list alone.",
+    },
+    {
+        .name = "job",
+        .forms = KEY_LITERAL,
+        .fault = name_fault,
+        .pattern = JOB_NAME_PATTERN,
+        .documentation = "The job whose runs are followed, where that is one alone.",
+    },
+    {
+        .name = "on",
+        .forms = KEY_CHOICE,
+        .fallback = "success",
+        .choices = after_choices,
+        .documentation = "Which ends of such a run are followed.",
+    },
+    {NULL},
+};
+static const KeyTable after_group_table = {"what a job follows", after_group_keys};
 
 static const Key job_keys[] = {
     {
@@ -252,11 +286,11 @@ static const Key job_keys[] = {
         .forms = KEY_LITERAL | KEY_LIST | KEY_TABLE,
         .flags = KEY_JOB_ONLY | KEY_BY_TAKE,
         .pattern = JOB_NAME_PATTERN,
-        .table = &after_table,
+        .table = &after_group_table,
         .entry = &after_entry,
         .take = job_take_after,
         .documentation = "The jobs after whose runs the job is run: a name, {job: NAME, on: END}, "
-                         "or a list of such.",
+                         "a list of such, or {all: [...]} where each is waited for.",
     },
     {
         .name = "timezone",

@@ -30,8 +30,17 @@ const JobAfter *job_links_after(const JobLinks *links, const char *job) {
         return NULL;
 }
 
+char **job_links_parents(const JobLinks *links) {
+        guint n = job_links_count(links);
+        char **parents = g_new0(char *, n + 1);
+
+        for (guint i = 0; i < n; i++)
+                parents[i] = g_strdup(((const JobAfter *)links->after->pdata[i])->job);
+        return parents;
+}
+
 bool job_links_equal(const JobLinks *a, const JobLinks *b) {
-        if (job_links_count(a) != job_links_count(b) ||
+        if (job_links_count(a) != job_links_count(b) || a->all != b->all ||
             g_strcmp0(a->on_failure.job, b->on_failure.job) != 0 ||
             g_strcmp0(a->on_recovery.job, b->on_recovery.job) != 0)
                 return false;
@@ -93,19 +102,98 @@ static void job_links_add(const Key *entry, const char *label, const YamlNode *n
         job_after_free(after);
 }
 
+/* Return: whether as many stand in the list as may. */
+static bool job_links_count_is_good(const char *key, const YamlNode *node, guint least, guint most,
+                                    Diagnostics *diagnostics) {
+        guint n = node->items->len;
+
+        if (n < least)
+                diagnostics_add(diagnostics, &node->mark,
+                                n == 0 ? "\"%s\" names no job: name those that are followed, or "
+                                         "leave \"after\" out"
+                                       : "\"%s\" names one job alone: write it without \"all\", "
+                                         "as \"after: NAME\" or \"after: {job: NAME, on: END}\"",
+                                key);
+        else if (n > most)
+                diagnostics_add(diagnostics, &node->mark, "\"%s\" names more than %u jobs", key,
+                                most);
+        return n >= least && n <= most;
+}
+
+static void job_links_add_list(const Key *key, const char *name, const YamlNode *node,
+                               GPtrArray *list, Diagnostics *diagnostics) {
+        g_autofree char *each = g_strdup_printf("an entry of \"%s\"", name);
+
+        for (guint i = 0; i < node->items->len; i++)
+                job_links_add(key->entry, each, node->items->pdata[i], list, diagnostics);
+}
+
+/* {all: [...]} or {any: [...]}: one of the two, and nothing beside it. Return: what is in it; NULL
+ * where that is an error. */
+static const YamlPair *job_links_only_pair(const YamlNode *node, Diagnostics *diagnostics) {
+        const YamlPair *first = node->items->pdata[0];
+        bool lists = true;
+
+        if (node->items->len == 1)
+                return first;
+        for (guint i = 0; i < node->items->len; i++) {
+                const YamlPair *pair = node->items->pdata[i];
+
+                lists &= pair->value->type == YAML_LIST;
+        }
+        diagnostics_add(diagnostics, &((const YamlPair *)node->items->pdata[1])->key->mark,
+                        lists ? "\"after\" has both \"all\" and \"any\": write one of them; what "
+                                "is to run after several jobs together and after others alone, is "
+                                "two jobs"
+                              : "in \"after\" nothing stands beside \"all\" or \"any\": write "
+                                "\"{job: NAME, on: END}\" as an entry of its list");
+        return NULL;
+}
+
+/* Return: whether it is a mapping of that kind, or one that is meant to be. */
+static bool job_links_is_grouped(const YamlNode *node) {
+        bool grouped = false;
+
+        for (guint i = 0; node->type == YAML_MAPPING && i < node->items->len; i++) {
+                const YamlPair *pair = node->items->pdata[i];
+                const char *name = pair->key->text;
+
+                grouped |= pair->value->type == YAML_LIST || strcmp(name, "all") == 0 ||
+                           strcmp(name, "any") == 0;
+        }
+        return grouped;
+}
+
+static void job_links_take_group(JobLinks *links, const Key *key, const YamlNode *node,
+                                 GPtrArray *list, Diagnostics *diagnostics) {
+        unsigned before = diagnostics_count(diagnostics);
+        const YamlPair *pair;
+        const char *name;
+
+        key_table_decode(key->table, node, NULL, diagnostics);
+        pair = diagnostics_count(diagnostics) == before ? job_links_only_pair(node, diagnostics)
+                                                        : NULL;
+        if (!pair)
+                return;
+        name = pair->key->text;
+        links->all = strcmp(name, "all") == 0;
+        if (job_links_count_is_good(name, pair->value, links->all ? 2 : 1,
+                                    links->all ? JOB_AFTER_ALL_MAX : JOB_AFTER_MAX, diagnostics))
+                job_links_add_list(key, name, pair->value, list, diagnostics);
+}
+
 void job_links_take_after(JobLinks *links, const Key *key, const YamlNode *node,
                           Diagnostics *diagnostics) {
-        g_autofree char *one = g_strdup_printf("\"%s\"", key->name),
-                        *each = g_strdup_printf("an entry of \"%s\"", key->name);
+        g_autofree char *one = g_strdup_printf("\"%s\"", key->name);
         GPtrArray *list = g_ptr_array_new_with_free_func(job_after_free);
 
-        if (node->type != YAML_LIST)
+        links->all = false;
+        if (job_links_is_grouped(node))
+                job_links_take_group(links, key, node, list, diagnostics);
+        else if (node->type != YAML_LIST)
                 job_links_add(key->entry, one, node, list, diagnostics);
-        for (guint i = 0; node->type == YAML_LIST && i < node->items->len; i++)
-                job_links_add(key->entry, each, node->items->pdata[i], list, diagnostics);
-        if (list->len > JOB_AFTER_MAX)
-                diagnostics_add(diagnostics, &node->mark, "\"%s\" names more than %d jobs",
-                                key->name, JOB_AFTER_MAX);
+        else if (job_links_count_is_good(key->name, node, 0, JOB_AFTER_MAX, diagnostics))
+                job_links_add_list(key, key->name, node, list, diagnostics);
         if (links->after)
                 g_ptr_array_unref(links->after);
         links->after = list;

@@ -123,6 +123,34 @@ static void say_here(GString *text, const json_t *explanation) {
                                 "force (drifted): it decides nothing of the job.");
 }
 
+/* For which ticks some have come of those that it waits for together. */
+static void say_waits(GString *text, const json_t *explanation, GTimeZone *zone) {
+        const json_t *waits = json_object_get(explanation, "waits"), *wait = NULL;
+        size_t index = 0;
+
+        json_array_foreach(waits, index, wait) {
+                const json_t *come = json_object_get(wait, "come"),
+                             *missing = json_object_get(wait, "missing");
+                g_autofree char *tick = member_time(wait, "tick", zone);
+
+                g_string_append_printf(text, "\nFor the tick %s ", tick ? tick : "?");
+                for (size_t i = 0; i < json_array_size(come); i++)
+                        g_string_append_printf(text, "%s%s (run %s)", i > 0 ? ", " : "",
+                                               json_text(json_array_get(come, i), "job"),
+                                               json_text(json_array_get(come, i), "run"));
+                g_string_append_printf(text, "%s come; it waits for ",
+                                       json_array_size(come) == 1   ? " has"
+                                       : json_array_size(come) == 0 ? "nobody has"
+                                                                    : " have");
+                for (size_t i = 0; i < json_array_size(missing); i++) {
+                        const char *name = json_string_value(json_array_get(missing, i));
+
+                        g_string_append_printf(text, "%s%s", i > 0 ? ", " : "", name ? name : "?");
+                }
+                g_string_append_c(text, '.');
+        }
+}
+
 char *explain_sentences(const json_t *explanation, double now, GTimeZone *zone) {
         static const struct {
                 const char *state;
@@ -140,6 +168,7 @@ char *explain_sentences(const json_t *explanation, double now, GTimeZone *zone) 
         if (!shown) {
                 g_string_append_printf(text, "%s has no tick that is due or to come.",
                                        json_text(explanation, "job"));
+                say_waits(text, explanation, zone);
                 return g_string_free(text, FALSE);
         }
         g_string_append_printf(text, "%s, tick %s (%s)\n", json_text(explanation, "job"), shown,
@@ -147,6 +176,7 @@ char *explain_sentences(const json_t *explanation, double now, GTimeZone *zone) 
         for (size_t i = 0; i < G_N_ELEMENTS(states); i++)
                 if (g_str_equal(states[i].state, json_text(explanation, "state")))
                         states[i].say(text, explanation, zone);
+        say_waits(text, explanation, zone);
         say_here(text, explanation);
         return g_string_free(text, FALSE);
 }

@@ -83,7 +83,10 @@ char *next_links(const json_t *next) {
                         *followers = links_names(json_object_get(links, "followers"));
         g_autoptr(GString) text = g_string_new(NULL);
 
-        links_add(text, "It runs after", after);
+        links_add(text,
+                  json_is_true(json_object_get(links, "all")) ? "It runs after all of"
+                                                              : "It runs after",
+                  after);
         links_add(text, "After it run", followers);
         links_add(text, "When it fails runs", json_text(links, "on_failure"));
         links_add(text, "When it succeeds again runs", json_text(links, "on_recovery"));

@@ -6,6 +6,7 @@
 #include "answer-control.h"
 #include "answer-runs.h"
 #include "bus-interface.h"
+#include "meetings.h"
 #include "name.h"
 #include "paths.h"
 #include "status-report.h"
@@ -114,6 +115,29 @@ static void explain_on_listed(Answer *answer, const char *tag, const ZkReply *re
                 explain_read(answer, names->pdata[i], answer_on_record);
 }
 
+static void explain_on_meetings(Answer *answer, const char *tag, const ZkReply *reply) {
+        const View *view = answer_view(answer);
+        const JobSpec *spec = view->calls->job(view->userdata, answer->job);
+        _cleanup_(meetings_freep) Meetings *meetings = NULL;
+        g_auto(GStrv) parents = spec ? job_links_parents(&spec->books.links) : NULL;
+
+        (void)tag;
+        answer->broken |= reply->code != ZK_OK && reply->code != ZK_NO_NODE;
+        if (!spec || reply->code != ZK_OK ||
+            meetings_decode(reply->data, reply->data_size, &meetings) < 0)
+                return;
+        json_object_set_new(answer->ticks, "waits",
+                            meetings_report(meetings, (const char *const *)parents));
+}
+
+/* Which of those have come that it waits for together. */
+static void explain_read_meetings(Answer *answer, const JobSpec *spec) {
+        g_autofree char *path = path_meeting(answer_view(answer)->node->config->root, answer->job);
+
+        if (spec->books.links.all && answer_get(answer, path, NULL, explain_on_meetings) < 0)
+                answer->broken = true;
+}
+
 /* The ledger is there, or NULL where there is none: what is decided by it. */
 static void explain_decide(Answer *answer, const Ledger *ledger) {
         const View *view = answer_view(answer);
@@ -139,6 +163,7 @@ static void explain_decide(Answer *answer, const Ledger *ledger) {
         json_object_set_new(answer->ticks, "drifted", json_boolean(drifted));
         if (answer_get_children(answer, path, NULL, explain_on_listed) < 0)
                 answer->broken = true;
+        explain_read_meetings(answer, spec);
 }
 
 static void explain_on_ledger(Answer *answer, const char *tag, const ZkReply *reply) {

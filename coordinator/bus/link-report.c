@@ -31,7 +31,7 @@ json_t *link_report(const JobSet *jobset, const JobSpec *spec) {
 
         if (!links->after && !links->on_failure.job && !links->on_recovery.job && !followers)
                 return NULL;
-        return json_pack("{s:o, s:o, s:s?, s:s?}", "after", link_report_after(links), "followers",
-                         link_report_followers(followers), "on_failure", links->on_failure.job,
-                         "on_recovery", links->on_recovery.job);
+        return json_pack("{s:o, s:b, s:o, s:s?, s:s?}", "after", link_report_after(links), "all",
+                         links->all, "followers", link_report_followers(followers), "on_failure",
+                         links->on_failure.job, "on_recovery", links->on_recovery.job);
 }

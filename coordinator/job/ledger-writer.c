@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "damaged.h"
+#include "flight.h"
 #include "log.h"
 #include "message-id.h"
 #include "paths.h"
@@ -22,6 +23,7 @@ typedef struct LedgerWrite {
         char *refused;   /* the manual run whose refusal it is */
         GPtrArray *asks; /* SettleAsks: what follows attempts that are the last ones after all;
                             NULL: nothing */
+        bool looked;     /* it was read what of these stands there */
         char *note;      /* to be logged; NULL: nothing is */
         const char *note_id;
         int64_t note_tick;
@@ -49,6 +51,12 @@ struct LedgerWriter {
         SkipRecords skip_records;
         bool one_skip_at_a_time;
         int64_t without_asks; /* the tick for which the name of one is taken; 0: none */
+
+        /* What follows an attempt that is the last one after all, where that is read first: then
+         * all is decided again. */
+        SettleAsks *looked;
+        char *looked_run;
+        Flight *look;
 
         char *repaired; /* the run whose record stands in the way */
         int64_t repaired_tick;
@@ -92,8 +100,15 @@ static void ledger_writer_forget_write(LedgerWriter *writer) {
         writer->write = (LedgerWrite){0};
 }
 
+static void ledger_writer_forget_look(LedgerWriter *writer) {
+        writer->look = flight_free(writer->look);
+        writer->looked = settle_asks_free(writer->looked);
+        g_clear_pointer(&writer->looked_run, g_free);
+}
+
 void ledger_writer_cancel(LedgerWriter *writer) {
         writer->call = zk_call_free(writer->call);
+        ledger_writer_forget_look(writer);
         ledger_writer_forget_write(writer);
 }
 
@@ -188,7 +203,7 @@ static void ledger_writer_succeeded(LedgerWriter *writer, const ZkReply *reply) 
 
 static void ledger_writer_note_records(LedgerWriter *writer, ZkCode code) {
         /* The record is not what is there already: so it is what was asked for. */
-        if (code == ZK_NODE_EXISTS && writer->write.asks &&
+        if (code == ZK_NODE_EXISTS && writer->write.asks && !writer->write.looked &&
             writer->skip_records != SKIP_RECORDS_AS_LEDGER_SAYS)
                 writer->without_asks = writer->write.note_tick;
         else if (code == ZK_OK)
@@ -289,6 +304,25 @@ static RunRecord *ledger_writer_ended(const LedgerWriter *writer, const Ledger *
         return record;
 }
 
+/* Return: newly allocated, what that end asks for; what was read of it where that is needed. NULL:
+ * it is to be read first, which writer->looked says. */
+static SettleAsks *ledger_writer_asks(LedgerWriter *writer, const RunRecord *ended) {
+        SettleAsks *asks;
+
+        if (writer->looked && g_str_equal(writer->looked_run, ended->run)) {
+                g_clear_pointer(&writer->looked_run, g_free);
+                writer->write.looked = true;
+                return g_steal_pointer(&writer->looked);
+        }
+        asks = settle_asks_new(writer->parts.node, writer->parts.jobset, ended);
+        if (!settle_asks_must_look(asks))
+                return asks;
+        ledger_writer_forget_look(writer);
+        writer->looked = asks;
+        writer->looked_run = g_strdup(ended->run);
+        return NULL;
+}
+
 /* The attempt before is the last one after all: what follows that is asked for by the same write
  * (settle-asks.h). */
 static void ledger_writer_add_asks(LedgerWriter *writer, GArray *ops, const Ledger *ledger,
@@ -304,7 +338,9 @@ static void ledger_writer_add_asks(LedgerWriter *writer, GArray *ops, const Ledg
                 return;
         if (!write->asks)
                 write->asks = g_ptr_array_new_with_free_func(ledger_writer_free_asks);
-        asks = settle_asks_new(writer->parts.node, writer->parts.jobset, ended);
+        asks = ledger_writer_asks(writer, ended);
+        if (!asks)
+                return;
         g_ptr_array_add(write->asks, asks);
         settle_asks_add(asks, ops, &before, &after,
                         node_server_time_or(writer->parts.node, clock_realtime()));
@@ -344,6 +380,30 @@ static bool ledger_writer_add_skip(LedgerWriter *writer, const Schedule *schedul
         return true;
 }
 
+/* What is written is decided on what is read now. */
+static void ledger_writer_on_looked(ZkCode code, void *userdata) {
+        LedgerWriter *writer = userdata;
+
+        writer->look = flight_free(writer->look);
+        if (code != ZK_OK)
+                ledger_writer_forget_look(writer);
+        ledger_writer_finish(writer, code == ZK_OK ? ZK_BAD_VERSION : code);
+}
+
+static int ledger_writer_look(LedgerWriter *writer) {
+        int r;
+
+        ledger_writer_forget_write(writer);
+        writer->one_skip_at_a_time = true;
+        writer->look = flight_new(node_zk(writer->parts.node), ledger_writer_on_looked, writer);
+        flight_sync(writer->look, writer->path);
+        settle_asks_read(writer->looked, writer->look);
+        r = flight_depart(writer->look);
+        if (r < 0)
+                ledger_writer_forget_look(writer);
+        return r < 0 ? ledger_writer_give_up(writer, r) : 0;
+}
+
 int ledger_writer_skip(LedgerWriter *writer, const Schedule *schedule, const DecisionSkip *skips,
                        size_t n, bool more_follows) {
         g_autoptr(GArray) ops = zk_ops_new();
@@ -357,6 +417,8 @@ int ledger_writer_skip(LedgerWriter *writer, const Schedule *schedule, const Dec
         zk_ops_add(ops, ZK_OP_CHECK, control, NULL, tree_control_version(writer->parts.tree));
         for (size_t i = 0; i < n; i++)
                 changes |= ledger_writer_add_skip(writer, schedule, ops, strings, next, &skips[i]);
+        if (writer->looked && !settle_asks_was_read(writer->looked))
+                return ledger_writer_look(writer);
         if (!changes) /* full, and of runs under way: one of them has to end first */
                 return ledger_writer_give_up(writer, -ENOSPC);
         ledger_compact(next, schedule);

@@ -69,6 +69,7 @@
  *     {"job": "orders-backup", "schedule": "..." | null, "ticks": [TICK...],
  *      "starts": [TICK...],  only where they are delayed: when each of these starts
  *      "links": {"after": [{"job": "extract", "on": "success" | "failure" | "any"}],
+ *                "all": false,                    true: it runs once all of these have ended so
  *                "followers": ["load"],           jobs that run after it
  *                "on_failure": "mail" | null, "on_recovery": "mail" | null},   only where it has any
  *      "paused": PAUSE,     only where it is: none of these ticks is run until it is resumed
@@ -89,6 +90,9 @@
  *      "nodes": [{"node": "n1", "rank": 0 | null, "why": ""}],
  *      "here": "",                               or what keeps the job on this node, a sentence
  *      "drifted": false,                         true: this node's file has another definition
+ *      "waits": [{"tick": TICK, "come": [{"job": "extract", "run": "ID"}],
+ *                 "missing": ["load"]}],         only of a job that runs after several together:
+ *                                                for which ticks some of them have come
  *      "runs": [RUN...]}                         what stands of it
  *     The tick 0 is the oldest that is due and undecided, else the next one.
  *

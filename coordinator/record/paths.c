@@ -75,6 +75,14 @@ char *path_session(const char *root, const char *node, int64_t session) {
                                (guint64)session);
 }
 
+char *path_meetings(const char *root) {
+        return g_strconcat(root, "/meetings", NULL);
+}
+
+char *path_meeting(const char *root, const char *job) {
+        return g_strconcat(root, "/meetings/", job, NULL);
+}
+
 char *path_requests(const char *root) {
         return g_strconcat(root, "/requests", NULL);
 }
@@ -205,6 +213,21 @@ char *ask_id(const char *parent, const char *run, const char *job) {
 
 char *run_id_for_ask(const char *parent, const char *run, const char *job) {
         return ask_id_of_kind(parent, run, job, 'm');
+}
+
+/* No job has the empty name, so that no end of one run alone asks by the same. */
+static char *ask_id_for_all_of_kind(int64_t tick, const char *job, char kind) {
+        g_autofree char *text = g_strdup_printf("%" PRId64, tick);
+
+        return ask_id_of_kind("", text, job, kind);
+}
+
+char *ask_id_for_all(int64_t tick, const char *job) {
+        return ask_id_for_all_of_kind(tick, job, 'a');
+}
+
+char *run_id_for_ask_of_all(int64_t tick, const char *job) {
+        return ask_id_for_all_of_kind(tick, job, 'm');
 }
 
 char *unit_name_for_run(const char *job, const char *run) {

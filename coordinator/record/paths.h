@@ -11,6 +11,7 @@
  *   open/NODE/JOB:RUN   made by the claim, deleted by the settle: what survivors must settle when
  *                       NODE is gone
  *   requests/ID         manual runs that nobody has claimed yet, and wishes that one be stopped
+ *   meetings/JOB        which of the jobs that it waits for together have come (meetings.h)
  *   sessions/NODE-ID    ephemeral: the session in which NODE claims; the next one deletes it, so
  * that what was on its way comes to nothing
  */
@@ -37,6 +38,8 @@ char *path_open_node(const char *root, const char *node);
 char *path_open_run(const char *root, const char *node, const char *job, const char *run);
 char *path_requests(const char *root);
 char *path_request(const char *root, const char *id);
+char *path_meetings(const char *root);
+char *path_meeting(const char *root, const char *job);
 char *path_sessions(const char *root);
 char *path_session(const char *root, const char *node, int64_t session);
 
@@ -72,6 +75,10 @@ char *stop_id_new(int64_t now);
  * asks for. Whoever settles the run, and however often, they are the same. */
 char *ask_id(const char *parent, const char *run, const char *job);
 char *run_id_for_ask(const char *parent, const char *run, const char *job);
+/* The same of what the ends of several jobs' runs for one tick ask of `job` together, by whichever
+ * of them. */
+char *ask_id_for_all(int64_t tick, const char *job);
+char *run_id_for_ask_of_all(int64_t tick, const char *job);
 /* Return: the order in which runs of a job come about, as far as their names tell: by their second,
  * then by attempt, what is said beside them last. */
 int run_id_compare(const char *a, const char *b);

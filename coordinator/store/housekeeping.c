@@ -89,6 +89,13 @@ static void housekeeping_list_locks(Housekeeping *housekeeping) {
 
 /* ---- a job's tree ---- */
 
+/* Which of the jobs that it waited for had come. */
+static void housekeeping_delete_meeting(const Housekeeping *housekeeping) {
+        g_autofree char *path = path_meeting(housekeeping_root(housekeeping), housekeeping->job);
+
+        (void)zk_delete(housekeeping_zk(housekeeping), path, -1, NULL, NULL, NULL);
+}
+
 static void housekeeping_on_deleted(const ZkReply *reply, void *userdata) {
         const LogAbout about = {.message_id = MESSAGE_RELOADED,
                                 .job = ((Housekeeping *)userdata)->job};
@@ -97,6 +104,7 @@ static void housekeeping_on_deleted(const ZkReply *reply, void *userdata) {
         housekeeping->call = NULL;
         if (reply->code == ZK_OK) {
                 log_info(&about, "the job was removed long ago: its history is deleted");
+                housekeeping_delete_meeting(housekeeping);
                 g_hash_table_remove(housekeeping->ledgers, housekeeping->job);
         }
         housekeeping_next(housekeeping);

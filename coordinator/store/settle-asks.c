@@ -1,12 +1,27 @@
 /* See settle-asks.h. */
 #include "settle-asks.h"
 
+#include <string.h>
+
 #include "flight.h"
 #include "json-line.h"
 #include "log.h"
+#include "meetings.h"
+#include "message-id.h"
 #include "paths.h"
 #include "statement.h"
 #include "zk-ops.h"
+
+/* Where it stands which of those that are waited for together have come. */
+typedef struct SettleMeeting {
+        char **parents;
+        char *path;
+        Meetings *read;  /* as it stood there, or empty */
+        int32_t version; /* -1: it did not */
+        char *data;      /* as it is written now; NULL: it is not */
+        char *missing;   /* who has not come then */
+        Meeting *gone;   /* what is given up by it, or NULL */
+} SettleMeeting;
 
 /* One run that may be asked for. */
 typedef struct SettleAsk {
@@ -16,15 +31,32 @@ typedef struct SettleAsk {
         char *run, *request_path, *record_path;
         char *data; /* of the request, as it is written now; NULL: it is not */
         bool there;
+        SettleMeeting *meeting; /* it waits for others, too; NULL: it does not */
 } SettleAsk;
 
 struct SettleAsks {
         const Node *node; /* weak */
         RunRecord *record;
+        char *name;      /* by which others follow its job */
         GPtrArray *asks; /* SettleAsk */
-        char *requests_path;
-        bool no_requests; /* somebody deleted their directory */
+        char *requests_path, *meetings_path;
+        bool no_requests, no_meetings; /* somebody deleted their directory */
+        bool looked;                   /* it was read what stands there */
 };
+
+static void settle_meeting_forget(SettleMeeting *meeting) {
+        g_clear_pointer(&meeting->data, g_free);
+        g_clear_pointer(&meeting->missing, g_free);
+        meeting->gone = meeting_free(meeting->gone);
+}
+
+static void settle_meeting_free(SettleMeeting *meeting) {
+        settle_meeting_forget(meeting);
+        g_strfreev(meeting->parents);
+        g_free(meeting->path);
+        meetings_free(meeting->read);
+        g_free(meeting);
+}
 
 static void settle_ask_free(void *data) {
         SettleAsk *ask = data;
@@ -34,21 +66,41 @@ static void settle_ask_free(void *data) {
         g_free(ask->request_path);
         g_free(ask->record_path);
         g_free(ask->data);
+        g_clear_pointer(&ask->meeting, settle_meeting_free);
         g_free(ask);
 }
 
+/* What waits for others, too, is another run than what is told of this one alone. */
 static bool settle_asks_has(const SettleAsks *asks, const char *job) {
-        for (guint i = 0; i < asks->asks->len; i++)
-                if (g_str_equal(((const SettleAsk *)asks->asks->pdata[i])->job, job))
+        for (guint i = 0; i < asks->asks->len; i++) {
+                const SettleAsk *ask = asks->asks->pdata[i];
+
+                if (!ask->meeting && g_str_equal(ask->job, job))
                         return true;
+        }
         return false;
+}
+
+static SettleAsk *settle_asks_append(SettleAsks *asks, const JobSpec *job, FollowLink link) {
+        SettleAsk *ask = g_new0(SettleAsk, 1);
+
+        ask->link = link;
+        ask->job = g_strdup(job->name);
+        ask->within = job->start_deadline;
+        g_ptr_array_add(asks->asks, ask);
+        return ask;
+}
+
+static void settle_ask_name(SettleAsk *ask, const char *root, char *run, const char *request) {
+        ask->run = run;
+        ask->request_path = path_request(root, request);
+        ask->record_path = path_run(root, ask->job, run);
 }
 
 static void settle_asks_offer(SettleAsks *asks, const JobSpec *job, FollowLink link) {
         const RunRecord *record = asks->record;
         const char *root = asks->node->config->root;
         g_autofree char *id = NULL, *what = NULL;
-        SettleAsk *ask;
 
         if (!follow_may_ask(link, record->state) || settle_asks_has(asks, job->name))
                 return;
@@ -57,14 +109,33 @@ static void settle_asks_offer(SettleAsks *asks, const JobSpec *job, FollowLink l
                    ? g_strconcat(job->name, ":", follow_why_to_string(link.why), NULL)
                    : g_strdup(job->name);
         id = ask_id(record->job, record->run, what);
-        ask = g_new0(SettleAsk, 1);
-        ask->link = link;
-        ask->job = g_strdup(job->name);
-        ask->within = job->start_deadline;
-        ask->run = run_id_for_ask(record->job, record->run, what);
-        ask->request_path = path_request(root, id);
-        ask->record_path = path_run(root, job->name, ask->run);
-        g_ptr_array_add(asks->asks, ask);
+        settle_ask_name(settle_asks_append(asks, job, link), root,
+                        run_id_for_ask(record->job, record->run, what), id);
+}
+
+/* Return: the tick that the run has, or the first of its chain; 0: that was by hand. */
+static int64_t settle_asks_tick(const RunRecord *record) {
+        return record->tick ? record->tick : record->terms.parent.tick;
+}
+
+/* What is waited for together is so for one tick: who has none meets nobody. */
+static void settle_asks_offer_part(SettleAsks *asks, const JobSpec *job, FollowLink link) {
+        const char *root = asks->node->config->root;
+        int64_t tick = settle_asks_tick(asks->record);
+        g_autofree char *id = NULL;
+        SettleMeeting *meeting;
+        SettleAsk *ask;
+
+        if (!follow_may_ask(link, asks->record->state) || !tick)
+                return;
+        id = ask_id_for_all(tick, job->name);
+        ask = settle_asks_append(asks, job, link);
+        settle_ask_name(ask, root, run_id_for_ask_of_all(tick, job->name), id);
+        meeting = ask->meeting = g_new0(SettleMeeting, 1);
+        meeting->parents = job_links_parents(&job->books.links);
+        meeting->path = path_meeting(root, job->name);
+        meeting->read = meetings_new();
+        meeting->version = -1;
 }
 
 static void settle_asks_offer_hook(SettleAsks *asks, const JobSet *jobset, const char *job,
@@ -75,11 +146,16 @@ static void settle_asks_offer_hook(SettleAsks *asks, const JobSet *jobset, const
                 settle_asks_offer(asks, spec, (FollowLink){.why = why});
 }
 
-static void settle_asks_offer_after(SettleAsks *asks, const char *name, const JobSpec *job) {
-        const JobAfter *after = job_links_after(&job->books.links, name);
+static void settle_asks_offer_after(SettleAsks *asks, const JobSpec *job) {
+        const JobAfter *after = job_links_after(&job->books.links, asks->name);
+        FollowLink link = {.why = FOLLOW_AFTER};
 
         g_assert(after); /* the set says that it follows */
-        settle_asks_offer(asks, job, (FollowLink){.why = FOLLOW_AFTER, .on = after->on});
+        link.on = after->on;
+        if (job->books.links.all)
+                settle_asks_offer_part(asks, job, link);
+        else
+                settle_asks_offer(asks, job, link);
 }
 
 /* Return: the name by which others follow the job: where it has another one by now, that. */
@@ -90,12 +166,11 @@ static const char *settle_asks_name(const JobSet *jobset, const char *job) {
 }
 
 static void settle_asks_offer_all(SettleAsks *asks, const JobSet *jobset) {
-        const char *name = settle_asks_name(jobset, asks->record->job);
-        const JobSpec *spec = jobset_definition(jobset, name);
-        const GPtrArray *after = jobset_after(jobset, name);
+        const JobSpec *spec = jobset_definition(jobset, asks->name);
+        const GPtrArray *after = jobset_after(jobset, asks->name);
 
         for (guint i = 0; after && i < after->len; i++)
-                settle_asks_offer_after(asks, name, after->pdata[i]);
+                settle_asks_offer_after(asks, after->pdata[i]);
         if (!spec)
                 return;
         settle_asks_offer_hook(asks, jobset, spec->books.links.on_failure.job, FOLLOW_ON_FAILURE);
@@ -117,8 +192,10 @@ SettleAsks *settle_asks_new(const Node *node, const JobSet *jobset, const RunRec
 
         asks->node = node;
         asks->record = run_record_copy(record);
+        asks->name = g_strdup(settle_asks_name(jobset, record->job));
         asks->asks = g_ptr_array_new_with_free_func(settle_ask_free);
         asks->requests_path = path_requests(node->config->root);
+        asks->meetings_path = path_meetings(node->config->root);
         settle_asks_offer_all(asks, jobset);
         if (asks->asks->len > 0 && record->terms.parent.chain >= RUN_PARENTS_MAX) {
                 settle_asks_warn_of_chain(record);
@@ -132,7 +209,9 @@ SettleAsks *settle_asks_free(SettleAsks *asks) {
                 return NULL;
         g_ptr_array_unref(asks->asks);
         run_record_free(asks->record);
+        g_free(asks->name);
         g_free(asks->requests_path);
+        g_free(asks->meetings_path);
         g_free(asks);
         return NULL;
 }
@@ -147,13 +226,52 @@ static void settle_asks_on_found(const ZkReply *reply, void *userdata) {
         ((SettleAsk *)userdata)->there |= reply->code == ZK_OK;
 }
 
+static void settle_asks_on_meetings(const ZkReply *reply, void *userdata) {
+        ((SettleAsks *)userdata)->no_meetings = reply->code == ZK_NO_NODE;
+}
+
+/* What nobody of us wrote is as if nobody had come, and is written over. */
+static void settle_asks_on_meeting(const ZkReply *reply, void *userdata) {
+        SettleAsk *ask = userdata;
+        SettleMeeting *meeting = ask->meeting;
+        const LogAbout about = {.message_id = MESSAGE_FOREIGN_DATA, .job = ask->job};
+
+        meetings_free(meeting->read);
+        meeting->read = NULL;
+        meeting->version = reply->code == ZK_OK ? reply->stat.version : -1;
+        if (reply->code == ZK_OK &&
+            meetings_decode(reply->data, reply->data_size, &meeting->read) < 0)
+                log_warning(&about, "%s: does not say who has come; it is written anew",
+                            meeting->path);
+        if (!meeting->read)
+                meeting->read = meetings_new();
+}
+
+bool settle_asks_was_read(const SettleAsks *asks) {
+        return asks->looked;
+}
+
+bool settle_asks_must_look(const SettleAsks *asks) {
+        for (guint i = 0; !asks->looked && i < asks->asks->len; i++)
+                if (((const SettleAsk *)asks->asks->pdata[i])->meeting)
+                        return true;
+        return false;
+}
+
+/* Who has come is read before what came of it: whoever takes that out meanwhile has changed the
+ * version, and whoever did before has left a request, or a record. */
 void settle_asks_read(SettleAsks *asks, Flight *flight) {
+        asks->looked = true;
         if (asks->asks->len > 0)
                 flight_exists(flight, asks->requests_path, settle_asks_on_requests, asks);
         for (guint i = 0; i < asks->asks->len; i++) {
                 SettleAsk *ask = asks->asks->pdata[i];
 
                 ask->there = false;
+                if (ask->meeting) {
+                        flight_exists(flight, asks->meetings_path, settle_asks_on_meetings, asks);
+                        flight_get(flight, ask->meeting->path, settle_asks_on_meeting, ask);
+                }
                 flight_exists(flight, ask->request_path, settle_asks_on_found, ask);
                 flight_exists(flight, ask->record_path, settle_asks_on_found, ask);
         }
@@ -168,7 +286,7 @@ static json_t *settle_asks_parent(const RunRecord *record) {
                                   .run = record->run,
                                   .state = (char *)run_state_to_string(record->state),
                                   .node = record->node,
-                                  .tick = record->tick ? record->tick : before->tick,
+                                  .tick = settle_asks_tick(record),
                                   .exit_status = record->exit_status,
                                   .chain = before->chain + 1};
         g_autofree char *why = record->why ? statement_clean(record->why) : NULL;
@@ -192,16 +310,50 @@ static char *settle_ask_note(const SettleAsk *ask, const SettleAsks *asks, usec_
         return json_line_dump(object);
 }
 
+/* What has been read is left as it is: the write may fail, and be made again on top of it. */
+static Meetings *settle_meeting_copy(const SettleMeeting *meeting) {
+        g_autofree char *text = meetings_encode(meeting->read);
+        Meetings *copy = NULL;
+
+        return meetings_decode(text, strlen(text), &copy) == 0 ? copy : meetings_new();
+}
+
+/* Return: whether all have come with it. */
+static bool settle_asks_add_part(SettleAsks *asks, SettleAsk *ask, GArray *ops, bool first) {
+        const RunRecord *record = asks->record;
+        SettleMeeting *meeting = ask->meeting;
+        _cleanup_(meetings_freep) Meetings *next = settle_meeting_copy(meeting);
+        const char *const *parents = (const char *const *)meeting->parents;
+        int64_t tick = settle_asks_tick(record);
+        bool met = meetings_come(next, parents, tick, asks->name, record->run, &meeting->gone);
+
+        if (!met)
+                meeting->missing = meetings_missing(next, parents, tick);
+        meeting->data = meetings_encode(next);
+        if (first && asks->no_meetings)
+                zk_ops_add(ops, ZK_OP_CREATE, asks->meetings_path, "", 0);
+        zk_ops_add(ops, meeting->version < 0 ? ZK_OP_CREATE : ZK_OP_SET, meeting->path,
+                   meeting->data, meeting->version < 0 ? 0 : meeting->version);
+        return met;
+}
+
 void settle_asks_add(SettleAsks *asks, GArray *ops, const FollowState *before,
                      const FollowState *after, usec_t now) {
-        bool any = false;
+        bool any = false, part = false;
 
         for (guint i = 0; i < asks->asks->len; i++) {
                 SettleAsk *ask = asks->asks->pdata[i];
 
                 g_clear_pointer(&ask->data, g_free);
+                if (ask->meeting)
+                        settle_meeting_forget(ask->meeting);
                 if (ask->there || !follow_asks(ask->link, before, after))
                         continue;
+                if (ask->meeting && !settle_asks_add_part(asks, ask, ops, !part)) {
+                        part = true;
+                        continue;
+                }
+                part |= ask->meeting != NULL;
                 ask->data = settle_ask_note(ask, asks, now);
                 if (!any && asks->no_requests)
                         zk_ops_add(ops, ZK_OP_CREATE, asks->requests_path, "", 0);
@@ -210,11 +362,34 @@ void settle_asks_add(SettleAsks *asks, GArray *ops, const FollowState *before,
         }
 }
 
+static void settle_asks_tell_part(const SettleAsks *asks, const SettleAsk *ask) {
+        const SettleMeeting *meeting = ask->meeting;
+        const LogAbout about = {.job = ask->job, .tick = settle_asks_tick(asks->record)};
+
+        if (meeting->missing && !(meeting->gone && meeting->gone->tick == about.tick))
+                log_info(&about, "run %s of %s has come for this tick; it waits for %s",
+                         asks->record->run, asks->record->job, meeting->missing);
+        if (meeting->gone) {
+                g_autofree char *missing =
+                    meeting_missing(meeting->gone, (const char *const *)meeting->parents);
+                const LogAbout gone = {.message_id = MESSAGE_MEETING_GIVEN_UP,
+                                       .job = ask->job,
+                                       .tick = meeting->gone->tick};
+
+                log_warning(&gone,
+                            "is not run for the tick %" G_GINT64_FORMAT
+                            ": %s had not come, and %d newer ticks wait",
+                            meeting->gone->tick, missing, MEETINGS_MAX);
+        }
+}
+
 void settle_asks_tell(const SettleAsks *asks) {
         for (guint i = 0; i < asks->asks->len; i++) {
                 const SettleAsk *ask = asks->asks->pdata[i];
                 const LogAbout about = {.job = ask->job, .run = ask->run};
 
+                if (ask->meeting)
+                        settle_asks_tell_part(asks, ask);
                 if (ask->data)
                         log_info(&about, "run %s of %s has asked for it (%s)", asks->record->run,
                                  asks->record->job, follow_why_to_string(ask->link.why));

@@ -3,6 +3,10 @@
  * only if the run is settled, whichever node dies at whatever moment; it is run as a request by
  * hand is, once, by any node that may, and its claim deletes it.
  *
+ * Where a job waits for several others together, each end that counts is noted in the same way
+ * (record/meetings.h), and the last one to come makes the request: named by the tick, it is one,
+ * whoever came last. For that must be read what stands there, before the first try already.
+ *
  * Who settles goes by its own definitions. The names of the request and of the run that it asks for
  * come from the run that is settled and the job that follows. So what is settled anew, since an
  * answer was lost, or since more is known by now, finds what it asked for before: the request, or
@@ -23,6 +27,9 @@ SettleAsks *settle_asks_new(const Node *node, const JobSet *jobset, const RunRec
 SettleAsks *settle_asks_free(SettleAsks *asks);
 DEFINE_CLEANUP(SettleAsks, settle_asks_free);
 
+/* Return: whether nothing may be written before what stands there is read. */
+bool settle_asks_must_look(const SettleAsks *asks);
+bool settle_asks_was_read(const SettleAsks *asks);
 /* Has it read in that flight what of it stands there. Before, nothing is believed to. */
 void settle_asks_read(SettleAsks *asks, Flight *flight);
 /* Appends to `ops` (zk-ops.h) what makes those requests that the run asks for as it comes from the

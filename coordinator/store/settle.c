@@ -337,7 +337,7 @@ static void settle_on_begin(void *userdata) {
 
         if (!settle_zk(settle))
                 settle_finish(settle, SETTLE_AGAIN);
-        else if (settle->view->record_known)
+        else if (settle->view->record_known && !settle_asks_must_look(settle->asks))
                 settle_go_on(settle);
         else
                 settle_read_truth(settle);

@@ -1,4 +1,5 @@
-"""Jobs that follow others: the node that settled the first of a chain is killed right then, a failure is told once, and that it is over."""
+"""Jobs that follow others: the node that settled the first of a chain is killed right then, and so is one that settled the first of two that are waited for;
+a failure is told once, and that it is over."""
 
 import json
 
@@ -62,4 +63,24 @@ class After(ClusterTest):
         wait_until(lambda: len(self.told()) == 3, 20, "that it is well again")
         self.assertEqual(self.told()[2][:2] + self.told()[2][3:5], ["well", "shaky", "succeeded", "0"])
         self.assertEqual([len(fleet.ledger(name, "n2")) for name in ("second", "third", "mail", "well")], [1, 1, 2, 1])
+        self.assert_exclusive()
+
+    def waits(self):
+        answer = json.loads(self.fleet.jobkeeper("n3", "explain", "joined", "--json").stdout)
+        return [wait for wait in answer.get("waits", ()) if wait["missing"] == ["left"]]
+
+    def test_what_waits_for_two_runs_once_though_who_settled_the_first_is_gone(self):
+        fleet = self.begin(nodes=3, files={"jobs.yaml": job_file(
+            job("left", every="20s", nodes="[n1]"), job("right", every="20s", seconds=8, nodes="[n2]"),
+            job("joined", after="{all: [left, {job: right, on: any}]}", nodes="[n3]"))})
+        # The left one has ended and is recorded, the right one goes on: nobody but the record knows that it has come.
+        left = fleet.wait_ledger("left", lambda record: record["state"] == "succeeded", 60, "the first of two", name="n3")
+        fleet.crash("n1")
+        self.assertEqual(fleet.ledger("joined", "n3"), [])
+        joined = fleet.wait_ledger("joined", lambda record: record["state"] == "succeeded", 45, "what waits for both", name="n3")
+        self.assertEqual(joined["who"], f"after right, run {left['tick']}-1")
+        # Of the next ticks the left one has no run: they are waited for, and everybody can see it.
+        wait_until(lambda: self.waits(), 60, "a tick to which the right one alone has come")
+        self.assertEqual([part["job"] for part in self.waits()[0]["come"]], ["right"])
+        self.assertEqual(len(fleet.ledger("joined", "n3")), 1)
         self.assert_exclusive()

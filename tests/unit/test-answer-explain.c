@@ -52,6 +52,20 @@ Test(answer_explain, what_is_to_come) {
         expect_said("\"runs\":[]");
 }
 
+/* Of what runs after several together, by its own file. */
+Test(answer_explain, who_has_come_of_those_that_it_waits_for) {
+        begin("    after: {all: [b, c]}\n  b: {exec: [/bin/true]}\n  c: {exec: [/bin/true]}\n");
+        expect_explained(0, "\"runs\":[]");
+        server_create(ROOT "/meetings/a",
+                      "{\"meetings\":[{\"tick\":1763700000,\"come\":{\"c\":\"1763700000-1\"}}]}",
+                      0);
+        expect_explained(0, "\"waits\":[{\"tick\":1763700000,\"come\":[{\"job\":\"c\",\"run\":"
+                            "\"1763700000-1\"}],\"missing\":[\"b\"]}]");
+        expect_said("\"state\":\"coming\"");
+        server_write(ROOT "/meetings/a", "junk");
+        expect_explained(0, "\"runs\":[]");
+}
+
 Test(answer_explain, what_is_no_tick) {
         g_autofree char *nearest = NULL;
 

@@ -337,13 +337,17 @@ Test(answer_runs, next_ends_with_the_schedule) {
 Test(answer_runs, next_has_the_links_of_a_job) {
         write_job("    exec: [/bin/true]\n    on-failure: d\n    after: {job: c, on: any}\n"
                   "  b: {exec: [/bin/true], after: {job: a}}\n  c: {exec: [/bin/true]}\n  d: "
-                  "{exec: [/bin/true]}\n");
+                  "{exec: [/bin/true]}\n  e: {exec: [/bin/true], after: {all: [c, d]}}\n");
         open_daemon_on_bus();
+        ask("Next", "su", "e", 1U);
+        expect_said("\"all\":true");
         ask("Next", "su", "a", 1U);
-        expect_said("\"links\":{\"after\":[{\"job\":\"c\",\"on\":\"any\"}],\"followers\":[\"b\"],"
+        expect_said("\"links\":{\"after\":[{\"job\":\"c\",\"on\":\"any\"}],\"all\":false,"
+                    "\"followers\":[\"b\"],"
                     "\"on_failure\":\"d\",\"on_recovery\":null}");
         ask("Next", "su", "b", 1U);
-        expect_said("\"links\":{\"after\":[{\"job\":\"a\",\"on\":\"success\"}],\"followers\":[]");
+        expect_said("\"links\":{\"after\":[{\"job\":\"a\",\"on\":\"success\"}],\"all\":false,"
+                    "\"followers\":[]");
 }
 
 /* Those of "a": 7200 + 213, ... */

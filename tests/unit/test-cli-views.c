@@ -545,18 +545,22 @@ Test(next, links_are_lines_and_none_is_none) {
         json_t *next = quoted_json("{'links': {'after': [{'job': 'a', 'on': 'success'}, {'job': "
                                    "'b', 'on': 'any'}], 'followers': ['x', 'y'], 'on_failure': "
                                    "'mail', 'on_recovery': 'well'}}"),
+               *together = quoted_json("{'links': {'after': [{'job': 'a', 'on': 'success'}, "
+                                       "{'job': 'b', 'on': 'any'}], 'all': true}}"),
                *one = quoted_json("{'links': {'after': [], 'followers': ['x'], 'on_failure': "
                                   "null, 'on_recovery': null}}"),
                *none = quoted_json("{'links': 7}");
         g_autofree char *all = next_links(next), *follower = next_links(one),
-                        *nothing = next_links(none);
+                        *nothing = next_links(none), *waits = next_links(together);
 
         cr_expect_str_eq(all, "It runs after a (success), b (any).\nAfter it run x, y.\n"
                               "When it fails runs mail.\nWhen it succeeds again runs well.\n");
+        cr_expect_str_eq(waits, "It runs after all of a (success), b (any).\n");
         cr_expect_str_eq(follower, "After it run x.\n");
         cr_expect_str_eq(nothing, "");
         json_decref(next);
         json_decref(one);
+        json_decref(together);
         json_decref(none);
 }
 
@@ -635,6 +639,20 @@ Test(explain, each_state_in_words) {
                          TICK "It is to begin at 2025-11-21 04:35:00. As things stand, it will be "
                               "run, once a node can begin it (WHY NOT says what keeps them).");
         assert_explained("'state': 'of a newer version'", TICK);
+}
+
+/* Of what runs after several together: who has come, and who has not. */
+Test(explain, what_waits_for_others) {
+        assert_explained("'state': 'of a newer version', 'waits': [{'tick': 1763699700, 'come': "
+                         "[{'job': 'b', 'run': '1763699700-1'}], 'missing': ['c', 'd']}, {'tick': "
+                         "1763700000, 'come': [{'job': 'b', 'run': '1-1'}, {'job': 'd', 'run': "
+                         "'2-1'}], 'missing': ['c']}, {'tick': 1763700300, 'come': [], 'missing': "
+                         "['e', 'f']}]",
+                         TICK
+                         "\nFor the tick 2025-11-21 04:35:00 b (run 1763699700-1) has come; it "
+                         "waits for c, d.\nFor the tick 2025-11-21 04:40:00 b (run 1-1), d "
+                         "(run 2-1) have come; it waits for c.\nFor the tick 2025-11-21 "
+                         "04:45:00 nobody has come; it waits for e, f.");
 }
 
 Test(explain, where_there_is_no_tick_at_all) {

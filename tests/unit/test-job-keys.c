@@ -33,6 +33,36 @@ static const struct {
      "success and a failure"},
     {"after: a", "f:4:12: error: job \"a\" cannot run after itself: for a further attempt of what "
                  "failed use \"retries\""},
+    {"after: {all: [b, c], any: [d]}", "f:4:26: error: \"after\" has both \"all\" and \"any\": "
+                                       "write one of them; what is to run after "
+                                       "several jobs together and after others alone, is two jobs"},
+    {"after: {all: [b, c], on: any}", "f:4:26: error: in \"after\" nothing stands beside \"all\" "
+                                      "or \"any\": write \"{job: NAME, on: "
+                                      "END}\" as an entry of its list"},
+    {"after: {job: b, any: [c, d]}", "f:4:21: error: in \"after\" nothing stands beside \"all\" or "
+                                     "\"any\": write \"{job: NAME, on: "
+                                     "END}\" as an entry of its list"},
+    {"after: {all: []}", "f:4:18: error: \"all\" names no job: name those that are followed, or "
+                         "leave \"after\" out"},
+    {"after: {any: []}", "f:4:18: error: \"any\" names no job: name those that are followed, or "
+                         "leave \"after\" out"},
+    {"after: {all: [b]}",
+     "f:4:18: error: \"all\" names one job alone: write it without \"all\", as "
+     "\"after: NAME\" or \"after: {job: NAME, on: END}\""},
+    {"after: {all: b}", "f:4:18: error: \"all\" must be a list, not \"b\""},
+    {"after: {any: {job: b}}", "f:4:18: error: \"any\" must be a list, not a mapping"},
+    {"after: {each: [b, c]}", "f:4:13: error: unknown key \"each\""},
+    {"after: {al: [b, c]}", "f:4:13: error: unknown key \"al\" (did you mean \"all\"?)"},
+    {"after: {all: [b, c], wait: 1h}", "f:4:26: error: unknown key \"wait\""},
+    {"after: {all: [b, {all: [c, d]}]}", "f:4:23: error: unknown key \"all\""},
+    {"after: {all: [b, {on: any}]}",
+     "f:4:22: error: an entry of \"all\" names no job: write \"job: NAME\" in it"},
+    {"after: {all: [b, {job: b, on: any}]}",
+     "f:4:22: error: job \"a\": \"after\" names \"b\" twice: write it once, with \"on: any\" for a "
+     "success and a failure"},
+    {"after: {all: [b, a]}",
+     "f:4:22: error: job \"a\" cannot run after itself: for a further attempt "
+     "of what failed use \"retries\""},
     {"on-failure: [b]", "f:4:17: error: \"on-failure\" must be a text or [] for none, not a list"},
     {"on-failure: B b", "f:4:17: error: \"on-failure\": \"B b\" may only have the characters a-z, "
                         "0-9, '.', '_' and '-'"},
@@ -569,8 +599,9 @@ static void expect_limit(const char *key, unsigned count, char open, const char 
                          const char *error) {
         g_autofree char *few = entries(count - 1, open, format, close);
         g_autofree char *many = entries(count, open, format, close);
-        g_autofree char *few_line = g_strdup_printf("%s: %s", key, few);
-        g_autofree char *many_line = g_strdup_printf("%s: %s", key, many);
+        const char *end = strchr(key, '{') ? "}" : "";
+        g_autofree char *few_line = g_strdup_printf("%s: %s%s", key, few, end);
+        g_autofree char *many_line = g_strdup_printf("%s: %s%s", key, many, end);
         g_autofree char *good = job_file_with_line(few_line);
         g_autofree char *bad = job_file_with_line(many_line);
 
@@ -591,6 +622,8 @@ Test(job_keys, limits) {
                      "f:4:12: error: \"locks\" names more than 16 resources");
         expect_limit("after", JOB_AFTER_MAX + 1, '[', "j#", ']',
                      "f:4:12: error: \"after\" names more than 64 jobs");
+        expect_limit("after: {all", JOB_AFTER_ALL_MAX + 1, '[', "j#", ']',
+                     "f:4:18: error: \"all\" names more than 16 jobs");
         expect_limit("nodes", JOB_NODE_MATCHES_MAX + 1, '[', "n#", ']',
                      "f:4:12: error: \"nodes\" has more than 64 entries");
         expect_limit("credentials", JOB_CREDENTIALS_MAX + 1, '{', "c#: /etc/c#", '}',

@@ -277,6 +277,7 @@ static const Difference differences[] = {
     {"    after: b\n", "    after: c\n", true},
     {"    after: b\n", "    after: [b, c]\n", true},
     {"    after: b\n", "    after: {job: b, on: any}\n", true},
+    {"    after: [b, c]\n", "    after: {all: [b, c]}\n", true},
     {"", "    on-failure: b\n", true},
     {"    on-failure: b\n", "    on-failure: c\n", true},
     {"", "    on-recovery: b\n", true},

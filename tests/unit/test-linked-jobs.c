@@ -140,6 +140,13 @@ Test(linked_jobs, a_circle_does_not_take_effect) {
                                                "a.yaml:4:3: " CIRCLE("c", "a → b → c → a"));
 }
 
+Test(linked_jobs, a_circle_may_lead_through_what_is_waited_for_together) {
+        WRITE("a.yaml", "a: after: {all: [x, b]}", "b: after: {any: [a]}", "x");
+        expect_links("x",
+                     PLACE "a.yaml:2:41: " CIRCLE(
+                         "a", "a → b → a") "\n" PLACE "a.yaml:3:38: " CIRCLE("b", "a → b → a"));
+}
+
 Test(linked_jobs, what_was_in_force_stays) {
         WRITE("a.yaml", "a", "b: after: a");
         WRITE("c.yaml", "c: after: b");

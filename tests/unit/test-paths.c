@@ -186,7 +186,16 @@ Test(paths, what_follows_a_run_has_one_name) {
                         *other_job = ask_id("a", "1000-2", "c"),
                         *other_run = ask_id("a", "1000-1", "b"),
                         *other_parent = ask_id("c", "1000-2", "b"),
-                        *by_hand = run_id_for_ask("a", "1000-m00ff", "b");
+                        *by_hand = run_id_for_ask("a", "1000-m00ff", "b"),
+                        *all = ask_id_for_all(1000, "b"), *all_again = ask_id_for_all(1000, "b"),
+                        *all_run = run_id_for_ask_of_all(1000, "b"),
+                        *all_later = ask_id_for_all(1001, "b"),
+                        *all_other = ask_id_for_all(1000, "c");
+
+        cr_expect(ask_id_is_valid(all) && run_id_is_of_request(all_run), "%s %s", all, all_run);
+        cr_expect_str_eq(all, all_again);
+        cr_expect_str_neq(all, all_later);
+        cr_expect_str_neq(all, all_other);
 
         cr_expect_str_eq(id, again);
         cr_expect_str_neq(id, other_job);

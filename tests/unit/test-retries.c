@@ -383,6 +383,25 @@ Test(retries, what_is_given_up_is_followed) {
                                   "JOBKEEPER_PARENT_STATE=failed"));
 }
 
+/* So it is where others are waited for, too: they have come. */
+Test(retries, what_is_given_up_comes_to_where_others_wait) {
+        g_autofree char *data = NULL;
+
+        write_job_named("x", "    exec: [/bin/false]\n");
+        write_job_named("mail",
+                        "    exec: [/bin/echo]\n    after: {all: [x, {job: a, on: failure}]}\n");
+        run_elsewhere("    schedule: \"2096-02-29 00:00:00\"\n    exec: [/bin/true]\n"
+                      "    start-deadline: 1min\n");
+        await(knows_of_a_run, "the other run is known");
+        await_quiet();
+        data = g_strdup_printf(
+            "{\"meetings\":[{\"tick\":%" G_GINT64_FORMAT ",\"come\":{\"x\":\"5-1\"}}]}", tick);
+        server_create(ROOT "/meetings/mail", data, 0);
+        fail_long_ago();
+        await(tells_of_a, "a mail");
+        cr_expect_str_eq(server_data(ROOT "/meetings/mail"), "{\"meetings\":[]}");
+}
+
 /* What is asked for has its name, and somebody put something else there. */
 Test(retries, what_is_given_up_is_so_where_what_follows_cannot_be_asked_for) {
         g_autofree char *run = NULL, *id = NULL, *path = NULL;

@@ -375,6 +375,197 @@ Test(settle_asks, their_directory_is_made_again) {
         cr_expect_eq(server_count(REQUESTS), 1U);
 }
 
+/* ---- several together ---- */
+
+#define MEETINGS ROOT "/meetings"
+
+/* Job "b" waits for "a" and "x" together, and "x" never runs here. */
+static void start_a_beside_x(void) {
+        write_job_named("x", "    exec: [/bin/false]\n");
+        write_job_named("b", "    after: {all: [a, {job: x, on: any}]}\n    exec: [/bin/echo]\n");
+        start_a("");
+}
+
+static char *meetings_where_came(const char *job) {
+        return g_strdup_printf("{\"meetings\":[{\"tick\":%" G_GINT64_FORMAT
+                               ",\"come\":{\"%s\":\"%" G_GINT64_FORMAT "-1\"}}]}",
+                               tick, job, tick);
+}
+
+static char *run_for_all(void) {
+        return run_id_for_ask_of_all(tick, "b");
+}
+
+static void x_has_come(void) {
+        g_autofree char *data = meetings_where_came("x");
+
+        server_create(MEETINGS "/b", data, 0);
+}
+
+static void expect_meetings(const char *data) {
+        cr_expect_str_eq(server_data(MEETINGS "/b"), data);
+}
+
+#define NOBODY "{\"meetings\":[]}"
+
+/* It is not run before the other one has come as well; that costs no further write. */
+Test(settle_asks, one_of_two_is_noted) {
+        g_autofree char *data = NULL;
+
+        start_a_beside_x();
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        await_quiet();
+        data = meetings_where_came("a");
+        expect_meetings(data);
+        cr_expect_eq(started->len, 1U);
+        cr_expect_eq(server_count(REQUESTS), 0U);
+}
+
+Test(settle_asks, the_last_of_two_asks_for_the_run) {
+        g_autofree char *run = NULL, *unit = NULL, *stamp = NULL, *path = NULL;
+
+        start_a_beside_x();
+        x_has_come();
+        service_exit(service_newest(), 0);
+        await(has_two_starts, "the run after both");
+        run = run_for_all();
+        unit = unit_name_for_run("b", run);
+        cr_expect_str_eq(service_newest()->name, unit);
+        stamp = g_strdup_printf("JOBKEEPER_TICK_EPOCH=%" G_GINT64_FORMAT, tick);
+        cr_expect(has_variable(stamp));
+        cr_expect(has_variable("JOBKEEPER_PARENT_JOB=a"), "the one that came last");
+        expect_meetings(NOBODY);
+        path = path_run(ROOT, "b", run);
+        cr_expect_not_null(server_node(path));
+        cr_expect_eq(server_count(REQUESTS), 0U, "its claim took the request away");
+}
+
+Test(settle_asks, who_ended_otherwise_has_not_come) {
+        start_a_beside_x();
+        x_has_come();
+        service_exit(service_newest(), 1);
+        await(is_over, "it is settled");
+        await_quiet();
+        cr_expect_not_null(strstr(server_data(MEETINGS "/b"), "\"x\""));
+        cr_expect_null(strstr(server_data(MEETINGS "/b"), "\"a\""));
+        cr_expect_eq(started->len, 1U);
+}
+
+/* Another node settles a run of "x" right between what we read and what we write. */
+static ServerWay x_comes_meanwhile(const ZkCall *call) {
+        if (call_has(call, ZK_OP_CREATE, MEETINGS "/") && tries++ == 0)
+                x_has_come();
+        return SERVER_ANSWER;
+}
+
+Test(settle_asks, two_that_come_at_the_same_moment_see_each_other) {
+        start_a_beside_x();
+        server.way = x_comes_meanwhile;
+        service_exit(service_newest(), 0);
+        await(has_two_starts, "the run after both");
+        cr_expect_eq(tries, 1U, "the second time it is there");
+        expect_meetings(NOBODY);
+}
+
+static ServerWay x_comes_again_meanwhile(const ZkCall *call) {
+        g_autofree char *data = meetings_where_came("x");
+
+        if (call_has(call, ZK_OP_SET, MEETINGS "/") && tries++ == 0)
+                server_write(MEETINGS "/b", data);
+        return SERVER_ANSWER;
+}
+
+Test(settle_asks, what_has_changed_since_it_was_read_is_read_again) {
+        start_a_beside_x();
+        server_create(MEETINGS "/b", NOBODY, 0);
+        server.way = x_comes_again_meanwhile;
+        service_exit(service_newest(), 0);
+        await(has_two_starts, "the run after both");
+        cr_expect_eq(tries, 2U);
+        expect_meetings(NOBODY);
+}
+
+Test(settle_asks, an_answer_that_was_lost_asks_for_all_once) {
+        start_a_beside_x();
+        x_has_come();
+        server.way = lose_the_answer;
+        service_exit(service_newest(), 0);
+        await(has_two_starts, "the run after both");
+        service_exit(service_newest(), 0);
+        await(follower_is_over, "all is over");
+        await_quiet();
+        cr_expect_eq(started->len, 2U);
+        cr_expect_eq(tries, 1U);
+        expect_meetings(NOBODY);
+}
+
+/* They met before, and "a" is run once more for the tick: nobody begins to wait again. */
+Test(settle_asks, who_comes_after_they_have_met_is_not_noted) {
+        g_autofree char *run = NULL, *path = NULL;
+
+        start_a_beside_x();
+        run = run_for_all();
+        path = path_run(ROOT, "b", run);
+        server_create(path, "{}", 0);
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        await_quiet();
+        cr_expect_null(server_node(MEETINGS "/b"));
+        cr_expect_eq(started->len, 1U);
+}
+
+Test(settle_asks, what_nobody_of_us_wrote_is_nobody) {
+        g_autofree char *data = NULL;
+
+        start_a_beside_x();
+        server_create(MEETINGS "/b", "junk", 0);
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        data = meetings_where_came("a");
+        expect_meetings(data);
+}
+
+Test(settle_asks, where_they_meet_is_made_again) {
+        start_a_beside_x();
+        server_remove(MEETINGS);
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        cr_expect_not_null(server_node(MEETINGS "/b"));
+}
+
+/* Two that wait, one of which is there: no further write of where they meet. */
+Test(settle_asks, each_that_waits_has_its_own_place) {
+        write_job_named("c", "    after: {all: [x, a]}\n    exec: [/bin/cat]\n");
+        start_a_beside_x();
+        server_remove(MEETINGS);
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        cr_expect_eq(server_count(MEETINGS), 2U);
+}
+
+/* By hand, and so what follows it: there is no tick to meet for. */
+Test(settle_asks, what_has_no_tick_meets_nobody) {
+        write_job_named("b", "    exec: [/bin/echo]\n");
+        write_job_named("c", "    after: {all: [b, a]}\n    exec: [/bin/cat]\n");
+        start_a("");
+        ask_for_b_after(1);
+        await(has_two_starts, "what was asked for");
+        service_exit(service_newest(), 0);
+        await_quiet();
+        cr_expect_null(server_node(MEETINGS "/c"));
+}
+
+/* As an alarm it is told of this end alone, and as what waits for all it waits. */
+Test(settle_asks, what_waits_may_be_an_alarm_as_well) {
+        write_job_named("x", "    exec: [/bin/false]\n");
+        write_job_named("b", "    after: {all: [{job: a, on: any}, x]}\n    exec: [/bin/echo]\n");
+        start_a("    on-failure: b\n");
+        service_exit(service_newest(), 1);
+        await(has_two_starts, "the alarm");
+        cr_expect_not_null(server_node(MEETINGS "/b"));
+}
+
 /* ---- how long it may wait ---- */
 
 #define HOLDER ROOT "/locks/r/_c_00000000-0000-0000-0000-000000000000-__WRIT__0000000000"
