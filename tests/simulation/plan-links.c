@@ -6,11 +6,18 @@
 /* Of so many jobs one follows another one, or is run when one has failed, or is well again. What
  * follows each run costs as much as its own ticks do: there are few. */
 #define AFTER_ONCE_IN 8
+#define ALSO_ONCE_IN 2 /* of these */
 #define FAILURE_ONCE_IN 8
 #define RECOVERY_ONCE_IN 10
 
 static PlanJob *plan_draw_earlier(const Plan *plan, WorldChance *chance, guint number) {
         return plan->jobs->pdata[world_draw_between(chance, 0, number - 1)];
+}
+
+static void plan_draw_also(PlanJob *job, const PlanJob *other, WorldChance *chance) {
+        if (world_draw_once_in(chance, ALSO_ONCE_IN) && job->links.after &&
+            g_strcmp0(job->links.after, other->name) != 0)
+                job->links.also = other->name;
 }
 
 /* Whose turn comes more often than its own it follows where that has failed alone: else it would do
@@ -31,6 +38,7 @@ void plan_draw_links(const Plan *plan, World *world) {
                 PlanJob *job = plan->jobs->pdata[i];
 
                 plan_draw_after(job, plan_draw_earlier(plan, chance, i), chance);
+                plan_draw_also(job, plan_draw_earlier(plan, chance, i), chance);
                 if (world_draw_once_in(chance, FAILURE_ONCE_IN))
                         plan_draw_earlier(plan, chance, i)->links.on_failure = job->name;
                 if (world_draw_once_in(chance, RECOVERY_ONCE_IN))
@@ -50,7 +58,11 @@ void plan_edit_links(PlanLinks *links) {
 void plan_write_links(const PlanLinks *links, GString *text) {
         static const char *const ons[] = {"success", "failure", "any"};
 
-        if (links->after)
+        if (links->also)
+                g_string_append_printf(
+                    text, "    after: {all: [{job: %s, on: %s}, {job: %s, on: any}]}\n",
+                    links->after, ons[links->on], links->also);
+        else if (links->after)
                 g_string_append_printf(text, "    after: {job: %s, on: %s}\n", links->after,
                                        ons[links->on]);
         if (links->on_failure)
@@ -70,7 +82,8 @@ uint64_t plan_runs_due(const Plan *plan, const PlanJob *job, uint64_t seconds) {
         for (guint i = 0; i < plan->jobs->len; i++) {
                 const PlanJob *other = plan->jobs->pdata[i];
 
-                if (g_strcmp0(job->links.after, other->name) == 0 || plan_is_hook(other, job))
+                if (g_strcmp0(job->links.after, other->name) == 0 ||
+                    g_strcmp0(job->links.also, other->name) == 0 || plan_is_hook(other, job))
                         due += plan_runs_due(plan, other, seconds);
         }
         return due;

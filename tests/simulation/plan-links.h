@@ -15,6 +15,8 @@ typedef enum PlanOn { PLAN_ON_SUCCESS, PLAN_ON_FAILURE, PLAN_ON_ANY, PLAN_ONS } 
 typedef struct PlanLinks {
         const char *after; /* whose runs it follows, borrowed from the plan, as are these; NULL */
         PlanOn on;         /* which ends of them */
+        const char
+            *also; /* who is waited for beside that, for the same tick, however it ends; NULL */
         const char *on_failure, *on_recovery; /* that are run then; NULL */
 } PlanLinks;
 

@@ -3,6 +3,9 @@
  * one record in the end, a run's or one that says why there was none; and nothing is asked for by a
  * run that has not ended so, nor twice. At the end of the play nothing asks for what is too late.
  *
+ * A job that waits for two together is asked for once for a tick: by the transaction that has the
+ * last one of them end, and by none before.
+ *
  * That there is no run where there should be one is excused where
  * - the job file of who settles says something else of one of the two jobs, or did lately: he goes
  *   by his own definitions, and those of the others do not count. What he reads anew he begins to
@@ -20,6 +23,7 @@
 
 #include "follow-rule.h"
 #include "json-line.h"
+#include "meetings.h"
 #include "paths.h"
 
 #define ROOT "/jobkeeper"
@@ -41,9 +45,17 @@ typedef struct FollowAsk {
         unsigned records;
 } FollowAsk;
 
+/* Whether one of those has come that a job waits for together. */
+typedef enum FollowPart {
+        FOLLOW_NOT_COME,
+        FOLLOW_MAY_HAVE_COME, /* by some definition that there was */
+        FOLLOW_HAS_COME,
+} FollowPart;
+
 struct FollowBook {
-        GHashTable *asks; /* id → FollowAsk */
-        GHashTable *runs; /* "JOB:RUN" → FollowAsk, borrowed */
+        GHashTable *parts; /* "JOB:TICK:PARENT" → FollowPart */
+        GHashTable *asks;  /* id → FollowAsk */
+        GHashTable *runs;  /* "JOB:RUN" → FollowAsk, borrowed */
 };
 
 static void follow_ask_free(void *data) {
@@ -61,12 +73,14 @@ FollowBook *follow_book_new(void) {
 
         book->asks = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, follow_ask_free);
         book->runs = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+        book->parts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         return book;
 }
 
 FollowBook *follow_book_free(FollowBook *book) {
         if (!book)
                 return NULL;
+        g_hash_table_unref(book->parts);
         g_hash_table_unref(book->runs);
         g_hash_table_unref(book->asks);
         g_free(book);
@@ -155,6 +169,91 @@ static bool follow_is_asked(const Write *write, const RunRecord *record, const P
         return follow_is_made(write, path) || follow_find(write, id);
 }
 
+/* ---- several together ---- */
+
+static int64_t follow_tick(const RunRecord *record) {
+        return record->tick ? record->tick : record->terms.parent.tick;
+}
+
+static char *follow_part_key(const char *job, int64_t tick, const char *parent) {
+        return g_strdup_printf("%s:%" G_GINT64_FORMAT ":%s", job, tick, parent);
+}
+
+static FollowPart follow_part(const Write *write, const char *job, int64_t tick,
+                              const char *parent) {
+        g_autofree char *key = follow_part_key(job, tick, parent);
+
+        return (FollowPart)GPOINTER_TO_UINT(g_hash_table_lookup(write_follows(write)->parts, key));
+}
+
+static void follow_note_part(const Write *write, const char *job, int64_t tick, const char *parent,
+                             FollowPart part) {
+        g_hash_table_insert(write_follows(write)->parts, follow_part_key(job, tick, parent),
+                            GUINT_TO_POINTER(MAX(part, follow_part(write, job, tick, parent))));
+}
+
+/* Return: whether so many newer ticks wait that this one was given up, or may have been. */
+static bool follow_is_given_up(const Write *write, const char *job, int64_t tick) {
+        g_autofree char *path = path_meeting(ROOT, job);
+        const TreeNode *node = data_tree_find(write->tree, path);
+        _cleanup_(meetings_freep) Meetings *meetings = NULL;
+
+        return node && node->data &&
+               meetings_decode(node->data, strlen(node->data), &meetings) == 0 &&
+               meetings->list->len == MEETINGS_MAX &&
+               ((const Meeting *)meetings->list->pdata[0])->tick > tick;
+}
+
+static bool follow_is_asked_for_all(const Write *write, int64_t tick, const char *job) {
+        g_autofree char *id = ask_id_for_all(tick, job), *path = path_request(ROOT, id);
+
+        return follow_is_made(write, path) || follow_find(write, id);
+}
+
+/* One of those ends that the job waits for together. */
+static void follow_judge_part(const Write *write, const RunRecord *record, const PlanJob *parent,
+                              const PlanJob *job, const FollowEnds *ends) {
+        bool is_after = g_strcmp0(job->links.after, parent->name) == 0;
+        const char *other = is_after ? job->links.also : job->links.after;
+        int64_t tick = follow_tick(record);
+        bool comes = follow_must_count(parent, job, ends) && !follow_is_excused(write, parent, job);
+
+        if (!tick || !follow_may_come(checker_plan(write->checker), parent->name, job->name,
+                                      FOLLOW_AFTER, ends))
+                return;
+        follow_note_part(write, job->name, tick, parent->name,
+                         comes ? FOLLOW_HAS_COME : FOLLOW_MAY_HAVE_COME);
+        if (comes && follow_part(write, job->name, tick, other) == FOLLOW_HAS_COME &&
+            !follow_is_asked_for_all(write, tick, job->name) &&
+            !follow_is_given_up(write, job->name, tick))
+                checker_complain(write->checker,
+                                 "run %s of %s is settled as %s by %s, %s has come to the tick "
+                                 "before, and %s, which waits for both, is not asked for",
+                                 record->run, record->job, run_state_to_string(record->state),
+                                 write_author(write), other, job->name);
+}
+
+/* Of a request by the end of `parent`: of a job that waits for two, the other one has come. */
+static void follow_judge_ask_of_all(const Write *write, const FollowAsk *ask) {
+        const PlanJob *job = plan_find(checker_plan(write->checker), ask->job);
+        const RunParent *parent = &ask->parent;
+        g_autofree char *id = ask_id_for_all(parent->tick, ask->job);
+        const char *other;
+
+        if (!job || !job->links.also)
+                return;
+        other = g_strcmp0(job->links.after, parent->job) == 0 ? job->links.also : job->links.after;
+        if (!g_str_equal(ask->id, id))
+                checker_complain(write->checker,
+                                 "%s asks for %s, which waits for two, and is not called %s",
+                                 ask->id, ask->job, id);
+        else if (follow_part(write, ask->job, parent->tick, other) == FOLLOW_NOT_COME)
+                checker_complain(
+                    write->checker,
+                    "%s asks for %s, since run %s of %s has ended, and %s has not come", ask->id,
+                    ask->job, parent->run, parent->job, other);
+}
+
 void follow_judge_end(const Write *write, const RunRecord *before, const RunRecord *after) {
         const Plan *plan = checker_plan(write->checker);
         const PlanJob *parent = plan_find(plan, after->job);
@@ -164,6 +263,9 @@ void follow_judge_end(const Write *write, const RunRecord *before, const RunReco
         for (guint i = 0; parent && i < plan->jobs->len; i++) {
                 const PlanJob *job = plan->jobs->pdata[i];
 
+                if (job->links.also && (g_strcmp0(job->links.after, parent->name) == 0 ||
+                                        g_strcmp0(job->links.also, parent->name) == 0))
+                        follow_judge_part(write, after, parent, job, &ends);
                 if (follow_must_come(parent, job, &ends, &why) &&
                     !follow_is_asked(write, after, job, why) &&
                     !follow_is_excused(write, parent, job))
@@ -231,6 +333,8 @@ static void follow_take_ask(const Write *write, const char *id, const char *data
         json_decref(note);
         if (ask && !follow_find(write, id)) {
                 follow_judge_ask(write, ask, why);
+                if (why == FOLLOW_AFTER)
+                        follow_judge_ask_of_all(write, ask);
                 g_hash_table_insert(book->asks, ask->id, ask);
                 g_hash_table_insert(book->runs, g_strdup_printf("%s:%s", ask->job, ask->run), ask);
                 return;

@@ -25,7 +25,8 @@ static bool follow_is_due(const FollowEnds *ends, FollowWhy why, PlanOn on) {
 
 static bool follow_is_bound(const PlanJob *parent, const PlanJob *job, FollowWhy why) {
         const char *const names[] = {
-            [FOLLOW_AFTER] = job->links.after,
+            [FOLLOW_AFTER] =
+                g_strcmp0(job->links.also, parent->name) == 0 ? parent->name : job->links.after,
             [FOLLOW_ON_FAILURE] = parent->links.on_failure,
             [FOLLOW_ON_RECOVERY] = parent->links.on_recovery,
         };
@@ -33,9 +34,20 @@ static bool follow_is_bound(const PlanJob *parent, const PlanJob *job, FollowWhy
         return g_strcmp0(names[why], why == FOLLOW_AFTER ? parent->name : job->name) == 0;
 }
 
+/* Return: which ends of the other one it is that it follows. */
+static PlanOn follow_on(const PlanJob *parent, const PlanJob *job) {
+        return g_strcmp0(job->links.also, parent->name) == 0 ? PLAN_ON_ANY : job->links.on;
+}
+
+bool follow_must_count(const PlanJob *parent, const PlanJob *job, const FollowEnds *ends) {
+        return job->links.also && follow_is_bound(parent, job, FOLLOW_AFTER) &&
+               follow_is_due(ends, FOLLOW_AFTER, follow_on(parent, job));
+}
+
 bool follow_must_come(const PlanJob *parent, const PlanJob *job, const FollowEnds *ends,
                       FollowWhy *ret_why) {
-        for (FollowWhy why = FOLLOW_AFTER; why <= FOLLOW_ON_RECOVERY; why++)
+        for (FollowWhy why = job->links.also ? FOLLOW_ON_FAILURE : FOLLOW_AFTER;
+             why <= FOLLOW_ON_RECOVERY; why++)
                 if (follow_is_bound(parent, job, why) &&
                     follow_suits(why, job->links.on, ends->state[1])) {
                         *ret_why = why;
@@ -64,7 +76,7 @@ bool follow_may_come(const Plan *plan, const char *parent_name, const char *name
         for (guint i = 0; (parent = follow_definition(plan, parent_name, i)); i++)
                 for (guint j = 0; (job = follow_definition(plan, name, j)); j++)
                         if (follow_is_bound(parent, job, why) &&
-                            follow_is_due(ends, why, job->links.on))
+                            follow_is_due(ends, why, follow_on(parent, job)))
                                 return true;
         return false;
 }

@@ -14,8 +14,12 @@ typedef struct FollowEnds {
         bool recovers;
 } FollowEnds;
 
+/* Return: whether the other one's run counts as one of those that the job waits for together, when
+ * it comes to that. */
+bool follow_must_count(const PlanJob *parent, const PlanJob *job, const FollowEnds *ends);
 /* Return: whether the job is to be run when the other one's run comes to that; of the ways in which
- * it is bound to it the first that suits counts, and is *ret_why. */
+ * it is bound to it the first that suits counts, and is *ret_why. What waits for
+ * several together is not meant. */
 bool follow_must_come(const PlanJob *parent, const PlanJob *job, const FollowEnds *ends,
                       FollowWhy *ret_why);
 /* Return: whether it may be, in that way, by any definitions that there ever were. */
