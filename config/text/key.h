@@ -36,7 +36,7 @@ typedef enum KeyForm {
         KEY_MAPPING = 1 << 7,  /* free names, each value as `entry` says */
         KEY_TABLE = 1 << 8,    /* a mapping with the keys of `table` */
         KEY_NOTHING = 1 << 9,  /* may also be empty: then the key counts as absent */
-        KEY_NONE = 1 << 10,    /* beside a text: the empty list, which takes away what stood there */
+        KEY_NONE = 1 << 10, /* beside a text: the empty list, which takes away what stood there */
 } KeyForm;
 
 typedef enum KeyFlags {
