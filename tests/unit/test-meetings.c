@@ -89,11 +89,14 @@ Test(meetings, the_last_one_to_come_is_one_whatever_the_order) {
         }
 }
 
+#define A_AT_FIVE "{\"tick\":5,\"come\":{\"a\":\"1-1\"}}"
+#define B_AT_FIVE "{\"tick\":5,\"come\":{\"b\":\"1-1\"}}"
+
 static Meetings *full(void) {
         Meetings *meetings = meetings_new();
         Meeting *gone = NULL;
 
-        for (int i = 1; i <= MEETINGS_MAX; i++) {
+        for (int64_t i = 1; i <= MEETINGS_MAX; i++) {
                 cr_expect_not(meetings_come(meetings, parents, i * 10, "a", "10-1", &gone));
                 cr_expect_null(gone);
         }
@@ -105,8 +108,8 @@ Test(meetings, the_oldest_tick_is_given_up) {
         _cleanup_(meeting_freep) Meeting *first = NULL, *second = NULL, *none = NULL;
         g_autofree char *missing = NULL;
 
-        cr_expect_not(
-            meetings_come(meetings, parents, (MEETINGS_MAX + 1) * 10, "b", "10-1", &first));
+        cr_expect_not(meetings_come(meetings, parents, INT64_C(10) * (MEETINGS_MAX + 1), "b",
+                                    "10-1", &first));
         cr_assert_not_null(first);
         cr_expect_eq(first->tick, 10);
         missing = meeting_missing(first, parents);
@@ -160,6 +163,10 @@ Test(meetings, the_most_that_can_be_kept_can_be_read) {
 }
 
 Test(meetings, what_we_would_not_have_written_is_refused) {
+        static const char twice[] = "{\"meetings\":[" A_AT_FIVE "," B_AT_FIVE "]}",
+                          backwards[] =
+                              "{\"meetings\":[{\"tick\":6,\"come\":{\"a\":\"1-1\"}}," B_AT_FIVE
+                              "]}";
         static const char *const texts[] = {
             "",
             "{}",
@@ -175,10 +182,8 @@ Test(meetings, what_we_would_not_have_written_is_refused) {
             "{\"meetings\":[{\"tick\":5,\"come\":{\"A B\":\"1-1\"}}]}",
             "{\"meetings\":[{\"tick\":5,\"come\":{\"a\":\"1\"}}]}",
             "{\"meetings\":[{\"tick\":5,\"come\":{\"a\":5}}]}",
-            "{\"meetings\":[{\"tick\":5,\"come\":{\"a\":\"1-1\"}},{\"tick\":5,\"come\":{\"b\":\"1-"
-            "1\"}}]}",
-            "{\"meetings\":[{\"tick\":6,\"come\":{\"a\":\"1-1\"}},{\"tick\":5,\"come\":{\"b\":\"1-"
-            "1\"}}]}",
+            twice,
+            backwards,
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {

@@ -12,6 +12,7 @@
 #define RESOURCE ROOT "/locks/r"
 #define OWN ROOT "/locks/job:w0"
 #define BLOCKER RESOURCE "/_c_00000000-0000-0000-0000-000000000000-__WRIT__0000000000"
+#define ALONE "node: {name: n1}\ntakeover-delay: 1s\n"
 #define WAITS "    start-deadline: 1s\n    locks: {r: exclusive}\n"
 
 TestSuite(restored_waits, .init = setup, .fini = teardown);
@@ -341,7 +342,7 @@ Test(restored_waits, what_no_node_can_run_and_nobody_waits_for_is_skipped) {
 
 /* ---- its place of max-runs ---- */
 
-#define ONE_PLACE "node: {name: n1}\nmax-runs: 1\n"
+#define ONE_PLACE ALONE "max-runs: 1\n"
 
 static void add_due(void) {
         write_job_named("due", "    schedule: \"*-*-* *:*:*\"\n    exec: [/bin/true]\n");
@@ -437,7 +438,7 @@ static bool is_ready_again(void) {
 
 /* Otherwise there would be one more each time, and nobody's at the front. */
 Test(restored_waits, what_was_left_goes_also_where_the_daemon_ends_again_and_again) {
-        begin_alone("node: {name: n1}\n", WAITS "    lock-wait: 4h\n");
+        begin_alone(ALONE, WAITS "    lock-wait: 4h\n");
         for (unsigned i = 0; i < 3; i++) {
                 open_daemon_again();
                 await(is_ready_again, "ready");
@@ -459,7 +460,7 @@ static bool little_time_is_left(void) {
 /* Some of it would be left if that stayed for as long as it may. */
 Test(restored_waits, what_was_left_is_not_long_in_the_way_of_one_with_little_time_left) {
         make_scene();
-        tree_write(root, "jobkeeper.yaml", "node: {name: n1}\n");
+        tree_write(root, "jobkeeper.yaml", ALONE);
         write_job_of("w0", WAITS "    lock-wait: 9s\n");
         open_daemon();
         await(all_are_there, "the ledger");
@@ -474,7 +475,7 @@ Test(restored_waits, what_was_left_is_not_long_in_the_way_of_one_with_little_tim
 
 /* Its new contender stands behind the old one, and has not the time to wait for that. */
 Test(restored_waits, one_that_waits_for_less_is_not_in_its_own_way) {
-        begin_alone("node: {name: n1}\n",
+        begin_alone(ALONE,
                     "    start-deadline: 1h\n    locks: {r: exclusive}\n    lock-wait: 4s\n");
         open_daemon_again();
         serve_for(500 * USEC_PER_MSEC);
@@ -482,24 +483,30 @@ Test(restored_waits, one_that_waits_for_less_is_not_in_its_own_way) {
         await(is_claimed, "it runs");
 }
 
-static void add_better_node(void) {
-        for (unsigned i = 0;; i++) {
+static void add_better_nodes(unsigned n) {
+        for (unsigned i = 0; n > 0; i++) {
                 g_autofree char *name = g_strdup_printf("p%u", i),
                                 *path = g_strconcat(ROOT "/nodes/", name, NULL);
 
                 if (placement_score("w0", name) <= placement_score("w0", "n1"))
                         continue;
                 server_create(path, "{\"machine\":\"m\",\"boot\":\"b\"}", 99);
-                return;
+                n--;
         }
 }
 
-/* That would take the tick, were it due now. */
-Test(restored_waits, one_is_not_left_to_a_better_node) {
-        begin_alone("node: {name: n1}\ntakeover-delay: 7s\n", WAITS "    lock-wait: 4h\n");
-        add_better_node();
+static bool is_past_its_deadline(void) {
+        return clock_realtime() > (usec_t)(the_tick + 3) * USEC_PER_SEC;
+}
+
+/* Those would take the tick, were it due now, and our turn comes 9 s after it. */
+Test(restored_waits, one_is_not_left_to_better_nodes) {
+        begin_alone("node: {name: n1}\ntakeover-delay: 3s\n",
+                    "    start-deadline: 3s\n    locks: {r: exclusive}\n    lock-wait: 4h\n");
+        await(is_past_its_deadline, "it is late");
+        add_better_nodes(3);
         open_daemon_again();
-        await(stands_beside, "it stands there anew");
+        await_within(stands_beside, "it stands there anew", 3 * USEC_PER_SEC);
         await(stands_alone, "what was left goes");
 }
 
@@ -516,7 +523,7 @@ static bool is_registered_anew(void) {
 
 /* What stands there is not what the process before us left. */
 Test(restored_waits, what_waits_goes_on_where_somebody_deletes_the_member) {
-        begin_alone("node: {name: n1}\n", WAITS "    lock-wait: 4h\n");
+        begin_alone(ALONE, WAITS "    lock-wait: 4h\n");
         open_daemon_again();
         await(stands_beside, "it stands there anew");
         await(stands_alone, "what was left goes");
@@ -530,7 +537,7 @@ Test(restored_waits, what_waits_goes_on_where_somebody_deletes_the_member) {
 }
 
 static void wait_alone(void) {
-        begin_alone("node: {name: n1}\n", WAITS "    lock-wait: 4h\n");
+        begin_alone(ALONE, WAITS "    lock-wait: 4h\n");
         open_daemon_again();
         await(stands_beside, "it stands there anew");
         await(stands_alone, "what was left goes");
