@@ -568,12 +568,16 @@ const JobSpec *jobset_definition(const JobSet *set, const char *name) {
         const JobSpec *own = jobset_find(set, name);
         g_autofree char *base = NULL;
 
-        if (!own)
-                own = jobset_find_was(set, name);
         if (own || !job_name_node(name))
                 return own;
         base = job_name_base(name);
         return jobset_find_each(set, base);
+}
+
+const JobSpec *jobset_find_of_run(const JobSet *set, const char *name) {
+        const JobSpec *job = jobset_definition(set, name);
+
+        return job ? job : jobset_find_was(set, name);
 }
 
 const GPtrArray *jobset_after(const JobSet *set, const char *name) {

@@ -59,10 +59,12 @@ const JobSpec *jobset_find_was(const JobSet *set, const char *name);
 /* Return: a job of mode each-node by its name in the files: its instance on this node, or where it
  * does not run here what the files say of it; NULL: there is no such. Borrowed as above. */
 const JobSpec *jobset_find_each(const JobSet *set, const char *name);
-/* Return: what this node knows of the definition of a job: its own; that of the job which had the
- * name before; of another node's instance that by which there would be one here, whose name and
- * place are not that one's; NULL: nothing. */
+/* Return: what this node knows of the definition of a job: its own; of another node's instance that
+ * by which there would be one here, whose name and place are not that one's; NULL: nothing. */
 const JobSpec *jobset_definition(const JobSet *set, const char *name);
+/* Return: the same, else that of the job which had the name before: what a run under that name is
+ * of. */
+const JobSpec *jobset_find_of_run(const JobSet *set, const char *name);
 /* Return: the jobs that run after that one: JobSpec, JOB_AFTER_MAX at most; NULL: none does. */
 const GPtrArray *jobset_after(const JobSet *set, const char *name);
 

@@ -283,7 +283,7 @@ static void orphan_check_locks(Orphan *orphan) {
 /* Return: the definition of its job, where that lets runs go on without their locks; or NULL. */
 static const JobSpec *orphan_definition(const Orphan *orphan) {
         const JobSpec *spec =
-            jobset_definition(orphan->dead->orphans->settler->jobset, orphan->record->job);
+            jobset_find_of_run(orphan->dead->orphans->settler->jobset, orphan->record->job);
 
         return spec && spec->on_lock_loss == JOB_LOCK_LOSS_CONTINUE ? spec : NULL;
 }

@@ -55,7 +55,7 @@ static void pruning_free(void *data) {
  * it may settle a run of it all the same, one that goes on after the job left its files, or a dead
  * node's. */
 static unsigned pruning_history(const Pruning *pruning) {
-        const JobSpec *spec = jobset_definition(pruning->pruner->jobset, pruning->job);
+        const JobSpec *spec = jobset_find_of_run(pruning->pruner->jobset, pruning->job);
 
         return spec ? spec->books.history : UINT_MAX;
 }

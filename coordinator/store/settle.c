@@ -62,7 +62,7 @@ static Zk *settle_zk(const Settle *settle) {
 /* Return: our own file's schedule where that is the definition in force, or NULL. */
 static const Schedule *settle_own_schedule(const Settle *settle) {
         const Settler *settler = settle->settler;
-        const JobSpec *spec = jobset_definition(settler->jobset, settle->record->job);
+        const JobSpec *spec = jobset_find_of_run(settler->jobset, settle->record->job);
         const Ledger *ledger = settle->next_ledger;
         g_autofree char *digest = spec ? job_spec_digest(spec, settler->node->config) : NULL;
 

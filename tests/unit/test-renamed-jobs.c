@@ -63,9 +63,10 @@ Test(renamed_jobs, one_that_is_gone_is_named) {
         expect_jobs("new newer", "");
         cr_expect_str_eq(jobset_find_was(set, "old")->name, "new");
         cr_expect_null(jobset_find_was(set, "new"));
-        cr_expect_str_eq(jobset_definition(set, "old")->name, "new");
-        cr_expect_str_eq(jobset_definition(set, "new")->name, "new");
-        cr_expect_null(jobset_definition(set, "x"));
+        cr_expect_str_eq(jobset_find_of_run(set, "old")->name, "new");
+        cr_expect_str_eq(jobset_find_of_run(set, "new")->name, "new");
+        cr_expect_null(jobset_find_of_run(set, "x"));
+        cr_expect_null(jobset_definition(set, "old"));
         WRITE("a.yaml", "new", "newer new-before");
         expect_jobs("new newer", "");
         cr_expect_null(jobset_find_was(set, "old"));
