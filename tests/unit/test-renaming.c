@@ -355,6 +355,61 @@ Test(renaming, a_pause_goes_along) {
         cr_expect_null(strstr(server_data(ROOT "/control"), "\"old\""));
 }
 
+/* ---- what is in the way ---- */
+
+static ServerWay refuse_look(const ZkCall *call) {
+        return call->request == REQUEST_GET && strcmp(call->path, OLD) == 0 ? SERVER_REFUSE
+                                                                            : SERVER_ANSWER;
+}
+
+static ServerWay refuse_write(const ZkCall *call) {
+        return call_has(call, ZK_OP_CREATE, NEW) ? SERVER_REFUSE : SERVER_ANSWER;
+}
+
+/* It is looked at again later, and then found well. */
+static void expect_in_the_way(ServerWay (*way)(const ZkCall *call), ZkCode code,
+                              const char *fault) {
+        put_old("");
+        server.way = way;
+        server.refusal = code;
+        read_until(ledger, "later");
+        if (fault)
+                cr_expect(g_str_has_prefix(job_ledger_fault(ledger), fault), "%s",
+                          job_ledger_fault(ledger));
+        cr_expect_null(server_node(NEW));
+        server.way = NULL;
+        read_until(ledger, "read");
+        cr_expect_not_null(server_node(NEW));
+        cr_expect_null(job_ledger_fault(ledger));
+}
+
+#define CANNOT "it cannot go on from \"old\", which it was: "
+
+Test(renaming, an_old_ledger_that_may_not_be_read) {
+        expect_in_the_way(refuse_look, ZK_NO_AUTH, CANNOT);
+        cr_expect(journal_has("the job is not run until it can"));
+}
+
+Test(renaming, an_old_ledger_that_is_not_answered_for) {
+        expect_in_the_way(refuse_look, ZK_UNKNOWN, NULL);
+}
+
+Test(renaming, a_new_ledger_that_may_not_be_written) {
+        expect_in_the_way(refuse_write, ZK_NO_AUTH, CANNOT);
+}
+
+/* Somebody has deleted what is above it: that is made anew. */
+Test(renaming, a_tree_that_is_not_there) {
+        expect_in_the_way(refuse_write, ZK_NO_NODE, NULL);
+}
+
+Test(renaming, an_old_ledger_that_is_none) {
+        server_write(OLD, "rubbish");
+        read_until(ledger, "later");
+        cr_expect_str_eq(job_ledger_fault(ledger), CANNOT "its ledger cannot be read");
+        cr_expect_null(server_node(NEW));
+}
+
 /* ---- with the daemon's own jobs ---- */
 
 static bool goes_on_as_b(void) {
