@@ -1,6 +1,7 @@
 /* See job-chain.h. */
 #include "job-chain.h"
 
+#include "job-graph.h"
 #include "job.h"
 #include "run-parent.h"
 
@@ -19,52 +20,38 @@ static void chain_node_free(void *data) {
         g_free(node);
 }
 
-static void chain_link(GHashTable *nodes, const char *from, const char *to) {
-        ChainNode *first = from ? g_hash_table_lookup(nodes, from) : NULL,
-                  *second = to ? g_hash_table_lookup(nodes, to) : NULL;
+static void chain_link(guint from, guint to, void *userdata) {
+        const GPtrArray *nodes = userdata;
+        ChainNode *first = nodes->pdata[from], *second = nodes->pdata[to];
 
-        if (!first || !second)
-                return;
         g_ptr_array_add(first->next, second);
         second->before++;
 }
 
-static GHashTable *chain_nodes(const GPtrArray *jobs) {
-        GHashTable *nodes = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, chain_node_free);
+/* Return: newly allocated, a ChainNode for each of the jobs, in their order. */
+static GPtrArray *chain_nodes(const GPtrArray *jobs) {
+        GPtrArray *nodes = g_ptr_array_new_full(jobs->len, chain_node_free);
 
         for (guint i = 0; i < jobs->len; i++) {
                 ChainNode *node = g_new0(ChainNode, 1);
 
                 node->job = jobs->pdata[i];
                 node->next = g_ptr_array_new();
-                g_hash_table_insert(nodes, node->job->name, node);
+                g_ptr_array_add(nodes, node);
         }
-        for (guint i = 0; i < jobs->len; i++) {
-                const JobSpec *job = jobs->pdata[i];
-                const JobLinks *links = &job->books.links;
-
-                for (guint j = 0; links->after && j < links->after->len; j++)
-                        chain_link(nodes, ((const JobAfter *)links->after->pdata[j])->job,
-                                   job->name);
-                chain_link(nodes, job->name, links->on_failure.job);
-                chain_link(nodes, job->name, links->on_recovery.job);
-        }
+        job_graph_each(jobs, chain_link, nodes);
         return nodes;
 }
 
 /* Each once all that come before it are known. Return: the end of the longest; of several the one
  * with the least name, by the order of `jobs`. */
-static ChainNode *chain_walk(const GPtrArray *jobs, GHashTable *nodes) {
+static ChainNode *chain_walk(const GPtrArray *nodes) {
         g_autoptr(GPtrArray) ready = g_ptr_array_new();
         ChainNode *last = NULL;
 
-        for (guint i = 0; i < jobs->len; i++) {
-                ChainNode *node =
-                    g_hash_table_lookup(nodes, ((const JobSpec *)jobs->pdata[i])->name);
-
-                if (node->before == 0)
-                        g_ptr_array_add(ready, node);
-        }
+        for (guint i = 0; i < nodes->len; i++)
+                if (((const ChainNode *)nodes->pdata[i])->before == 0)
+                        g_ptr_array_add(ready, nodes->pdata[i]);
         for (guint i = 0; i < ready->len; i++) {
                 ChainNode *node = ready->pdata[i];
 
@@ -85,8 +72,8 @@ static ChainNode *chain_walk(const GPtrArray *jobs, GHashTable *nodes) {
 }
 
 void job_chain_check(const GPtrArray *jobs, Diagnostics *diagnostics) {
-        g_autoptr(GHashTable) nodes = chain_nodes(jobs);
-        const ChainNode *last = chain_walk(jobs, nodes), *first = last, *cut = last;
+        g_autoptr(GPtrArray) nodes = chain_nodes(jobs);
+        const ChainNode *last = chain_walk(nodes), *first = last, *cut = last;
 
         if (!last || last->length <= RUN_PARENTS_MAX)
                 return;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "job-graph.h"
 #include "job.h"
 
 /* How many jobs of a circle are named: a message is read by people. */
@@ -26,36 +27,24 @@ static void circle_node_free(void *data) {
         g_free(node);
 }
 
-/* A job that is not there leads nowhere. */
-static void circle_link(GHashTable *nodes, const char *from, const char *to) {
-        CircleNode *source = from ? g_hash_table_lookup(nodes, from) : NULL;
-        CircleNode *target = to ? g_hash_table_lookup(nodes, to) : NULL;
+static void circle_link(guint from, guint to, void *userdata) {
+        const GPtrArray *nodes = userdata;
 
-        if (source && target)
-                g_ptr_array_add(source->next, target);
+        g_ptr_array_add(((const CircleNode *)nodes->pdata[from])->next, nodes->pdata[to]);
 }
 
-/* Return: newly allocated, name → CircleNode. */
-static GHashTable *circle_nodes(const GPtrArray *jobs) {
-        GHashTable *nodes = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, circle_node_free);
+/* Return: newly allocated, a CircleNode for each of the jobs, in their order. */
+static GPtrArray *circle_nodes(const GPtrArray *jobs) {
+        GPtrArray *nodes = g_ptr_array_new_full(jobs->len, circle_node_free);
 
         for (guint i = 0; i < jobs->len; i++) {
                 CircleNode *node = g_new0(CircleNode, 1);
 
                 node->job = jobs->pdata[i];
                 node->next = g_ptr_array_new();
-                g_hash_table_insert(nodes, node->job->name, node);
+                g_ptr_array_add(nodes, node);
         }
-        for (guint i = 0; i < jobs->len; i++) {
-                const JobSpec *job = jobs->pdata[i];
-                const JobLinks *links = &job->books.links;
-
-                for (guint j = 0; links->after && j < links->after->len; j++)
-                        circle_link(nodes, ((const JobAfter *)links->after->pdata[j])->job,
-                                    job->name);
-                circle_link(nodes, job->name, links->on_failure.job);
-                circle_link(nodes, job->name, links->on_recovery.job);
-        }
+        job_graph_each(jobs, circle_link, nodes);
         return nodes;
 }
 
@@ -102,12 +91,11 @@ static GPtrArray *circle_of(const GPtrArray *way, const CircleNode *begin) {
 }
 
 GPtrArray *job_circle_find(const GPtrArray *jobs) {
-        g_autoptr(GHashTable) nodes = circle_nodes(jobs);
+        g_autoptr(GPtrArray) nodes = circle_nodes(jobs);
         g_autoptr(GPtrArray) way = g_ptr_array_new();
 
-        for (guint i = 0; i < jobs->len; i++) {
-                CircleNode *start =
-                               g_hash_table_lookup(nodes, ((const JobSpec *)jobs->pdata[i])->name),
+        for (guint i = 0; i < nodes->len; i++) {
+                CircleNode *start = nodes->pdata[i],
                            *begin = start->walked == 0 ? circle_walk(start, way) : NULL;
 
                 if (begin)
@@ -173,16 +161,15 @@ static void knot_walk(KnotWalk *walk, CircleNode *start) {
 }
 
 GPtrArray *job_knots_find(const GPtrArray *jobs) {
-        g_autoptr(GHashTable) nodes = circle_nodes(jobs);
+        g_autoptr(GPtrArray) nodes = circle_nodes(jobs);
         g_autoptr(GPtrArray) way = g_ptr_array_new(), open = g_ptr_array_new();
         KnotWalk walk = {.way = way,
                          .open = open,
                          .knots =
                              g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref)};
 
-        for (guint i = 0; i < jobs->len; i++) {
-                CircleNode *start =
-                    g_hash_table_lookup(nodes, ((const JobSpec *)jobs->pdata[i])->name);
+        for (guint i = 0; i < nodes->len; i++) {
+                CircleNode *start = nodes->pdata[i];
 
                 if (start->seen == 0)
                         knot_walk(&walk, start);

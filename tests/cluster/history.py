@@ -135,6 +135,11 @@ def pairs_at_once(all_runs):
         going.append(run)
 
 
+def most_at_once(runs_of_interest):
+    """The greatest number of these runs that ran at the same time."""
+    return max(sum(other.start <= run.start < other.end for other in runs_of_interest) for run in runs_of_interest)
+
+
 def overlaps(all_runs, holds):
     """Pairs that must not have run at the same time. `holds`: {job: {resource: mode}}; a job not in it excludes itself."""
 

@@ -15,16 +15,6 @@ echo "$JOBKEEPER_PARENT_JOB $JOBKEEPER_PARENT_STATE $JOBKEEPER_PARENT_NODE" >>/h
 """
 
 
-def at_once(runs):
-    """The most of these that ran at the same time."""
-    marks = sorted([(run.start, 1) for run in runs] + [(run.end, -1) for run in runs])
-    most = now = 0
-    for _, step in marks:
-        now += step
-        most = max(most, now)
-    return most
-
-
 class EachNode(ClusterTest):
     alone = True
 
@@ -119,6 +109,6 @@ class EachNode(ClusterTest):
         self.assertEqual([record for record in fleet.ledger("pairs@n4", "n1") if record["tick"] and record["tick"] <= before], [])
         for name, most in (("pairs", 2), ("all", 4)):
             tick = self.wait_roll(name, sorted(fleet.nodes), timeout=120)
-            self.assertEqual(at_once([run for run in self.runs_of(name) if run.tick == tick]), most, name)
-            self.assertLessEqual(at_once([run for run in self.runs_of(name) if run.ended == "end"]), most, name)
+            self.assertEqual(history.most_at_once([run for run in self.runs_of(name) if run.tick == tick]), most, name)
+            self.assertLessEqual(history.most_at_once([run for run in self.runs_of(name) if run.ended == "end"]), most, name)
         self.assert_exclusive()

@@ -6,7 +6,6 @@ import history
 from cluster_test import ClusterTest
 from fleet import TAKEOVER, job, job_file, now
 from history import double_starts
-from test_policy import most_at_once
 from testbed import wait_until
 
 WAITS = "overlap: another tick waits already"
@@ -26,7 +25,7 @@ class Allow(ClusterTest):
         fleet = self.begin(nodes=3, files={"jobs.yaml": jobs})
         for name in ("sharing", "free"):
             wait_until(lambda name=name: sum(run.ended == "end" for run in fleet.runs(name)) >= 5, 60, f"five runs of {name} are over")
-            self.assertGreaterEqual(most_at_once([run for run in fleet.runs(name) if run.ended == "end"]), 4, name)
+            self.assertGreaterEqual(history.most_at_once([run for run in fleet.runs(name) if run.ended == "end"]), 4, name)
             self.assertEqual([record["why"] for record in fleet.ledger(name) if record.get("why", "").startswith("overlap")], [], name)
         # The machine of those runs is lost: each of them is settled, and the job goes on with the next ticks elsewhere.
         run = fleet.wait_run(lambda run: run.job == "sharing" and run.ended == "open", 30, "a run")

@@ -12,11 +12,6 @@ FRESH = 4 * 1.0 + 2  # seconds after which a tick counts as missed, with the fle
 PERIOD = 12  # of the jobs whose ticks are missed
 
 
-def most_at_once(runs):
-    """The greatest number of these runs that ran at the same time."""
-    return max(sum(other.start <= run.start < other.end for other in runs) for run in runs)
-
-
 class MaxRuns(ClusterTest):
     alone = True
 
@@ -26,7 +21,7 @@ class MaxRuns(ClusterTest):
         fleet = self.begin(nodes=1, files={"jobs.yaml": jobs}, settings="max-runs: 2\n")
         wait_until(lambda: all(len(fleet.runs(name)) >= 2 for name in names), 40, lambda: "each has run twice: " + "\n".join(map(str, fleet.runs())))
         ended = [run for run in fleet.runs() if run.ended == "end"]
-        self.assertEqual(most_at_once(ended), 2)
+        self.assertEqual(history.most_at_once(ended), 2)
         self.assert_exclusive()
 
 
@@ -133,7 +128,7 @@ class Places(ClusterTest):
             self.assertEqual(following.tick, run.tick + 4)
             record = fleet.wait_ledger("a", lambda record, run=run: record["run"] == run.run and record["state"] == "stopped", 10, "it is stopped")
             self.assertRegex(record["why"], "^stopped by the tick .*, which takes its place$")
-        self.assertEqual(most_at_once(runs), 1)
+        self.assertEqual(history.most_at_once(runs), 1)
         # The node of the run leaves for good: nobody stops it there, and the newest tick begins when its lock is free.
         run = fleet.wait_run(lambda run: run.ended == "open", 20, "a run")
         fleet.crash(run.node)
@@ -158,7 +153,7 @@ class Places(ClusterTest):
     def test_as_many_runs_as_there_are_slots(self):
         fleet = self.begin(nodes=3, files={"jobs.yaml": job_file(job("a", every="1s", seconds=5, slots=2))})
         wait_until(lambda: sum(run.ended == "end" for run in fleet.runs("a")) >= 5, 60, lambda: "\n".join(map(str, fleet.runs())))
-        self.assertEqual(most_at_once(fleet.runs("a")), 2)
+        self.assertEqual(history.most_at_once(fleet.runs("a")), 2)
         fleet.wait_ledger("a", lambda record: record["state"] == "skipped" and record["why"].startswith("overlap: its slots are taken"), 10,
                           "a tick for which there is no slot")
         # Another number is in force at once, beside runs of the old one; one slot is a lock like any other, before which all others end.
@@ -168,7 +163,7 @@ class Places(ClusterTest):
         since = time.monotonic()
         wait_until(lambda: len([run for run in fleet.runs("a") if run.start > since + 10 and run.ended == "end"]) >= 2, 60,
                    lambda: "one after the other: " + "\n".join(map(str, fleet.runs())))
-        self.assertEqual(most_at_once([run for run in fleet.runs("a") if run.start > since + 10]), 1)
+        self.assertEqual(history.most_at_once([run for run in fleet.runs("a") if run.start > since + 10]), 1)
 
     def redefine(self, fleet, text):
         for node in fleet.nodes.values():

@@ -29,16 +29,6 @@ FILES = {
 }
 
 
-def most_at_once(runs):
-    """The largest number of runs that were going on at the same time."""
-    changes = sorted([(run.start, 1) for run in runs] + [(run.end, -1) for run in runs])
-    going = most = 0
-    for _, change in changes:
-        going += change
-        most = max(most, going)
-    return most
-
-
 class Resources(ClusterTest):
     @classmethod
     def setUpClass(cls):
@@ -155,6 +145,6 @@ class Resources(ClusterTest):
         runs = self.fleet.runs()
         pool = [run for run in runs if run.job in POOL]
         self.assertGreater(len({run.node for run in pool}), 1)
-        self.assertEqual(most_at_once(pool), SLOTS)
-        self.assertEqual(most_at_once([run for run in runs if run.job.startswith("queue-")]), 1)
+        self.assertEqual(history.most_at_once(pool), SLOTS)
+        self.assertEqual(history.most_at_once([run for run in runs if run.job.startswith("queue-")]), 1)
         self.assertEqual(history.double_starts(runs), [])

@@ -3,10 +3,10 @@
 #include "job-ledger.h"
 
 #include "backoff.h"
-#include "daemon-fixture.h"
 #include "diagnostics.h"
 #include "heard.h"
 #include "job-file.h"
+#include "job-parts-fixture.h"
 #include "ledger-fixture.h"
 
 #define ROOT "/jobkeeper"
@@ -91,11 +91,6 @@ static usec_t pause_unreadable(unsigned failures) {
 
 /* ---- the scene ---- */
 
-static bool is_ready(void) {
-        return node_is_ready(coordinator->node) && server_node(ROOT "/jobs/a/runs") &&
-               clock_watch_is_good(coordinator->clock);
-}
-
 static void define(void) {
         const char *text = "jobs: {b: {exec: [/bin/true]}, other: {exec: [/bin/false]}}";
         _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
@@ -114,20 +109,7 @@ static void setup_ledger(void) {
 
         setup();
         heard_begin();
-        write_job("    exec: [/bin/true]\n    nodes: [another]\n");
-        open_daemon();
-        await(is_ready, "ready");
-        await_quiet();
-        parts = (JobParts){.node = coordinator->node,
-                           .tree = coordinator->tree,
-                           .ledgers = coordinator->store.ledgers,
-                           .digests = coordinator->digests,
-                           .registration = coordinator->registration,
-                           .members = coordinator->members,
-                           .clock = coordinator->clock,
-                           .pruner = coordinator->store.pruner,
-                           .runs = coordinator->runs,
-                           .recovery = coordinator->left.recovery};
+        parts = job_parts_begin();
         define();
         ledger = job_ledger_new(&parts, spec, &events, NULL);
 }

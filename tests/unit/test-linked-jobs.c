@@ -1,6 +1,6 @@
 /* The links between jobs over all files: circles, names that nobody has, and who follows whom. */
 #include "job-circle.h"
-#include "jobset.h"
+#include "jobset-fixture.h"
 #include "linked-jobs.h"
 #include "temporary-tree.h"
 #include "work-time.h"
@@ -11,56 +11,22 @@
 #define ETC "etc/jobkeeper/jobs.d/"
 #define PLACE "ROOT/etc/jobkeeper/jobs.d/"
 
-static char *root;
-static JobSet *set;
-static DaemonConfig config;
+static JobFilesScene scene;
 
-static void begin_links(void) {
-        root = tree_make();
-        set = jobset_new();
-        config = (DaemonConfig){.fence_budget = 8 * USEC_PER_SEC, .kill_slack = 2 * USEC_PER_SEC};
+static void begin(void) {
+        scene_begin(&scene);
 }
 
-static void end_links(void) {
-        set = jobset_free(set);
-        tree_remove(root);
-        g_free(root);
+static void end(void) {
+        scene_end(&scene);
 }
 
-TestSuite(linked_jobs, .init = begin_links, .fini = end_links);
+TestSuite(linked_jobs, .init = begin, .fini = end);
 
-/* A file of jobs, each "NAME: KEYS". */
-static void write_links(const char *file, const char *const *jobs) {
-        g_autoptr(GString) text = g_string_new("jobs:\n");
-        g_autofree char *path = g_strconcat(ETC, file, NULL);
-
-        for (; *jobs; jobs++) {
-                g_auto(GStrv) parts = g_strsplit(*jobs, ": ", 2);
-                g_string_append_printf(text, "  %s: {exec: /bin/true%s%s}\n", parts[0],
-                                       parts[1] ? ", " : "", parts[1] ? parts[1] : "");
-        }
-        tree_write(root, path, text->str);
-}
-
-#define WRITE(file, ...) write_links(file, (const char *const[]){__VA_ARGS__, NULL})
-
-/* Loads, and expects jobs as "NAME NAME", and errors. */
-static void expect_links(const char *jobs, const char *errors) {
-        g_auto(GStrv) directories = job_directories(root);
-        g_autoptr(GString) text = g_string_new(NULL);
-        g_autofree char *joined = NULL, *stripped = NULL;
-
-        cr_assert_eq(jobset_load(set, (const char *const *)directories, &config), 0);
-        for (guint i = 0; i < jobset_size(set); i++)
-                g_string_append_printf(text, "%s%s", i > 0 ? " " : "", jobset_get(set, i)->name);
-        cr_expect_str_eq(text->str, jobs, "\n   got: %s\nwanted: %s\n", text->str, jobs);
-        joined = g_strjoinv("\n", (char **)jobset_errors(set));
-        stripped = tree_strip(root, joined);
-        cr_expect_str_eq(stripped, errors, "\n   got: %s\nwanted: %s\n", stripped, errors);
-}
+#define WRITE(file, ...) scene_write(&scene, file, (const char *const[]){__VA_ARGS__, NULL})
 
 static void expect_after(const char *name, const char *jobs) {
-        const GPtrArray *after = jobset_after(set, name);
+        const GPtrArray *after = jobset_after(scene.set, name);
         g_autoptr(GString) text = g_string_new(NULL);
 
         for (guint i = 0; after && i < after->len; i++)
@@ -72,20 +38,21 @@ static void expect_after(const char *name, const char *jobs) {
 Test(linked_jobs, who_follows_whom) {
         WRITE("a.yaml", "a", "c: after: [a, {job: b, on: any}]", "b: after: a");
         WRITE("b.yaml", "d: after: {job: a, on: failure}", "e: on-failure: a");
-        expect_links("a b c d e", "");
+        scene_expect(&scene, "a b c d e", "");
         expect_after("a", "b c d");
         expect_after("b", "c");
         expect_after("c", "");
         expect_after("e", "");
         WRITE("a.yaml", "a", "b");
-        expect_links("a b d e", "");
+        scene_expect(&scene, "a b d e", "");
         expect_after("a", "d");
 }
 
 Test(linked_jobs, a_job_that_is_not_there_is_told_and_the_rest_runs) {
         WRITE("a.yaml", "orders", "b: after: oders, on-failure: mial, on-recovery: zzzzzz");
-        expect_links(
-            "b orders", PLACE
+        scene_expect(
+            &scene, "b orders",
+            PLACE
             "a.yaml:3:31: error: job \"b\": \"after\" names \"oders\", and there is no such "
             "job (did you mean \"orders\"?): write the name of one that is defined; the job "
             "takes effect without that\n" PLACE
@@ -95,7 +62,7 @@ Test(linked_jobs, a_job_that_is_not_there_is_told_and_the_rest_runs) {
             "a.yaml:3:69: error: job \"b\": \"on-recovery\" names \"zzzzzz\", and there is no "
             "such job: write the name of one that is defined; the job takes effect without that");
         WRITE("z.yaml", "oders", "mial", "zzzzzz");
-        expect_links("b mial oders orders zzzzzz", "");
+        scene_expect(&scene, "b mial oders orders zzzzzz", "");
 }
 
 #define EACH(key)                                                                                  \
@@ -107,13 +74,13 @@ Test(linked_jobs, a_job_that_is_not_there_is_told_and_the_rest_runs) {
 Test(linked_jobs, one_that_is_on_every_node_is_not_followed) {
         static const char *const nodes[] = {"n1", "n2"};
 
-        config.node_name = (char *)"n1";
+        scene.config.node_name = (char *)"n1";
         for (size_t i = 0; i < G_N_ELEMENTS(nodes); i++) {
                 g_autofree char *roll =
                     g_strdup_printf("roll: mode: each-node, on-failure: a, nodes: %s", nodes[i]);
 
                 WRITE("a.yaml", "a: after: roll, on-failure: roll", roll);
-                expect_links(i == 0 ? "a roll@n1" : "a",
+                scene_expect(&scene, i == 0 ? "a roll@n1" : "a",
                              PLACE "a.yaml:2:31: error: job \"a\": " EACH(
                                  "after") "\n" PLACE
                                           "a.yaml:2:49: error: job \"a\": " EACH("on-failure"));
@@ -122,10 +89,11 @@ Test(linked_jobs, one_that_is_on_every_node_is_not_followed) {
 
 /* What stands in a file with an error is no further error elsewhere. */
 Test(linked_jobs, one_of_a_file_with_errors_is_there) {
-        tree_write(root, ETC "a.yaml", "jobs:\n  a: {exec: 5}\n");
+        tree_write(scene.root, ETC "a.yaml", "jobs:\n  a: {exec: 5}\n");
         WRITE("b.yaml", "b: after: a");
-        expect_links("b", PLACE "a.yaml:2:13: error: \"exec\" must be a text or a list, not an "
-                                "integer (put it in quotes)");
+        scene_expect(&scene, "b",
+                     PLACE "a.yaml:2:13: error: \"exec\" must be a text or a list, not an "
+                           "integer (put it in quotes)");
 }
 
 #define CIRCLE(job, text)                                                                          \
@@ -134,15 +102,15 @@ Test(linked_jobs, one_of_a_file_with_errors_is_there) {
 
 Test(linked_jobs, a_circle_does_not_take_effect) {
         WRITE("a.yaml", "a: after: c", "b: after: a, on-failure: c", "c", "d: after: b");
-        expect_links("d", PLACE
-                     "a.yaml:2:31: " CIRCLE("a", "a → b → c → a") "\n" PLACE "a.yaml:3:31: " CIRCLE(
-                         "b", "a → b → c → a") "\n" PLACE
-                                               "a.yaml:4:3: " CIRCLE("c", "a → b → c → a"));
+        scene_expect(
+            &scene, "d",
+            PLACE "a.yaml:2:31: " CIRCLE("a", "a → b → c → a") "\n" PLACE "a.yaml:3:31: " CIRCLE(
+                "b", "a → b → c → a") "\n" PLACE "a.yaml:4:3: " CIRCLE("c", "a → b → c → a"));
 }
 
 Test(linked_jobs, a_circle_may_lead_through_what_is_waited_for_together) {
         WRITE("a.yaml", "a: after: {all: [x, b]}", "b: after: {any: [a]}", "x");
-        expect_links("x",
+        scene_expect(&scene, "x",
                      PLACE "a.yaml:2:41: " CIRCLE(
                          "a", "a → b → a") "\n" PLACE "a.yaml:3:38: " CIRCLE("b", "a → b → a"));
 }
@@ -150,13 +118,13 @@ Test(linked_jobs, a_circle_may_lead_through_what_is_waited_for_together) {
 Test(linked_jobs, what_was_in_force_stays) {
         WRITE("a.yaml", "a", "b: after: a");
         WRITE("c.yaml", "c: after: b");
-        expect_links("a b c", "");
+        scene_expect(&scene, "a b c", "");
         WRITE("a.yaml", "a: on-recovery: c", "b: after: c, on-recovery: a");
         WRITE("c.yaml", "c: on-failure: b");
-        expect_links("a b c", PLACE
-                     "a.yaml:2:37: " CIRCLE("a", "a → c → b → a") "\n" PLACE "a.yaml:3:31: " CIRCLE(
-                         "b", "a → c → b → a") "\n" PLACE
-                                               "c.yaml:2:36: " CIRCLE("c", "a → c → b → a"));
+        scene_expect(
+            &scene, "a b c",
+            PLACE "a.yaml:2:37: " CIRCLE("a", "a → c → b → a") "\n" PLACE "a.yaml:3:31: " CIRCLE(
+                "b", "a → c → b → a") "\n" PLACE "c.yaml:2:36: " CIRCLE("c", "a → c → b → a"));
         expect_after("a", "b");
         expect_after("b", "c");
 }
@@ -165,12 +133,13 @@ Test(linked_jobs, what_was_in_force_stays) {
 Test(linked_jobs, a_circle_with_what_was_in_force) {
         WRITE("a.yaml", "a", "b: after: a");
         WRITE("c.yaml", "c");
-        expect_links("a b c", "");
-        tree_write(root, ETC "a.yaml", "jobs: {a: {exec: 5}}\n");
+        scene_expect(&scene, "a b c", "");
+        tree_write(scene.root, ETC "a.yaml", "jobs: {a: {exec: 5}}\n");
         WRITE("c.yaml", "c: after: b, on-failure: a");
-        expect_links("a b c", PLACE "a.yaml:1:18: error: \"exec\" must be a text or a list, not an "
-                                    "integer (put it in quotes)\n" PLACE
-                                    "c.yaml:2:31: " CIRCLE("c", "a → b → c → a"));
+        scene_expect(&scene, "a b c",
+                     PLACE "a.yaml:1:18: error: \"exec\" must be a text or a list, not an "
+                           "integer (put it in quotes)\n" PLACE
+                           "c.yaml:2:31: " CIRCLE("c", "a → b → c → a"));
         expect_after("b", "");
 }
 
@@ -179,7 +148,7 @@ Test(linked_jobs, a_file_that_closes_a_circle_takes_no_other_down) {
         WRITE("good.yaml", "backup", "verify: after: backup");
         WRITE("common.yaml", "mail: after: {job: verify, on: failure}");
         WRITE("evil.yaml", "z: after: mail, on-failure: backup");
-        expect_links("backup mail verify",
+        scene_expect(&scene, "backup mail verify",
                      PLACE "evil.yaml:2:31: " CIRCLE("z", "backup → verify → mail → z → backup"));
         expect_after("backup", "verify");
 }
@@ -188,7 +157,7 @@ Test(linked_jobs, a_file_that_closes_a_circle_takes_no_other_down) {
 Test(linked_jobs, whoever_names_each_other_ties_it_together) {
         WRITE("a.yaml", "a: on-failure: b", "c: after: a");
         WRITE("b.yaml", "b: on-failure: a");
-        expect_links("c",
+        scene_expect(&scene, "c",
                      PLACE "a.yaml:2:36: " CIRCLE(
                          "a", "a → b → a") "\n" PLACE "b.yaml:2:36: " CIRCLE("b", "a → b → a"));
 }
@@ -196,36 +165,34 @@ Test(linked_jobs, whoever_names_each_other_ties_it_together) {
 /* The daemon does nothing else meanwhile. */
 Test(linked_jobs, so_many_circles_as_a_file_can_have) {
         GString *text = g_string_new("jobs:\n");
-        g_auto(GStrv) directories = job_directories(root);
         usec_t begun;
 
         for (unsigned i = 0; i < 3900; i++)
                 g_string_append_printf(
                     text, " a%04u: {exec: /b, after: b%04u}\n b%04u: {exec: /b, after: a%04u}\n", i,
                     i, i, i);
-        tree_write(root, ETC "evil.yaml", text->str);
+        tree_write(scene.root, ETC "evil.yaml", text->str);
         g_string_free(text, TRUE);
         WRITE("good.yaml", "good");
         begun = work_time();
-        cr_assert_eq(jobset_load(set, (const char *const *)directories, &config), 0);
+        scene_load(&scene);
         cr_expect_lt(work_time() - begun, 5 * USEC_PER_SEC);
-        cr_expect_eq(jobset_size(set), 1);
+        cr_expect_eq(jobset_size(scene.set), 1);
 }
 
 /* One slip in "defaults" is one of every job. */
 Test(linked_jobs, a_name_that_all_jobs_have_wrong) {
         GString *text = g_string_new("defaults: {on-failure: mial}\njobs:\n");
-        g_auto(GStrv) directories = job_directories(root);
         usec_t begun;
 
         for (unsigned i = 0; i < 6000; i++)
                 g_string_append_printf(text, " orders-backup-%04u: {exec: /b}\n", i);
-        tree_write(root, ETC "a.yaml", text->str);
+        tree_write(scene.root, ETC "a.yaml", text->str);
         g_string_free(text, TRUE);
         begun = work_time();
-        cr_assert_eq(jobset_load(set, (const char *const *)directories, &config), 0);
+        scene_load(&scene);
         cr_expect_lt(work_time() - begun, 5 * USEC_PER_SEC);
-        cr_expect_eq(jobset_size(set), 6000);
+        cr_expect_eq(jobset_size(scene.set), 6000);
 }
 
 /* A chain of all the jobs that there may be is no circle, and no stack ends with it. */
@@ -234,34 +201,32 @@ Test(linked_jobs, a_long_chain) {
 
         for (unsigned i = 1; i < 5000; i++)
                 g_string_append_printf(text, "  j%u: {exec: /bin/true, after: j%u}\n", i, i - 1);
-        tree_write(root, ETC "a.yaml", text->str);
+        tree_write(scene.root, ETC "a.yaml", text->str);
         g_string_free(text, TRUE);
         {
-                g_auto(GStrv) directories = job_directories(root);
 
-                cr_assert_eq(jobset_load(set, (const char *const *)directories, &config), 0);
-                cr_expect_eq(jobset_size(set), 5000);
-                cr_expect_null(jobset_errors(set)[0], "%s", jobset_errors(set)[0]);
+                scene_load(&scene);
+                cr_expect_eq(jobset_size(scene.set), 5000);
+                cr_expect_null(jobset_errors(scene.set)[0], "%s", jobset_errors(scene.set)[0]);
         }
 }
 
 Test(linked_jobs, so_many_may_follow_one) {
         GString *text = g_string_new("jobs:\n  a: {exec: /bin/true}\n");
-        g_auto(GStrv) directories = job_directories(root);
 
         for (unsigned i = 0; i <= JOB_AFTER_MAX; i++)
                 g_string_append_printf(text, "  j%02u: {exec: /bin/true, after: a}\n", i);
-        tree_write(root, ETC "a.yaml", text->str);
+        tree_write(scene.root, ETC "a.yaml", text->str);
         g_string_free(text, TRUE);
-        cr_assert_eq(jobset_load(set, (const char *const *)directories, &config), 0);
-        cr_expect_eq(jobset_after(set, "a")->len, JOB_AFTER_MAX);
-        cr_assert_not_null(jobset_errors(set)[0]);
+        scene_load(&scene);
+        cr_expect_eq(jobset_after(scene.set, "a")->len, JOB_AFTER_MAX);
+        cr_assert_not_null(jobset_errors(scene.set)[0]);
         cr_expect_not_null(
-            strstr(jobset_errors(set)[0],
+            strstr(jobset_errors(scene.set)[0],
                    "a.yaml:67:33: error: job \"j64\" does not run after \"a\", which "
                    "is followed by 64 jobs already: let it follow one of those"),
-            "%s", jobset_errors(set)[0]);
-        cr_expect_null(jobset_errors(set)[1]);
+            "%s", jobset_errors(scene.set)[0]);
+        cr_expect_null(jobset_errors(scene.set)[1]);
 }
 
 /* Whether the others come later, or at the first start. */
@@ -271,44 +236,44 @@ Test(linked_jobs, no_new_file_takes_the_places_of_those_that_follow) {
 
         WRITE("good.yaml", "backup", "verify: after: backup");
         WRITE("other.yaml", "weekly: after: backup");
-        expect_links("backup verify weekly", "");
+        scene_expect(&scene, "backup verify weekly", "");
         for (unsigned i = 0; i < JOB_AFTER_MAX; i++)
                 g_string_append_printf(text, "  a%02u: {exec: /bin/true, after: backup}\n", i);
-        tree_write(root, ETC "evil.yaml", text->str);
+        tree_write(scene.root, ETC "evil.yaml", text->str);
         g_string_free(text, TRUE);
         for (unsigned round = 0; round < 2; round++) {
-                g_auto(GStrv) directories = job_directories(root);
 
-                cr_assert_eq(jobset_load(set, (const char *const *)directories, &config), 0);
-                after = jobset_after(set, "backup");
+                scene_load(&scene);
+                after = jobset_after(scene.set, "backup");
                 cr_expect_eq(after->len, JOB_AFTER_MAX);
-                cr_expect(g_ptr_array_find((GPtrArray *)after, jobset_find(set, "verify"), NULL));
-                cr_expect_eq(g_ptr_array_find((GPtrArray *)after, jobset_find(set, "weekly"), NULL),
-                             round == 0);
-                jobset_free(set);
-                set = jobset_new();
+                cr_expect(
+                    g_ptr_array_find((GPtrArray *)after, jobset_find(scene.set, "verify"), NULL));
+                cr_expect_eq(
+                    g_ptr_array_find((GPtrArray *)after, jobset_find(scene.set, "weekly"), NULL),
+                    round == 0);
+                jobset_free(scene.set);
+                scene.set = jobset_new();
         }
 }
 
 Test(linked_jobs, of_a_large_circle_ten_are_named) {
         GString *text = g_string_new("jobs:\n  j11: {exec: /bin/true, after: j10}\n");
-        g_auto(GStrv) directories = job_directories(root);
 
         for (unsigned i = 0; i < 11; i++)
                 g_string_append_printf(text, "  j%02u: {exec: /bin/true, after: j%02u}\n", i,
                                        i == 0 ? 11 : i - 1);
-        tree_write(root, ETC "a.yaml", text->str);
+        tree_write(scene.root, ETC "a.yaml", text->str);
         g_string_free(text, TRUE);
-        cr_assert_eq(jobset_load(set, (const char *const *)directories, &config), 0);
-        cr_expect_eq(jobset_size(set), 0);
-        cr_assert_not_null(jobset_errors(set)[0]);
-        cr_expect_not_null(strstr(jobset_errors(set)[0], "j00 → j01 → "));
-        cr_expect_not_null(strstr(jobset_errors(set)[0], "j09 → … → j00: take"));
+        scene_load(&scene);
+        cr_expect_eq(jobset_size(scene.set), 0);
+        cr_assert_not_null(jobset_errors(scene.set)[0]);
+        cr_expect_not_null(strstr(jobset_errors(scene.set)[0], "j00 → j01 → "));
+        cr_expect_not_null(strstr(jobset_errors(scene.set)[0], "j09 → … → j00: take"));
 }
 
 /* Circles that share jobs: once all that were found are taken out, none is left. */
 Test(linked_jobs, what_is_left_has_no_circle) {
-        g_auto(GStrv) directories = job_directories(root);
+        g_auto(GStrv) directories = job_directories(scene.root);
         g_autoptr(GPtrArray) files = NULL, others = g_ptr_array_new();
         _cleanup_(diagnostics_freep) Diagnostics *diagnostics = diagnostics_new();
 
@@ -324,15 +289,14 @@ Test(linked_jobs, what_is_left_has_no_circle) {
 /* What may be meant takes a look at all names: it is not looked for as often as there are jobs. */
 Test(linked_jobs, of_many_unknown_names_the_first_are_compared) {
         g_autoptr(GString) text = g_string_new("jobs:\n");
-        g_auto(GStrv) directories = job_directories(root);
         unsigned errors = 0, compared = 0;
 
         for (unsigned i = 0; i < 150; i++)
                 g_string_append_printf(text, "  job-%03u: {exec: /bin/true, after: jbo-%03u}\n", i,
                                        i);
-        tree_write(root, ETC "a.yaml", text->str);
-        cr_assert_eq(jobset_load(set, (const char *const *)directories, &config), 0);
-        for (const char *const *error = jobset_errors(set); *error; error++) {
+        tree_write(scene.root, ETC "a.yaml", text->str);
+        scene_load(&scene);
+        for (const char *const *error = jobset_errors(scene.set); *error; error++) {
                 errors++;
                 compared += strstr(*error, "did you mean") != NULL;
         }

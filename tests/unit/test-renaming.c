@@ -5,11 +5,11 @@
 
 #include <unistd.h>
 
-#include "daemon-fixture.h"
 #include "diagnostics.h"
 #include "heard.h"
 #include "job-file.h"
 #include "job-ledger.h"
+#include "job-parts-fixture.h"
 #include "journal.h"
 #include "ledger-fixture.h"
 #include "temporary-tree.h"
@@ -43,11 +43,6 @@ static void on_refused(const char *request, void *userdata) {
         hear(request);
 }
 
-static bool is_ready(void) {
-        return node_is_ready(coordinator->node) && server_node(ROOT "/jobs/a/runs") &&
-               clock_watch_is_good(coordinator->clock);
-}
-
 static JobSpec *spec_named(const char *name, const char *was) {
         for (guint i = 0; i < file->jobs->len; i++) {
                 JobSpec *one = file->jobs->pdata[i];
@@ -77,21 +72,8 @@ static void setup_renaming(void) {
 
         setup();
         heard_begin();
-        write_job("    exec: [/bin/true]\n    nodes: [another]\n");
-        open_daemon();
-        await(is_ready, "ready");
-        await_quiet();
-        parts = (JobParts){.node = coordinator->node,
-                           .tree = coordinator->tree,
-                           .ledgers = coordinator->store.ledgers,
-                           .digests = coordinator->digests,
-                           .registration = coordinator->registration,
-                           .members = coordinator->members,
-                           .clock = coordinator->clock,
-                           .pruner = coordinator->store.pruner,
-                           .runs = coordinator->runs,
-                           .recovery = coordinator->left.recovery,
-                           .jobset = coordinator->jobset};
+        parts = job_parts_begin();
+        parts.jobset = coordinator->jobset;
         file = parse("jobs:\n  new: {exec: /bin/true, every: 10s, was: old}\n"
                      "  old: {exec: /bin/true, every: 10s}\n"
                      "  x: {exec: /bin/true, every: 10s, was: new}\n");
@@ -268,7 +250,7 @@ Test(renaming, a_lost_answer_is_no_other_nodes_write) {
         server.way = lose_answer;
         cr_assert_eq(job_ledger_read(ledger, false), 0);
         await(has_heard, "lost");
-        await(is_ready, "connected");
+        await(job_parts_are_ready, "connected");
         await_quiet();
         cr_expect(raced);
         read_until(ledger, "read");
