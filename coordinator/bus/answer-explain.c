@@ -43,7 +43,7 @@ bool answer_explain_was_read(Answer *answer) {
 
 static void explain_on_done(Answer *answer) {
         if (answer_explain_was_read(answer))
-                explain_reply(answer, json_incref(answer->ticks));
+                explain_reply(answer, json_incref(answer->gathered));
 }
 
 /* It may end before the tick. */
@@ -126,7 +126,7 @@ static void explain_on_meetings(Answer *answer, const char *tag, const ZkReply *
         if (!spec || reply->code != ZK_OK ||
             meetings_decode(reply->data, reply->data_size, &meetings) < 0)
                 return;
-        json_object_set_new(answer->ticks, "waits",
+        json_object_set_new(answer->gathered, "waits",
                             meetings_report(meetings, (const char *const *)parents));
 }
 
@@ -155,12 +155,13 @@ static void explain_decide(Answer *answer, const Ledger *ledger) {
                 (void)ledger_schedule(ledger, &in_force);
                 schedule = in_force;
         }
-        answer->ticks = view->calls->explain(view->userdata, spec, schedule, ledger, answer->tick);
-        answer->tick = json_integer_value(json_object_get(answer->ticks, "tick"));
+        answer->gathered =
+            view->calls->explain(view->userdata, spec, schedule, ledger, answer->tick);
+        answer->tick = json_integer_value(json_object_get(answer->gathered, "tick"));
         here = view->calls->job_why(view->userdata, answer->job);
-        json_object_set_new(answer->ticks, "job", json_string(answer->job));
-        json_object_set_new(answer->ticks, "here", json_string(here));
-        json_object_set_new(answer->ticks, "drifted", json_boolean(drifted));
+        json_object_set_new(answer->gathered, "job", json_string(answer->job));
+        json_object_set_new(answer->gathered, "here", json_string(here));
+        json_object_set_new(answer->gathered, "drifted", json_boolean(drifted));
         if (answer_get_children(answer, path, NULL, explain_on_listed) < 0)
                 answer->broken = true;
         explain_read_meetings(answer, spec);

@@ -303,8 +303,8 @@ static bool rerun_has_record(const Answer *answer, const char *run) {
 
 /* Return: newly allocated, which ticks there are beside one that is none. */
 static char *rerun_beside(const Answer *answer) {
-        int64_t before = json_integer_value(json_object_get(answer->ticks, "before")),
-                after = json_integer_value(json_object_get(answer->ticks, "after"));
+        int64_t before = json_integer_value(json_object_get(answer->gathered, "before")),
+                after = json_integer_value(json_object_get(answer->gathered, "after"));
         g_autofree char *earlier = before ? tick_to_rfc3339(before) : NULL,
                         *later = after ? tick_to_rfc3339(after) : NULL;
 
@@ -315,7 +315,7 @@ static char *rerun_beside(const Answer *answer) {
 
 /* Return: the state of the tick, as it was explained. */
 static ExplanationState rerun_state(const Answer *answer) {
-        const char *word = json_string_value(json_object_get(answer->ticks, "state"));
+        const char *word = json_string_value(json_object_get(answer->gathered, "state"));
 
         for (unsigned state = 0; state < EXPLAINED_STATE_COUNT; state++)
                 if (g_str_equal(word, explanation_state_to_string(state)))
@@ -352,7 +352,7 @@ static char *rerun_records_why(const Answer *answer, ExplanationState state) {
 /* Return: newly allocated, why no further attempt of the tick is made, a part of a sentence; NULL:
  * one may be. */
 static char *rerun_why_not(const Answer *answer) {
-        const json_t *ticks = answer->ticks;
+        const json_t *ticks = answer->gathered;
         ExplanationState state = rerun_state(answer);
         const char *run = json_string_value(json_object_get(ticks, "run")),
                    *node = json_string_value(json_object_get(ticks, "node")),

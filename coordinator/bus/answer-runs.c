@@ -67,7 +67,7 @@ static void history_on_done(Answer *answer) {
                 json_array_append_new(runs, run_record_to_json(answer->records->pdata[i]));
         json_object_set_new(object, "job", json_string(answer->job));
         json_object_set_new(object, "runs", runs);
-        json_object_update(object, answer->ticks);
+        json_object_update(object, answer->gathered);
         answer_reply(answer, object);
 }
 
@@ -126,9 +126,9 @@ static void history_on_ledger(Answer *answer, const char *tag, const ZkReply *re
         if (reply->code != ZK_OK || ledger_decode(reply->data, reply->data_size, &ledger) < 0)
                 return;
         if (ledger->was)
-                json_object_set_new(answer->ticks, "was", json_string(ledger->was));
+                json_object_set_new(answer->gathered, "was", json_string(ledger->was));
         if (ledger->renamed)
-                json_object_set_new(answer->ticks, "renamed", json_string(ledger->renamed));
+                json_object_set_new(answer->gathered, "renamed", json_string(ledger->renamed));
 }
 
 /* Also of a job that left all files: its runs are there for as long as its records are. */
@@ -149,7 +149,7 @@ int answer_history(Answers *owner, sd_bus_message *message, sd_bus_error *error)
         answer = answer_new(owner, message, history_on_done);
         answer->job = g_strdup(job);
         answer->limit = limit ? MIN(limit, HISTORY_LIMIT_MAX) : HISTORY_LIMIT_MAX;
-        answer->ticks = json_object();
+        answer->gathered = json_object();
         path = path_runs(view->node->config->root, job);
         ledger = path_job(view->node->config->root, job);
         if (answer_get(answer, ledger, NULL, history_on_ledger) < 0 ||
@@ -168,11 +168,12 @@ static bool next_on_step(void *userdata) {
         g_autofree char *text = NULL;
         json_t *object = NULL;
 
-        if (schedule && json_array_size(json_object_get(answer->ticks, "ticks")) < answer->limit &&
+        if (schedule &&
+            json_array_size(json_object_get(answer->gathered, "ticks")) < answer->limit &&
             schedule_next(schedule, answer->tick, &answer->tick)) {
-                json_array_append_new(json_object_get(answer->ticks, "ticks"),
+                json_array_append_new(json_object_get(answer->gathered, "ticks"),
                                       json_integer(answer->tick));
-                json_array_append_new(json_object_get(answer->ticks, "starts"),
+                json_array_append_new(json_object_get(answer->gathered, "starts"),
                                       json_integer(job_spec_start(spec, answer->tick)));
                 return true;
         }
@@ -180,9 +181,9 @@ static bool next_on_step(void *userdata) {
         object = json_object();
         json_object_set_new(object, "job", json_string(answer->job));
         json_object_set_new(object, "schedule", text ? json_string(text) : json_null());
-        json_object_set(object, "ticks", json_object_get(answer->ticks, "ticks"));
+        json_object_set(object, "ticks", json_object_get(answer->gathered, "ticks"));
         if (schedule && schedule_random_delay(schedule) > 0)
-                json_object_set(object, "starts", json_object_get(answer->ticks, "starts"));
+                json_object_set(object, "starts", json_object_get(answer->gathered, "starts"));
         if (spec)
                 (void)json_object_set_new(object, "links",
                                           link_report(answer_view(answer)->jobset, spec));
@@ -235,7 +236,7 @@ int answer_next(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
         answer_is_patient(answer);
         answer->job = g_strdup(job);
         answer->limit = MIN(count, NEXT_COUNT_MAX);
-        answer->ticks = json_pack("{s:[], s:[]}", "ticks", "starts");
+        answer->gathered = json_pack("{s:[], s:[]}", "ticks", "starts");
         answer->tick = job_spec_started(jobset_find(view->jobset, job),
                                         (int64_t)(clock_realtime() / USEC_PER_SEC));
         path = path_job(view->node->config->root, job);

@@ -118,7 +118,7 @@ static void answer_free(void *data) {
         bus_owner_free(answer->presence);
         g_ptr_array_unref(answer->reads);
         g_ptr_array_unref(answer->records);
-        json_decref(answer->ticks);
+        json_decref(answer->gathered);
         g_free(answer->job);
         g_free(answer->run);
         g_free(answer->node);

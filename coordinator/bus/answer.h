@@ -76,8 +76,7 @@ struct Answer {
         GPtrArray *records; /* RunRecord */
         size_t read;        /* bytes of them */
         RequestCall *request;
-        json_t *ticks; /* so far, up to `tick`: two lists, as Next() has them; what History() says
-                          of other names; or NULL */
+        json_t *gathered; /* what will be told, so far: of Next() up to `tick`; or NULL */
         int64_t tick;
         Slice *slice;
         sd_event_source *timer;   /* looks again */
