@@ -205,7 +205,8 @@ static void renaming_judge(Renaming *renaming, const Ledger *old, int32_t old_ve
         const Ledger *own = ledger_cache_get(renaming->parts->ledgers, renaming->job, &own_version);
         const Rename rename = rename_judge(own, old, renaming->spec);
 
-        if (rename.verdict != RENAME_WAITS)
+        /* The end of a run of its own name is not told by the old one's ledger. */
+        if (rename.verdict != RENAME_WAITS || !old || rename.run != ledger_first_claimed(old))
                 renaming_unwatch(renaming);
         switch (rename.verdict) {
         case RENAME_NOTHING:

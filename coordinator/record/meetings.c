@@ -126,6 +126,31 @@ bool meetings_come(Meetings *meetings, const char *const *parents, int64_t tick,
 
 /* ---- as it is written ---- */
 
+/* What stands around a tick and its comma, and around a name and its run. */
+#define MEETING_SIZE 30
+#define MEETING_PART_SIZE 6
+
+static size_t meetings_size(const Meetings *meetings) {
+        size_t size = strlen("{\"meetings\":[]}");
+
+        for (guint i = 0; i < meetings->list->len; i++) {
+                const Meeting *meeting = meetings->list->pdata[i];
+
+                size += MEETING_SIZE;
+                for (guint j = 0; j < meeting->come->len; j++) {
+                        const MeetingPart *part = meeting->come->pdata[j];
+                        size += strlen(part->job) + strlen(part->run) + MEETING_PART_SIZE;
+                }
+        }
+        return size;
+}
+
+Meeting *meetings_give_up(Meetings *meetings, size_t size_max) {
+        return meetings->list->len > 1 && meetings_size(meetings) > size_max
+                   ? g_ptr_array_steal_index(meetings->list, 0)
+                   : NULL;
+}
+
 static json_t *meeting_to_json(const Meeting *meeting) {
         json_t *come = json_object();
 

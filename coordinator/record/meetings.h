@@ -53,6 +53,10 @@ int meetings_decode(const char *data, size_t size, Meetings **ret_meetings);
 bool meetings_come(Meetings *meetings, const char *const *parents, int64_t tick, const char *parent,
                    const char *run, Meeting **ret_gone);
 
+/* Return: newly allocated, the oldest tick, given up because what is kept is larger than that as it
+ * is written; NULL where it is not. One tick is always kept. */
+Meeting *meetings_give_up(Meetings *meetings, size_t size_max);
+
 /* Return: newly allocated, "a, b": those of `parents` that have not come. */
 char *meeting_missing(const Meeting *meeting, const char *const *parents);
 /* Return: the same of that tick; all of them where nobody has come. */

@@ -9,6 +9,7 @@
 #include "ledger.h"
 #include "log.h"
 #include "message-id.h"
+#include "name.h"
 #include "paths.h"
 #include "timer.h"
 #include "zk-ops.h"
@@ -185,15 +186,55 @@ static void housekeeping_on_beside(const ZkReply *reply, void *userdata) {
                 housekeeping_list_records(housekeeping);
 }
 
-/* Return: whether it was withdrawn for good, long ago, and nothing of it is under way. */
-static bool housekeeping_is_forgotten(const Housekeeping *housekeeping, const Ledger *ledger) {
-        const ClockSkew *skew = &housekeeping->node->skew;
+static bool housekeeping_knows_the_time(const Housekeeping *housekeeping) {
+        return clock_skew_is_known(&housekeeping->node->skew, clock_realtime(), clock_boottime()) &&
+               !node_is_skewed(housekeeping->node);
+}
 
-        return (!*ledger->digest || ledger->renamed) && !ledger->withdrawn &&
-               !ledger_first_claimed(ledger) &&
-               clock_skew_is_known(skew, clock_realtime(), clock_boottime()) &&
-               !node_is_skewed(housekeeping->node) &&
-               usec_add((usec_t)ledger->from * USEC_PER_SEC, HOUSEKEEPING_KEEP) < clock_realtime();
+/* Return: whether the job is one of mode each-node, of a node that is no member: nobody else would
+ * ever withdraw it. */
+static bool housekeeping_is_of_nobody(const Housekeeping *housekeeping) {
+        const char *node = job_name_node(housekeeping->job);
+
+        return node && members_registered(housekeeping->members) &&
+               strcmp(node, housekeeping->node->config->node_name) != 0 &&
+               !members_contains(housekeeping->members, node);
+}
+
+/* Return: whether it was withdrawn for good, long ago, or has been nobody's for so long, and
+ * nothing of it is under way. */
+static bool housekeeping_is_forgotten(const Housekeeping *housekeeping, const Ledger *ledger) {
+        bool nobodys = ledger->withdrawn && housekeeping_is_of_nobody(housekeeping),
+             withdrawn = (!*ledger->digest || ledger->renamed) && !ledger->withdrawn;
+        usec_t since = (usec_t)(nobodys ? ledger->withdrawn : ledger->from) * USEC_PER_SEC;
+
+        return (nobodys || withdrawn) && !ledger_first_claimed(ledger) &&
+               housekeeping_knows_the_time(housekeeping) &&
+               usec_add(since, HOUSEKEEPING_KEEP) < clock_realtime();
+}
+
+static void housekeeping_on_marked(const ZkReply *reply, void *userdata) {
+        Housekeeping *housekeeping = userdata;
+
+        (void)reply;
+        housekeeping->call = NULL;
+        housekeeping_next(housekeeping);
+}
+
+/* A node that comes back has the job, and says so there (in-force.c). Return: whether the ledger is
+ * told that it is nobody's. */
+static bool housekeeping_mark(Housekeeping *housekeeping, Ledger *ledger) {
+        g_autofree char *data = NULL;
+
+        if (!*ledger->digest || ledger->withdrawn || !housekeeping_is_of_nobody(housekeeping) ||
+            !housekeeping_knows_the_time(housekeeping))
+                return false;
+        ledger_withdraw(ledger, (int64_t)(clock_realtime() / USEC_PER_SEC));
+        data = ledger_encode(ledger);
+        if (zk_set(housekeeping_zk(housekeeping), housekeeping->path, data, housekeeping->version,
+                   housekeeping_on_marked, housekeeping, &housekeeping->call) < 0)
+                housekeeping_cancel(housekeeping);
+        return true;
 }
 
 static void housekeeping_on_ledger(const ZkReply *reply, void *userdata) {
@@ -202,8 +243,13 @@ static void housekeeping_on_ledger(const ZkReply *reply, void *userdata) {
 
         housekeeping->call = NULL;
         housekeeping->version = reply->stat.version;
-        if (reply->code != ZK_OK || ledger_decode(reply->data, reply->data_size, &ledger) < 0 ||
-            !housekeeping_is_forgotten(housekeeping, ledger)) {
+        if (reply->code != ZK_OK || ledger_decode(reply->data, reply->data_size, &ledger) < 0) {
+                housekeeping_next(housekeeping);
+                return;
+        }
+        if (housekeeping_mark(housekeeping, ledger))
+                return;
+        if (!housekeeping_is_forgotten(housekeeping, ledger)) {
                 housekeeping_next(housekeeping);
                 return;
         }

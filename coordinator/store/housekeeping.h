@@ -1,6 +1,7 @@
 /* Housekeeping: what nobody needs any more is deleted from ZooKeeper, now and then, by the one node
- * that ranks first for it: the ledgers and records of jobs that all files lost long ago, and the
- * lock directories of jobs that have no ledger. What a job goes on from (`was`) is kept for as long
+ * that ranks first for it: the ledgers and records of jobs that all files lost long ago, those of
+ * the jobs of mode each-node of nodes that were not seen for as long, and the lock directories of
+ * jobs that have no ledger. What a job goes on from (`was`) is kept for as long
  * as a file here says so: it keeps nodes with an old file from the old name. A tree in which
  * something stands that is not jobkeeper's is left as it is, and so is a lock directory in which
  * somebody stands.

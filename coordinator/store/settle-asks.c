@@ -12,6 +12,10 @@
 #include "statement.h"
 #include "zk-ops.h"
 
+/* All of them go into one transaction, with what else it writes: a server takes no request of more
+ * than 1 MB, and drops the connection of whoever sends one. */
+#define MEETINGS_SIZE_MAX ((size_t)512 * 1024)
+
 /* Where it stands which of those that are waited for together have come. */
 typedef struct SettleMeeting {
         char **parents;
@@ -20,7 +24,7 @@ typedef struct SettleMeeting {
         int32_t version; /* -1: it did not */
         char *data;      /* as it is written now; NULL: it is not */
         char *missing;   /* who has not come then */
-        Meeting *gone;   /* what is given up by it, or NULL */
+        GPtrArray *gone; /* Meeting: what is given up by it */
 } SettleMeeting;
 
 /* One run that may be asked for. */
@@ -47,11 +51,25 @@ struct SettleAsks {
 static void settle_meeting_forget(SettleMeeting *meeting) {
         g_clear_pointer(&meeting->data, g_free);
         g_clear_pointer(&meeting->missing, g_free);
-        meeting->gone = meeting_free(meeting->gone);
+        g_ptr_array_set_size(meeting->gone, 0);
+}
+
+static void settle_meeting_free_gone(void *data) {
+        meeting_free(data);
+}
+
+static SettleMeeting *settle_meeting_new(void) {
+        SettleMeeting *meeting = g_new0(SettleMeeting, 1);
+
+        meeting->read = meetings_new();
+        meeting->version = -1;
+        meeting->gone = g_ptr_array_new_with_free_func(settle_meeting_free_gone);
+        return meeting;
 }
 
 static void settle_meeting_free(SettleMeeting *meeting) {
         settle_meeting_forget(meeting);
+        g_ptr_array_unref(meeting->gone);
         g_strfreev(meeting->parents);
         g_free(meeting->path);
         meetings_free(meeting->read);
@@ -131,11 +149,9 @@ static void settle_asks_offer_part(SettleAsks *asks, const JobSpec *job, FollowL
         id = ask_id_for_all(tick, job->name);
         ask = settle_asks_append(asks, job, link);
         settle_ask_name(ask, root, run_id_for_ask_of_all(tick, job->name), id);
-        meeting = ask->meeting = g_new0(SettleMeeting, 1);
+        meeting = ask->meeting = settle_meeting_new();
         meeting->parents = job_links_parents(&job->books.links);
         meeting->path = path_meeting(root, job->name);
-        meeting->read = meetings_new();
-        meeting->version = -1;
 }
 
 static void settle_asks_offer_hook(SettleAsks *asks, const JobSet *jobset, const char *job,
@@ -318,14 +334,36 @@ static Meetings *settle_meeting_copy(const SettleMeeting *meeting) {
         return meetings_decode(text, strlen(text), &copy) == 0 ? copy : meetings_new();
 }
 
+/* Return: how large one of them may be. */
+static size_t settle_asks_meeting_max(const SettleAsks *asks) {
+        size_t meetings = 0;
+
+        for (guint i = 0; i < asks->asks->len; i++)
+                meetings += ((const SettleAsk *)asks->asks->pdata[i])->meeting != NULL;
+        return MEETINGS_SIZE_MAX / MAX(meetings, 1U);
+}
+
+/* Return: whether all have come with it. */
+static bool settle_asks_meet(const SettleAsks *asks, const SettleMeeting *meeting, Meetings *next,
+                             int64_t tick) {
+        Meeting *gone = NULL;
+        bool met = meetings_come(next, (const char *const *)meeting->parents, tick, asks->name,
+                                 asks->record->run, &gone);
+
+        if (gone)
+                g_ptr_array_add(meeting->gone, gone);
+        while ((gone = meetings_give_up(next, settle_asks_meeting_max(asks))))
+                g_ptr_array_add(meeting->gone, gone);
+        return met;
+}
+
 /* Return: whether all have come with it. */
 static bool settle_asks_add_part(SettleAsks *asks, SettleAsk *ask, GArray *ops, bool first) {
-        const RunRecord *record = asks->record;
         SettleMeeting *meeting = ask->meeting;
         _cleanup_(meetings_freep) Meetings *next = settle_meeting_copy(meeting);
         const char *const *parents = (const char *const *)meeting->parents;
-        int64_t tick = settle_asks_tick(record);
-        bool met = meetings_come(next, parents, tick, asks->name, record->run, &meeting->gone);
+        int64_t tick = settle_asks_tick(asks->record);
+        bool met = settle_asks_meet(asks, meeting, next, tick);
 
         if (!met)
                 meeting->missing = meetings_missing(next, parents, tick);
@@ -362,25 +400,32 @@ void settle_asks_add(SettleAsks *asks, GArray *ops, const FollowState *before,
         }
 }
 
+static void settle_asks_tell_gone(const SettleAsk *ask, const Meeting *gone) {
+        g_autofree char *missing =
+            meeting_missing(gone, (const char *const *)ask->meeting->parents);
+        const LogAbout about = {
+            .message_id = MESSAGE_MEETING_GIVEN_UP, .job = ask->job, .tick = gone->tick};
+
+        log_warning(&about,
+                    "is not run for the tick %" G_GINT64_FORMAT
+                    ": %s had not come, and as many newer ticks wait as are kept",
+                    gone->tick, missing);
+}
+
 static void settle_asks_tell_part(const SettleAsks *asks, const SettleAsk *ask) {
         const SettleMeeting *meeting = ask->meeting;
         const LogAbout about = {.job = ask->job, .tick = settle_asks_tick(asks->record)};
+        bool waits = meeting->missing;
 
-        if (meeting->missing && !(meeting->gone && meeting->gone->tick == about.tick))
+        for (guint i = 0; i < meeting->gone->len; i++) {
+                const Meeting *gone = meeting->gone->pdata[i];
+
+                waits &= gone->tick != about.tick;
+                settle_asks_tell_gone(ask, gone);
+        }
+        if (waits)
                 log_info(&about, "run %s of %s has come for this tick; it waits for %s",
                          asks->record->run, asks->record->job, meeting->missing);
-        if (meeting->gone) {
-                g_autofree char *missing =
-                    meeting_missing(meeting->gone, (const char *const *)meeting->parents);
-                const LogAbout gone = {.message_id = MESSAGE_MEETING_GIVEN_UP,
-                                       .job = ask->job,
-                                       .tick = meeting->gone->tick};
-
-                log_warning(&gone,
-                            "is not run for the tick %" G_GINT64_FORMAT
-                            ": %s had not come, and %d newer ticks wait",
-                            meeting->gone->tick, missing, MEETINGS_MAX);
-        }
 }
 
 void settle_asks_tell(const SettleAsks *asks) {

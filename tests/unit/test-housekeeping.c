@@ -146,6 +146,62 @@ Test(housekeeping, one_that_is_added_again_meanwhile_stays) {
         expect_left(100);
 }
 
+/* ---- jobs of mode each-node ---- */
+
+#define OF_N2 ROOT "/jobs/each@n2"
+#define OF_N3 ROOT "/jobs/each@n3"
+
+static bool n3_is_a_member(void) {
+        return members_contains(coordinator->members, "n3");
+}
+
+static void make_instance(const char *path, int64_t withdrawn_ago) {
+        int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
+        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(now - 12 * MONTH, "d");
+        g_autofree char *runs = g_strconcat(path, "/runs", NULL), *data = NULL;
+
+        if (withdrawn_ago)
+                ledger_withdraw(ledger, now - withdrawn_ago);
+        data = ledger_encode(ledger);
+        server_create(path, data, 0);
+        server_create(runs, "", 0);
+}
+
+/* "n3" is there, and "n2" is not. */
+static void make_instances(int64_t withdrawn_ago) {
+        server_write(ROOT "/nodes/n3", "{\"node\":\"n3\",\"machine\":\"x3\",\"boot\":\"y\"}");
+        server_node(ROOT "/nodes/n3")->stat.ephemeral_owner = 77;
+        await(n3_is_a_member, "n3 is a member");
+        make_instance(OF_N2, withdrawn_ago);
+        make_instance(OF_N3, withdrawn_ago);
+}
+
+/* Of the two, we rank first for it. */
+static void look_as_the_first(void) {
+        cr_assert_eq(ranking_among_all(members_ranking(coordinator->members), "housekeeping"), 0);
+        look();
+}
+
+Test(housekeeping, one_of_a_node_that_is_gone_is_marked) {
+        make_instances(0);
+        look_as_the_first();
+        cr_expect_not_null(strstr(server_data(OF_N2), "\"withdrawn\":"));
+        cr_expect_null(strstr(server_data(OF_N3), "\"withdrawn\":"), "its node is there");
+}
+
+Test(housekeeping, one_of_a_node_that_was_gone_lately_stays) {
+        make_instances(MONTH / 2);
+        look_as_the_first();
+        cr_expect_not_null(server_node(OF_N2));
+}
+
+Test(housekeeping, one_of_a_node_that_is_gone_for_long_goes) {
+        make_instances(MONTH);
+        look_as_the_first();
+        cr_expect_null(server_node(OF_N2));
+        cr_expect_not_null(server_node(OF_N3), "its node is there");
+}
+
 Test(housekeeping, a_lock_directory_in_which_somebody_stands_stays) {
         make_old(MONTH, "");
         server_create(OLD_LOCK "/_c_x-__WRIT__0000000000", "", 99);

@@ -202,6 +202,24 @@ Test(renaming, it_waits_for_a_run_of_the_old_name) {
         cr_expect_not_null(server_node(NEW));
 }
 
+/* It was of a job that was withdrawn for good meanwhile, and whose name this one takes. */
+Test(renaming, it_waits_for_a_run_of_its_own_name) {
+        _cleanup_(ledger_freep) Ledger *own = ledger_of(40, 10, ENTRY_RUNS);
+        g_autofree char *data = NULL;
+
+        put_old("");
+        g_free(own->digest);
+        own->digest = g_strdup("");
+        data = ledger_encode(own);
+        server_create(NEW, data, 0);
+        server_create(NEW "/runs", "", 0);
+        cr_assert_eq(job_ledger_read(ledger, false), 0);
+        expect_heard("later"); /* nobody tells when that one is over */
+        cr_expect(job_ledger_waits(ledger));
+        cr_expect_str_eq(job_ledger_fault(ledger),
+                         "goes on from \"old\" once run 50-1 on n2 is over");
+}
+
 static bool raced;
 
 /* Before our transaction arrives, a node with the old file has claimed. */

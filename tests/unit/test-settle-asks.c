@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include "daemon-fixture.h"
+#include "job-links.h"
 #include "ledger.h"
+#include "meetings.h"
 #include "paths.h"
 #include "runs.h"
 #include "temporary-tree.h"
@@ -542,6 +544,77 @@ Test(settle_asks, each_that_waits_has_its_own_place) {
         service_exit(service_newest(), 0);
         await(is_over, "it is settled");
         cr_expect_eq(server_count(MEETINGS), 2U);
+}
+
+/* ---- as many as there may be ---- */
+
+#define FOLLOWERS JOB_AFTER_MAX
+#define PACKET_MAX (1024 * 1024 - 1) /* jute.maxbuffer, by default */
+
+static size_t largest;
+
+static ServerWay weigh(const ZkCall *call) {
+        size_t size = 0;
+
+        for (size_t i = 0; i < call->n_ops; i++)
+                size +=
+                    strlen(call->ops[i].path) + (call->ops[i].data ? strlen(call->ops[i].data) : 0);
+        largest = MAX(largest, size);
+        return SERVER_ANSWER;
+}
+
+static void write_followers(void) {
+        g_autoptr(GString) followers = g_string_new("jobs:\n");
+
+        for (unsigned i = 0; i < FOLLOWERS; i++) {
+                g_string_append_printf(followers, "  b%02u: {exec: /bin/echo, after: {all: [a", i);
+                for (unsigned parent = 1; parent < JOB_AFTER_ALL_MAX; parent++)
+                        g_string_append_printf(followers, ", a-job-with-a-name-of-some-length-%05u",
+                                               parent);
+                g_string_append(followers, "]}}\n");
+        }
+        tree_write(root, "etc/jobkeeper/jobs.d/b.yaml", followers->str);
+}
+
+/* All but "a", and the last, which never ran. */
+static void others_have_come(void) {
+        g_autoptr(GString) text = g_string_new("{\"meetings\":[");
+
+        for (unsigned tick_of = 1; tick_of <= MEETINGS_MAX; tick_of++) {
+                g_string_append_printf(text, "%s{\"tick\":%u,\"come\":{", tick_of > 1 ? "," : "",
+                                       1000000000 + tick_of);
+                for (unsigned i = 1; i < JOB_AFTER_ALL_MAX - 1; i++)
+                        g_string_append_printf(text,
+                                               "%s\"a-job-with-a-name-of-some-length-%05u\":"
+                                               "\"1000000000-1\"",
+                                               i > 1 ? "," : "", i);
+                g_string_append(text, "}}");
+        }
+        g_string_append(text, "]}");
+        for (unsigned i = 0; i < FOLLOWERS; i++) {
+                g_autofree char *path = g_strdup_printf(MEETINGS "/b%02u", i);
+                server_create(path, text->str, 0);
+        }
+}
+
+/* A server drops whoever sends it more, and the end would never be written. */
+Test(settle_asks, whatever_waits_goes_into_one_packet) {
+        write_followers();
+        start_a("");
+        others_have_come();
+        largest = 0;
+        server.way = weigh;
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        await_quiet();
+        cr_expect_lt(largest, (size_t)PACKET_MAX);
+        cr_expect_gt(largest, (size_t)PACKET_MAX / 3, "as much is kept as goes into it");
+        for (unsigned i = 0; i < FOLLOWERS; i++) {
+                g_autofree char *path = g_strdup_printf(MEETINGS "/b%02u", i),
+                                *own = g_strdup_printf("{\"a\":\"%" G_GINT64_FORMAT "-1\"}", tick);
+
+                cr_expect_not_null(strstr(server_data(path), own), "the newest tick is kept");
+        }
 }
 
 /* By hand, and so what follows it: there is no tick to meet for. */
