@@ -38,11 +38,17 @@ static void say_who(GString *text, const json_t *explanation, const char *before
         }
 }
 
+/* Whether it is run after others, which have ticks. */
+static bool is_follower(const json_t *explanation) {
+        return json_array_size(json_object_get(explanation, "follows")) > 0;
+}
+
 static void say_no_tick(GString *text, const json_t *explanation, GTimeZone *zone) {
         g_autofree char *before = member_time(explanation, "before", zone),
                         *after = member_time(explanation, "after", zone);
 
-        g_string_append(text, "The job has no such tick.");
+        g_string_append(text, is_follower(explanation) ? "The job has no such tick of its own."
+                                                       : "The job has no such tick.");
         if (before)
                 g_string_append_printf(text, " The one before is %s.", before);
         if (after)
@@ -151,6 +157,39 @@ static void say_waits(GString *text, const json_t *explanation, GTimeZone *zone)
         }
 }
 
+/* Return: newly allocated, ": run 1763-1 on n2 succeeded, ..."; what there is for the tick. */
+static char *follow_runs(const json_t *runs) {
+        GString *text = g_string_new(NULL);
+        const json_t *run = NULL;
+        size_t index = 0;
+
+        json_array_foreach(runs, index, run) {
+                g_autofree char *result = run_result(run);
+                const char *node = json_text(run, "node"), *why = run_why(run);
+
+                g_string_append_printf(text, "%s run %s%s%s %s%s%s", index > 0 ? "," : ":",
+                                       json_text(run, "run"), *node ? " on " : "", node, result,
+                                       *why ? ": " : "", why);
+        }
+        return g_string_free(text, FALSE);
+}
+
+/* What the tick came to with the jobs that it runs after. */
+static void say_follows(GString *text, const json_t *explanation, bool of_tick) {
+        const json_t *follows = json_object_get(explanation, "follows"), *follow = NULL;
+        size_t index = 0;
+
+        json_array_foreach(follows, index, follow) {
+                const json_t *runs = json_object_get(follow, "runs");
+                g_autofree char *told = follow_runs(runs);
+
+                g_string_append_printf(text, "\nIt runs after %s (%s)%s%s.",
+                                       json_text(follow, "job"), json_text(follow, "on"), told,
+                                       of_tick && !*told ? ", which has no record of that tick"
+                                                         : "");
+        }
+}
+
 char *explain_sentences(const json_t *explanation, double now, GTimeZone *zone) {
         static const struct {
                 const char *state;
@@ -168,6 +207,7 @@ char *explain_sentences(const json_t *explanation, double now, GTimeZone *zone) 
         if (!shown) {
                 g_string_append_printf(text, "%s has no tick that is due or to come.",
                                        json_text(explanation, "job"));
+                say_follows(text, explanation, false);
                 say_waits(text, explanation, zone);
                 return g_string_free(text, FALSE);
         }
@@ -176,6 +216,7 @@ char *explain_sentences(const json_t *explanation, double now, GTimeZone *zone) 
         for (size_t i = 0; i < G_N_ELEMENTS(states); i++)
                 if (g_str_equal(states[i].state, json_text(explanation, "state")))
                         states[i].say(text, explanation, zone);
+        say_follows(text, explanation, true);
         say_waits(text, explanation, zone);
         say_here(text, explanation);
         return g_string_free(text, FALSE);

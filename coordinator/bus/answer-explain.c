@@ -6,6 +6,7 @@
 #include "answer-control.h"
 #include "answer-runs.h"
 #include "bus-interface.h"
+#include "explain-parents.h"
 #include "meetings.h"
 #include "name.h"
 #include "paths.h"
@@ -56,22 +57,6 @@ static void explain_on_stretch(Answer *answer, const char *name, const ZkReply *
                 g_ptr_array_remove_index(answer->records, n);
 }
 
-/* Return: the record of the last stretch of skipped ticks that begins no later than the tick, whose
- * own would be `skipped`; or NULL. */
-static const char *explain_stretch(const ZkReply *reply, const char *skipped) {
-        const char *found = NULL;
-
-        for (size_t i = 0; i < reply->n_children; i++) {
-                const char *name = reply->children[i];
-
-                if (run_id_is_valid(name) && g_str_has_suffix(name, "-0") &&
-                    run_id_compare(name, skipped) <= 0 &&
-                    (!found || run_id_compare(name, found) > 0))
-                        found = name;
-        }
-        return found;
-}
-
 static void explain_read(Answer *answer, const char *name, AnswerReadFunc func) {
         g_autofree char *path =
             path_run(answer_view(answer)->node->config->root, answer->job, name);
@@ -80,25 +65,19 @@ static void explain_read(Answer *answer, const char *name, AnswerReadFunc func) 
                 answer->broken = true;
 }
 
-static gint by_id(gconstpointer a, gconstpointer b) {
-        return run_id_compare(*(const char *const *)a, *(const char *const *)b);
-}
+/* Of a run that follows another one the name does not say for which tick. */
+static void explain_on_asked(Answer *answer, const char *name, const ZkReply *reply) {
+        guint n = answer->records->len;
 
-/* Return: those that are named for the tick, by their attempts. */
-static GPtrArray *explain_attempts(const Answer *answer, const ZkReply *reply) {
-        g_autofree char *prefix = g_strdup_printf("%" G_GINT64_FORMAT "-", answer->tick);
-        GPtrArray *names = g_ptr_array_new();
-
-        for (size_t i = 0; i < reply->n_children; i++)
-                if (run_id_is_valid(reply->children[i]) &&
-                    !run_id_is_of_request(reply->children[i]) &&
-                    g_str_has_prefix(reply->children[i], prefix))
-                        g_ptr_array_add(names, (char *)reply->children[i]);
-        g_ptr_array_sort(names, by_id);
-        return names;
+        answer_on_record(answer, name, reply);
+        if (answer->records->len > n &&
+            !explain_record_is_of(answer->records->pdata[n], answer->tick))
+                g_ptr_array_remove_index(answer->records, n);
 }
 
 static void explain_on_listed(Answer *answer, const char *tag, const ZkReply *reply) {
+        const View *view = answer_view(answer);
+        const JobSpec *spec = view->calls->job(view->userdata, answer->job);
         g_autofree char *skipped = run_id_for_skip(answer->tick);
         g_autoptr(GPtrArray) names = NULL;
         const char *stretch = NULL;
@@ -107,12 +86,14 @@ static void explain_on_listed(Answer *answer, const char *tag, const ZkReply *re
         answer->broken |= reply->code != ZK_OK && reply->code != ZK_NO_NODE;
         if (reply->code != ZK_OK)
                 return;
-        stretch = explain_stretch(reply, skipped);
+        stretch = explain_stretch_before(reply, answer->tick);
         if (stretch && !g_str_equal(stretch, skipped))
                 explain_read(answer, stretch, explain_on_stretch);
-        names = explain_attempts(answer, reply);
+        names = explain_names_of(reply, answer->tick, spec && spec->books.links.after);
         for (guint i = names->len > RECORDS_MAX ? names->len - RECORDS_MAX : 0; i < names->len; i++)
-                explain_read(answer, names->pdata[i], answer_on_record);
+                explain_read(answer, names->pdata[i],
+                             run_id_is_of_request(names->pdata[i]) ? explain_on_asked
+                                                                   : answer_on_record);
 }
 
 static void explain_on_meetings(Answer *answer, const char *tag, const ZkReply *reply) {
@@ -165,6 +146,7 @@ static void explain_decide(Answer *answer, const Ledger *ledger) {
         if (answer_get_children(answer, path, NULL, explain_on_listed) < 0)
                 answer->broken = true;
         explain_read_meetings(answer, spec);
+        explain_parents_read(answer, spec);
 }
 
 static void explain_on_ledger(Answer *answer, const char *tag, const ZkReply *reply) {

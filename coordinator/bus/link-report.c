@@ -4,7 +4,7 @@
 static const char *const ends[] = {
     [JOB_AFTER_SUCCESS] = "success", [JOB_AFTER_FAILURE] = "failure", [JOB_AFTER_ANY] = "any"};
 
-static json_t *link_report_after(const JobLinks *links) {
+json_t *link_report_after(const JobLinks *links) {
         json_t *array = json_array();
 
         for (guint i = 0; links->after && i < links->after->len; i++) {

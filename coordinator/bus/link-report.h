@@ -6,5 +6,8 @@
 
 #include "jobset.h"
 
+/* Return: a new reference, [{"job", "on"}] of what it runs after, in the order of its definition.
+ */
+json_t *link_report_after(const JobLinks *links);
 /* Return: newly allocated, "links" of Next (bus-interface.h); NULL where the job has none. */
 json_t *link_report(const JobSet *jobset, const JobSpec *spec);

@@ -93,6 +93,8 @@
  *      "waits": [{"tick": TICK, "come": [{"job": "extract", "run": "ID"}],
  *                 "missing": ["load"]}],         only of a job that runs after several together:
  *                                                for which ticks some of them have come
+ *      "follows": [{"job": "extract", "on": "success", "runs": [RUN...]}],   only of a job that runs
+ *                                               after others: what the tick came to with them
  *      "runs": [RUN...]}                         what stands of it
  *     The tick 0 is the oldest that is due and undecided, else the next one.
  *

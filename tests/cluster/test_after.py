@@ -79,6 +79,10 @@ class After(ClusterTest):
         self.assertEqual(fleet.ledger("joined", "n3"), [])
         joined = fleet.wait_ledger("joined", lambda record: record["state"] == "succeeded", 45, "what waits for both", name="n3")
         self.assertEqual(joined["who"], f"after right, run {left['tick']}-1")
+        told = json.loads(self.fleet.jobkeeper("n3", "explain", "joined", f"@{left['tick']}", "--json").stdout)
+        self.assertEqual([run["run"] for run in told["runs"]], [joined["run"]])
+        self.assertEqual([(parent["job"], parent["on"], [run["state"] for run in parent["runs"]]) for parent in told["follows"]],
+                         [("left", "success", ["succeeded"]), ("right", "any", ["succeeded"])])
         # Of the next ticks the left one has no run: they are waited for, and everybody can see it.
         wait_until(lambda: self.waits(), 60, "a tick to which the right one alone has come")
         self.assertEqual([part["job"] for part in self.waits()[0]["come"]], ["right"])

@@ -35,6 +35,30 @@ static void record_is(const char *run, const char *more) {
         server_create(path, data, 0);
 }
 
+static void other_is(const char *job, const char *run, const char *more) {
+        g_autofree char *path = g_strconcat(ROOT "/jobs/", job, "/runs/", run, NULL),
+                        *data =
+                            g_strdup_printf("{\"run\":\"%s\",\"job\":\"%s\"%s}", run, job, more);
+
+        server_create(path, data, 0);
+}
+
+/* As a run has it that was asked for because another one ended. */
+#define FOLLOWS(tick)                                                                              \
+        ",\"parent_job\":\"b\",\"parent_run\":\"" tick "-1\",\"parent_state\":\"succeeded\","      \
+        "\"parent_tick\":" tick ",\"parent_chain\":1"
+
+static void expect_run(const json_t *runs, size_t i, const char *run) {
+        cr_expect_str_eq(json_string_value(json_object_get(json_array_get(runs, i), "run")), run);
+}
+
+static const json_t *runs_of(const json_t *follows, size_t i, size_t n) {
+        const json_t *runs = json_object_get(json_array_get(follows, i), "runs");
+
+        cr_assert_eq(json_array_size(runs), n, "%zu", i);
+        return runs;
+}
+
 static void expect_explained(int64_t tick, const char *part) {
         ask("Explain", "sx", "a", tick);
         expect_said(part);
@@ -64,6 +88,38 @@ Test(answer_explain, who_has_come_of_those_that_it_waits_for) {
         expect_said("\"state\":\"coming\"");
         server_write(ROOT "/meetings/a", "junk");
         expect_explained(0, "\"runs\":[]");
+}
+
+/* Of what runs after others: what the tick came to with them, and its own runs for it. */
+Test(answer_explain, what_it_runs_after) {
+        json_t *answer = NULL, *follows = NULL;
+
+        begin("    after: [{job: b, on: any}, c, d, e]\n  b: {exec: [/bin/true]}\n  c: {exec: "
+              "[/bin/true]}\n  d: {exec: [/bin/true]}\n  e: {exec: [/bin/true]}\n");
+        other_is("b", "1763700000-1", ",\"state\":\"failed\",\"tick\":1763700000");
+        other_is("b", "1763690000-0", ",\"state\":\"skipped\",\"to\":1763700000");
+        for (unsigned i = 1; i <= 5; i++) {
+                g_autofree char *run = g_strdup_printf("1763700000-%u", i);
+
+                other_is("c", run, ",\"state\":\"failed\",\"tick\":1763700000");
+        }
+        other_is("d", "1763690000-0", ",\"state\":\"skipped\",\"to\":1763700000");
+        other_is("d", "1763600000-0", ",\"state\":\"skipped\",\"to\":1763690000");
+        other_is("e", "1763690000-0", ",\"state\":\"skipped\",\"to\":1763690001");
+        other_is("e", "1763700000-m01", ",\"state\":\"failed\"" FOLLOWS("1763699999"));
+        record_is("1763700000-m02", ",\"state\":\"succeeded\"" FOLLOWS("1763700000"));
+        record_is("1763700000-m03", ",\"state\":\"succeeded\"");
+        ask("Explain", "sx", "a", (int64_t)1763700000);
+        answer = expect_json();
+        cr_expect_eq(json_array_size(json_object_get(answer, "runs")), 1U);
+        expect_run(json_object_get(answer, "runs"), 0, "1763700000-m02");
+        follows = json_object_get(answer, "follows");
+        cr_assert_eq(json_array_size(follows), 4U);
+        expect_run(runs_of(follows, 0, 1), 0, "1763700000-1");
+        expect_run(runs_of(follows, 1, 3), 0, "1763700000-3");
+        expect_run(runs_of(follows, 2, 1), 0, "1763690000-0");
+        (void)runs_of(follows, 3, 0);
+        json_decref(answer);
 }
 
 Test(answer_explain, what_is_no_tick) {

@@ -655,6 +655,29 @@ Test(explain, what_waits_for_others) {
                          "04:45:00 nobody has come; it waits for e, f.");
 }
 
+Test(explain, what_runs_after_others) {
+        assert_explained(
+            "'state': 'no-tick', 'before': null, 'after': null, 'follows': [{'job': 'b', 'on': "
+            "'success', 'runs': [{'run': '1-1', 'node': 'n1', 'state': 'failed', 'exit': 3}, "
+            "{'run': '1-2', 'node': 'n2', 'state': 'failed', 'why': 'its machine was lost'}]}, "
+            "{'job': 'c', 'on': 'any', 'runs': []}, {'job': 'd', 'on': 'failure', 'runs': "
+            "[{'run': '1-0', 'state': 'skipped', 'why': 'paused'}]}]",
+            TICK "The job has no such tick of its own.\n"
+                 "It runs after b (success): run 1-1 on n1 failed (exit status 3), run 1-2 on n2 "
+                 "failed: its machine was lost.\n"
+                 "It runs after c (any), which has no record of that tick.\n"
+                 "It runs after d (failure): run 1-0 skipped: paused.");
+}
+
+Test(explain, what_runs_after_others_and_has_no_tick) {
+        json_t *none = json("{\"job\": \"a\", \"tick\": null, \"state\": \"no-tick\", "
+                            "\"follows\": [{\"job\": \"b\", \"on\": \"any\", \"runs\": []}]}");
+        g_autofree char *text = explain_sentences(none, NOW, NULL);
+
+        cr_expect_str_eq(text, "a has no tick that is due or to come.\nIt runs after b (any).");
+        json_decref(none);
+}
+
 Test(explain, where_there_is_no_tick_at_all) {
         json_t *none = json("{\"job\": \"a\", \"tick\": null, \"state\": \"no-tick\"}");
         g_autofree char *text = explain_sentences(none, NOW, NULL);

@@ -1,0 +1,25 @@
+/* What a tick came to with the jobs that another one runs after: why that one was run for it, or
+ * was not. Their newest records of the tick are read, and the last stretch of skipped ticks that it
+ * may be in; of a job that is itself run after others, the runs that have the tick from them. */
+#pragma once
+
+#include "answer.h"
+#include "jobset.h"
+
+/* Of one job's records so many tell of a tick: of its last attempts, or of the runs that it was
+ * followed by. */
+#define EXPLAIN_PARENT_RUNS_MAX 3
+
+/* Begins the reading, into answer->gathered as "follows" of Explain (bus-interface.h). Does nothing
+ * where the job runs after no other. */
+void explain_parents_read(Answer *answer, const JobSpec *spec);
+
+/* Return: whether it is a record of that tick: its own, one that skips it, or of a run that has the
+ * tick from what it follows. */
+bool explain_record_is_of(const RunRecord *record, int64_t tick);
+/* Return: newly allocated, those of the names that are a run's and begin with the tick, by their
+ * attempts, `requested` also those of runs that were asked for; borrowed from the reply. */
+GPtrArray *explain_names_of(const ZkReply *reply, int64_t tick, bool requested);
+/* Return: the record of the last stretch of skipped ticks that begins no later than the tick, as it
+ * is named; NULL: there is none. */
+const char *explain_stretch_before(const ZkReply *reply, int64_t tick);
