@@ -68,6 +68,20 @@ Test(housekeeping, a_job_that_was_removed_long_ago_goes) {
         await(is_deleted, "it is deleted");
 }
 
+static bool is_deleted_with_its_meetings(void) {
+        return is_deleted() && !server_node(ROOT "/meetings/old");
+}
+
+/* Who had come of those that it waited for. */
+Test(housekeeping, what_it_waited_for_goes_with_it_and_no_other_s) {
+        make_old(MONTH, "");
+        server_create(ROOT "/meetings/old", "{\"meetings\":[]}", 0);
+        server_create(ROOT "/meetings/a", "{\"meetings\":[]}", 0);
+        housekeeping_look(coordinator->store.housekeeping);
+        await(is_deleted_with_its_meetings, "both are deleted");
+        cr_expect_not_null(server_node(ROOT "/meetings/a"));
+}
+
 Test(housekeeping, one_that_was_removed_lately_stays) {
         make_old(MONTH / 2, "");
         expect_left(100);
