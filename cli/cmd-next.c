@@ -163,13 +163,23 @@ static void next_complain(const char *text, const char *message) {
                 complain("\"%s\": %s", text, why);
 }
 
-static int next_of_expression(const NextOptions *options, const char *text) {
+/* Return: whether it says more than that there is no such job: which one to ask for, or where. */
+static bool next_is_elsewhere(const BusAnswer *answer) {
+        return answer->outcome == BUS_NO_SUCH_JOB && answer->message &&
+               !strstr(answer->message, "there is no job");
+}
+
+/* `answer`: what the daemon said of a job of that name; NULL: it was not asked. */
+static int next_of_expression(const NextOptions *options, const char *text,
+                              const BusAnswer *answer) {
         _cleanup_(schedule_freep) Schedule *schedule = NULL;
         g_autofree char *message = NULL;
 
         if (expression_read(options, text, &schedule, &message) >= 0)
                 return next_show(
                     options, next_compute(schedule, NULL, now_seconds(), (unsigned)options->count));
+        if (answer && next_is_elsewhere(answer))
+                return bus_answer_report(answer);
         next_complain(text, message);
         return EXIT_CODE_FAILED;
 }
@@ -178,7 +188,7 @@ static int next_of(const NextOptions *options, const char *text) {
         _cleanup_answer_ BusAnswer answer = {0};
 
         if (!job_name_is_valid(text))
-                return next_of_expression(options, text);
+                return next_of_expression(options, text, NULL);
         bus_ask(&answer, "Next", BUS_TIMEOUT, "su", text, (uint32_t)options->count);
         if (answer.outcome == BUS_ANSWERED) {
                 if (options->json)
@@ -189,7 +199,7 @@ static int next_of(const NextOptions *options, const char *text) {
         }
         if (answer.outcome != BUS_NO_SUCH_JOB && next_of_job_files(options, text))
                 return EXIT_CODE_OK;
-        return next_of_expression(options, text);
+        return next_of_expression(options, text, &answer);
 }
 
 int cmd_next(int argc, char **argv) {

@@ -286,12 +286,23 @@ static char *job_last(const json_t *job, bool known, double now, GTimeZone *zone
         return g_strdup(json_is_object(last) || !known ? "-" : "never");
 }
 
+/* Return: newly allocated, what asks for a job that has no schedule. */
+static char *job_asked_by(const json_t *job) {
+        const json_t *after = json_object_get(job, "after");
+        const char *first = json_string_value(json_array_get(after, 0));
+        size_t n = json_array_size(after);
+
+        if (n == 0 || !first)
+                return g_strdup("manual");
+        return n == 1 ? g_strdup_printf("after %s", first) : g_strdup_printf("after %zu jobs", n);
+}
+
 static char *job_next_words(const json_t *job, double now, GTimeZone *zone) {
         double next = json_number(job, "next_start", json_number(job, "next", NAN));
 
         if (!isnan(next) && !json_is_object(json_object_get(job, "paused")))
                 return time_with_age(next, now, zone);
-        return g_strdup(*json_text(job, "schedule") ? "-" : "manual");
+        return *json_text(job, "schedule") ? g_strdup("-") : job_asked_by(job);
 }
 
 Table *status_table(const json_t *status, double now, GTimeZone *zone) {

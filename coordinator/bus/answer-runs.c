@@ -12,7 +12,6 @@
 #include "status-report.h"
 #include "timer.h"
 
-#define HISTORY_LIMIT_MAX 1000
 #define NEXT_COUNT_MAX 1000
 /* Without the ledger what this node knows is said. */
 #define NEXT_PATIENCE (2 * USEC_PER_SEC)
@@ -20,59 +19,8 @@
 /* Beyond the life of a request: for whoever refuses it to say so. */
 #define WAIT_SLACK (15 * USEC_PER_SEC)
 
-static int answer_not_connected(const View *view, sd_bus_error *error) {
-        g_autofree char *sentence = status_unusable(view);
-
-        return sd_bus_error_set(error, BUS_ERROR_NOT_CONNECTED, sentence);
-}
-
-static void answer_unusable(Answer *answer) {
-        g_autofree char *sentence = status_unusable(answer_view(answer));
-
-        answer_error(answer, BUS_ERROR_NOT_CONNECTED, "%s", sentence);
-}
-
-/* ---- history ---- */
-
-static gint record_newest_first(gconstpointer a, gconstpointer b) {
-        return run_id_compare((*(const RunRecord *const *)b)->run,
-                              (*(const RunRecord *const *)a)->run);
-}
-
-static void history_on_done(Answer *answer) {
-        json_t *object, *runs;
-
-        if (answer->missing && !jobset_definition(answer_view(answer)->jobset, answer->job)) {
-                answer_control_no_job(answer, ", and no history of one");
-                return;
-        }
-        if (answer->broken && *status_fault(answer_view(answer))) {
-                answer_unusable(answer);
-                return;
-        }
-        if (answer->broken) {
-                answer_error(answer, BUS_ERROR_NOT_CONNECTED,
-                             "the connection to ZooKeeper was lost while reading the history");
-                return;
-        }
-        if (answer->read > ANSWER_BYTES_MAX) {
-                answer_error(answer, SD_BUS_ERROR_LIMITS_EXCEEDED,
-                             "the answer would be too long: ask for fewer runs");
-                return;
-        }
-        object = json_object();
-        runs = json_array();
-        g_ptr_array_sort(answer->records, record_newest_first);
-        for (guint i = 0; i < answer->records->len; i++)
-                json_array_append_new(runs, run_record_to_json(answer->records->pdata[i]));
-        json_object_set_new(object, "job", json_string(answer->job));
-        json_object_set_new(object, "runs", runs);
-        json_object_update(object, answer->gathered);
-        answer_reply(answer, object);
-}
-
 /* What stands there is none of ours, or broken: it is shown rather than left out. */
-static RunRecord *history_unreadable(const char *job, const char *run) {
+static RunRecord *record_unreadable(const char *job, const char *run) {
         RunRecord *record = run_record_new(job, run);
 
         record->state = RUN_UNKNOWN;
@@ -80,7 +28,7 @@ static RunRecord *history_unreadable(const char *job, const char *run) {
         return record;
 }
 
-void answer_on_record(Answer *answer, const char *name, const ZkReply *reply) {
+void answer_take_record(Answer *answer, const char *job, const char *run, const ZkReply *reply) {
         RunRecord *record = NULL;
 
         if (reply->code == ZK_NO_NODE) /* pruned by now, or not there yet */
@@ -93,69 +41,14 @@ void answer_on_record(Answer *answer, const char *name, const ZkReply *reply) {
         if (answer->read > ANSWER_BYTES_MAX)
                 return;
         if (run_record_decode(reply->data, reply->data_size, &record) < 0)
-                record = history_unreadable(answer->job, name);
+                record = record_unreadable(job, run);
         record->token = reply->stat.czxid;
         status_refine(answer_view(answer), record);
         g_ptr_array_add(answer->records, record);
 }
 
-static gint name_newest_first(gconstpointer a, gconstpointer b) {
-        return run_id_compare(*(const char *const *)b, *(const char *const *)a);
-}
-
-static void history_on_listed(Answer *answer, const char *tag, const ZkReply *reply) {
-        g_autoptr(GPtrArray) names = g_ptr_array_new();
-
-        answer->missing = reply->code == ZK_NO_NODE;
-        answer->broken = reply->code != ZK_OK && !answer->missing;
-        for (size_t i = 0; reply->code == ZK_OK && i < reply->n_children; i++)
-                g_ptr_array_add(names, (char *)reply->children[i]);
-        g_ptr_array_sort(names, name_newest_first);
-        for (guint i = 0; i < names->len && i < answer->limit; i++) {
-                g_autofree char *path =
-                    path_run(answer_view(answer)->node->config->root, answer->job, names->pdata[i]);
-                if (answer_get(answer, path, names->pdata[i], answer_on_record) < 0)
-                        answer->broken = true;
-        }
-}
-
-/* Under which names there is more of it. */
-static void history_on_ledger(Answer *answer, const char *tag, const ZkReply *reply) {
-        _cleanup_(ledger_freep) Ledger *ledger = NULL;
-
-        if (reply->code != ZK_OK || ledger_decode(reply->data, reply->data_size, &ledger) < 0)
-                return;
-        if (ledger->was)
-                json_object_set_new(answer->gathered, "was", json_string(ledger->was));
-        if (ledger->renamed)
-                json_object_set_new(answer->gathered, "renamed", json_string(ledger->renamed));
-}
-
-/* Also of a job that left all files: its runs are there for as long as its records are. */
-int answer_history(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
-        const View *view = owner->view;
-        g_autofree char *path = NULL, *ledger = NULL;
-        const char *job;
-        uint32_t limit;
-        Answer *answer;
-        int r = sd_bus_message_read(message, "su", &job, &limit);
-
-        if (r < 0)
-                return r;
-        if (!job_name_is_valid(job))
-                return answer_control_no_job_of_anybody(owner, error, job);
-        if (session_state(view->node->session) != SESSION_CONNECTED)
-                return answer_not_connected(view, error);
-        answer = answer_new(owner, message, history_on_done);
-        answer->job = g_strdup(job);
-        answer->limit = limit ? MIN(limit, HISTORY_LIMIT_MAX) : HISTORY_LIMIT_MAX;
-        answer->gathered = json_object();
-        path = path_runs(view->node->config->root, job);
-        ledger = path_job(view->node->config->root, job);
-        if (answer_get(answer, ledger, NULL, history_on_ledger) < 0 ||
-            answer_get_children(answer, path, NULL, history_on_listed) < 0)
-                answer_error(answer, BUS_ERROR_NOT_CONNECTED, "no ZooKeeper session");
-        return 1;
+void answer_on_record(Answer *answer, const char *name, const ZkReply *reply) {
+        answer_take_record(answer, answer->job, name, reply);
 }
 
 /* ---- next ---- */
@@ -220,26 +113,36 @@ static void next_on_ledger(Answer *answer, const char *tag, const ZkReply *reply
         answer->drifted = status_is_drifted(answer_view(answer), answer->job, ledger);
 }
 
+/* Return: the job here that has that name, also as the files have it: of one of mode each-node this
+ * node's, which has the same ticks as all others; NULL: there is none. Borrowed. */
+static const JobSpec *next_job(const View *view, const char *name) {
+        const JobSpec *spec = jobset_find(view->jobset, name),
+                      *each = spec ? NULL : jobset_find_each(view->jobset, name);
+
+        return each ? jobset_find(view->jobset, each->name) : spec;
+}
+
 int answer_next(Answers *owner, sd_bus_message *message, sd_bus_error *error) {
         const View *view = owner->view;
         uint32_t count = 0;
         const char *job = NULL;
+        const JobSpec *spec = NULL;
         g_autofree char *path = NULL;
         Answer *answer = NULL;
         int r = sd_bus_message_read(message, "su", &job, &count);
 
         if (r < 0)
                 return r;
-        if (!jobset_find(view->jobset, job))
+        spec = next_job(view, job);
+        if (!spec)
                 return answer_control_no_job_of_anybody(owner, error, job);
         answer = answer_new(owner, message, next_begin);
         answer_is_patient(answer);
-        answer->job = g_strdup(job);
+        answer->job = g_strdup(spec->name);
         answer->limit = MIN(count, NEXT_COUNT_MAX);
         answer->gathered = json_pack("{s:[], s:[]}", "ticks", "starts");
-        answer->tick = job_spec_started(jobset_find(view->jobset, job),
-                                        (int64_t)(clock_realtime() / USEC_PER_SEC));
-        path = path_job(view->node->config->root, job);
+        answer->tick = job_spec_started(spec, (int64_t)(clock_realtime() / USEC_PER_SEC));
+        path = path_job(view->node->config->root, spec->name);
         if (answer_get(answer, path, NULL, next_on_ledger) < 0)
                 next_begin(answer);
         else

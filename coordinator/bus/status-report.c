@@ -499,6 +499,19 @@ void status_add_left_jobs(const View *view, GPtrArray *names) {
                         g_ptr_array_add(names, g_strdup(jobs->pdata[i]));
 }
 
+/* Adds the jobs that it runs after. */
+static void add_after(json_t *object, const JobSpec *spec) {
+        const GPtrArray *after = spec->books.links.after;
+        json_t *names = NULL;
+
+        if (!after)
+                return;
+        names = json_array();
+        for (guint i = 0; i < after->len; i++)
+                json_array_append_new(names, json_string(((const JobAfter *)after->pdata[i])->job));
+        json_object_set_new(object, "after", names);
+}
+
 json_t *status_report_job(const View *view, const char *name, const Ledger *ledger) {
         const JobSpec *spec = view->calls->job(view->userdata, name);
         g_autofree char *schedule =
@@ -525,6 +538,7 @@ json_t *status_report_job(const View *view, const char *name, const Ledger *ledg
                             json_string(spec->description ? spec->description : ""));
         json_object_set_new(object, "schedule", schedule ? json_string(schedule) : json_null());
         add_next_tick(object, spec, ledger, drifted);
+        add_after(object, spec);
         json_object_set_new(object, "state", json_string(word));
         json_object_set_new(object, "why", json_string(why));
         status_add_pause(view, name, object);

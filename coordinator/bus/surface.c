@@ -13,6 +13,7 @@
 #include "answer-accept.h"
 #include "answer-drain.h"
 #include "answer-explain.h"
+#include "answer-history.h"
 #include "answer-locks.h"
 #include "answer-pause.h"
 #include "answer-request.h"

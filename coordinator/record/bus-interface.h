@@ -42,6 +42,7 @@
  *      "jobs": [{"job": "orders-backup", "description": "",
  *                "schedule": "*-*-* 02:30:00 Europe/Berlin" | null, "next": TICK | null,
  *                "next_start": TICK | null,      when that starts: later by its random delay
+ *                "after": ["extract"],           only where it runs after others
  *                "state": "idle" | "running" | "waiting" | "paused" | "drifted" | "unfit" | "no-node" |
  *                         "unread",
  *                "paused": PAUSE,                where it is, by itself or with all
@@ -63,7 +64,9 @@
  *     {"job": "orders-backup", "runs": [RUN...],                   newest first
  *      "was": "backup",        only where it was renamed: what is before stands under that
  *      "renamed": "orders"}    only where it goes on under that
- *     Also of a job that has left the files, for as long as its records stand.
+ *     Also of a job that has left the files, for as long as its records stand. By the name of a job
+ *     of mode each-node in the files: the newest runs of all nodes that are there or once ran
+ *     something.
  *
  * Next(s job, u count) → s
  *     {"job": "orders-backup", "schedule": "..." | null, "ticks": [TICK...],

@@ -1,5 +1,6 @@
 /* What is said on the bus of runs: History, Next, Run and WaitRun, in a whole daemon
  * (bus-fixture.h), and from a door of the test's own where the daemon's would take too long. */
+#include "answer-history.h"
 #include "answer-runs.h"
 
 #include "answer-request.h"
@@ -47,17 +48,42 @@ static bool is_kept(void) {
 /* ---- history ---- */
 
 /* Return: the runs of an answer, as "RUN RUN"; newly allocated. */
-static char *runs_said(void) {
+static char *runs_said_of(const char *job) {
         json_t *answer = expect_json();
         const json_t *run;
         GString *text = g_string_new(NULL);
         size_t i;
 
-        cr_expect_str_eq(json_string_value(json_object_get(answer, "job")), "a");
+        cr_expect_str_eq(json_string_value(json_object_get(answer, "job")), job);
         json_array_foreach(json_object_get(answer, "runs"), i, run) g_string_append_printf(
             text, "%s%s", i ? " " : "", json_string_value(json_object_get(run, "run")));
         json_decref(answer);
         return g_string_free(text, FALSE);
+}
+
+static char *runs_said(void) {
+        return runs_said_of("a");
+}
+
+static void begin_each(const char *more) {
+        g_autofree char *job =
+            g_strconcat("    every: 1h\n    exec: [/bin/true]\n    mode: each-node\n", more, NULL);
+
+        write_job_named("r", job);
+        begin();
+}
+
+static void record_of(const char *job, const char *run) {
+        g_autofree char *path = g_strconcat(ROOT "/jobs/", job, "/runs/", run, NULL),
+                        *data = g_strdup_printf("{\"run\":\"%s\",\"job\":\"%s\",\"state\":"
+                                                "\"failed\"}",
+                                                run, job);
+
+        server_create(path, data, 0);
+}
+
+static ServerWay refuse_lists(const ZkCall *call) {
+        return call->request == REQUEST_LIST ? SERVER_LOSE : SERVER_ANSWER;
 }
 
 static void expect_runs(unsigned limit, const char *expected) {
@@ -108,6 +134,54 @@ Test(answer_runs, history_is_newest_first_in_whatever_order_it_is_read) {
         server_release();
         text = runs_said();
         cr_expect_str_eq(text, "1000000030-1 1000000020-1");
+}
+
+/* A job of mode each-node has a history a node, and one of all that are there or have run it. */
+Test(answer_runs, history_of_what_each_node_runs) {
+        g_autofree char *text = NULL, *fewer = NULL, *none = NULL;
+
+        begin_each("");
+        ask("History", "su", "r", 0U);
+        none = runs_said_of("r");
+        cr_expect_str_eq(none, "");
+        server_create(ROOT "/open/n7", "", 0);
+        server_create(ROOT "/jobs/r@n7/runs", "", 0);
+        server_create(ROOT "/jobs/r@n8/runs", "", 0);
+        record_of("r@n1", "1000000010-1");
+        record_of("r@n7", "1000000030-1");
+        record_of("r@n7", "1000000020-1");
+        record_of("r@n8", "1000000040-1");
+        record_of("r@n7", "no run");
+        ask("History", "su", "r", 0U);
+        text = runs_said_of("r");
+        cr_expect_str_eq(text, "1000000030-1 1000000020-1 1000000010-1");
+        ask("History", "su", "r", 2U);
+        fewer = runs_said_of("r");
+        cr_expect_str_eq(fewer, "1000000030-1 1000000020-1");
+        server_write(ROOT "/jobs/r@n7/runs/1000000020-1", "][");
+        ask("History", "su", "r", 0U);
+        expect_said("{\"run\":\"1000000020-1\",\"job\":\"r@n7\"");
+        expect_said("its record in ZooKeeper cannot be read");
+}
+
+Test(answer_runs, history_of_what_each_node_runs_that_cannot_be_read) {
+        begin_each("");
+        server.way = refuse_lists;
+        ask("History", "su", "r", 0U);
+        expect_said("the connection to ZooKeeper was lost while reading the history");
+}
+
+/* They have the same ticks. */
+Test(answer_runs, next_of_what_each_node_runs_is_that_of_this_one) {
+        begin_each("");
+        ask("Next", "su", "r", 1U);
+        expect_said("\"job\":\"r@n1\"");
+}
+
+Test(answer_runs, next_of_what_other_nodes_run_is_for_them) {
+        begin_each("    nodes: [n7]\n");
+        ask("Next", "su", "r", 1U);
+        expect_said("of mode each-node");
 }
 
 Test(answer_runs, history_has_a_thousand_runs_at_most) {

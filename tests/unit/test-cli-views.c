@@ -207,6 +207,23 @@ Test(status, rows) {
         json_decref(status);
 }
 
+Test(status, what_runs_after_others_says_so) {
+        json_t *status = quoted_json(
+            "{'session': {'state': 'connected'}, 'jobs': [{'job': 'a', 'schedule': null, 'state': "
+            "'idle', 'after': ['x']}, {'job': 'b', 'schedule': null, 'state': 'idle', 'after': "
+            "['x', 'y']}, {'job': 'c', 'schedule': 'daily', 'state': 'idle', 'after': ['x']}, "
+            "{'job': 'd', 'schedule': null, 'state': 'idle', 'after': [1]}]}");
+        g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
+        Table *table = status_table(status, NOW, utc);
+
+        assert_row(table, 0, "a|idle|after x|never|||");
+        assert_row(table, 1, "b|idle|after 2 jobs|never|||");
+        assert_row(table, 2, "c|idle|-|never|||");
+        assert_row(table, 3, "d|idle|manual|never|||");
+        table_free(table);
+        json_decref(status);
+}
+
 /* The run that is under way is the news; how the one before it ended is told beside it. */
 Test(status, a_run_under_way_is_shown_with_its_age_and_the_result_before_it) {
         json_t *status = quoted_json(

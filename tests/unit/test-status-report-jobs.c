@@ -24,11 +24,23 @@ Test(status_report, a_job_is_shown) {
         expect_text(json_object_get(job, "running"), "[]");
         expect_text(json_object_get(job, "last"), "null");
         job = job_of(object, "manual");
+        cr_expect_null(json_object_get(job, "after"));
         cr_expect_str_eq(string_of(job, "description"), "");
         expect_text(json_object_get(job, "schedule"), "null");
         expect_text(json_object_get(job, "next"), "null");
         expect_text(json_object_get(job, "fit"), "false");
         cr_expect_str_eq(string_of(job, "state"), "no-node");
+        json_decref(object);
+}
+
+Test(status_report, what_a_job_runs_after_is_shown) {
+        json_t *object = NULL;
+
+        write_job_named("last", "    exec: [/bin/true]\n    after: [a, {job: b, on: any}]\n");
+        write_job_named("b", "    exec: [/bin/true]\n");
+        begin_with_a();
+        object = ask_status();
+        expect_text(json_object_get(job_of(object, "last"), "after"), "[\"a\",\"b\"]");
         json_decref(object);
 }
 
