@@ -165,3 +165,25 @@ Test(roll_look, a_further_attempt_is_made_in_a_roll_that_has_stopped) {
         cr_expect_not_null(strstr(server_data(ROLL_PATH), "-2\",\"state\":\"claimed\""), "%s",
                            server_data(ROLL_PATH));
 }
+
+/* Somebody deleted where they are. */
+Test(roll_look, their_directory_is_made_again) {
+        roll_begin("    max-failures: 1\n", NULL);
+        server_remove(ROLL_ROOT "/rolls");
+        await(roll_has_started, "a start");
+        roll_expect("n1 claimed");
+}
+
+static bool is_past_the_tick(void) {
+        return clock_realtime() > ((usec_t)roll_tick + 1) * USEC_PER_SEC;
+}
+
+Test(roll_look, what_cannot_be_read_is_read_again) {
+        roll_begin("    max-failures: 2\n", "n2 failed");
+        server.broken = ROLL_PATH;
+        await(is_past_the_tick, "it is tried");
+        cr_expect_eq(started->len, 0U);
+        server.broken = NULL;
+        await(roll_has_started, "a start");
+        roll_expect("n2 failed n1 claimed");
+}
