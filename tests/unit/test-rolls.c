@@ -96,6 +96,12 @@ Test(rolls, as_many_as_are_kept_can_be_read_whatever_they_are_called) {
 }
 
 Test(rolls, what_we_would_not_have_written_is_refused) {
+        static const char newer_first[] =
+            "{\"runs\":[{\"tick\":2,\"node\":\"n1\",\"run\":\"2-1\",\"state\":\"failed\"},"
+            "{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"failed\"}]}";
+        static const char twice[] =
+            "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"failed\"},"
+            "{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"failed\"}]}";
         static const char *const bad[] = {
             "",
             "junk",
@@ -111,10 +117,8 @@ Test(rolls, what_we_would_not_have_written_is_refused) {
             "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"a/b\",\"state\":\"failed\"}]}",
             "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"broken\"}]}",
             "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"skipped\"}]}",
-            "{\"runs\":[{\"tick\":2,\"node\":\"n1\",\"run\":\"2-1\",\"state\":\"failed\"},"
-            "{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"failed\"}]}",
-            "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"failed\"},"
-            "{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"failed\"}]}",
+            newer_first,
+            twice,
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
