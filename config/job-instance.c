@@ -26,6 +26,7 @@ void job_spec_instantiate(JobSpec *spec, const char *node) {
 
         if (spec->lock != JOB_LOCK_NONE)
                 job_instance_add_turn(spec);
+        spec->place.roll.turns = spec->lock == JOB_LOCK_EXCLUSIVE ? MAX(spec->slots, 1) : 0;
         spec->lock = JOB_LOCK_NONE;
         spec->slots = 1;
         if (!spec->lock_wait_set) {

@@ -353,6 +353,16 @@ static const Key job_keys[] = {
         .documentation = "The number of runs that may hold the job's own lock at a time.",
     },
     {
+        .name = "max-failures",
+        .forms = KEY_INTEGER,
+        .min = 1,
+        .max = JOB_FAILURES_MAX,
+        KEY_FIELD(JobSpec, place.roll.max_failures),
+        KEY_MARK_FIELD(JobSpec, place.roll.max_failures_mark),
+        .documentation = "With mode each-node: a tick is not begun on further machines when it has "
+                         "failed on so many; if unset, whatever its result on others.",
+    },
+    {
         .name = "locks",
         .forms = KEY_MAPPING,
         .flags = KEY_BY_TAKE | KEY_NAMES,

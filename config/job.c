@@ -149,7 +149,8 @@ static bool runs_alike(const JobSpec *a, const JobSpec *b) {
                a->command.timeout == b->command.timeout &&
                a->command.stop_timeout == b->command.stop_timeout &&
                a->on_lock_loss == b->on_lock_loss && a->takeover_after == b->takeover_after &&
-               retries_equal(&a->retries, &b->retries);
+               retries_equal(&a->retries, &b->retries) &&
+               a->place.roll.max_failures == b->place.roll.max_failures;
 }
 
 bool job_spec_equal(const JobSpec *a, const JobSpec *b) {
@@ -158,6 +159,10 @@ bool job_spec_equal(const JobSpec *a, const JobSpec *b) {
                a->books.expect_within == b->books.expect_within &&
                g_strcmp0(a->books.was.job, b->books.was.job) == 0 &&
                job_links_equal(&a->books.links, &b->books.links) && job_spec_waits_alike(a, b);
+}
+
+bool job_spec_keeps_rolls(const JobSpec *spec) {
+        return spec->place.roll.max_failures > 0;
 }
 
 unsigned job_spec_beside(const JobSpec *spec) {
@@ -272,6 +277,15 @@ static void validate_each_node(const JobSpec *spec, Diagnostics *diagnostics) {
                     spec->name);
 }
 
+static void validate_roll(const JobSpec *spec, Diagnostics *diagnostics) {
+        if (spec->place.roll.max_failures > 0 && spec->place.mode != JOB_MODE_EACH_NODE)
+                diagnostics_add(diagnostics, &spec->place.roll.max_failures_mark,
+                                "job \"%s\": \"max-failures\" is for \"mode: each-node\", where a "
+                                "tick is run on one node after the other: a job of \"mode: once\" "
+                                "has \"retries\" and \"on-failure\"",
+                                spec->name);
+}
+
 static void validate_expectation(const JobSpec *spec, Diagnostics *diagnostics) {
         if (spec->books.expect_within > JOB_EXPECT_WITHIN_MAX &&
             spec->books.expect_within != USEC_INFINITY)
@@ -345,6 +359,7 @@ void job_spec_validate(const JobSpec *spec, Diagnostics *diagnostics) {
                                 JOB_COMMAND_SIZE_MAX / 1024);
         validate_continue(spec, diagnostics);
         validate_slots(spec, diagnostics);
+        validate_roll(spec, diagnostics);
         validate_overlap(spec, diagnostics);
         validate_each_node(spec, diagnostics);
         validate_expectation(spec, diagnostics);

@@ -49,12 +49,21 @@ typedef struct JobNodeMatch {
         char *pattern;
 } JobNodeMatch;
 
+/* How the nodes of mode each-node go about one tick. */
+typedef struct JobRoll {
+        unsigned max_failures; /* so many end it; 0: none does */
+        Mark max_failures_mark;
+        unsigned turns; /* of an instance: so many nodes run it at a time; 0: nobody waits for
+                           another */
+} JobRoll;
+
 /* Where it runs. */
 typedef struct JobPlace {
         JobMode mode;
         Mark mode_mark;
         char *node;       /* of an instance: the one node; NULL: it is none */
         GPtrArray *nodes; /* JobNodeMatch; empty: every node */
+        JobRoll roll;
 } JobPlace;
 
 /* Systemd's settings of a run's unit, by their section: NULL-terminated lines "NAME=VALUE", in the
@@ -159,6 +168,7 @@ typedef struct JobSpec {
 #define JOB_UNIT_VALUE_MAX 2048
 #define JOB_UNIT_SIZE_MAX ((size_t)16 * 1024) /* of all of them together */
 #define JOB_NODE_MATCHES_MAX 64
+#define JOB_FAILURES_MAX 100
 #define JOB_ATTEMPTS_MAX 100
 #define JOB_RETRY_DELAY_MAX USEC_PER_DAY
 /* So many runs of a job are side by side at most: the ledger has an entry for each, and one more
@@ -193,6 +203,8 @@ bool job_spec_waits_alike(const JobSpec *a, const JobSpec *b);
 
 /* Return: how many runs of the job may be side by side; 1: one after the other. Pure. */
 unsigned job_spec_beside(const JobSpec *spec);
+/* Return: whether its nodes tell each other what becomes of a tick (record/rolls.h). Pure. */
+bool job_spec_keeps_rolls(const JobSpec *spec);
 /* Return: the second in which a tick is to be started: later than the tick by its delay. Pure. */
 int64_t job_spec_start(const JobSpec *spec, int64_t tick);
 /* Return: the last moment (CLOCK_REALTIME) at which what is due at that second may begin by its

@@ -370,6 +370,7 @@ static void tree_create_all(Tree *tree) {
         tree_create(tree, path_open_node(config->root, config->node_name), "");
         tree_create(tree, path_requests(config->root), "");
         tree_create(tree, path_meetings(config->root), "");
+        tree_create(tree, path_rolls(config->root), "");
         tree_create(tree, path_sessions(config->root), "");
         for (guint i = first, end = tree->calls->len; i < end; i++)
                 tree_ask_rights(tree, ((TreeCall *)tree->calls->pdata[i])->path);

@@ -32,6 +32,8 @@ struct Bid {
         bool held;
         char *fault;
 
+        RollLook *look; /* before the claim */
+        char *turn;     /* why it has no turn in the roll, as it was last seen; or NULL */
         Claim *claim;
         char *claim_key; /* as long as it is under way */
         usec_t start_by; /* CLOCK_REALTIME: until when what is claimed may begin */
@@ -50,6 +52,8 @@ Bid *bid_free(Bid *bid) {
                 return NULL;
         lock_set_free(bid->locks);
         bid_end_claim(bid);
+        roll_look_free(bid->look);
+        g_free(bid->turn);
         manual_run_free(bid->manual);
         job_spec_free(bid->spec);
         g_free(bid->run);
@@ -136,6 +140,8 @@ char *bid_waits_for(const Bid *bid) {
         const char *resource = bid_resource(bid, &before);
         g_autofree char *what = bid_what(bid);
 
+        if (bid->turn)
+                return g_strdup(bid->turn);
         return *resource ? g_strdup_printf("its %s waits for the lock %s (%zu before it)", what,
                                            resource, before)
                          : g_strdup("");
@@ -147,6 +153,8 @@ static void bid_let_go(Bid *bid) {
 }
 
 /* ---- claiming ---- */
+
+static int bid_look(Bid *bid);
 
 static void bid_won(Bid *bid) {
         const BidParts *parts = &bid->parts;
@@ -166,6 +174,13 @@ static void bid_refused(Bid *bid) {
             g_strdup_printf("%s: no run can be claimed: %s", path, claim_fault(bid->claim));
 }
 
+/* Others were quicker, in ever so large a roll: that is no reason to lose one's place in it.
+ * Return: whether it goes on. */
+static bool bid_look_again(Bid *bid) {
+        bid_end_claim(bid);
+        return bid_look(bid) == 0;
+}
+
 static void bid_on_claim(ClaimOutcome outcome, void *userdata) {
         static const BidEvent events[] = {[CLAIM_WON] = BID_WON,
                                           [CLAIM_LOST] = BID_TAKEN,
@@ -174,6 +189,9 @@ static void bid_on_claim(ClaimOutcome outcome, void *userdata) {
                                           [CLAIM_OVER] = BID_OVER};
         Bid *bid = userdata;
 
+        if (outcome == CLAIM_STALE && bid->held && claim_was_outrun(bid->claim) &&
+            bid_look_again(bid))
+                return;
         if (outcome == CLAIM_WON)
                 bid_won(bid);
         if (outcome == CLAIM_REFUSED)
@@ -227,6 +245,7 @@ static void bid_take_terms(const Bid *bid, RunRecord *record) {
                 terms->takeover_after = spec->takeover_after;
         if (bid->manual) /* who asked for it sees how it ends */
                 return;
+        terms->roll = job_spec_keeps_rolls(spec);
         terms->rerun = retries->on_owner_lost == JOB_OWNER_LOST_RERUN;
         if (retries->attempts < 2)
                 return;
@@ -257,12 +276,15 @@ static int bid_send_claim(Bid *bid, const Ledger *ledger, int32_t version) {
         g_autofree char *request =
             bid->manual ? path_request(parts->node->config->root, manual_run_request(bid->manual))
                         : NULL;
+        RollTurn turn = {0};
         int r = ledger_claim(next, record);
 
+        if (r == 0 && bid->look)
+                turn = roll_look_turn(bid->look, record->run);
         if (r == 0)
                 r = claim_start(parts->node, parts->tree, record, next, version,
                                 bid->locks ? lock_set_paths(bid->locks) : NULL, request,
-                                bid_on_claim, bid, &bid->claim);
+                                bid->look ? &turn : NULL, bid_on_claim, bid, &bid->claim);
         if (r < 0)
                 return r;
         record = NULL;
@@ -277,12 +299,14 @@ static void bid_name_run(Bid *bid, const Ledger *ledger) {
         bid->run = run_id_for_tick(bid->tick, ledger_next_attempt(ledger, bid->tick));
 }
 
-int bid_claim(Bid *bid) {
+static int bid_begin_claim(Bid *bid) {
         const BidParts *parts = &bid->parts;
         int32_t version = 0;
         const Ledger *ledger = ledger_cache_get(parts->ledgers, bid->spec->name, &version);
         int r;
 
+        if (!ledger)
+                return -EAGAIN;
         if (bid_beside(parts->runs, bid->spec, bid_attempted_tick(bid), ledger, false))
                 return -EBUSY;
         bid_name_run(bid, ledger);
@@ -295,6 +319,67 @@ int bid_claim(Bid *bid) {
         bid->claim_key = run_key(bid->spec->name, bid->run);
         runs_claim_begins(parts->runs, bid->claim_key);
         return 0;
+}
+
+/* ---- the turn ---- */
+
+static void bid_on_turn(Bid *bid) {
+        int r;
+
+        switch (roll_look_verdict(bid->look)) {
+        case ROLL_WAIT:
+                bid->turn = roll_look_why(bid->look);
+                bid->func(BID_WAITS, bid->userdata);
+                return;
+        case ROLL_STOPPED:
+                g_free(bid->fault);
+                bid->fault = roll_look_why(bid->look);
+                bid->func(BID_STOPPED, bid->userdata);
+                return;
+        case ROLL_GO:
+        case ROLL_VERDICT_COUNT:
+                break;
+        }
+        r = bid_begin_claim(bid);
+        if (r < 0)
+                bid->func(BID_LOST, bid->userdata);
+}
+
+static void bid_on_look(ZkCode code, void *userdata) {
+        Bid *bid = userdata;
+
+        g_clear_pointer(&bid->turn, g_free);
+        if (code == ZK_OK)
+                bid_on_turn(bid);
+        else
+                bid->func(BID_LOST, bid->userdata);
+}
+
+static int bid_look(Bid *bid) {
+        const BidParts *parts = &bid->parts;
+        const Ledger *ledger = ledger_cache_get(parts->ledgers, bid->spec->name, NULL);
+
+        bid->look = roll_look_free(bid->look);
+        return !ledger ? -EAGAIN
+                       : roll_look_start(parts->node, parts->tree, bid->spec, bid->tick,
+                                         ledger_next_attempt(ledger, bid->tick), bid_on_look, bid,
+                                         &bid->look);
+}
+
+/* What is asked for by hand is of no roll. */
+static bool bid_is_of_roll(const Bid *bid) {
+        return !bid->manual && job_spec_keeps_rolls(bid->spec);
+}
+
+int bid_claim(Bid *bid) {
+        const BidParts *parts = &bid->parts;
+        const Ledger *ledger = ledger_cache_get(parts->ledgers, bid->spec->name, NULL);
+
+        if (!bid_is_of_roll(bid))
+                return bid_begin_claim(bid);
+        if (bid_beside(parts->runs, bid->spec, bid->tick, ledger, false))
+                return -EBUSY;
+        return bid_look(bid);
 }
 
 bool bid_may_claim_again(Bid *bid, const JobSpec *spec) {

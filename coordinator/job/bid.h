@@ -19,6 +19,8 @@ typedef enum BidEvent {
         BID_FAULTY,    /* they cannot be had: bid_fault() */
         BID_LOST,      /* somebody took them away */
         /* After bid_claim(): */
+        BID_WAITS,   /* for its turn in the roll: bid_waits_for(); claims again later */
+        BID_STOPPED, /* the roll is: bid_fault() */
         BID_WON,     /* it runs, with the locks, and the ledger is known as it now is */
         BID_TAKEN,   /* a record of this run stands there already */
         BID_STALE,   /* something is not what we thought: decide again */

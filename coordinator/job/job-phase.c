@@ -18,6 +18,7 @@ static const JobStep table[JOB_PHASE_COUNT][JOB_EVENT_COUNT] =
                 [JOB_EVENT_LOCKS_HELD] = IMPOSSIBLE(IDLE),
                 [JOB_EVENT_LOCKS_LATE] = IMPOSSIBLE(IDLE),
                 [JOB_EVENT_CLAIM_STALE] = IMPOSSIBLE(IDLE),
+                [JOB_EVENT_CLAIM_WAITS] = IMPOSSIBLE(IDLE),
                 [JOB_EVENT_READ] = STAY(READING),
                 [JOB_EVENT_WATCH] = IMPOSSIBLE(IDLE),
                 [JOB_EVENT_LOOK] = IMPOSSIBLE(IDLE),
@@ -35,6 +36,7 @@ static const JobStep table[JOB_PHASE_COUNT][JOB_EVENT_COUNT] =
                 [JOB_EVENT_LOCKS_HELD] = IMPOSSIBLE(READING),
                 [JOB_EVENT_LOCKS_LATE] = IMPOSSIBLE(READING),
                 [JOB_EVENT_CLAIM_STALE] = IMPOSSIBLE(READING),
+                [JOB_EVENT_CLAIM_WAITS] = IMPOSSIBLE(READING),
                 [JOB_EVENT_READ] = STAY(READING), /* and watched this time */
                 [JOB_EVENT_WATCH] = IMPOSSIBLE(READING),
                 [JOB_EVENT_LOOK] = STAY(LOOKING),
@@ -52,6 +54,7 @@ static const JobStep table[JOB_PHASE_COUNT][JOB_EVENT_COUNT] =
                 [JOB_EVENT_LOCKS_HELD] = IMPOSSIBLE(LOOKING),
                 [JOB_EVENT_LOCKS_LATE] = IMPOSSIBLE(LOOKING),
                 [JOB_EVENT_CLAIM_STALE] = IMPOSSIBLE(LOOKING),
+                [JOB_EVENT_CLAIM_WAITS] = IMPOSSIBLE(LOOKING),
                 [JOB_EVENT_READ] = STAY(READING),
                 [JOB_EVENT_WATCH] = IMPOSSIBLE(LOOKING),
                 [JOB_EVENT_LOOK] = IMPOSSIBLE(LOOKING), /* once is enough */
@@ -69,6 +72,7 @@ static const JobStep table[JOB_PHASE_COUNT][JOB_EVENT_COUNT] =
                 [JOB_EVENT_LOCKS_HELD] = STAY(HELD),
                 [JOB_EVENT_LOCKS_LATE] = STAY(LATE),
                 [JOB_EVENT_CLAIM_STALE] = IMPOSSIBLE(QUEUEING),
+                [JOB_EVENT_CLAIM_WAITS] = IMPOSSIBLE(QUEUEING),
                 [JOB_EVENT_READ] = IMPOSSIBLE(QUEUEING),
                 [JOB_EVENT_WATCH] = IMPOSSIBLE(QUEUEING),
                 [JOB_EVENT_LOOK] = IMPOSSIBLE(QUEUEING),
@@ -86,6 +90,7 @@ static const JobStep table[JOB_PHASE_COUNT][JOB_EVENT_COUNT] =
                 [JOB_EVENT_LOCKS_HELD] = GO(HOLDING, DECIDE),
                 [JOB_EVENT_LOCKS_LATE] = GO(LATE, GIVE_UP),
                 [JOB_EVENT_CLAIM_STALE] = IMPOSSIBLE(WAITING),
+                [JOB_EVENT_CLAIM_WAITS] = IMPOSSIBLE(WAITING),
                 [JOB_EVENT_READ] = STAY(READING), /* they are of no use */
                 [JOB_EVENT_WATCH] = STAY(QUEUEING),
                 [JOB_EVENT_LOOK] = STAY(LOOKING),
@@ -103,6 +108,7 @@ static const JobStep table[JOB_PHASE_COUNT][JOB_EVENT_COUNT] =
                 [JOB_EVENT_LOCKS_HELD] = IMPOSSIBLE(HELD),
                 [JOB_EVENT_LOCKS_LATE] = IMPOSSIBLE(HELD),
                 [JOB_EVENT_CLAIM_STALE] = IMPOSSIBLE(HELD),
+                [JOB_EVENT_CLAIM_WAITS] = IMPOSSIBLE(HELD),
                 [JOB_EVENT_READ] = IMPOSSIBLE(HELD),
                 [JOB_EVENT_WATCH] = IMPOSSIBLE(HELD),
                 [JOB_EVENT_LOOK] = IMPOSSIBLE(HELD),
@@ -120,6 +126,7 @@ static const JobStep table[JOB_PHASE_COUNT][JOB_EVENT_COUNT] =
                 [JOB_EVENT_LOCKS_HELD] = IMPOSSIBLE(HOLDING),
                 [JOB_EVENT_LOCKS_LATE] = IMPOSSIBLE(HOLDING),
                 [JOB_EVENT_CLAIM_STALE] = IMPOSSIBLE(HOLDING),
+                [JOB_EVENT_CLAIM_WAITS] = IMPOSSIBLE(HOLDING),
                 [JOB_EVENT_READ] = STAY(READING),
                 [JOB_EVENT_WATCH] = IMPOSSIBLE(HOLDING),
                 [JOB_EVENT_LOOK] = STAY(LOOKING),
@@ -137,6 +144,7 @@ static const JobStep table[JOB_PHASE_COUNT][JOB_EVENT_COUNT] =
                 [JOB_EVENT_LOCKS_HELD] = IMPOSSIBLE(LATE),
                 [JOB_EVENT_LOCKS_LATE] = IMPOSSIBLE(LATE),
                 [JOB_EVENT_CLAIM_STALE] = IMPOSSIBLE(LATE),
+                [JOB_EVENT_CLAIM_WAITS] = IMPOSSIBLE(LATE),
                 [JOB_EVENT_READ] = IMPOSSIBLE(LATE),
                 [JOB_EVENT_WATCH] = IMPOSSIBLE(LATE),
                 [JOB_EVENT_LOOK] = IMPOSSIBLE(LATE),
@@ -154,7 +162,8 @@ static const JobStep table[JOB_PHASE_COUNT][JOB_EVENT_COUNT] =
                 [JOB_EVENT_LOCKS_HELD] = IMPOSSIBLE(CLAIMING),
                 [JOB_EVENT_LOCKS_LATE] = IMPOSSIBLE(CLAIMING),
                 [JOB_EVENT_CLAIM_STALE] = GO(HELD, READ),
-                [JOB_EVENT_READ] = STAY(READING), /* it was stale, and the locks are lost */
+                [JOB_EVENT_CLAIM_WAITS] = STAY(HOLDING), /* for its turn */
+                [JOB_EVENT_READ] = STAY(READING),        /* it was stale, and the locks are lost */
                 [JOB_EVENT_WATCH] = IMPOSSIBLE(CLAIMING),
                 [JOB_EVENT_LOOK] = IMPOSSIBLE(CLAIMING),
                 [JOB_EVENT_QUEUE] = IMPOSSIBLE(CLAIMING),
@@ -171,6 +180,7 @@ static const JobStep table[JOB_PHASE_COUNT][JOB_EVENT_COUNT] =
                 [JOB_EVENT_LOCKS_HELD] = IMPOSSIBLE(WRITING),
                 [JOB_EVENT_LOCKS_LATE] = IMPOSSIBLE(WRITING),
                 [JOB_EVENT_CLAIM_STALE] = IMPOSSIBLE(WRITING),
+                [JOB_EVENT_CLAIM_WAITS] = IMPOSSIBLE(WRITING),
                 [JOB_EVENT_READ] = IMPOSSIBLE(WRITING),
                 [JOB_EVENT_WATCH] = IMPOSSIBLE(WRITING),
                 [JOB_EVENT_LOOK] = IMPOSSIBLE(WRITING),
@@ -201,8 +211,8 @@ const char *job_phase_to_string(JobPhase phase) {
 const char *job_event_to_string(JobEvent event) {
         static const char *const words[JOB_EVENT_COUNT] = {
             "consider",    "ledger read", "ledger changed", "locks held", "locks late",
-            "claim stale", "read",        "watch",          "look",       "queue",
-            "queue free",  "claim",       "write",          "end"};
+            "claim stale", "claim waits", "read",           "watch",      "look",
+            "queue",       "queue free",  "claim",          "write",      "end"};
 
         return words[event];
 }

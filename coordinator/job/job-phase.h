@@ -21,7 +21,7 @@
  *    └─────────────────── write ───────────────┴─────▶ WRITING ◀───┘
  *
  * Not drawn: each of them ends in IDLE; what is decided in WAITING and HOLDING may also be to read,
- * look or write, and to queue for something else; where a claim was stale, HELD follows.
+ * look or write, and to queue for something else; where a claim was stale, HELD follows, and HOLDING where it waits for another node.
  */
 // clang-format on
 #pragma once
@@ -35,7 +35,8 @@ typedef enum JobPhase {
         JOB_PHASE_QUEUEING, /* locks are asked for, and the ledger is being read */
         JOB_PHASE_WAITING,  /* locks are asked for, the ledger is read */
         JOB_PHASE_HELD,     /* they are held, the ledger is being read */
-        JOB_PHASE_HOLDING,  /* they are held, the ledger is read, and the clock is awaited */
+        JOB_PHASE_HOLDING,  /* they are held, the ledger is read, and the clock or a turn is awaited
+                             */
         JOB_PHASE_LATE,     /* they were not had in time, and the ledger is being read */
         JOB_PHASE_CLAIMING,
         JOB_PHASE_WRITING, /* the ledger: made, put in force, skips, refused, repaired */
@@ -50,6 +51,7 @@ typedef enum JobEvent {
         JOB_EVENT_LOCKS_HELD,
         JOB_EVENT_LOCKS_LATE, /* they were not free in time */
         JOB_EVENT_CLAIM_STALE,
+        JOB_EVENT_CLAIM_WAITS, /* another node has to come to an end first */
         /* What is decided: */
         JOB_EVENT_READ,
         JOB_EVENT_WATCH, /* the ledger is to be read again, watched, while we wait for locks */

@@ -408,6 +408,19 @@ static void job_work_give_up(JobWork *work) {
                 job_work_end_and_retry(work, 0);
 }
 
+/* What has not begun by then is skipped. */
+static void job_work_on_stopped_roll(JobWork *work) {
+        int64_t tick = bid_tick(work->bid);
+        g_autofree char *why = g_strdup(bid_fault(work->bid));
+        DecisionSkip skip = {.from = tick,
+                             .to = tick,
+                             .count = 1,
+                             .why = {DECISION_KIND_OTHER, why},
+                             .due = job_work_due(work, tick)};
+
+        job_work_skip(work, &skip, 1);
+}
+
 static void job_work_on_faulty_locks(JobWork *work) {
         const LogAbout about = {.message_id = MESSAGE_FOREIGN_DATA, .job = job_work_name(work)};
         const char *fault = bid_fault(work->bid);
@@ -488,6 +501,13 @@ static void job_work_on_bid(BidEvent event, void *userdata) {
                 return;
         case BID_LOST:
                 job_work_end_and_retry(work, JOB_RETRY_DELAY);
+                return;
+        case BID_WAITS:
+                job_work_happen(work, JOB_EVENT_CLAIM_WAITS);
+                job_work_retry_in(work, JOB_RETRY_DELAY);
+                return;
+        case BID_STOPPED:
+                job_work_on_stopped_roll(work);
                 return;
         case BID_WON:
                 job_work_on_won(work);

@@ -83,6 +83,16 @@ char *path_meeting(const char *root, const char *job) {
         return g_strconcat(root, "/meetings/", job, NULL);
 }
 
+char *path_rolls(const char *root) {
+        return g_strconcat(root, "/rolls", NULL);
+}
+
+char *path_roll(const char *root, const char *job) {
+        g_autofree char *base = job_name_base(job);
+
+        return g_strconcat(root, "/rolls/", base, NULL);
+}
+
 char *path_requests(const char *root) {
         return g_strconcat(root, "/requests", NULL);
 }

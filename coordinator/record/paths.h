@@ -12,8 +12,9 @@
  *                       NODE is gone
  *   requests/ID         manual runs that nobody has claimed yet, and wishes that one be stopped
  *   meetings/JOB        which of the jobs that it waits for together have come (meetings.h)
- *   sessions/NODE-ID    ephemeral: the session in which NODE claims; the next one deletes it, so
- * that what was on its way comes to nothing
+ *   rolls/JOB           of a job of mode each-node, where it asks for that: whose runs of a tick
+ * are under way or have failed (rolls.h) sessions/NODE-ID    ephemeral: the session in which NODE
+ * claims; the next one deletes it, so that what was on its way comes to nothing
  */
 #pragma once
 
@@ -40,6 +41,9 @@ char *path_requests(const char *root);
 char *path_request(const char *root, const char *id);
 char *path_meetings(const char *root);
 char *path_meeting(const char *root, const char *job);
+char *path_rolls(const char *root);
+/* `job`: one of mode each-node, or any instance of it. */
+char *path_roll(const char *root, const char *job);
 char *path_sessions(const char *root);
 char *path_session(const char *root, const char *node, int64_t session);
 

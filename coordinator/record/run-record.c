@@ -52,6 +52,7 @@ static const Field fields[] = {
     {"max_delay", FIELD_TIME, offsetof(RunRecord, terms.max_delay)},
     {"no_retry", FIELD_STRING, offsetof(RunRecord, terms.no_retry)},
     {"rerun", FIELD_BOOL, offsetof(RunRecord, terms.rerun)},
+    {"roll", FIELD_BOOL, offsetof(RunRecord, terms.roll)},
     {"resolved", FIELD_TIME, offsetof(RunRecord, resolution.at)},
     {"resolved_by", FIELD_STRING, offsetof(RunRecord, resolution.by)},
     {"was_unknown", FIELD_STRING, offsetof(RunRecord, resolution.before)},

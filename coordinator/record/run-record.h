@@ -21,6 +21,7 @@ typedef struct RunTerms {
         usec_t delay, max_delay; /* before the next one */
         char *no_retry;          /* exit statuses after which none follows (exit-set.h); or NULL */
         bool rerun;              /* another one follows where this one is lost */
+        bool roll;               /* its job keeps account of its rolls (rolls.h) */
         RunParent parent;        /* whose end asked for it */
 } RunTerms;
 

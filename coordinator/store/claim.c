@@ -22,7 +22,8 @@ struct Claim {
         Ledger *ledger;
         int32_t ledger_version;
         char *record_path, *ledger_path, *open_path;
-        guint ledger_op;
+        guint ledger_op, turn_op; /* turn_op 0: there is none */
+        bool outrun;
         ZkCall *call;
         Flight *reads; /* after an unknown outcome */
         sd_event_source *retry;
@@ -73,6 +74,10 @@ Ledger *claim_steal_ledger(Claim *claim, int32_t *ret_version) {
 
 const char *claim_fault(const Claim *claim) {
         return zk_code_to_string(claim->refusal);
+}
+
+bool claim_was_outrun(const Claim *claim) {
+        return claim->outrun;
 }
 
 /* ---- after an unknown outcome ---- */
@@ -137,6 +142,13 @@ static void claim_read_back(Claim *claim) {
 
 /* ---- the transaction ---- */
 
+/* Return: whether nothing was done because of what stands in the roll. */
+static bool claim_failed_at_turn(const Claim *claim, const ZkReply *reply) {
+        return claim->turn_op > 0 && claim->turn_op < reply->n_results &&
+               reply->code == ZK_BAD_VERSION &&
+               reply->results[claim->turn_op].code == ZK_BAD_VERSION;
+}
+
 static void claim_on_done(const ZkReply *reply, void *userdata) {
         Claim *claim = userdata;
 
@@ -164,14 +176,17 @@ static void claim_on_done(const ZkReply *reply, void *userdata) {
                 claim->func(CLAIM_STALE, claim->userdata);
                 return;
         default:
-                tree_control_is_stale(claim->tree);
+                claim->outrun = claim_failed_at_turn(claim, reply);
+                if (!claim->outrun)
+                        tree_control_is_stale(claim->tree);
                 claim->refusal = reply->code;
                 claim->func(zk_code_is_refusal(reply->code) ? CLAIM_REFUSED : CLAIM_STALE,
                             claim->userdata);
         }
 }
 
-static int claim_send(Claim *claim, Zk *zk, const char *const *contenders, const char *request) {
+static int claim_send(Claim *claim, Zk *zk, const char *const *contenders, const char *request,
+                      const RollTurn *turn) {
         const DaemonConfig *config = claim->node->config;
         g_autoptr(GArray) ops = zk_ops_new();
         g_autofree char *control = path_control(config->root),
@@ -194,12 +209,16 @@ static int claim_send(Claim *claim, Zk *zk, const char *const *contenders, const
         zk_ops_add(ops, ZK_OP_CREATE, claim->open_path, "", 0);
         if (request)
                 zk_ops_add(ops, ZK_OP_DELETE, request, NULL, -1);
+        claim->turn_op = turn ? ops->len : 0;
+        if (turn)
+                zk_ops_add(ops, turn->data ? ZK_OP_SET : ZK_OP_CHECK, turn->path, turn->data,
+                           turn->version);
         return zk_ops_send(ops, zk, claim_on_done, claim, &claim->call);
 }
 
 int claim_start(Node *node, Tree *tree, RunRecord *record, Ledger *ledger, int32_t ledger_version,
-                const char *const *contenders, const char *request, ClaimFunc func, void *userdata,
-                Claim **ret_claim) {
+                const char *const *contenders, const char *request, const RollTurn *turn,
+                ClaimFunc func, void *userdata, Claim **ret_claim) {
         const char *root = node->config->root;
         _cleanup_(claim_freep) Claim *claim = NULL;
         Zk *zk = node_zk(node);
@@ -219,7 +238,7 @@ int claim_start(Node *node, Tree *tree, RunRecord *record, Ledger *ledger, int32
         claim->record_path = path_run(root, record->job, record->run);
         claim->ledger_path = path_job(root, record->job);
         claim->open_path = path_open_run(root, record->node, record->job, record->run);
-        r = claim_send(claim, zk, contenders, request);
+        r = claim_send(claim, zk, contenders, request, turn);
         if (r < 0) {
                 claim->record = NULL;
                 claim->ledger = NULL;

@@ -97,6 +97,30 @@ static void housekeeping_delete_meeting(const Housekeeping *housekeeping) {
         (void)zk_delete(housekeeping_zk(housekeeping), path, -1, NULL, NULL, NULL);
 }
 
+/* Return: whether the job of mode each-node has an instance left, of whatever node. */
+static bool housekeeping_has_instances(const Housekeeping *housekeeping) {
+        g_autofree char *base = job_name_base(housekeeping->job);
+        GHashTableIter iterator;
+        gpointer job;
+
+        g_hash_table_iter_init(&iterator, housekeeping->ledgers);
+        while (g_hash_table_iter_next(&iterator, &job, NULL)) {
+                g_autofree char *other = job_name_base(job);
+
+                if (job_name_node(job) && g_str_equal(other, base))
+                        return true;
+        }
+        return false;
+}
+
+/* Whose runs were under way in its rolls, or have failed: it goes with the last instance. */
+static void housekeeping_delete_roll(const Housekeeping *housekeeping) {
+        g_autofree char *path = path_roll(housekeeping_root(housekeeping), housekeeping->job);
+
+        if (job_name_node(housekeeping->job) && !housekeeping_has_instances(housekeeping))
+                (void)zk_delete(housekeeping_zk(housekeeping), path, -1, NULL, NULL, NULL);
+}
+
 static void housekeeping_on_deleted(const ZkReply *reply, void *userdata) {
         const LogAbout about = {.message_id = MESSAGE_RELOADED,
                                 .job = ((Housekeeping *)userdata)->job};
@@ -107,6 +131,7 @@ static void housekeeping_on_deleted(const ZkReply *reply, void *userdata) {
                 log_info(&about, "the job was removed long ago: its history is deleted");
                 housekeeping_delete_meeting(housekeeping);
                 g_hash_table_remove(housekeeping->ledgers, housekeeping->job);
+                housekeeping_delete_roll(housekeeping);
         }
         housekeeping_next(housekeeping);
 }

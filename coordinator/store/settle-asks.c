@@ -9,6 +9,7 @@
 #include "meetings.h"
 #include "message-id.h"
 #include "paths.h"
+#include "roll-note.h"
 #include "statement.h"
 #include "zk-ops.h"
 
@@ -43,6 +44,7 @@ struct SettleAsks {
         RunRecord *record;
         char *name;      /* by which others follow its job */
         GPtrArray *asks; /* SettleAsk */
+        RollNote *roll;  /* what it changes there; NULL: nothing */
         char *requests_path, *meetings_path;
         bool no_requests, no_meetings; /* somebody deleted their directory */
         bool looked;                   /* it was read what stands there */
@@ -212,6 +214,7 @@ SettleAsks *settle_asks_new(const Node *node, const JobSet *jobset, const RunRec
         asks->asks = g_ptr_array_new_with_free_func(settle_ask_free);
         asks->requests_path = path_requests(node->config->root);
         asks->meetings_path = path_meetings(node->config->root);
+        asks->roll = roll_note_new(node, jobset_definition(jobset, asks->name), record);
         settle_asks_offer_all(asks, jobset);
         if (asks->asks->len > 0 && record->terms.parent.chain >= RUN_PARENTS_MAX) {
                 settle_asks_warn_of_chain(record);
@@ -224,6 +227,7 @@ SettleAsks *settle_asks_free(SettleAsks *asks) {
         if (!asks)
                 return NULL;
         g_ptr_array_unref(asks->asks);
+        roll_note_free(asks->roll);
         run_record_free(asks->record);
         g_free(asks->name);
         g_free(asks->requests_path);
@@ -268,16 +272,19 @@ bool settle_asks_was_read(const SettleAsks *asks) {
 }
 
 bool settle_asks_must_look(const SettleAsks *asks) {
-        for (guint i = 0; !asks->looked && i < asks->asks->len; i++)
-                if (((const SettleAsk *)asks->asks->pdata[i])->meeting)
-                        return true;
-        return false;
+        bool must = asks->roll;
+
+        for (guint i = 0; i < asks->asks->len; i++)
+                must |= ((const SettleAsk *)asks->asks->pdata[i])->meeting != NULL;
+        return must && !asks->looked;
 }
 
 /* Who has come is read before what came of it: whoever takes that out meanwhile has changed the
  * version, and whoever did before has left a request, or a record. */
 void settle_asks_read(SettleAsks *asks, Flight *flight) {
         asks->looked = true;
+        if (asks->roll)
+                roll_note_read(asks->roll, flight);
         if (asks->asks->len > 0)
                 flight_exists(flight, asks->requests_path, settle_asks_on_requests, asks);
         for (guint i = 0; i < asks->asks->len; i++) {
@@ -379,6 +386,8 @@ void settle_asks_add(SettleAsks *asks, GArray *ops, const FollowState *before,
                      const FollowState *after, usec_t now) {
         bool any = false, part = false;
 
+        if (asks->roll)
+                roll_note_add(asks->roll, ops, after);
         for (guint i = 0; i < asks->asks->len; i++) {
                 SettleAsk *ask = asks->asks->pdata[i];
 

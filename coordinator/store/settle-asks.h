@@ -7,6 +7,8 @@
  * (record/meetings.h), and the last one to come makes the request: named by the tick, it is one,
  * whoever came last. For that must be read what stands there, before the first try already.
  *
+ * So is what is known of the roll that the run is of (roll-note.h).
+ *
  * Who settles goes by its own definitions. The names of the request and of the run that it asks for
  * come from the run that is settled and the job that follows. So what is settled anew, since an
  * answer was lost, or since more is known by now, finds what it asked for before: the request, or

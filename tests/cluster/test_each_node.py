@@ -113,3 +113,24 @@ class EachNode(ClusterTest):
             self.assertEqual(history.most_at_once([run for run in self.runs_of(name) if run.tick == tick]), most, name)
             self.assertLessEqual(history.most_at_once([run for run in self.runs_of(name) if run.ended == "end"]), most, name)
         self.assert_exclusive()
+
+    def test_a_failure_stops_the_roll(self):
+        """Also where it is that of a node that died over it, which the others learn of only when its session has expired."""
+        roll = job("roll", every="45s", seconds=2, arguments=("--exit", "1"), mode="each-node", max_failures=1)
+        fleet = self.begin(nodes=3, files={"jobs.yaml": job_file(roll)})
+        first = fleet.wait_run(lambda run: run.job.startswith("roll@") and run.tick and run.ended == "end", 70, "the first")
+        self.assert_stopped(first, "failed")
+        # The next tick is another roll.
+        lost = fleet.wait_run(lambda run: run.job.startswith("roll@") and run.tick and run.tick > first.tick and run.ended in ("open", "alive"), 70, "the next roll")
+        fleet.crash(lost.node)
+        self.assert_stopped(lost, "unknown")
+        self.assert_exclusive({f"roll@{name}": {"job:roll": history.EXCLUSIVE} for name in fleet.nodes})
+
+    def assert_stopped(self, run, state):
+        """By that run, in which the others did not begin the tick."""
+        others = sorted(set(self.fleet.nodes) - {run.node})
+        for name in others:
+            record = self.fleet.wait_ledger(f"roll@{name}", lambda entry: entry["tick"] == run.tick, 60, f"the tick on {name}", name=others[0])
+            self.assertEqual(record["state"], "skipped", record)
+            self.assertIn(f"roll-stopped: {state} on {run.node} (", record["why"])
+        self.assertEqual([other.node for other in self.runs_of("roll") if other.tick == run.tick], [run.node])

@@ -30,7 +30,8 @@ static void on_event(BidEvent told, void *userdata) {
             [BID_FAULTY] = "faulty",   [BID_LOST] = "lost",
             [BID_WON] = "won",         [BID_TAKEN] = "taken",
             [BID_STALE] = "stale",     [BID_OVER] = "over",
-            [BID_REFUSED] = "refused",
+            [BID_REFUSED] = "refused", [BID_WAITS] = "waits",
+            [BID_STOPPED] = "stopped",
         };
 
         hear(words[told]);

@@ -59,7 +59,7 @@ static int send(const char *const *contenders, const char *request) {
         cr_assert_eq(ledger_claim(ledger, record), 0);
         is_over = false;
         r = claim_start(coordinator->node, coordinator->tree, record, ledger,
-                        server_node(JOB)->stat.version, contenders, request, on_claim, NULL,
+                        server_node(JOB)->stat.version, contenders, request, NULL, on_claim, NULL,
                         &claim);
         if (r < 0) {
                 run_record_free(record);

@@ -216,6 +216,31 @@ Test(housekeeping, one_of_a_node_that_is_gone_for_long_goes) {
         cr_expect_not_null(server_node(OF_N3), "its node is there");
 }
 
+#define ROLL ROOT "/rolls/each"
+
+Test(housekeeping, what_is_known_of_the_rolls_stays_with_the_last_of_them) {
+        make_instances(MONTH);
+        server_create(ROLL, "{\"runs\":[]}", 0);
+        look_as_the_first();
+        cr_expect_null(server_node(OF_N2));
+        cr_expect_not_null(server_node(ROLL), "n3 has it");
+}
+
+static bool roll_is_deleted(void) {
+        return !server_node(ROLL);
+}
+
+Test(housekeeping, what_is_known_of_the_rolls_goes_with_the_last_of_them) {
+        make_instances(MONTH);
+        server_remove(OF_N3 "/runs");
+        server_remove(OF_N3);
+        server_create(ROLL, "{\"runs\":[]}", 0);
+        server_create(ROOT "/rolls/a", "{\"runs\":[]}", 0);
+        look_as_the_first();
+        await(roll_is_deleted, "it is deleted");
+        cr_expect_not_null(server_node(ROOT "/rolls/a"));
+}
+
 Test(housekeeping, a_lock_directory_in_which_somebody_stands_stays) {
         make_old(MONTH, "");
         server_create(OLD_LOCK "/_c_x-__WRIT__0000000000", "", 99);

@@ -38,6 +38,23 @@ Test(job_instance, the_nodes_wait_for_each_other_at_the_lock_of_the_job) {
                         "a shared 0, job:roll exclusive 1, z exclusive 0", 0);
 }
 
+static void expect_turns(const char *keys, unsigned turns) {
+        g_autofree char *text = g_strconcat(JOB, keys, "}\n", NULL);
+        _cleanup_(job_file_freep) JobFile *file = parse_job_file(text, "");
+        JobSpec *spec = file->jobs->pdata[0];
+
+        job_spec_instantiate(spec, "n1");
+        cr_expect_eq(spec->place.roll.turns, turns, "%s: %u", keys, spec->place.roll.turns);
+        cr_expect(job_spec_keeps_rolls(spec));
+}
+
+Test(job_instance, how_many_nodes_run_it_at_a_time) {
+        expect_turns("max-failures: 1", 1);
+        expect_turns("max-failures: 1, slots: 3", 3);
+        expect_turns("max-failures: 1, lock: shared", 0);
+        expect_turns("max-failures: 1, lock: none", 0);
+}
+
 Test(job_instance, runs_on_its_node_alone) {
         _cleanup_(job_file_freep) JobFile *file = parse_job_file(JOB "nodes: \"n[12]\"}\n", "");
         JobSpec *spec = file->jobs->pdata[0];

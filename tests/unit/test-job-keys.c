@@ -90,6 +90,21 @@ static const struct {
     {"mode: each-node\nslots: 2\nlock-wait: 1h\non-failure: b", ""},
     {"mode: each-node\nslots: 2\noverlap: queue", ""},
     {"mode: each-node\nlock: none\non-lock-loss: continue", ""},
+    {"mode: each-node\nmax-failures: 1", ""},
+    {"mode: each-node\nmax-failures: 100\nlock: shared", ""},
+    {"max-failures: none", "f:4:19: error: \"max-failures\" must be an integer, not \"none\""},
+    {"max-failures: 1",
+     "f:4:19: error: job \"a\": \"max-failures\" is for \"mode: each-node\", where a tick is run "
+     "on "
+     "one node after the other: a job of \"mode: once\" has \"retries\" and \"on-failure\""},
+    {"mode: each-node\nmax-failures: 0",
+     "f:5:19: error: \"max-failures\" must be from 1 to 100, not 0"},
+    {"mode: each-node\nmax-failures: 101",
+     "f:5:19: error: \"max-failures\" must be from 1 to 100, not 101"},
+    {"mode: each-node\nmax-failures: 10%",
+     "f:5:19: error: \"max-failures\" must be an integer, not \"10%\""},
+    {"mode: each-node\nmax-failures: []",
+     "f:5:19: error: \"max-failures\" must be an integer, not a list"},
     {"mode: each-node\nlock: shared\nslots: 2",
      "f:6:12: error: job \"a\": \"slots\" and \"lock: shared\" cannot be used together: by that "
      "the nodes do not wait for each other; use \"lock: exclusive\", by which that many run it at "

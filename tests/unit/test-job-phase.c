@@ -38,6 +38,7 @@ static const struct {
     {JOB_EVENT_LOCKS_HELD, "queueing>held;waiting>holding decide"},
     {JOB_EVENT_LOCKS_LATE, "queueing>late;waiting>late give-up"},
     {JOB_EVENT_CLAIM_STALE, "claiming>held read"},
+    {JOB_EVENT_CLAIM_WAITS, "claiming>holding"},
     {JOB_EVENT_READ, "idle>reading;reading>reading;looking>reading;waiting>reading;"
                      "holding>reading;claiming>reading"},
     {JOB_EVENT_WATCH, "waiting>queueing"},

@@ -1,0 +1,26 @@
+/* What the end of a run changes in what is known of its roll (record/rolls.h), by the very
+ * transaction that records that end, on the version that was read: so whoever claims next has seen
+ * it. For that must be read what stands there, before the first try already. */
+#pragma once
+
+#include "cleanup.h"
+#include "follow.h"
+#include "job.h"
+#include "node.h"
+#include "run-record.h"
+
+typedef struct Flight Flight;
+typedef struct RollNote RollNote;
+
+/* `spec`: what this node knows of the definition, or NULL; borrowed for the call. Return: newly
+ * allocated; NULL where no account is kept of that run: it has no tick, somebody
+ * asked for it, or its job keeps none. */
+RollNote *roll_note_new(const Node *node, const JobSpec *spec, const RunRecord *record);
+RollNote *roll_note_free(RollNote *note);
+DEFINE_CLEANUP(RollNote, roll_note_free);
+
+/* Has it read in that flight what stands there. */
+void roll_note_read(RollNote *note, Flight *flight);
+/* Appends to `ops` (zk-ops.h) what is changed there by a run that has come to that; nothing where
+ * nothing is, or nothing stands there: it was deleted, or nobody of us claimed by it. */
+void roll_note_add(RollNote *note, GArray *ops, const FollowState *after);

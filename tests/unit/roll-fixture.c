@@ -1,0 +1,85 @@
+/* See roll-fixture.h. */
+#include "roll-fixture.h"
+
+#include <string.h>
+
+#include "ledger.h"
+#include "paths.h"
+#include "runs.h"
+
+#define ROLL_LEDGER ROLL_ROOT "/jobs/a@n1"
+
+int64_t roll_tick;
+
+static bool roll_is_owed(void) {
+        _cleanup_(ledger_freep) Ledger *ledger = NULL;
+        const ServerNode *node = server_node(ROLL_LEDGER);
+
+        return node && *server_data(ROLL_LEDGER) &&
+               ledger_decode(server_data(ROLL_LEDGER), strlen(server_data(ROLL_LEDGER)), &ledger) ==
+                   0 &&
+               strstr(server_data(ROLL_LEDGER), "schedule");
+}
+
+/* As due_soon(), of the instance. The tick is far enough away for a slow machine. */
+void roll_begin(const char *keys, const char *others) {
+        g_autoptr(GDateTime) when = NULL;
+        g_autofree char *text = NULL, *all = NULL;
+
+        roll_tick = (int64_t)(clock_realtime() / USEC_PER_SEC) + 4;
+        when = g_date_time_new_from_unix_utc(roll_tick);
+        text = g_date_time_format(when, "%Y-%m-%d %H:%M:%S");
+        all = g_strdup_printf(
+            "    mode: each-node\n    schedule: \"%s\"\n    exec: [/bin/true]\n%s", text, keys);
+        write_job(all);
+        open_daemon();
+        await(roll_is_owed, "a ledger");
+        if (others)
+                roll_write(others);
+        cr_assert_lt(clock_realtime(), (usec_t)roll_tick * USEC_PER_SEC, "this machine is slow");
+}
+
+char *roll_data(const char *others) {
+        g_auto(GStrv) words = g_strsplit(others, " ", -1);
+        _cleanup_(rolls_freep) Rolls *rolls = rolls_new();
+        g_autofree char *run = run_id_for_tick(roll_tick, 1);
+
+        for (char **word = words; *word && **word; word += 2) {
+                RunState state;
+
+                cr_assert_eq(run_state_from_string(word[1], &state), 0, "%s", word[1]);
+                (void)rolls_note(rolls, roll_tick, word[0], run, state);
+        }
+        return rolls_encode(rolls);
+}
+
+void roll_write(const char *others) {
+        g_autofree char *data = roll_data(others);
+
+        if (server_node(ROLL_PATH))
+                server_write(ROLL_PATH, data);
+        else
+                server_create(ROLL_PATH, data, 0);
+}
+
+void roll_expect(const char *others) {
+        g_autofree char *data = roll_data(others);
+
+        cr_expect_str_eq(server_data(ROLL_PATH), data);
+}
+
+char *roll_record_path(const char *node, const char *suffix) {
+        g_autofree char *job = g_strconcat("a@", node, NULL),
+                        *run = g_strdup_printf("%" G_GINT64_FORMAT "-%s", roll_tick, suffix);
+
+        return path_run(ROLL_ROOT, job, run);
+}
+
+bool roll_has_started(void) {
+        return started->len == 1 && service_newest()->state == SERVICE_RUNNING &&
+               service_newest()->unit;
+}
+
+bool roll_is_over(void) {
+        return started->len > 0 && runs_count(coordinator->runs) == 0;
+}

@@ -1,0 +1,189 @@
+/* Whose turn it is in a roll, in a whole daemon: what a claim reads before it, what it writes, and
+ * what becomes of who may not begin. */
+#include "roll-look.h"
+
+#include <string.h>
+
+#include "roll-fixture.h"
+#include "run-record.h"
+
+static unsigned tries;
+
+TestSuite(roll_look, .init = setup, .fini = teardown);
+
+static void put_record(const char *node, RunState state) {
+        g_autofree char *path = roll_record_path(node, "1"), *job = g_strconcat("a@", node, NULL),
+                        *run = g_strdup_printf("%" G_GINT64_FORMAT "-1", roll_tick), *data = NULL;
+        _cleanup_(run_record_freep) RunRecord *record = run_record_new(job, run);
+        g_autofree char *jobs = g_strconcat(ROLL_ROOT "/jobs/", job, NULL),
+                        *runs = g_strconcat(jobs, "/runs", NULL);
+
+        record->tick = roll_tick;
+        record->attempt = 1;
+        record->node = g_strdup(node);
+        record->state = state;
+        record->claimed = (usec_t)roll_tick * USEC_PER_SEC;
+        data = run_record_encode(record);
+        server_create(jobs, "", 0);
+        server_create(runs, "", 0);
+        server_create(path, data, 0);
+}
+
+static bool is_skipped(void) {
+        g_autofree char *path = roll_record_path("n1", "0");
+
+        return server_node(path);
+}
+
+static void expect_skipped(const char *why) {
+        g_autofree char *path = roll_record_path("n1", "0");
+
+        await(is_skipped, "it is skipped");
+        cr_expect_not_null(strstr(server_data(path), why), "%s", server_data(path));
+        cr_expect_eq(started->len, 0U);
+}
+
+Test(roll_look, a_claim_says_that_the_run_is_under_way) {
+        roll_begin("    max-failures: 1\n", NULL);
+        await(roll_has_started, "a start");
+        roll_expect("n1 claimed");
+        service_exit(service_newest(), 0);
+        await(roll_is_over, "its end");
+        cr_expect_str_eq(server_data(ROLL_PATH), ROLL_NOTHING);
+}
+
+Test(roll_look, nobody_begins_in_a_roll_that_has_stopped) {
+        roll_begin("    max-failures: 1\n", "n2 failed");
+        expect_skipped("roll-stopped: failed on n2 (");
+        roll_expect("n2 failed");
+}
+
+Test(roll_look, one_that_may_fail_more_often_goes_on) {
+        roll_begin("    max-failures: 2\n", "n2 failed");
+        await(roll_has_started, "a start");
+        roll_expect("n2 failed n1 claimed");
+}
+
+Test(roll_look, where_all_begin_together_a_claim_writes_nothing) {
+        roll_begin("    max-failures: 1\n    lock: shared\n", "n2 claimed");
+        await(roll_has_started, "a start");
+        roll_expect("n2 claimed");
+}
+
+Test(roll_look, without_the_key_nothing_is_read_or_written) {
+        roll_begin("", "n2 failed");
+        await(roll_has_started, "a start");
+        roll_expect("n2 failed");
+}
+
+static bool is_waiting(void) {
+        return clock_realtime() > ((usec_t)roll_tick + 3) * USEC_PER_SEC;
+}
+
+/* Its node is gone, and its lock with it; nobody has settled it yet. */
+Test(roll_look, who_died_is_waited_for_until_it_is_settled) {
+        roll_begin("    max-failures: 2\n    start-deadline: 1s\n", "n2 claimed");
+        put_record("n2", RUN_CLAIMED);
+        await(is_waiting, "it is past the deadline");
+        cr_expect_eq(started->len, 0U);
+        cr_expect_not(is_skipped(), "it waits on");
+        roll_write("n2 unknown");
+        await(roll_has_started, "a start");
+        roll_expect("n2 unknown n1 claimed");
+}
+
+Test(roll_look, who_died_may_be_the_failure_that_stops_it) {
+        roll_begin("    max-failures: 1\n", "n2 claimed");
+        put_record("n2", RUN_CLAIMED);
+        await(is_waiting, "it waits");
+        cr_expect_eq(started->len, 0U);
+        roll_write("n2 unknown");
+        expect_skipped("roll-stopped: unknown on n2 (");
+}
+
+Test(roll_look, whose_record_is_gone_is_waited_for_no_more) {
+        roll_begin("    max-failures: 1\n", "n2 claimed");
+        await(roll_has_started, "a start");
+        roll_expect("n1 claimed");
+}
+
+Test(roll_look, nor_is_whose_record_says_that_it_is_over) {
+        roll_begin("    max-failures: 1\n", "n2 claimed");
+        put_record("n2", RUN_SUCCEEDED);
+        await(roll_has_started, "a start");
+        roll_expect("n1 claimed");
+}
+
+Test(roll_look, what_nobody_of_us_wrote_is_written_over) {
+        roll_begin("    max-failures: 1\n", "");
+        server_write(ROLL_PATH, "junk");
+        await(roll_has_started, "a start");
+        roll_expect("n1 claimed");
+}
+
+/* Another node settles its failure right between what we read and what we write. */
+static ServerWay n2_fails_meanwhile(const ZkCall *call) {
+        if (call_has(call, ZK_OP_CREATE, "/jobs/a@n1/runs/") &&
+            call_has(call, ZK_OP_SET, ROLL_PATH) && tries++ == 0)
+                roll_write("n2 failed");
+        return SERVER_ANSWER;
+}
+
+Test(roll_look, a_failure_that_comes_before_the_claim_makes_it_stale) {
+        roll_begin("    max-failures: 1\n", "");
+        server.way = n2_fails_meanwhile;
+        expect_skipped("roll-stopped: failed on n2 (");
+        cr_expect_eq(tries, 1U);
+}
+
+/* Ever so many others are quicker. */
+static ServerWay others_are_quicker(const ZkCall *call) {
+        if (call_has(call, ZK_OP_CREATE, "/jobs/a@n1/runs/") &&
+            call_has(call, ZK_OP_SET, ROLL_PATH) && ++tries <= 12)
+                roll_write(tries % 2 ? "n2 failed" : "");
+        return SERVER_ANSWER;
+}
+
+Test(roll_look, who_is_outrun_keeps_its_place) {
+        roll_begin("    max-failures: 2\n    start-deadline: 2s\n", "");
+        server.way = others_are_quicker;
+        await(roll_has_started, "a start");
+        cr_expect_eq(tries, 13U);
+        roll_expect("n1 claimed");
+}
+
+/* Who began it goes on, whatever has become of the others since. */
+Test(roll_look, a_further_attempt_is_made_in_a_roll_that_has_stopped) {
+        roll_begin("    max-failures: 1\n    retries: {attempts: 2, delay: 1s}\n", "");
+        await(roll_has_started, "a start");
+        roll_write("n2 failed n1 claimed");
+        service_exit(service_newest(), 1);
+        await(roll_is_over, "its end");
+        roll_expect("n2 failed");
+        g_ptr_array_set_size(started, 0);
+        await(roll_has_started, "the second attempt");
+        cr_expect_not_null(strstr(server_data(ROLL_PATH), "-2\",\"state\":\"claimed\""), "%s",
+                           server_data(ROLL_PATH));
+}
+
+/* Somebody deleted where they are. */
+Test(roll_look, their_directory_is_made_again) {
+        roll_begin("    max-failures: 1\n", NULL);
+        server_remove(ROLL_ROOT "/rolls");
+        await(roll_has_started, "a start");
+        roll_expect("n1 claimed");
+}
+
+static bool is_past_the_tick(void) {
+        return clock_realtime() > ((usec_t)roll_tick + 1) * USEC_PER_SEC;
+}
+
+Test(roll_look, what_cannot_be_read_is_read_again) {
+        roll_begin("    max-failures: 2\n", "n2 failed");
+        server.broken = ROLL_PATH;
+        await(is_past_the_tick, "it is tried");
+        cr_expect_eq(started->len, 0U);
+        server.broken = NULL;
+        await(roll_has_started, "a start");
+        roll_expect("n2 failed n1 claimed");
+}

@@ -1,0 +1,92 @@
+/* What the end of a run changes in what is known of its roll, in a whole daemon. */
+#include "roll-note.h"
+
+#include <string.h>
+
+#include "roll-fixture.h"
+
+static unsigned tries;
+
+TestSuite(roll_note, .init = setup, .fini = teardown);
+
+static void begin_run(const char *keys, const char *others) {
+        roll_begin(keys, others);
+        await(roll_has_started, "a start");
+}
+
+static void end_run(int status) {
+        service_exit(service_newest(), status);
+        await(roll_is_over, "its end");
+}
+
+Test(roll_note, a_failure_is_noted) {
+        begin_run("    max-failures: 1\n", "");
+        end_run(1);
+        roll_expect("n1 failed");
+}
+
+Test(roll_note, beside_those_of_others) {
+        begin_run("    max-failures: 3\n", "n2 failed");
+        end_run(1);
+        roll_expect("n2 failed n1 failed");
+}
+
+Test(roll_note, a_success_leaves_nothing) {
+        begin_run("    max-failures: 2\n", "n2 failed");
+        end_run(0);
+        roll_expect("n2 failed");
+}
+
+Test(roll_note, where_all_began_together_a_failure_is_noted_as_well) {
+        begin_run("    max-failures: 2\n    lock: none\n", "");
+        end_run(1);
+        roll_expect("n1 failed");
+}
+
+Test(roll_note, what_is_attempted_again_has_not_failed_yet) {
+        begin_run("    max-failures: 2\n    retries: {attempts: 2, delay: 1s}\n", "");
+        end_run(1);
+        cr_expect_str_eq(server_data(ROLL_PATH), ROLL_NOTHING);
+        g_ptr_array_set_size(started, 0);
+        await(roll_has_started, "the second attempt");
+        end_run(1);
+        cr_expect_not_null(strstr(server_data(ROLL_PATH), "failed"));
+}
+
+static bool is_given_up(void) {
+        return strstr(server_data(ROLL_PATH), "failed");
+}
+
+/* The last attempt is not made: the one before it has failed after all. */
+Test(roll_note, so_has_what_is_not_attempted_again_after_all) {
+        begin_run("    max-failures: 2\n    retries: {attempts: 2, delay: 3s}\n"
+                  "    start-deadline: 1s\n",
+                  "");
+        end_run(1);
+        close_daemon();
+        g_usleep(6 * USEC_PER_SEC); /* nobody is there when it would be */
+        open_daemon();
+        await(is_given_up, "it is given up");
+}
+
+/* Another node settles its own right between what we read and what we write. */
+static ServerWay n2_fails_meanwhile(const ZkCall *call) {
+        if (call_has(call, ZK_OP_SET, ROLL_PATH) && tries++ == 0)
+                roll_write("n2 failed n1 claimed");
+        return SERVER_ANSWER;
+}
+
+Test(roll_note, of_two_that_end_at_the_same_moment_both_are_noted) {
+        begin_run("    max-failures: 3\n", "");
+        server.way = n2_fails_meanwhile;
+        end_run(1);
+        roll_expect("n2 failed n1 failed");
+        cr_expect_eq(tries, 2U);
+}
+
+Test(roll_note, what_somebody_deleted_keeps_no_run_from_being_settled) {
+        begin_run("    max-failures: 1\n", "");
+        server_remove(ROLL_PATH);
+        end_run(1);
+        cr_expect_null(server_node(ROLL_PATH));
+}
