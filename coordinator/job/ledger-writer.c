@@ -55,7 +55,8 @@ struct LedgerWriter {
         /* What follows an attempt that is the last one after all, where that is read first: then
          * all is decided again. */
         SettleAsks *looked;
-        char *looked_run;
+        char *looked_run; /* which attempt that was, and how it had ended */
+        RunState looked_state;
         Flight *look;
 
         char *repaired; /* the run whose record stands in the way */
@@ -309,7 +310,9 @@ static RunRecord *ledger_writer_ended(const LedgerWriter *writer, const Ledger *
 static SettleAsks *ledger_writer_asks(LedgerWriter *writer, const RunRecord *ended) {
         SettleAsks *asks;
 
-        if (writer->looked && g_str_equal(writer->looked_run, ended->run)) {
+        /* How it ended may have been said better meanwhile. */
+        if (writer->looked && g_str_equal(writer->looked_run, ended->run) &&
+            writer->looked_state == ended->state) {
                 g_clear_pointer(&writer->looked_run, g_free);
                 writer->write.looked = true;
                 return g_steal_pointer(&writer->looked);
@@ -320,6 +323,7 @@ static SettleAsks *ledger_writer_asks(LedgerWriter *writer, const RunRecord *end
         ledger_writer_forget_look(writer);
         writer->looked = asks;
         writer->looked_run = g_strdup(ended->run);
+        writer->looked_state = ended->state;
         return NULL;
 }
 

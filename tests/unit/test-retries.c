@@ -335,14 +335,18 @@ static bool is_given_up(void) {
         return !ledger_first_retry(ledger);
 }
 
-static void fail_long_ago(void) {
+static void end_long_ago(RunState state) {
         _cleanup_(ledger_freep) Ledger *ledger = ledger_there();
         _cleanup_(run_record_freep) RunRecord *record = record_elsewhere();
 
-        record->state = RUN_FAILED;
+        record->state = state;
         record->ended = clock_realtime() - USEC_PER_HOUR;
         cr_assert_eq(ledger_settle(ledger, record, NULL, record->ended), 0);
         write_ledger(ledger);
+}
+
+static void fail_long_ago(void) {
+        end_long_ago(RUN_FAILED);
 }
 
 Test(retries, what_is_too_late_is_given_up) {
@@ -399,6 +403,42 @@ Test(retries, what_is_given_up_comes_to_where_others_wait) {
         server_create(ROOT "/meetings/mail", data, 0);
         fail_long_ago();
         await(tells_of_a, "a mail");
+        cr_expect_str_eq(server_data(ROOT "/meetings/mail"), "{\"meetings\":[]}");
+}
+
+static ServerWay keep_meeting(const ZkCall *call) {
+        return call->request == REQUEST_GET && g_str_equal(call->path, ROOT "/meetings/mail")
+                   ? SERVER_KEEP
+                   : SERVER_ANSWER;
+}
+
+static bool is_looked_for(void) {
+        return g_queue_get_length(&server.kept) == 1;
+}
+
+/* While it was looked who has come, the attempt's end was said better. */
+Test(retries, what_is_given_up_is_told_as_it_is_known_by_then) {
+        g_autofree char *data = NULL;
+
+        write_job_named("x", "    exec: [/bin/false]\n");
+        write_job_named("mail",
+                        "    exec: [/bin/echo]\n    after: {all: [x, {job: a, on: failure}]}\n");
+        run_elsewhere("    schedule: \"2096-02-29 00:00:00\"\n    exec: [/bin/true]\n"
+                      "    start-deadline: 1min\n");
+        await(knows_of_a_run, "the other run is known");
+        await_quiet();
+        data = g_strdup_printf(
+            "{\"meetings\":[{\"tick\":%" G_GINT64_FORMAT ",\"come\":{\"x\":\"5-1\"}}]}", tick);
+        server_create(ROOT "/meetings/mail", data, 0);
+        server.way = keep_meeting;
+        fail_long_ago();
+        await(is_looked_for, "it is looked for who has come");
+        end_long_ago(RUN_TIMED_OUT);
+        server.way = NULL;
+        server_release();
+        await(tells_of_a, "a mail");
+        cr_expect(g_strv_contains((const char *const *)service_newest()->environment,
+                                  "JOBKEEPER_PARENT_STATE=timed-out"));
         cr_expect_str_eq(server_data(ROOT "/meetings/mail"), "{\"meetings\":[]}");
 }
 
