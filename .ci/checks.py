@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """tests/run, and the checks that only CI makes; each of those counts as one test. The last line is "N passed, N failed".
 
-    .ci/run [CHECK...]      all, or only the named ones: tests, clang, format, tidy, blocking, fuzz, simulation, faults, coverage,
-                            tsan, package, bench
+    .ci/run [CHECK...]      all, or only the named ones: tests, clang, format, tidy, blocking, fuzz, simulation, package, faults,
+                            coverage, tsan, bench
 
 Tests on nodes wait more than they compute, and some checks only compute. So those run beside the tests, at a priority that gets what
 nobody else wants: what is measured in seconds there does not become slower. What is measured more finely, in unit/ and in the
@@ -66,8 +66,8 @@ MAY_WAIT = {
 }
 
 
-BESIDE = ("clang", "format", "tidy", "blocking", "fuzz", "simulation")  # what only computes; none of it builds what the others do at that time
-AFTER = ("faults", "coverage", "tsan", "package", "bench")
+BESIDE = ("clang", "format", "tidy", "blocking", "fuzz", "simulation", "package")  # what only computes; none of it builds what the others do at that time
+AFTER = ("faults", "coverage", "tsan", "bench")
 
 
 class Idle:
@@ -77,7 +77,7 @@ class Idle:
         self.programs = programs
 
     def run(self, argv, timeout, **options):
-        return self.programs.run(["chrt", "--idle", "0", *argv], timeout, **options)
+        return self.programs.run([*runner.IDLE, *argv], timeout, **options)
 
 
 class Checks:
@@ -165,8 +165,7 @@ class Checks:
     def faults(self):
         """The faults once more, with daemons built with ASan and UBSan: their reports in a journal fail a test. Leaks are not looked for: the search
         traces its process, which the daemon's sandbox refuses, and at a frozen server the command's client library has some."""
-        if not build(self.programs, ROOT, FAULTS, "-DCMAKE_C_COMPILER=gcc", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_INSTALL_PREFIX=/usr",
-                     "-DJOBKEEPER_TESTS=OFF", "-DJOBKEEPER_SANITIZE=address,undefined"):
+        if not build_faults(self.programs):
             return False, ""
         return self.run([f"{ROOT}/tests/cluster/run.py", "--build", FAULTS, "-k", "test_faults"], 900, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
 
@@ -223,6 +222,20 @@ def without_comments(text):
     return pattern.sub(lambda match: "\n" * match.group().count("\n"), text)
 
 
+def build_faults(programs):
+    return build(programs, ROOT, FAULTS, "-DCMAKE_C_COMPILER=gcc", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_INSTALL_PREFIX=/usr",
+                 "-DJOBKEEPER_TESTS=OFF", "-DJOBKEEPER_SANITIZE=address,undefined")
+
+
+def run_beside(programs, chosen, results):
+    """What the checks after the tests need is built first; a build that does not work fails there."""
+    if "tests" in chosen and "faults" in chosen:
+        build_faults(programs)
+    if "tests" in chosen and "coverage" in chosen:
+        coverage.build_programs(programs, ROOT)
+    run_checks(programs, [name for name in BESIDE if name in chosen], results)
+
+
 def run_tests(programs, results, *parts):
     chosen = [word for part in parts for word in ("--only", part)]
     status, output, _ = programs.run([f"{ROOT}/tests/run", *chosen], None, live=True)
@@ -250,7 +263,7 @@ def run_chosen(programs, chosen, results):
     if "tests" in chosen:
         run_tests(programs, results, "unit", "simulation", "integration")
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        beside = pool.submit(run_checks, Idle(programs), [name for name in BESIDE if name in chosen], results)
+        beside = pool.submit(run_beside, Idle(programs), chosen, results)
         if "tests" in chosen:
             run_tests(programs, results, "cluster")
         run_checks(programs, [name for name in AFTER if name in chosen], results)

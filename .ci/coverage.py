@@ -17,12 +17,17 @@ TIMEOUT = 900
 NODE_PROGRAMS = ("node-units",)
 
 
+def build_programs(programs, root):
+    """Returns whether that worked."""
+    units = sorted(os.path.basename(path)[:-len(".c")] for path in glob.glob(f"{root}/tests/unit/test-*.c"))
+    return build(programs, root, f"{root}/build/coverage", "-DCMAKE_C_COMPILER=gcc", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS=--coverage -O0",
+                 targets=(*units, *NODE_PROGRAMS))
+
+
 def check(programs, root, scratch):
     """Returns (whether every file has its share, what is to be said). `scratch`: where programs may leave what they wrote."""
     directory = f"{root}/build/coverage"
-    units = sorted(os.path.basename(path)[:-len(".c")] for path in glob.glob(f"{root}/tests/unit/test-*.c"))
-    if not build(programs, root, directory, "-DCMAKE_C_COMPILER=gcc", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS=--coverage -O0",
-                 targets=(*units, *NODE_PROGRAMS)):
+    if not build_programs(programs, root):
         return False, ""
     for path in glob.glob(f"{directory}/**/*.gcda", recursive=True):
         os.unlink(path)

@@ -32,6 +32,7 @@ PLAYED = 180  # seconds
 PLAYED_FIRST = 1  # seed: the same clusters each time, so that a tree passes or does not; --long draws
 PLAYED_LONG = 3600
 CAMPAIGN_SEED = "513"
+IDLE = ("chrt", "--idle", "0")  # before a command that is to run when no other wants to
 
 GCC = ("-DCMAKE_C_COMPILER=gcc", "-DJOBKEEPER_WERROR=ON")
 DEBUG = (*GCC, "-DCMAKE_BUILD_TYPE=Debug")
@@ -120,7 +121,7 @@ def run_clusters_in_one_process(programs, options, totals):
     if not build(programs, ROOT, SIMULATION, *GCC, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", targets=["simulate"]):
         totals.add(0, 1)
         return
-    argv = [f"{HERE}/simulation/play", f"{SIMULATION}/tests/simulation/simulate", f"--seconds={PLAYED_LONG if options.long else PLAYED}"]
+    argv = [*IDLE, f"{HERE}/simulation/play", f"{SIMULATION}/tests/simulation/simulate", f"--seconds={PLAYED_LONG if options.long else PLAYED}"]
     if not options.long and "JOBKEEPER_TEST_SEED" not in os.environ:
         argv.append(f"--seed={PLAYED_FIRST}")
     status, output, seconds = programs.run(argv, None, live=True)
@@ -184,6 +185,21 @@ def run_numbers(programs, options, totals):
     totals.add(passed, failed)
 
 
+def run_in_nodes_and_play(programs, parts, options, environment, totals):
+    """Side by side: what runs in a node waits, and what is simulated computes, when nobody else wants to."""
+    played = Totals()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        playing = [pool.submit(run_clusters_in_one_process, programs, options, played)] if "simulation" in parts else []
+        if "integration" in parts:
+            run_node_programs(programs, options.pattern, environment, totals)
+            run_service_managers(programs, options.pattern, environment, totals)
+        for future in playing:
+            future.result()
+    totals.add(played.passed, played.failed)
+    if "simulation" in parts:
+        run_planted(programs, options, totals)
+
+
 def run_parts(programs, parts, options, environment, totals):
     if any(part in parts for part in ("unit", "simulation", "integration")):
         if build(programs, ROOT, ASAN, *SANITIZED):
@@ -191,14 +207,10 @@ def run_parts(programs, parts, options, environment, totals):
             for part, jobs in (("unit", 2 * processors), ("simulation", processors), ("integration", processors)):  # unit/ waits more than it computes
                 if part in parts:
                     run_part(programs, part, options.pattern, jobs, environment, totals)
-            if "integration" in parts:
-                run_node_programs(programs, options.pattern, environment, totals)
-                run_service_managers(programs, options.pattern, environment, totals)
         else:
             totals.add(0, 1)
-    if "simulation" in parts:
-        run_clusters_in_one_process(programs, options, totals)
-        run_planted(programs, options, totals)
+            parts = [part for part in parts if part not in ("unit", "integration")]
+    run_in_nodes_and_play(programs, parts, options, environment, totals)
     if "cluster" in parts:
         built = build(programs, ROOT, NODES, *DEBUG, "-DCMAKE_INSTALL_PREFIX=/usr", "-DJOBKEEPER_TESTS=OFF")
         if built and build(programs, ROOT, ASAN, *SANITIZED, targets=["lock-probe"]):
