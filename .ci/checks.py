@@ -227,13 +227,12 @@ def build_faults(programs):
                  "-DJOBKEEPER_TESTS=OFF", "-DJOBKEEPER_SANITIZE=address,undefined")
 
 
-def run_beside(programs, chosen, results):
-    """What the checks after the tests need is built first; a build that does not work fails there."""
-    if "tests" in chosen and "faults" in chosen:
+def build_ahead(programs, chosen):
+    """What the checks after the tests need; a build that does not work fails there."""
+    if "faults" in chosen:
         build_faults(programs)
-    if "tests" in chosen and "coverage" in chosen:
+    if "coverage" in chosen:
         coverage.build_programs(programs, ROOT)
-    run_checks(programs, [name for name in BESIDE if name in chosen], results)
 
 
 def run_tests(programs, results, *parts):
@@ -263,9 +262,11 @@ def run_chosen(programs, chosen, results):
     if "tests" in chosen:
         run_tests(programs, results, "unit", "simulation", "integration")
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        beside = pool.submit(run_beside, Idle(programs), chosen, results)
+        ahead = pool.submit(build_ahead, Idle(programs), chosen)
+        beside = pool.submit(run_checks, Idle(programs), [name for name in BESIDE if name in chosen], results)
         if "tests" in chosen:
             run_tests(programs, results, "cluster")
+        ahead.result()
         run_checks(programs, [name for name in AFTER if name in chosen], results)
         beside.result()
 
