@@ -1,6 +1,6 @@
 /* See answer-history.h. Of one job: the names of its records, then the newest of these. Of a job of
- * mode each-node the names of the records of all nodes that are there or once ran something, and
- * then the newest of all of them. */
+ * mode each-node the names of the records of all nodes that have some, and then the newest of all
+ * of them. */
 #include "answer-history.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "status-report.h"
 
 #define HISTORY_LIMIT_MAX 1000
-/* Of more nodes nothing is looked for: those that are there come first. */
+/* Of more nodes nothing is looked for. */
 #define HISTORY_NODES_MAX 1000
 
 static int answer_not_connected(const View *view, sd_bus_error *error) {
@@ -106,12 +106,11 @@ static void history_on_record_of_one(Answer *answer, const char *tag, const ZkRe
         answer_take_record(answer, parts[0], parts[1], reply);
 }
 
-/* Return: newly allocated, "JOB/RUN" of the newest of the answer's records. */
-static GPtrArray *history_newest(Answer *answer) {
+/* Return: newly allocated, "JOB/RUN" of the answer's records. */
+static GPtrArray *history_newest(const Answer *answer) {
         GPtrArray *newest = g_ptr_array_new_with_free_func(g_free);
 
-        g_ptr_array_sort(answer->records, record_newest_first);
-        for (guint i = 0; i < answer->records->len && i < answer->limit; i++) {
+        for (guint i = 0; i < answer->records->len; i++) {
                 const RunRecord *record = answer->records->pdata[i];
 
                 g_ptr_array_add(newest, g_strconcat(record->job, "/", record->run, NULL));
@@ -137,43 +136,41 @@ static void history_on_names(Answer *answer) {
                 history_on_done(answer);
 }
 
-/* `job`: of one node. */
+/* `job`: of one node. Of the names of all nodes as many are kept as will be read. */
 static void history_on_listed_of_one(Answer *answer, const char *job, const ZkReply *reply) {
         answer->broken |= reply->code != ZK_OK && reply->code != ZK_NO_NODE;
         for (size_t i = 0; reply->code == ZK_OK && i < reply->n_children; i++)
                 if (run_id_is_valid(reply->children[i]))
                         g_ptr_array_add(answer->records, run_record_new(job, reply->children[i]));
+        g_ptr_array_sort(answer->records, record_newest_first);
+        if (answer->records->len > answer->limit)
+                g_ptr_array_set_size(answer->records, (gint)answer->limit);
 }
 
-static void history_list_of(Answer *answer, GHashTable *nodes, const char *node) {
-        g_autofree char *job = NULL, *path = NULL;
-
-        if (g_hash_table_size(nodes) >= HISTORY_NODES_MAX || !name_is_valid(node) ||
-            !g_hash_table_add(nodes, g_strdup(node)))
-                return;
-        job = job_name_of_instance(answer->job, node);
-        path = path_runs(answer_view(answer)->node->config->root, job);
-        answer->broken |= answer_get_children(answer, path, job, history_on_listed_of_one) < 0;
-}
-
-/* Those that once ran something, and those that are there. */
-static void history_on_nodes(Answer *answer, const char *tag, const ZkReply *reply) {
-        g_autoptr(GHashTable) nodes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-        const GPtrArray *members = members_list(answer_view(answer)->members);
+/* Of all jobs; also of nodes that are gone. */
+static void history_on_jobs(Answer *answer, const char *tag, const ZkReply *reply) {
+        g_autofree char *prefix = job_name_of_instance(answer->job, "");
+        unsigned n = 0;
 
         (void)tag;
         answer->broken |= reply->code != ZK_OK && reply->code != ZK_NO_NODE;
-        for (guint i = 0; i < members->len; i++)
-                history_list_of(answer, nodes, ((const Member *)members->pdata[i])->node);
-        for (size_t i = 0; reply->code == ZK_OK && i < reply->n_children; i++)
-                history_list_of(answer, nodes, reply->children[i]);
+        for (size_t i = 0; reply->code == ZK_OK && i < reply->n_children; i++) {
+                const char *job = reply->children[i];
+                g_autofree char *path = path_runs(answer_view(answer)->node->config->root, job);
+
+                if (!g_str_has_prefix(job, prefix) || !job_name_is_valid(job) ||
+                    ++n > HISTORY_NODES_MAX)
+                        continue;
+                answer->broken |=
+                    answer_get_children(answer, path, job, history_on_listed_of_one) < 0;
+        }
 }
 
 static bool history_begin_of_all(Answer *answer) {
-        g_autofree char *path = path_open(answer_view(answer)->node->config->root);
+        g_autofree char *path = path_jobs(answer_view(answer)->node->config->root);
 
         answer->done = history_on_names;
-        return answer_get_children(answer, path, NULL, history_on_nodes) >= 0;
+        return answer_get_children(answer, path, NULL, history_on_jobs) >= 0;
 }
 
 static bool history_begin(Answer *answer) {

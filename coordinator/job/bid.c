@@ -32,8 +32,9 @@ struct Bid {
         bool held;
         char *fault;
 
-        RollLook *look; /* before the claim */
-        char *turn;     /* why it has no turn in the roll, as it was last seen; or NULL */
+        RollLook *look;                          /* before the claim */
+        int32_t control_version, ledger_version; /* on which it was decided, before the look */
+        char *turn; /* why it has no turn in the roll, as it was last seen; or NULL */
         Claim *claim;
         char *claim_key; /* as long as it is under way */
         usec_t start_by; /* CLOCK_REALTIME: until when what is claimed may begin */
@@ -323,6 +324,17 @@ static int bid_begin_claim(Bid *bid) {
 
 /* ---- the turn ---- */
 
+/* Return: whether nothing has been heard since that may forbid what was decided. */
+static bool bid_is_as_decided(const Bid *bid) {
+        const BidParts *parts = &bid->parts;
+        int32_t version = 0;
+
+        return ledger_cache_get(parts->ledgers, bid->spec->name, &version) &&
+               version == bid->ledger_version &&
+               tree_control_version(parts->tree) == bid->control_version &&
+               !node_is_ending(parts->node);
+}
+
 static void bid_on_turn(Bid *bid) {
         int r;
 
@@ -339,6 +351,10 @@ static void bid_on_turn(Bid *bid) {
         case ROLL_GO:
         case ROLL_VERDICT_COUNT:
                 break;
+        }
+        if (!bid_is_as_decided(bid)) {
+                bid->func(BID_STALE, bid->userdata);
+                return;
         }
         r = bid_begin_claim(bid);
         if (r < 0)
@@ -373,10 +389,14 @@ static bool bid_is_of_roll(const Bid *bid) {
 
 int bid_claim(Bid *bid) {
         const BidParts *parts = &bid->parts;
-        const Ledger *ledger = ledger_cache_get(parts->ledgers, bid->spec->name, NULL);
+        const Ledger *ledger =
+            ledger_cache_get(parts->ledgers, bid->spec->name, &bid->ledger_version);
 
+        bid->look = roll_look_free(bid->look);
+        g_clear_pointer(&bid->turn, g_free);
         if (!bid_is_of_roll(bid))
                 return bid_begin_claim(bid);
+        bid->control_version = tree_control_version(parts->tree);
         if (bid_beside(parts->runs, bid->spec, bid->tick, ledger, false))
                 return -EBUSY;
         return bid_look(bid);

@@ -65,8 +65,7 @@
  *      "was": "backup",        only where it was renamed: what is before stands under that
  *      "renamed": "orders"}    only where it goes on under that
  *     Also of a job that has left the files, for as long as its records stand. By the name of a job
- *     of mode each-node in the files: the newest runs of all nodes that are there or once ran
- *     something.
+ *     of mode each-node in the files: the newest runs of all nodes.
  *
  * Next(s job, u count) → s
  *     {"job": "orders-backup", "schedule": "..." | null, "ticks": [TICK...],

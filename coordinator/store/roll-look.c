@@ -7,6 +7,7 @@
 #include "log.h"
 #include "message-id.h"
 #include "name.h"
+#include "next-attempt.h"
 #include "paths.h"
 #include "run-record.h"
 
@@ -22,6 +23,7 @@ struct RollLook {
         int32_t version;
         bool missing; /* there is no such node yet */
         bool blocker_is_over;
+        RunState blocker_state; /* how it has failed; RUN_CLAIMED: it has not */
         const RollRun *blocker; /* borrowed from the rolls */
         RollVerdict verdict;
         Flight *flight;
@@ -70,8 +72,24 @@ static void roll_look_on_record(const ZkReply *reply, void *userdata) {
         _cleanup_(run_record_freep) RunRecord *found = NULL;
 
         look->blocker_is_over = reply->code == ZK_NO_NODE;
-        if (reply->code == ZK_OK && run_record_decode(reply->data, reply->data_size, &found) == 0)
-                look->blocker_is_over = run_state_is_final(found->state);
+        look->blocker_state = RUN_CLAIMED;
+        if (reply->code != ZK_OK || run_record_decode(reply->data, reply->data_size, &found) < 0)
+                return;
+        look->blocker_is_over = run_state_is_final(found->state);
+        if (roll_is_failure(found->state) && !next_attempt_not_before(found, 1))
+                look->blocker_state = found->state;
+}
+
+/* Whoever settled it did not say so in the roll. */
+static void roll_look_note_blocker(RollLook *look) {
+        int64_t tick = look->blocker->tick;
+        g_autofree char *node = g_strdup(look->blocker->node), *run = g_strdup(look->blocker->run);
+
+        look->blocker = NULL;
+        if (look->blocker_state == RUN_CLAIMED)
+                (void)rolls_forget(look->rolls, tick, node);
+        else
+                (void)rolls_note(look->rolls, tick, node, run, look->blocker_state);
 }
 
 static void roll_look_on_blocker(ZkCode code, void *userdata) {
@@ -79,7 +97,7 @@ static void roll_look_on_blocker(ZkCode code, void *userdata) {
 
         look->flight = flight_free(look->flight);
         if (code == ZK_OK && look->blocker_is_over) {
-                (void)rolls_forget(look->rolls, look->blocker->tick, look->blocker->node);
+                roll_look_note_blocker(look);
                 roll_look_judge(look);
         } else {
                 look->func(code, look->userdata);

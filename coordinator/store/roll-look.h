@@ -3,8 +3,8 @@
  * others settle in between makes the claim stale.
  *
  * A run that stands in the way is looked for in its record: where that says that it is over, or is
- * gone, nobody will ever take it out of the roll, and it is none any more. Somebody may have
- * deleted it, or a version settled it that knows of no rolls. */
+ * gone, nobody will ever take it out of the roll, and it is what the record says: failed, or none
+ * any more. Somebody may have deleted it, or a version settled it that knows of no rolls. */
 #pragma once
 
 #include "cleanup.h"

@@ -10,7 +10,7 @@
 struct RollNote {
         char *path, *node, *run;
         int64_t tick;
-        Rolls *read; /* NULL: nothing stands there that could be read */
+        Rolls *read; /* NULL: it is not there, or could not be read */
         int32_t version;
         char *data; /* as it is written now; NULL: it is not */
 };
@@ -47,8 +47,8 @@ static void roll_note_on_rolls(const ZkReply *reply, void *userdata) {
 
         note->read = rolls_free(note->read);
         note->version = reply->stat.version;
-        if (reply->code == ZK_OK)
-                (void)rolls_decode(reply->data, reply->data_size, &note->read);
+        if (reply->code == ZK_OK && rolls_decode(reply->data, reply->data_size, &note->read) < 0)
+                note->read = rolls_new(); /* what nobody of us wrote is as if nothing were known */
 }
 
 void roll_note_read(RollNote *note, Flight *flight) {

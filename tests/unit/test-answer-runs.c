@@ -144,8 +144,9 @@ Test(answer_runs, history_of_what_each_node_runs) {
         ask("History", "su", "r", 0U);
         none = runs_said_of("r");
         cr_expect_str_eq(none, "");
-        server_create(ROOT "/open/n7", "", 0);
+        server_create(ROOT "/jobs/r@n7", "", 0);
         server_create(ROOT "/jobs/r@n7/runs", "", 0);
+        server_create(ROOT "/jobs/r@n8", "", 0);
         server_create(ROOT "/jobs/r@n8/runs", "", 0);
         record_of("r@n1", "1000000010-1");
         record_of("r@n7", "1000000030-1");
@@ -154,10 +155,10 @@ Test(answer_runs, history_of_what_each_node_runs) {
         record_of("r@n7", "no run");
         ask("History", "su", "r", 0U);
         text = runs_said_of("r");
-        cr_expect_str_eq(text, "1000000030-1 1000000020-1 1000000010-1");
+        cr_expect_str_eq(text, "1000000040-1 1000000030-1 1000000020-1 1000000010-1");
         ask("History", "su", "r", 2U);
         fewer = runs_said_of("r");
-        cr_expect_str_eq(fewer, "1000000030-1 1000000020-1");
+        cr_expect_str_eq(fewer, "1000000040-1 1000000030-1");
         server_write(ROOT "/jobs/r@n7/runs/1000000020-1", "][");
         ask("History", "su", "r", 0U);
         expect_said("{\"run\":\"1000000020-1\",\"job\":\"r@n7\"");

@@ -4,8 +4,10 @@
 
 #include <string.h>
 
+#include "control-pause.h"
 #include "roll-fixture.h"
 #include "run-record.h"
+#include "tree.h"
 
 static unsigned tries;
 
@@ -112,6 +114,49 @@ Test(roll_look, nor_is_whose_record_says_that_it_is_over) {
         put_record("n2", RUN_SUCCEEDED);
         await(roll_has_started, "a start");
         roll_expect("n1 claimed");
+}
+
+/* Whoever settled it did not say so in the roll. */
+Test(roll_look, whose_record_says_that_it_has_failed_counts) {
+        roll_begin("    max-failures: 1\n", "n2 claimed");
+        put_record("n2", RUN_FAILED);
+        expect_skipped("roll-stopped: failed on n2 (");
+}
+
+Test(roll_look, whose_record_says_that_it_has_failed_is_noted) {
+        roll_begin("    max-failures: 2\n", "n2 claimed");
+        put_record("n2", RUN_UNKNOWN);
+        await(roll_has_started, "a start");
+        roll_expect("n2 unknown n1 claimed");
+}
+
+static ServerWay keep_look(const ZkCall *call) {
+        return call->request == REQUEST_GET && g_str_equal(call->path, ROLL_PATH) ? SERVER_KEEP
+                                                                                  : SERVER_ANSWER;
+}
+
+static bool is_looked_at(void) {
+        return g_queue_get_length(&server.kept) == 1;
+}
+
+static bool knows_the_pause(void) {
+        return control_is_paused(drain_view_control(tree_drain_view(coordinator->tree)), NULL,
+                                 clock_realtime(), NULL);
+}
+
+/* Meanwhile something was heard that forbids what was decided. */
+Test(roll_look, nothing_begins_that_is_paused_while_it_looks) {
+        roll_begin("    max-failures: 1\n", "n2 succeeded");
+        server.way = keep_look;
+        await(is_looked_at, "it looks");
+        server_write(
+            ROLL_ROOT "/control",
+            "{\"paused\":{\"all\":{\"by\":\"bob\",\"why\":\"new db\",\"since\":1763000000}}}");
+        await(knows_the_pause, "it is paused");
+        server.way = NULL;
+        server_release();
+        serve_for(USEC_PER_SEC);
+        cr_expect_eq(started->len, 0U);
 }
 
 Test(roll_look, what_nobody_of_us_wrote_is_written_over) {

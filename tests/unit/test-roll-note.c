@@ -25,6 +25,14 @@ Test(roll_note, a_failure_is_noted) {
         roll_expect("n1 failed");
 }
 
+/* What nobody of us wrote is written over. */
+Test(roll_note, a_failure_is_noted_where_junk_stands) {
+        begin_run("    max-failures: 1\n    lock: none\n", "");
+        server_write(ROLL_PATH, "junk");
+        end_run(1);
+        roll_expect("n1 failed");
+}
+
 Test(roll_note, beside_those_of_others) {
         begin_run("    max-failures: 3\n", "n2 failed");
         end_run(1);
