@@ -4,9 +4,8 @@
     .ci/run [CHECK...]      all, or only the named ones: tests, clang, format, tidy, blocking, fuzz, simulation, package, faults,
                             coverage, tsan, bench
 
-Tests on nodes wait more than they compute, and some checks only compute. So those run beside the tests, at a priority that gets what
-nobody else wants: what is measured in seconds there does not become slower. What is measured more finely, in unit/ and in the
-simulation, is done before they begin.
+Tests wait more than they compute, and some checks only compute. So those run beside the tests, at a priority that gets what nobody
+else wants: what is measured in seconds there does not become slower. The faults with sanitizers take long, and run only when named.
 """
 
 import concurrent.futures
@@ -29,8 +28,9 @@ from programs import SANITIZER, Programs, build, count, interrupted, line  # pyl
 CLANG = f"{ROOT}/build/clang"
 TSAN = f"{ROOT}/build/tsan"
 FAULTS = f"{ROOT}/build/faults"
+PATIENCE = 5400  # seconds, of what waits until nobody else wants to compute
 FUZZ_SECONDS = 30
-CLUSTERS = 30
+CLUSTERS = 20
 FIRST_CLUSTER = 1000001  # seed: beside those of tests/run, and the same ones each time
 PLANTED = ("claim-unknown-is-won", "deadline-plus-tick", "locks-go-before-the-run", "settle-no-ledger-version")  # tests/simulation/plant has more
 EXPOSURE = 20  # tenths, by systemd's count: more a service of ours may not have
@@ -66,8 +66,10 @@ MAY_WAIT = {
 }
 
 
-BESIDE = ("clang", "format", "tidy", "blocking", "fuzz", "simulation", "package")  # what only computes; none of it builds what the others do at that time
+# What only computes. None of it builds what the others do at that time: when the simulation's turn comes, the tests have built it long since.
+BESIDE = ("clang", "format", "tidy", "blocking", "fuzz", "package", "simulation")
 AFTER = ("faults", "coverage", "tsan", "bench")
+ONLY_NAMED = ("faults",)
 
 
 class Idle:
@@ -77,7 +79,7 @@ class Idle:
         self.programs = programs
 
     def run(self, argv, timeout, **options):
-        return self.programs.run([*runner.IDLE, *argv], timeout, **options)
+        return self.programs.run(["chrt", "--idle", "0", *argv], timeout, **options)
 
 
 class Checks:
@@ -86,7 +88,7 @@ class Checks:
         self.directory = directory  # for what is thrown away
         self.clang_built = False
 
-    def run(self, argv, timeout=1800, **options):
+    def run(self, argv, timeout=PATIENCE, **options):
         """Returns (whether it ended with 0 and no sanitizer spoke, output)."""
         status, output, _ = self.programs.run(argv, timeout, **options)
         return status == 0 and not SANITIZER.search(output), output
@@ -158,7 +160,7 @@ class Checks:
         os.mkdir(corpus)
         seeds = [path for path in (f"{ROOT}/tests/fuzz/corpus/{name}",) if os.path.isdir(path)]
         done, said = self.run([target, f"-max_total_time={FUZZ_SECONDS}", f"-timeout={FUZZ_SECONDS}", "-rss_limit_mb=2048", f"-artifact_prefix={ROOT}/build/{name}-",
-                               "-print_final_stats=1", corpus, *seeds], FUZZ_SECONDS + 120)
+                               "-print_final_stats=1", corpus, *seeds])
         print(f"       {name}: {', '.join(re.findall(r'number_of_executed_units: +([0-9]+)', said)) or 'no'} inputs", flush=True)
         return done, said
 
@@ -235,9 +237,8 @@ def build_ahead(programs, chosen):
         coverage.build_programs(programs, ROOT)
 
 
-def run_tests(programs, results, *parts):
-    chosen = [word for part in parts for word in ("--only", part)]
-    status, output, _ = programs.run([f"{ROOT}/tests/run", *chosen], None, live=True)
+def run_tests(programs, results):
+    status, output, _ = programs.run([f"{ROOT}/tests/run"], None, live=True)
     results.append(count(status, output))
 
 
@@ -259,13 +260,11 @@ def run_checks(programs, names, results):
 
 def run_chosen(programs, chosen, results):
     """An interrupt ends what runs on either side, and nothing more is begun."""
-    if "tests" in chosen:
-        run_tests(programs, results, "unit", "simulation", "integration")
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         ahead = pool.submit(build_ahead, Idle(programs), chosen)
         beside = pool.submit(run_checks, Idle(programs), [name for name in BESIDE if name in chosen], results)
         if "tests" in chosen:
-            run_tests(programs, results, "cluster")
+            run_tests(programs, results)
         ahead.result()
         run_checks(programs, [name for name in AFTER if name in chosen], results)
         beside.result()
@@ -273,7 +272,7 @@ def run_chosen(programs, chosen, results):
 
 def main():
     names = ("tests", *BESIDE, *AFTER)
-    chosen = sys.argv[1:] or names
+    chosen = sys.argv[1:] or [name for name in names if name not in ONLY_NAMED]
     unknown = [name for name in chosen if name not in names]
     if unknown:
         sys.exit(f"no such check: {' '.join(unknown)}\n{__doc__}")

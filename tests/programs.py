@@ -15,6 +15,7 @@ SANITIZER = re.compile(r"ERROR: (Address|Leak|Undefined|Thread|Memory)Sanitizer|
 SYNTHESIS = re.compile(r"Synthesis: Tested: (\d+) \| Passing: (\d+) \| Failing: (\d+) \| Crashing: (\d+)")
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed$", re.M)
 KILL_AFTER = 60  # seconds that a program has to clean up
+BUILD_TIMEOUT = 5400  # seconds; it may have to wait for everybody else
 READ_FOR = 5  # seconds for its last words, once it is killed
 
 
@@ -142,7 +143,7 @@ def build(programs, source, directory, *settings, targets=()):
     """Configures and builds all, or the targets. Returns whether it worked; what went wrong is printed."""
     total = 0.0
     for argv in (["cmake", "-S", source, "-B", directory, "-G", "Ninja", *settings], ["ninja", "-k", "0", "-C", directory, *targets]):
-        status, output, seconds = programs.run(argv, 1800)
+        status, output, seconds = programs.run(argv, BUILD_TIMEOUT)
         total += seconds
         if status != 0:
             print(re.sub(r"(?m)^\[\d+/\d+\].*\n", "", output)[-20000:])

@@ -32,7 +32,6 @@ PLAYED = 180  # seconds
 PLAYED_FIRST = 1  # seed: the same clusters each time, so that a tree passes or does not; --long draws
 PLAYED_LONG = 3600
 CAMPAIGN_SEED = "513"
-IDLE = ("chrt", "--idle", "0")  # before a command that is to run when no other wants to
 
 GCC = ("-DCMAKE_C_COMPILER=gcc", "-DJOBKEEPER_WERROR=ON")
 DEBUG = (*GCC, "-DCMAKE_BUILD_TYPE=Debug")
@@ -121,7 +120,7 @@ def run_clusters_in_one_process(programs, options, totals):
     if not build(programs, ROOT, SIMULATION, *GCC, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", targets=["simulate"]):
         totals.add(0, 1)
         return
-    argv = [*IDLE, f"{HERE}/simulation/play", f"{SIMULATION}/tests/simulation/simulate", f"--seconds={PLAYED_LONG if options.long else PLAYED}"]
+    argv = ["nice", "-n", "10", f"{HERE}/simulation/play", f"{SIMULATION}/tests/simulation/simulate", f"--seconds={PLAYED_LONG if options.long else PLAYED}"]
     if not options.long and "JOBKEEPER_TEST_SEED" not in os.environ:
         argv.append(f"--seed={PLAYED_FIRST}")
     status, output, seconds = programs.run(argv, None, live=True)
@@ -186,7 +185,7 @@ def run_numbers(programs, options, totals):
 
 
 def run_in_nodes_and_play(programs, parts, options, environment, totals):
-    """Side by side: what runs in a node waits, and what is simulated computes, when nobody else wants to."""
+    """Side by side: what runs in a node waits, and what is simulated computes, and lets it go first."""
     played = Totals()
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         playing = [pool.submit(run_clusters_in_one_process, programs, options, played)] if "simulation" in parts else []

@@ -85,7 +85,6 @@ static void roll_look_note_blocker(RollLook *look) {
         int64_t tick = look->blocker->tick;
         g_autofree char *node = g_strdup(look->blocker->node), *run = g_strdup(look->blocker->run);
 
-        look->blocker = NULL;
         if (look->blocker_state == RUN_CLAIMED)
                 (void)rolls_forget(look->rolls, tick, node);
         else
