@@ -215,9 +215,9 @@ static bool bid_excludes(const JobSpec *spec, int64_t tick, const RunRecord *rec
 /* Return: a run here that excludes one of that tick, though the ledger has done with it: after a
  * lost session the others settle as unknown what we are stopping, or what continues; or NULL.
  * `lives`: only one that is known to live. */
-static const Run *bid_beside(const Runs *all, const JobSpec *spec, int64_t tick,
-                             const Ledger *ledger, bool lives) {
-        const GPtrArray *runs = runs_of_job(all, spec->name);
+static const Run *bid_beside_of(const Runs *all, const char *job, const JobSpec *spec, int64_t tick,
+                                const Ledger *ledger, bool lives) {
+        const GPtrArray *runs = runs_of_job(all, job);
 
         for (guint i = 0; runs && i < runs->len; i++) {
                 const Run *run = runs->pdata[i];
@@ -227,6 +227,15 @@ static const Run *bid_beside(const Runs *all, const JobSpec *spec, int64_t tick,
                         return run;
         }
         return NULL;
+}
+
+/* As above, also of a run under the name that the job had. */
+static const Run *bid_beside(const Runs *all, const JobSpec *spec, int64_t tick,
+                             const Ledger *ledger, bool lives) {
+        const Run *run = bid_beside_of(all, spec->name, spec, tick, ledger, lives);
+
+        return run || !ledger->was ? run
+                                   : bid_beside_of(all, ledger->was, spec, tick, ledger, lives);
 }
 
 /* Of what a process before us left it is not known yet whether it goes on. */

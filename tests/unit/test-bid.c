@@ -415,6 +415,31 @@ Test(bid, one_that_does_not_continue_is_no_reason) {
         expect_goes_on(false);
 }
 
+/* It was given up before the job got another name, and goes on here under the old one. */
+Test(bid, one_that_continues_under_the_name_that_the_job_had_goes_on) {
+        g_autoptr(GPtrArray) runs = NULL;
+        _cleanup_(ledger_freep) Ledger *given_up = NULL, *moved = NULL, *other = NULL;
+        const JobSpec *renamed;
+
+        write_job_named("b", "    every: 1h\n    exec: [/bin/true]\n");
+        reload();
+        renamed = jobset_find(coordinator->jobset, "b");
+        cr_assert_not_null(renamed);
+        begin(NULL);
+        expect_heard("held");
+        cr_assert_eq(bid_claim(bid), 0);
+        expect_heard("won");
+        runs = runs_list(coordinator->runs);
+        ((Run *)runs->pdata[0])->record->continues = true;
+        ((Run *)runs->pdata[0])->phase = RUN_PHASE_RUNNING;
+        given_up = ledger_copy(ledger_cache_get(coordinator->store.ledgers, "a", NULL));
+        ((LedgerEntry *)given_up->open->pdata[0])->state = RUN_UNKNOWN;
+        moved = ledger_move(given_up, "a", "b");
+        other = ledger_move(given_up, "c", "b");
+        cr_expect_str_eq(bid_goes_on(coordinator->runs, renamed, moved), "2000000000-1");
+        cr_expect_null(bid_goes_on(coordinator->runs, renamed, other), "it had another name");
+}
+
 /* The lock itself has so many, beside what the ledger counts. */
 Test(bid, the_own_lock_has_slots) {
         redefine("    every: 1h\n    exec: [/bin/true]\n    slots: 2\n");
