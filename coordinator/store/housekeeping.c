@@ -226,6 +226,17 @@ static bool housekeeping_is_of_nobody(const Housekeeping *housekeeping) {
                !members_contains(housekeeping->members, node);
 }
 
+/* Return: whether a member has the job in its files still, under the name that it had: once nothing
+ * said that it goes on as another, it would begin there anew, beside that. */
+static bool housekeeping_is_held(const Housekeeping *housekeeping, const Ledger *ledger) {
+        const GPtrArray *members = members_list(housekeeping->members);
+
+        for (guint i = 0; ledger->renamed && i < members->len; i++)
+                if (member_is_drifted(members->pdata[i], housekeeping->job))
+                        return true;
+        return false;
+}
+
 /* Return: whether it was withdrawn for good, long ago, or has been nobody's for so long, and
  * nothing of it is under way. */
 static bool housekeeping_is_forgotten(const Housekeeping *housekeeping, const Ledger *ledger) {
@@ -234,6 +245,7 @@ static bool housekeeping_is_forgotten(const Housekeeping *housekeeping, const Le
         usec_t since = (usec_t)(nobodys ? ledger->withdrawn : ledger->from) * USEC_PER_SEC;
 
         return (nobodys || withdrawn) && !ledger_first_claimed(ledger) &&
+               !housekeeping_is_held(housekeeping, ledger) &&
                housekeeping_knows_the_time(housekeeping) &&
                usec_add(since, HOUSEKEEPING_KEEP) < clock_realtime();
 }

@@ -109,6 +109,42 @@ Test(housekeeping, one_that_was_renamed_long_ago_goes) {
         await(is_deleted, "it is deleted");
 }
 
+static bool n3_is_a_member(void) {
+        return members_contains(coordinator->members, "n3");
+}
+
+static void join_n3(const char *drifted) {
+        g_autofree char *data = g_strdup_printf("{\"node\":\"n3\",\"machine\":\"x3\","
+                                                "\"boot\":\"y\",\"drifted\":%s}",
+                                                drifted);
+
+        server_write(ROOT "/nodes/n3", data);
+        server_node(ROOT "/nodes/n3")->stat.ephemeral_owner = 77;
+        await(n3_is_a_member, "n3 is a member");
+}
+
+/* Of the two, we rank first for it. */
+static void look_as_the_first(void) {
+        cr_assert_eq(ranking_among_all(members_ranking(coordinator->members), "housekeeping"), 0);
+        look();
+}
+
+/* Its files still have it by that name: without the ledger it would begin there, beside "new". */
+Test(housekeeping, one_that_was_renamed_and_that_a_member_has_still_stays) {
+        rename_old();
+        join_n3("[\"old\"]");
+        look_as_the_first();
+        cr_expect_not_null(server_node(OLD));
+        cr_expect_eq(server_count(OLD "/runs"), 100);
+}
+
+Test(housekeeping, one_that_was_renamed_and_that_no_member_has_goes) {
+        rename_old();
+        join_n3("[\"another\"]");
+        look_as_the_first();
+        await(is_deleted, "it is deleted");
+}
+
 Test(housekeeping, one_that_a_file_says_was_renamed_stays) {
         write_job_named("new", "    exec: [/bin/true]\n    was: old\n    nodes: [another]\n");
         reload();
@@ -165,10 +201,6 @@ Test(housekeeping, one_that_is_added_again_meanwhile_stays) {
 #define OF_N2 ROOT "/jobs/each@n2"
 #define OF_N3 ROOT "/jobs/each@n3"
 
-static bool n3_is_a_member(void) {
-        return members_contains(coordinator->members, "n3");
-}
-
 static void make_instance(const char *path, int64_t withdrawn_ago) {
         int64_t now = (int64_t)(clock_realtime() / USEC_PER_SEC);
         _cleanup_(ledger_freep) Ledger *ledger = ledger_new(now - 12 * MONTH, "d");
@@ -183,17 +215,9 @@ static void make_instance(const char *path, int64_t withdrawn_ago) {
 
 /* "n3" is there, and "n2" is not. */
 static void make_instances(int64_t withdrawn_ago) {
-        server_write(ROOT "/nodes/n3", "{\"node\":\"n3\",\"machine\":\"x3\",\"boot\":\"y\"}");
-        server_node(ROOT "/nodes/n3")->stat.ephemeral_owner = 77;
-        await(n3_is_a_member, "n3 is a member");
+        join_n3("[]");
         make_instance(OF_N2, withdrawn_ago);
         make_instance(OF_N3, withdrawn_ago);
-}
-
-/* Of the two, we rank first for it. */
-static void look_as_the_first(void) {
-        cr_assert_eq(ranking_among_all(members_ranking(coordinator->members), "housekeeping"), 0);
-        look();
 }
 
 Test(housekeeping, one_of_a_node_that_is_gone_is_marked) {
