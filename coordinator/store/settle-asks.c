@@ -21,6 +21,7 @@
 typedef struct SettleMeeting {
         char **parents;
         char *path;
+        char *was_path;  /* of the name that the job had; NULL: it had none */
         Meetings *read;  /* as it stood there, or empty */
         int32_t version; /* -1: it did not */
         char *data;      /* as it is written now; NULL: it is not */
@@ -74,6 +75,7 @@ static void settle_meeting_free(SettleMeeting *meeting) {
         g_ptr_array_unref(meeting->gone);
         g_strfreev(meeting->parents);
         g_free(meeting->path);
+        g_free(meeting->was_path);
         meetings_free(meeting->read);
         g_free(meeting);
 }
@@ -154,6 +156,8 @@ static void settle_asks_offer_part(SettleAsks *asks, const JobSpec *job, FollowL
         meeting = ask->meeting = settle_meeting_new();
         meeting->parents = job_links_parents(&job->books.links);
         meeting->path = path_meeting(root, job->name);
+        if (job->books.was.job)
+                meeting->was_path = path_meeting(root, job->books.was.job);
 }
 
 static void settle_asks_offer_hook(SettleAsks *asks, const JobSet *jobset, const char *job,
@@ -251,20 +255,34 @@ static void settle_asks_on_meetings(const ZkReply *reply, void *userdata) {
 }
 
 /* What nobody of us wrote is as if nobody had come, and is written over. */
-static void settle_asks_on_meeting(const ZkReply *reply, void *userdata) {
-        SettleAsk *ask = userdata;
+static void settle_ask_take_meetings(const SettleAsk *ask, const char *path, const ZkReply *reply) {
         SettleMeeting *meeting = ask->meeting;
         const LogAbout about = {.message_id = MESSAGE_FOREIGN_DATA, .job = ask->job};
 
         meetings_free(meeting->read);
         meeting->read = NULL;
-        meeting->version = reply->code == ZK_OK ? reply->stat.version : -1;
         if (reply->code == ZK_OK &&
             meetings_decode(reply->data, reply->data_size, &meeting->read) < 0)
-                log_warning(&about, "%s: does not say who has come; it is written anew",
-                            meeting->path);
+                log_warning(&about, "%s: does not say who has come; it is written anew", path);
         if (!meeting->read)
                 meeting->read = meetings_new();
+}
+
+static void settle_asks_on_meeting_of_was(const ZkReply *reply, void *userdata) {
+        SettleAsk *ask = userdata;
+
+        settle_ask_take_meetings(ask, ask->meeting->was_path, reply);
+}
+
+/* A job that has another name goes on with who had come for the old one, until somebody has come
+ * for the new one. */
+static void settle_asks_on_meeting(const ZkReply *reply, void *userdata) {
+        SettleAsk *ask = userdata;
+        SettleMeeting *meeting = ask->meeting;
+
+        meeting->version = reply->code == ZK_OK ? reply->stat.version : -1;
+        if (reply->code != ZK_NO_NODE || !meeting->was_path)
+                settle_ask_take_meetings(ask, meeting->path, reply);
 }
 
 bool settle_asks_was_read(const SettleAsks *asks) {
@@ -293,6 +311,9 @@ void settle_asks_read(SettleAsks *asks, Flight *flight) {
                 ask->there = false;
                 if (ask->meeting) {
                         flight_exists(flight, asks->meetings_path, settle_asks_on_meetings, asks);
+                        if (ask->meeting->was_path)
+                                flight_get(flight, ask->meeting->was_path,
+                                           settle_asks_on_meeting_of_was, ask);
                         flight_get(flight, ask->meeting->path, settle_asks_on_meeting, ask);
                 }
                 flight_exists(flight, ask->request_path, settle_asks_on_found, ask);

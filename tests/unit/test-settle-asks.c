@@ -454,6 +454,38 @@ Test(settle_asks, who_ended_otherwise_has_not_come) {
         cr_expect_eq(started->len, 1U);
 }
 
+/* "b" had another name when "x" came. */
+static void x_has_come_for_its_old_name(void) {
+        g_autofree char *data = NULL;
+
+        write_job_named("x", "    exec: [/bin/false]\n");
+        write_job_named("b", "    was: old\n    after: {all: [a, x]}\n    exec: [/bin/echo]\n");
+        start_a("");
+        data = meetings_where_came("x");
+        server_create(MEETINGS "/old", data, 0);
+}
+
+Test(settle_asks, who_came_for_the_name_that_a_job_had_has_come) {
+        x_has_come_for_its_old_name();
+        service_exit(service_newest(), 0);
+        await(has_two_starts, "the run after both");
+        expect_meetings(NOBODY);
+}
+
+/* What stands there is of before. */
+Test(settle_asks, what_has_its_own_place_goes_by_that_alone) {
+        g_autofree char *data = NULL;
+
+        x_has_come_for_its_old_name();
+        data = meetings_where_came("a");
+        server_create(MEETINGS "/b", NOBODY, 0);
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        await_quiet();
+        expect_meetings(data);
+        cr_expect_eq(started->len, 1U);
+}
+
 /* Another node settles a run of "x" right between what we read and what we write. */
 static ServerWay x_comes_meanwhile(const ZkCall *call) {
         if (call_has(call, ZK_OP_CREATE, MEETINGS "/") && tries++ == 0)
