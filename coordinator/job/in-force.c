@@ -528,10 +528,23 @@ InForceVerdict in_force_check(InForce *in_force, const JobSpec *spec, bool may_c
 
 /* ---- other names ---- */
 
+/* Return: whether our file may come after what stands there. Without a memory of the job only one
+ * that knew it by the name that it had can say so, or the one node of a cluster: elsewhere it may
+ * be a file of long ago, on a machine that was set up anew. */
+static bool in_force_may_come_after(const InForce *in_force, const JobSpec *spec) {
+        const DigestMemory *digests = in_force->parts.digests;
+        g_autofree char *own = job_spec_digest(spec, in_force->parts.node->config);
+        const char *was = spec->books.was.job;
+
+        if (digest_memory_get(digests, in_force->job))
+                return !digest_memory_has(digests, in_force->job, own);
+        return (was && digest_memory_get(digests, was)) ||
+               members_list(in_force->parts.members)->len == 1;
+}
+
 RenameNeed in_force_rename_need(const InForce *in_force, const JobSpec *spec) {
         const Ledger *ledger = in_force_ledger(in_force);
-        g_autofree char *own = job_spec_digest(spec, in_force->parts.node->config);
-        bool changed = !digest_memory_has(in_force->parts.digests, in_force->job, own),
+        bool changed = in_force_may_come_after(in_force, spec),
              follows =
                  ledger && ledger->renamed && jobset_find(in_force->parts.jobset, ledger->renamed);
 

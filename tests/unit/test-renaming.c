@@ -342,6 +342,26 @@ Test(renaming, back) {
                          "\"new\" was renamed to \"old\", and goes on as that");
 }
 
+static bool n2_is_a_member(void) {
+        return members_contains(coordinator->members, "n2");
+}
+
+/* One that was set up anew, with a file of before, remembers nothing of either name. */
+Test(renaming, back_and_a_machine_that_has_lost_its_memory) {
+        put_old("");
+        read_until(ledger, "read");
+        job_ledger_take_spec(before, back);
+        read_until(before, "read");
+        server_write(ROOT "/nodes/n2", "{\"node\":\"n2\",\"machine\":\"x2\",\"boot\":\"y\"}");
+        server_node(ROOT "/nodes/n2")->stat.ephemeral_owner = 77;
+        await(n2_is_a_member, "n2 is a member");
+        digest_memory_set(coordinator->digests, "old", NULL);
+        digest_memory_set(coordinator->digests, "new", NULL);
+        read_until(ledger, "later");
+        cr_expect(job_ledger_is_drifted(ledger));
+        cr_expect_null(strstr(server_data(OLD), "\"renamed\""), "%s", server_data(OLD));
+}
+
 Test(renaming, a_pause_goes_along) {
         const char *control = "{\"paused\":{\"jobs\":{\"old\":{\"by\":\"me\",\"why\":\"x\","
                               "\"since\":1}}}}";
