@@ -25,6 +25,7 @@ typedef struct SettleMeeting {
         Meetings *read;  /* as it stood there, or empty */
         int32_t version; /* -1: it did not */
         char *data;      /* as it is written now; NULL: it is not */
+        guint op;        /* by which, in the transaction */
         char *missing;   /* who has not come then */
         GPtrArray *gone; /* Meeting: what is given up by it */
 } SettleMeeting;
@@ -398,6 +399,7 @@ static bool settle_asks_add_part(SettleAsks *asks, SettleAsk *ask, GArray *ops, 
         meeting->data = meetings_encode(next);
         if (first && asks->no_meetings)
                 zk_ops_add(ops, ZK_OP_CREATE, asks->meetings_path, "", 0);
+        meeting->op = ops->len;
         zk_ops_add(ops, meeting->version < 0 ? ZK_OP_CREATE : ZK_OP_SET, meeting->path,
                    meeting->data, meeting->version < 0 ? 0 : meeting->version);
         return met;
@@ -428,6 +430,18 @@ void settle_asks_add(SettleAsks *asks, GArray *ops, const FollowState *before,
                 any = true;
                 zk_ops_add(ops, ZK_OP_CREATE, ask->request_path, ask->data, 0);
         }
+}
+
+bool settle_asks_was_outrun(const SettleAsks *asks, const ZkReply *reply) {
+        for (guint i = 0; i < asks->asks->len; i++) {
+                const SettleMeeting *meeting = ((const SettleAsk *)asks->asks->pdata[i])->meeting;
+
+                if (meeting && meeting->data && meeting->op < reply->n_results &&
+                    reply->code == reply->results[meeting->op].code &&
+                    (reply->code == ZK_BAD_VERSION || reply->code == ZK_NODE_EXISTS))
+                        return true;
+        }
+        return false;
 }
 
 static void settle_asks_tell_gone(const SettleAsk *ask, const Meeting *gone) {

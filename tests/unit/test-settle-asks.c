@@ -520,6 +520,29 @@ Test(settle_asks, what_has_changed_since_it_was_read_is_read_again) {
         expect_meetings(NOBODY);
 }
 
+/* So many others end at the same moment, and each is quicker. */
+#define QUICKER 13
+
+static ServerWay others_are_quicker(const ZkCall *call) {
+        if (call_has(call, ZK_OP_SET, MEETINGS "/") && tries++ < QUICKER)
+                server_write(MEETINGS "/b", NOBODY);
+        return SERVER_ANSWER;
+}
+
+/* The locks of the run are held until it is settled. */
+Test(settle_asks, who_is_outrun_does_not_pause) {
+        usec_t began;
+
+        start_a_beside_x();
+        server_create(MEETINGS "/b", NOBODY, 0);
+        server.way = others_are_quicker;
+        began = clock_monotonic();
+        service_exit(service_newest(), 0);
+        await(is_over, "it is settled");
+        cr_expect_eq(tries, QUICKER + 1U);
+        cr_expect_lt(clock_monotonic() - began, 3 * USEC_PER_SEC, "three pauses are longer");
+}
+
 Test(settle_asks, an_answer_that_was_lost_asks_for_all_once) {
         start_a_beside_x();
         x_has_come();
