@@ -124,6 +124,32 @@ Test(meetings, the_oldest_tick_is_given_up) {
         cr_expect_eq(meetings->list->len, MEETINGS_MAX - 1U);
 }
 
+/* However large it is, or what comes last would never be noted. */
+Test(meetings, the_newest_tick_is_never_given_up_for_its_size) {
+        _cleanup_(meetings_freep) Meetings *meetings = full();
+        unsigned n = 0;
+        Meeting *gone;
+
+        while ((gone = meetings_give_up(meetings, 1))) {
+                meeting_free(gone);
+                n++;
+        }
+        cr_expect_eq(n, MEETINGS_MAX - 1U);
+        cr_assert_eq(meetings->list->len, 1U);
+        cr_expect_eq(((const Meeting *)meetings->list->pdata[0])->tick, MEETINGS_MAX * 10);
+}
+
+Test(meetings, of_one_that_comes_twice_the_later_run_is_kept) {
+        _cleanup_(meetings_freep) Meetings *meetings = meetings_new();
+        g_autofree char *text = NULL;
+        Meeting *gone = NULL;
+
+        cr_expect_not(meetings_come(meetings, parents, 10, "a", "10-1", &gone));
+        cr_expect_not(meetings_come(meetings, parents, 10, "a", "10-2", &gone));
+        text = meetings_encode(meetings);
+        cr_expect_str_eq(text, "{\"meetings\":[{\"tick\":10,\"come\":{\"a\":\"10-2\"}}]}");
+}
+
 /* ---- what is written ---- */
 
 Test(meetings, what_was_written_is_read) {
@@ -192,6 +218,20 @@ Test(meetings, what_we_would_not_have_written_is_refused) {
                 cr_expect_eq(meetings_decode(texts[i], strlen(texts[i]), &read), -EBADMSG, "%s",
                              texts[i]);
                 cr_expect_null(read);
+        }
+}
+
+/* Who waits for that many waits for nobody any more. */
+Test(meetings, a_tick_that_all_have_come_for_is_refused) {
+        for (unsigned n = JOB_AFTER_ALL_MAX - 1; n <= JOB_AFTER_ALL_MAX; n++) {
+                g_autoptr(GString) text = g_string_new("{\"meetings\":[{\"tick\":5,\"come\":{");
+                _cleanup_(meetings_freep) Meetings *read = NULL;
+
+                for (unsigned i = 0; i < n; i++)
+                        g_string_append_printf(text, "%s\"a%u\":\"1-1\"", i > 0 ? "," : "", i);
+                g_string_append(text, "}}]}");
+                cr_expect_eq(meetings_decode(text->str, text->len, &read),
+                             n < JOB_AFTER_ALL_MAX ? 0 : -EBADMSG, "%u", n);
         }
 }
 
