@@ -124,6 +124,18 @@ bool meetings_come(Meetings *meetings, const char *const *parents, int64_t tick,
         return false;
 }
 
+void meetings_rename(Meetings *meetings, const char *was, const char *job) {
+        for (guint i = 0; i < meetings->list->len; i++) {
+                const Meeting *meeting = meetings->list->pdata[i];
+                MeetingPart *part = meeting_find(meeting, was);
+
+                if (!part || meeting_find(meeting, job))
+                        continue;
+                g_free(part->job);
+                part->job = g_strdup(job);
+        }
+}
+
 /* ---- as it is written ---- */
 
 /* What stands around a tick and its comma, and around a name and its run. */

@@ -53,6 +53,9 @@ int meetings_decode(const char *data, size_t size, Meetings **ret_meetings);
 bool meetings_come(Meetings *meetings, const char *const *parents, int64_t tick, const char *parent,
                    const char *run, Meeting **ret_gone);
 
+/* Who came under the name `was` is called `job` by now. Where that has come itself it counts. */
+void meetings_rename(Meetings *meetings, const char *was, const char *job);
+
 /* Return: newly allocated, the oldest tick, given up because what is kept is larger than that as it
  * is written; NULL where it is not. One tick is always kept. */
 Meeting *meetings_give_up(Meetings *meetings, size_t size_max);

@@ -20,6 +20,7 @@
 /* Where it stands which of those that are waited for together have come. */
 typedef struct SettleMeeting {
         char **parents;
+        char **were; /* the name that each of them had; "": none */
         char *path;
         char *was_path;  /* of the name that the job had; NULL: it had none */
         Meetings *read;  /* as it stood there, or empty */
@@ -75,6 +76,7 @@ static void settle_meeting_free(SettleMeeting *meeting) {
         settle_meeting_forget(meeting);
         g_ptr_array_unref(meeting->gone);
         g_strfreev(meeting->parents);
+        g_strfreev(meeting->were);
         g_free(meeting->path);
         g_free(meeting->was_path);
         meetings_free(meeting->read);
@@ -141,8 +143,23 @@ static int64_t settle_asks_tick(const RunRecord *record) {
         return record->tick ? record->tick : record->terms.parent.tick;
 }
 
+/* Return: newly allocated, the names that these jobs had; "" where one had none. */
+static char **settle_asks_were(const JobSet *jobset, char *const *jobs) {
+        GPtrArray *were = g_ptr_array_new();
+
+        for (; *jobs; jobs++) {
+                const JobSpec *job = jobset_find(jobset, *jobs);
+                const char *was = job ? job->books.was.job : NULL;
+
+                g_ptr_array_add(were, g_strdup(was ? was : ""));
+        }
+        g_ptr_array_add(were, NULL);
+        return (char **)g_ptr_array_free(were, FALSE);
+}
+
 /* What is waited for together is so for one tick: who has none meets nobody. */
-static void settle_asks_offer_part(SettleAsks *asks, const JobSpec *job, FollowLink link) {
+static void settle_asks_offer_part(SettleAsks *asks, const JobSet *jobset, const JobSpec *job,
+                                   FollowLink link) {
         const char *root = asks->node->config->root;
         int64_t tick = settle_asks_tick(asks->record);
         g_autofree char *id = NULL;
@@ -156,6 +173,7 @@ static void settle_asks_offer_part(SettleAsks *asks, const JobSpec *job, FollowL
         settle_ask_name(ask, root, run_id_for_ask_of_all(tick, job->name), id);
         meeting = ask->meeting = settle_meeting_new();
         meeting->parents = job_links_parents(&job->books.links);
+        meeting->were = settle_asks_were(jobset, meeting->parents);
         meeting->path = path_meeting(root, job->name);
         if (job->books.was.job)
                 meeting->was_path = path_meeting(root, job->books.was.job);
@@ -169,14 +187,14 @@ static void settle_asks_offer_hook(SettleAsks *asks, const JobSet *jobset, const
                 settle_asks_offer(asks, spec, (FollowLink){.why = why});
 }
 
-static void settle_asks_offer_after(SettleAsks *asks, const JobSpec *job) {
+static void settle_asks_offer_after(SettleAsks *asks, const JobSet *jobset, const JobSpec *job) {
         const JobAfter *after = job_links_after(&job->books.links, asks->name);
         FollowLink link = {.why = FOLLOW_AFTER};
 
         g_assert(after); /* the set says that it follows */
         link.on = after->on;
         if (job->books.links.all)
-                settle_asks_offer_part(asks, job, link);
+                settle_asks_offer_part(asks, jobset, job, link);
         else
                 settle_asks_offer(asks, job, link);
 }
@@ -193,7 +211,7 @@ static void settle_asks_offer_all(SettleAsks *asks, const JobSet *jobset) {
         const GPtrArray *after = jobset_after(jobset, asks->name);
 
         for (guint i = 0; after && i < after->len; i++)
-                settle_asks_offer_after(asks, after->pdata[i]);
+                settle_asks_offer_after(asks, jobset, after->pdata[i]);
         if (!spec)
                 return;
         settle_asks_offer_hook(asks, jobset, spec->books.links.on_failure.job, FOLLOW_ON_FAILURE);
@@ -267,6 +285,9 @@ static void settle_ask_take_meetings(const SettleAsk *ask, const char *path, con
                 log_warning(&about, "%s: does not say who has come; it is written anew", path);
         if (!meeting->read)
                 meeting->read = meetings_new();
+        for (guint i = 0; meeting->parents[i]; i++)
+                if (*meeting->were[i])
+                        meetings_rename(meeting->read, meeting->were[i], meeting->parents[i]);
 }
 
 static void settle_asks_on_meeting_of_was(const ZkReply *reply, void *userdata) {

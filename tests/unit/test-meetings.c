@@ -124,6 +124,22 @@ Test(meetings, the_oldest_tick_is_given_up) {
         cr_expect_eq(meetings->list->len, MEETINGS_MAX - 1U);
 }
 
+Test(meetings, one_with_another_name_has_come_by_that) {
+        _cleanup_(meetings_freep) Meetings *meetings = meetings_new();
+        g_autofree char *text = NULL;
+        Meeting *gone = NULL;
+
+        (void)meetings_come(meetings, parents, 10, "a", "10-1", &gone);
+        (void)meetings_come(meetings, parents, 20, "a", "20-1", &gone);
+        (void)meetings_come(meetings, parents, 20, "c", "20-2", &gone);
+        meetings_rename(meetings, "a", "c");
+        meetings_rename(meetings, "nobody", "a");
+        text = meetings_encode(meetings);
+        cr_expect_str_eq(text,
+                         "{\"meetings\":[{\"tick\":10,\"come\":{\"c\":\"10-1\"}},{\"tick\":20,"
+                         "\"come\":{\"a\":\"20-1\",\"c\":\"20-2\"}}]}");
+}
+
 /* However large it is, or what comes last would never be noted. */
 Test(meetings, the_newest_tick_is_never_given_up_for_its_size) {
         _cleanup_(meetings_freep) Meetings *meetings = full();

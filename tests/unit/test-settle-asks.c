@@ -472,6 +472,20 @@ Test(settle_asks, who_came_for_the_name_that_a_job_had_has_come) {
         expect_meetings(NOBODY);
 }
 
+/* "x" had another name when it came. */
+Test(settle_asks, who_came_by_the_name_that_it_had_has_come) {
+        g_autofree char *data = NULL;
+
+        write_job_named("x", "    was: old\n    exec: [/bin/false]\n");
+        write_job_named("b", "    after: {all: [a, x]}\n    exec: [/bin/echo]\n");
+        start_a("");
+        data = meetings_where_came("old");
+        server_create(MEETINGS "/b", data, 0);
+        service_exit(service_newest(), 0);
+        await(has_two_starts, "the run after both");
+        expect_meetings(NOBODY);
+}
+
 /* What stands there is of before. */
 Test(settle_asks, what_has_its_own_place_goes_by_that_alone) {
         g_autofree char *data = NULL;
