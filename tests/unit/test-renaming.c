@@ -249,7 +249,18 @@ static ServerWay lose_answer(const ZkCall *call) {
         return SERVER_ANSWER;
 }
 
-/* Also where the definition is another one by now: it is for us to change it. */
+static bool n2_is_a_member(void) {
+        return members_contains(coordinator->members, "n2");
+}
+
+static void join_n2(void) {
+        server_write(ROOT "/nodes/n2", "{\"node\":\"n2\",\"machine\":\"x2\",\"boot\":\"y\"}");
+        server_node(ROOT "/nodes/n2")->stat.ephemeral_owner = 77;
+        await(n2_is_a_member, "n2 is a member");
+}
+
+/* Also where the definition is another one by now: it is for us to change it, whoever else there
+ * is. */
 Test(renaming, a_lost_answer_is_no_other_nodes_write) {
         _cleanup_(ledger_freep) Ledger *own = NULL;
         g_autofree char *digest = own_digest();
@@ -264,6 +275,7 @@ Test(renaming, a_lost_answer_is_no_other_nodes_write) {
                 data = ledger_encode(there);
                 server_write(OLD, data);
         }
+        join_n2();
         raced = false;
         server.way = lose_answer;
         cr_assert_eq(job_ledger_read(ledger, false), 0);
@@ -274,6 +286,7 @@ Test(renaming, a_lost_answer_is_no_other_nodes_write) {
         read_until(ledger, "read");
         own = at(NEW);
         cr_expect_str_eq(own->digest, digest);
+        cr_expect_eq(members_list(coordinator->members)->len, 2U);
 }
 
 Test(renaming, without_a_ledger_of_the_old_name_the_job_begins_and_that_is_closed) {
@@ -342,19 +355,13 @@ Test(renaming, back) {
                          "\"new\" was renamed to \"old\", and goes on as that");
 }
 
-static bool n2_is_a_member(void) {
-        return members_contains(coordinator->members, "n2");
-}
-
 /* One that was set up anew, with a file of before, remembers nothing of either name. */
 Test(renaming, back_and_a_machine_that_has_lost_its_memory) {
         put_old("");
         read_until(ledger, "read");
         job_ledger_take_spec(before, back);
         read_until(before, "read");
-        server_write(ROOT "/nodes/n2", "{\"node\":\"n2\",\"machine\":\"x2\",\"boot\":\"y\"}");
-        server_node(ROOT "/nodes/n2")->stat.ephemeral_owner = 77;
-        await(n2_is_a_member, "n2 is a member");
+        join_n2();
         digest_memory_set(coordinator->digests, "old", NULL);
         digest_memory_set(coordinator->digests, "new", NULL);
         read_until(ledger, "later");
@@ -373,6 +380,39 @@ Test(renaming, a_pause_goes_along) {
         cr_expect_not_null(strstr(server_data(ROOT "/control"), "\"new\""), "%s",
                            server_data(ROOT "/control"));
         cr_expect_null(strstr(server_data(ROOT "/control"), "\"old\""));
+}
+
+#define PAUSED_OLD "{\"paused\":{\"jobs\":{\"old\":{\"by\":\"me\",\"why\":\"x\",\"since\":1}}}}"
+
+/* What stands there when our transaction arrives. */
+static const char *control_then;
+
+static ServerWay control_changes_first(const ZkCall *call) {
+        if (control_then && call_has(call, ZK_OP_CREATE, NEW))
+                server_write(ROOT "/control", g_steal_pointer(&control_then));
+        return SERVER_ANSWER;
+}
+
+static void expect_control(const char *then, const char *has, const char *has_not) {
+        put_old("");
+        control_then = then;
+        server.way = control_changes_first;
+        read_until(ledger, "read");
+        cr_expect_null(control_then);
+        cr_expect_not_null(strstr(server_data(ROOT "/control"), has), "%s",
+                           server_data(ROOT "/control"));
+        cr_expect_null(strstr(server_data(ROOT "/control"), has_not));
+}
+
+Test(renaming, so_does_one_that_comes_meanwhile) {
+        expect_control(PAUSED_OLD, "\"new\"", "\"old\"");
+}
+
+Test(renaming, of_another_job_s_pause_that_comes_meanwhile_nothing_is_lost) {
+        server_write(ROOT "/control", PAUSED_OLD);
+        await_quiet();
+        expect_control("{\"paused\":{\"jobs\":{\"x\":{\"by\":\"me\",\"why\":\"x\",\"since\":1}}}}",
+                       "\"x\":{", "\"new\"");
 }
 
 /* ---- what is in the way ---- */

@@ -472,6 +472,23 @@ Test(settle_asks, who_came_for_the_name_that_a_job_had_has_come) {
         expect_meetings(NOBODY);
 }
 
+/* "a" has another name by the time its run ends, and comes as that. */
+Test(settle_asks, a_run_of_the_name_that_it_had_comes_by_the_new_one) {
+        g_autofree char *path = tree_path(root, "etc/jobkeeper/jobs.d/a.yaml"), *data = NULL;
+
+        write_job_named("x", "    exec: [/bin/false]\n");
+        write_job_named("b", "    after: {all: [new, x]}\n    exec: [/bin/echo]\n");
+        start_a("");
+        data = meetings_where_came("x");
+        server_create(MEETINGS "/b", data, 0);
+        cr_assert_eq(unlink(path), 0);
+        write_job_named("new", "    was: a\n    exec: [/bin/false]\n");
+        reload();
+        service_exit(service_newest(), 0);
+        await(has_two_starts, "the run after both");
+        expect_meetings(NOBODY);
+}
+
 /* "x" had another name when it came. */
 Test(settle_asks, who_came_by_the_name_that_it_had_has_come) {
         g_autofree char *data = NULL;
