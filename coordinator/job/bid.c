@@ -403,6 +403,8 @@ int bid_claim(Bid *bid) {
 
         bid->look = roll_look_free(bid->look);
         g_clear_pointer(&bid->turn, g_free);
+        if (!ledger)
+                return -EAGAIN;
         if (!bid_is_of_roll(bid))
                 return bid_begin_claim(bid);
         bid->control_version = tree_control_version(parts->tree);

@@ -27,7 +27,7 @@ struct Housekeeping {
         void *userdata;
         sd_event_source *timer;
         ZkCall *call;
-        GHashTable *ledgers; /* a set: the jobs that have one */
+        GHashTable *ledgers; /* a set: the jobs that have one, or an instance that has */
         GQueue *candidates;  /* names of jobs that our files do not have */
         char *job, *path;    /* the one that is looked at */
         int32_t version;     /* of its ledger */
@@ -321,6 +321,8 @@ static void housekeeping_on_jobs(const ZkReply *reply, void *userdata) {
                 const char *name = reply->children[i];
 
                 g_hash_table_add(housekeeping->ledgers, g_strdup(name));
+                if (job_name_node(name))
+                        g_hash_table_add(housekeeping->ledgers, job_name_base(name));
                 if (!jobset_find(housekeeping->jobset, name) &&
                     !jobset_find_was(housekeeping->jobset, name))
                         g_queue_push_tail(housekeeping->candidates, g_strdup(name));

@@ -265,6 +265,25 @@ Test(housekeeping, what_is_known_of_the_rolls_goes_with_the_last_of_them) {
         cr_expect_not_null(server_node(ROOT "/rolls/a"));
 }
 
+#define TURNS ROOT "/locks/job:each"
+
+/* At which its instances wait for each other; our files do not have the job. */
+Test(housekeeping, the_lock_directory_of_instances_elsewhere_stays) {
+        make_instances(0);
+        server_create(TURNS, "{\"slots\": 2}", 0);
+        look_as_the_first();
+        cr_expect_not_null(server_node(TURNS));
+}
+
+/* No instance has a ledger yet. */
+Test(housekeeping, so_does_that_of_a_job_of_our_files) {
+        write_job_named("each", "    exec: [/bin/true]\n    mode: each-node\n    nodes: [n9]\n");
+        reload();
+        server_create(TURNS, "", 0);
+        look();
+        cr_expect_not_null(server_node(TURNS));
+}
+
 Test(housekeeping, a_lock_directory_in_which_somebody_stands_stays) {
         make_old(MONTH, "");
         server_create(OLD_LOCK "/_c_x-__WRIT__0000000000", "", 99);

@@ -131,6 +131,18 @@ Test(rename, what_was_settled_and_what_is_owed_goes_along) {
         cr_expect(*left->digest, "not anybody's, also for a version that knows of no names");
 }
 
+/* A definition that came since began later: what was to be attempted again before is so still. */
+Test(rename, what_is_owed_from_before_the_definition_in_force_goes_along) {
+        _cleanup_(job_spec_freep) JobSpec *spec = spec_of("old");
+        _cleanup_(ledger_freep) Ledger *old = ledger_of(
+            40, 60,
+            "{'run':'50-1','tick':50,'state':'failed','node':'n2','attempt':1,'not_before':70}");
+        _cleanup_(ledger_freep) Ledger *own = rename_next_own(NULL, old, spec, 65);
+
+        cr_assert_not_null(ledger_first_retry(own));
+        cr_expect_str_eq(ledger_first_retry(own)->run, "50-1");
+}
+
 Test(rename, where_nothing_is_taken_over_the_job_begins_anew_and_the_old_name_is_closed) {
         _cleanup_(job_spec_freep) JobSpec *spec = spec_of("old");
         _cleanup_(ledger_freep) Ledger *before = ledger_from("left to old");
