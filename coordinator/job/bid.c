@@ -315,8 +315,6 @@ static int bid_begin_claim(Bid *bid) {
         const Ledger *ledger = ledger_cache_get(parts->ledgers, bid->spec->name, &version);
         int r;
 
-        if (!ledger)
-                return -EAGAIN;
         if (bid_beside(parts->runs, bid->spec, bid_attempted_tick(bid), ledger, false))
                 return -EBUSY;
         bid_name_run(bid, ledger);
