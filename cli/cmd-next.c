@@ -163,12 +163,6 @@ static void next_complain(const char *text, const char *message) {
                 complain("\"%s\": %s", text, why);
 }
 
-/* Return: whether it says more than that there is no such job: which one to ask for, or where. */
-static bool next_is_elsewhere(const BusAnswer *answer) {
-        return answer->outcome == BUS_NO_SUCH_JOB && answer->message &&
-               !strstr(answer->message, "there is no job");
-}
-
 /* `answer`: what the daemon said of a job of that name; NULL: it was not asked. */
 static int next_of_expression(const NextOptions *options, const char *text,
                               const BusAnswer *answer) {
@@ -178,7 +172,7 @@ static int next_of_expression(const NextOptions *options, const char *text,
         if (expression_read(options, text, &schedule, &message) >= 0)
                 return next_show(
                     options, next_compute(schedule, NULL, now_seconds(), (unsigned)options->count));
-        if (answer && next_is_elsewhere(answer))
+        if (answer && answer->outcome == BUS_JOB_ELSEWHERE)
                 return bus_answer_report(answer);
         next_complain(text, message);
         return EXIT_CODE_FAILED;
@@ -197,7 +191,8 @@ static int next_of(const NextOptions *options, const char *text) {
                         next_print(options, answer.json);
                 return EXIT_CODE_OK;
         }
-        if (answer.outcome != BUS_NO_SUCH_JOB && next_of_job_files(options, text))
+        if (answer.outcome != BUS_NO_SUCH_JOB && answer.outcome != BUS_JOB_ELSEWHERE &&
+            next_of_job_files(options, text))
                 return EXIT_CODE_OK;
         return next_of_expression(options, text, &answer);
 }

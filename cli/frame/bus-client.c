@@ -22,6 +22,7 @@ typedef struct ErrorOutcome {
 
 static const ErrorOutcome error_outcomes[] = {
     {BUS_ERROR_NO_SUCH_JOB, BUS_NO_SUCH_JOB},
+    {BUS_ERROR_JOB_ELSEWHERE, BUS_JOB_ELSEWHERE},
     {BUS_ERROR_NOT_CONNECTED, BUS_NOT_CONNECTED},
     {BUS_ERROR_NO_CANDIDATE, BUS_NO_CANDIDATE},
     {BUS_ERROR_NO_SUCH_LOCK, BUS_NO_SUCH_LOCK},
@@ -54,6 +55,7 @@ int bus_outcome_exit(BusOutcome outcome) {
         case BUS_STOPPING:
                 return EXIT_CODE_UNAVAILABLE;
         case BUS_NO_SUCH_JOB:
+        case BUS_JOB_ELSEWHERE:
         case BUS_NO_CANDIDATE:
         case BUS_NO_SUCH_LOCK:
         case BUS_DENIED:

@@ -14,6 +14,7 @@ typedef enum BusOutcome {
         BUS_NO_DAEMON, /* no such bus, or nobody owns the name */
         BUS_NO_ANSWER, /* it did not answer in time, or went away meanwhile */
         BUS_NO_SUCH_JOB,
+        BUS_JOB_ELSEWHERE, /* another node has it, or each has its own */
         BUS_NOT_CONNECTED, /* the daemon has no ZooKeeper session */
         BUS_NO_CANDIDATE,
         BUS_NO_SUCH_LOCK,

@@ -65,7 +65,7 @@ static int control_no_such_job(const View *view, sd_bus_error *error, const char
         g_autofree char *shown = name_shown(job), *elsewhere = control_elsewhere(view, job);
 
         if (elsewhere)
-                return sd_bus_error_set(error, BUS_ERROR_NO_SUCH_JOB, elsewhere);
+                return sd_bus_error_set(error, BUS_ERROR_JOB_ELSEWHERE, elsewhere);
         return sd_bus_error_setf(
             error, BUS_ERROR_NO_SUCH_JOB, "there is no job \"%s\" on this node%s%s%s", shown,
             nearest ? " (did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?)" : "");
@@ -75,7 +75,7 @@ void answer_control_no_job(Answer *answer, const char *more) {
         g_autofree char *elsewhere = control_elsewhere(answer_view(answer), answer->job);
 
         if (elsewhere)
-                answer_error(answer, BUS_ERROR_NO_SUCH_JOB, "%s", elsewhere);
+                answer_error(answer, BUS_ERROR_JOB_ELSEWHERE, "%s", elsewhere);
         else
                 answer_error(answer, BUS_ERROR_NO_SUCH_JOB, "there is no job \"%s\" on this node%s",
                              answer->job, more);

@@ -232,8 +232,8 @@
  *     LockLost(s id, s why, b at_once)           its scope is being stopped, or killed
  *     LockRevoked(s id, s "", b false)           somebody asks for it
  *
- * Errors, whose message is a sentence: org.jobkeeper.Error.NoSuchJob, .NotConnected (no ZooKeeper
- * session), .NoCandidate, .Paused, .NoSuchLock, .Stopping (ask again: another daemon comes), .Failed; and
+ * Errors, whose message is a sentence: org.jobkeeper.Error.NoSuchJob, .JobElsewhere (another
+ * node has it, or each has its own), .NotConnected (no ZooKeeper session), .NoCandidate, .Paused, .NoSuchLock, .Stopping (ask again: another daemon comes), .Failed; and
  * org.freedesktop.DBus.Error.LimitsExceeded where too much is asked at a time, or would be answered.
  */
 // clang-format on
@@ -247,6 +247,7 @@
  * bus in between. */
 #define LEASE_SOCKET "leases"
 #define BUS_ERROR_NO_SUCH_JOB "org.jobkeeper.Error.NoSuchJob"
+#define BUS_ERROR_JOB_ELSEWHERE "org.jobkeeper.Error.JobElsewhere"
 #define BUS_ERROR_NOT_CONNECTED "org.jobkeeper.Error.NotConnected"
 #define BUS_ERROR_NO_CANDIDATE "org.jobkeeper.Error.NoCandidate"
 #define BUS_ERROR_PAUSED "org.jobkeeper.Error.Paused"

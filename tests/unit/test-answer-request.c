@@ -160,10 +160,10 @@ Test(answer_request, of_a_job_of_every_node_one_is_to_be_named) {
         expect_refused("b@n2", "n2",
                        BUS_ERROR_NO_SUCH_JOB ": there is no job \"b@n2\" on this node");
         ask_as(bus, BUS_NAME_ROOT, "Rerun", "ssxs", "r@n2", "", hour(), "");
-        expect_said(BUS_ERROR_NO_SUCH_JOB
+        expect_said(BUS_ERROR_JOB_ELSEWHERE
                     ": job \"r@n2\" is one of n2, and this node knows too little of it: ask there");
         ask_as(bus, BUS_NAME_ROOT, "Explain", "sx", "r", (int64_t)0);
-        expect_said(BUS_ERROR_NO_SUCH_JOB
+        expect_said(BUS_ERROR_JOB_ELSEWHERE
                     ": job \"r\" is of mode each-node, a job of its own on every "
                     "node: write of which one, as in \"r@n1\"");
         cr_expect_eq(server_count(REQUESTS), 0U);

@@ -159,6 +159,8 @@ Test(exit_status, of_a_child) {
 Test(exit_status, of_the_daemons_errors) {
         cr_assert_eq(bus_outcome_exit(BUS_ANSWERED), 0);
         cr_assert_eq(bus_outcome_exit(bus_outcome_from_error(BUS_ERROR_NO_SUCH_JOB)), 1);
+        cr_assert_eq(bus_outcome_from_error(BUS_ERROR_JOB_ELSEWHERE), BUS_JOB_ELSEWHERE);
+        cr_assert_eq(bus_outcome_exit(BUS_JOB_ELSEWHERE), 1);
         cr_assert_eq(bus_outcome_exit(bus_outcome_from_error(BUS_ERROR_NO_CANDIDATE)), 1);
         cr_assert_eq(bus_outcome_exit(bus_outcome_from_error(BUS_ERROR_NOT_CONNECTED)), 69);
         cr_assert_eq(bus_outcome_exit(bus_outcome_from_error(SD_BUS_ERROR_SERVICE_UNKNOWN)), 69);
