@@ -11,6 +11,7 @@
 #include "name.h"
 #include "paths.h"
 #include "status-report.h"
+#include "tick-records.h"
 
 /* Of a tick: no job has more attempts, and one more says that no further one is made. */
 #define RECORDS_MAX (JOB_ATTEMPTS_MAX + 1)
@@ -70,8 +71,7 @@ static void explain_on_asked(Answer *answer, const char *name, const ZkReply *re
         guint n = answer->records->len;
 
         answer_on_record(answer, name, reply);
-        if (answer->records->len > n &&
-            !explain_record_is_of(answer->records->pdata[n], answer->tick))
+        if (answer->records->len > n && !tick_record_is_of(answer->records->pdata[n], answer->tick))
                 g_ptr_array_remove_index(answer->records, n);
 }
 
@@ -86,10 +86,10 @@ static void explain_on_listed(Answer *answer, const char *tag, const ZkReply *re
         answer->broken |= reply->code != ZK_OK && reply->code != ZK_NO_NODE;
         if (reply->code != ZK_OK)
                 return;
-        stretch = explain_stretch_before(reply, answer->tick);
+        stretch = tick_stretch_before(reply, answer->tick);
         if (stretch && !g_str_equal(stretch, skipped))
                 explain_read(answer, stretch, explain_on_stretch);
-        names = explain_names_of(reply, answer->tick, spec && spec->books.links.after);
+        names = tick_names_of(reply, answer->tick, spec && spec->books.links.after);
         for (guint i = names->len > RECORDS_MAX ? names->len - RECORDS_MAX : 0; i < names->len; i++)
                 explain_read(answer, names->pdata[i],
                              run_id_is_of_request(names->pdata[i]) ? explain_on_asked

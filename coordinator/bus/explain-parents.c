@@ -3,47 +3,7 @@
 
 #include "link-report.h"
 #include "paths.h"
-
-bool explain_record_is_of(const RunRecord *record, int64_t tick) {
-        int64_t first = run_id_is_of_request(record->run) ? record->terms.parent.tick
-                                                          : run_id_tick(record->run);
-
-        return tick > 0 && first <= tick && MAX(first, record->stretch.to) >= tick;
-}
-
-static gint by_id(gconstpointer a, gconstpointer b) {
-        return run_id_compare(*(const char *const *)a, *(const char *const *)b);
-}
-
-GPtrArray *explain_names_of(const ZkReply *reply, int64_t tick, bool requested) {
-        g_autofree char *prefix = g_strdup_printf("%" G_GINT64_FORMAT "-", tick);
-        GPtrArray *names = g_ptr_array_new();
-
-        for (size_t i = 0; i < reply->n_children; i++) {
-                const char *name = reply->children[i];
-
-                if (g_str_has_prefix(name, prefix) && run_id_is_valid(name) &&
-                    (requested || !run_id_is_of_request(name)))
-                        g_ptr_array_add(names, (char *)name);
-        }
-        g_ptr_array_sort(names, by_id);
-        return names;
-}
-
-const char *explain_stretch_before(const ZkReply *reply, int64_t tick) {
-        g_autofree char *skipped = run_id_for_skip(tick);
-        const char *found = NULL;
-
-        for (size_t i = 0; i < reply->n_children; i++) {
-                const char *name = reply->children[i];
-
-                if (run_id_is_valid(name) && g_str_has_suffix(name, "-0") &&
-                    run_id_compare(name, skipped) <= 0 &&
-                    (!found || run_id_compare(name, found) > 0))
-                        found = name;
-        }
-        return found;
-}
+#include "tick-records.h"
 
 /* Return: what is told of that job, borrowed. */
 static json_t *parent_told(const Answer *answer, const char *job) {
@@ -70,7 +30,7 @@ static void parent_on_record(Answer *answer, const char *tag, const ZkReply *rep
         answer->read += reply->data_size;
         if (answer->read > ANSWER_BYTES_MAX ||
             run_record_decode(reply->data, reply->data_size, &record) < 0 ||
-            !explain_record_is_of(record, answer->tick))
+            !tick_record_is_of(record, answer->tick))
                 return;
         json_array_append_new(runs, run_record_to_json(record));
 }
@@ -90,8 +50,8 @@ static void parent_on_listed(Answer *answer, const char *tag, const ZkReply *rep
         answer->broken |= reply->code != ZK_OK && reply->code != ZK_NO_NODE;
         if (reply->code != ZK_OK)
                 return;
-        names = explain_names_of(reply, answer->tick, true);
-        stretch = explain_stretch_before(reply, answer->tick);
+        names = tick_names_of(reply, answer->tick, true);
+        stretch = tick_stretch_before(reply, answer->tick);
         if (names->len == 0 && stretch)
                 parent_read(answer, tag, stretch);
         if (names->len > EXPLAIN_PARENT_RUNS_MAX)

@@ -13,13 +13,3 @@
 /* Begins the reading, into answer->gathered as "follows" of Explain (bus-interface.h). Does nothing
  * where the job runs after no other. */
 void explain_parents_read(Answer *answer, const JobSpec *spec);
-
-/* Return: whether it is a record of that tick: its own, one that skips it, or of a run that has the
- * tick from what it follows. */
-bool explain_record_is_of(const RunRecord *record, int64_t tick);
-/* Return: newly allocated, those of the names that are a run's and begin with the tick, by their
- * attempts, `requested` also those of runs that were asked for; borrowed from the reply. */
-GPtrArray *explain_names_of(const ZkReply *reply, int64_t tick, bool requested);
-/* Return: the record of the last stretch of skipped ticks that begins no later than the tick, as it
- * is named; NULL: there is none. */
-const char *explain_stretch_before(const ZkReply *reply, int64_t tick);
