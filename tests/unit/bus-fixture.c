@@ -178,3 +178,16 @@ void open_daemon_on_bus(void) {
         await(is_ready, "ready");
         await_daemon_on_bus();
 }
+
+void open_hourly_on_bus(void) {
+        write_job("    every: 1h\n    exec: [/bin/true]\n");
+        open_daemon_on_bus();
+}
+
+void record_stands(const char *job, const char *run, const char *more) {
+        g_autofree char *path = g_strconcat("/jobkeeper/jobs/", job, "/runs/", run, NULL),
+                        *data =
+                            g_strdup_printf("{\"run\":\"%s\",\"job\":\"%s\"%s}", run, job, more);
+
+        server_create(path, data, 0);
+}

@@ -35,5 +35,9 @@ bool is_said(void);
 
 /* Starts the daemon, and waits until it is ready and can be asked. */
 void open_daemon_on_bus(void);
+/* The same with job "a", which is due every hour. */
+void open_hourly_on_bus(void);
 /* Waits until it can be asked. */
 void await_daemon_on_bus(void);
+/* The record of a run stands in ZooKeeper, with `more` members (",\"name\":value"). */
+void record_stands(const char *job, const char *run, const char *more);

@@ -1,4 +1,4 @@
-/* What is said on the bus of runs: History, Next, Run and WaitRun, in a whole daemon
+/* What is said on the bus of runs: Next, Run and WaitRun, in a whole daemon
  * (bus-fixture.h), and from a door of the test's own where the daemon's would take too long. */
 #include "answer-history.h"
 #include "answer-runs.h"
@@ -7,7 +7,6 @@
 
 #include "bus-fixture.h"
 #include "digest-memory.h"
-#include "ledger.h"
 #include "paths.h"
 #include "run-record.h"
 #include "spread.h"
@@ -19,19 +18,6 @@
 #define REQUESTS ROOT "/requests"
 
 TestSuite(answer_runs, .init = setup_bus, .fini = teardown_bus);
-
-static void begin(void) {
-        write_job("    every: 1h\n    exec: [/bin/true]\n");
-        open_daemon_on_bus();
-}
-
-/* A record, with more members than it needs. */
-static void record_is(const char *run, const char *more) {
-        g_autofree char *path = g_strconcat(RUNS "/", run, NULL),
-                        *data = g_strdup_printf("{\"run\":\"%s\",\"job\":\"a\"%s}", run, more);
-
-        server_create(path, data, 0);
-}
 
 static void ask_root(const char *method, const char *job) {
         ask_as(bus, BUS_NAME_ROOT, method, "s", job);
@@ -45,241 +31,8 @@ static bool is_kept(void) {
         return g_queue_get_length(&server.kept) == 1;
 }
 
-/* ---- history ---- */
-
-/* Return: the runs of an answer, as "RUN RUN"; newly allocated. */
-static char *runs_said_of(const char *job) {
-        json_t *answer = expect_json();
-        const json_t *run;
-        GString *text = g_string_new(NULL);
-        size_t i;
-
-        cr_expect_str_eq(json_string_value(json_object_get(answer, "job")), job);
-        json_array_foreach(json_object_get(answer, "runs"), i, run) g_string_append_printf(
-            text, "%s%s", i ? " " : "", json_string_value(json_object_get(run, "run")));
-        json_decref(answer);
-        return g_string_free(text, FALSE);
-}
-
-static char *runs_said(void) {
-        return runs_said_of("a");
-}
-
-static void begin_each(const char *more) {
-        g_autofree char *job =
-            g_strconcat("    every: 1h\n    exec: [/bin/true]\n    mode: each-node\n", more, NULL);
-
-        write_job_named("r", job);
-        begin();
-}
-
-static void record_of(const char *job, const char *run) {
-        g_autofree char *path = g_strconcat(ROOT "/jobs/", job, "/runs/", run, NULL),
-                        *data = g_strdup_printf("{\"run\":\"%s\",\"job\":\"%s\",\"state\":"
-                                                "\"failed\"}",
-                                                run, job);
-
-        server_create(path, data, 0);
-}
-
-static ServerWay refuse_lists(const ZkCall *call) {
-        return call->request == REQUEST_LIST ? SERVER_LOSE : SERVER_ANSWER;
-}
-
-static void expect_runs(unsigned limit, const char *expected) {
-        g_autofree char *text = NULL;
-
-        ask("History", "su", "a", limit);
-        text = runs_said();
-        cr_expect_str_eq(text, expected);
-}
-
-Test(answer_runs, history_is_newest_first_and_of_as_many_as_were_asked_for) {
-        begin();
-        expect_runs(0, "");
-        record_is("1000000010-1", ",\"state\":\"succeeded\"");
-        record_is("1000000030-mabc", ",\"state\":\"failed\"");
-        record_is("1000000020-0", ",\"state\":\"skipped\"");
-        expect_runs(0, "1000000030-mabc 1000000020-0 1000000010-1");
-        expect_runs(2, "1000000030-mabc 1000000020-0");
-        expect_runs(1, "1000000030-mabc");
-        expect_runs(5000, "1000000030-mabc 1000000020-0 1000000010-1");
-}
-
-Test(answer_runs, the_tenth_attempt_follows_the_ninth) {
-        begin();
-        for (unsigned attempt = 0; attempt <= 12; attempt++) {
-                g_autofree char *run = g_strdup_printf("1000000010-%u", attempt);
-                record_is(run, ",\"state\":\"failed\"");
-        }
-        expect_runs(3, "1000000010-0 1000000010-12 1000000010-11");
-}
-
-static ServerWay keep_30(const ZkCall *call) {
-        return call->request == REQUEST_GET && g_str_equal(call->path, RUNS "/1000000030-1")
-                   ? SERVER_KEEP
-                   : SERVER_ANSWER;
-}
-
-Test(answer_runs, history_is_newest_first_in_whatever_order_it_is_read) {
-        g_autofree char *text = NULL;
-
-        begin();
-        record_is("1000000020-1", ",\"state\":\"failed\"");
-        record_is("1000000030-1", ",\"state\":\"succeeded\"");
-        server.way = keep_30;
-        ask("History", "su", "a", 0U);
-        await(is_kept, "it is being read");
-        cr_expect_null(said);
-        server_release();
-        text = runs_said();
-        cr_expect_str_eq(text, "1000000030-1 1000000020-1");
-}
-
-/* A job of mode each-node has a history a node, and one of all that are there or have run it. */
-Test(answer_runs, history_of_what_each_node_runs) {
-        g_autofree char *text = NULL, *fewer = NULL, *none = NULL;
-
-        begin_each("");
-        ask("History", "su", "r", 0U);
-        none = runs_said_of("r");
-        cr_expect_str_eq(none, "");
-        server_create(ROOT "/jobs/r@n7", "", 0);
-        server_create(ROOT "/jobs/r@n7/runs", "", 0);
-        server_create(ROOT "/jobs/r@n8", "", 0);
-        server_create(ROOT "/jobs/r@n8/runs", "", 0);
-        record_of("r@n1", "1000000010-1");
-        record_of("r@n7", "1000000030-1");
-        record_of("r@n7", "1000000020-1");
-        record_of("r@n8", "1000000040-1");
-        record_of("r@n7", "no run");
-        ask("History", "su", "r", 0U);
-        text = runs_said_of("r");
-        cr_expect_str_eq(text, "1000000040-1 1000000030-1 1000000020-1 1000000010-1");
-        ask("History", "su", "r", 2U);
-        fewer = runs_said_of("r");
-        cr_expect_str_eq(fewer, "1000000040-1 1000000030-1");
-        server_write(ROOT "/jobs/r@n7/runs/1000000020-1", "][");
-        ask("History", "su", "r", 0U);
-        expect_said("{\"run\":\"1000000020-1\",\"job\":\"r@n7\"");
-        expect_said("its record in ZooKeeper cannot be read");
-}
-
-Test(answer_runs, history_of_what_each_node_runs_that_cannot_be_read) {
-        begin_each("");
-        server.way = refuse_lists;
-        ask("History", "su", "r", 0U);
-        expect_said("the connection to ZooKeeper was lost while reading the history");
-}
-
-/* They have the same ticks. */
-Test(answer_runs, next_of_what_each_node_runs_is_that_of_this_one) {
-        begin_each("");
-        ask("Next", "su", "r", 1U);
-        expect_said("\"job\":\"r@n1\"");
-}
-
-Test(answer_runs, next_of_what_other_nodes_run_is_for_them) {
-        begin_each("    nodes: [n7]\n");
-        ask("Next", "su", "r", 1U);
-        expect_said("of mode each-node");
-}
-
-Test(answer_runs, history_has_a_thousand_runs_at_most) {
-        json_t *answer = NULL;
-        const json_t *runs = NULL;
-
-        begin();
-        for (unsigned i = 0; i < 1003; i++) {
-                g_autofree char *run = g_strdup_printf("%u-1", 1000000000 + i);
-                record_is(run, ",\"state\":\"succeeded\"");
-        }
-        for (unsigned limit = 0; limit <= 2000; limit += 2000) {
-                ask("History", "su", "a", limit);
-                answer = expect_json();
-                runs = json_object_get(answer, "runs");
-                cr_assert_eq(json_array_size(runs), 1000U);
-                cr_expect_str_eq(json_string_value(json_object_get(json_array_get(runs, 0), "run")),
-                                 "1000001002-1");
-                cr_expect_str_eq(
-                    json_string_value(json_object_get(json_array_get(runs, 999), "run")),
-                    "1000000003-1");
-                json_decref(answer);
-        }
-}
-
-/* Somebody wrote much into them. */
-Test(answer_runs, a_history_that_would_be_too_long_is_refused) {
-        g_autofree char *why = g_strnfill(60000, 'w'),
-                        *more = g_strdup_printf(",\"state\":\"failed\",\"why\":\"%s\"", why);
-
-        begin();
-        for (unsigned i = 0; i < 300; i++) {
-                g_autofree char *run = g_strdup_printf("%u-1", 1000000000 + i);
-                record_is(run, more);
-        }
-        ask("History", "su", "a", 0U);
-        await(is_said, "an answer");
-        cr_assert_lt(strlen(said), 400U);
-        expect_said("the answer would be too long: ask for fewer runs");
-        ask("History", "su", "a", 100U);
-        await(is_said, "an answer");
-        cr_expect_gt(strlen(said), 100 * strlen(why));
-}
-
-Test(answer_runs, history_shows_all_that_stands_in_a_record_but_the_nonce) {
-        json_t *answer = NULL, *run = NULL;
-
-        begin();
-        record_is("1000000010-2",
-                  ",\"tick\":1000000010,\"attempt\":2,\"state\":\"failed\",\"why\":\"exit status "
-                  "3\",\"exit\":3,\"node\":\"n2\",\"boot\":\"b\",\"nonce\":\"secret\",\"unit\":"
-                  "\"jobkeeper-a-1000000010-2.service\",\"claimed\":1000000011.5,\"started\":"
-                  "1000000012,\"ended\":1000000013,\"who\":\"uid 0\"");
-        server_node(RUNS "/1000000010-2")->stat.czxid = 4711;
-        ask("History", "su", "a", 0U);
-        answer = expect_json();
-        cr_expect_null(strstr(said, "secret"), "%s", said);
-        run = json_array_get(json_object_get(answer, "runs"), 0);
-        cr_expect_eq(json_integer_value(json_object_get(run, "tick")), 1000000010);
-        cr_expect_eq(json_integer_value(json_object_get(run, "attempt")), 2);
-        cr_expect_str_eq(json_string_value(json_object_get(run, "state")), "failed");
-        cr_expect_str_eq(json_string_value(json_object_get(run, "why")), "exit status 3");
-        cr_expect_eq(json_integer_value(json_object_get(run, "exit")), 3);
-        cr_expect_str_eq(json_string_value(json_object_get(run, "node")), "n2");
-        cr_expect_eq(json_number_value(json_object_get(run, "claimed")), 1000000011.5);
-        cr_expect_eq(json_integer_value(json_object_get(run, "token")), 4711);
-        cr_expect_str_eq(json_string_value(json_object_get(run, "who")), "uid 0");
-        json_decref(answer);
-}
-
-static ServerWay prune_20(const ZkCall *call) {
-        if (call->request == REQUEST_GET && g_str_equal(call->path, RUNS "/1000000020-1"))
-                server_remove(call->path);
-        return SERVER_ANSWER;
-}
-
-Test(answer_runs, what_is_pruned_while_history_is_read_is_left_out) {
-        begin();
-        record_is("1000000010-1", ",\"state\":\"succeeded\"");
-        record_is("1000000020-1", ",\"state\":\"succeeded\"");
-        server.way = prune_20;
-        expect_runs(0, "1000000010-1");
-}
-
 static bool has_started(void) {
         return service_newest() && service_is_alive(service_newest());
-}
-
-Test(answer_runs, what_runs_here_is_running) {
-        write_job("    every: 1s\n    exec: [/bin/true]\n    overlap: skip\n");
-        open_daemon();
-        await(has_started, "it runs");
-        await_daemon_on_bus();
-        ask("History", "su", "a", 0U);
-        expect_said("\"state\":\"running\"");
-        cr_expect_not_null(strstr(said, "\"unit\":\"jobkeeper-a-"), "%s", said);
-        cr_expect_not_null(strstr(said, "\"started\":"), "%s", said);
 }
 
 /* The others took this node for dead while its run went on. */
@@ -301,55 +54,6 @@ Test(answer_runs, what_others_settled_is_as_they_say) {
         expect_said("\"state\":\"unknown\"");
 }
 
-static unsigned strange_paths;
-
-static ServerWay count_strange_paths(const ZkCall *call) {
-        strange_paths += strstr(call->path, "..") != NULL;
-        return SERVER_ANSWER;
-}
-
-Test(answer_runs, history_of_what_is_no_name_is_of_no_job) {
-        begin();
-        server.way = count_strange_paths;
-        ask("History", "su", "../a", 0U);
-        expect_said(BUS_ERROR_NO_SUCH_JOB ": there is no job \"../a\" on this node");
-        cr_expect_eq(strange_paths, 0U, "it is no part of a path");
-}
-
-Test(answer_runs, history_says_under_which_other_names_there_is_more) {
-        _cleanup_(ledger_freep) Ledger *ledger = ledger_new(0, "");
-        g_autofree char *data = NULL;
-
-        begin();
-        ledger_leave(ledger, "next", 0);
-        ledger->was = g_strdup("before");
-        data = ledger_encode(ledger);
-        server_write("/jobkeeper/jobs/a", data);
-        ask("History", "su", "a", 0U);
-        expect_said("\"was\":\"before\",\"renamed\":\"next\"");
-}
-
-Test(answer_runs, history_needs_a_session) {
-        begin();
-        suspend();
-        ask("History", "su", "a", 0U);
-        expect_said(BUS_ERROR_NOT_CONNECTED ": no ZooKeeper session");
-}
-
-static bool is_faulty(void) {
-        return *session_fault(coordinator->session);
-}
-
-Test(answer_runs, why_there_is_no_session_is_said) {
-        begin();
-        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
-        port_tell(ports->pdata[ports->len - 1], ZK_STATE_AUTH_FAILED);
-        await(is_faulty, "a fault");
-        ask("History", "su", "a", 0U);
-        expect_said(BUS_ERROR_NOT_CONNECTED ": no ZooKeeper session: ");
-        cr_expect(g_str_has_suffix(said, session_fault(coordinator->session)), "%s", said);
-}
-
 static ServerWay refuse_creates(const ZkCall *call) {
         return call->request == REQUEST_CREATE ? SERVER_REFUSE : SERVER_ANSWER;
 }
@@ -360,7 +64,7 @@ static bool is_refused(void) {
 
 /* There is a session, and it is of no use. */
 Test(answer_runs, that_zookeeper_refuses_this_node_is_said) {
-        begin();
+        open_hourly_on_bus();
         server.way = refuse_creates;
         server.refusal = ZK_NO_AUTH;
         port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
@@ -370,24 +74,6 @@ Test(answer_runs, that_zookeeper_refuses_this_node_is_said) {
         expect_said(BUS_ERROR_NOT_CONNECTED
                     ": this node cannot work with ZooKeeper: /jobkeeper: no "
                     "permission to create nodes there; if it was made by");
-}
-
-static ServerWay refuse_all(const ZkCall *call) {
-        (void)call;
-        return SERVER_REFUSE;
-}
-
-/* Somebody changed the tree's rights, and this session has not even made what it needs there. */
-Test(answer_runs, that_zookeeper_refuses_this_node_is_said_of_a_history_as_well) {
-        begin();
-        server.way = refuse_all;
-        server.refusal = ZK_NO_AUTH;
-        port_tell(ports->pdata[0], ZK_STATE_EXPIRED);
-        port_tell(ports->pdata[ports->len - 1], ZK_STATE_CONNECTED);
-        await(is_refused, "a fault");
-        ask("History", "su", "a", 0U);
-        expect_said(BUS_ERROR_NOT_CONNECTED
-                    ": this node cannot work with ZooKeeper: /jobkeeper: no permission");
 }
 
 /* ---- next ---- */
@@ -452,7 +138,7 @@ Test(answer_runs, next_has_the_starts_that_are_delayed) {
 Test(answer_runs, next_has_a_thousand_ticks_at_most) {
         json_t *answer = NULL;
 
-        begin();
+        open_hourly_on_bus();
         ask("Next", "su", "a", 100000U);
         answer = expect_json();
         cr_expect_eq(json_array_size(json_object_get(answer, "ticks")), 1000U);
@@ -460,9 +146,29 @@ Test(answer_runs, next_has_a_thousand_ticks_at_most) {
 }
 
 Test(answer_runs, next_of_no_job_is_an_error) {
-        begin();
+        open_hourly_on_bus();
         ask("Next", "su", "b", 1U);
         expect_said(BUS_ERROR_NO_SUCH_JOB ": there is no job \"b\" on this node");
+}
+
+static void next_of_each(const char *more) {
+        g_autofree char *job =
+            g_strconcat("    every: 1h\n    exec: [/bin/true]\n    mode: each-node\n", more, NULL);
+
+        write_job_named("r", job);
+        open_hourly_on_bus();
+        ask("Next", "su", "r", 1U);
+}
+
+/* They have the same ticks. */
+Test(answer_runs, next_of_what_each_node_runs_is_that_of_this_one) {
+        next_of_each("");
+        expect_said("\"job\":\"r@n1\"");
+}
+
+Test(answer_runs, next_of_what_other_nodes_run_is_for_them) {
+        next_of_each("    nodes: [n7]\n");
+        expect_said("of mode each-node");
 }
 
 static ServerWay keep_reads(const ZkCall *call) {
@@ -470,7 +176,7 @@ static ServerWay keep_reads(const ZkCall *call) {
 }
 
 Test(answer_runs, next_does_not_wait_long_for_zookeeper) {
-        begin();
+        open_hourly_on_bus();
         server.way = keep_reads;
         ask("Next", "su", "a", 1U);
         await(is_kept, "the ledger is read");
@@ -491,7 +197,7 @@ Test(answer_runs, next_says_that_another_definition_is_in_force) {
         _cleanup_(ledger_freep) Ledger *ledger = NULL;
         g_autofree char *data = NULL;
 
-        begin();
+        open_hourly_on_bus();
         await(is_agreed, "our definition is in force");
         await_quiet();
         ask("Next", "su", "a", 0U);
@@ -520,7 +226,7 @@ static void requests_go(ServerWay way) {
 }
 
 Test(answer_runs, a_request_whose_answer_is_lost_may_still_be_run) {
-        begin();
+        open_hourly_on_bus();
         requests_go(SERVER_LOSE_ANSWER);
         ask_root("Run", "a");
         expect_said(BUS_ERROR_FAILED ": no reply from ZooKeeper: the run may still take place");
@@ -528,7 +234,7 @@ Test(answer_runs, a_request_whose_answer_is_lost_may_still_be_run) {
 }
 
 Test(answer_runs, a_request_that_is_refused_is_not_run) {
-        begin();
+        open_hourly_on_bus();
         server.refusal = ZK_NO_AUTH;
         requests_go(SERVER_REFUSE);
         ask_root("Run", "a");
@@ -539,7 +245,7 @@ Test(answer_runs, a_request_that_is_refused_is_not_run) {
 
 /* The server may have taken it before the session ended, and it stands there for any node. */
 Test(answer_runs, a_request_on_its_way_when_the_session_ends_may_still_be_run) {
-        begin();
+        open_hourly_on_bus();
         requests_go(SERVER_KEEP);
         ask_root("Run", "a");
         await(is_kept, "it is on its way");
@@ -550,7 +256,7 @@ Test(answer_runs, a_request_on_its_way_when_the_session_ends_may_still_be_run) {
 Test(answer_runs, a_run_is_asked_for_though_its_caller_leaves) {
         sd_bus *other = NULL;
 
-        begin();
+        open_hourly_on_bus();
         other = another_caller();
         requests_go(SERVER_KEEP);
         ask_as(other, BUS_NAME_ROOT, "Run", "s", "a");
@@ -563,7 +269,7 @@ Test(answer_runs, a_run_is_asked_for_though_its_caller_leaves) {
 }
 
 Test(answer_runs, a_run_needs_a_session) {
-        begin();
+        open_hourly_on_bus();
         suspend();
         ask_root("Run", "a");
         expect_said(BUS_ERROR_NOT_CONNECTED ": no ZooKeeper session");
@@ -573,23 +279,23 @@ Test(answer_runs, a_run_needs_a_session) {
 /* ---- waiting for a run ---- */
 
 Test(answer_runs, what_is_final_is_said_at_once) {
-        begin();
-        record_is("1000000010-1", ",\"state\":\"failed\",\"exit\":3");
+        open_hourly_on_bus();
+        record_stands("a", "1000000010-1", ",\"state\":\"failed\",\"exit\":3");
         ask("WaitRun", "ss", "a", "1000000010-1");
         expect_said("\"state\":\"failed\"");
         cr_expect_not_null(strstr(said, "\"exit\":3"), "%s", said);
 }
 
 Test(answer_runs, nothing_is_waited_for_of_no_job) {
-        begin();
+        open_hourly_on_bus();
         ask("WaitRun", "ss", "b", "1000000010-1");
         expect_said(BUS_ERROR_NO_SUCH_JOB ": there is no job \"b\" on this node");
 }
 
 /* With the last session, and with the next. */
 Test(answer_runs, a_run_is_waited_for_over_the_end_of_a_session) {
-        begin();
-        record_is("1000000010-m1", ",\"state\":\"claimed\"");
+        open_hourly_on_bus();
+        record_stands("a", "1000000010-m1", ",\"state\":\"claimed\"");
         ask("WaitRun", "ss", "a", "1000000010-m1");
         serve_for(USEC_PER_SEC / 10);
         server_expire(last_session);
@@ -606,8 +312,8 @@ Test(answer_runs, a_run_is_waited_for_over_the_end_of_a_session) {
 }
 
 Test(answer_runs, a_run_is_waited_for_while_its_record_cannot_be_read) {
-        begin();
-        record_is("1000000010-m1", ",\"state\":\"succeeded\"");
+        open_hourly_on_bus();
+        record_stands("a", "1000000010-m1", ",\"state\":\"succeeded\"");
         server.broken = RUNS "/1000000010-m1";
         ask("WaitRun", "ss", "a", "1000000010-m1");
         serve_for(USEC_PER_SEC);
@@ -743,7 +449,7 @@ static void a_minute_passes(void) {
 }
 
 Test(answer_runs, a_request_that_nobody_took_is_skipped) {
-        begin();
+        open_hourly_on_bus();
         open_door();
         wait_for_m1();
         serve_for(USEC_PER_SEC);
@@ -762,8 +468,8 @@ static bool is_read_again(void) {
 
 /* It may run for as long as it takes. */
 Test(answer_runs, a_run_that_is_claimed_is_waited_for_however_long) {
-        begin();
-        record_is("1000000010-m1", ",\"state\":\"claimed\"");
+        open_hourly_on_bus();
+        record_stands("a", "1000000010-m1", ",\"state\":\"claimed\"");
         open_door();
         wait_for_m1();
         a_minute_passes();
@@ -781,7 +487,7 @@ Test(answer_runs, a_run_that_is_claimed_is_waited_for_however_long) {
 }
 
 Test(answer_runs, whether_a_run_is_there_is_not_known_while_nothing_is_read) {
-        begin();
+        open_hourly_on_bus();
         open_door();
         server.broken = RUNS "/1000000010-m1";
         wait_for_m1();
@@ -793,7 +499,7 @@ Test(answer_runs, whether_a_run_is_there_is_not_known_while_nothing_is_read) {
 }
 
 Test(answer_runs, a_session_that_ends_before_the_request_is_written_is_said) {
-        begin();
+        open_hourly_on_bus();
         open_door();
         request_result = -ENOTCONN;
         ask_as(bus, DOOR, "Run", "s", "a");
@@ -809,7 +515,7 @@ static bool is_forgotten(void) {
 Test(answer_runs, who_leaves_is_not_told_of_the_request) {
         sd_bus *other = NULL;
 
-        begin();
+        open_hourly_on_bus();
         open_door();
         other = another_caller();
         ask_as(other, DOOR, "Run", "s", "a");
@@ -830,7 +536,7 @@ static void its_time_is_over(void) {
 }
 
 Test(answer_runs, who_asks_what_zookeeper_does_not_answer_is_told_so) {
-        begin();
+        open_hourly_on_bus();
         open_door();
         server.way = keep_lists;
         ask_as(bus, DOOR, "History", "su", "a", 0U);
@@ -850,7 +556,7 @@ Test(answer_runs, who_asks_what_zookeeper_does_not_answer_is_told_so) {
 }
 
 Test(answer_runs, whoever_waits_for_a_run_has_all_the_time) {
-        begin();
+        open_hourly_on_bus();
         open_door();
         wait_for_m1();
         cr_expect_null(the_answer()->timeout);
@@ -859,7 +565,7 @@ Test(answer_runs, whoever_waits_for_a_run_has_all_the_time) {
 
 /* The daemon is being stopped. */
 Test(answer_runs, who_still_waits_at_the_end_is_told) {
-        begin();
+        open_hourly_on_bus();
         open_door();
         wait_for_m1();
         answers_drop(answers);

@@ -387,8 +387,8 @@ Test(retries, what_is_given_up_is_followed) {
                                   "JOBKEEPER_PARENT_STATE=failed"));
 }
 
-/* So it is where others are waited for, too: they have come. */
-Test(retries, what_is_given_up_comes_to_where_others_wait) {
+/* A mail waits for x and for a run of a's that fails, which another node has: x has come. */
+static void x_has_come_to_the_mail(void) {
         g_autofree char *data = NULL;
 
         write_job_named("x", "    exec: [/bin/false]\n");
@@ -401,6 +401,11 @@ Test(retries, what_is_given_up_comes_to_where_others_wait) {
         data = g_strdup_printf(
             "{\"meetings\":[{\"tick\":%" G_GINT64_FORMAT ",\"come\":{\"x\":\"5-1\"}}]}", tick);
         server_create(ROOT "/meetings/mail", data, 0);
+}
+
+/* So it is where others are waited for, too: they have come. */
+Test(retries, what_is_given_up_comes_to_where_others_wait) {
+        x_has_come_to_the_mail();
         fail_long_ago();
         await(tells_of_a, "a mail");
         cr_expect_str_eq(server_data(ROOT "/meetings/mail"), "{\"meetings\":[]}");
@@ -418,18 +423,7 @@ static bool is_looked_for(void) {
 
 /* While it was looked who has come, the attempt's end was said better. */
 Test(retries, what_is_given_up_is_told_as_it_is_known_by_then) {
-        g_autofree char *data = NULL;
-
-        write_job_named("x", "    exec: [/bin/false]\n");
-        write_job_named("mail",
-                        "    exec: [/bin/echo]\n    after: {all: [x, {job: a, on: failure}]}\n");
-        run_elsewhere("    schedule: \"2096-02-29 00:00:00\"\n    exec: [/bin/true]\n"
-                      "    start-deadline: 1min\n");
-        await(knows_of_a_run, "the other run is known");
-        await_quiet();
-        data = g_strdup_printf(
-            "{\"meetings\":[{\"tick\":%" G_GINT64_FORMAT ",\"come\":{\"x\":\"5-1\"}}]}", tick);
-        server_create(ROOT "/meetings/mail", data, 0);
+        x_has_come_to_the_mail();
         server.way = keep_meeting;
         fail_long_ago();
         await(is_looked_for, "it is looked for who has come");
