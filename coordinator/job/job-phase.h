@@ -21,7 +21,8 @@
  *    └─────────────────── write ───────────────┴─────▶ WRITING ◀───┘
  *
  * Not drawn: each of them ends in IDLE; what is decided in WAITING and HOLDING may also be to read,
- * look or write, and to queue for something else; where a claim was stale, HELD follows, and HOLDING where it waits for another node.
+ * look or write, and to queue for something else; where a claim was stale, HELD follows, and
+ * HOLDING where it waits for another node.
  */
 // clang-format on
 #pragma once

@@ -6,8 +6,7 @@
  *
  * All operations of a transaction share one zxid: the record's czxid, which is the fencing token,
  * is the ledger's new mzxid. After an unknown outcome the record is read back and the nonce
- * compared.
- */
+ * compared. */
 #pragma once
 
 #include "ledger.h"
@@ -24,16 +23,15 @@ typedef enum ClaimOutcome {
         CLAIM_STALE,   /* the ledger, the control node or a contender is not what we thought: decide
                           again */
         CLAIM_REFUSED, /* the server does not let us write it: claim_fault() */
-        CLAIM_OVER, /* the session is over, or nobody can tell yet: decide again when there is one
-                     */
+        CLAIM_OVER,    /* the session is over, or nobody can tell yet: decide again in the next */
 } ClaimOutcome;
 typedef void (*ClaimFunc)(ClaimOutcome outcome, void *userdata);
 
 /* Claims `record` (taken over; its nonce, node, boot and unit are filled in by
  * run_record_for_claim()) on top of `ledger`, which already has the entry, at `ledger_version`.
  * `contenders` NULL-terminated. `request`: a request's path to delete, or NULL. `turn`: of the
- * roll, or NULL; both are borrowed for the call. Ownership of record
- * and ledger moves in on success only. Return: 0; -ENOTCONN; negative errno as zk_multi(). */
+ * roll, or NULL; both are borrowed for the call. Ownership of record and ledger moves in on success
+ * only. Return: 0; -ENOTCONN; negative errno as zk_multi(). */
 int claim_start(Node *node, Tree *tree, RunRecord *record, Ledger *ledger, int32_t ledger_version,
                 const char *const *contenders, const char *request, const RollTurn *turn,
                 ClaimFunc func, void *userdata, Claim **ret_claim);

@@ -13,8 +13,8 @@ typedef struct Flight Flight;
 typedef struct RollNote RollNote;
 
 /* `spec`: what this node knows of the definition, or NULL; borrowed for the call. Return: newly
- * allocated; NULL where no account is kept of that run: it has no tick, somebody
- * asked for it, or its job keeps none. */
+ * allocated; NULL where no account is kept of that run: it has no tick, somebody asked for it, or
+ * its job keeps none. */
 RollNote *roll_note_new(const Node *node, const JobSpec *spec, const RunRecord *record);
 RollNote *roll_note_free(RollNote *note);
 DEFINE_CLEANUP(RollNote, roll_note_free);
