@@ -83,9 +83,10 @@ class Idle:
 
 
 class Checks:
-    def __init__(self, programs, directory):
+    def __init__(self, programs, directory, tested):
         self.programs = programs
         self.directory = directory  # for what is thrown away
+        self.tested = tested  # tests/run has left which lines its programs executed
         self.clang_built = False
 
     def run(self, argv, timeout=PATIENCE, **options):
@@ -127,12 +128,13 @@ class Checks:
         if not built or not build(self.programs, ROOT, runner.ASAN, *runner.SANITIZED, targets=("simulate",)):
             return False, output
         directory, simulate = f"{ROOT}/tests/simulation", "tests/simulation/simulate"
+        environment = runner.uncounted({**os.environ, **runner.SANITIZERS}, self.directory)
         good, output = self.run([f"{directory}/play", f"{runner.ASAN}/{simulate}", f"--clusters={CLUSTERS}", f"--seed={FIRST_CLUSTER}"],
-                                env={**os.environ, **runner.SANITIZERS})
+                                env=environment)
         print("".join(f"       {said}\n" for said in output.splitlines()) if good else "", end="", flush=True)
         if not good:
             return False, output
-        good, output = self.run([f"{directory}/check-same", f"{runner.ASAN}/{simulate}", "--other", f"{CLANG}/{simulate}", "--minutes=2"])
+        good, output = self.run([f"{directory}/check-same", f"{runner.ASAN}/{simulate}", "--other", f"{CLANG}/{simulate}", "--minutes=2"], env=environment)
         return self.run([f"{directory}/plant", "--clusters=20", *PLANTED]) if good else (good, output)
 
     def tsan(self):
@@ -173,8 +175,12 @@ class Checks:
 
     def coverage(self):
         """Every file of the daemon's rooms is executed by tests that need no cluster; the table is printed in any case."""
-        good, output = coverage.check(self.programs, ROOT, self.directory)
-        print(output if good else "", flush=True)
+        good, output = (True, "") if self.tested else self.run([f"{ROOT}/tests/run", "--only", "unit"])
+        if good and not self.tested:
+            good, output = self.run([f"{ROOT}/tests/run", "--only", "integration", "-k", "node-units"])
+        if good:
+            good, output = coverage.judge(coverage.shares(self.programs, ROOT, runner.ASAN))
+            print(output if good else "", flush=True)
         return good, output
 
     def package(self):
@@ -233,8 +239,6 @@ def build_ahead(programs, chosen):
     """What the checks after the tests need; a build that does not work fails there."""
     if "faults" in chosen:
         build_faults(programs)
-    if "coverage" in chosen:
-        coverage.build_programs(programs, ROOT)
 
 
 def run_tests(programs, results):
@@ -242,11 +246,11 @@ def run_tests(programs, results):
     results.append(count(status, output))
 
 
-def run_checks(programs, names, results):
+def run_checks(programs, names, results, tested=False):
     directory = tempfile.mkdtemp(prefix="jobkeeper-ci-")
     os.chmod(directory, 0o755)
     try:
-        checks = Checks(programs, directory)
+        checks = Checks(programs, directory, tested)
         for name in names:
             began = os.times().elapsed
             good, output = getattr(checks, name)()
@@ -266,7 +270,7 @@ def run_chosen(programs, chosen, results):
         if "tests" in chosen:
             run_tests(programs, results)
         ahead.result()
-        run_checks(programs, [name for name in AFTER if name in chosen], results)
+        run_checks(programs, [name for name in AFTER if name in chosen], results, tested="tests" in chosen)
         beside.result()
 
 

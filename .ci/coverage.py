@@ -1,4 +1,5 @@
-"""Line coverage of the daemon's rooms by the programs that need no cluster: the unit programs, and those that need a PID 1, in a fresh node.
+"""Line coverage of the daemon's rooms by the programs that need no cluster: the unit programs, and those that need a PID 1, in a fresh node. tests/run
+builds them so that they count, and runs them.
 
 Every file is held to the floor, also one that no program executes.
 """
@@ -8,46 +9,14 @@ import glob
 import json
 import os
 
-from programs import build
-
 TREES = ("coordinator", "units")
 FLOOR = 90  # percent of the lines of each file
 TIMING = 2  # so much of it may be how fast the machine was
 TIMEOUT = 900
-NODE_PROGRAMS = ("node-units",)
-
-
-def build_programs(programs, root):
-    """Returns whether that worked."""
-    units = sorted(os.path.basename(path)[:-len(".c")] for path in glob.glob(f"{root}/tests/unit/test-*.c"))
-    return build(programs, root, f"{root}/build/coverage", "-DCMAKE_C_COMPILER=gcc", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS=--coverage -O0",
-                 targets=(*units, *NODE_PROGRAMS))
-
-
-def check(programs, root, scratch):
-    """Returns (whether every file has its share, what is to be said). `scratch`: where programs may leave what they wrote."""
-    directory = f"{root}/build/coverage"
-    if not build_programs(programs, root):
-        return False, ""
-    for path in glob.glob(f"{directory}/**/*.gcda", recursive=True):
-        os.unlink(path)
-    failed = run_programs(programs, root, directory, {**os.environ, "TMPDIR": scratch})
-    return (False, failed) if failed else judge(shares(programs, root, directory))
-
-
-def run_programs(programs, root, directory, environment):
-    """Returns what a program that failed said. In the node they count in the same files as outside."""
-    commands = [["ctest", "--test-dir", directory, "-R", "^unit/test-", "-j", 2 * (os.cpu_count() or 1), "--output-on-failure"]]  # they wait more than they compute
-    commands += [[f"{root}/tests/cluster/run-in-node", "--writable", directory, f"{directory}/tests/integration/{name}"] for name in NODE_PROGRAMS]
-    for command in commands:
-        status, output, _ = programs.run(command, TIMEOUT, env=environment)
-        if status != 0:
-            return output[-20000:]
-    return ""
 
 
 def shares(programs, root, directory):
-    """Percent by file."""
+    """Percent by file, of what is counted in that build."""
     notes = [path for tree in TREES for path in glob.glob(f"{directory}/{tree}/**/*.gcno", recursive=True) if "/main-" not in path]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         files = merged(file for found in pool.map(lambda note: lines_of(programs, root, note), notes) for file in found)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Builds jobkeeper and runs all of its tests; tests/run calls this once the packages are there.
 
-    unit          programs that need nothing but the machine, built with ASan and UBSan
+    unit          programs that need nothing but the machine, built with ASan and UBSan, and so that the lines they execute are counted
     simulation    whole clusters in one process: the tests of their parts, built likewise; then as many clusters as three minutes have, with fresh
                   seeds, built for speed
     integration   programs that start ZooKeeper servers, and programs that run inside a systemd node (node-*), built likewise
@@ -35,7 +35,10 @@ CAMPAIGN_SEED = "513"
 
 GCC = ("-DCMAKE_C_COMPILER=gcc", "-DJOBKEEPER_WERROR=ON")
 DEBUG = (*GCC, "-DCMAKE_BUILD_TYPE=Debug")
-SANITIZED = (*DEBUG, "-DJOBKEEPER_SANITIZE=address,undefined")
+SANITIZED = (*DEBUG, "-DJOBKEEPER_SANITIZE=address,undefined", "-DJOBKEEPER_COVERAGE=ON")
+
+# Coverage is that of the programs which need no cluster (.ci/coverage.py): what others execute is counted where nobody looks.
+COUNTED = ("unit",)
 
 # detect_stack_use_after_return costs much and finds what UBSan and ASan find at -Og anyway; leaks fail.
 SANITIZERS = {"ASAN_OPTIONS": "abort_on_error=0:detect_leaks=1:strict_string_checks=1", "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
@@ -78,8 +81,19 @@ def run_registered(programs, test, pattern, environment):
     return passed, failed
 
 
+def uncounted(environment, directory):
+    """The environment of programs whose executed lines are not to be counted with those of the others; the counts are left in that directory."""
+    return {**environment, "GCOV_PREFIX": f"{directory}/uncounted"}
+
+
+def forget_counts(build):
+    for path in glob.glob(f"{build}/**/*.gcda", recursive=True):
+        os.unlink(path)
+
+
 def run_part(programs, part, pattern, jobs, environment, totals):
     """What takes long first; what must be alone when all others are done."""
+    environment = environment if part in COUNTED else uncounted(environment, environment["TMPDIR"])
     tests = sorted(registered(part), key=lambda test: -test["cost"])
     for at_a_time, alone in ((jobs, False), (1, True)):
         with concurrent.futures.ThreadPoolExecutor(at_a_time) as pool:
@@ -92,7 +106,7 @@ def run_node_programs(programs, pattern, environment, totals):
         name = f"integration/{os.path.basename(program)}"
         if not os.access(program, os.X_OK) or os.path.isdir(program) or (pattern is not None and pattern not in name):
             continue
-        status, output, seconds = programs.run([f"{HERE}/cluster/run-in-node", program], 300, env=environment)
+        status, output, seconds = programs.run([f"{HERE}/cluster/run-in-node", "--writable", ASAN, program], 300, env=environment)
         passed, failed = count(status, output)
         if failed:
             print(output)
@@ -203,6 +217,8 @@ def run_parts(programs, parts, options, environment, totals):
     if any(part in parts for part in ("unit", "simulation", "integration")):
         if build(programs, ROOT, ASAN, *SANITIZED):
             processors = os.cpu_count() or 1
+            if "unit" in parts:
+                forget_counts(ASAN)
             for part, jobs in (("unit", 2 * processors), ("simulation", processors), ("integration", processors)):  # unit/ waits more than it computes
                 if part in parts:
                     run_part(programs, part, options.pattern, jobs, environment, totals)

@@ -652,7 +652,7 @@ static int check_expression(const char *expression, int64_t base, Answer *answer
 #define AT_ONCE 100
 
 /* 5,000 of them. */
-Test(schedule, random_expressions_as_systemd_says, .timeout = 120) {
+Test(schedule, random_expressions_as_systemd_says, .timeout = 280) {
         guint32 seed = random_seed();
         g_autoptr(GRand) random = g_rand_new_with_seed(seed);
         Answer *answers = g_new0(Answer, AT_ONCE);

@@ -14,14 +14,14 @@ static char *joined(GPtrArray *names) {
         return g_strjoinv(" ", (char **)names->pdata);
 }
 
-Test(tick_records, its_runs_are_named_by_their_attempts) {
+Test(tick_records, its_runs_are_named_by_their_attempts_and_the_last_word_follows) {
         g_autoptr(GPtrArray) own = tick_names_of(&reply, 100, false),
                              all = tick_names_of(&reply, 100, true),
                              none = tick_names_of(&reply, 10, true);
         g_autofree char *own_text = joined(own), *all_text = joined(all), *no_text = joined(none);
 
-        cr_expect_str_eq(own_text, "100-0 100-2 100-10");
-        cr_expect_str_eq(all_text, "100-0 100-2 100-10 100-m1f");
+        cr_expect_str_eq(own_text, "100-2 100-10 100-0");
+        cr_expect_str_eq(all_text, "100-2 100-10 100-0 100-m1f");
         cr_expect_str_eq(no_text, "");
 }
 
