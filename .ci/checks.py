@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """tests/run, and the checks that only CI makes; each of those counts as one test. The last line is "N passed, N failed".
 
-    .ci/run [CHECK...]      all, or only the named ones: tests, clang, format, tidy, blocking, fuzz, simulation, package, faults,
-                            coverage, tsan, bench
+    .ci/run [CHECK...]      all, or only the named ones: tests, clang, format, tidy, blocking, package, simulation, coverage, fuzz,
+                            faults, tsan, bench
 
 Tests wait more than they compute, and some checks only compute. So those run beside the tests, at a priority that gets what nobody
 else wants: what is measured in seconds there does not become slower. The faults with sanitizers take long, and run only when named.
@@ -66,9 +66,9 @@ MAY_WAIT = {
 }
 
 
-# What only computes. None of it builds what the others do at that time: when the simulation's turn comes, the tests have built it long since.
-BESIDE = ("clang", "format", "tidy", "blocking", "fuzz", "package", "simulation")
-AFTER = ("faults", "coverage", "tsan", "bench")
+# What only computes, as much as there is to do: how many inputs a fuzz target gets in its time would depend on what others do.
+BESIDE = ("clang", "format", "tidy", "blocking", "package", "simulation")
+AFTER = ("coverage", "fuzz", "faults", "tsan", "bench")
 ONLY_NAMED = ("faults",)
 
 
@@ -161,7 +161,7 @@ class Checks:
         corpus = f"{self.directory}/{name}"
         os.mkdir(corpus)
         seeds = [path for path in (f"{ROOT}/tests/fuzz/corpus/{name}",) if os.path.isdir(path)]
-        done, said = self.run([target, f"-max_total_time={FUZZ_SECONDS}", f"-timeout={FUZZ_SECONDS}", "-rss_limit_mb=2048", f"-artifact_prefix={ROOT}/build/{name}-",
+        done, said = self.run([target, f"-max_total_time={FUZZ_SECONDS}", "-timeout=10", "-rss_limit_mb=2048", f"-artifact_prefix={ROOT}/build/{name}-",
                                "-print_final_stats=1", corpus, *seeds])
         print(f"       {name}: {', '.join(re.findall(r'number_of_executed_units: +([0-9]+)', said)) or 'no'} inputs", flush=True)
         return done, said

@@ -5,6 +5,7 @@ done, since some programs have machines to take down. The session and not the pr
 """
 
 import contextlib
+import fcntl
 import os
 import re
 import signal
@@ -139,8 +140,22 @@ def line(name, seconds, passed, failed):
     print(f"{word:<6} {seconds:6.1f} s  {name}{tests}", flush=True)
 
 
+@contextlib.contextmanager
+def alone_in(directory):
+    """Who else builds there waits."""
+    os.makedirs(directory, exist_ok=True)
+    with open(f"{directory}/.alone", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def build(programs, source, directory, *settings, targets=()):
     """Configures and builds all, or the targets. Returns whether it worked; what went wrong is printed."""
+    with alone_in(directory):
+        return build_alone(programs, source, directory, settings, targets)
+
+
+def build_alone(programs, source, directory, settings, targets):
     total = 0.0
     for argv in (["cmake", "-S", source, "-B", directory, "-G", "Ninja", *settings], ["ninja", "-k", "0", "-C", directory, *targets]):
         status, output, seconds = programs.run(argv, BUILD_TIMEOUT)
