@@ -23,7 +23,7 @@ ROOT = os.path.dirname(HERE)
 sys.path.insert(0, f"{ROOT}/tests")
 import coverage  # pylint: disable=wrong-import-position
 import runner  # pylint: disable=wrong-import-position
-from programs import SANITIZER, Programs, build, count, interrupted, line  # pylint: disable=wrong-import-position
+from programs import SANITIZER, Programs, build, count, interrupted, line, yielding  # pylint: disable=wrong-import-position
 
 CLANG = f"{ROOT}/build/clang"
 TSAN = f"{ROOT}/build/tsan"
@@ -79,7 +79,7 @@ class Idle:
         self.programs = programs
 
     def run(self, argv, timeout, **options):
-        return self.programs.run(["chrt", "--idle", "0", *argv], timeout, **options)
+        return self.programs.run(yielding(["chrt", "--idle", "0", *argv], 19), timeout, **options)
 
 
 class Checks:

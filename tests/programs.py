@@ -140,6 +140,12 @@ def line(name, seconds, passed, failed):
     print(f"{word:<6} {seconds:6.1f} s  {name}{tests}", flush=True)
 
 
+def yielding(argv, nice):
+    """The command line that leaves the processors to others. Where the kernel shares them out among sessions (autogroups), a niceness counts only
+    inside of one, and each program is a session of its own: so its session gets it as well."""
+    return ["sh", "-c", f'echo {nice} 2>/dev/null >/proc/self/autogroup; exec nice -n {nice} "$@"', "sh", *argv]
+
+
 @contextlib.contextmanager
 def alone_in(directory):
     """Who else builds there waits."""

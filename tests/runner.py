@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 
-from programs import Programs, build, count, interrupted, line
+from programs import Programs, build, count, interrupted, line, yielding
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
@@ -134,10 +134,10 @@ def run_clusters_in_one_process(programs, options, totals):
     if not build(programs, ROOT, SIMULATION, *GCC, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", targets=["simulate"]):
         totals.add(0, 1)
         return
-    argv = ["nice", "-n", "10", f"{HERE}/simulation/play", f"{SIMULATION}/tests/simulation/simulate", f"--seconds={PLAYED_LONG if options.long else PLAYED}"]
+    argv = [f"{HERE}/simulation/play", f"{SIMULATION}/tests/simulation/simulate", f"--seconds={PLAYED_LONG if options.long else PLAYED}"]
     if not options.long and "JOBKEEPER_TEST_SEED" not in os.environ:
         argv.append(f"--seed={PLAYED_FIRST}")
-    status, output, seconds = programs.run(argv, None, live=True)
+    status, output, seconds = programs.run(yielding(argv, 10), None, live=True)
     passed, failed = count(status, output)
     line(name, seconds, passed, failed)
     totals.add(passed, failed)

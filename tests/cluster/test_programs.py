@@ -7,7 +7,7 @@ import threading
 import time
 import unittest
 
-from programs import Programs, interrupted
+from programs import Programs, interrupted, yielding
 
 
 class EndOfPrograms(unittest.TestCase):
@@ -42,6 +42,13 @@ class EndOfPrograms(unittest.TestCase):
         while is_running(int(output.split()[0])) and time.monotonic() < until:
             time.sleep(0.01)
         self.assertFalse(is_running(int(output.split()[0])), output)
+
+    def test_one_that_yields_yields_to_other_sessions(self):
+        group = r"/autogroup-\d+ nice 19\n" if os.path.exists("/proc/self/autogroup") else ""  # not every kernel has them
+        argv = yielding(["sh", "-c", 'cat /proc/self/autogroup 2>/dev/null; nice; echo "$@"', "sh", "a b", "c"], 19)
+        status, output, _ = Programs().run(argv, 5)
+        self.assertEqual(status, 0)
+        self.assertRegex(output, f"^{group}19\na b c\n$")
 
     def test_a_live_one_that_is_interrupted_is_still_counted(self):
         programs = Programs(kill_after=5)
