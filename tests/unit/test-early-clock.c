@@ -43,7 +43,7 @@ static bool has_left_the_queue(void) {
 }
 
 static bool has_ledger(void) {
-        return server_data(ROOT "/jobs/a") != NULL;
+        return server_data(ROOT "/jobs/a") && *server_data(ROOT "/jobs/a");
 }
 
 static void queue_behind_another(void) {

@@ -17,13 +17,13 @@ static Ledger *ledger_there(void) {
         const ServerNode *node = server_node(LEDGER_PATH);
         Ledger *ledger = NULL;
 
-        if (node)
+        if (node && *node->data)
                 cr_assert_eq(ledger_decode(node->data, strlen(node->data), &ledger), 0);
         return ledger;
 }
 
 static bool has_ledger(void) {
-        return server_node(LEDGER_PATH);
+        return server_node(LEDGER_PATH) && *server_data(LEDGER_PATH);
 }
 
 static bool has_started(void) {
