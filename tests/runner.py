@@ -82,8 +82,9 @@ def run_registered(programs, test, pattern, environment):
 
 
 def uncounted(environment, directory):
-    """The environment of programs whose executed lines are not to be counted with those of the others; the counts are left in that directory."""
-    return {**environment, "GCOV_PREFIX": f"{directory}/uncounted"}
+    """The environment of programs whose executed lines are not to be counted with those of the others; the counts are left in that directory, if they can
+    be: some change their user."""
+    return {**environment, "GCOV_PREFIX": f"{directory}/uncounted", "GCOV_ERROR_FILE": os.devnull}
 
 
 def forget_counts(build):
