@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "control-pause.h"
+#include "job-table.h"
+#include "member.h"
 #include "roll-fixture.h"
 #include "run-record.h"
+#include "scheduled-job.h"
 #include "tree.h"
 
 static unsigned tries;
@@ -231,4 +234,122 @@ Test(roll_look, what_cannot_be_read_is_read_again) {
         server.broken = NULL;
         await(roll_has_started, "a start");
         roll_expect("n2 failed n1 claimed");
+}
+
+/* ---- machines that are to come back ---- */
+
+#define REJOIN "    rejoin-timeout: 15s\n"
+#define N2 ROLL_ROOT "/nodes/n2"
+
+static void put_member(const char *boot, MemberBusy busy) {
+        _cleanup_(member_freep) Member *member = member_new("n2");
+        g_autofree char *data = NULL;
+
+        member->machine = g_strdup("m2");
+        member->boot = g_strdup(boot);
+        member->busy = busy;
+        data = member_encode(member);
+        server_create(N2, data, 77);
+}
+
+static char *why_it_waits(void) {
+        const ScheduledJob *job = job_table_find(coordinator->jobs, "a@n1");
+
+        return scheduled_job_why(job);
+}
+
+static void expect_waits(const char *why) {
+        g_autofree char *text = NULL;
+
+        await(is_waiting, "it waits");
+        text = why_it_waits();
+        cr_expect_not_null(strstr(text, why), "%s", text);
+        cr_expect_eq(started->len, 0U);
+        cr_expect_not(is_skipped());
+}
+
+Test(roll_look, whose_machine_is_away_is_waited_for) {
+        roll_begin(REJOIN, "n2 succeeded@0");
+        expect_waits("its turn comes when n2 is a member again after its run ");
+        put_member("b2", MEMBER_FREE);
+        await(roll_has_started, "a start");
+        roll_expect("n1 claimed");
+}
+
+Test(roll_look, whose_machine_failed_and_is_back_has_failed) {
+        roll_begin(REJOIN "    max-failures: 2\n", "n2 failed@0");
+        put_member("b2", MEMBER_FREE);
+        await(roll_has_started, "a start");
+        roll_expect("n2 failed n1 claimed");
+}
+
+Test(roll_look, whose_machine_was_there_all_the_time_has_some_seconds_to_go_down) {
+        roll_begin(REJOIN, "n2 succeeded@5");
+        put_member("b1", MEMBER_FREE);
+        expect_waits("its turn comes when n2 is a member again after its run ");
+        await(roll_has_started, "it stays");
+        cr_expect_geq(clock_realtime(), ((usec_t)roll_tick + 5) * USEC_PER_SEC);
+        roll_expect("n1 claimed");
+}
+
+Test(roll_look, whose_machine_is_going_down_is_not_back) {
+        roll_begin(REJOIN, "n2 succeeded@11");
+        put_member("b1", MEMBER_STOPPING);
+        expect_waits("its turn comes when n2 is a member again after its run ");
+}
+
+/* And stays stopped when it comes after all. */
+Test(roll_look, whose_machine_is_late_stops_the_roll) {
+        roll_begin(REJOIN, "n2 succeeded@16");
+        expect_skipped("roll-stopped: n2 is not back since its run ");
+        roll_expect("n2 succeeded@16!");
+}
+
+Test(roll_look, whose_machine_was_late_has_stopped_the_roll) {
+        roll_begin(REJOIN, "n2 succeeded@16!");
+        put_member("b2", MEMBER_FREE);
+        expect_skipped("roll-stopped: n2 is not back since its run ");
+        roll_expect("n2 succeeded@16!");
+}
+
+/* Another node is quicker to say so. */
+static ServerWay n2_is_said_to_be_late(const ZkCall *call) {
+        if (call->request == REQUEST_SET && g_str_equal(call->path, ROLL_PATH) && tries++ == 0)
+                roll_write("n2 succeeded@16!");
+        return SERVER_ANSWER;
+}
+
+Test(roll_look, of_two_that_see_that_it_is_late_one_says_so) {
+        roll_begin(REJOIN, "n2 succeeded@16");
+        server.way = n2_is_said_to_be_late;
+        expect_skipped("roll-stopped: n2 is not back since its run ");
+        roll_expect("n2 succeeded@16!");
+        cr_expect_eq(tries, 1U);
+}
+
+Test(roll_look, whose_machine_is_back_late_but_before_anybody_looks_stops_nothing) {
+        roll_begin(REJOIN, "n2 succeeded@16");
+        put_member("b2", MEMBER_FREE);
+        await(roll_has_started, "a start");
+}
+
+/* Its lock is free, so its node is gone: it is settled by that when it is back. */
+Test(roll_look, whose_machine_reboots_over_its_run_is_waited_for) {
+        roll_begin(REJOIN, "n2 claimed");
+        put_record("n2", RUN_CLAIMED);
+        expect_waits("its turn comes when n2 is back and its run ");
+}
+
+/* Whoever settled it did not say so in the roll. */
+Test(roll_look, whose_record_says_that_it_is_over_is_to_come_back) {
+        roll_begin(REJOIN, "n2 claimed");
+        put_record("n2", RUN_SUCCEEDED);
+        expect_waits("its turn comes when n2 is a member again after its run ");
+}
+
+/* The file of this machine does not ask for it. */
+Test(roll_look, who_waits_for_nobody_looks_for_no_machine) {
+        roll_begin("    max-failures: 1\n", "n2 succeeded@0");
+        await(roll_has_started, "a start");
+        roll_expect("n2 succeeded@0 n1 claimed");
 }
