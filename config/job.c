@@ -154,7 +154,8 @@ static bool runs_alike(const JobSpec *a, const JobSpec *b) {
                a->command.timeout == b->command.timeout &&
                a->command.stop_timeout == b->command.stop_timeout &&
                a->on_lock_loss == b->on_lock_loss && a->takeover_after == b->takeover_after &&
-               retries_equal(&a->retries, &b->retries) && rolls_equal(&a->place.roll, &b->place.roll);
+               retries_equal(&a->retries, &b->retries) &&
+               rolls_equal(&a->place.roll, &b->place.roll);
 }
 
 bool job_spec_equal(const JobSpec *a, const JobSpec *b) {
@@ -315,17 +316,19 @@ static void validate_reboot(const JobSpec *spec, Diagnostics *diagnostics) {
         const Mark *mark = &spec->place.roll.reboot_mark;
 
         if (spec->place.mode != JOB_MODE_EACH_NODE)
-                diagnostics_add(diagnostics, mark,
-                                "job \"%s\": \"reboot\" is for \"mode: each-node\", where each node "
-                                "settles its own run when it is back: in \"mode: once\" a run that "
-                                "its node's reboot ended is interrupted or unknown",
-                                spec->name);
+                diagnostics_add(
+                    diagnostics, mark,
+                    "job \"%s\": \"reboot\" is for \"mode: each-node\", where each node "
+                    "settles its own run when it is back: in \"mode: once\" a run that "
+                    "its node's reboot ended is interrupted or unknown",
+                    spec->name);
         else if (spec->place.roll.rejoin_timeout == 0)
-                diagnostics_add(diagnostics, mark,
-                                "job \"%s\": \"reboot\" needs \"rejoin-timeout\": so long the other "
-                                "nodes wait for one that is rebooted before they record its run as "
-                                "unknown",
-                                spec->name);
+                diagnostics_add(
+                    diagnostics, mark,
+                    "job \"%s\": \"reboot\" needs \"rejoin-timeout\": so long the other "
+                    "nodes wait for one that is rebooted before they record its run as "
+                    "unknown",
+                    spec->name);
 }
 
 static void validate_roll(const JobSpec *spec, Diagnostics *diagnostics) {

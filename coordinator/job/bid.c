@@ -402,7 +402,6 @@ int bid_claim(Bid *bid) {
             ledger_cache_get(parts->ledgers, bid->spec->name, &bid->ledger_version);
 
         bid->look = roll_look_free(bid->look);
-        g_clear_pointer(&bid->turn, g_free);
         if (!ledger)
                 return -EAGAIN;
         if (!bid_is_of_roll(bid))

@@ -41,7 +41,7 @@ typedef struct RollInput {
         unsigned max_failures; /* 0: any number */
         usec_t rejoin_timeout; /* 0: no machine is waited for after its run */
         usec_t now;            /* the servers' time */
-        bool away; /* for people alone: the node whose run is waited for is no member */
+        bool away;             /* for people alone: the node whose run is waited for is no member */
 } RollInput;
 
 /* Return: the verdict. With ROLL_WAIT *ret_run is the oldest run that is waited for, borrowed from
@@ -56,9 +56,9 @@ bool roll_is_failure(RunState state);
 bool roll_awaits(const RollInput *input, const RollRun *run);
 /* Return: whether it is, by what it says of itself as a member; NULL: it is none. */
 bool roll_is_back(const RollRun *run, const Member *member, usec_t now);
-/* The machine of that run of theirs, which is waited for, is back: what is kept of it is that it has
- * failed, if it has. */
+/* The machine of that run of theirs, which is waited for, is back: what is kept of it is that it
+ * has failed, if it has. */
 void roll_take_back(Rolls *rolls, const RollRun *run);
-/* After ROLL_STOPPED: notes in the rolls (which may be those of the input) whose machine is late, so
- * that the roll stays stopped when that comes. Return: whether that is news. */
+/* After ROLL_STOPPED: notes in the rolls (which may be those of the input) whose machine is late,
+ * so that the roll stays stopped when that comes. Return: whether that is news. */
 bool roll_note_late(const RollInput *input, Rolls *rolls);

@@ -1,8 +1,8 @@
 /* What is known of the rolls of a job of mode each-node, to all of its nodes: which runs of a tick
  * are under way, which have failed, and whose machine is waited for after its run. It stands in one
  * node for the job (rolls/JOB), and is changed by the very transactions that claim and settle, on
- * the version that was read: so nobody begins who has not seen the last failure. It is kept only for
- * jobs that ask for what follows from it (policy/roll.h).
+ * the version that was read: so nobody begins who has not seen the last failure. It is kept only
+ * for jobs that ask for what follows from it (policy/roll.h).
  *
  * A run that has ended well, and whose machine nobody waits for, is not kept, nor what is of ticks
  * that are long over. Pure. */
@@ -23,8 +23,8 @@
 
 /* The return of a machine to the cluster after its run, of one that has ended. */
 typedef struct RollReturn {
-        usec_t since; /* the servers' time at which the run was settled: since then it is waited for;
-                         0: it is not */
+        usec_t since; /* the servers' time at which the run was settled: since then it is waited
+                         for; 0: it is not */
         char *boot;   /* its boot id when it claimed; NULL: not known */
         bool again;   /* another attempt of it follows, so it has not failed */
         bool late;    /* it was not back in time: the roll has stopped, whether it came since */

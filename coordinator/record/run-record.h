@@ -26,7 +26,7 @@ typedef struct RunTerms {
         usec_t rejoin_timeout;   /* so long its machine is waited for, after its end or where that
                                     rebooted over it; 0: it is not */
         JobReboot reboot;
-        RunParent parent;        /* whose end asked for it */
+        RunParent parent; /* whose end asked for it */
 } RunTerms;
 
 /* Of a range of skipped ticks. */

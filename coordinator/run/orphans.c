@@ -321,9 +321,8 @@ static usec_t orphan_patience(const Orphan *orphan) {
 }
 
 static void orphan_tell_reboot(const Orphan *orphan) {
-        const LogAbout about = {.job = orphan->record->job,
-                                .run = orphan->record->run,
-                                .tick = orphan->record->tick};
+        const LogAbout about = {
+            .job = orphan->record->job, .run = orphan->record->run, .tick = orphan->record->tick};
         g_autofree char *words = duration_to_string(orphan_patience_in_all(orphan));
 
         log_notice(&about,

@@ -287,8 +287,9 @@ static void run_leave_to_reboot(Run *run) {
         const LogAbout fields = run_about(run, NULL);
         g_autofree char *words = run_in_words(run->record);
 
-        log_notice(&fields, "%s was ended by the shutdown of the machine: it is settled when that "
-                            "is back",
+        log_notice(&fields,
+                   "%s was ended by the shutdown of the machine: it is settled when that "
+                   "is back",
                    words);
         run->phase = RUN_PHASE_SETTLED;
         unit_discard(run->unit);

@@ -16,7 +16,7 @@
 typedef struct RollBlocker {
         const RollRun *run; /* borrowed from the rolls */
         bool is_over;
-        RunState state; /* how it has ended; RUN_CLAIMED: there is nothing to be known of that */
+        RunState state;  /* how it has ended; RUN_CLAIMED: there is nothing to be known of that */
         RollReturn back; /* without its texts */
         char *boot;
 } RollBlocker;
@@ -171,8 +171,8 @@ static void roll_look_await_blocker(RollLook *look, const RunRecord *found, bool
 
         blocker->state = found->state;
         blocker->boot = g_strdup(found->boot);
-        blocker->back = (RollReturn){.since = found->ended ? found->ended : look->input.now,
-                                     .again = again};
+        blocker->back =
+            (RollReturn){.since = found->ended ? found->ended : look->input.now, .again = again};
 }
 
 static void roll_look_on_record(const ZkReply *reply, void *userdata) {

@@ -1,6 +1,8 @@
 /* See roll-note.h. */
 #include "roll-note.h"
 
+#include <string.h>
+
 #include "flight.h"
 #include "name.h"
 #include "paths.h"
@@ -10,7 +12,8 @@
 struct RollNote {
         char *path, *node, *run, *boot;
         int64_t tick;
-        bool waits; /* for the machine, after the run */
+        bool waits;  /* for the machine, after the run */
+        bool late;   /* it was waited for before the run was settled */
         Rolls *read; /* NULL: it is not there, or could not be read */
         int32_t version;
         char *data; /* as it is written now; NULL: it is not */
@@ -29,6 +32,13 @@ RollNote *roll_note_free(RollNote *note) {
         return NULL;
 }
 
+/* Return: whether others settle it since its machine, which its reboot may have ended it on, was
+ * not back in time (run/orphans.h). */
+static bool roll_note_is_late(const Node *node, const RunRecord *record, const char *name) {
+        return record->terms.reboot != JOB_REBOOT_INTERRUPTS && record->state == RUN_UNKNOWN &&
+               strcmp(name, node->config->node_name) != 0;
+}
+
 RollNote *roll_note_new(const Node *node, const JobSpec *spec, const RunRecord *record) {
         bool kept = record->terms.roll || (spec && job_spec_keeps_rolls(spec));
         const char *name = job_name_node(record->job);
@@ -42,6 +52,7 @@ RollNote *roll_note_new(const Node *node, const JobSpec *spec, const RunRecord *
         note->run = g_strdup(record->run);
         note->boot = g_strdup(record->boot);
         note->tick = record->tick;
+        note->late = roll_note_is_late(node, record, name);
         note->waits =
             record->terms.rejoin_timeout > 0 || (spec && spec->place.roll.rejoin_timeout > 0);
         return note;
@@ -68,7 +79,7 @@ static RollReturn roll_note_return(const RollNote *note, const FollowState *befo
         RollReturn back = {0};
 
         if (note->waits && before->state == RUN_CLAIMED)
-                back = (RollReturn){.since = now, .boot = note->boot};
+                back = (RollReturn){.since = now, .boot = note->boot, .late = note->late};
         else if (known && known->state != RUN_CLAIMED)
                 back = known->back;
         back.again = back.since > 0 && after->attempt_follows;

@@ -54,8 +54,8 @@ char *roll_data(const char *others) {
                 cr_assert_eq(run_state_from_string(state, &noted.state), 0, "%s", word[1]);
                 if (since)
                         noted.back = (RollReturn){
-                            .since = ((usec_t)roll_tick - strtoull(since + 1, NULL, 10)) *
-                                     USEC_PER_SEC,
+                            .since =
+                                ((usec_t)roll_tick - strtoull(since + 1, NULL, 10)) * USEC_PER_SEC,
                             .boot = (char *)"b1"};
                 noted.back.again = strchr(word[1], '+');
                 noted.back.late = strchr(word[1], '!');

@@ -18,8 +18,8 @@ void roll_begin(const char *keys, const char *others);
  * "@SECONDS" behind a state its machine, which had the boot id "b1", is waited for since so many
  * seconds before the tick, with "+" another attempt follows, with "!" it was late. */
 char *roll_data(const char *others);
-/* Return: newly allocated, what is known there of n1 alone, but for when it was settled and its boot
- * id: "succeeded@" where it is waited for; "" where nothing is. */
+/* Return: newly allocated, what is known there of n1 alone, but for when it was settled and its
+ * boot id: "succeeded@" where it is waited for; "" where nothing is. */
 char *roll_known(void);
 /* What is known of them becomes that. */
 void roll_write(const char *others);

@@ -112,7 +112,8 @@ static const struct {
      "f:4:21: error: job \"a\": \"rejoin-timeout\" is for \"mode: each-node\", where the next node "
      "begins when the one before is back: a job of \"mode: once\" waits for no node"},
     {"mode: each-node\nrejoin-timeout: 10min\nlock: shared",
-     "f:5:21: error: job \"a\": \"rejoin-timeout\" and \"lock: shared\" cannot be used together: by "
+     "f:5:21: error: job \"a\": \"rejoin-timeout\" and \"lock: shared\" cannot be used together: "
+     "by "
      "that the nodes do not wait for each other; use \"lock: exclusive\""},
     {"mode: each-node\nrejoin-timeout: 10min\nlock: none",
      "f:5:21: error: job \"a\": \"rejoin-timeout\" and \"lock: none\" cannot be used together: by "
@@ -137,8 +138,7 @@ static const struct {
     {"mode: each-node\nreboot: fail",
      "f:5:13: error: job \"a\": \"reboot\" needs \"rejoin-timeout\": so long the other nodes wait "
      "for one that is rebooted before they record its run as unknown"},
-    {"reboot: yes",
-     "f:4:13: error: \"reboot\" must be \"success\" or \"fail\", not \"yes\""},
+    {"reboot: yes", "f:4:13: error: \"reboot\" must be \"success\" or \"fail\", not \"yes\""},
     {"mode: each-node\nlock: shared\nslots: 2",
      "f:6:12: error: job \"a\": \"slots\" and \"lock: shared\" cannot be used together: by that "
      "the nodes do not wait for each other; use \"lock: exclusive\", by which that many run it at "
@@ -616,9 +616,8 @@ static const char *beside_choice(const Key *key) {
 Test(job_keys, every_later_choice_is_refused) {
         for (const Key *key = job_table.keys; key->name; key++)
                 for (const KeyChoice *choice = key->choices; choice && choice->name; choice++) {
-                        g_autofree char *line =
-                            g_strdup_printf("%s: %s%s", key->name, choice->name,
-                                            beside_choice(key));
+                        g_autofree char *line = g_strdup_printf("%s: %s%s", key->name, choice->name,
+                                                                beside_choice(key));
                         g_autofree char *text = job_file_with_line(line);
                         g_autofree char *error =
                             g_strdup_printf("f:4:%zu: error: \"%s\": \"%s\" is not supported yet",

@@ -7,6 +7,8 @@
 #include "control-pause.h"
 #include "job-table.h"
 #include "member.h"
+#include "orphans.h"
+#include "paths.h"
 #include "roll-fixture.h"
 #include "run-record.h"
 #include "scheduled-job.h"
@@ -16,7 +18,8 @@ static unsigned tries;
 
 TestSuite(roll_look, .init = setup, .fini = teardown);
 
-static void put_record(const char *node, RunState state) {
+/* `reboot`: what its job makes of a reboot, for which others wait a second. */
+static void put_record_of(const char *node, RunState state, JobReboot reboot) {
         g_autofree char *path = roll_record_path(node, "1"), *job = g_strconcat("a@", node, NULL),
                         *run = g_strdup_printf("%" G_GINT64_FORMAT "-1", roll_tick), *data = NULL;
         _cleanup_(run_record_freep) RunRecord *record = run_record_new(job, run);
@@ -28,10 +31,17 @@ static void put_record(const char *node, RunState state) {
         record->node = g_strdup(node);
         record->state = state;
         record->claimed = (usec_t)roll_tick * USEC_PER_SEC;
+        record->terms.roll = true;
+        record->terms.rejoin_timeout = USEC_PER_SEC;
+        record->terms.reboot = reboot;
         data = run_record_encode(record);
         server_create(jobs, "", 0);
         server_create(runs, "", 0);
         server_create(path, data, 0);
+}
+
+static void put_record(const char *node, RunState state) {
+        put_record_of(node, state, JOB_REBOOT_INTERRUPTS);
 }
 
 static bool is_skipped(void) {
@@ -352,4 +362,41 @@ Test(roll_look, who_waits_for_nobody_looks_for_no_machine) {
         roll_begin("    max-failures: 1\n", "n2 succeeded@0");
         await(roll_has_started, "a start");
         roll_expect("n2 succeeded@0 n1 claimed");
+}
+
+/* Its node vanished over it. */
+static void put_orphan(JobReboot reboot) {
+        g_autofree char *run = run_id_for_tick(roll_tick, 1),
+                        *open = path_open_run(ROLL_ROOT, "n2", "a@n2", run);
+
+        put_record_of("n2", RUN_CLAIMED, reboot);
+        server_create(ROLL_ROOT "/open/n2", "", 0);
+        server_create(open, "", 0);
+        orphans_node_left(coordinator->left.orphans, "n2");
+}
+
+static bool is_said_of_n2(const char *what) {
+        return strstr(server_data(ROLL_PATH), what);
+}
+
+static bool is_unknown(void) {
+        return is_said_of_n2("\"unknown\"");
+}
+
+/* It has been waited for, and is so once. */
+Test(roll_look, whose_machine_was_not_back_from_its_reboot_stops_the_roll_at_once) {
+        roll_begin(REJOIN "    reboot: success\n", "n2 claimed");
+        put_orphan(JOB_REBOOT_SUCCESS);
+        await(is_unknown, "it is given up");
+        cr_expect(is_said_of_n2("\"late\":true"), "%s", server_data(ROLL_PATH));
+        expect_skipped("roll-stopped: n2 is not back since its run ");
+}
+
+Test(roll_look, whose_machine_vanished_over_its_run_may_still_come_back) {
+        roll_begin(REJOIN, "n2 claimed");
+        put_orphan(JOB_REBOOT_INTERRUPTS);
+        await(is_unknown, "it is given up");
+        cr_expect(is_said_of_n2("\"since\""), "%s", server_data(ROLL_PATH));
+        cr_expect_not(is_said_of_n2("\"late\""), "%s", server_data(ROLL_PATH));
+        expect_waits("its turn comes when n2 is a member again after its run ");
 }

@@ -185,8 +185,7 @@ Test(roll, whom_it_awaits) {
                                          .tick = 10,
                                          .node = "n1",
                                          .turns = 1,
-                                         .rejoin_timeout =
-                                             awaited[i].rejoin_timeout * USEC_PER_SEC,
+                                         .rejoin_timeout = awaited[i].rejoin_timeout * USEC_PER_SEC,
                                          .now = 1000 * USEC_PER_SEC};
 
                 cr_expect_eq(roll_awaits(&input, rolls->runs->pdata[0]), awaited[i].awaits,
@@ -210,9 +209,9 @@ Test(roll, who_is_back) {
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(seen); i++) {
-                const RollRun run = {.state = RUN_SUCCEEDED,
-                                     .back = {.since = 100 * USEC_PER_SEC,
-                                              .boot = (char *)seen[i].before}};
+                const RollRun run = {
+                    .state = RUN_SUCCEEDED,
+                    .back = {.since = 100 * USEC_PER_SEC, .boot = (char *)seen[i].before}};
                 _cleanup_(member_freep) Member *member = seen[i].boot ? member_new("n2") : NULL;
 
                 if (member) {
@@ -240,11 +239,10 @@ Test(roll, what_is_kept) {
         };
 
         for (size_t i = 0; i < G_N_ELEMENTS(kept); i++) {
-                _cleanup_(rolls_freep) Rolls *rolls = rolls_of(kept[i].other),
-                                             *late = rolls_copy(rolls),
-                                             *back_expected = rolls_of(kept[i].back),
-                                             *late_expected =
-                                                 rolls_of(kept[i].late ? kept[i].late : "");
+                _cleanup_(rolls_freep)
+                    Rolls *rolls = rolls_of(kept[i].other),
+                          *late = rolls_copy(rolls), *back_expected = rolls_of(kept[i].back),
+                          *late_expected = rolls_of(kept[i].late ? kept[i].late : "");
                 const RollInput input = {.rolls = late,
                                          .tick = 10,
                                          .node = "n1",

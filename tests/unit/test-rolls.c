@@ -173,10 +173,14 @@ Test(rolls, what_we_would_not_have_written_is_refused) {
             "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"a/b\",\"state\":\"failed\"}]}",
             "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"broken\"}]}",
             "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"skipped\"}]}",
-            "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"claimed\",\"since\":5}]}",
-            "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"claimed\",\"late\":true}]}",
-            "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"failed\",\"since\":-5}]}",
-            "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"failed\",\"boot\":\"a/b\"}]}",
+            "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"claimed\","
+            "\"since\":5}]}",
+            "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"claimed\",\"late\":"
+            "true}]}",
+            "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"failed\",\"since\":"
+            "-5}]}",
+            "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"failed\",\"boot\":"
+            "\"a/b\"}]}",
             newer_first,
             twice,
         };
