@@ -72,6 +72,8 @@ static const KeyChoice on_lock_loss_choices[] = {
     {"stop", JOB_LOCK_LOSS_STOP}, {"continue", JOB_LOCK_LOSS_CONTINUE}, {NULL}};
 static const KeyChoice on_owner_lost_choices[] = {
     {"fail", JOB_OWNER_LOST_FAIL}, {"rerun", JOB_OWNER_LOST_RERUN}, {NULL}};
+static const KeyChoice reboot_choices[] = {
+    {"success", JOB_REBOOT_SUCCESS}, {"fail", JOB_REBOOT_FAIL}, {NULL}};
 static const KeyChoice gap_choices[] = {{"shift", DST_GAP_SHIFT}, {"skip", DST_GAP_SKIP}, {NULL}};
 static const KeyChoice overlap_time_choices[] = {
     {"first", DST_OVERLAP_FIRST}, {"last", DST_OVERLAP_LAST}, {"both", DST_OVERLAP_BOTH}, {NULL}};
@@ -361,6 +363,26 @@ static const Key job_keys[] = {
         KEY_MARK_FIELD(JobSpec, place.roll.max_failures_mark),
         .documentation = "With mode each-node: a tick is not begun on further machines when it has "
                          "failed on so many; if unset, whatever its result on others.",
+    },
+    {
+        .name = "rejoin-timeout",
+        .forms = KEY_DURATION,
+        .min = JOB_REJOIN_MIN,
+        .max = JOB_REJOIN_MAX,
+        KEY_FIELD(JobSpec, place.roll.rejoin_timeout),
+        KEY_MARK_FIELD(JobSpec, place.roll.rejoin_timeout_mark),
+        .documentation = "With mode each-node: the next machine begins when the one before is a "
+                         "member of the cluster again after its run, and no further one when it is "
+                         "not within that time; if unset, it is not waited for.",
+    },
+    {
+        .name = "reboot",
+        .forms = KEY_CHOICE,
+        .choices = reboot_choices,
+        KEY_FIELD(JobSpec, place.roll.reboot),
+        KEY_MARK_FIELD(JobSpec, place.roll.reboot_mark),
+        .documentation = "With rejoin-timeout: what a run has come to that a reboot of its own "
+                         "machine ended; if unset, it was interrupted.",
     },
     {
         .name = "locks",

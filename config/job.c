@@ -135,6 +135,11 @@ static bool retries_equal(const JobRetries *a, const JobRetries *b) {
                a->on_owner_lost == b->on_owner_lost && g_strcmp0(a->no_retry, b->no_retry) == 0;
 }
 
+static bool rolls_equal(const JobRoll *a, const JobRoll *b) {
+        return a->max_failures == b->max_failures && a->rejoin_timeout == b->rejoin_timeout &&
+               a->reboot == b->reboot;
+}
+
 static bool runs_alike(const JobSpec *a, const JobSpec *b) {
         return job_strings_equal(a->command.argv, b->command.argv) &&
                a->command.argv_expand == b->command.argv_expand &&
@@ -150,7 +155,7 @@ static bool runs_alike(const JobSpec *a, const JobSpec *b) {
                a->command.stop_timeout == b->command.stop_timeout &&
                a->on_lock_loss == b->on_lock_loss && a->takeover_after == b->takeover_after &&
                retries_equal(&a->retries, &b->retries) &&
-               a->place.roll.max_failures == b->place.roll.max_failures;
+               rolls_equal(&a->place.roll, &b->place.roll);
 }
 
 bool job_spec_equal(const JobSpec *a, const JobSpec *b) {
@@ -162,7 +167,7 @@ bool job_spec_equal(const JobSpec *a, const JobSpec *b) {
 }
 
 bool job_spec_keeps_rolls(const JobSpec *spec) {
-        return spec->place.roll.max_failures > 0;
+        return spec->place.roll.max_failures > 0 || spec->place.roll.rejoin_timeout > 0;
 }
 
 unsigned job_spec_beside(const JobSpec *spec) {
@@ -277,7 +282,60 @@ static void validate_each_node(const JobSpec *spec, Diagnostics *diagnostics) {
                     spec->name);
 }
 
+/* Return: whether the nodes of the job take turns. */
+static bool takes_turns(const JobSpec *spec) {
+        return spec->place.mode == JOB_MODE_EACH_NODE && spec->lock == JOB_LOCK_EXCLUSIVE;
+}
+
+static void validate_rejoin(const JobSpec *spec, Diagnostics *diagnostics) {
+        const JobRoll *roll = &spec->place.roll;
+        g_autofree char *timeout = duration_to_string(roll->rejoin_timeout),
+                        *wait = duration_to_string(spec->lock_wait);
+
+        if (spec->place.mode != JOB_MODE_EACH_NODE)
+                diagnostics_add(diagnostics, &roll->rejoin_timeout_mark,
+                                "job \"%s\": \"rejoin-timeout\" is for \"mode: each-node\", where "
+                                "the next node begins when the one before is back: a job of "
+                                "\"mode: once\" waits for no node",
+                                spec->name);
+        else if (!takes_turns(spec))
+                diagnostics_add(diagnostics, &roll->rejoin_timeout_mark,
+                                "job \"%s\": \"rejoin-timeout\" and \"lock: %s\" cannot be used "
+                                "together: by that the nodes do not wait for each other; use "
+                                "\"lock: exclusive\"",
+                                spec->name, lock_mode_to_string(spec->lock));
+        else if (spec->lock_wait_set && spec->lock_wait < roll->rejoin_timeout)
+                diagnostics_add(diagnostics, &roll->rejoin_timeout_mark,
+                                "job \"%s\": \"rejoin-timeout\" is %s, which is longer than "
+                                "\"lock-wait\" (%s): the nodes behind would have given up by then; "
+                                "set \"lock-wait\" to more, or take it out",
+                                spec->name, timeout, wait);
+}
+
+static void validate_reboot(const JobSpec *spec, Diagnostics *diagnostics) {
+        const Mark *mark = &spec->place.roll.reboot_mark;
+
+        if (spec->place.mode != JOB_MODE_EACH_NODE)
+                diagnostics_add(
+                    diagnostics, mark,
+                    "job \"%s\": \"reboot\" is for \"mode: each-node\", where each node "
+                    "settles its own run when it is back: in \"mode: once\" a run that "
+                    "its node's reboot ended is interrupted or unknown",
+                    spec->name);
+        else if (spec->place.roll.rejoin_timeout == 0)
+                diagnostics_add(
+                    diagnostics, mark,
+                    "job \"%s\": \"reboot\" needs \"rejoin-timeout\": so long the other "
+                    "nodes wait for one that is rebooted before they record its run as "
+                    "unknown",
+                    spec->name);
+}
+
 static void validate_roll(const JobSpec *spec, Diagnostics *diagnostics) {
+        if (spec->place.roll.rejoin_timeout > 0)
+                validate_rejoin(spec, diagnostics);
+        if (spec->place.roll.reboot != JOB_REBOOT_INTERRUPTS)
+                validate_reboot(spec, diagnostics);
         if (spec->place.roll.max_failures > 0 && spec->place.mode != JOB_MODE_EACH_NODE)
                 diagnostics_add(diagnostics, &spec->place.roll.max_failures_mark,
                                 "job \"%s\": \"max-failures\" is for \"mode: each-node\", where a "

@@ -49,10 +49,22 @@ typedef struct JobNodeMatch {
         char *pattern;
 } JobNodeMatch;
 
+/* What a run has come to that a reboot of its own node has ended. */
+typedef enum JobReboot {
+        JOB_REBOOT_INTERRUPTS, /* and where the others were first, nobody knows */
+        JOB_REBOOT_SUCCESS,    /* as by the others of these: its node says so when it is back */
+        JOB_REBOOT_FAIL,
+} JobReboot;
+
 /* How the nodes of mode each-node go about one tick. */
 typedef struct JobRoll {
         unsigned max_failures; /* so many end it; 0: none does */
         Mark max_failures_mark;
+        usec_t rejoin_timeout; /* so long the next waits for the one before to be a member again; 0:
+                                  it does not */
+        Mark rejoin_timeout_mark;
+        JobReboot reboot;
+        Mark reboot_mark;
         unsigned turns; /* of an instance: so many nodes run it at a time; 0: nobody waits for
                            another */
 } JobRoll;
@@ -169,6 +181,10 @@ typedef struct JobSpec {
 #define JOB_UNIT_SIZE_MAX ((size_t)16 * 1024) /* of all of them together */
 #define JOB_NODE_MATCHES_MAX 64
 #define JOB_FAILURES_MAX 100
+/* A machine that is there, and was all the time, is believed to stay after some seconds
+ * (policy/roll.h); none needs longer than the other to start. */
+#define JOB_REJOIN_MIN (15 * USEC_PER_SEC)
+#define JOB_REJOIN_MAX USEC_PER_DAY
 #define JOB_ATTEMPTS_MAX 100
 #define JOB_RETRY_DELAY_MAX USEC_PER_DAY
 /* So many runs of a job are side by side at most: the ledger has an entry for each, and one more

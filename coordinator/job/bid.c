@@ -253,6 +253,8 @@ static void bid_take_terms(const Bid *bid, RunRecord *record) {
         record->continues = spec->on_lock_loss == JOB_LOCK_LOSS_CONTINUE;
         if (record->continues && spec->takeover_after < FOR_EVER)
                 terms->takeover_after = spec->takeover_after;
+        terms->rejoin_timeout = spec->place.roll.rejoin_timeout;
+        terms->reboot = spec->place.roll.reboot;
         if (bid->manual) /* who asked for it sees how it ends */
                 return;
         terms->roll = job_spec_keeps_rolls(spec);
@@ -400,7 +402,6 @@ int bid_claim(Bid *bid) {
             ledger_cache_get(parts->ledgers, bid->spec->name, &bid->ledger_version);
 
         bid->look = roll_look_free(bid->look);
-        g_clear_pointer(&bid->turn, g_free);
         if (!ledger)
                 return -EAGAIN;
         if (!bid_is_of_roll(bid))

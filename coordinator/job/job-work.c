@@ -64,7 +64,10 @@ char *job_work_waits_for(const JobWork *work) {
 
         if (run)
                 return g_strdup_printf("its run %s, which was given up, goes on here", run);
-        return job_phase_is_in_queues(work->phase) ? bid_waits_for(work->bid) : g_strdup("");
+        /* While it looks whether its turn has come it waits for what it last saw. */
+        return job_phase_is_in_queues(work->phase) || work->phase == JOB_PHASE_CLAIMING
+                   ? bid_waits_for(work->bid)
+                   : g_strdup("");
 }
 
 bool job_work_is_queued_for(const JobWork *work, const ManualRun *run) {

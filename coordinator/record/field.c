@@ -90,7 +90,7 @@ static json_t *field_to_json(const Field *field, const void *record) {
         }
         number = field_number(field, record);
         if (field->kind == FIELD_WORD)
-                return json_string(field->words[number]);
+                return *field->words[number] ? json_string(field->words[number]) : NULL;
         if (number == field->none)
                 return NULL;
         if (field->kind == FIELD_BOOL)
@@ -191,13 +191,17 @@ static bool field_take(const Field *field, const json_t *value, void *record) {
         }
 }
 
+static bool field_must_be_there(const Field *field) {
+        return field->kind == FIELD_WORD && *field->words[0];
+}
+
 bool field_table_from_json(const Field *fields, const json_t *object, void *record) {
         if (!json_is_object(object))
                 return false;
         for (const Field *field = fields; field->key; field++) {
                 const json_t *value = json_object_get(object, field->key);
 
-                if (value ? !field_take(field, value, record) : field->kind == FIELD_WORD)
+                if (value ? !field_take(field, value, record) : field_must_be_there(field))
                         return false;
         }
         return true;

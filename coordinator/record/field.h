@@ -18,9 +18,10 @@ typedef enum FieldKind {
         FIELD_TICK,     /* int64_t; as an integer */
         FIELD_UNSIGNED, /* unsigned */
         FIELD_INT,      /* int */
-        FIELD_WORD, /* an enum: unsigned, an index into `words`; always written and always there */
-        FIELD_TIME, /* usec_t; in seconds, to the microsecond */
-        FIELD_BOOL, /* bool; none: false */
+        FIELD_WORD,     /* an enum: unsigned, an index into `words`; none: a first word that is "",
+                           without such a one it is always written and always there */
+        FIELD_TIME,     /* usec_t; in seconds, to the microsecond */
+        FIELD_BOOL,     /* bool; none: false */
 } FieldKind;
 
 typedef struct Field {

@@ -17,6 +17,10 @@ static const Field roll_fields[] = {
     {"node", FIELD_STRING, offsetof(RollRun, node)},
     {"run", FIELD_STRING, offsetof(RollRun, run)},
     {"state", FIELD_WORD, offsetof(RollRun, state), .words = run_state_words},
+    {"since", FIELD_TIME, offsetof(RollRun, back.since)},
+    {"boot", FIELD_STRING, offsetof(RollRun, back.boot)},
+    {"again", FIELD_BOOL, offsetof(RollRun, back.again)},
+    {"late", FIELD_BOOL, offsetof(RollRun, back.late)},
     {NULL},
 };
 
@@ -89,21 +93,41 @@ static bool rolls_are_crowded(const Rolls *rolls) {
         return rolls->runs->len > ROLL_RUNS_MAX || ticks > ROLL_TICKS_MAX;
 }
 
-bool rolls_note(Rolls *rolls, int64_t tick, const char *node, const char *run, RunState state) {
-        const RollRun noted = {
-            .tick = tick, .node = (char *)node, .run = (char *)run, .state = state};
+const RollRun *rolls_get(const Rolls *rolls, int64_t tick, const char *node) {
         guint place;
 
-        if (rolls_find(rolls, tick, node, &place)) {
-                if (rolls_at(rolls, place)->state == state &&
-                    strcmp(rolls_at(rolls, place)->run, run) == 0)
+        return rolls_find(rolls, tick, node, &place) ? rolls_at(rolls, place) : NULL;
+}
+
+/* Return: whether the two say the same of a node and a tick. */
+static bool roll_run_is(const RollRun *a, const RollRun *b) {
+        return a->state == b->state && strcmp(a->run, b->run) == 0 &&
+               a->back.since == b->back.since && g_strcmp0(a->back.boot, b->back.boot) == 0 &&
+               a->back.again == b->back.again && a->back.late == b->back.late;
+}
+
+bool rolls_put(Rolls *rolls, const RollRun *run) {
+        void *before = NULL;
+        guint place;
+
+        if (rolls_find(rolls, run->tick, run->node, &place)) {
+                if (roll_run_is(rolls_at(rolls, place), run))
                         return false;
-                g_ptr_array_remove_index(rolls->runs, place);
+                before = g_ptr_array_steal_index(rolls->runs, place);
         }
-        rolls_insert(rolls, &noted);
+        rolls_insert(rolls, run);
+        if (before) /* its texts may be those of the new one */
+                roll_run_free(before);
         while (rolls_are_crowded(rolls))
                 g_ptr_array_remove_index(rolls->runs, 0);
         return true;
+}
+
+bool rolls_note(Rolls *rolls, int64_t tick, const char *node, const char *run, RunState state) {
+        const RollRun noted = {
+            .tick = tick, .node = (char *)node, .run = (char *)run, .state = state};
+
+        return rolls_put(rolls, &noted);
 }
 
 bool rolls_forget(Rolls *rolls, int64_t tick, const char *node) {
@@ -125,9 +149,18 @@ char *rolls_encode(const Rolls *rolls) {
         return json_line_dump(json_pack("{s:o}", "runs", list));
 }
 
+/* Only what has ended is waited for, or was. */
+static bool roll_return_is_good(const RollRun *run) {
+        const RollReturn *back = &run->back;
+
+        return (!back->boot || name_is_valid(back->boot)) &&
+               (run->state != RUN_CLAIMED || !(back->since || back->again || back->late));
+}
+
 static bool roll_run_is_good(const RollRun *run) {
         return run->tick > 0 && run->node && name_is_valid(run->node) && run->run &&
-               run_id_is_valid(run->run) && run->state != RUN_RUNNING && run->state != RUN_SKIPPED;
+               run_id_is_valid(run->run) && run->state != RUN_RUNNING &&
+               run->state != RUN_SKIPPED && roll_return_is_good(run);
 }
 
 /* Return: whether it comes after those that are there. */

@@ -12,6 +12,10 @@
 #include "schedule.h"
 
 _Static_assert(sizeof(RunState) == sizeof(unsigned), "a state is a FIELD_WORD");
+_Static_assert(sizeof(JobReboot) == sizeof(unsigned), "what a reboot makes of a run is one, too");
+
+/* As the job files say it. */
+static const char *const reboot_words[] = {"", "success", "fail", NULL};
 
 #define STRING(member)                                                                             \
         { .key = #member, .kind = FIELD_STRING, .offset = offsetof(RunRecord, member) }
@@ -53,6 +57,8 @@ static const Field fields[] = {
     {"no_retry", FIELD_STRING, offsetof(RunRecord, terms.no_retry)},
     {"rerun", FIELD_BOOL, offsetof(RunRecord, terms.rerun)},
     {"roll", FIELD_BOOL, offsetof(RunRecord, terms.roll)},
+    {"rejoin_timeout", FIELD_TIME, offsetof(RunRecord, terms.rejoin_timeout)},
+    {"reboot", FIELD_WORD, offsetof(RunRecord, terms.reboot), .words = reboot_words},
     {"resolved", FIELD_TIME, offsetof(RunRecord, resolution.at)},
     {"resolved_by", FIELD_STRING, offsetof(RunRecord, resolution.by)},
     {"was_unknown", FIELD_STRING, offsetof(RunRecord, resolution.before)},

@@ -9,6 +9,7 @@
 
 #include "cleanup.h"
 #include "clock.h"
+#include "job.h"
 #include "run-parent.h"
 #include "run-state.h"
 
@@ -22,7 +23,10 @@ typedef struct RunTerms {
         char *no_retry;          /* exit statuses after which none follows (exit-set.h); or NULL */
         bool rerun;              /* another one follows where this one is lost */
         bool roll;               /* its job keeps account of its rolls (rolls.h) */
-        RunParent parent;        /* whose end asked for it */
+        usec_t rejoin_timeout;   /* so long its machine is waited for, after its end or where that
+                                    rebooted over it; 0: it is not */
+        JobReboot reboot;
+        RunParent parent; /* whose end asked for it */
 } RunTerms;
 
 /* Of a range of skipped ticks. */

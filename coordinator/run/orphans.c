@@ -178,6 +178,11 @@ static void orphan_on_settled(SettleOutcome outcome, void *userdata) {
         orphan_done(orphan->dead);
 }
 
+/* Return: whether its node says what it has come to when it is back. */
+static bool orphan_may_be_rebooting(const Orphan *orphan) {
+        return orphan->record->terms.reboot != JOB_REBOOT_INTERRUPTS;
+}
+
 /* Return: newly allocated. */
 static char *orphan_why(const Orphan *orphan) {
         const char *node = orphan->dead->node;
@@ -185,6 +190,10 @@ static char *orphan_why(const Orphan *orphan) {
         if (orphan->record->continues)
                 return g_strdup_printf("node %s disappeared during the run, which may continue "
                                        "there: takeover-after has passed",
+                                       node);
+        if (orphan_may_be_rebooting(orphan))
+                return g_strdup_printf("node %s disappeared during the run, and was not back "
+                                       "within rejoin-timeout",
                                        node);
         return g_strdup_printf(orphan->damaged ? DAMAGED_WHY ", and node %s disappeared"
                                                : "node %s disappeared during the run",
@@ -296,12 +305,30 @@ static usec_t orphan_takeover_after(const Orphan *orphan) {
         return spec ? MIN(after, spec->takeover_after) : after;
 }
 
-/* Return: for how long it is still waited for; 0: it is not. */
+/* Return: for how long it is waited for since its node has gone; 0: it is not. */
+static usec_t orphan_patience_in_all(const Orphan *orphan) {
+        if (orphan->record->continues)
+                return orphan_takeover_after(orphan);
+        return orphan_may_be_rebooting(orphan)
+                   ? MIN(orphan->record->terms.rejoin_timeout, JOB_REJOIN_MAX)
+                   : 0;
+}
+
+/* Return: for how long it still is. */
 static usec_t orphan_patience(const Orphan *orphan) {
-        if (!orphan->record->continues)
-                return 0;
-        return usec_sub(usec_add(orphan->dead->since, orphan_takeover_after(orphan)),
+        return usec_sub(usec_add(orphan->dead->since, orphan_patience_in_all(orphan)),
                         clock_boottime());
+}
+
+static void orphan_tell_reboot(const Orphan *orphan) {
+        const LogAbout about = {
+            .job = orphan->record->job, .run = orphan->record->run, .tick = orphan->record->tick};
+        g_autofree char *words = duration_to_string(orphan_patience_in_all(orphan));
+
+        log_notice(&about,
+                   "node %s disappeared during run %s, which its reboot may end: it says so when "
+                   "it is back (rejoin-timeout: %s)",
+                   orphan->dead->node, orphan->record->run, words);
 }
 
 static void orphan_wait(const Orphan *orphan, usec_t patience) {
@@ -310,9 +337,11 @@ static void orphan_wait(const Orphan *orphan, usec_t patience) {
                                 .run = orphan->record->run,
                                 .tick = orphan->record->tick};
         DeadNode *dead = orphan->dead;
-        g_autofree char *words = duration_to_string(orphan_takeover_after(orphan));
+        g_autofree char *words = duration_to_string(orphan_patience_in_all(orphan));
 
-        if (dead->looks == 1)
+        if (dead->looks == 1 && !orphan->record->continues)
+                orphan_tell_reboot(orphan);
+        else if (dead->looks == 1)
                 log_warning(&about,
                             "node %s disappeared during run %s, which continues without its locks: "
                             "no other run of the job begins before it is recorded (takeover-after: "

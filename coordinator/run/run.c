@@ -275,10 +275,40 @@ static void run_take_result(Run *run) {
         run_note_failure(run);
 }
 
+/* What it has come to is said when the node is back (run_recover()), or by the others when that
+ * takes too long (orphans.h): until then it stands claimed. Return: whether it is one of those. */
+static bool run_ends_with_reboot(const Run *run) {
+        return run->record->terms.reboot != JOB_REBOOT_INTERRUPTS && run->unit && !run->unwanted &&
+               unit_result(run->unit)->stop == UNIT_STOP_SHUTDOWN;
+}
+
+/* The contenders go with the session. */
+static void run_leave_to_reboot(Run *run) {
+        const LogAbout fields = run_about(run, NULL);
+        g_autofree char *words = run_in_words(run->record);
+
+        log_notice(&fields,
+                   "%s was ended by the shutdown of the machine: it is settled when that "
+                   "is back",
+                   words);
+        run->phase = RUN_PHASE_SETTLED;
+        unit_discard(run->unit);
+        run->locks = lock_set_forget(run->locks);
+        run->parts->settled(run, run->parts->userdata);
+}
+
+static bool run_action_is_end(RunAction action) {
+        return action == RUN_ACTION_SETTLE || action == RUN_ACTION_SETTLE_UNKNOWN;
+}
+
 static void run_perform(Run *run, RunAction action) {
         const LogAbout started = run_about(run, MESSAGE_RUN_STARTED);
         g_autofree char *words = run_in_words(run->record);
 
+        if (run_action_is_end(action) && run_ends_with_reboot(run)) {
+                run_leave_to_reboot(run);
+                return;
+        }
         switch (action) {
         case RUN_ACTION_NONE:
                 return;
@@ -529,6 +559,15 @@ static void run_over_unseen(Run *run) {
         run_over(run, RUN_UNKNOWN, g_strdup("its unit could not be queried"));
 }
 
+/* What a run has come to that the reboot of its node has ended. */
+static RunState run_state_by_reboot(JobReboot reboot) {
+        static const RunState states[] = {[JOB_REBOOT_INTERRUPTS] = RUN_INTERRUPTED,
+                                          [JOB_REBOOT_SUCCESS] = RUN_SUCCEEDED,
+                                          [JOB_REBOOT_FAIL] = RUN_FAILED};
+
+        return states[reboot];
+}
+
 Run *run_recover(const RunParts *parts, RunRecord *record, int32_t record_version, bool attached) {
         Run *run = run_new(parts, record, NULL);
         const LogAbout fields = run_about(run, MESSAGE_RUN_ADOPTED);
@@ -539,7 +578,8 @@ Run *run_recover(const RunParts *parts, RunRecord *record, int32_t record_versio
         run->session_lost = !attached;
         g_clear_pointer(&record->why, g_free); /* of one that is open nobody of us has said any */
         if (g_strcmp0(record->boot, parts->node->boot_id) != 0) { /* so whatever ran is gone */
-                run_over(run, RUN_INTERRUPTED, g_strdup("the node was rebooted"));
+                run_over(run, run_state_by_reboot(record->terms.reboot),
+                         g_strdup("the node was rebooted"));
                 return run;
         }
         log_info(&fields, "run %s was claimed by a previous daemon process, looking for its unit",

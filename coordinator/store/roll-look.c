@@ -5,11 +5,28 @@
 
 #include "flight.h"
 #include "log.h"
+#include "member.h"
 #include "message-id.h"
 #include "name.h"
 #include "next-attempt.h"
 #include "paths.h"
 #include "run-record.h"
+
+/* Whose run is in the way, as its record tells. */
+typedef struct RollBlocker {
+        const RollRun *run; /* borrowed from the rolls */
+        bool is_over;
+        RunState state;  /* how it has ended; RUN_CLAIMED: there is nothing to be known of that */
+        RollReturn back; /* without its texts */
+        char *boot;
+} RollBlocker;
+
+/* A machine that is waited for, or whose run is in the way. */
+typedef struct RollSeen {
+        int64_t tick;
+        char *node;
+        Member *member; /* as it is now; NULL: it is none */
+} RollSeen;
 
 struct RollLook {
         const Node *node; /* weak */
@@ -22,20 +39,29 @@ struct RollLook {
         Rolls *rolls;
         int32_t version;
         bool missing; /* there is no such node yet */
-        bool blocker_is_over;
-        RunState blocker_state; /* how it has failed; RUN_CLAIMED: it has not */
-        const RollRun *blocker; /* borrowed from the rolls */
+        RollBlocker blocker;
+        GPtrArray *seen; /* RollSeen: whose machines are looked for */
         RollVerdict verdict;
         Flight *flight;
-        ZkCall *create;
+        ZkCall *write;
         char *data;
 };
+
+static void roll_seen_free(void *data) {
+        RollSeen *seen = data;
+
+        member_free(seen->member);
+        g_free(seen->node);
+        g_free(seen);
+}
 
 RollLook *roll_look_free(RollLook *look) {
         if (!look)
                 return NULL;
         flight_free(look->flight);
-        zk_call_free(look->create);
+        zk_call_free(look->write);
+        g_ptr_array_unref(look->seen);
+        g_free(look->blocker.boot);
         rolls_free(look->rolls);
         g_free(look->job);
         g_free(look->path);
@@ -63,76 +89,198 @@ RollTurn roll_look_turn(RollLook *look, const char *run) {
         return (RollTurn){look->path, look->data, look->version};
 }
 
-/* ---- who is in the way ---- */
+/* ---- whose machine is there ---- */
 
 static void roll_look_judge(RollLook *look);
+static int roll_look_read(RollLook *look);
+
+static void roll_look_on_member(const ZkReply *reply, void *userdata) {
+        RollSeen *seen = userdata;
+
+        seen->member = member_free(seen->member);
+        if (reply->code == ZK_OK)
+                (void)member_decode(seen->node, reply->data, reply->data_size, &seen->member);
+}
+
+/* Has it asked in the flight for the machine of that run. */
+static void roll_look_ask_for_member(RollLook *look, const RollRun *run) {
+        g_autofree char *path = path_node(look->node->config->root, run->node);
+        RollSeen *seen = g_new0(RollSeen, 1);
+
+        seen->tick = run->tick;
+        seen->node = g_strdup(run->node);
+        g_ptr_array_add(look->seen, seen);
+        flight_get(look->flight, path, roll_look_on_member, seen);
+}
+
+/* What the claim writes does without them. */
+static void roll_look_take_back(RollLook *look) {
+        for (guint i = 0; i < look->seen->len; i++) {
+                const RollSeen *seen = look->seen->pdata[i];
+                const RollRun *run = rolls_get(look->rolls, seen->tick, seen->node);
+
+                if (run && roll_is_back(run, seen->member, look->input.now))
+                        roll_take_back(look->rolls, run);
+        }
+}
+
+static void roll_look_on_members(ZkCode code, void *userdata) {
+        RollLook *look = userdata;
+
+        look->flight = flight_free(look->flight);
+        if (code != ZK_OK) {
+                look->func(code, look->userdata);
+                return;
+        }
+        roll_look_take_back(look);
+        roll_look_judge(look);
+}
+
+/* Return: whether anybody's machine is asked for. */
+static bool roll_look_ask_for_members(RollLook *look) {
+        g_ptr_array_set_size(look->seen, 0);
+        for (guint i = 0; i < look->rolls->runs->len; i++) {
+                const RollRun *run = look->rolls->runs->pdata[i];
+
+                if (!roll_awaits(&look->input, run))
+                        continue;
+                if (!look->flight) {
+                        look->flight = flight_new(node_zk(look->node), roll_look_on_members, look);
+                        flight_sync(look->flight, look->path);
+                }
+                roll_look_ask_for_member(look, run);
+        }
+        return look->flight;
+}
+
+/* The rolls are known: whose machines are waited for, and are they there? */
+static void roll_look_at_members(RollLook *look) {
+        look->input.rolls = look->rolls;
+        look->input.now = node_server_time(look->node);
+        if (!roll_look_ask_for_members(look))
+                roll_look_judge(look);
+        else if (flight_depart(look->flight) < 0)
+                look->func(ZK_UNKNOWN, look->userdata);
+}
+
+/* ---- who is in the way ---- */
+
+/* It is waited for, as whoever settled it would have noted (roll-note.h). */
+static void roll_look_await_blocker(RollLook *look, const RunRecord *found, bool again) {
+        RollBlocker *blocker = &look->blocker;
+
+        blocker->state = found->state;
+        blocker->boot = g_strdup(found->boot);
+        blocker->back =
+            (RollReturn){.since = found->ended ? found->ended : look->input.now, .again = again};
+}
 
 static void roll_look_on_record(const ZkReply *reply, void *userdata) {
         RollLook *look = userdata;
+        RollBlocker *blocker = &look->blocker;
         _cleanup_(run_record_freep) RunRecord *found = NULL;
+        bool again;
 
-        look->blocker_is_over = reply->code == ZK_NO_NODE;
-        look->blocker_state = RUN_CLAIMED;
+        blocker->is_over = reply->code == ZK_NO_NODE;
+        blocker->state = RUN_CLAIMED;
+        blocker->back = (RollReturn){0};
+        g_clear_pointer(&blocker->boot, g_free);
         if (reply->code != ZK_OK || run_record_decode(reply->data, reply->data_size, &found) < 0)
                 return;
-        look->blocker_is_over = run_state_is_final(found->state);
-        if (roll_is_failure(found->state) && !next_attempt_not_before(found, 1))
-                look->blocker_state = found->state;
+        blocker->is_over = run_state_is_final(found->state);
+        again = next_attempt_not_before(found, 1) > 0;
+        if (blocker->is_over && look->input.rejoin_timeout > 0)
+                roll_look_await_blocker(look, found, again);
+        else if (roll_is_failure(found->state) && !again)
+                blocker->state = found->state;
 }
 
 /* Whoever settled it did not say so in the roll. */
 static void roll_look_note_blocker(RollLook *look) {
-        int64_t tick = look->blocker->tick;
-        g_autofree char *node = g_strdup(look->blocker->node), *run = g_strdup(look->blocker->run);
+        const RollBlocker *blocker = &look->blocker;
+        RollRun run = *blocker->run;
 
-        if (look->blocker_state == RUN_CLAIMED)
-                (void)rolls_forget(look->rolls, tick, node);
+        run.state = blocker->state;
+        run.back = blocker->back;
+        run.back.boot = blocker->boot;
+        if (blocker->state == RUN_CLAIMED)
+                (void)rolls_forget(look->rolls, run.tick, run.node);
         else
-                (void)rolls_note(look->rolls, tick, node, run, look->blocker_state);
+                (void)rolls_put(look->rolls, &run);
 }
 
 static void roll_look_on_blocker(ZkCode code, void *userdata) {
         RollLook *look = userdata;
 
         look->flight = flight_free(look->flight);
-        if (code == ZK_OK && look->blocker_is_over) {
+        if (code == ZK_OK && look->blocker.is_over) {
                 roll_look_note_blocker(look);
-                roll_look_judge(look);
-        } else {
-                look->func(code, look->userdata);
+                roll_look_at_members(look);
+                return;
         }
+        look->input.away = look->seen->len > 0 && !((RollSeen *)look->seen->pdata[0])->member;
+        look->func(code, look->userdata);
 }
 
 static bool roll_look_ask_for_blocker(RollLook *look) {
+        const RollRun *run = look->blocker.run;
         const char *root = look->node->config->root;
         g_autofree char *base = job_name_base(look->job),
-                        *job = job_name_of_instance(base, look->blocker->node),
-                        *path = path_run(root, job, look->blocker->run);
+                        *job = job_name_of_instance(base, run->node),
+                        *path = path_run(root, job, run->run);
 
+        g_ptr_array_set_size(look->seen, 0);
         look->flight = flight_new(node_zk(look->node), roll_look_on_blocker, look);
         flight_sync(look->flight, path);
         flight_get(look->flight, path, roll_look_on_record, look);
+        if (look->input.rejoin_timeout > 0)
+                roll_look_ask_for_member(look, run);
         return flight_depart(look->flight) == 0;
 }
 
+/* ---- what is late ---- */
+
+static void roll_look_on_late(const ZkReply *reply, void *userdata) {
+        RollLook *look = userdata;
+
+        look->write = NULL;
+        if (reply->code != ZK_BAD_VERSION)
+                look->func(reply->code, look->userdata);
+        else if (roll_look_read(look) < 0) /* somebody was quicker */
+                look->func(ZK_UNKNOWN, look->userdata);
+}
+
+static bool roll_look_write_late(RollLook *look) {
+        g_autofree char *data = rolls_encode(look->rolls);
+        Zk *zk = node_zk(look->node);
+
+        return zk && zk_set(zk, look->path, data, look->version, roll_look_on_late, look,
+                            &look->write) == 0;
+}
+
 static void roll_look_judge(RollLook *look) {
-        look->input.rolls = look->rolls;
-        look->verdict = roll_judge(&look->input, &look->blocker);
-        if (look->verdict != ROLL_WAIT)
+        bool sent;
+
+        look->verdict = roll_judge(&look->input, &look->blocker.run);
+        if (look->verdict == ROLL_WAIT && look->blocker.run->state == RUN_CLAIMED) {
+                sent = roll_look_ask_for_blocker(look);
+        } else if (look->verdict == ROLL_STOPPED && roll_note_late(&look->input, look->rolls)) {
+                sent = roll_look_write_late(look);
+        } else {
                 look->func(ZK_OK, look->userdata);
-        else if (!roll_look_ask_for_blocker(look))
+                return;
+        }
+        if (!sent)
                 look->func(ZK_UNKNOWN, look->userdata);
 }
 
 /* ---- what stands there ---- */
 
-static int roll_look_read(RollLook *look);
-
 static void roll_look_on_created(const ZkReply *reply, void *userdata) {
         RollLook *look = userdata;
         bool there = reply->code == ZK_OK || reply->code == ZK_NODE_EXISTS;
 
-        look->create = NULL;
+        look->write = NULL;
         if (reply->code == ZK_NO_NODE)
                 tree_repair(look->tree);
         if (!there || roll_look_read(look) < 0)
@@ -146,7 +294,7 @@ static bool roll_look_make(RollLook *look) {
         Zk *zk = node_zk(look->node);
 
         return zk &&
-               zk_create(zk, look->path, data, 0, roll_look_on_created, look, &look->create) == 0;
+               zk_create(zk, look->path, data, 0, roll_look_on_created, look, &look->write) == 0;
 }
 
 /* What nobody of us wrote is as if nothing were known, and is written over. */
@@ -171,7 +319,7 @@ static void roll_look_on_read(ZkCode code, void *userdata) {
         if (code != ZK_OK)
                 look->func(code, look->userdata);
         else if (!look->missing)
-                roll_look_judge(look);
+                roll_look_at_members(look);
         else if (!roll_look_make(look))
                 look->func(ZK_UNKNOWN, look->userdata);
 }
@@ -205,7 +353,9 @@ int roll_look_start(const Node *node, Tree *tree, const JobSpec *spec, int64_t t
                                   .node = node->config->node_name,
                                   .begun = attempt > 1,
                                   .turns = spec->place.roll.turns,
-                                  .max_failures = spec->place.roll.max_failures};
+                                  .max_failures = spec->place.roll.max_failures,
+                                  .rejoin_timeout = spec->place.roll.rejoin_timeout};
+        look->seen = g_ptr_array_new_with_free_func(roll_seen_free);
         r = roll_look_read(look);
         if (r < 0)
                 return r;

@@ -4,7 +4,11 @@
  *
  * A run that stands in the way is looked for in its record: where that says that it is over, or is
  * gone, nobody will ever take it out of the roll, and it is what the record says: failed, or none
- * any more. Somebody may have deleted it, or a version settled it that knows of no rolls. */
+ * any more. Somebody may have deleted it, or a version settled it that knows of no rolls.
+ *
+ * So is the machine of each run that has ended and is waited for, among the members: what is seen
+ * there the claim takes out of the roll. That one is late is written before anything else, so that
+ * all skip the tick who have not begun it, whenever they come. */
 #pragma once
 
 #include "cleanup.h"

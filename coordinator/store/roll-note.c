@@ -1,6 +1,8 @@
 /* See roll-note.h. */
 #include "roll-note.h"
 
+#include <string.h>
+
 #include "flight.h"
 #include "name.h"
 #include "paths.h"
@@ -8,8 +10,10 @@
 #include "zk-ops.h"
 
 struct RollNote {
-        char *path, *node, *run;
+        char *path, *node, *run, *boot;
         int64_t tick;
+        bool waits;  /* for the machine, after the run */
+        bool late;   /* it was waited for before the run was settled */
         Rolls *read; /* NULL: it is not there, or could not be read */
         int32_t version;
         char *data; /* as it is written now; NULL: it is not */
@@ -22,9 +26,17 @@ RollNote *roll_note_free(RollNote *note) {
         g_free(note->path);
         g_free(note->node);
         g_free(note->run);
+        g_free(note->boot);
         g_free(note->data);
         g_free(note);
         return NULL;
+}
+
+/* Return: whether others settle it since its machine, which its reboot may have ended it on, was
+ * not back in time (run/orphans.h). */
+static bool roll_note_is_late(const Node *node, const RunRecord *record, const char *name) {
+        return record->terms.reboot != JOB_REBOOT_INTERRUPTS && record->state == RUN_UNKNOWN &&
+               strcmp(name, node->config->node_name) != 0;
 }
 
 RollNote *roll_note_new(const Node *node, const JobSpec *spec, const RunRecord *record) {
@@ -38,7 +50,11 @@ RollNote *roll_note_new(const Node *node, const JobSpec *spec, const RunRecord *
         note->path = path_roll(node->config->root, record->job);
         note->node = g_strdup(name);
         note->run = g_strdup(record->run);
+        note->boot = g_strdup(record->boot);
         note->tick = record->tick;
+        note->late = roll_note_is_late(node, record, name);
+        note->waits =
+            record->terms.rejoin_timeout > 0 || (spec && spec->place.roll.rejoin_timeout > 0);
         return note;
 }
 
@@ -55,14 +71,37 @@ void roll_note_read(RollNote *note, Flight *flight) {
         flight_get(flight, note->path, roll_note_on_rolls, note);
 }
 
+/* Return: what is known of the return of its machine, borrowed. What is only known better by now
+ * (others had settled it) is waited for as before, or no more. */
+static RollReturn roll_note_return(const RollNote *note, const FollowState *before,
+                                   const FollowState *after, usec_t now) {
+        const RollRun *known = rolls_get(note->read, note->tick, note->node);
+        RollReturn back = {0};
+
+        if (note->waits && before->state == RUN_CLAIMED)
+                back = (RollReturn){.since = now, .boot = note->boot, .late = note->late};
+        else if (known && known->state != RUN_CLAIMED)
+                back = known->back;
+        back.again = back.since > 0 && after->attempt_follows;
+        return back;
+}
+
 /* What is attempted again has not failed, and leaves its turn to others until then. */
-void roll_note_add(RollNote *note, GArray *ops, const FollowState *after) {
+void roll_note_add(RollNote *note, GArray *ops, const FollowState *before, const FollowState *after,
+                   usec_t now) {
         _cleanup_(rolls_freep) Rolls *next = note->read ? rolls_copy(note->read) : NULL;
-        bool failed = !after->attempt_follows && roll_is_failure(after->state);
+        bool failed = !after->attempt_follows && roll_is_failure(after->state), news;
+        RollRun run = {
+            .tick = note->tick, .node = note->node, .run = note->run, .state = after->state};
 
         g_clear_pointer(&note->data, g_free);
-        if (!next || !(failed ? rolls_note(next, note->tick, note->node, note->run, after->state)
-                              : rolls_forget(next, note->tick, note->node)))
+        if (!next)
+                return;
+        run.back = roll_note_return(note, before, after, now);
+        news = failed || run.back.since || run.back.late
+                   ? rolls_put(next, &run)
+                   : rolls_forget(next, note->tick, note->node);
+        if (!news)
                 return;
         note->data = rolls_encode(next);
         zk_ops_add(ops, ZK_OP_SET, note->path, note->data, note->version);

@@ -1,6 +1,9 @@
 /* What the end of a run changes in what is known of its roll (record/rolls.h), by the very
  * transaction that records that end, on the version that was read: so whoever claims next has seen
- * it. For that must be read what stands there, before the first try already. */
+ * it. For that must be read what stands there, before the first try already.
+ *
+ * Where the job waits for machines it is noted of every run, with what tells whether its machine is
+ * back since; whoever claims after that takes out what has been seen (roll-look.h). */
 #pragma once
 
 #include "cleanup.h"
@@ -21,6 +24,8 @@ DEFINE_CLEANUP(RollNote, roll_note_free);
 
 /* Has it read in that flight what stands there. */
 void roll_note_read(RollNote *note, Flight *flight);
-/* Appends to `ops` (zk-ops.h) what is changed there by a run that has come to that; nothing where
- * nothing is, or nothing stands there: it was deleted, or nobody of us claimed by it. */
-void roll_note_add(RollNote *note, GArray *ops, const FollowState *after);
+/* Appends to `ops` (zk-ops.h) what is changed there by a run that comes from the one state to the
+ * other; `now` is the servers' time. Nothing where nothing is, or nothing stands there: it was
+ * deleted, or nobody of us claimed by it. */
+void roll_note_add(RollNote *note, GArray *ops, const FollowState *before, const FollowState *after,
+                   usec_t now);

@@ -431,7 +431,7 @@ void settle_asks_add(SettleAsks *asks, GArray *ops, const FollowState *before,
         bool any = false, part = false;
 
         if (asks->roll)
-                roll_note_add(asks->roll, ops, after);
+                roll_note_add(asks->roll, ops, before, after, now);
         for (guint i = 0; i < asks->asks->len; i++) {
                 SettleAsk *ask = asks->asks->pdata[i];
 

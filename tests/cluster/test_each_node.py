@@ -1,10 +1,11 @@
 """Jobs of mode each-node: a tick runs on every matching node, one at a time or as many as the job says, whoever is down, joins late or dies over it."""
 
 import json
+import time
 
 import history
 from cluster_test import ClusterTest
-from fleet import job, job_file
+from fleet import TAKEOVER, TOOLS, job, job_file, now
 from testbed import wait_until
 
 TELL = "/etc/jobkeeper/tell"
@@ -13,14 +14,26 @@ TELL_TEXT = """#!/bin/sh
 set -eu
 echo "$JOBKEEPER_PARENT_JOB $JOBKEEPER_PARENT_STATE $JOBKEEPER_PARENT_NODE" >>/history/told
 """
+# Notes its run, and reboots the machine over it.
+REBOOT = "/etc/jobkeeper/reboot"
+REBOOT_TEXT = f"""#!/bin/sh
+set -eu
+{TOOLS}/mark-run --seconds 0.1
+systemctl reboot --no-block
+exec sleep 600
+"""
+# Without it the daemon has a /proc of its own, in which it sees the boot id of the machine that the node is on: that of the container is another one at each boot.
+OWN_BOOT_ID = "/etc/systemd/system/jobkeeperd.service.d/boot-id.conf"
 
 
-class EachNode(ClusterTest):
-    alone = True
-
+class Rolls(ClusterTest):
     def runs_of(self, name):
         """Those of all instances of a job."""
         return [run for run in self.fleet.runs() if run.job.startswith(f"{name}@")]
+
+
+class EachNode(Rolls):
+    alone = True
 
     def wait_roll(self, name, nodes, after=0, timeout=60):
         """Waits for a tick later than `after` that has run to its end on exactly these nodes; returns it."""
@@ -133,4 +146,79 @@ class EachNode(ClusterTest):
             record = self.fleet.wait_ledger(f"roll@{name}", lambda entry: entry["tick"] == run.tick, 60, f"the tick on {name}", name=others[0])
             self.assertEqual(record["state"], "skipped", record)
             self.assertIn(f"roll-stopped: {state} on {run.node} (", record["why"])
+        self.assertEqual([other.node for other in self.runs_of("roll") if other.tick == run.tick], [run.node])
+
+
+class Reboots(Rolls):
+    """A roll in which each machine reboots over its run."""
+
+    alone = True
+
+    def begin_roll(self, rejoin_timeout):
+        """Returns the first run of its only tick."""
+        fleet = self.begin(nodes=3, start=False)
+        for node in fleet.nodes.values():
+            node.write(REBOOT, REBOOT_TEXT)
+            node.write(OWN_BOOT_ID, "[Service]\nProtectProc=default\n")
+            node.systemctl("daemon-reload")
+        fleet.start()
+        at = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time.time() + 15))
+        fleet.write_jobs("jobs.yaml", job_file(job("roll", schedule=f'"{at}"', mode="each-node", exec=f"[/bin/sh, {REBOOT}]", rejoin_timeout=rejoin_timeout,
+                                                   reboot="success")))
+        return fleet.wait_run(lambda run: run.job.startswith("roll@"), 60, "the first")
+
+    def wait_down(self, name):
+        """Until the node has gone down by itself, in good order."""
+        node = self.fleet.nodes[name]
+        wait_until(lambda: node.process.poll() is not None, 60, f"{name} goes down")
+        node.remove()
+
+    def wait_why(self, names, text, timeout=30):
+        """Until one of these says so of what it waits for; returns which one."""
+        return wait_until(lambda: next((name for name in names if text in self.fleet.job_status(name, f"roll@{name}").get("why", "")), None), timeout,
+                          lambda: f"{text}: {[self.fleet.job_status(name, f'roll@{name}').get('why') for name in names]}")
+
+    def test_each_machine_reboots_when_the_one_before_is_back(self):
+        run = self.begin_roll("90s")
+        fleet, tick = self.fleet, run.tick
+        left = sorted(set(fleet.nodes) - {run.node})
+        while True:
+            self.wait_down(run.node)
+            if left:
+                waits = self.wait_why(left, f"its turn comes when {run.node} is back and its run ")
+                explained = json.loads(fleet.jobkeeper(waits, "explain", f"roll@{waits}", "--json").stdout)
+                self.assertIn(f"its turn comes when {run.node} is back", explained["here"])
+            self.assertEqual([other.node for other in self.runs_of("roll") if other.tick == tick and other.node in left], [], "nobody begins meanwhile")
+            node = fleet.nodes[run.node]
+            node.boot()
+            back = now()
+            node.systemctl("start", "jobkeeperd")
+            record = fleet.wait_ledger(f"roll@{run.node}", lambda entry: entry["tick"] == tick and entry["state"] in history.FINAL_STATES, 60, "it is settled",
+                                       name=run.node)
+            self.assertEqual((record["state"], record["why"], record["node"]), ("succeeded", "the node was rebooted", run.node))
+            if not left:
+                break
+            run = fleet.wait_run(lambda other: other.tick == tick and other.node in left, 60, "the next")
+            self.assertGreater(run.start, back, "one machine at a time is down")
+            left.remove(run.node)
+        self.assertEqual(sorted(other.node for other in self.runs_of("roll") if other.tick == tick), sorted(fleet.nodes), "once on each")
+        self.assertEqual(history.double_starts(fleet.runs()), [])
+
+    def test_a_machine_that_does_not_come_back_stops_the_roll(self):
+        run = self.begin_roll("20s")
+        fleet = self.fleet
+        self.wait_down(run.node)
+        history.append_dead(fleet.history_path, run.node)
+        others = sorted(set(fleet.nodes) - {run.node})
+        for name in others:
+            record = fleet.wait_ledger(f"roll@{name}", lambda entry: entry["tick"] == run.tick, 20 + 2 * TAKEOVER, f"the tick on {name}", name=name)
+            self.assertEqual(record["state"], "skipped", record)
+            self.assertIn(f"roll-stopped: {run.node} is not back since its run {run.run} (unknown)", record["why"])
+        # It comes too late: what the others have said of its run stays, and nobody begins the tick.
+        node = fleet.nodes[run.node]
+        node.boot()
+        node.systemctl("start", "jobkeeperd")
+        fleet.wait_members(set(fleet.nodes))
+        record = fleet.wait_ledger(f"roll@{run.node}", lambda entry: entry["tick"] == run.tick, 30, "its run", name=run.node)
+        self.assertEqual((record["state"], record["why"]), ("unknown", f"node {run.node} disappeared during the run, and was not back within rejoin-timeout"))
         self.assertEqual([other.node for other in self.runs_of("roll") if other.tick == run.tick], [run.node])

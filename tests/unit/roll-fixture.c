@@ -1,10 +1,12 @@
 /* See roll-fixture.h. */
 #include "roll-fixture.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "ledger.h"
 #include "paths.h"
+#include "run-record.h"
 #include "runs.h"
 
 #define ROLL_LEDGER ROLL_ROOT "/jobs/a@n1"
@@ -45,12 +47,34 @@ char *roll_data(const char *others) {
         g_autofree char *run = run_id_for_tick(roll_tick, 1);
 
         for (char **word = words; *word && **word; word += 2) {
-                RunState state;
+                const char *since = strchr(word[1], '@');
+                g_autofree char *state = g_strndup(word[1], strcspn(word[1], "@+!"));
+                RollRun noted = {.tick = roll_tick, .node = word[0], .run = run};
 
-                cr_assert_eq(run_state_from_string(word[1], &state), 0, "%s", word[1]);
-                (void)rolls_note(rolls, roll_tick, word[0], run, state);
+                cr_assert_eq(run_state_from_string(state, &noted.state), 0, "%s", word[1]);
+                if (since)
+                        noted.back = (RollReturn){
+                            .since =
+                                ((usec_t)roll_tick - strtoull(since + 1, NULL, 10)) * USEC_PER_SEC,
+                            .boot = (char *)"b1"};
+                noted.back.again = strchr(word[1], '+');
+                noted.back.late = strchr(word[1], '!');
+                (void)rolls_put(rolls, &noted);
         }
         return rolls_encode(rolls);
+}
+
+char *roll_known(void) {
+        _cleanup_(rolls_freep) Rolls *rolls = NULL;
+        const char *data = server_data(ROLL_PATH);
+        const RollRun *run;
+
+        cr_assert_eq(rolls_decode(data, strlen(data), &rolls), 0, "%s", data);
+        run = rolls_get(rolls, roll_tick, "n1");
+        if (!run)
+                return g_strdup("");
+        return g_strconcat(run_state_to_string(run->state), run->back.since ? "@" : "",
+                           run->back.again ? "+" : "", run->back.late ? "!" : "", NULL);
 }
 
 void roll_write(const char *others) {
@@ -73,6 +97,22 @@ char *roll_record_path(const char *node, const char *suffix) {
                         *run = g_strdup_printf("%" G_GINT64_FORMAT "-%s", roll_tick, suffix);
 
         return path_run(ROLL_ROOT, job, run);
+}
+
+const char *roll_record(void) {
+        g_autofree char *path = roll_record_path("n1", "1");
+
+        return server_data(path);
+}
+
+void roll_settle_record(RunState state) {
+        g_autofree char *path = roll_record_path("n1", "1"), *data = NULL;
+        _cleanup_(run_record_freep) RunRecord *record = NULL;
+
+        cr_assert_eq(run_record_decode(roll_record(), strlen(roll_record()), &record), 0);
+        record->state = state;
+        data = run_record_encode(record);
+        server_write(path, data);
 }
 
 bool roll_has_started(void) {

@@ -133,3 +133,32 @@ Test(field, a_copy_owns_what_it_has) {
         cr_expect_str_eq(copy.paths[0], "/a");
         field_table_clear(things, &copy);
 }
+
+/* A word that is empty is none, as nothing is of other kinds. */
+Test(field, a_word_that_may_be_missing) {
+        static const char *const maybe[] = {"", "green", NULL};
+        static const Field fields[] = {
+            {"colour", FIELD_WORD, offsetof(Thing, colour), .words = maybe}, {NULL}};
+        static const struct {
+                const char *text;
+                Colour colour;
+        } forms[] = {{"{}", RED}, {"{\"colour\":\"green\"}", GREEN}};
+        json_t *wrong = json_pack("{s:s}", "colour", "blue");
+        Thing thing = {0};
+
+        for (size_t i = 0; i < G_N_ELEMENTS(forms); i++) {
+                json_t *object = json_loads(forms[i].text, 0, NULL), *again;
+                g_autofree char *text = NULL;
+
+                thing.colour = RED;
+                cr_expect(field_table_from_json(fields, object, &thing), "%s", forms[i].text);
+                cr_expect_eq(thing.colour, forms[i].colour);
+                again = field_table_to_json(fields, &thing);
+                text = json_dumps(again, JSON_COMPACT);
+                cr_expect_str_eq(text, forms[i].text);
+                json_decref(again);
+                json_decref(object);
+        }
+        cr_expect_not(field_table_from_json(fields, wrong, &thing));
+        json_decref(wrong);
+}

@@ -105,6 +105,40 @@ static const struct {
      "f:5:19: error: \"max-failures\" must be an integer, not \"10%\""},
     {"mode: each-node\nmax-failures: []",
      "f:5:19: error: \"max-failures\" must be an integer, not a list"},
+    {"mode: each-node\nrejoin-timeout: 10min", ""},
+    {"mode: each-node\nrejoin-timeout: 15\nslots: 3\nreboot: success", ""},
+    {"mode: each-node\nrejoin-timeout: 1d\nlock-wait: 1d\nreboot: fail\nmax-failures: 2", ""},
+    {"rejoin-timeout: 10min",
+     "f:4:21: error: job \"a\": \"rejoin-timeout\" is for \"mode: each-node\", where the next node "
+     "begins when the one before is back: a job of \"mode: once\" waits for no node"},
+    {"mode: each-node\nrejoin-timeout: 10min\nlock: shared",
+     "f:5:21: error: job \"a\": \"rejoin-timeout\" and \"lock: shared\" cannot be used together: "
+     "by "
+     "that the nodes do not wait for each other; use \"lock: exclusive\""},
+    {"mode: each-node\nrejoin-timeout: 10min\nlock: none",
+     "f:5:21: error: job \"a\": \"rejoin-timeout\" and \"lock: none\" cannot be used together: by "
+     "that the nodes do not wait for each other; use \"lock: exclusive\""},
+    {"mode: each-node\nrejoin-timeout: 10min\nlock-wait: 9min",
+     "f:5:21: error: job \"a\": \"rejoin-timeout\" is 10min, which is longer than \"lock-wait\" "
+     "(9min): the nodes behind would have given up by then; set \"lock-wait\" to more, or take it "
+     "out"},
+    {"mode: each-node\nrejoin-timeout: 14s",
+     "f:5:21: error: \"rejoin-timeout\" must be from 15s to 1d, not 14s"},
+    {"mode: each-node\nrejoin-timeout: 25h",
+     "f:5:21: error: \"rejoin-timeout\" must be from 15s to 1d, not 25h"},
+    {"mode: each-node\nrejoin-timeout: infinity",
+     "f:5:21: error: \"rejoin-timeout\" must be from 15s to 1d, not infinity"},
+    {"rejoin-timeout: soon",
+     "f:4:21: error: \"rejoin-timeout\" must be a duration (\"1h 30min\", or whole seconds), not "
+     "\"soon\""},
+    {"reboot: success",
+     "f:4:13: error: job \"a\": \"reboot\" is for \"mode: each-node\", where each node settles its "
+     "own run when it is back: in \"mode: once\" a run that its node's reboot ended is interrupted "
+     "or unknown"},
+    {"mode: each-node\nreboot: fail",
+     "f:5:13: error: job \"a\": \"reboot\" needs \"rejoin-timeout\": so long the other nodes wait "
+     "for one that is rebooted before they record its run as unknown"},
+    {"reboot: yes", "f:4:13: error: \"reboot\" must be \"success\" or \"fail\", not \"yes\""},
     {"mode: each-node\nlock: shared\nslots: 2",
      "f:6:12: error: job \"a\": \"slots\" and \"lock: shared\" cannot be used together: by that "
      "the nodes do not wait for each other; use \"lock: exclusive\", by which that many run it at "
@@ -571,13 +605,19 @@ Test(job_keys, every_key_has_a_bad_line) {
         }
 }
 
+/* Return: what a line with that choice needs beside it. */
+static const char *beside_choice(const Key *key) {
+        if (strcmp(key->name, "reboot") == 0)
+                return "\nmode: each-node\nrejoin-timeout: 5min";
+        return strcmp(key->name, "lock") == 0 ? "" : "\nlock: shared";
+}
+
 /* What is known but not supported yet says so, whatever its key. */
 Test(job_keys, every_later_choice_is_refused) {
         for (const Key *key = job_table.keys; key->name; key++)
                 for (const KeyChoice *choice = key->choices; choice && choice->name; choice++) {
-                        g_autofree char *line =
-                            g_strdup_printf("%s: %s%s", key->name, choice->name,
-                                            strcmp(key->name, "lock") ? "\nlock: shared" : "");
+                        g_autofree char *line = g_strdup_printf("%s: %s%s", key->name, choice->name,
+                                                                beside_choice(key));
                         g_autofree char *text = job_file_with_line(line);
                         g_autofree char *error =
                             g_strdup_printf("f:4:%zu: error: \"%s\": \"%s\" is not supported yet",

@@ -336,6 +336,38 @@ Test(orphans, one_without_a_record_of_a_job_that_continues_is_waited_for) {
         check_believed(NULL);
 }
 
+/* ---- what the reboot of its node may end ---- */
+
+static void set_rebooting(usec_t rejoin_timeout) {
+        claim->terms.reboot = JOB_REBOOT_FAIL;
+        claim->terms.rejoin_timeout = rejoin_timeout;
+        set_record(NULL, RUN_CLAIMED);
+}
+
+Test(orphans, one_whose_node_may_be_rebooting_is_left_to_it) {
+        claimed_by_another("{}");
+        set_rebooting(600 * USEC_PER_SEC);
+        open_daemon_again();
+        await(is_ready, "ready");
+        serve_for(4 * USEC_PER_SEC);
+        cr_expect_not(n2_is_settled());
+}
+
+Test(orphans, one_whose_node_is_not_back_in_time_is_unknown) {
+        usec_t begun;
+
+        claimed_by_another("{}");
+        set_rebooting(3 * USEC_PER_SEC);
+        begun = clock_boottime();
+        open_daemon_again();
+        await(n2_is_settled, "it is settled");
+        cr_expect_geq(clock_boottime(), begun + 3 * USEC_PER_SEC);
+        expect_unknown("node n2 disappeared during the run, and was not back within "
+                       "rejoin-timeout");
+}
+
+/* ---- and again of what continues ---- */
+
 /* It is counted from when its node was gone the last time. */
 Test(orphans, one_whose_node_was_back_is_waited_for_anew) {
         usec_t gone;

@@ -5,15 +5,21 @@
 #include <string.h>
 
 #include "control-pause.h"
+#include "job-table.h"
+#include "member.h"
+#include "orphans.h"
+#include "paths.h"
 #include "roll-fixture.h"
 #include "run-record.h"
+#include "scheduled-job.h"
 #include "tree.h"
 
 static unsigned tries;
 
 TestSuite(roll_look, .init = setup, .fini = teardown);
 
-static void put_record(const char *node, RunState state) {
+/* `reboot`: what its job makes of a reboot, for which others wait a second. */
+static void put_record_of(const char *node, RunState state, JobReboot reboot) {
         g_autofree char *path = roll_record_path(node, "1"), *job = g_strconcat("a@", node, NULL),
                         *run = g_strdup_printf("%" G_GINT64_FORMAT "-1", roll_tick), *data = NULL;
         _cleanup_(run_record_freep) RunRecord *record = run_record_new(job, run);
@@ -25,10 +31,17 @@ static void put_record(const char *node, RunState state) {
         record->node = g_strdup(node);
         record->state = state;
         record->claimed = (usec_t)roll_tick * USEC_PER_SEC;
+        record->terms.roll = true;
+        record->terms.rejoin_timeout = USEC_PER_SEC;
+        record->terms.reboot = reboot;
         data = run_record_encode(record);
         server_create(jobs, "", 0);
         server_create(runs, "", 0);
         server_create(path, data, 0);
+}
+
+static void put_record(const char *node, RunState state) {
+        put_record_of(node, state, JOB_REBOOT_INTERRUPTS);
 }
 
 static bool is_skipped(void) {
@@ -231,4 +244,159 @@ Test(roll_look, what_cannot_be_read_is_read_again) {
         server.broken = NULL;
         await(roll_has_started, "a start");
         roll_expect("n2 failed n1 claimed");
+}
+
+/* ---- machines that are to come back ---- */
+
+#define REJOIN "    rejoin-timeout: 15s\n"
+#define N2 ROLL_ROOT "/nodes/n2"
+
+static void put_member(const char *boot, MemberBusy busy) {
+        _cleanup_(member_freep) Member *member = member_new("n2");
+        g_autofree char *data = NULL;
+
+        member->machine = g_strdup("m2");
+        member->boot = g_strdup(boot);
+        member->busy = busy;
+        data = member_encode(member);
+        server_create(N2, data, 77);
+}
+
+static char *why_it_waits(void) {
+        const ScheduledJob *job = job_table_find(coordinator->jobs, "a@n1");
+
+        return scheduled_job_why(job);
+}
+
+static void expect_waits(const char *why) {
+        g_autofree char *text = NULL;
+
+        await(is_waiting, "it waits");
+        text = why_it_waits();
+        cr_expect_not_null(strstr(text, why), "%s", text);
+        cr_expect_eq(started->len, 0U);
+        cr_expect_not(is_skipped());
+}
+
+Test(roll_look, whose_machine_is_away_is_waited_for) {
+        roll_begin(REJOIN, "n2 succeeded@0");
+        expect_waits("its turn comes when n2 is a member again after its run ");
+        put_member("b2", MEMBER_FREE);
+        await(roll_has_started, "a start");
+        roll_expect("n1 claimed");
+}
+
+Test(roll_look, whose_machine_failed_and_is_back_has_failed) {
+        roll_begin(REJOIN "    max-failures: 2\n", "n2 failed@0");
+        put_member("b2", MEMBER_FREE);
+        await(roll_has_started, "a start");
+        roll_expect("n2 failed n1 claimed");
+}
+
+Test(roll_look, whose_machine_was_there_all_the_time_has_some_seconds_to_go_down) {
+        roll_begin(REJOIN, "n2 succeeded@5");
+        put_member("b1", MEMBER_FREE);
+        expect_waits("its turn comes when n2 is a member again after its run ");
+        await(roll_has_started, "it stays");
+        cr_expect_geq(clock_realtime(), ((usec_t)roll_tick + 5) * USEC_PER_SEC);
+        roll_expect("n1 claimed");
+}
+
+Test(roll_look, whose_machine_is_going_down_is_not_back) {
+        roll_begin(REJOIN, "n2 succeeded@11");
+        put_member("b1", MEMBER_STOPPING);
+        expect_waits("its turn comes when n2 is a member again after its run ");
+}
+
+/* And stays stopped when it comes after all. */
+Test(roll_look, whose_machine_is_late_stops_the_roll) {
+        roll_begin(REJOIN, "n2 succeeded@16");
+        expect_skipped("roll-stopped: n2 is not back since its run ");
+        roll_expect("n2 succeeded@16!");
+}
+
+Test(roll_look, whose_machine_was_late_has_stopped_the_roll) {
+        roll_begin(REJOIN, "n2 succeeded@16!");
+        put_member("b2", MEMBER_FREE);
+        expect_skipped("roll-stopped: n2 is not back since its run ");
+        roll_expect("n2 succeeded@16!");
+}
+
+/* Another node is quicker to say so. */
+static ServerWay n2_is_said_to_be_late(const ZkCall *call) {
+        if (call->request == REQUEST_SET && g_str_equal(call->path, ROLL_PATH) && tries++ == 0)
+                roll_write("n2 succeeded@16!");
+        return SERVER_ANSWER;
+}
+
+Test(roll_look, of_two_that_see_that_it_is_late_one_says_so) {
+        roll_begin(REJOIN, "n2 succeeded@16");
+        server.way = n2_is_said_to_be_late;
+        expect_skipped("roll-stopped: n2 is not back since its run ");
+        roll_expect("n2 succeeded@16!");
+        cr_expect_eq(tries, 1U);
+}
+
+Test(roll_look, whose_machine_is_back_late_but_before_anybody_looks_stops_nothing) {
+        roll_begin(REJOIN, "n2 succeeded@16");
+        put_member("b2", MEMBER_FREE);
+        await(roll_has_started, "a start");
+}
+
+/* Its lock is free, so its node is gone: it is settled by that when it is back. */
+Test(roll_look, whose_machine_reboots_over_its_run_is_waited_for) {
+        roll_begin(REJOIN, "n2 claimed");
+        put_record("n2", RUN_CLAIMED);
+        expect_waits("its turn comes when n2 is back and its run ");
+}
+
+/* Whoever settled it did not say so in the roll. */
+Test(roll_look, whose_record_says_that_it_is_over_is_to_come_back) {
+        roll_begin(REJOIN, "n2 claimed");
+        put_record("n2", RUN_SUCCEEDED);
+        expect_waits("its turn comes when n2 is a member again after its run ");
+}
+
+/* The file of this machine does not ask for it. */
+Test(roll_look, who_waits_for_nobody_looks_for_no_machine) {
+        roll_begin("    max-failures: 1\n", "n2 succeeded@0");
+        await(roll_has_started, "a start");
+        roll_expect("n2 succeeded@0 n1 claimed");
+}
+
+/* Its node vanished over it. */
+static void put_orphan(JobReboot reboot) {
+        g_autofree char *run = run_id_for_tick(roll_tick, 1),
+                        *open = path_open_run(ROLL_ROOT, "n2", "a@n2", run);
+
+        put_record_of("n2", RUN_CLAIMED, reboot);
+        server_create(ROLL_ROOT "/open/n2", "", 0);
+        server_create(open, "", 0);
+        orphans_node_left(coordinator->left.orphans, "n2");
+}
+
+static bool is_said_of_n2(const char *what) {
+        return strstr(server_data(ROLL_PATH), what);
+}
+
+static bool is_unknown(void) {
+        return is_said_of_n2("\"unknown\"");
+}
+
+/* It has been waited for, and is so once. */
+Test(roll_look, whose_machine_was_not_back_from_its_reboot_stops_the_roll_at_once) {
+        roll_begin(REJOIN "    reboot: success\n", "n2 claimed");
+        put_orphan(JOB_REBOOT_SUCCESS);
+        await(is_unknown, "it is given up");
+        cr_expect(is_said_of_n2("\"late\":true"), "%s", server_data(ROLL_PATH));
+        expect_skipped("roll-stopped: n2 is not back since its run ");
+}
+
+Test(roll_look, whose_machine_vanished_over_its_run_may_still_come_back) {
+        roll_begin(REJOIN, "n2 claimed");
+        put_orphan(JOB_REBOOT_INTERRUPTS);
+        await(is_unknown, "it is given up");
+        cr_expect(is_said_of_n2("\"since\""), "%s", server_data(ROLL_PATH));
+        cr_expect_not(is_said_of_n2("\"late\""), "%s", server_data(ROLL_PATH));
+        expect_waits("its turn comes when n2 is a member again after its run ");
 }

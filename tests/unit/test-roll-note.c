@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "roll-fixture.h"
+#include "runs.h"
 
 static unsigned tries;
 
@@ -97,4 +98,87 @@ Test(roll_note, what_somebody_deleted_keeps_no_run_from_being_settled) {
         server_remove(ROLL_PATH);
         end_run(1);
         cr_expect_null(server_node(ROLL_PATH));
+}
+
+/* ---- machines that are to come back ---- */
+
+#define REJOIN "    rejoin-timeout: 10min\n"
+
+static void expect_known(const char *known) {
+        g_autofree char *text = roll_known();
+
+        cr_expect_str_eq(text, known, "%s", server_data(ROLL_PATH));
+}
+
+Test(roll_note, whose_machine_is_waited_for_is_noted_whatever_its_end) {
+        begin_run(REJOIN, "n2 failed");
+        end_run(0);
+        expect_known("succeeded@");
+        cr_expect_not_null(strstr(server_data(ROLL_PATH), "\"boot\""));
+}
+
+Test(roll_note, of_one_that_fails_its_machine_is_waited_for_too) {
+        begin_run(REJOIN, "");
+        end_run(1);
+        expect_known("failed@");
+}
+
+Test(roll_note, between_two_attempts_as_well) {
+        begin_run(REJOIN "    retries: {attempts: 2, delay: 1s}\n", "");
+        end_run(1);
+        expect_known("failed@+");
+        g_ptr_array_set_size(started, 0);
+        await(roll_has_started, "the second attempt");
+        expect_known("claimed");
+        end_run(0);
+        expect_known("succeeded@");
+}
+
+/* Others had settled it, and the machine was waited for since; its own word comes later. */
+Test(roll_note, what_is_known_better_is_waited_for_as_before) {
+        begin_run(REJOIN, "");
+        roll_write("n1 unknown@100");
+        roll_settle_record(RUN_UNKNOWN);
+        end_run(0);
+        roll_expect("n1 succeeded@100");
+}
+
+Test(roll_note, what_is_known_better_of_a_machine_that_is_back_is_not_waited_for) {
+        begin_run(REJOIN, "");
+        roll_write("n1 unknown");
+        roll_settle_record(RUN_UNKNOWN);
+        end_run(0);
+        expect_known("");
+}
+
+/* ---- a reboot ends it ---- */
+
+static bool is_left(void) {
+        return runs_count(coordinator->runs) == 0;
+}
+
+/* It stands claimed for its machine to say what it has come to, whatever the unit made of it. */
+Test(roll_note, what_the_shutdown_of_its_machine_ends_is_left_to_its_return) {
+        begin_run(REJOIN "    reboot: success\n", "");
+        service_manager.shuts_down = true;
+        service_exit(service_newest(), 1);
+        await(is_left, "nobody follows it");
+        expect_known("claimed");
+        cr_expect_eq(server_count(ROLL_ROOT "/open/n1"), 1);
+        cr_expect_not_null(strstr(roll_record(), "\"state\":\"claimed\""));
+        cr_expect_not_null(strstr(roll_record(), "\"reboot\":\"success\""));
+}
+
+Test(roll_note, without_the_key_it_was_interrupted) {
+        begin_run(REJOIN, "");
+        service_manager.shuts_down = true;
+        end_run(0);
+        expect_known("interrupted@");
+}
+
+/* It has failed before the shutdown came to it. */
+Test(roll_note, what_ends_by_itself_is_settled_at_once) {
+        begin_run(REJOIN "    reboot: success\n", "");
+        end_run(1);
+        expect_known("failed@");
 }

@@ -67,6 +67,54 @@ Test(rolls, line_by_line) {
         }
 }
 
+/* All that is known of one run is read back as it was written, and each of it is news. */
+Test(rolls, whose_machine_is_waited_for) {
+        static const RollRun runs[] = {
+            {20, (char *)"n1", (char *)"20-1", RUN_SUCCEEDED, {.since = 1500000}},
+            {20, (char *)"n1", (char *)"20-1", RUN_SUCCEEDED, {1500001, (char *)"b1"}},
+            {20, (char *)"n1", (char *)"20-1", RUN_SUCCEEDED, {1500001, (char *)"b2"}},
+            {20, (char *)"n1", (char *)"20-1", RUN_FAILED, {1500001, (char *)"b2", true}},
+            {20, (char *)"n1", (char *)"20-1", RUN_FAILED, {1500001, (char *)"b2", true, true}},
+            {20, (char *)"n1", (char *)"20-1", RUN_FAILED, {0}},
+        };
+        _cleanup_(rolls_freep) Rolls *rolls = rolls_new();
+
+        cr_expect_null(rolls_get(rolls, 20, "n1"));
+        for (size_t i = 0; i < G_N_ELEMENTS(runs); i++) {
+                _cleanup_(rolls_freep) Rolls *read = NULL;
+                g_autofree char *text = NULL;
+                const RollRun *found;
+
+                cr_expect(rolls_put(rolls, &runs[i]), "%zu", i);
+                cr_expect_not(rolls_put(rolls, &runs[i]), "%zu", i);
+                text = rolls_encode(rolls);
+                cr_assert_eq(rolls_decode(text, strlen(text), &read), 0, "%s", text);
+                cr_expect_eq(read->runs->len, 1U);
+                found = rolls_get(read, 20, "n1");
+                cr_assert(found);
+                cr_expect_eq(found->state, runs[i].state);
+                cr_expect_eq(found->back.since, runs[i].back.since);
+                cr_expect_str_eq(found->back.boot ? found->back.boot : "",
+                                 runs[i].back.boot ? runs[i].back.boot : "");
+                cr_expect_eq(found->back.again, runs[i].back.again);
+                cr_expect_eq(found->back.late, runs[i].back.late);
+        }
+        cr_expect_null(rolls_get(rolls, 21, "n1"));
+        cr_expect_null(rolls_get(rolls, 20, "n2"));
+}
+
+/* Its own texts may be put in again. */
+Test(rolls, what_is_there_may_be_put_in_again) {
+        _cleanup_(rolls_freep) Rolls *rolls = rolls_new();
+        RollRun run;
+
+        (void)rolls_note(rolls, 20, "n1", "20-1", RUN_FAILED);
+        run = *rolls_get(rolls, 20, "n1");
+        run.back.late = true;
+        cr_expect(rolls_put(rolls, &run));
+        cr_expect_str_eq(rolls_get(rolls, 20, "n1")->run, "20-1");
+}
+
 Test(rolls, the_oldest_ticks_go) {
         _cleanup_(rolls_freep) Rolls *rolls = rolls_new();
         const RollRun *oldest;
@@ -81,13 +129,21 @@ Test(rolls, the_oldest_ticks_go) {
 }
 
 Test(rolls, as_many_as_are_kept_can_be_read_whatever_they_are_called) {
+        static const char boot[] = "0123456789abcdef0123456789abcdef";
         _cleanup_(rolls_freep) Rolls *rolls = rolls_new(), *read = NULL;
         g_autofree char *text = NULL;
 
         for (unsigned i = 0; i < ROLL_RUNS_MAX + 10; i++) {
                 g_autofree char *node = g_strdup_printf("%0100u", i);
 
-                (void)rolls_note(rolls, SCHEDULE_TICK_MAX, node, "9999999999-100", RUN_INTERRUPTED);
+                (void)rolls_put(rolls, &(RollRun){.tick = SCHEDULE_TICK_MAX,
+                                                  .node = node,
+                                                  .run = (char *)"9999999999-100",
+                                                  .state = RUN_INTERRUPTED,
+                                                  .back = {.since = 8000000000 * USEC_PER_SEC + 1,
+                                                           .boot = (char *)boot,
+                                                           .again = true,
+                                                           .late = true}});
         }
         cr_expect_eq(rolls->runs->len, (guint)ROLL_RUNS_MAX);
         text = rolls_encode(rolls);
@@ -117,6 +173,14 @@ Test(rolls, what_we_would_not_have_written_is_refused) {
             "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"a/b\",\"state\":\"failed\"}]}",
             "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"broken\"}]}",
             "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"skipped\"}]}",
+            "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"claimed\","
+            "\"since\":5}]}",
+            "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"claimed\",\"late\":"
+            "true}]}",
+            "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"failed\",\"since\":"
+            "-5}]}",
+            "{\"runs\":[{\"tick\":1,\"node\":\"n1\",\"run\":\"1-1\",\"state\":\"failed\",\"boot\":"
+            "\"a/b\"}]}",
             newer_first,
             twice,
         };

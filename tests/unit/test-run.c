@@ -239,6 +239,44 @@ Test(run, one_of_before_a_reboot_was_interrupted) {
         expect_settled(RUN_INTERRUPTED, "the node was rebooted");
 }
 
+static void rebooting_well(RunRecord *record) {
+        boot_before(record);
+        record->terms.reboot = JOB_REBOOT_SUCCESS;
+}
+
+static void rebooting_badly(RunRecord *record) {
+        boot_before(record);
+        record->terms.reboot = JOB_REBOOT_FAIL;
+}
+
+static void come_back_after(void (*how)(RunRecord *)) {
+        leave_it();
+        service_vanish(service_newest());
+        alter_record(how);
+        open_daemon_again();
+}
+
+Test(run, one_that_its_reboot_ends_well_has_succeeded) {
+        come_back_after(rebooting_well);
+        expect_settled(RUN_SUCCEEDED, "the node was rebooted");
+}
+
+Test(run, one_that_its_reboot_ends_badly_has_failed) {
+        come_back_after(rebooting_badly);
+        expect_settled(RUN_FAILED, "the node was rebooted");
+}
+
+static void rebooting(RunRecord *record) {
+        record->terms.reboot = JOB_REBOOT_SUCCESS;
+}
+
+/* Nobody knows how it ended, but it was no reboot. */
+Test(run, one_that_no_reboot_ended_is_unknown_as_others_are) {
+        come_back_after(rebooting);
+        await(is_over, "it is settled");
+        expect_state(RUN_UNKNOWN);
+}
+
 Test(run, one_that_cannot_be_looked_for_is_unknown) {
         leave_it();
         service_manager.start_error = -ENOMEM;
