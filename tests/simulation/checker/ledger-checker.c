@@ -56,10 +56,13 @@ static TickState *view_tick(const JobView *view, int64_t tick) {
         return state;
 }
 
-/* Return: whether, of locks, nothing but the job itself keeps its runs from their locks. */
+/* Return: whether, of locks, nothing but the job itself keeps its runs from their locks: no other
+ * machine where they take turns. */
 static bool view_is_alone(const JobView *view) {
         const GPtrArray *locks = view->job->locks;
 
+        if (view->job->roll.node && plan_roll_turns(view->job) > 0)
+                return false;
         return locks->len == 0 ||
                (locks->len == 1 &&
                 g_str_has_prefix(((const PlanLock *)locks->pdata[0])->resource, "job:"));
@@ -138,6 +141,11 @@ static bool view_was_shut_out(const RunRecord *record) {
         return record->why && strstr(record->why, "window");
 }
 
+/* Return: whether the others had failed with it; that it was so was judged before. */
+static bool view_was_stopped(const RunRecord *record) {
+        return record->why && g_str_has_prefix(record->why, ROLL_STOPPED_WHY);
+}
+
 /* A range may have begun with ticks of another schedule, which somebody has edited since. */
 static void view_take_skips(const JobView *view, const RunRecord *record) {
         int64_t to = record->stretch.to ? record->stretch.to : record->tick,
@@ -154,7 +162,8 @@ static void view_take_skips(const JobView *view, const RunRecord *record) {
                                  to, view->job->name, record->why);
         for (int64_t tick = (record->tick + every - 1) / every * every; tick <= to; tick += every)
                 if (tick >= view->calm_from + SETTLED_AFTER && !view_has_run_at(view, tick) &&
-                    !view_was_between_attempts(record) && !view_was_shut_out(record))
+                    !view_was_between_attempts(record) && !view_was_shut_out(record) &&
+                    !view_was_stopped(record))
                         checker_complain(view->checker,
                                          "tick %" PRId64
                                          " of %s was skipped, and nothing was in its way: %s",
@@ -635,7 +644,7 @@ static void checker_judge_ledger(Checker *checker, const DataTree *tree, const P
 }
 
 void checker_judge_ledgers(Checker *checker, const DataTree *tree, int64_t calm_from, int64_t now) {
-        const GPtrArray *jobs = checker_plan(checker)->jobs;
+        const GPtrArray *jobs = checker_plan(checker)->kept;
 
         for (guint i = 0; i < jobs->len; i++) {
                 const PlanJob *job = jobs->pdata[i];

@@ -44,7 +44,7 @@ static void checker_judge_below(Checker *checker, const DataTree *tree, char *pa
 
 /* Return: whether its record may be gone, so that nobody knows what it was. */
 static bool checker_may_forget(const Checker *checker, const char *unit) {
-        const GPtrArray *jobs = checker_plan(checker)->jobs;
+        const GPtrArray *jobs = checker_plan(checker)->kept;
 
         for (guint i = 0; i < jobs->len; i++) {
                 const PlanJob *job = jobs->pdata[i];
