@@ -7,6 +7,7 @@
 #include "checker.h"
 #include "ledger.h"
 #include "loss-checker.h"
+#include "name.h"
 #include "paths.h"
 #include "run-record.h"
 #include "skip-record.h"
@@ -28,6 +29,9 @@
 #define CLAIMED_WITHIN 60
 /* From one window of a job to the next. */
 #define WINDOW_EACH 60
+/* The first ledger is made within this, and an edit read. */
+#define BEGUN_WITHIN USEC_PER_MINUTE
+#define READ_WITHIN (3 * USEC_PER_MINUTE)
 /* In the calm a run begins so soon after the start of its tick, seconds. */
 #define ON_TIME 5
 
@@ -603,11 +607,33 @@ static void view_judge_delay(const JobView *view, const Ledger *ledger) {
                                  ledger->schedule ? ledger->schedule : "nothing");
 }
 
+static bool view_was_edited(const JobView *view, const char *node, const char *job, usec_t time) {
+        return history_was_edited(checker_history(view->checker), node, job,
+                                  usec_sub(time, READ_WITHIN), time + USEC_PER_MINUTE);
+}
+
+/* A machine has each tick since the first one that it could have known of: what stands in its
+ * ledger began with the cluster, or anew after the job was edited there, or had left, be it since a
+ * daemon began with a file that it could not read. */
+static void view_judge_beginning(const JobView *view, const Ledger *ledger) {
+        const char *node = view->job->roll.node;
+        g_autofree char *base = job_name_base(view->job->name);
+        usec_t from = (usec_t)(ledger->from - MACHINE_EPOCH) * USEC_PER_SEC;
+
+        if (node && from > BEGUN_WITHIN && !view_was_edited(view, node, base, from) &&
+            !view_was_edited(view, node, NULL, from))
+                checker_complain(view->checker,
+                                 "the ledger of %s begins at %" PRId64
+                                 ", and nobody has edited the job there",
+                                 view->job->name, ledger->from);
+}
+
 static void view_judge(JobView *view, const DataTree *tree, const Ledger *ledger, int64_t until) {
         g_autofree char *path = path_runs(ROOT, view->job->name);
         const TreeNode *runs = data_tree_find(tree, path);
 
         view_judge_delay(view, ledger);
+        view_judge_beginning(view, ledger);
         /* Until a definition that nobody had gave way, nobody could decide anything. */
         if (ledger->instead_of)
                 view->calm_from = MAX(view->calm_from, ledger->from);
