@@ -42,10 +42,10 @@ static void plan_roll_draw_times(PlanJob *job, WorldChance *chance) {
 
         job->deadline = (unsigned)world_draw_between(chance, 10, 2ULL * job->every);
         job->delay = world_draw_once_in(chance, 4) ? delay : 0;
-        job->duration = world_draw_once_in(chance, 2)
-                            ? world_draw_between(chance, 5, 100) * USEC_PER_MSEC
-                            : world_draw_between(chance, 10 * USEC_PER_MSEC,
-                                                 most * USEC_PER_SEC / EACH_ONE_OF);
+        job->duration =
+            world_draw_once_in(chance, 2)
+                ? world_draw_between(chance, 5, 100) * USEC_PER_MSEC
+                : world_draw_between(chance, 10 * USEC_PER_MSEC, most * USEC_PER_SEC / EACH_ONE_OF);
 }
 
 /* What goes on beside itself, or on another machine, cannot be said of it. */
