@@ -48,6 +48,8 @@ typedef struct JobView {
         GHashTable *written; /* run → when it was, true time, usec_t */
         usec_t recent;       /* what was claimed after that may be under way */
         int64_t calm_from;   /* since then nothing is wrong */
+        int64_t in_line_for; /* the oldest tick that it stands in a queue for without a limit of
+                                time; INT64_MAX: none */
 } JobView;
 
 static TickState *view_tick(const JobView *view, int64_t tick) {
@@ -327,14 +329,24 @@ static bool view_waits_behind_attempt(const JobView *view, const Ledger *ledger,
                (usec_t)(tick + view->job->deadline) * USEC_PER_SEC >= entry->not_before;
 }
 
+/* Return: whether nobody has said yet what became of the tick, since the machine has its turn for
+ * it, or for one before it, when the others have had theirs, and whoever else has those locks. */
+static bool view_waits_in_line(const JobView *view, int64_t tick) {
+        const TickState *state = view_tick(view, tick);
+
+        return tick >= view->in_line_for && state->runs + state->skips == 0;
+}
+
 static void view_judge_ticks(const JobView *view, const Ledger *ledger, int64_t until) {
         int64_t every = view->job->every;
         int64_t first = (ledger->from / every + 1) * every;
 
         for (int64_t tick = first; tick < until; tick += every)
-                if (!view_waits_behind_attempt(view, ledger, tick))
+                if (!view_waits_behind_attempt(view, ledger, tick) &&
+                    !view_waits_in_line(view, tick))
                         view_judge_tick(view, tick);
-        if (!view_has_alive(view, NULL) && !view_is_between_attempts(view, ledger, until) &&
+        if (view->in_line_for == INT64_MAX && !view_has_alive(view, NULL) &&
+            !view_is_between_attempts(view, ledger, until) &&
             ledger_floor(ledger) < (until - 1) / every * every)
                 checker_complain(view->checker,
                                  "the ledger of %s stands at %" PRId64 ", and it is %" PRId64,
@@ -628,12 +640,43 @@ static void view_judge_beginning(const JobView *view, const Ledger *ledger) {
                                  view->job->name, ledger->from);
 }
 
+static gboolean view_look_at_contender(gpointer name, gpointer data, gpointer userdata) {
+        const TreeNode *node = data;
+        JobView *view = userdata;
+        json_t *said = node->data ? json_loads(node->data, 0, NULL) : NULL;
+        const char *job = json_string_value(json_object_get(said, "job"));
+        int64_t tick = json_integer_value(json_object_get(said, "tick"));
+
+        if (tick && g_strcmp0(job, view->job->name) == 0)
+                view->in_line_for = MIN(view->in_line_for, tick);
+        json_decref(said);
+        return FALSE;
+}
+
+static gboolean view_look_in_queue(gpointer name, gpointer data, gpointer userdata) {
+        const TreeNode *node = data;
+
+        if (node->children)
+                g_tree_foreach(node->children, view_look_at_contender, userdata);
+        return FALSE;
+}
+
+static void view_look_in_queues(JobView *view, const DataTree *tree) {
+        g_autofree char *path = path_locks(ROOT);
+        const TreeNode *locks = data_tree_find(tree, path);
+
+        view->in_line_for = INT64_MAX;
+        if (view->job->roll.node && locks && locks->children)
+                g_tree_foreach(locks->children, view_look_in_queue, view);
+}
+
 static void view_judge(JobView *view, const DataTree *tree, const Ledger *ledger, int64_t until) {
         g_autofree char *path = path_runs(ROOT, view->job->name);
         const TreeNode *runs = data_tree_find(tree, path);
 
         view_judge_delay(view, ledger);
         view_judge_beginning(view, ledger);
+        view_look_in_queues(view, tree);
         /* Until a definition that nobody had gave way, nobody could decide anything. */
         if (ledger->instead_of)
                 view->calm_from = MAX(view->calm_from, ledger->from);
