@@ -292,14 +292,19 @@ static bool scheduled_job_runs_here(const ScheduledJob *job) {
                job_spec_matches_node(scheduled_job_spec(job), config->node_name, config->labels);
 }
 
+/* In a pause nobody stands in a queue: who did would leave it at once, and look again. */
+static bool scheduled_job_may_wait_again(const ScheduledJob *job) {
+        return !decision_pause_lasts(job_decision_pause(job->decision)) &&
+               (scheduled_job_runs_here(job) || ranks_is_undecided(job->parts->ranks, job->name));
+}
+
 static void scheduled_job_on_waiters(const GPtrArray *waiters, void *userdata) {
         ScheduledJob *job = userdata;
         WaitedFor *waited_for = job_work_waited_for(job->work);
         Decision decision = scheduled_job_ask(job);
 
         switch (waited_for_judge(waited_for, scheduled_job_spec(job), waiters, &decision,
-                                 scheduled_job_runs_here(job) ||
-                                     ranks_is_undecided(job->parts->ranks, job->name))) {
+                                 scheduled_job_may_wait_again(job))) {
         case WAITED_FOR_BY_NOBODY:
                 scheduled_job_decide(true, job);
                 return;

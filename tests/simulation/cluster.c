@@ -91,7 +91,7 @@ static void cluster_draw_conduct(const Service *service, ServiceConduct *conduct
         conduct->duration = world_draw_between(chance, USEC_PER_MSEC, job->duration);
         if (world_draw_once_in(chance, plan_job_continues(job) ? 5 : 20)) /* very long */
                 conduct->duration *= world_draw_between(chance, 2, 10);
-        conduct->status = world_draw_once_in(chance, 10) ? 1 : 0;
+        conduct->status = world_draw_once_in(chance, job->roll.max_failures > 0 ? 3 : 10) ? 1 : 0;
         if (job->forgets)
                 conduct->status = 2;
         conduct->remains =
@@ -332,7 +332,7 @@ static void cluster_open(Cluster *cluster) {
         cluster->conduct = world_chance_new(cluster->world, "conduct");
         cluster->network = network_new(cluster->world);
         cluster->ensemble = ensemble_new(cluster->network, &servers);
-        cluster->plan = plan_new(cluster->world, options->jobs);
+        cluster->plan = plan_new(cluster->world, options->jobs, options->nodes);
         cluster->history = history_new(cluster->world);
         cluster->checker = checker_new(cluster->world, cluster->plan, cluster->history);
         surroundings_listen(cluster_on_log, cluster);
@@ -403,7 +403,7 @@ static uint64_t cluster_follow_steps(const Cluster *cluster, const PlanJob *job,
 
 /* Return: how many steps a second there may be in peace. */
 static uint64_t cluster_steps_at_most(const Cluster *cluster) {
-        const GPtrArray *jobs = cluster->plan->jobs;
+        const GPtrArray *jobs = cluster->plan->kept;
         uint64_t share = STEPS_JOB + (uint64_t)ensemble_size(cluster->ensemble) * STEPS_JOB_SERVER,
                  most = (uint64_t)cluster->options->nodes * STEPS_NODE, following = 0;
 

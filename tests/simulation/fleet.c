@@ -5,6 +5,7 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 
+#include "plan-rolls.h"
 #include "trace.h"
 
 /* RestartSec of packaging/jobkeeperd.service. */
@@ -96,7 +97,7 @@ static void fleet_node_init(Fleet *fleet, unsigned i, const FleetOptions *option
         g_autofree char *directory = NULL;
 
         node->fleet = fleet;
-        node->name = g_strdup_printf("n%u", i + 1);
+        node->name = g_strdup_printf(PLAN_MACHINE, i + 1);
         directory = g_build_filename(options->directory, node->name, NULL);
         node->machine = machine_new(fleet->world, node->name, directory);
         node->watcher = *options->watcher;

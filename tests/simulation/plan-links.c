@@ -15,7 +15,7 @@ static PlanJob *plan_draw_earlier(const Plan *plan, WorldChance *chance, guint n
 }
 
 static void plan_draw_also(PlanJob *job, const PlanJob *other, WorldChance *chance) {
-        if (world_draw_once_in(chance, ALSO_ONCE_IN) && job->links.after &&
+        if (world_draw_once_in(chance, ALSO_ONCE_IN) && job->links.after && !other->roll.each &&
             g_strcmp0(job->links.after, other->name) != 0)
                 job->links.also = other->name;
 }
@@ -25,7 +25,7 @@ static void plan_draw_also(PlanJob *job, const PlanJob *other, WorldChance *chan
 static void plan_draw_after(PlanJob *job, const PlanJob *parent, WorldChance *chance) {
         PlanOn on = (PlanOn)world_draw_between(chance, 0, PLAN_ONS - 1);
 
-        if (!world_draw_once_in(chance, AFTER_ONCE_IN))
+        if (!world_draw_once_in(chance, AFTER_ONCE_IN) || parent->roll.each || job->roll.each)
                 return;
         job->links.after = parent->name;
         job->links.on = parent->every < job->every ? PLAN_ON_FAILURE : on;
@@ -39,9 +39,9 @@ void plan_draw_links(const Plan *plan, World *world) {
 
                 plan_draw_after(job, plan_draw_earlier(plan, chance, i), chance);
                 plan_draw_also(job, plan_draw_earlier(plan, chance, i), chance);
-                if (world_draw_once_in(chance, FAILURE_ONCE_IN))
+                if (world_draw_once_in(chance, FAILURE_ONCE_IN) && !job->roll.each)
                         plan_draw_earlier(plan, chance, i)->links.on_failure = job->name;
-                if (world_draw_once_in(chance, RECOVERY_ONCE_IN))
+                if (world_draw_once_in(chance, RECOVERY_ONCE_IN) && !job->roll.each)
                         plan_draw_earlier(plan, chance, i)->links.on_recovery = job->name;
         }
         world_chance_free(chance);
@@ -84,7 +84,8 @@ uint64_t plan_runs_due(const Plan *plan, const PlanJob *job, uint64_t seconds) {
 
                 if (g_strcmp0(job->links.after, other->name) == 0 ||
                     g_strcmp0(job->links.also, other->name) == 0 || plan_is_hook(other, job))
-                        due += plan_runs_due(plan, other, seconds);
+                        due += plan_runs_due(plan, other, seconds) *
+                               (other->roll.each ? plan->machines : 1);
         }
         return due;
 }

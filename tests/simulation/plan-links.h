@@ -1,6 +1,7 @@
 /* What joins the jobs of a simulated cluster to each other: whose runs a job follows, and which
  * jobs are run when it has failed, or is well again. Each link leads from a job to one with a
- * larger number, so that there are no circles. */
+ * larger number, so that there are no circles; what each machine runs follows nothing, and is
+ * followed by what it calls alone. */
 #pragma once
 
 #include <glib.h>
@@ -26,6 +27,6 @@ void plan_draw_links(const Plan *plan, World *world);
 void plan_edit_links(PlanLinks *links);
 /* Appends lines of a job file. */
 void plan_write_links(const PlanLinks *links, GString *text);
-/* Return: how many runs of the job its ticks and what it follows make in so many seconds, at most.
- */
+/* Return: how many runs of the job its ticks and what it follows make in so many seconds, at most,
+ * on one machine where each runs it. */
 uint64_t plan_runs_due(const Plan *plan, const PlanJob *job, uint64_t seconds);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "name.h"
 #include "spread.h"
 
 /* Jobs share a few resources, so that some of them meet. */
@@ -18,10 +19,11 @@ static void plan_lock_free(void *data) {
         g_free(lock);
 }
 
-static void plan_job_free(void *data) {
+void plan_job_free(void *data) {
         PlanJob *job = data;
 
         g_ptr_array_unref(job->locks);
+        g_free(job->roll.node);
         g_free(job->name);
         g_free(job);
 }
@@ -82,13 +84,21 @@ static void plan_copy_lock(void *data, void *userdata) {
         plan_add_lock(userdata, g_strdup(lock->resource), lock->mode, lock->slots);
 }
 
-static void plan_note_edit(const Plan *plan, const PlanJob *job) {
+PlanJob *plan_job_copy(const PlanJob *job) {
         PlanJob *copy = g_memdup2(job, sizeof(*job));
 
         copy->name = g_strdup(job->name);
+        copy->roll.node = g_strdup(job->roll.node);
         copy->locks = g_ptr_array_new_with_free_func(plan_lock_free);
         g_ptr_array_foreach(job->locks, plan_copy_lock, copy);
-        g_ptr_array_add(plan->edits, copy);
+        return copy;
+}
+
+static void plan_note_edit(const Plan *plan, const PlanJob *job) {
+        for (unsigned i = 0; job->roll.each && i < plan->machines; i++)
+                g_ptr_array_add(plan->edits, plan_roll_instance(job, i));
+        if (!job->roll.each)
+                g_ptr_array_add(plan->edits, plan_job_copy(job));
 }
 
 static PlanJob *plan_draw_job(WorldChance *chance, unsigned number) {
@@ -221,12 +231,37 @@ static void plan_draw_config(Plan *plan, World *world) {
         world_chance_free(chance);
 }
 
-Plan *plan_new(World *world, unsigned jobs) {
+/* As ledgers are kept. */
+static void plan_keep(Plan *plan) {
+        for (guint i = 0; i < plan->jobs->len; i++) {
+                PlanJob *job = plan->jobs->pdata[i];
+
+                for (unsigned j = 0; job->roll.each && j < plan->machines; j++) {
+                        PlanJob *instance = plan_roll_instance(job, j);
+
+                        g_ptr_array_add(plan->instances, instance);
+                        g_ptr_array_add(plan->kept, instance);
+                }
+                if (!job->roll.each)
+                        g_ptr_array_add(plan->kept, job);
+        }
+        for (guint i = 0; i < plan->kept->len; i++) {
+                PlanJob *job = plan->kept->pdata[i];
+
+                g_hash_table_insert(plan->by_name, job->name, job);
+        }
+}
+
+Plan *plan_new(World *world, unsigned jobs, unsigned machines) {
         WorldChance *chance = world_chance_new(world, "plan");
         Plan *plan = g_new0(Plan, 1);
 
         plan->jobs = g_ptr_array_new_with_free_func(plan_job_free);
         plan->edits = g_ptr_array_new_with_free_func(plan_job_free);
+        plan->instances = g_ptr_array_new_with_free_func(plan_job_free);
+        plan->kept = g_ptr_array_new();
+        plan->by_name = g_hash_table_new(g_str_hash, g_str_equal);
+        plan->machines = machines;
         for (unsigned i = 0; i < jobs; i++)
                 g_ptr_array_add(plan->jobs, plan_draw_job(chance, i));
         world_chance_free(chance);
@@ -235,14 +270,19 @@ Plan *plan_new(World *world, unsigned jobs) {
         plan_draw_overlap(plan, world);
         plan_draw_places(plan, world);
         plan_draw_windows(plan, world);
+        plan_draw_rolls(plan, world);
         plan_draw_links(plan, world);
         plan_draw_config(plan, world);
+        plan_keep(plan);
         return plan;
 }
 
 Plan *plan_free(Plan *plan) {
         if (!plan)
                 return NULL;
+        g_hash_table_unref(plan->by_name);
+        g_ptr_array_unref(plan->kept);
+        g_ptr_array_unref(plan->instances);
         g_ptr_array_unref(plan->jobs);
         g_ptr_array_unref(plan->edits);
         g_free(plan);
@@ -340,6 +380,7 @@ static void plan_write_job(const PlanJob *job, GString *text) {
         plan_write_retries(job, text);
         plan_write_locks(job, text);
         plan_write_links(&job->links, text);
+        plan_write_roll(&job->roll, text);
 }
 
 /* `edited` and `left_out` may be NULL. */
@@ -370,13 +411,14 @@ char *plan_text_without(const Plan *plan, const PlanJob *left_out) {
 }
 
 const PlanJob *plan_find(const Plan *plan, const char *name) {
-        for (guint i = 0; i < plan->jobs->len; i++) {
-                const PlanJob *job = plan->jobs->pdata[i];
+        return g_hash_table_lookup(plan->by_name, name);
+}
 
-                if (strcmp(job->name, name) == 0)
-                        return job;
-        }
-        return NULL;
+const PlanJob *plan_find_on(const Plan *plan, const PlanJob *job, const char *machine) {
+        g_autofree char *name =
+            job->roll.each ? job_name_of_instance(job->name, machine) : g_strdup(job->name);
+
+        return plan_find(plan, name);
 }
 
 /* Return: when the first tick after that second starts. */

@@ -5,6 +5,7 @@
 #include <glib.h>
 
 #include "plan-links.h"
+#include "plan-rolls.h"
 #include "world.h"
 
 typedef enum PlanMode {
@@ -20,7 +21,7 @@ typedef struct PlanLock {
 } PlanLock;
 
 struct PlanJob {
-        char *name;
+        char *name;        /* of what is of one machine with the machine's: JOB@NODE */
         unsigned every;    /* seconds */
         unsigned delay;    /* seconds, less than that: by how much starts are delayed at most */
         unsigned window;   /* seconds of each minute in which it may begin; 0: always */
@@ -43,6 +44,7 @@ struct PlanJob {
         bool queues;             /* a tick waits for the run before it */
         bool catches_all;        /* each missed tick is run, oldest first */
         PlanLinks links;
+        PlanRoll roll;
 };
 
 /* The longest pause between two attempts, seconds. */
@@ -56,15 +58,22 @@ struct PlanJob {
 #define PLAN_REPLACED "stopped by the tick "
 
 struct Plan {
-        GPtrArray *jobs;  /* of PlanJob */
-        GPtrArray *edits; /* of PlanJob: what somebody has made of one of them for a while */
+        GPtrArray *jobs; /* of PlanJob, as the files have them */
+        /* of PlanJob, as ledgers are kept: of a job that each machine runs there is one of each
+         * machine, as if it were a job of its own; the others are those of `jobs` */
+        GPtrArray *kept;
+        GPtrArray *edits; /* of PlanJob, as of those: what somebody has made of one for a while */
+        GPtrArray *instances; /* those of `kept` that are of one machine */
+        GHashTable *by_name;  /* of `kept`, borrowed */
+        unsigned machines;
         /* of every daemon */
         unsigned session_timeout, takeover_ms;
         unsigned max_runs; /* 0: as many as there are */
         unsigned drain_timeout;
 };
 
-Plan *plan_new(World *world, unsigned jobs);
+/* For so many machines. */
+Plan *plan_new(World *world, unsigned jobs, unsigned machines);
 Plan *plan_free(Plan *plan);
 DEFINE_CLEANUP(Plan, plan_free);
 
@@ -90,5 +99,14 @@ unsigned plan_slots(const char *resource);
 bool plan_job_continues(const PlanJob *job);
 /* Return: whether a tick that comes after that second, and has come by `now`, ends a run of it. */
 bool plan_is_replaced(const Plan *plan, const char *name, int64_t after, int64_t now);
-/* Return: NULL where there is none of that name. */
+/* Return: of those that ledgers are kept of; NULL where there is none of that name. */
 const PlanJob *plan_find(const Plan *plan, const char *name);
+/* Return: what the job of `jobs` is on that machine: itself, where no machine has one of its own.
+ */
+const PlanJob *plan_find_on(const Plan *plan, const PlanJob *job, const char *machine);
+
+/* ---- for its other files ---- */
+
+void plan_job_free(void *job);
+/* Return: newly allocated. */
+PlanJob *plan_job_copy(const PlanJob *job);

@@ -589,3 +589,31 @@ Test(restored_waits, who_waits_keeps_its_locks_until_it_is_a_member) {
         server_release();
         await(has_started, "it runs");
 }
+
+static unsigned stands;
+
+static ServerWay count_stands(const ZkCall *call) {
+        stands += call->request == REQUEST_CREATE && g_str_has_prefix(call->path, OWN "/");
+        return SERVER_ANSWER;
+}
+
+static bool has_left(void) {
+        return contenders() == 0;
+}
+
+/* Its start deadline was over before the pause: it is late then, and not again and again in line.
+ */
+Test(restored_waits, one_leaves_the_queues_once_where_it_is_paused) {
+        g_autofree char *pause = NULL;
+
+        wait_alone();
+        pause = g_strdup_printf(
+            "{\"paused\":{\"jobs\":{\"w0\":{\"by\":\"bob\",\"since\":%" G_GINT64_FORMAT ".0}}}}",
+            now());
+        server.way = count_stands;
+        server_write(ROOT "/control", pause);
+        await(has_left, "it leaves the queues");
+        serve_for(USEC_PER_SEC);
+        cr_expect_eq(stands, 0);
+        cr_expect_not(has_started());
+}

@@ -269,6 +269,7 @@ void claim_judge(const Write *write, const RunRecord *record) {
         if (!record->tick)
                 claim_judge_request(write, record);
         claim_judge_tick(write, record);
+        roll_judge_claim(write, record);
         if (record->attempt > 1 && plan_find(checker_plan(write->checker), record->job))
                 retry_judge_claim(write, plan_find(checker_plan(write->checker), record->job),
                                   record);

@@ -24,6 +24,7 @@
 #include "follow-rule.h"
 #include "json-line.h"
 #include "meetings.h"
+#include "name.h"
 #include "paths.h"
 
 #define ROOT "/jobkeeper"
@@ -139,12 +140,13 @@ static FollowEnds follow_ends(const Write *write, const RunRecord *before, const
 /* Return: whether who settles may go by other definitions of that job. */
 static bool follow_was_edited(const Write *write, const char *node, const char *job) {
         const History *history = checker_history(write->checker);
+        g_autofree char *base = job_name_base(job);
         usec_t now = checker_now(write->checker), most = usec_sub(now, READ_WITHIN_AT_MOST),
                since = history_befell(history, node, HISTORY_STANDSTILL, most, now)
                            ? most
                            : usec_sub(now, READ_WITHIN);
 
-        return history_was_edited(history, node, job, since, now);
+        return history_was_edited(history, node, base, since, now);
 }
 
 static bool follow_is_excused(const Write *write, const PlanJob *parent, const PlanJob *job) {

@@ -7,6 +7,7 @@
 #include "checker.h"
 #include "ledger.h"
 #include "loss-checker.h"
+#include "name.h"
 #include "paths.h"
 #include "run-record.h"
 #include "skip-record.h"
@@ -28,6 +29,9 @@
 #define CLAIMED_WITHIN 60
 /* From one window of a job to the next. */
 #define WINDOW_EACH 60
+/* The first ledger is made within this, and an edit read. */
+#define BEGUN_WITHIN USEC_PER_MINUTE
+#define READ_WITHIN (3 * USEC_PER_MINUTE)
 /* In the calm a run begins so soon after the start of its tick, seconds. */
 #define ON_TIME 5
 
@@ -44,6 +48,8 @@ typedef struct JobView {
         GHashTable *written; /* run → when it was, true time, usec_t */
         usec_t recent;       /* what was claimed after that may be under way */
         int64_t calm_from;   /* since then nothing is wrong */
+        int64_t in_line_for; /* the oldest tick that it stands in a queue for without a limit of
+                                time; INT64_MAX: none */
 } JobView;
 
 static TickState *view_tick(const JobView *view, int64_t tick) {
@@ -56,10 +62,13 @@ static TickState *view_tick(const JobView *view, int64_t tick) {
         return state;
 }
 
-/* Return: whether, of locks, nothing but the job itself keeps its runs from their locks. */
+/* Return: whether, of locks, nothing but the job itself keeps its runs from their locks: no other
+ * machine where they take turns. */
 static bool view_is_alone(const JobView *view) {
         const GPtrArray *locks = view->job->locks;
 
+        if (view->job->roll.node && plan_roll_turns(view->job) > 0)
+                return false;
         return locks->len == 0 ||
                (locks->len == 1 &&
                 g_str_has_prefix(((const PlanLock *)locks->pdata[0])->resource, "job:"));
@@ -138,6 +147,11 @@ static bool view_was_shut_out(const RunRecord *record) {
         return record->why && strstr(record->why, "window");
 }
 
+/* Return: whether the others had failed with it; that it was so was judged before. */
+static bool view_was_stopped(const RunRecord *record) {
+        return record->why && g_str_has_prefix(record->why, ROLL_STOPPED_WHY);
+}
+
 /* A range may have begun with ticks of another schedule, which somebody has edited since. */
 static void view_take_skips(const JobView *view, const RunRecord *record) {
         int64_t to = record->stretch.to ? record->stretch.to : record->tick,
@@ -154,7 +168,8 @@ static void view_take_skips(const JobView *view, const RunRecord *record) {
                                  to, view->job->name, record->why);
         for (int64_t tick = (record->tick + every - 1) / every * every; tick <= to; tick += every)
                 if (tick >= view->calm_from + SETTLED_AFTER && !view_has_run_at(view, tick) &&
-                    !view_was_between_attempts(record) && !view_was_shut_out(record))
+                    !view_was_between_attempts(record) && !view_was_shut_out(record) &&
+                    !view_was_stopped(record))
                         checker_complain(view->checker,
                                          "tick %" PRId64
                                          " of %s was skipped, and nothing was in its way: %s",
@@ -314,14 +329,24 @@ static bool view_waits_behind_attempt(const JobView *view, const Ledger *ledger,
                (usec_t)(tick + view->job->deadline) * USEC_PER_SEC >= entry->not_before;
 }
 
+/* Return: whether nobody has said yet what became of the tick, since the machine has its turn for
+ * it, or for one before it, when the others have had theirs, and whoever else has those locks. */
+static bool view_waits_in_line(const JobView *view, int64_t tick) {
+        const TickState *state = view_tick(view, tick);
+
+        return tick >= view->in_line_for && state->runs + state->skips == 0;
+}
+
 static void view_judge_ticks(const JobView *view, const Ledger *ledger, int64_t until) {
         int64_t every = view->job->every;
         int64_t first = (ledger->from / every + 1) * every;
 
         for (int64_t tick = first; tick < until; tick += every)
-                if (!view_waits_behind_attempt(view, ledger, tick))
+                if (!view_waits_behind_attempt(view, ledger, tick) &&
+                    !view_waits_in_line(view, tick))
                         view_judge_tick(view, tick);
-        if (!view_has_alive(view, NULL) && !view_is_between_attempts(view, ledger, until) &&
+        if (view->in_line_for == INT64_MAX && !view_has_alive(view, NULL) &&
+            !view_is_between_attempts(view, ledger, until) &&
             ledger_floor(ledger) < (until - 1) / every * every)
                 checker_complain(view->checker,
                                  "the ledger of %s stands at %" PRId64 ", and it is %" PRId64,
@@ -594,11 +619,64 @@ static void view_judge_delay(const JobView *view, const Ledger *ledger) {
                                  ledger->schedule ? ledger->schedule : "nothing");
 }
 
+static bool view_was_edited(const JobView *view, const char *node, const char *job, usec_t time) {
+        return history_was_edited(checker_history(view->checker), node, job,
+                                  usec_sub(time, READ_WITHIN), time + USEC_PER_MINUTE);
+}
+
+/* A machine has each tick since the first one that it could have known of: what stands in its
+ * ledger began with the cluster, or anew after the job was edited there, or had left, be it since a
+ * daemon began with a file that it could not read. */
+static void view_judge_beginning(const JobView *view, const Ledger *ledger) {
+        const char *node = view->job->roll.node;
+        g_autofree char *base = job_name_base(view->job->name);
+        usec_t from = (usec_t)(ledger->from - MACHINE_EPOCH) * USEC_PER_SEC;
+
+        if (node && from > BEGUN_WITHIN && !view_was_edited(view, node, base, from) &&
+            !view_was_edited(view, node, NULL, from))
+                checker_complain(view->checker,
+                                 "the ledger of %s begins at %" PRId64
+                                 ", and nobody has edited the job there",
+                                 view->job->name, ledger->from);
+}
+
+static gboolean view_look_at_contender(gpointer name, gpointer data, gpointer userdata) {
+        const TreeNode *node = data;
+        JobView *view = userdata;
+        json_t *said = node->data ? json_loads(node->data, 0, NULL) : NULL;
+        const char *job = json_string_value(json_object_get(said, "job"));
+        int64_t tick = json_integer_value(json_object_get(said, "tick"));
+
+        if (tick && g_strcmp0(job, view->job->name) == 0)
+                view->in_line_for = MIN(view->in_line_for, tick);
+        json_decref(said);
+        return FALSE;
+}
+
+static gboolean view_look_in_queue(gpointer name, gpointer data, gpointer userdata) {
+        const TreeNode *node = data;
+
+        if (node->children)
+                g_tree_foreach(node->children, view_look_at_contender, userdata);
+        return FALSE;
+}
+
+static void view_look_in_queues(JobView *view, const DataTree *tree) {
+        g_autofree char *path = path_locks(ROOT);
+        const TreeNode *locks = data_tree_find(tree, path);
+
+        view->in_line_for = INT64_MAX;
+        if (view->job->roll.node && locks && locks->children)
+                g_tree_foreach(locks->children, view_look_in_queue, view);
+}
+
 static void view_judge(JobView *view, const DataTree *tree, const Ledger *ledger, int64_t until) {
         g_autofree char *path = path_runs(ROOT, view->job->name);
         const TreeNode *runs = data_tree_find(tree, path);
 
         view_judge_delay(view, ledger);
+        view_judge_beginning(view, ledger);
+        view_look_in_queues(view, tree);
         /* Until a definition that nobody had gave way, nobody could decide anything. */
         if (ledger->instead_of)
                 view->calm_from = MAX(view->calm_from, ledger->from);
@@ -635,7 +713,7 @@ static void checker_judge_ledger(Checker *checker, const DataTree *tree, const P
 }
 
 void checker_judge_ledgers(Checker *checker, const DataTree *tree, int64_t calm_from, int64_t now) {
-        const GPtrArray *jobs = checker_plan(checker)->jobs;
+        const GPtrArray *jobs = checker_plan(checker)->kept;
 
         for (guint i = 0; i < jobs->len; i++) {
                 const PlanJob *job = jobs->pdata[i];

@@ -44,7 +44,7 @@ static void checker_judge_below(Checker *checker, const DataTree *tree, char *pa
 
 /* Return: whether its record may be gone, so that nobody knows what it was. */
 static bool checker_may_forget(const Checker *checker, const char *unit) {
-        const GPtrArray *jobs = checker_plan(checker)->jobs;
+        const GPtrArray *jobs = checker_plan(checker)->kept;
 
         for (guint i = 0; i < jobs->len; i++) {
                 const PlanJob *job = jobs->pdata[i];
@@ -100,6 +100,17 @@ typedef struct Stale {
         int64_t before_ms;
 } Stale;
 
+/* Return: whether who stands there waits as long as it takes: its machine's turn comes when the
+ * others have had theirs. That it takes it is looked at by turn-checker.c. */
+static bool stale_waits_for_turn(const Stale *stale, const TreeNode *contender) {
+        json_t *said = contender->data ? json_loads(contender->data, 0, NULL) : NULL;
+        const char *name = json_string_value(json_object_get(said, "job"));
+        const PlanJob *job = name ? plan_find(checker_plan(stale->checker), name) : NULL;
+
+        json_decref(said);
+        return job && job->roll.node;
+}
+
 /* Return: whether it belongs to a node: other programs do as they like. */
 static bool stale_is_nodes(const Stale *stale, const TreeNode *contender) {
         const char *host = write_book_host(checker_book(stale->checker), contender->owner);
@@ -115,6 +126,8 @@ static gboolean stale_look_at(gpointer name, gpointer data, gpointer userdata) {
         const Claimed *claimed = write_book_holder(checker_book(stale->checker), node->path);
 
         if (node->ctime_ms >= stale->before_ms || !stale_is_nodes(stale, node))
+                return FALSE;
+        if (!claimed && stale_waits_for_turn(stale, node))
                 return FALSE;
         for (guint i = 0; claimed && i < alive->len; i++) {
                 const HistoryRun *run = alive->pdata[i];

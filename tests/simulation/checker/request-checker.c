@@ -111,7 +111,7 @@ void request_checker_begin(RequestChecker *requests) {
 }
 
 static uint64_t requests_due(const RequestChecker *requests, uint64_t seconds) {
-        const GPtrArray *jobs = checker_plan(requests->checker)->jobs;
+        const GPtrArray *jobs = checker_plan(requests->checker)->kept;
         uint64_t due = 0;
 
         for (guint i = 0; i < jobs->len; i++) {

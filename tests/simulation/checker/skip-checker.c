@@ -213,6 +213,11 @@ static bool skip_was_one_of_many(const Skip *skip) {
         return skip->before->open->len >= LEDGER_OPEN_MAX;
 }
 
+/* It had failed on so many other machines. */
+static bool skip_was_stopped(const Skip *skip) {
+        return roll_has_stopped(skip->write, skip->job, skip->last);
+}
+
 static const struct {
         const char *why;
         bool (*was_so)(const Skip *skip);
@@ -235,6 +240,7 @@ static const struct {
     {"outside its window; the next begins at ", skip_was_outside},
     {"its window closed before it could begin", skip_was_shut_out},
     {"missed: a window has closed since", skip_was_left_behind},
+    {ROLL_STOPPED_WHY, skip_was_stopped},
     {LEDGER_WHY_SEVERAL, skip_was_one_of_many},
     {"its definition changed while it waited", NULL},
     {"its job left the job files while it waited", NULL},

@@ -75,11 +75,12 @@ static unsigned turn_slots(const Checker *checker, const TreeNode *contender) {
         const char *name = json_string_value(json_object_get(said, "job"));
         const PlanJob *job = name ? plan_find(checker_plan(checker), name) : NULL;
         bool own = g_str_has_prefix(contender->parent->name, "job:");
+        unsigned beside = job && job->roll.node ? plan_roll_turns(job) : job ? job->beside : 0;
 
         json_decref(said);
         if (!job)
                 return 0;
-        return own && !job->allows ? job->beside : plan_slots(contender->parent->name);
+        return own && !job->allows ? beside : plan_slots(contender->parent->name);
 }
 
 typedef struct TurnQueue {

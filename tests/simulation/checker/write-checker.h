@@ -5,7 +5,8 @@
  * settle-checker.c: a run is settled once, by its own node or when nothing holds it any more, and
  * lets its locks go with that. step-checker.c: a ledger forgets nothing. skip-checker.c: what a
  * skip gives as its reason was so. retry-checker.c: further attempts are made as the definition
- * says. follow-checker.c: what follows a run. time-checker.c: at the end, the times that a record
+ * says. follow-checker.c: what follows a run. roll-checker.c: what the machines do of a tick that
+ * each of them runs. time-checker.c: at the end, the times that a record
  * says. */
 #pragma once
 
@@ -75,6 +76,12 @@ Claimed *write_claimed(const Write *write, const char *job, const char *run);
 Claimed *write_note_claim(const Write *write, const RunRecord *record);
 
 void claim_judge(const Write *write, const RunRecord *record);
+/* What is claimed is one machine's of a job that each runs. See roll-checker.c. */
+void roll_judge_claim(const Write *write, const RunRecord *record);
+/* Return: whether so many other machines have failed for the tick that this one is not to begin. */
+bool roll_has_stopped(const Write *write, const PlanJob *job, int64_t tick);
+/* Why a tick is skipped then, as it begins. */
+#define ROLL_STOPPED_WHY "roll-stopped: "
 void settle_judge(const Write *write, const RunRecord *before, const RunRecord *after);
 /* A contender is deleted, by whom it belongs to or somebody else, while its session lives. */
 void settle_judge_leaving(const Write *write, const char *path, const Claimed *claimed);

@@ -76,7 +76,7 @@ static usec_t fault_write_edited(const FaultSite *site, WorldChance *chance, Fau
                                  const PlanJob *job) {
         g_autofree char *text = plan_text_with(site->plan, job);
 
-        fault->job = plan_find(site->plan, job->name)->name;
+        fault->job = job->name; /* a name is the plan's, also of a copy */
         fault->way = 1U << fault->target |
                      (unsigned)world_draw_between(chance, 0, (1U << fleet_size(site->fleet)) - 1);
         fault_write_some(site, fault, text, history_note_edit);

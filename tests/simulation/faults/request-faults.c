@@ -15,14 +15,21 @@
 #define WISH_LOOK (2 * USEC_PER_SEC)
 #define WISH_LOOKS 60
 
+/* Return: of a job that is drawn, what it is on that node. */
+static const char *fault_draw_job(const FaultSite *site, WorldChance *chance,
+                                  const FleetNode *node) {
+        guint job = (guint)world_draw_between(chance, 0, site->plan->jobs->len - 1);
+
+        return plan_find_on(site->plan, site->plan->jobs->pdata[job], fleet_node_name(node))->name;
+}
+
 static usec_t fault_manual_run(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         const FleetNode *node = fault_draw_node(site, chance, fault);
-        guint job = (guint)world_draw_between(chance, 0, site->plan->jobs->len - 1);
+        const char *job = fault_draw_job(site, chance, node);
 
         if (!fleet_node_daemon(node) || !fault_node_works(node))
                 return fault_miss(fault);
-        daemon_request(fleet_node_daemon(node),
-                       ((const PlanJob *)site->plan->jobs->pdata[job])->name);
+        daemon_request(fleet_node_daemon(node), job);
         return 0;
 }
 
@@ -36,8 +43,7 @@ static const LedgerEntry *fault_claimed(const Ledger *ledger) {
 /* Somebody has what runs of a job ended, from any node. */
 static usec_t fault_stop_run(const FaultSite *site, WorldChance *chance, FaultCase *fault) {
         const FleetNode *node = fault_draw_node(site, chance, fault);
-        guint job = (guint)world_draw_between(chance, 0, site->plan->jobs->len - 1);
-        const char *name = ((const PlanJob *)site->plan->jobs->pdata[job])->name;
+        const char *name = fault_draw_job(site, chance, node);
         g_autofree char *path = path_job("/jobkeeper", name);
         const TreeNode *at = data_tree_find(ensemble_tree(site->ensemble), path);
         _cleanup_(ledger_freep) Ledger *ledger = NULL;

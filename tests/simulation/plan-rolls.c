@@ -1,0 +1,97 @@
+/* See plan-rolls.h. */
+#include "plan-rolls.h"
+
+#include "name.h"
+#include "plan.h"
+
+/* Of so many jobs one is such a one: each of its ticks costs as many runs as there are machines. */
+#define EACH_ONE_OF 10
+#define SLOTS_MOST 3
+#define FAILURES_MOST 2
+#define DELAY_MOST 8 /* seconds */
+
+static void plan_roll_take_lock(PlanJob *job, PlanMode mode, unsigned slots) {
+        PlanLock *own = job->locks->len > 0 ? job->locks->pdata[0] : NULL;
+        bool has = own && g_str_has_prefix(own->resource, NAME_OF_JOB_LOCK_PREFIX);
+
+        if (has)
+                g_ptr_array_remove_index(job->locks, 0);
+        if (mode == PLAN_NONE)
+                return;
+        own = g_new0(PlanLock, 1);
+        *own = (PlanLock){g_strconcat(NAME_OF_JOB_LOCK_PREFIX, job->name, NULL), mode, slots};
+        g_ptr_array_insert(job->locks, 0, own);
+}
+
+static void plan_roll_draw_turns(PlanJob *job, WorldChance *chance) {
+        uint64_t own = world_draw_between(chance, 0, 9);
+        unsigned slots = (unsigned)world_draw_between(chance, 1, SLOTS_MOST);
+        PlanMode mode = own < 7 ? PLAN_EXCLUSIVE : own < 9 ? PLAN_SHARED : PLAN_NONE;
+
+        plan_roll_take_lock(job, mode, mode == PLAN_EXCLUSIVE ? slots : 1);
+        job->continues &= mode == PLAN_NONE;
+}
+
+/* All machines have had their turn before the next tick, as a rule: the last waits for the others.
+ * Where they begin together they end together as well, some of the jobs: then one is to see what
+ * has just become of another one. */
+static void plan_roll_draw_times(PlanJob *job, WorldChance *chance) {
+        static const unsigned periods[] = {60, 60, 120};
+        unsigned delay = (unsigned)world_draw_between(chance, 1, DELAY_MOST);
+        uint64_t most = job->every = periods[world_draw_between(chance, 0, 2)];
+
+        job->deadline = (unsigned)world_draw_between(chance, 10, 2ULL * job->every);
+        job->delay = world_draw_once_in(chance, 4) ? delay : 0;
+        job->duration =
+            world_draw_once_in(chance, 2)
+                ? world_draw_between(chance, 5, 100) * USEC_PER_MSEC
+                : world_draw_between(chance, 10 * USEC_PER_MSEC, most * USEC_PER_SEC / EACH_ONE_OF);
+}
+
+/* What goes on beside itself, or on another machine, cannot be said of it. */
+static void plan_draw_roll(PlanJob *job, WorldChance *chance) {
+        bool stops = !world_draw_once_in(chance, 4);
+        unsigned failures = (unsigned)world_draw_between(chance, 1, FAILURES_MOST);
+
+        job->roll = (PlanRoll){.each = true, .max_failures = stops ? failures : 0};
+        job->forgets = job->reruns = job->allows = false;
+        job->beside = 1;
+        job->attempts = (unsigned)world_draw_between(chance, 1, 2);
+        job->retry_delay = (unsigned)world_draw_between(chance, 0, 4);
+        plan_roll_draw_turns(job, chance);
+        plan_roll_draw_times(job, chance);
+}
+
+void plan_draw_rolls(const Plan *plan, World *world) {
+        WorldChance *chance = world_chance_new(world, "rolls");
+        guint first = (guint)world_draw_between(chance, 0, EACH_ONE_OF - 1);
+
+        for (guint i = first; i < plan->jobs->len; i += EACH_ONE_OF)
+                plan_draw_roll(plan->jobs->pdata[i], chance);
+        world_chance_free(chance);
+}
+
+void plan_write_roll(const PlanRoll *roll, GString *text) {
+        if (roll->each)
+                g_string_append(text, "    mode: each-node\n");
+        if (roll->max_failures > 0)
+                g_string_append_printf(text, "    max-failures: %u\n", roll->max_failures);
+}
+
+PlanJob *plan_roll_instance(const PlanJob *job, unsigned machine) {
+        PlanJob *instance = plan_job_copy(job);
+
+        instance->roll.node = g_strdup_printf(PLAN_MACHINE, machine + 1);
+        g_free(instance->name);
+        instance->name = job_name_of_instance(job->name, instance->roll.node);
+        return instance;
+}
+
+unsigned plan_roll_turns(const PlanJob *job) {
+        const PlanLock *own = job->locks->len > 0 ? job->locks->pdata[0] : NULL;
+
+        return own && own->mode == PLAN_EXCLUSIVE &&
+                       g_str_has_prefix(own->resource, NAME_OF_JOB_LOCK_PREFIX)
+                   ? own->slots
+                   : 0;
+}
