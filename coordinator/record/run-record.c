@@ -53,6 +53,8 @@ static const Field fields[] = {
     {"no_retry", FIELD_STRING, offsetof(RunRecord, terms.no_retry)},
     {"rerun", FIELD_BOOL, offsetof(RunRecord, terms.rerun)},
     {"roll", FIELD_BOOL, offsetof(RunRecord, terms.roll)},
+    {"service", FIELD_BOOL, offsetof(RunRecord, terms.service)},
+    {"short_lived", FIELD_UNSIGNED, offsetof(RunRecord, terms.short_lived), .high = UINT32_MAX},
     {"resolved", FIELD_TIME, offsetof(RunRecord, resolution.at)},
     {"resolved_by", FIELD_STRING, offsetof(RunRecord, resolution.by)},
     {"was_unknown", FIELD_STRING, offsetof(RunRecord, resolution.before)},

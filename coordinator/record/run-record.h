@@ -22,7 +22,9 @@ typedef struct RunTerms {
         char *no_retry;          /* exit statuses after which none follows (exit-set.h); or NULL */
         bool rerun;              /* another one follows where this one is lost */
         bool roll;               /* its job keeps account of its rolls (rolls.h) */
-        RunParent parent;        /* whose end asked for it */
+        bool service;         /* of a service: another one follows for ever (service-restart.h) */
+        unsigned short_lived; /* then: before it, runs in a row that lived for a short time */
+        RunParent parent;     /* whose end asked for it */
 } RunTerms;
 
 /* Of a range of skipped ticks. */
