@@ -135,6 +135,10 @@ static bool retries_equal(const JobRetries *a, const JobRetries *b) {
                a->on_owner_lost == b->on_owner_lost && g_strcmp0(a->no_retry, b->no_retry) == 0;
 }
 
+static bool services_equal(const JobService *a, const JobService *b) {
+        return a->delay == b->delay && a->max_delay == b->max_delay;
+}
+
 static bool runs_alike(const JobSpec *a, const JobSpec *b) {
         return job_strings_equal(a->command.argv, b->command.argv) &&
                a->command.argv_expand == b->command.argv_expand &&
@@ -150,6 +154,7 @@ static bool runs_alike(const JobSpec *a, const JobSpec *b) {
                a->command.stop_timeout == b->command.stop_timeout &&
                a->on_lock_loss == b->on_lock_loss && a->takeover_after == b->takeover_after &&
                retries_equal(&a->retries, &b->retries) &&
+               services_equal(&a->place.service, &b->place.service) &&
                a->place.roll.max_failures == b->place.roll.max_failures;
 }
 
@@ -278,7 +283,7 @@ static void validate_each_node(const JobSpec *spec, Diagnostics *diagnostics) {
 }
 
 static void validate_roll(const JobSpec *spec, Diagnostics *diagnostics) {
-        if (spec->place.roll.max_failures > 0 && spec->place.mode != JOB_MODE_EACH_NODE)
+        if (spec->place.roll.max_failures > 0 && spec->place.mode == JOB_MODE_ONCE)
                 diagnostics_add(diagnostics, &spec->place.roll.max_failures_mark,
                                 "job \"%s\": \"max-failures\" is for \"mode: each-node\", where a "
                                 "tick is run on one node after the other: a job of \"mode: once\" "
@@ -438,11 +443,14 @@ static void add_resource(GString *text, const JobResource *resource, const Daemo
 }
 
 char *job_spec_digest(const JobSpec *spec, const DaemonConfig *config) {
+        static const char *const modes[] = {[JOB_MODE_ONCE] = "once",
+                                            [JOB_MODE_EACH_NODE] = "each-node",
+                                            [JOB_MODE_SERVICE] = "service"};
         g_autofree char *schedule = spec->schedule ? schedule_to_string(spec->schedule) : NULL;
         g_autoptr(GString) text = g_string_new(NULL);
 
         g_string_append_printf(text, "version %d\nmode %s\n", DIGEST_VERSION,
-                               spec->place.mode == JOB_MODE_EACH_NODE ? "each-node" : "once");
+                               modes[spec->place.mode]);
         g_string_append_printf(text, "schedule %s\n", schedule ? schedule : "none");
         g_string_append(text,
                         "transitions \ndst shift first\n"); /* none: as it always was for UTC */
